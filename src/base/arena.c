@@ -1,0 +1,133 @@
+/* arena.c: the bump allocator. Blocks are chained newest first; the heap is reached only through
+ * the arena's own source, so linking this file does not pull in malloc. */
+#include "base/arena.h"
+
+#include "base/panic.h"
+
+#include <stdalign.h>
+#include <stdarg.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FIRST_BLOCK_BYTES = 16 * 1024, LARGEST_BLOCK_BYTES = 1024 * 1024 };
+
+struct arena_block {
+    struct arena_block *next;
+    size_t size; /* bytes of data */
+    size_t used;
+    alignas(max_align_t) unsigned char data[];
+};
+
+static size_t round_up(size_t size)
+{
+    const size_t align = alignof(max_align_t);
+    if (size > SIZE_MAX - align) {
+        panic("arena: size overflow");
+    }
+    return (size + align - 1) & ~(align - 1);
+}
+
+void arena_init_fixed(struct arena *arena, void *memory, size_t size)
+{
+    memset(arena, 0, sizeof(*arena));
+    if (size < sizeof(struct arena_block)) {
+        panic("arena: fixed memory of %zu bytes is too small", size);
+    }
+    struct arena_block *block = memory;
+    block->next = NULL;
+    block->size = size - sizeof(*block);
+    block->used = 0;
+    arena->blocks = block;
+}
+
+static void add_block(struct arena *arena, size_t need)
+{
+    size_t size = arena->blocks ? arena->blocks->size * 2 : FIRST_BLOCK_BYTES;
+    if (size > LARGEST_BLOCK_BYTES) {
+        size = LARGEST_BLOCK_BYTES;
+    }
+    if (size < need) {
+        size = need;
+    }
+    if (!arena->grab || size > SIZE_MAX - sizeof(struct arena_block)) {
+        panic("arena: %zu bytes more than this arena may hold", need);
+    }
+    struct arena_block *block = arena->grab(sizeof(*block) + size);
+    block->next = arena->blocks;
+    block->size = size;
+    block->used = 0;
+    arena->blocks = block;
+}
+
+void *arena_alloc(struct arena *arena, size_t size)
+{
+    size = round_up(size ? size : 1);
+    if (!arena->blocks || arena->blocks->size - arena->blocks->used < size) {
+        add_block(arena, size);
+    }
+    void *memory = arena->blocks->data + arena->blocks->used;
+    arena->blocks->used += size;
+    arena->used_bytes += size;
+    return memset(memory, 0, size);
+}
+
+void *arena_array(struct arena *arena, size_t count, size_t size)
+{
+    if (size != 0 && count > SIZE_MAX / size) {
+        panic("arena: array of %zu elements of %zu bytes", count, size);
+    }
+    return arena_alloc(arena, count * size);
+}
+
+void arena_clear(struct arena *arena)
+{
+    while (arena->drop && arena->blocks) {
+        struct arena_block *block = arena->blocks;
+        arena->blocks = block->next;
+        arena->drop(block);
+    }
+    if (arena->blocks) {
+        arena->blocks->used = 0;
+    }
+    arena->used_bytes = 0;
+}
+
+struct str arena_str(struct arena *arena, struct str text)
+{
+    char *copy = arena_alloc(arena, text.len + 1);
+    if (text.len > 0) {
+        memcpy(copy, text.ptr, text.len);
+    }
+    return (struct str){copy, text.len};
+}
+
+struct str arena_printf(struct arena *arena, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (len < 0) {
+        panic("arena: bad format");
+    }
+    char *text = arena_alloc(arena, (size_t)len + 1);
+    va_start(args, fmt);
+    vsnprintf(text, (size_t)len + 1, fmt, args);
+    va_end(args);
+    return (struct str){text, (size_t)len};
+}
+
+void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return;
+    }
+    size_t wanted = *capacity ? *capacity * 2 : 8;
+    void *larger = arena_array(arena, wanted, size);
+    if (count > 0) {
+        memcpy(larger, *items, count * size);
+    }
+    *items = larger;
+    *capacity = wanted;
+}

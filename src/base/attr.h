@@ -1,0 +1,10 @@
+/* attr.h: the few compiler attributes and macros the whole tree agrees on. */
+#pragma once
+
+#include <stddef.h>
+
+#define MUST_USE __attribute__((warn_unused_result))
+#define PRINTF_LIKE(fmt, first) __attribute__((format(printf, fmt, first)))
+#define NO_RETURN __attribute__((noreturn))
+
+#define ARRAY_LEN(a) (sizeof(a) / sizeof((a)[0]))

@@ -1,0 +1,88 @@
+/* buf.c: the growable, capped byte buffer. */
+#include "base/buf.h"
+
+#include "base/panic.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void buf_init(struct buf *buf, size_t cap)
+{
+    memset(buf, 0, sizeof(*buf));
+    buf->cap = cap;
+}
+
+void buf_clear(struct buf *buf)
+{
+    size_t cap = buf->cap;
+    free(buf->ptr);
+    buf_init(buf, cap);
+}
+
+/* Makes room for `more` bytes and the zero behind them; false when that would pass the cap. */
+static bool reserve(struct buf *buf, size_t more)
+{
+    if (buf->is_full || more > buf->cap - buf->len) {
+        buf->is_full = true;
+        return false;
+    }
+    size_t need = buf->len + more + 1;
+    if (need <= buf->capacity) {
+        return true;
+    }
+    size_t capacity = buf->capacity * 2 > need ? buf->capacity * 2 : need;
+    char *larger = realloc(buf->ptr, capacity < 64 ? 64 : capacity);
+    if (!larger) {
+        panic("out of memory (asked for %zu bytes)", capacity);
+    }
+    buf->ptr = larger;
+    buf->capacity = capacity < 64 ? 64 : capacity;
+    return true;
+}
+
+void buf_add(struct buf *buf, struct str text)
+{
+    if (text.len == 0 || !reserve(buf, text.len)) {
+        return;
+    }
+    memcpy(buf->ptr + buf->len, text.ptr, text.len);
+    buf->len += text.len;
+    buf->ptr[buf->len] = '\0';
+}
+
+void buf_add_c(struct buf *buf, const char *text)
+{
+    buf_add(buf, str_from(text));
+}
+
+void buf_add_char(struct buf *buf, char c)
+{
+    buf_add(buf, (struct str){&c, 1});
+}
+
+void buf_addf(struct buf *buf, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    int len = vsnprintf(NULL, 0, fmt, args);
+    va_end(args);
+    if (len < 0) {
+        panic("buf: bad format");
+    }
+    if (!reserve(buf, (size_t)len)) {
+        return;
+    }
+    va_start(args, fmt);
+    vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, args);
+    va_end(args);
+    buf->len += (size_t)len;
+}
+
+void buf_add_spaces(struct buf *buf, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        buf_add_char(buf, ' ');
+    }
+}

@@ -1,0 +1,93 @@
+/* utf8.c: strict UTF-8. */
+#include "base/utf8.h"
+
+uint32_t utf8_decode(struct str text, size_t *ret_len)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = (unsigned char)text.ptr[0];
+    size_t len = first < 0x80 ? 1 : first >= 0xF0 ? 4 : first >= 0xE0 ? 3 : 2;
+    *ret_len = 1;
+    if (len == 1) {
+        return first;
+    }
+    if (first < 0xC2 || first > 0xF4 || text.len < len) {
+        return UTF8_BAD;
+    }
+    uint32_t point = first & (0x7FU >> len);
+    for (size_t i = 1; i < len; i++) {
+        unsigned char next = (unsigned char)text.ptr[i];
+        if ((next & 0xC0) != 0x80) {
+            return UTF8_BAD;
+        }
+        point = (point << 6) | (next & 0x3F);
+    }
+    if (point < smallest[len] || point > 0x10FFFF || (point >= 0xD800 && point <= 0xDFFF)) {
+        return UTF8_BAD;
+    }
+    *ret_len = len;
+    return point;
+}
+
+void utf8_add(struct buf *buf, uint32_t point)
+{
+    if (point < 0x80) {
+        buf_add_char(buf, (char)point);
+    } else if (point < 0x800) {
+        buf_add_char(buf, (char)(0xC0 | (point >> 6)));
+        buf_add_char(buf, (char)(0x80 | (point & 0x3F)));
+    } else if (point < 0x10000) {
+        buf_add_char(buf, (char)(0xE0 | (point >> 12)));
+        buf_add_char(buf, (char)(0x80 | ((point >> 6) & 0x3F)));
+        buf_add_char(buf, (char)(0x80 | (point & 0x3F)));
+    } else {
+        buf_add_char(buf, (char)(0xF0 | (point >> 18)));
+        buf_add_char(buf, (char)(0x80 | ((point >> 12) & 0x3F)));
+        buf_add_char(buf, (char)(0x80 | ((point >> 6) & 0x3F)));
+        buf_add_char(buf, (char)(0x80 | (point & 0x3F)));
+    }
+}
+
+bool utf8_is_valid(struct str text)
+{
+    for (size_t i = 0, len; i < text.len; i += len) {
+        if (utf8_decode(str_sub(text, i, text.len), &len) == UTF8_BAD) {
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t utf8_count(struct str text)
+{
+    size_t count = 0;
+    for (size_t i = 0, len; i < text.len; i += len) {
+        utf8_decode(str_sub(text, i, text.len), &len);
+        count++;
+    }
+    return count;
+}
+
+/* The common blocks only: enough to put a caret under the right letter. */
+static size_t point_width(uint32_t point)
+{
+    if (point < 0x20 || (point >= 0x300 && point <= 0x36F) || point == 0x200B || point == 0xFEFF) {
+        return 0;
+    }
+    if ((point >= 0x1100 && point <= 0x115F) || (point >= 0x2E80 && point <= 0xA4CF) ||
+        (point >= 0xAC00 && point <= 0xD7A3) || (point >= 0xF900 && point <= 0xFAFF) ||
+        (point >= 0xFE30 && point <= 0xFE6F) || (point >= 0xFF00 && point <= 0xFF60) ||
+        (point >= 0x1F300 && point <= 0x1FAFF)) {
+        return 2;
+    }
+    return 1;
+}
+
+size_t utf8_width(struct str text)
+{
+    size_t width = 0;
+    for (size_t i = 0, len; i < text.len; i += len) {
+        uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
+        width += point == UTF8_BAD ? 1 : point_width(point);
+    }
+    return width;
+}
