@@ -1,0 +1,100 @@
+/*
+ * config.h: a cluster file, read, filled out and typed: the only door of this folder.
+ *
+ * Everything lives in the arena given to config_load() and points into the tree it keeps. Text
+ * that does not depend on the provider is typed; what only one provider reads (`provider` and
+ * node_config) stays a tree for that provider to read.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "config/diag.h"
+#include "config/host.h"
+#include "config/value.h"
+#include "core/resource.h"
+
+struct config_texts {
+    const struct str *items;
+    size_t count;
+};
+
+struct config_label {
+    struct str name, value;
+};
+
+struct config_mount {
+    struct str remote, local;
+};
+
+/* How a node runs its container. `image` empty: no container. */
+struct config_docker {
+    struct str image;
+    struct str container_name;
+    struct config_texts run_options;
+    bool pull_before_run;
+    bool use_podman;
+    bool detect_runtime;
+    bool detect_shm_size;
+};
+
+/* One kind of machine, with everything that applies to a node of it already worked out. */
+struct config_node_type {
+    struct str name;
+    struct place place;
+    bool is_head;
+    const struct value *node_config;
+    struct resource_set resources;
+    const struct config_label *labels;
+    size_t label_count;
+    int64_t min_workers;
+    int64_t max_workers;
+    int64_t idle_timeout_ms;
+    int64_t priority;
+    struct config_docker docker;
+    struct config_texts initialization_commands;
+    struct config_texts setup_commands;
+    struct config_texts start_commands;
+};
+
+struct config {
+    const struct value *tree; /* as prepared; `shoal config` prints it */
+    struct str cluster_name;
+    struct str provider_type;
+    const struct value *provider;
+    const struct value *auth;
+    struct str ssh_user;
+    struct str ssh_private_key;   /* empty: a key of the cluster's own */
+    struct str ssh_proxy_command; /* empty: none */
+    int64_t max_workers;
+    int64_t idle_timeout_ms;
+    double upscaling_speed;
+    const struct config_mount *mounts;
+    size_t mount_count;
+    struct config_texts cluster_synced_files;
+    struct config_texts rsync_exclude;
+    struct config_texts rsync_filter;
+    const struct config_node_type *node_types;
+    size_t node_type_count;
+    size_t head_type;          /* which of node_types */
+    const struct value *shoal; /* metadata.shoal, or NULL */
+};
+
+/*
+ * Reads and fills out the file in `source`. Findings go to `diags`; an error among them means that
+ * Ray would reject the file, and then there is no configuration (NULL).
+ */
+struct config *config_load(struct arena *arena, const struct source *source,
+                           struct diag_list *diags) MUST_USE;
+
+/*
+ * What would go wrong after launch, found now: types that do not exist, files that are missing,
+ * keys ssh would refuse. Reads as much of the file as it can even when config_load() found errors;
+ * pass the tree of config_parse() for that.
+ */
+void config_check(const struct value *tree, const struct host *host, struct diag_list *diags);
+
+/* The two halves of config_load(): the filled-out tree (NULL when there is none), then types. */
+struct value *config_parse(struct arena *arena, const struct source *source,
+                           struct diag_list *diags) MUST_USE;
+struct config *config_type(struct arena *arena, const struct value *tree) MUST_USE;

@@ -1,0 +1,31 @@
+/* embedded.c: finding an embedded file by name. */
+#include "config/embedded.h"
+
+#include "config/embedded_data.h"
+
+static struct str file_named(struct str folder, struct str name, const char *suffix)
+{
+    for (size_t i = 0; i < embedded_file_count; i++) {
+        struct str rest = str_from(embedded_files[i].name);
+        if (str_starts(rest, folder.ptr) && str_ends(rest, suffix) &&
+            str_eq(str_sub(rest, folder.len, rest.len - str_from(suffix).len), name)) {
+            return (struct str){(const char *)embedded_files[i].bytes, embedded_files[i].size};
+        }
+    }
+    return STR("");
+}
+
+struct str embedded_ec2_types(void)
+{
+    return file_named(STR("data/"), STR("ec2_types"), ".tsv");
+}
+
+struct str embedded_ec2_params(void)
+{
+    return file_named(STR("data/"), STR("ec2_params"), ".tsv");
+}
+
+struct str embedded_defaults(struct str provider_type)
+{
+    return provider_type.len > 0 ? file_named(STR("defaults/"), provider_type, ".yaml") : STR("");
+}

@@ -1,0 +1,13 @@
+/* embedded_data.h: the form of the table that tools/embed.py writes. */
+#pragma once
+
+#include <stddef.h>
+
+struct embedded_file {
+    const char *name; /* "defaults/aws.yaml" */
+    const unsigned char *bytes;
+    size_t size;
+};
+
+extern const struct embedded_file embedded_files[];
+extern const size_t embedded_file_count;
