@@ -1,0 +1,72 @@
+/* local_host.c: config/host.h in terms of io/file.h. */
+#include "app/local_host.h"
+
+#include "io/file.h"
+
+/* System calls want a terminated path, and a path with a zero byte inside names nothing. */
+static const char *terminated(struct arena *arena, struct str path)
+{
+    return str_find_char(path, '\0') == SIZE_MAX ? arena_str(arena, path).ptr : "";
+}
+
+static struct str expand(const struct host *host, struct arena *arena, struct str path)
+{
+    (void)host;
+    return file_expand_home(arena, path);
+}
+
+static struct host_file look(const struct host *host, struct str path)
+{
+    static const enum host_file_kind kinds[] = {
+        [FILE_MISSING] = HOST_MISSING,
+        [FILE_REGULAR] = HOST_FILE,
+        [FILE_FOLDER] = HOST_FOLDER,
+        [FILE_SPECIAL] = HOST_OTHER,
+    };
+    struct arena scratch;
+    struct host_file file;
+    (void)host;
+    arena_init(&scratch);
+    file.kind = kinds[file_look(terminated(&scratch, path), &file.mode)];
+    arena_clear(&scratch);
+    return file;
+}
+
+static bool read_pieces(const struct host *host, struct str path, host_bytes_fn *take,
+                        void *context, struct err *err)
+{
+    struct arena scratch;
+    (void)host;
+    arena_init(&scratch);
+    bool ok = file_stream(terminated(&scratch, path), take, context, err);
+    arena_clear(&scratch);
+    return ok;
+}
+
+struct listing {
+    host_entry_fn *take;
+    void *context;
+};
+
+static void pass_entry(void *context, const struct file_entry *entry)
+{
+    const struct listing *listing = context;
+    struct host_entry seen = {entry->name, entry->is_folder, entry->is_link};
+    listing->take(listing->context, &seen);
+}
+
+static void list(const struct host *host, struct str path, host_entry_fn *take, void *context)
+{
+    struct arena scratch;
+    struct listing listing = {take, context};
+    (void)host;
+    arena_init(&scratch);
+    file_list(terminated(&scratch, path), pass_entry, &listing);
+    arena_clear(&scratch);
+}
+
+const struct host *local_host(void)
+{
+    static const struct host host = {expand, look, read_pieces, list};
+    return &host;
+}

@@ -1,0 +1,214 @@
+/* args.c: the parser. */
+#include "cli/args.h"
+
+#include "base/str.h"
+#include "base/suggest.h"
+
+#include <string.h>
+
+struct parse {
+    const struct verb *verb;
+    int count;
+    char *const *words;
+    int next; /* the word to look at */
+    unsigned char *fields;
+    struct common_fields *common;
+    size_t operands_seen;
+    struct err *err;
+};
+
+/* Where an option's value goes; common options have a struct of their own. */
+struct target {
+    const struct option *option;
+    void *field;
+};
+
+static bool find_option(const struct parse *parse, struct str name, char letter,
+                        struct target *ret_target)
+{
+    for (size_t i = 0; i < parse->verb->option_count; i++) {
+        const struct option *option = &parse->verb->options[i];
+        if (letter ? option->letter == letter : str_is(name, option->name)) {
+            *ret_target = (struct target){option, parse->fields + option->offset};
+            return true;
+        }
+    }
+    for (size_t i = 0; i < common_option_count; i++) {
+        const struct option *option = &common_options[i];
+        if (letter ? option->letter == letter : str_is(name, option->name)) {
+            *ret_target = (struct target){option, (unsigned char *)parse->common + option->offset};
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool unknown_option(const struct parse *parse, struct str name)
+{
+    struct suggest suggest;
+    suggest_start(&suggest, name);
+    for (size_t i = 0; i < parse->verb->option_count; i++) {
+        suggest_offer(&suggest, str_from(parse->verb->options[i].name));
+    }
+    for (size_t i = 0; i < common_option_count; i++) {
+        suggest_offer(&suggest, str_from(common_options[i].name));
+    }
+    struct str best = suggest_best(&suggest);
+    if (best.len > 0) {
+        return err_set(parse->err, ERR_USAGE, "unknown option --%.*s; did you mean --%.*s?",
+                       STR_ARG(str_sub(name, 0, 100)), STR_ARG(best));
+    }
+    return err_set(parse->err, ERR_USAGE, "unknown option --%.*s", STR_ARG(str_sub(name, 0, 100)));
+}
+
+static bool unknown_choice(const struct parse *parse, const struct option *option,
+                           const char *value)
+{
+    char list[256] = "";
+    size_t len = 0;
+    for (size_t i = 0; option->choices[i] && len < sizeof(list); i++) {
+        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? ", " : "",
+                                option->choices[i]);
+    }
+    return err_set(parse->err, ERR_USAGE, "--%s cannot be \"%.100s\"; it is one of: %s",
+                   option->name, value, list);
+}
+
+static bool set_choice(const struct parse *parse, struct target target, const char *value)
+{
+    for (size_t i = 0; target.option->choices[i]; i++) {
+        if (strcmp(target.option->choices[i], value) == 0) {
+            *(const char **)target.field = value;
+            return true;
+        }
+    }
+    return unknown_choice(parse, target.option, value);
+}
+
+static bool set_value(const struct parse *parse, struct target target, const char *value)
+{
+    switch (target.option->kind) {
+    case OPTION_FLAG:
+        *(bool *)target.field = true;
+        return true;
+    case OPTION_COUNT:
+        ++*(unsigned *)target.field;
+        return true;
+    case OPTION_TEXT:
+        *(const char **)target.field = value;
+        return true;
+    case OPTION_CHOICE:
+        return set_choice(parse, target, value);
+    case OPTION_NUMBER:
+        if (!str_to_i64(str_from(value), (int64_t *)target.field)) {
+            return err_set(parse->err, ERR_USAGE, "--%s wants a whole number, not \"%.100s\"",
+                           target.option->name, value);
+        }
+        return true;
+    }
+    return false;
+}
+
+static bool takes_value(const struct option *option)
+{
+    return option->kind != OPTION_FLAG && option->kind != OPTION_COUNT;
+}
+
+/* The next word as the value of an option; false when there is none. */
+static bool next_value(struct parse *parse, const struct option *option, const char **ret_value)
+{
+    if (parse->next >= parse->count) {
+        return err_set(parse->err, ERR_USAGE, "--%s wants a value: --%s %s", option->name,
+                       option->name, option->argument);
+    }
+    *ret_value = parse->words[parse->next++];
+    return true;
+}
+
+static bool parse_long(struct parse *parse, const char *word)
+{
+    struct str rest = str_from(word + 2);
+    const char *equals = strchr(word, '=');
+    struct str name = str_cut(&rest, '=');
+    struct target target;
+    const char *value = equals ? equals + 1 : NULL;
+    if (!find_option(parse, name, 0, &target)) {
+        return unknown_option(parse, name);
+    }
+    if (!takes_value(target.option) && equals) {
+        return err_set(parse->err, ERR_USAGE, "--%s takes no value", target.option->name);
+    }
+    if (takes_value(target.option) && !equals && !next_value(parse, target.option, &value)) {
+        return false;
+    }
+    return set_value(parse, target, value);
+}
+
+static bool parse_letters(struct parse *parse, const char *word)
+{
+    for (const char *p = word + 1; *p; p++) {
+        struct target target;
+        const char *value = p + 1;
+        if (!find_option(parse, STR(""), *p, &target)) {
+            return err_set(parse->err, ERR_USAGE, "unknown option -%.4s", p);
+        }
+        if (!takes_value(target.option)) {
+            if (!set_value(parse, target, NULL)) {
+                return false;
+            }
+            continue;
+        }
+        if (!*value && !next_value(parse, target.option, &value)) {
+            return false;
+        }
+        return set_value(parse, target, value);
+    }
+    return true;
+}
+
+static bool parse_operand(struct parse *parse, const char *word)
+{
+    if (parse->operands_seen >= parse->verb->operand_count) {
+        return err_set(parse->err, ERR_USAGE, "\"%.100s\" is one argument too many", word);
+    }
+    const struct operand *operand = &parse->verb->operands[parse->operands_seen++];
+    *(const char **)(void *)(parse->fields + operand->offset) = word;
+    return true;
+}
+
+static bool check_operands(const struct parse *parse)
+{
+    for (size_t i = parse->operands_seen; i < parse->verb->operand_count; i++) {
+        const struct operand *operand = &parse->verb->operands[i];
+        if (!operand->is_optional) {
+            return err_set(parse->err, ERR_USAGE, "%s is missing: %s", operand->name,
+                           operand->help);
+        }
+    }
+    return true;
+}
+
+bool args_parse(const struct verb *verb, int count, char *const *words, void *fields,
+                struct common_fields *common, struct err *err)
+{
+    struct parse parse = {verb, count, words, 0, fields, common, 0, err};
+    bool options_ended = false;
+    while (parse.next < count) {
+        const char *word = words[parse.next++];
+        bool is_option = !options_ended && word[0] == '-' && word[1] != '\0';
+        bool ok;
+        if (is_option && strcmp(word, "--") == 0) {
+            options_ended = true;
+            continue;
+        }
+        if (!is_option) {
+            ok = parse_operand(&parse, word);
+        } else {
+            ok = word[1] == '-' ? parse_long(&parse, word) : parse_letters(&parse, word);
+        }
+        if (!ok) {
+            return false;
+        }
+    }
+    return common->help || check_operands(&parse);
+}

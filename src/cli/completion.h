@@ -1,0 +1,8 @@
+/* completion.h: the verb table as completion scripts. */
+#pragma once
+
+#include "base/buf.h"
+
+void completion_bash(struct buf *out);
+void completion_zsh(struct buf *out);
+void completion_fish(struct buf *out);

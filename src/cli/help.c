@@ -1,0 +1,205 @@
+/* help.c: help texts, wrapped to 80 columns. */
+#include "cli/help.h"
+
+#include "base/utf8.h"
+
+#include <string.h>
+
+enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 14 };
+
+/* Words of `text`, wrapped; the first line goes on where the cursor is. Blank lines stay. */
+static void add_wrapped(struct buf *out, const char *text, size_t indent)
+{
+    size_t column = indent;
+    struct str rest = str_from(text);
+    while (rest.len > 0) {
+        if (str_starts(rest, "\n\n")) {
+            buf_add_c(out, "\n\n");
+            buf_add_spaces(out, indent);
+            column = indent;
+            rest = str_sub(rest, 2, rest.len);
+            continue;
+        }
+        if (rest.ptr[0] == ' ' || rest.ptr[0] == '\n') {
+            rest = str_sub(rest, 1, rest.len);
+            continue;
+        }
+        size_t end = 0;
+        while (end < rest.len && rest.ptr[end] != ' ' && rest.ptr[end] != '\n') {
+            end++;
+        }
+        struct str word = str_sub(rest, 0, end);
+        size_t width = utf8_width(word);
+        if (column > indent && column + 1 + width > WIDTH) {
+            buf_add_char(out, '\n');
+            buf_add_spaces(out, indent);
+            column = indent;
+        } else if (column > indent) {
+            buf_add_char(out, ' ');
+            column++;
+        }
+        buf_add(out, word);
+        column += width;
+        rest = str_sub(rest, end, rest.len);
+    }
+    buf_add_char(out, '\n');
+}
+
+static void add_row(struct buf *out, const char *left, const char *help, size_t column)
+{
+    size_t width = strlen(left) + 2;
+    buf_addf(out, "  %s", left);
+    if (width + 1 > column) {
+        buf_add_char(out, '\n');
+        width = 0;
+    }
+    buf_add_spaces(out, column - width);
+    add_wrapped(out, help, column);
+}
+
+static void add_option(struct buf *out, const struct option *option)
+{
+    AUTO_BUF struct buf left;
+    buf_init(&left, 256);
+    if (option->letter) {
+        buf_addf(&left, "-%c, ", option->letter);
+    } else {
+        buf_add_c(&left, "    ");
+    }
+    buf_addf(&left, "--%s", option->name);
+    if (option->argument) {
+        buf_addf(&left, " %s", option->argument);
+    }
+    add_row(out, left.ptr, option->help, OPTION_COLUMN);
+}
+
+void help_usage(struct buf *out, const struct verb *verb)
+{
+    buf_addf(out, "shoal %s [OPTIONS]", verb->name);
+    for (size_t i = 0; i < verb->operand_count; i++) {
+        const struct operand *operand = &verb->operands[i];
+        buf_addf(out, operand->is_optional ? " [%s]" : " %s", operand->name);
+    }
+}
+
+void help_verb(struct buf *out, const struct verb *verb)
+{
+    buf_addf(out, "shoal %s: %s\n\nusage: ", verb->name, verb->summary);
+    help_usage(out, verb);
+    buf_add_c(out, "\n\n");
+    add_wrapped(out, verb->description, 0);
+    if (verb->operand_count > 0) {
+        buf_add_c(out, "\nArguments:\n");
+    }
+    for (size_t i = 0; i < verb->operand_count; i++) {
+        add_row(out, verb->operands[i].name, verb->operands[i].help, OPTION_COLUMN);
+    }
+    buf_add_c(out, "\nOptions:\n");
+    for (size_t i = 0; i < verb->option_count; i++) {
+        add_option(out, &verb->options[i]);
+    }
+    for (size_t i = 0; i < common_option_count; i++) {
+        add_option(out, &common_options[i]);
+    }
+    if (verb->example_count > 0) {
+        buf_add_c(out, "\nExamples:\n");
+    }
+    for (size_t i = 0; i < verb->example_count; i++) {
+        buf_addf(out, "  %s\n      ", verb->examples[i].command);
+        add_wrapped(out, verb->examples[i].says, 6);
+    }
+}
+
+void help_program(struct buf *out)
+{
+    buf_add_c(out, "shoal: Ray clusters on EC2, GCE and your own machines, from one program\n\n"
+                   "usage: shoal VERB [OPTIONS] [ARGUMENTS]\n\nVerbs:\n");
+    for (size_t i = 0; i < verb_count; i++) {
+        add_row(out, all_verbs[i]->name, all_verbs[i]->summary, VERB_COLUMN);
+    }
+    buf_add_c(out, "\nshoal help VERB  explains a verb, shoal help KEY a key of the cluster file.\n"
+                   "First steps: write a cluster file, then run shoal validate FILE.\n");
+}
+
+/* ---- keys of the cluster file ---- */
+
+typedef void key_fn(void *context, struct str path, const struct schema_key *key);
+
+static void each_key(const struct schema_object *object, struct buf *path, key_fn *take,
+                     void *context)
+{
+    for (size_t i = 0; i < object->count; i++) {
+        const struct schema_key *key = &object->keys[i];
+        size_t before = path->len;
+        buf_addf(path, "%s%s", before > 0 ? "." : "", key->name);
+        take(context, buf_str(path), key);
+        if (key->object) {
+            each_key(key->object, path, take, context);
+        }
+        path->len = before;
+    }
+}
+
+static void add_key_line(void *context, struct str path, const struct schema_key *key)
+{
+    struct buf *out = context;
+    buf_addf(out, "%.*s\t", STR_ARG(path));
+    schema_type_names(out, key->types);
+    buf_add_char(out, '\n');
+}
+
+void help_keys(struct buf *out)
+{
+    AUTO_BUF struct buf path;
+    buf_init(&path, 1024);
+    each_key(&schema_root, &path, add_key_line, out);
+}
+
+struct key_search {
+    struct buf *out;
+    struct str wanted;
+    size_t found;
+};
+
+/* "gpu.min_workers" is not a path of ours, but "min_workers" alone names every key that ends so. */
+static bool path_matches(struct str path, struct str wanted)
+{
+    if (str_eq(path, wanted)) {
+        return true;
+    }
+    return path.len > wanted.len && path.ptr[path.len - wanted.len - 1] == '.' &&
+           str_eq(str_sub(path, path.len - wanted.len, path.len), wanted);
+}
+
+static void add_key_help(void *context, struct str path, const struct schema_key *key)
+{
+    struct key_search *search = context;
+    if (!path_matches(path, search->wanted)) {
+        return;
+    }
+    struct buf *out = search->out;
+    buf_addf(out, "%s%.*s: ", search->found++ ? "\n" : "", STR_ARG(path));
+    schema_type_words(out, key->types);
+    buf_add_c(out, "\n  ");
+    add_wrapped(out, key->help, 2);
+    if (key->fallback) {
+        buf_addf(out, "  default:  %s\n", key->fallback);
+    }
+    if (key->readers) {
+        buf_add_c(out, "  read by:  ");
+        schema_provider_names(out, key->readers);
+        buf_add_char(out, '\n');
+    }
+    buf_addf(out, "  example:  %s\n", key->example);
+}
+
+bool help_key(struct buf *out, struct str wanted)
+{
+    AUTO_BUF struct buf path;
+    struct key_search search = {out, wanted, 0};
+    buf_init(&path, 1024);
+    if (wanted.len > 0) {
+        each_key(&schema_root, &path, add_key_help, &search);
+    }
+    return search.found > 0;
+}

@@ -1,0 +1,242 @@
+/* manual.c: printing scdoc and Markdown. */
+#include "cli/manual.h"
+
+#include "cli/help.h"
+#include "config/schema.h"
+
+#include <string.h>
+
+/* scdoc reads _ and * as markup, and a word with an underscore inside is common here. */
+static void add_scdoc(struct buf *out, const char *text)
+{
+    for (const char *p = text; *p; p++) {
+        bool line_start = p == text || p[-1] == '\n';
+        if (strchr("_*\\`<>[]#", *p) || (*p == '.' && line_start)) {
+            buf_add_char(out, '\\');
+        }
+        buf_add_char(out, *p);
+    }
+}
+
+static void add_header(struct buf *out, const char *name, int section, const char *summary)
+{
+    buf_addf(out, "%s(%d)\n\n# NAME\n\n%s - ", name, section, name);
+    add_scdoc(out, summary);
+    buf_add_c(out, "\n\n");
+}
+
+static void add_option(struct buf *out, const struct option *option)
+{
+    buf_add_c(out, "*");
+    if (option->letter) {
+        buf_addf(out, "-%c*, *", option->letter);
+    }
+    buf_addf(out, "--%s*", option->name);
+    if (option->argument) {
+        buf_addf(out, " _%s_", option->argument);
+    }
+    buf_add_c(out, "\n\t");
+    add_scdoc(out, option->help);
+    buf_add_c(out, "\n\n");
+}
+
+static void add_options(struct buf *out, const struct verb *verb)
+{
+    buf_add_c(out, "# OPTIONS\n\n");
+    for (size_t i = 0; i < verb->option_count; i++) {
+        add_option(out, &verb->options[i]);
+    }
+    for (size_t i = 0; i < common_option_count; i++) {
+        add_option(out, &common_options[i]);
+    }
+}
+
+static void add_synopsis(struct buf *out, const struct verb *verb)
+{
+    buf_addf(out, "# SYNOPSIS\n\n*shoal %s* \\[_OPTIONS_\\]", verb->name);
+    for (size_t i = 0; i < verb->operand_count; i++) {
+        const struct operand *operand = &verb->operands[i];
+        buf_addf(out, operand->is_optional ? " \\[_%s_\\]" : " _%s_", operand->name);
+    }
+    buf_add_c(out, "\n\n");
+}
+
+void manual_verb(struct buf *out, const struct verb *verb)
+{
+    AUTO_BUF struct buf name;
+    buf_init(&name, 64);
+    buf_addf(&name, "shoal-%s", verb->name);
+    add_header(out, name.ptr, 1, verb->summary);
+    add_synopsis(out, verb);
+    buf_add_c(out, "# DESCRIPTION\n\n");
+    add_scdoc(out, verb->description);
+    buf_add_c(out, "\n\n");
+    for (size_t i = 0; i < verb->operand_count; i++) {
+        buf_addf(out, "_%s_\n\t", verb->operands[i].name);
+        add_scdoc(out, verb->operands[i].help);
+        buf_add_c(out, "\n\n");
+    }
+    add_options(out, verb);
+    buf_add_c(out, "# EXIT STATUS\n\n");
+    add_scdoc(out, verb->exit_status ? verb->exit_status
+                                     : "0 on success, 1 on failure, 2 for a wrong command line.");
+    buf_add_c(out, "\n\n");
+    if (verb->example_count > 0) {
+        buf_add_c(out, "# EXAMPLES\n\n");
+    }
+    for (size_t i = 0; i < verb->example_count; i++) {
+        add_scdoc(out, verb->examples[i].says);
+        buf_addf(out, "\n\n```\n%s\n```\n\n", verb->examples[i].command);
+    }
+    buf_add_c(out, "# SEE ALSO\n\n*shoal*(1), *shoal-cluster*(5)\n");
+}
+
+void manual_program(struct buf *out)
+{
+    add_header(out, "shoal", 1, "Ray clusters on EC2, GCE and your own machines");
+    buf_add_c(out, "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
+                   "# DESCRIPTION\n\nShoal launches, scales and drives Ray clusters from one "
+                   "native program. It reads the cluster files that *ray up* reads and means the "
+                   "same by them; *shoal-cluster*(5) lists their keys.\n\n# VERBS\n\n");
+    for (size_t i = 0; i < verb_count; i++) {
+        buf_addf(out, "*shoal %s*\n\t", all_verbs[i]->name);
+        add_scdoc(out, all_verbs[i]->summary);
+        buf_addf(out, ". See *shoal-%s*(1).\n\n", all_verbs[i]->name);
+    }
+    buf_add_c(out, "# ENVIRONMENT\n\n*NO\\_COLOR*\n\tWhen set and not empty, output is not "
+                   "coloured.\n\n*TERM*\n\tA value of _dumb_, or none, turns colours off.\n\n"
+                   "*CI*\n\tWhen set, colours are off unless asked for.\n\n"
+                   "# EXIT STATUS\n\n0 on success, 1 on failure, 2 for a wrong command line.\n\n"
+                   "# SEE ALSO\n\n*shoal-cluster*(5), *ray*(1)\n");
+}
+
+/* ---- keys ---- */
+
+typedef void object_fn(struct buf *out, const char *path, const struct schema_object *object);
+
+/* Visits every object once, outermost first, with its path ("provider.security_group"). */
+static void each_object(struct buf *out, const char *path, const struct schema_object *object,
+                        object_fn *print)
+{
+    print(out, path, object);
+    for (size_t i = 0; i < object->count; i++) {
+        const struct schema_key *key = &object->keys[i];
+        if (key->object) {
+            AUTO_BUF struct buf below;
+            buf_init(&below, 512);
+            buf_addf(&below, "%s%s%s", path, *path ? "." : "",
+                     strcmp(key->name, "*") == 0 ? "NAME" : key->name);
+            each_object(out, below.ptr, key->object, print);
+        }
+    }
+}
+
+static const char *shown_name(const struct schema_key *key)
+{
+    return strcmp(key->name, "*") == 0 ? "NAME" : key->name;
+}
+
+static void add_facts(struct buf *facts, const struct schema_key *key)
+{
+    schema_type_words(facts, key->types);
+    if (key->flags & SCHEMA_REQUIRED) {
+        buf_add_c(facts, "; required");
+    }
+    if (key->choices) {
+        buf_add_c(facts, "; one of");
+        for (size_t i = 0; key->choices[i]; i++) {
+            buf_addf(facts, "%s %s", i > 0 ? "," : "", key->choices[i]);
+        }
+    }
+    if (key->fallback) {
+        buf_addf(facts, "; default: %s", key->fallback);
+    }
+    if (key->readers) {
+        buf_add_c(facts, "; read by ");
+        schema_provider_names(facts, key->readers);
+    }
+    if (key->flags & SCHEMA_SECRET) {
+        buf_add_c(facts, "; masked when printed");
+    }
+    if (key->flags & SCHEMA_RESERVED) {
+        buf_add_c(facts, "; checked, not yet acted on");
+    }
+}
+
+static void scdoc_object(struct buf *out, const char *path, const struct schema_object *object)
+{
+    buf_add_c(out, "# ");
+    if (*path) {
+        buf_add_c(out, "KEYS OF ");
+        add_scdoc(out, path);
+    } else {
+        buf_add_c(out, "TOP LEVEL");
+    }
+    buf_add_c(out, "\n\n");
+    for (size_t i = 0; i < object->count; i++) {
+        const struct schema_key *key = &object->keys[i];
+        AUTO_BUF struct buf facts;
+        buf_init(&facts, 1024);
+        add_facts(&facts, key);
+        buf_add_c(out, "*");
+        add_scdoc(out, shown_name(key));
+        buf_add_c(out, "*: ");
+        add_scdoc(out, facts.ptr);
+        buf_add_c(out, "\n\t");
+        add_scdoc(out, key->help);
+        buf_add_c(out, "\n\n\t");
+        add_scdoc(out, key->example);
+        buf_add_c(out, "\n\n");
+    }
+}
+
+#define CLUSTER_FILE_INTRODUCTION                                                               \
+    "A cluster file is YAML in the form that `ray up` reads. Every file that Ray accepts is "   \
+    "accepted, with the same meaning; files of 2019 with head_node and worker_nodes are "       \
+    "converted. Scalars follow YAML 1.1: yes, no, on and off are booleans, 010 is eight, 1:30 " \
+    "is ninety. Shoal's own settings live under metadata.shoal, where Ray does not look."
+
+void manual_cluster_file(struct buf *out)
+{
+    add_header(out, "shoal-cluster", 5, "the cluster file of Ray and shoal");
+    buf_add_c(out, "# DESCRIPTION\n\n");
+    add_scdoc(out, CLUSTER_FILE_INTRODUCTION);
+    buf_add_c(out, "\n\n");
+    each_object(out, "", &schema_root, scdoc_object);
+    buf_add_c(out, "# SEE ALSO\n\n*shoal*(1), *shoal-validate*(1), *shoal-config*(1)\n");
+}
+
+/* A | would end the cell of a Markdown table. */
+static void add_cell(struct buf *out, const char *text)
+{
+    for (; *text; text++) {
+        if (*text == '|' || *text == '<' || *text == '*') {
+            buf_add_char(out, '\\');
+        }
+        buf_add_char(out, *text);
+    }
+}
+
+static void markdown_object(struct buf *out, const char *path, const struct schema_object *object)
+{
+    buf_addf(out, "## %s%s%s\n\n| key | value | meaning | example |\n|---|---|---|---|\n",
+             *path ? "`" : "", *path ? path : "Top level", *path ? "`" : "");
+    for (size_t i = 0; i < object->count; i++) {
+        const struct schema_key *key = &object->keys[i];
+        AUTO_BUF struct buf facts;
+        buf_init(&facts, 1024);
+        add_facts(&facts, key);
+        buf_addf(out, "| `%s` | ", shown_name(key));
+        add_cell(out, facts.ptr);
+        buf_add_c(out, " | ");
+        add_cell(out, key->help);
+        buf_addf(out, " | `%s` |\n", key->example);
+    }
+    buf_add_char(out, '\n');
+}
+
+void manual_cluster_file_markdown(struct buf *out)
+{
+    buf_add_c(out, "# The cluster file\n\n" CLUSTER_FILE_INTRODUCTION "\n\n");
+    each_object(out, "", &schema_root, markdown_object);
+}

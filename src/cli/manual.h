@@ -1,0 +1,10 @@
+/* manual.h: the tables as manual pages (scdoc) and as Markdown. */
+#pragma once
+
+#include "base/buf.h"
+#include "cli/verb.h"
+
+void manual_program(struct buf *out);                       /* shoal(1) */
+void manual_verb(struct buf *out, const struct verb *verb); /* shoal-VERB(1) */
+void manual_cluster_file(struct buf *out);                  /* shoal-cluster(5) */
+void manual_cluster_file_markdown(struct buf *out);         /* docs page of the same */

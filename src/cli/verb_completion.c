@@ -1,0 +1,55 @@
+/* verb_completion.c: completion scripts for the shells. */
+#include "cli/completion.h"
+#include "cli/output.h"
+
+#include <string.h>
+
+struct completion_fields {
+    const char *shell;
+};
+
+static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+
+static const struct operand operands[] = {
+    {"SHELL", offsetof(struct completion_fields, shell), false, COMPLETE_CHOICE, shells,
+     "bash, zsh or fish."},
+};
+
+static const struct example examples[] = {
+    {"source <(shoal completion bash)", "For this shell; put it into ~/.bashrc for all."},
+    {"shoal completion zsh > \"${fpath[1]}/_shoal\"", "For zsh, once."},
+    {"shoal completion fish > ~/.config/fish/completions/shoal.fish", "For fish, once."},
+};
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct completion_fields *given = fields;
+    AUTO_BUF struct buf out;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    if (strcmp(given->shell, "bash") == 0) {
+        completion_bash(&out);
+    } else if (strcmp(given->shell, "zsh") == 0) {
+        completion_zsh(&out);
+    } else if (strcmp(given->shell, "fish") == 0) {
+        completion_fish(&out);
+    } else {
+        struct err err;
+        err_set(&err, ERR_USAGE, "shoal completes in bash, zsh and fish, not in \"%.100s\"",
+                given->shell);
+        return output_error(cli, &err);
+    }
+    return output_write(cli, cli->out, &out);
+}
+
+const struct verb verb_completion = {
+    .name = "completion",
+    .summary = "print a completion script for your shell",
+    .description = "Prints a script that teaches the shell to complete shoal's verbs, options and "
+                   "their values.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .fields_size = sizeof(struct completion_fields),
+    .run = run,
+};

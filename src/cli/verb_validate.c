@@ -1,0 +1,163 @@
+/* verb_validate.c: everything that is wrong with a cluster file, in one run, each at its place. */
+#include "app/cluster_file.h"
+#include "app/local_host.h"
+#include "cli/output.h"
+#include "config/config.h"
+#include "config/json_write.h"
+
+#include <string.h>
+
+struct validate_fields {
+    const char *file;
+    const char *output;
+};
+
+static const struct operand operands[] = {
+    {"FILE", offsetof(struct validate_fields, file), false, COMPLETE_FILE, NULL,
+     "The cluster file; - reads standard input."},
+};
+
+static const struct option options[] = {
+    {"output", 'o', OPTION_CHOICE, offsetof(struct validate_fields, output), "FORMAT", text_or_json,
+     "text for people (the default) or json for programs."},
+};
+
+static const struct example examples[] = {
+    {"shoal validate cluster.yaml", "Check a file before anything is paid for."},
+    {"shoal validate -o json cluster.yaml | jq .errors", "Count the errors in a script."},
+};
+
+/* ---- for people ---- */
+
+/* "demo on aws us-west-2: head m5.large, at most 2 workers" */
+static void describe(struct buf *out, const struct config *config)
+{
+    struct str region = value_text(value_get_c(config->provider, "region"));
+    struct str location = value_text(value_get_c(config->provider, "location"));
+    const struct config_node_type *head = &config->node_types[config->head_type];
+    struct str machine = value_text(value_get_c(head->node_config, "InstanceType"));
+    if (machine.len == 0) {
+        machine = value_text(value_get_c(head->node_config, "machineType"));
+    }
+    struct str where = region.len > 0 ? region : location;
+    buf_addf(out, "%.*s on %.*s%s%.*s: head %.*s, at most %lld worker%s",
+             STR_ARG(config->cluster_name), STR_ARG(config->provider_type),
+             where.len > 0 ? " " : "", STR_ARG(where),
+             STR_ARG(machine.len > 0 ? machine : head->name), (long long)config->max_workers,
+             config->max_workers == 1 ? "" : "s");
+}
+
+static void print_text(struct buf *out, const struct diag_list *diags, const struct source *source,
+                       const struct config *config, bool colour)
+{
+    struct diag_style style = output_style(colour);
+    for (size_t i = 0; i < diags->count; i++) {
+        diag_print(out, &diags->items[i], &style);
+    }
+    if (diags->count > 0) {
+        diag_print_summary(out, diags);
+        buf_add_char(out, '\n');
+    }
+    if (diags->error_count == 0 && config && config->node_type_count > 0) {
+        buf_addf(out, "%.*s is %s. ", STR_ARG(source->name), diags->count > 0 ? "usable" : "fine");
+        describe(out, config);
+        buf_add_char(out, '\n');
+    }
+}
+
+/* ---- for programs ---- */
+
+static void set_text(struct arena *arena, struct value *map, const char *key, struct str text)
+{
+    value_map_set_c(arena, map, key, value_string(arena, text, (struct place){0}));
+}
+
+static void set_int(struct arena *arena, struct value *map, const char *key, size_t number)
+{
+    value_map_set_c(arena, map, key, value_int(arena, (int64_t)number, (struct place){0}));
+}
+
+static struct value *finding(struct arena *arena, const struct diag *diag)
+{
+    struct value *map = value_new(arena, VALUE_MAP, (struct place){0});
+    bool is_error = diag->level == DIAG_ERROR;
+    set_text(arena, map, "level", is_error ? STR("error") : STR("warning"));
+    set_text(arena, map, "code", str_from(diag->code));
+    set_int(arena, map, "line", diag->place.line);
+    set_int(arena, map, "column", diag->place.column);
+    set_int(arena, map, "width", diag->place.width);
+    set_text(arena, map, "text", diag->text);
+    set_text(arena, map, "hint", diag->hint);
+    return map;
+}
+
+static bool print_json(struct buf *out, struct arena *arena, const struct diag_list *diags,
+                       const struct source *source, struct err *err)
+{
+    struct value *result = value_new(arena, VALUE_MAP, (struct place){0});
+    struct value *findings = value_new(arena, VALUE_LIST, (struct place){0});
+    for (size_t i = 0; i < diags->count; i++) {
+        value_list_add(arena, findings, finding(arena, &diags->items[i]));
+    }
+    set_text(arena, result, "file", source->name);
+    set_int(arena, result, "errors", diags->error_count);
+    set_int(arena, result, "warnings", diags->warning_count);
+    value_map_set_c(arena, result, "findings", findings);
+    bool ok = json_write(out, result, JSON_PRETTY, err);
+    buf_add_char(out, '\n');
+    return ok;
+}
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct validate_fields *given = fields;
+    AUTO_BUF struct buf out;
+    struct err err;
+    struct source source;
+    struct diag_list diags;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    diag_list_init(&diags, cli->arena);
+    if (!cluster_file_read(cli->arena, given->file, &source, &err)) {
+        return output_error(cli, &err);
+    }
+    struct value *tree = config_parse(cli->arena, &source, &diags);
+    if (tree) {
+        config_check(tree, local_host(), &diags);
+    }
+    diag_sort(&diags);
+    bool is_good = tree && diags.error_count == 0;
+    if (given->output && strcmp(given->output, "json") == 0) {
+        if (!print_json(&out, cli->arena, &diags, &source, &err)) {
+            return output_error(cli, &err);
+        }
+    } else {
+        const struct config *config = is_good ? config_type(cli->arena, tree) : NULL;
+        print_text(&out, &diags, &source, config, cli->colour_out);
+    }
+    int status = output_write(cli, cli->out, &out);
+    return status ? status : !is_good;
+}
+
+const struct verb verb_validate = {
+    .name = "validate",
+    .summary = "find everything that is wrong with a cluster file",
+    .description =
+        "Reads a cluster file as Ray would and says everything that is wrong with it in one run: "
+        "each finding with its line and column, the line itself, and what to write instead. "
+        "Nothing is contacted and nothing is created.\n\n"
+        "Errors are what Ray would reject, and what would fail after the first machine is paid "
+        "for: instance types that do not exist, files to mount that are not there, private keys "
+        "that ssh would refuse. Warnings are keys that nobody reads, old keys that shoal "
+        "converts, worker counts that can never be reached, and set-up commands that fail when "
+        "they are run twice.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "0 when there are no errors (warnings do not count), 1 when there are, 2 for a "
+                   "wrong command line.",
+    .fields_size = sizeof(struct validate_fields),
+    .run = run,
+};

@@ -1,0 +1,147 @@
+/* file.c: plain system calls with every descriptor born close-on-exec. */
+#include "io/file.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <pwd.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum { PIECE_BYTES = 64 * 1024 };
+
+static bool fail(struct err *err, const char *path)
+{
+    enum err_kind kind = errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+    return err_set(err, kind, "%s: %s", path, strerror(errno));
+}
+
+/* Reads to the end; `take` gets each piece. */
+static bool read_all(int fd, const char *path, file_bytes_fn *take, void *context, struct err *err)
+{
+    char piece[PIECE_BYTES];
+    for (;;) {
+        ssize_t got = read(fd, piece, sizeof(piece));
+        if (got == 0) {
+            return true;
+        }
+        if (got < 0 && errno != EINTR) {
+            return fail(err, path);
+        }
+        if (got > 0) {
+            take(context, (struct str){piece, (size_t)got});
+        }
+    }
+}
+
+static void take_into_buf(void *context, struct str bytes)
+{
+    buf_add(context, bytes);
+}
+
+bool file_read(const char *path, struct buf *out, struct err *err)
+{
+    bool is_stdin = strcmp(path, "-") == 0;
+    int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return fail(err, path);
+    }
+    bool ok = read_all(fd, path, take_into_buf, out, err);
+    if (!is_stdin) {
+        close(fd);
+    }
+    if (ok && out->is_full) {
+        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes", path, out->cap);
+    }
+    return ok;
+}
+
+bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err)
+{
+    struct stat status;
+    /* Opening a pipe would wait for a writer that never comes. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (fd < 0) {
+        return fail(err, path);
+    }
+    bool ok = fstat(fd, &status) == 0;
+    if (!ok) {
+        fail(err, path);
+    } else if (!S_ISREG(status.st_mode)) {
+        ok = err_set(err, ERR_IO, "%s: not a regular file", path);
+    } else {
+        ok = read_all(fd, path, take, context, err);
+    }
+    close(fd);
+    return ok;
+}
+
+enum file_kind file_look(const char *path, uint32_t *ret_mode)
+{
+    struct stat status;
+    *ret_mode = 0;
+    if (stat(path, &status) != 0) {
+        return FILE_MISSING;
+    }
+    *ret_mode = status.st_mode & 07777;
+    if (S_ISREG(status.st_mode)) {
+        return FILE_REGULAR;
+    }
+    return S_ISDIR(status.st_mode) ? FILE_FOLDER : FILE_SPECIAL;
+}
+
+void file_list(const char *path, file_entry_fn *take, void *context)
+{
+    DIR *dir = opendir(path);
+    if (!dir) {
+        return;
+    }
+    for (struct dirent *item; (item = readdir(dir));) {
+        struct stat link;
+        struct stat target;
+        if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) {
+            continue;
+        }
+        bool is_link = fstatat(dirfd(dir), item->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
+                       S_ISLNK(link.st_mode);
+        bool is_folder = fstatat(dirfd(dir), item->d_name, &target, 0) == 0 &&
+                         S_ISDIR(target.st_mode);
+        struct file_entry entry = {str_from(item->d_name), is_folder, is_link};
+        take(context, &entry);
+    }
+    closedir(dir);
+}
+
+static const char *home_of(struct arena *arena, struct str user)
+{
+    const char *home = getenv("HOME");
+    if (user.len == 0 && home) {
+        return home;
+    }
+    const struct passwd *account = user.len == 0 ? getpwuid(getuid())
+                                                 : getpwnam(arena_str(arena, user).ptr);
+    return account ? account->pw_dir : NULL;
+}
+
+struct str file_expand_home(struct arena *arena, struct str path)
+{
+    if (!str_starts(path, "~")) {
+        return path;
+    }
+    size_t slash = str_find_char(path, '/');
+    struct str rest = str_sub(path, slash, path.len);
+    const char *found = home_of(arena, str_sub(path, 1, slash));
+    if (!found) {
+        return path;
+    }
+    struct str home = str_from(found);
+    while (home.len > 0 && home.ptr[home.len - 1] == '/') {
+        home.len--;
+    }
+    if (home.len + rest.len == 0) {
+        return STR("/");
+    }
+    return arena_printf(arena, "%.*s%.*s", STR_ARG(home), STR_ARG(rest));
+}
