@@ -1,7 +1,7 @@
 /* cluster_file.c: where cluster files come from. */
 #include "app/cluster_file.h"
 
-#include "config/yaml_read.h"
+#include "config/document/yaml_read.h"
 #include "io/file.h"
 
 #include <string.h>

@@ -9,7 +9,7 @@
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
-#include "config/place.h"
+#include "config/document/place.h"
 
 /* The text lives in the arena. */
 bool cluster_file_read(struct arena *arena, const char *file, struct source *ret_source,

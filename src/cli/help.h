@@ -3,7 +3,7 @@
 
 #include "base/buf.h"
 #include "cli/verb.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 /* `shoal help`: what it is, every verb, where to go on. */
 void help_program(struct buf *out);

@@ -2,7 +2,7 @@
 #include "cli/manual.h"
 
 #include "cli/help.h"
-#include "config/schema.h"
+#include "config/schema/schema.h"
 
 #include <string.h>
 

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/err.h"
 #include "cli/verb.h"
-#include "config/diag.h"
+#include "config/document/diag.h"
 
 enum { OUTPUT_BYTES_MAX = 256 * 1024 * 1024 };
 

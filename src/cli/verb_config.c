@@ -3,10 +3,10 @@
 #include "app/local_host.h"
 #include "cli/output.h"
 #include "config/config.h"
+#include "config/document/json_write.h"
+#include "config/document/yaml_write.h"
 #include "config/hash.h"
-#include "config/json_write.h"
 #include "config/secret.h"
-#include "config/yaml_write.h"
 
 #include <string.h>
 
@@ -116,9 +116,7 @@ static void print_findings(const struct cli *cli, struct diag_list *diags)
     buf_init(&text, OUTPUT_BYTES_MAX);
     diag_sort(diags);
     for (size_t i = 0; i < diags->count; i++) {
-        if (diags->items[i].level == DIAG_ERROR) {
-            diag_print(&text, &diags->items[i], &style);
-        }
+        diag_print(&text, &diags->items[i], &style);
     }
     fputs(text.ptr ? text.ptr : "", cli->err);
 }
@@ -150,8 +148,8 @@ static int run(const struct cli *cli, const void *fields)
         return output_error(cli, &err);
     }
     const struct config *config = config_load(cli->arena, &source, &diags);
+    print_findings(cli, &diags);
     if (!config) {
-        print_findings(cli, &diags);
         return 1;
     }
     const struct value *shown = config->tree;
@@ -180,8 +178,8 @@ const struct verb verb_config = {
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when Ray would accept the file, 1 when it would not (the errors go to "
-                   "standard error), 2 for a wrong command line.",
+    .exit_status = "0 when Ray would accept the file, 1 when it would not, 2 for a wrong "
+                   "command line.",
     .fields_size = sizeof(struct config_fields),
     .run = run,
 };

@@ -3,7 +3,7 @@
 #include "app/local_host.h"
 #include "cli/output.h"
 #include "config/config.h"
-#include "config/json_write.h"
+#include "config/document/json_write.h"
 
 #include <string.h>
 

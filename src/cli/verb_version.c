@@ -1,6 +1,6 @@
 /* verb_version.c: which shoal this is. */
 #include "cli/output.h"
-#include "config/catalog.h"
+#include "config/catalog/catalog.h"
 
 #include <string.h>
 

@@ -2,8 +2,8 @@
  * and texts that are absent have the defaults of Ray's code. */
 #include "config/config.h"
 
-#include "config/prepare.h"
-#include "config/yaml_read.h"
+#include "config/document/yaml_read.h"
+#include "config/prepare/prepare.h"
 
 #include <math.h>
 

@@ -9,9 +9,9 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
-#include "config/diag.h"
+#include "config/document/diag.h"
+#include "config/document/value.h"
 #include "config/host.h"
-#include "config/value.h"
 #include "core/resource.h"
 
 struct config_texts {

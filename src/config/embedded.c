@@ -17,15 +17,16 @@ static struct str file_named(struct str folder, struct str name, const char *suf
 
 struct str embedded_ec2_types(void)
 {
-    return file_named(STR("data/"), STR("ec2_types"), ".tsv");
+    return file_named(STR("catalog/"), STR("ec2_types"), ".tsv");
 }
 
 struct str embedded_ec2_params(void)
 {
-    return file_named(STR("data/"), STR("ec2_params"), ".tsv");
+    return file_named(STR("catalog/"), STR("ec2_params"), ".tsv");
 }
 
 struct str embedded_defaults(struct str provider_type)
 {
-    return provider_type.len > 0 ? file_named(STR("defaults/"), provider_type, ".yaml") : STR("");
+    return provider_type.len > 0 ? file_named(STR("prepare/defaults/"), provider_type, ".yaml")
+                                 : STR("");
 }

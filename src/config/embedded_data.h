@@ -4,7 +4,7 @@
 #include <stddef.h>
 
 struct embedded_file {
-    const char *name; /* "defaults/aws.yaml" */
+    const char *name; /* "prepare/defaults/aws.yaml" */
     const unsigned char *bytes;
     size_t size;
 };

@@ -4,7 +4,7 @@
 #include "base/buf.h"
 #include "base/panic.h"
 #include "base/utf8.h"
-#include "config/json_write.h"
+#include "config/document/json_write.h"
 
 #include <openssl/evp.h>
 #include <stdlib.h>

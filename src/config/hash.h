@@ -10,8 +10,8 @@
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
+#include "config/document/value.h"
 #include "config/host.h"
-#include "config/value.h"
 
 /* Of what a machine is launched with. Key files count by content, not by path. */
 bool hash_launch(struct arena *arena, const struct host *host, const struct value *node_config,

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "config/value.h"
+#include "config/document/value.h"
 
 #define SECRET_MASK "********"
 

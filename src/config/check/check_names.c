@@ -1,0 +1,70 @@
+/* check_names.c: names that break later, and values YAML takes for dates. */
+#include "config/check/check.h"
+
+static bool is_name_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '.';
+}
+
+static void check_cluster_name(const struct check *check)
+{
+    const struct value *name = value_get_c(check->tree, "cluster_name");
+    if (!name || !check_is_written(name)) {
+        struct place top = {check->tree->place.source, 1, 1, 1};
+        struct diag *diag = diag_error(check->diags, "missing-key", top,
+                                       "\"cluster_name\" is missing");
+        diag_hint(check->diags, diag, "add: cluster_name: demo");
+        return;
+    }
+    struct str text = value_text(name);
+    for (size_t i = 0; i < text.len; i++) {
+        if (!is_name_char(text.ptr[i])) {
+            struct diag *diag = diag_warn(check->diags, "cluster-name", name->place,
+                                          "cluster_name has a \"%c\", which clouds and docker "
+                                          "refuse in names",
+                                          text.ptr[i] > ' ' && text.ptr[i] < 127 ? text.ptr[i]
+                                                                                 : '?');
+            diag_hint(check->diags, diag, "use letters, digits, - and _");
+            return;
+        }
+    }
+}
+
+/* A date has no JSON form, and Ray dies of it ("not JSON serializable") without a line number. */
+static void check_dates(const struct check *check, const struct value *value)
+{
+    if (value->kind == VALUE_DATE || value->kind == VALUE_DATE_TIME || value->kind == VALUE_BYTES ||
+        value->kind == VALUE_SET) {
+        if (check_is_written(value)) {
+            struct diag *diag = diag_warn(check->diags, "date", value->place,
+                                          "YAML reads this as %s, and `ray up` fails on it",
+                                          value_kind_words(value));
+            diag_hint(check->diags, diag, "put it in quotes");
+        }
+    } else if (value->kind == VALUE_LIST || value->kind == VALUE_PAIR) {
+        for (size_t i = 0; i < value->list.count; i++) {
+            check_dates(check, value->list.items[i]);
+        }
+    } else if (value->kind == VALUE_MAP) {
+        for (size_t i = 0; i < value->map.count; i++) {
+            check_dates(check, value->map.entries[i].value);
+        }
+    }
+}
+
+static void check_sync(const struct check *check)
+{
+    const struct value_entry *entry = value_entry_c(check->tree, "file_mounts_sync_continuously");
+    if (entry && check_is_written(entry->value) && value_is_true(entry->value)) {
+        diag_warn(check->diags, "ignored-key", entry->key->place,
+                  "file_mounts_sync_continuously has no effect since Ray 2.50");
+    }
+}
+
+void check_names(const struct check *check)
+{
+    check_cluster_name(check);
+    check_dates(check, check->tree);
+    check_sync(check);
+}

@@ -1,0 +1,65 @@
+/*
+ * diag.h: everything that is wrong with a cluster file, each finding at its place.
+ *
+ * Findings are collected, never thrown: a user sees all of them in one run. A finding has a
+ * headline ("unknown key "max_worker""), an optional hint that is shown behind the caret ("did you
+ * mean "max_workers"?"), and a stable code for programs that read the JSON form.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/buf.h"
+#include "config/document/place.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum diag_level { DIAG_ERROR, DIAG_WARNING };
+
+struct diag {
+    enum diag_level level;
+    const char *code; /* "unknown-key": stable, documented */
+    struct place place;
+    struct str text;
+    struct str hint; /* empty when there is nothing to add */
+};
+
+struct diag_list {
+    struct arena *arena;
+    struct diag *items;
+    size_t count;
+    size_t capacity;
+    size_t error_count;
+    size_t warning_count;
+};
+
+/* The most findings we keep; a file with more has one cause, and nobody reads on. */
+enum { DIAG_MAX = 200 };
+
+void diag_list_init(struct diag_list *list, struct arena *arena);
+
+/* Returns the finding so that a hint can be added; never NULL. */
+struct diag *diag_add(struct diag_list *list, enum diag_level level, const char *code,
+                      struct place place, const char *fmt, ...) PRINTF_LIKE(5, 6);
+void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...) PRINTF_LIKE(3, 4);
+
+/* Has this been said of that place already? */
+bool diag_has(const struct diag_list *list, const char *code, struct place place);
+
+#define diag_error(list, code, place, ...) diag_add(list, DIAG_ERROR, code, place, __VA_ARGS__)
+#define diag_warn(list, code, place, ...) diag_add(list, DIAG_WARNING, code, place, __VA_ARGS__)
+
+/* By file, line and column; findings of one place keep the order in which they were made. */
+void diag_sort(struct diag_list *list);
+
+/* Colours are terminal escape sequences around the words, or empty strings. */
+struct diag_style {
+    const char *error, *warning, *dim, *reset;
+};
+
+/* FILE:LINE:COL: error: text, the source line with a caret, the hint. */
+void diag_print(struct buf *out, const struct diag *diag, const struct diag_style *style);
+
+/* "2 errors, 1 warning" */
+void diag_print_summary(struct buf *out, const struct diag_list *list);

@@ -1,0 +1,28 @@
+/*
+ * json_write.h: values as JSON, byte for byte as Python's json.dumps writes them.
+ *
+ * Ray's hashes are hashes of such text, so separators, escapes, key order and the spelling of
+ * numbers all matter.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/buf.h"
+#include "base/err.h"
+#include "config/document/value.h"
+
+enum json_style {
+    JSON_COMPACT, /* ", " and ": " on one line, as json.dumps does by default */
+    JSON_SORTED,  /* the same with sort_keys=True */
+    JSON_PRETTY,  /* two blanks of indent, for people; UTF-8 instead of \u escapes */
+};
+
+/*
+ * With JSON_SORTED fails where Python would raise: keys of kinds that do not compare, dates,
+ * bytes. The other styles never fail: a date is written as text.
+ */
+bool json_write(struct buf *out, const struct value *value, enum json_style style,
+                struct err *err) MUST_USE;
+
+/* One string, quoted and escaped. */
+void json_add_string(struct buf *out, struct str text, bool keep_utf8);

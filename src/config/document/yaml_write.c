@@ -1,0 +1,233 @@
+/* yaml_write.c: block-style YAML. Aliases are written out; the reader's caps bound what that can
+ * grow to. */
+#include "config/document/yaml_write.h"
+
+#include "base/number.h"
+#include "base/utf8.h"
+#include "config/document/json_write.h"
+#include "config/document/yaml_scalar.h"
+
+#include <math.h>
+#include <string.h>
+
+static void write_node(struct buf *out, const struct value *value, size_t indent);
+
+/* Characters that are harmless anywhere inside a plain word. */
+static bool is_plain_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
+           (c != '\0' && strchr("_-./~+=$()@;<>|*&^%'\\", c) != NULL);
+}
+
+/* Can it stand unquoted and still be the same text? Doubtful cases are quoted. */
+static bool is_plain(struct str text)
+{
+    if (text.len == 0 || yaml_resolve(text) != YAML_TAG_STR) {
+        return false;
+    }
+    if (strchr("-?:,[]{}#&*!|>'\"%@`~=<", text.ptr[0])) {
+        return str_starts(text, "~/");
+    }
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool inner_blank = c == ' ' && i + 1 < text.len && text.ptr[i + 1] != '#';
+        bool inner_colon = c == ':' && i + 1 < text.len && text.ptr[i + 1] != ' ';
+        if (!is_plain_char(c) && !inner_blank && !inner_colon) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Double quotes with YAML's escapes; printable text beyond ASCII stays as it is. */
+static void write_quoted(struct buf *out, struct str text)
+{
+    buf_add_char(out, '"');
+    for (size_t i = 0, len; i < text.len; i += len) {
+        uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
+        if (point == '"' || point == '\\') {
+            buf_addf(out, "\\%c", (char)point);
+        } else if (point == '\n') {
+            buf_add_c(out, "\\n");
+        } else if (point == '\t') {
+            buf_add_c(out, "\\t");
+        } else if (point == UTF8_BAD || point < 0x20 || (point >= 0x7F && point < 0xA0)) {
+            buf_addf(out, "\\x%02x", point == UTF8_BAD ? (unsigned char)text.ptr[i] : point);
+        } else if (point == 0x2028 || point == 0x2029 || point == 0xFEFF ||
+                   (point >= 0xFFFE && point <= 0xFFFF)) {
+            buf_addf(out, "\\u%04x", point);
+        } else {
+            buf_add(out, str_sub(text, i, i + len));
+        }
+    }
+    buf_add_char(out, '"');
+}
+
+static void write_string(struct buf *out, struct str text)
+{
+    if (is_plain(text)) {
+        buf_add(out, text);
+    } else {
+        write_quoted(out, text);
+    }
+}
+
+static void write_float(struct buf *out, double number)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, 64);
+    if (isnan(number) || isinf(number)) {
+        buf_add_c(out, isnan(number) ? ".nan" : number < 0 ? "-.inf" : ".inf");
+        return;
+    }
+    number_add_double(&text, number);
+    /* YAML 1.1 wants a dot in every float: 1e-07 would be read as text. */
+    struct str rest = buf_str(&text);
+    if (str_find_char(rest, '.') == SIZE_MAX) {
+        struct str mantissa = str_cut(&rest, 'e');
+        buf_addf(out, "%.*s.0e%.*s", STR_ARG(mantissa), STR_ARG(rest));
+        return;
+    }
+    buf_add(out, buf_str(&text));
+}
+
+static void write_base64(struct buf *out, struct str bytes)
+{
+    static const char alphabet[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    buf_add_c(out, "!!binary \"");
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        unsigned group = 0;
+        for (size_t j = 0; j < 3; j++) {
+            group = group << 8 | (i + j < bytes.len ? (unsigned char)bytes.ptr[i + j] : 0);
+        }
+        for (size_t j = 0; j < 4; j++) {
+            bool pad = i + j > bytes.len;
+            buf_add_char(out, pad ? '=' : alphabet[(group >> (18 - 6 * j)) & 0x3F]);
+        }
+    }
+    buf_add_char(out, '"');
+}
+
+static bool is_block(const struct value *value)
+{
+    switch (value->kind) {
+    case VALUE_LIST:
+    case VALUE_PAIR:
+        return value->list.count > 0;
+    case VALUE_MAP:
+    case VALUE_SET:
+        return value->map.count > 0;
+    case VALUE_NULL:
+    case VALUE_BOOL:
+    case VALUE_INT:
+    case VALUE_BIG_INT:
+    case VALUE_FLOAT:
+    case VALUE_STRING:
+    case VALUE_BYTES:
+    case VALUE_DATE:
+    case VALUE_DATE_TIME:
+        return false;
+    }
+    return false;
+}
+
+static void write_scalar(struct buf *out, const struct value *value)
+{
+    switch (value->kind) {
+    case VALUE_NULL:
+        buf_add_c(out, "null");
+        return;
+    case VALUE_BOOL:
+        buf_add_c(out, value->boolean ? "true" : "false");
+        return;
+    case VALUE_INT:
+        buf_addf(out, "%lld", (long long)value->integer);
+        return;
+    case VALUE_FLOAT:
+        write_float(out, value->number);
+        return;
+    case VALUE_BIG_INT:
+    case VALUE_DATE:
+    case VALUE_DATE_TIME:
+        buf_add(out, value->text);
+        return;
+    case VALUE_STRING:
+        write_string(out, value->text);
+        return;
+    case VALUE_BYTES:
+        write_base64(out, value->text);
+        return;
+    case VALUE_LIST:
+    case VALUE_PAIR:
+        buf_add_c(out, "[]");
+        return;
+    case VALUE_MAP:
+        buf_add_c(out, "{}");
+        return;
+    case VALUE_SET:
+        buf_add_c(out, "!!set {}");
+        return;
+    }
+}
+
+static void write_child(struct buf *out, const struct value *child, size_t indent)
+{
+    if (!is_block(child)) {
+        buf_add_char(out, ' ');
+        write_scalar(out, child);
+        buf_add_char(out, '\n');
+        return;
+    }
+    buf_add_c(out, child->kind == VALUE_SET ? " !!set\n" : "\n");
+    write_node(out, child, indent);
+}
+
+static void write_map(struct buf *out, const struct value *map, size_t indent)
+{
+    for (size_t i = 0; i < map->map.count; i++) {
+        buf_add_spaces(out, indent);
+        write_scalar(out, map->map.entries[i].key);
+        buf_add_char(out, ':');
+        write_child(out, map->map.entries[i].value, indent + 2);
+    }
+}
+
+static void write_list(struct buf *out, const struct value *list, size_t indent)
+{
+    for (size_t i = 0; i < list->list.count; i++) {
+        const struct value *item = list->list.items[i];
+        buf_add_spaces(out, indent);
+        buf_add_char(out, '-');
+        if (item->kind == VALUE_MAP && item->map.count > 0) {
+            /* "- key: value": the first entry shares the line of the dash. */
+            size_t from = out->len;
+            write_map(out, item, indent + 2);
+            if (!out->is_full) {
+                memmove(out->ptr + from, out->ptr + from + indent + 1, out->len - from - indent);
+                out->len -= indent + 1;
+            }
+            continue;
+        }
+        write_child(out, item, indent + 2);
+    }
+}
+
+static void write_node(struct buf *out, const struct value *value, size_t indent)
+{
+    if (value->kind == VALUE_MAP || value->kind == VALUE_SET) {
+        write_map(out, value, indent);
+    } else {
+        write_list(out, value, indent);
+    }
+}
+
+void yaml_write(struct buf *out, const struct value *value)
+{
+    if (is_block(value)) {
+        write_node(out, value, 0);
+    } else {
+        write_scalar(out, value);
+        buf_add_char(out, '\n');
+    }
+}

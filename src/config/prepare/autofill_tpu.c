@@ -1,0 +1,138 @@
+/* autofill_tpu.c: what Ray's fillout_available_node_types_resources does on gcp. */
+#include "config/prepare/autofill_tpu.h"
+
+static bool is_digit(char c)
+{
+    return c >= '0' && c <= '9';
+}
+
+static bool is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+static size_t skip(struct str text, size_t at, bool (*is)(char))
+{
+    while (at < text.len && is(text.ptr[at])) {
+        at++;
+    }
+    return at;
+}
+
+/* Of a generation that Ray knows? */
+static bool is_known(struct str type)
+{
+    static const char *const known[] = {"v2", "v3", "v4", "v5p", "v5litepod", "v6e", "v7x"};
+    for (size_t i = 0; i < ARRAY_LEN(known); i++) {
+        if (str_starts(type, known[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Python's $ matches at the end, and also before one last line end. */
+static bool is_end(struct str text, size_t at)
+{
+    return at == text.len || (at + 1 == text.len && text.ptr[at] == '\n');
+}
+
+/* (v|tpu)<digits><letters>-<digits> */
+static bool is_type(struct str text)
+{
+    size_t from = str_starts(text, "v") ? 1 : str_starts(text, "tpu") ? 3 : text.len;
+    size_t digits = skip(text, from, is_digit);
+    size_t letters = skip(text, digits, is_letter);
+    if (digits == from || letters == text.len || text.ptr[letters] != '-') {
+        return false;
+    }
+    size_t end = skip(text, letters + 1, is_digit);
+    return end > letters + 1 && is_end(text, end) && is_known(text);
+}
+
+/* Chips of "2x2x4"; false when it is not of the form AxB or AxBxC. */
+static bool count_chips(struct str topology, uint64_t *ret_chips)
+{
+    size_t parts = 0;
+    *ret_chips = 1;
+    topology.len -= str_ends(topology, "\n") ? 1 : 0;
+    for (; topology.len > 0 && parts < 4; parts++) {
+        uint32_t number;
+        struct str part = str_cut(&topology, 'x');
+        if (part.len > 6 || !str_to_u32(part, &number)) {
+            return false;
+        }
+        *ret_chips *= number;
+    }
+    return parts == 2 || parts == 3;
+}
+
+/* V<digits><letters>, but not the two oldest. */
+static bool is_generation(struct str text)
+{
+    size_t digits = skip(text, 1, is_digit);
+    return str_starts(text, "V") && digits > 1 && is_end(text, skip(text, digits, is_letter)) &&
+           !str_is(text, "V2") && !str_is(text, "V3");
+}
+
+/* "V4" and "2x2x2" to "v4-16": cores, not chips. Empty where Ray would raise. */
+static struct str type_of(struct arena *arena, const struct value *accelerator)
+{
+    struct str generation = value_text(value_get_c(accelerator, "type"));
+    struct str topology = value_text(value_get_c(accelerator, "topology"));
+    bool is_lite = str_is(generation, "V5LITE_POD");
+    uint64_t chips;
+    if (!(is_lite || is_generation(generation)) || !count_chips(topology, &chips)) {
+        return STR("");
+    }
+    char *lower = arena_alloc(arena, generation.len + 1);
+    for (size_t i = 0; i < generation.len; i++) {
+        char c = generation.ptr[i];
+        lower[i] = c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+    }
+    struct str name = is_lite ? STR("v5litepod") : (struct str){lower, generation.len};
+    bool single_core = str_starts(name, "v5litepod") || str_starts(name, "v6e");
+    struct str type = arena_printf(arena, "%.*s-%llu", STR_ARG(name),
+                                   (unsigned long long)(single_core ? chips : 2 * chips));
+    return is_known(type) ? type : STR("");
+}
+
+/* The TPU type of a node type, empty for an ordinary machine; false where Ray would raise. */
+static bool find_type(struct arena *arena, const struct value *node, struct str *ret_type)
+{
+    const struct value *type = value_get_c(node, "acceleratorType");
+    const struct value *accelerator = value_get_c(node, "acceleratorConfig");
+    *ret_type = STR("");
+    if (!value_is(node, VALUE_MAP)) {
+        return false;
+    }
+    if (value_get_c(node, "machineType")) {
+        return true;
+    }
+    if ((type && accelerator) || (!type && !accelerator)) {
+        return false;
+    }
+    *ret_type = type ? value_text(type) : type_of(arena, accelerator);
+    return type ? is_type(*ret_type) : ret_type->len > 0;
+}
+
+void autofill_tpus(struct arena *arena, const struct value *types)
+{
+    struct place nowhere = {0};
+    struct str *found = ARENA_ARRAY(arena, types->map.count, struct str);
+    for (size_t i = 0; i < types->map.count; i++) {
+        const struct value *type = types->map.entries[i].value;
+        bool ok = find_type(arena, value_get_c(type, "node_config"), &found[i]);
+        if (!ok || (found[i].len > 0 && !value_is(value_get_c(type, "resources"), VALUE_MAP))) {
+            return;
+        }
+    }
+    for (size_t i = 0; i < types->map.count; i++) {
+        struct value *resources = value_get_c(types->map.entries[i].value, "resources");
+        if (found[i].len > 0) {
+            struct str name = arena_printf(arena, "TPU-%.*s-head", STR_ARG(found[i]));
+            value_map_set(arena, resources, value_string(arena, name, nowhere),
+                          value_int(arena, 1, nowhere));
+        }
+    }
+}

@@ -1,0 +1,65 @@
+"""The tables in src/config/catalog say what the packages they were made from say.
+
+Run with the Python that has moto, botocore and ray. Where one is missing the
+test is skipped, unless SHOAL_REQUIRE_RAY=1 says that it must not be.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+DATA = pathlib.Path(__file__).resolve().parents[2] / "src" / "config" / "data"
+NOT_INSTALLED = 3  # the scripts' exit status for a missing package
+
+
+def changed_lines(diff):
+    """The added and removed lines of a unified diff without context."""
+    return [line for line in diff.splitlines() if line[:1] in "+-" and line[:3] not in ("+++", "---")]
+
+
+@pytest.mark.parametrize("table", ["ec2_types", "ec2_params"])
+def test_table_is_what_its_packages_say(table):
+    run = subprocess.run(
+        [sys.executable, str(DATA / f"make_{table}.py"), "--check"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    if run.returncode == NOT_INSTALLED:
+        if os.environ.get("SHOAL_REQUIRE_RAY") == "1":
+            pytest.fail(run.stderr)
+        pytest.skip(run.stderr.strip())
+    assert run.returncode in (0, 1) and "Traceback" not in run.stderr, run.stderr
+
+    # --check itself leaves the date out; what is left in the header are versions.
+    lines = changed_lines(run.stdout)
+    versions = [line for line in lines if line[1:].startswith("# source: ")]
+    if {line[0] for line in versions} != {"+", "-"}:
+        versions = []  # a header that lost its sources is no other version
+    content = [line for line in lines if line not in versions]
+    if versions:
+        print(f"note: {table}.tsv and the installed packages differ in version:", *versions, sep="\n")
+        if content:
+            pytest.skip(f"catalogue made from another version: {len(content)} changed lines in {table}.tsv")
+    assert not content, f"{table}.tsv is stale, run make_{table}.py:\n" + "\n".join(content[:40])
+    assert run.returncode == (1 if versions else 0), run.stdout
+
+
+@pytest.mark.parametrize("table", ["ec2_types", "ec2_params"])
+def test_table_can_be_searched(table):
+    """The reader halves its way through the lines and splits them at tabs."""
+    lines = (DATA / f"{table}.tsv").read_bytes().splitlines()
+    head = [line for line in lines if line.startswith(b"#")]
+    rows = [line for line in lines if not line.startswith(b"#")]
+    assert lines == head + rows
+    names = [row.split(b"\t")[0] for row in rows]
+    assert len(names) > 100
+    assert names == sorted(set(names))
+    (columns,) = [line.split()[2:] for line in head if line.startswith(b"# columns: ")]
+    fields = {len(row.split(b"\t")) for row in rows}
+    # The parameters' last column, the allowed values, is there only for some.
+    assert fields == ({len(columns)} if table == "ec2_types" else {2, 3})

@@ -1,0 +1,365 @@
+"""The gates of tools/lint, tested: the tree passes, and each planted fault is caught by its gate.
+
+usage: test_gates.py BUILDDIR [--cc CC] [unittest arguments]
+
+A fault is one or two small files planted in a copy of the tree. Every cheap gate looks at each
+fault, and only the one named may complain. Faults that only objects show are compiled with the
+flags of the real build and put beside its objects in thin archives: nothing else is rebuilt.
+The whole tree is judged once, as it is; the copy has its lowest layers only, so that the time
+this takes does not grow with the tree.
+"""
+
+import argparse
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+ROOT = os.path.abspath(os.path.join(os.path.dirname(__file__), "..", ".."))
+LINT = os.path.join(ROOT, "tools", "lint")
+sys.path.insert(0, LINT)
+
+import banned
+import format as layout
+import gate
+import headers
+import includes
+import layers
+import links
+import objects
+import purity
+import run
+import style
+import tree
+
+BUILD, CC = "build", "cc"  # set from the command line, below
+COPIED = ("src/base/", "src/core/", ".clang-format")
+
+HEAD = "/* A fault planted for the gates to find. */\n"
+HEADER_HEAD = HEAD + "#pragma once\n\n"
+LONG_FUNCTION = HEAD + "int planted(int x);\n\nint planted(int x)\n{\n" + "    x++;\n" * 68 + \
+    "    return x;\n}\n"
+
+# Gate, planted file, its text, words that the complaint must have.
+SOURCE_FAULTS = (
+    ("includes", "src/core/planted.c", HEAD + '#include "io/loop.h"\n', "core may not include"),
+    ("includes", "src/remote/planted.c", HEAD + '#include "ray/gcs.h"\n', "remote may not include"),
+    ("includes", "src/sim/planted.h", HEADER_HEAD + '#include "app/up.h"\n', "sim may not include"),
+    ("includes", "src/core/planted.c", HEAD + "#include <time.h>\n", "<time.h>"),
+    ("includes", "src/base/planted.c", HEAD + "#include <unistd.h>\n", "<unistd.h>"),
+    ("includes", "src/app/planted.c", HEAD + "#include <curl/curl.h>\n", "<curl/curl.h> belongs"),
+    ("includes", "src/io/planted.c", HEAD + "#include <zmq.h>\n", "new dependency"),
+    ("includes", "src/config/planted.c", HEAD + '#include "value.h"\n', "relative to src/"),
+    ("includes", "src/core/planted.h", HEAD + "struct planted;\n", "#pragma once"),
+    ("includes", "src/misc/planted.c", HEAD + "int planted;\n", "in no layer"),
+    ("style", "src/core/planted.c", LONG_FUNCTION, "planted has 71 lines"),
+    ("style", "src/core/planted.c", HEAD + "int x;\n" * 900, "901 lines"),
+    ("style", "src/core/planted.h", HEADER_HEAD + "extern int x;\n" * 258, "261 lines"),
+    ("style", "src/core/planted.c", HEAD + "int x; // why\n", "`//`"),
+    ("style", "src/core/planted.c", "int planted;\n", "what this file owns"),
+    ("style", "src/core/planted.c", HEAD + "\tint x;\n", "tab"),
+    ("style", "src/core/planted.c", HEAD + "int x; \n", "blanks"),
+    ("style", "src/core/planted.c", HEAD + "int x;", "newline"),
+    ("style", "src/core/planted.c", HEAD + f"int {'x' * 96};\n", "101 columns"),
+    ("style", "src/core/planted.c", HEAD + "/* TO" + "DO: later. */\n", "unfinished"),
+    ("style", "src/core/util.c", HEAD + "int x;\n", "says nothing"),
+    ("style", "docs/planted.md", "See [here](nowhere.md).\n", "nowhere.md"),
+    ("style", "docs/planted.md", "It is in /wo" + "rk/main.\n", "outside the project"),
+    ("style", "tests/config/corpus/planted.yaml", "x: ../sha" + "red/y\n", "outside the project"),
+)
+
+# What looks like a fault and is none: no gate may complain.
+GOOD = {
+    "src/core/planted.c": HEAD + '#include "core/planted.h"\n\n#include <string.h>\n'
+    'static const char *const text = "http://x /* y"; /* "a // b" */\n',
+    "src/core/planted.h": HEADER_HEAD + '#include "base/str.h"\n',
+    "docs/planted.md": "[a](planted.md#x) [b](https://x.y/z) `[c](gone)`\n\n```\n[d](gone)\n```\n",
+    "tests/config/corpus/planted.c": "int\tx; // " + "long " * 40,
+}
+
+DECLARE = "int planted(const char *x);\nint planted(const char *x)\n{\n"
+OTHER = "int planted_far(void);\nint planted_far(void)\n{\n    return 1;\n}\n"
+FAR_CALL = "extern int planted_far(void);\n" + DECLARE + "    return *x + planted_far();\n}\n"
+
+# Gate, planted file, its code, another layer that gains planted_far() or None, words.
+OBJECT_FAULTS = (
+    ("links", "src/core/planted.c", FAR_CALL, "io", "core uses planted_far of io"),
+    ("links", "src/core/planted.c", FAR_CALL, "config", "core uses planted_far of config"),
+    ("links", "src/provider/planted.c", FAR_CALL, "remote", "provider uses planted_far of remote"),
+    ("purity", "src/core/planted.c", "long time(long *);\n" + DECLARE +
+     "    return *x + (int)time(0);\n}\n", None, "time; the clock"),
+    ("purity", "src/core/planted.c", "void *fopen(const char *, const char *);\n" + DECLARE +
+     "    return fopen(x, x) != 0;\n}\n", None, "uses fopen"),
+    ("purity", "src/core/planted.c", "long write(int, const void *, unsigned long);\n" + DECLARE +
+     "    return (int)write(1, x, 1);\n}\n", None, "uses write"),
+    ("purity", "src/core/planted.c", "void *malloc(unsigned long);\n" + DECLARE +
+     "    return *(int *)malloc((unsigned long)*x);\n}\n", None, "malloc; the heap"),
+    ("purity", "src/core/planted.c", "int rand(void);\n" + DECLARE +
+     "    return *x + rand();\n}\n", None, "rand; chance"),
+    ("purity", "src/core/planted.c", DECLARE +
+     "    static int count;\n    return count += *x;\n}\n", None, "is writable data"),
+    ("purity", "src/core/planted.c", "int planted_state = 7;\n", None, "planted_state is writable"),
+)
+# The heap behind a call of base: core itself looks innocent.
+HIDDEN_HEAP = ("void *malloc(unsigned long);\nint planted_far(void);\nint planted_far(void)\n{\n"
+               "    return *(int *)malloc(4);\n}\n")
+# Constant tables with pointers need the loader's hand, not ours; assertions may end the program.
+PURE = ("void __assert_fail(const char *, const char *, unsigned, const char *);\n"
+        "int planted(const char *x);\nstatic int (*const table[])(const char *) = {planted};\n"
+        "int (*const *planted_table(void))(const char *);\n"
+        "int (*const *planted_table(void))(const char *)\n{\n    return table;\n}\n" + DECLARE +
+        '    if (!x) {\n        __assert_fail("x", "f", 1, "g");\n    }\n    return *x;\n}\n')
+
+BANS = ("#define BANNED(name) sorry_##name##_is_a_banned_function\n"
+        "#pragma GCC poison strcpy gets\n#define rand() BANNED(rand)\n"
+        "#define strncpy(x, y, n) BANNED(strncpy)\n")
+LOST_BANS = "#pragma GCC poison strcat\n#define sprintf(x, y) BANNED(sprintf)\n"
+
+
+def flags_of(command, with_bans):
+    """A compile command without its own source, output and dependency files."""
+    flags, words = [], iter(command.args)
+    for word in words:
+        if word in ("-o", "-c", "-MF", "-MQ", "-MT"):
+            next(words)
+        elif word == "-include":
+            header = next(words)
+            if with_bans or not header.endswith("base/banned.h"):
+                flags += [word, header]
+        elif not word.startswith("-M"):
+            flags.append(word)
+    return [*flags, "-w", "-fno-builtin", "-fdiagnostics-color=never"]
+
+
+class Planting(unittest.TestCase):
+    """A copy of the tree; what a test plants is gone when it ends."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.copy = tempfile.mkdtemp(prefix="gates-")
+        cls.addClassCleanup(shutil.rmtree, cls.copy)
+        for name in (name for name in tree.files(ROOT) if name.startswith(COPIED)):
+            os.makedirs(os.path.dirname(os.path.join(cls.copy, name)), exist_ok=True)
+            shutil.copyfile(os.path.join(ROOT, name), os.path.join(cls.copy, name))
+        cls.before = cls.look(cls.source_gates())
+
+    @classmethod
+    def source_gates(cls):
+        return {"includes": lambda: includes.check(cls.copy),
+                "style": lambda: style.check(cls.copy)}
+
+    @staticmethod
+    def look(gates):
+        return {name: set(check()) for name, check in gates.items()}
+
+    def plant(self, name, text):
+        path = os.path.join(self.copy, name)
+        old = tree.read(self.copy, name) if os.path.exists(path) else None
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        with open(path, "w", encoding="utf-8") as stream:
+            stream.write(text)
+        self.addCleanup(self.restore, path, old)
+
+    @staticmethod
+    def restore(path, old):
+        if old is None:
+            os.remove(path)
+        else:
+            with open(path, "w", encoding="utf-8") as stream:
+                stream.write(old)
+
+    def expect(self, gates, guilty, place, words):
+        """Only `guilty` finds something new, and says where and what."""
+        for name, problems in self.look(gates).items():
+            found = problems - self.before.get(name, set())
+            if name not in self.before:  # too slow to look twice: what the tree had, it had
+                found = {text for text in found if "planted" in text}
+            if name != guilty:
+                self.assertEqual(found, set(), f"{name} complains about a fault of {guilty}")
+                continue
+            self.assertEqual(len(found), 1, found)
+            complaint = found.pop()
+            self.assertRegex(complaint, rf"^{re.escape(place)}:\d+: ")
+            self.assertIn(words, complaint)
+
+
+class SourceFaults(Planting):
+    def test_each_fault_is_caught(self):
+        for guilty, name, text, words in SOURCE_FAULTS:
+            with self.subTest(words):
+                self.plant(name, text)
+                self.expect(self.source_gates(), guilty, name, words)
+            self.doCleanups()
+
+    def test_own_header_comes_first(self):
+        self.plant("src/core/planted.h", HEADER_HEAD)
+        self.plant("src/core/planted.c",
+                   HEAD + '#include "base/str.h"\n#include "core/planted.h"\n')
+        self.expect(self.source_gates(), "includes", "src/core/planted.c", '"core/planted.h" first')
+
+    def test_good_files_pass(self):
+        for name, text in GOOD.items():
+            self.plant(name, text)
+        self.assertEqual(self.look(self.source_gates()), self.before)
+
+    def test_header_that_leans_on_others(self):
+        self.plant("src/core/planted.h", HEADER_HEAD + "size_t planted(void);\n")
+        gates = {"headers": lambda: headers.check(self.copy, CC.split(), run.include_flags(BUILD)),
+                 **self.source_gates()}
+        self.expect(gates, "headers", "src/core/planted.h", "does not compile alone")
+
+    def test_layout(self):
+        self.plant("src/core/planted.c", HEAD + "int  planted;\n")
+        try:
+            self.expect({"format": lambda: layout.check(self.copy), **self.source_gates()},
+                        "format", "src/core/planted.c", "laid out otherwise")
+        except gate.Skip as reason:
+            self.skipTest(str(reason))
+
+
+class BannedCalls(Planting):
+    def gates(self, build=None):
+        return {"banned": lambda: banned.check(self.copy, CC.split(), build),
+                **self.source_gates()}
+
+    def test_build_refuses_a_banned_call(self):
+        """Not the gate but what it stands for: the build's own flags stop the call."""
+        command = next(c for c in objects.commands(BUILD) if c.layer != "base")
+        self.plant("src/config/planted.c", HEAD + "#include <string.h>\n" + DECLARE +
+                   "    char y[9];\n    strcpy(y, x);\n    return *y;\n}\n")
+        done = subprocess.run(
+            [*flags_of(command, with_bans=True), "-fsyntax-only",
+             os.path.join(self.copy, "src/config/planted.c")],
+            cwd=command.directory, capture_output=True, text=True, check=False)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertRegex(done.stderr, r"src/config/planted\.c:\d+:\d+: error: .*poisoned")
+
+    def test_ban_without_effect(self):
+        """Both ways to ban are read; what the compiler does not see is reported, by name."""
+        self.plant(banned.HEADER, HEADER_HEAD + BANS + "#if 0\n" + LOST_BANS + "#endif\n")
+        found = banned.check(self.copy, CC.split())
+        self.assertEqual(len(found), 2, found)
+        for complaint, name in zip(found, ("strcat", "sprintf")):
+            self.assertRegex(complaint, rf"^{banned.HEADER}:\d+: a call of {name} still compiles")
+
+    def test_empty_list(self):
+        self.plant(banned.HEADER, HEADER_HEAD)
+        found = banned.check(self.copy, CC.split())
+        self.assertRegex("".join(found), rf"^{banned.HEADER}:1: bans nothing")
+
+    def test_source_built_without_the_header(self):
+        build = tempfile.mkdtemp(prefix="gates-build-")
+        self.addCleanup(shutil.rmtree, build)
+        entry = {"directory": "/x/build", "file": "../src/core/planted.c", "output": "x.o",
+                 "command": "cc -include ../src/base/other.h -c ../src/core/planted.c"}
+        with open(os.path.join(build, "compile_commands.json"), "w", encoding="utf-8") as stream:
+            json.dump([entry], stream)
+        self.expect(self.gates(build), "banned", "src/core/planted.c", "is built without")
+
+
+class ObjectFaults(Planting):
+    """Works on a build folder of its own: thin archives of the real objects, plus planted ones."""
+
+    @classmethod
+    def setUpClass(cls):
+        try:
+            purity.check(BUILD)
+        except gate.Skip as reason:
+            raise unittest.SkipTest(str(reason)) from None
+        super().setUpClass()
+        cls.commands = objects.commands(BUILD)
+        cls.build = tempfile.mkdtemp(prefix="gates-build-")
+        cls.addClassCleanup(shutil.rmtree, cls.build)
+        with open(os.path.join(BUILD, "compile_commands.json"), encoding="utf-8") as stream:
+            cls.entries = json.load(stream)
+        for layer in layers.MAY_USE:
+            cls.archive(layer)
+        cls.write_commands([])
+        cls.before.update(cls.look(cls.object_gates()))
+
+    @classmethod
+    def object_gates(cls):
+        return {"links": lambda: links.check(cls.build), "purity": lambda: purity.check(cls.build)}
+
+    @classmethod
+    def archive(cls, layer, *planted):
+        """Make the layer's archive anew; none when it would be empty."""
+        folder = f"src/{layer}/lib{layer}.a.p/"
+        real = [os.path.join(c.directory, c.output) for c in cls.commands
+                if c.output.startswith(folder)]
+        path = objects.archive_path(cls.build, layer)
+        if os.path.exists(path):
+            os.remove(path)
+        if real or planted:
+            os.makedirs(os.path.dirname(path), exist_ok=True)
+            subprocess.run(["ar", "rcsT", path, *real, *planted], check=True)
+
+    @classmethod
+    def write_commands(cls, planted):
+        path = os.path.join(cls.build, "compile_commands.json")
+        with open(path, "w", encoding="utf-8") as stream:
+            json.dump(cls.entries + planted, stream)
+
+    def plant_objects(self, codes):
+        """Source name -> code: write each, compile it and add it to its layer."""
+        planted = []
+        for name, code in codes.items():
+            self.plant(name, HEAD + code)
+            layer = layers.layer_of(name)
+            output = os.path.join(self.build, f"{layer}_planted.c.o")
+            source = os.path.join(self.copy, name)
+            command = self.commands[0]
+            subprocess.run([*flags_of(command, with_bans=False), "-c", source, "-o", output],
+                           cwd=command.directory, check=True)
+            planted.append({"directory": self.build, "file": source, "output": output,
+                            "command": "cc -c"})
+            self.archive(layer, output)
+            self.addCleanup(self.archive, layer)
+        self.write_commands(planted)
+
+    def test_each_fault_is_caught(self):
+        for guilty, name, code, far, words in OBJECT_FAULTS:
+            with self.subTest(words):
+                codes = {name: code}
+                if far:
+                    codes[f"src/{far}/planted.c"] = OTHER
+                self.plant_objects(codes)
+                self.expect({**self.object_gates(), **self.source_gates()}, guilty, name, words)
+            self.doCleanups()
+
+    def test_heap_behind_base(self):
+        self.plant_objects({"src/core/planted.c": FAR_CALL, "src/base/planted.c": HIDDEN_HEAP})
+        self.expect(self.object_gates(), "purity", "src/base/planted.c",
+                    "reached from src/core/planted.c (planted_far)")
+
+    def test_pure_code_passes(self):
+        self.plant_objects({"src/core/planted.c": PURE})
+        self.assertEqual(self.look(self.object_gates()),
+                         {name: self.before[name] for name in self.object_gates()})
+
+
+class CleanTree(unittest.TestCase):
+    def test_every_gate_passes(self):
+        done = subprocess.run([sys.executable, os.path.join(LINT, "run.py"), ROOT, BUILD,
+                               "--cc", CC], capture_output=True, text=True, check=False)
+        self.assertEqual(done.returncode, 0, "\n" + done.stdout + done.stderr)
+
+    def test_wrong_use(self):
+        for script, places in (("links.py", 1), ("includes.py", 1), ("run.py", 2), ("style.py", 0)):
+            done = subprocess.run([sys.executable, os.path.join(LINT, script),
+                                   *["/nowhere"] * places],
+                                  capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 2, script + done.stdout + done.stderr)
+
+
+if __name__ == "__main__":
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("build")
+    parser.add_argument("--cc", default="cc")
+    options, rest = parser.parse_known_args()
+    BUILD, CC = os.path.abspath(options.build), options.cc
+    unittest.main(argv=[sys.argv[0], *rest])
