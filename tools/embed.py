@@ -30,7 +30,8 @@ def main():
         file.write("/* Made by tools/embed.py at build time. */\n")
         file.write('#include "config/embedded_data.h"\n\n')
         file.write("\n\n".join(arrays))
-        file.write("\n\nconst struct embedded_file embedded_files[] = {\n" + "\n".join(rows) + "\n};\n")
+        file.write("\n\nconst struct embedded_file embedded_files[] = {\n")
+        file.write("\n".join(rows) + "\n};\n")
         file.write(f"const size_t embedded_file_count = {len(pairs)};\n")
 
 

@@ -4,17 +4,35 @@
 #include "config/document/yaml_read.h"
 #include "io/file.h"
 
-#include <string.h>
-
-static bool refuse_url(const char *url, struct err *err)
+/* The last part of the URL where it makes a plain file name, else one that does. */
+static struct str name_for(struct str url)
 {
-    const char *slash = strrchr(url, '/');
-    const char *name = slash && slash[1] ? slash + 1 : "cluster.yaml";
+    struct str rest = str_sub(url, 0, str_find_char(url, '?'));
+    struct str name = STR("");
+    while (rest.len > 0) {
+        name = str_cut(&rest, '/');
+    }
+    for (size_t i = 0; i < name.len; i++) {
+        char c = name.ptr[i];
+        bool is_plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                        (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '_';
+        if (!is_plain) {
+            return STR("cluster.yaml");
+        }
+    }
+    return name.len > 0 && name.ptr[0] != '-' ? name : STR("cluster.yaml");
+}
+
+static bool refuse_url(struct str url, struct err *err)
+{
+    struct str name = name_for(url);
+    bool is_quotable = str_find_char(url, '\'') == SIZE_MAX && url.len < 200;
     return err_set(err, ERR_UNAVAILABLE,
                    "shoal cannot fetch a cluster file from a URL yet\n"
-                   "  fetch it first: curl -fsSL -o %s '%s'\n"
-                   "  then name the file: %s",
-                   name, url, name);
+                   "  fetch it first:  curl -fsSL -o %.*s %s%.*s%s\n"
+                   "  then name the file: %.*s",
+                   STR_ARG(name), is_quotable ? "'" : "", STR_ARG(is_quotable ? url : STR("URL")),
+                   is_quotable ? "'" : "", STR_ARG(name));
 }
 
 bool cluster_file_read(struct arena *arena, const char *file, struct source *ret_source,
@@ -23,8 +41,8 @@ bool cluster_file_read(struct arena *arena, const char *file, struct source *ret
     AUTO_BUF struct buf text;
     struct str name = str_from(file);
     buf_init(&text, YAML_BYTES_MAX);
-    if (str_starts(name, "http://") || str_starts(name, "https://")) {
-        return refuse_url(file, err);
+    if (str_find(name, "://") != SIZE_MAX) {
+        return refuse_url(name, err);
     }
     if (!file_read(file, &text, err)) {
         return false;

@@ -24,21 +24,33 @@ static struct host_file look(const struct host *host, struct str path)
         [FILE_SPECIAL] = HOST_OTHER,
     };
     struct arena scratch;
-    struct host_file file;
     (void)host;
     arena_init(&scratch);
-    file.kind = kinds[file_look(terminated(&scratch, path), &file.mode)];
+    struct file_status status = file_look(terminated(&scratch, path));
     arena_clear(&scratch);
-    return file;
+    return (struct host_file){kinds[status.kind], status.mode, status.is_readable};
+}
+
+struct reading {
+    host_bytes_fn *take;
+    void *context;
+};
+
+static bool pass_bytes(void *context, struct str bytes)
+{
+    const struct reading *reading = context;
+    reading->take(reading->context, bytes);
+    return true;
 }
 
 static bool read_pieces(const struct host *host, struct str path, host_bytes_fn *take,
                         void *context, struct err *err)
 {
     struct arena scratch;
+    struct reading reading = {take, context};
     (void)host;
     arena_init(&scratch);
-    bool ok = file_stream(terminated(&scratch, path), take, context, err);
+    bool ok = file_stream(terminated(&scratch, path), pass_bytes, &reading, err);
     arena_clear(&scratch);
     return ok;
 }

@@ -64,5 +64,6 @@ struct str suggest_best(const struct suggest *suggest)
 {
     /* A third of the letters wrong is a typing mistake; more is another word. */
     size_t most = suggest->wanted.len < 3 ? 1 : (suggest->wanted.len + 2) / 3;
-    return suggest->best_distance <= most ? suggest->best : STR("");
+    bool is_word = suggest->wanted.len > 1; /* every single letter is near every other */
+    return is_word && suggest->best_distance <= most ? suggest->best : STR("");
 }

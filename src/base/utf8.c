@@ -91,3 +91,19 @@ size_t utf8_width(struct str text)
     }
     return width;
 }
+
+void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines)
+{
+    for (size_t i = 0, len; i < text.len; i += len) {
+        uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
+        if (point == '\t') {
+            buf_add_char(buf, ' ');
+        } else if (point == '\n' && keep_lines) {
+            buf_add_char(buf, '\n');
+        } else if (point == UTF8_BAD || point < 0x20 || (point >= 0x7F && point < 0xA0)) {
+            buf_add_char(buf, '?');
+        } else {
+            buf_add(buf, str_sub(text, i, i + len));
+        }
+    }
+}

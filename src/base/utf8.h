@@ -21,5 +21,9 @@ bool utf8_is_valid(struct str text);
 /* Number of code points; a bad byte counts as one. */
 size_t utf8_count(struct str text);
 
+/* Control characters and bad bytes would play tricks with a terminal: they become '?', tabs one
+ * blank. Line ends stay when `keep_lines`. */
+void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines);
+
 /* Columns on a terminal: wide East Asian and emoji count two, combining marks none. */
 size_t utf8_width(struct str text);

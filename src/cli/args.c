@@ -61,28 +61,23 @@ static bool unknown_option(const struct parse *parse, struct str name)
     return err_set(parse->err, ERR_USAGE, "unknown option --%.*s", STR_ARG(str_sub(name, 0, 100)));
 }
 
-static bool unknown_choice(const struct parse *parse, const struct option *option,
-                           const char *value)
+/* Is `value` one of the choices? If not, says what `name` ("--output", "SHELL") can be. */
+static bool check_choice(const struct parse *parse, const char *dashes, const char *name,
+                         const char *const *choices, const char *value)
 {
     char list[256] = "";
     size_t len = 0;
-    for (size_t i = 0; option->choices[i] && len < sizeof(list); i++) {
-        len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? ", " : "",
-                                option->choices[i]);
-    }
-    return err_set(parse->err, ERR_USAGE, "--%s cannot be \"%.100s\"; it is one of: %s",
-                   option->name, value, list);
-}
-
-static bool set_choice(const struct parse *parse, struct target target, const char *value)
-{
-    for (size_t i = 0; target.option->choices[i]; i++) {
-        if (strcmp(target.option->choices[i], value) == 0) {
-            *(const char **)target.field = value;
+    for (size_t i = 0; choices[i]; i++) {
+        if (strcmp(choices[i], value) == 0) {
             return true;
         }
+        if (len < sizeof(list)) {
+            len += (size_t)snprintf(list + len, sizeof(list) - len, "%s%s", i > 0 ? ", " : "",
+                                    choices[i]);
+        }
     }
-    return unknown_choice(parse, target.option, value);
+    return err_set(parse->err, ERR_USAGE, "%s%s cannot be \"%.100s\"; it is one of: %s", dashes,
+                   name, value, list);
 }
 
 static bool set_value(const struct parse *parse, struct target target, const char *value)
@@ -98,7 +93,8 @@ static bool set_value(const struct parse *parse, struct target target, const cha
         *(const char **)target.field = value;
         return true;
     case OPTION_CHOICE:
-        return set_choice(parse, target, value);
+        *(const char **)target.field = value;
+        return check_choice(parse, "--", target.option->name, target.option->choices, value);
     case OPTION_NUMBER:
         if (!str_to_i64(str_from(value), (int64_t *)target.field)) {
             return err_set(parse->err, ERR_USAGE, "--%s wants a whole number, not \"%.100s\"",
@@ -150,7 +146,9 @@ static bool parse_letters(struct parse *parse, const char *word)
         struct target target;
         const char *value = p + 1;
         if (!find_option(parse, STR(""), *p, &target)) {
-            return err_set(parse->err, ERR_USAGE, "unknown option -%.4s", p);
+            return err_set(parse->err, ERR_USAGE,
+                           "unknown option -%c; put -- before a name that begins with -",
+                           *p > ' ' && *p < 127 ? *p : '?');
         }
         if (!takes_value(target.option)) {
             if (!set_value(parse, target, NULL)) {
@@ -178,11 +176,16 @@ static bool parse_operand(struct parse *parse, const char *word)
 
 static bool check_operands(const struct parse *parse)
 {
-    for (size_t i = parse->operands_seen; i < parse->verb->operand_count; i++) {
+    for (size_t i = 0; i < parse->verb->operand_count; i++) {
         const struct operand *operand = &parse->verb->operands[i];
-        if (!operand->is_optional) {
-            return err_set(parse->err, ERR_USAGE, "%s is missing: %s", operand->name,
+        const char *word = *(const char **)(void *)(parse->fields + operand->offset);
+        if (!word && !operand->is_optional) {
+            return err_set(parse->err, ERR_USAGE, "the argument %s is missing. %s", operand->name,
                            operand->help);
+        }
+        if (word && operand->choices &&
+            !check_choice(parse, "", operand->name, operand->choices, word)) {
+            return false;
         }
     }
     return true;

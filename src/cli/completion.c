@@ -75,8 +75,12 @@ void completion_bash(struct buf *out)
 {
     buf_add_c(out, "# bash completion for shoal; load with: source <(shoal completion bash)\n"
                    "_shoal() {\n"
-                   "    local word=\"${COMP_WORDS[COMP_CWORD]}\" verb=\"${COMP_WORDS[1]}\"\n"
-                   "    local before=\"${COMP_WORDS[COMP_CWORD-1]}\" words=\"\" files=\"\"\n"
+                   "    local at=$COMP_CWORD verb=\"${COMP_WORDS[1]}\" words=\"\" files=\"\"\n"
+                   "    local word=\"${COMP_WORDS[at]}\" before=\"${COMP_WORDS[at-1]}\"\n"
+                   "    # bash takes the = of --option=value for a word of its own\n"
+                   "    if [ \"$word\" = \"=\" ]; then\n        word=\"\"\n"
+                   "    elif [ \"$before\" = \"=\" ]; then\n"
+                   "        before=\"${COMP_WORDS[at-2]}\"\n    fi\n"
                    "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
                    "        COMPREPLY=($(compgen -W \"");
     add_verbs(out);
@@ -95,9 +99,11 @@ void completion_bash(struct buf *out)
     buf_add_c(out, "        esac ;;\n    esac\n"
                    "    COMPREPLY=($(compgen -W \"$words\" -- \"$word\"))\n"
                    "    if [ -n \"$files\" ] && [ \"${word#-}\" = \"$word\" ]; then\n"
+                   "        local IFS=$'\\n'\n"
+                   "        compopt -o filenames 2>/dev/null\n"
                    "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n"
                    "}\n"
-                   "complete -o filenames -F _shoal shoal\n");
+                   "complete -F _shoal shoal\n");
 }
 
 /* ---- zsh ---- */
@@ -133,7 +139,7 @@ static void add_zsh_value(struct buf *out, const struct option *option)
 static void zsh_option(struct buf *out, const struct verb *verb, const struct option *option)
 {
     (void)verb;
-    buf_addf(out, " \\\n            '--%s[", option->name);
+    buf_addf(out, " \\\n            '--%s%s[", option->name, option->argument ? "=" : "");
     add_zsh_text(out, option->help);
     buf_add_char(out, ']');
     add_zsh_value(out, option);

@@ -1,6 +1,7 @@
 /* help.c: help texts, wrapped to 80 columns. */
 #include "cli/help.h"
 
+#include "base/suggest.h"
 #include "base/utf8.h"
 
 #include <string.h>
@@ -161,7 +162,7 @@ struct key_search {
     size_t found;
 };
 
-/* "gpu.min_workers" is not a path of ours, but "min_workers" alone names every key that ends so. */
+/* "min_workers" alone names every key that ends so. */
 static bool path_matches(struct str path, struct str wanted)
 {
     if (str_eq(path, wanted)) {
@@ -169,6 +170,34 @@ static bool path_matches(struct str path, struct str wanted)
     }
     return path.len > wanted.len && path.ptr[path.len - wanted.len - 1] == '.' &&
            str_eq(str_sub(path, path.len - wanted.len, path.len), wanted);
+}
+
+static void add_fact(struct buf *out, const char *name, const char *text)
+{
+    buf_addf(out, "  %s:  ", name);
+    add_wrapped(out, text, 12);
+}
+
+/* Lines of YAML stay as they are, so that they can be copied. */
+static void add_example(struct buf *out, const char *example)
+{
+    struct str rest = str_from(example);
+    const char *label = "  example:  ";
+    while (rest.len > 0) {
+        struct str line = str_cut(&rest, '\n');
+        buf_addf(out, "%s%.*s\n", label, STR_ARG(line));
+        label = "            ";
+    }
+}
+
+static void add_choices(struct buf *out, const char *const *choices)
+{
+    AUTO_BUF struct buf list;
+    buf_init(&list, 512);
+    for (size_t i = 0; choices[i]; i++) {
+        buf_addf(&list, "%s%s", i > 0 ? ", " : "", choices[i]);
+    }
+    add_fact(out, "one of ", list.ptr);
 }
 
 static void add_key_help(void *context, struct str path, const struct schema_key *key)
@@ -183,14 +212,18 @@ static void add_key_help(void *context, struct str path, const struct schema_key
     buf_add_c(out, "\n  ");
     add_wrapped(out, key->help, 2);
     if (key->fallback) {
-        buf_addf(out, "  default:  %s\n", key->fallback);
+        add_fact(out, "default", key->fallback);
+    }
+    if (key->choices) {
+        add_choices(out, key->choices);
     }
     if (key->readers) {
-        buf_add_c(out, "  read by:  ");
-        schema_provider_names(out, key->readers);
-        buf_add_char(out, '\n');
+        AUTO_BUF struct buf names;
+        buf_init(&names, 256);
+        schema_provider_names(&names, key->readers);
+        add_fact(out, "read by", names.ptr);
     }
-    buf_addf(out, "  example:  %s\n", key->example);
+    add_example(out, key->example);
 }
 
 bool help_key(struct buf *out, struct str wanted)
@@ -198,8 +231,35 @@ bool help_key(struct buf *out, struct str wanted)
     AUTO_BUF struct buf path;
     struct key_search search = {out, wanted, 0};
     buf_init(&path, 1024);
-    if (wanted.len > 0) {
+    /* "gpu.min_workers": a name of the user's own stands before the key; try what is behind it. */
+    while (search.wanted.len > 0 && search.found == 0) {
         each_key(&schema_root, &path, add_key_help, &search);
+        str_cut(&search.wanted, '.');
     }
     return search.found > 0;
+}
+
+struct topic_search {
+    struct suggest suggest;
+    struct arena *arena; /* keeps the paths that were offered */
+};
+
+static void offer_key(void *context, struct str path, const struct schema_key *key)
+{
+    struct topic_search *search = context;
+    suggest_offer(&search->suggest, arena_str(search->arena, path));
+    suggest_offer(&search->suggest, str_from(key->name));
+}
+
+struct str help_nearest(struct arena *arena, struct str topic)
+{
+    AUTO_BUF struct buf path;
+    struct topic_search search = {.arena = arena};
+    buf_init(&path, 1024);
+    suggest_start(&search.suggest, topic);
+    for (size_t i = 0; i < verb_count; i++) {
+        suggest_offer(&search.suggest, str_from(all_verbs[i]->name));
+    }
+    each_key(&schema_root, &path, offer_key, &search);
+    return suggest_best(&search.suggest);
 }

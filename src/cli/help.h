@@ -17,5 +17,8 @@ void help_usage(struct buf *out, const struct verb *verb);
 /* One key of the cluster file, by its dotted path; false when there is none. */
 bool help_key(struct buf *out, struct str path);
 
+/* The verb or key that a mistyped topic was meant to be; empty when none is near. */
+struct str help_nearest(struct arena *arena, struct str topic);
+
 /* Every key, one per line: path, tab, types. For programs. */
 void help_keys(struct buf *out);

@@ -7,6 +7,23 @@
 #include <signal.h>
 #include <string.h>
 
+/* Verbs of Ray's launcher, and ours to come: known, but not in this release. */
+static bool is_verb_to_come(const char *name)
+{
+    static const char *const names[] = {
+        "up",          "down",       "exec",           "attach",     "submit",
+        "rsync-up",    "rsync-down", "rsync_up",       "rsync_down", "get-head-ip",
+        "get_head_ip", "status",     "get-worker-ips", "monitor",    "dashboard",
+        "train",       "autoscaler", "simulate",       "ls",         "plan",
+    };
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (strcmp(name, names[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static int unknown_verb(const struct cli *cli, const char *name)
 {
     struct err err;
@@ -16,7 +33,14 @@ static int unknown_verb(const struct cli *cli, const char *name)
         suggest_offer(&suggest, str_from(all_verbs[i]->name));
     }
     struct str best = suggest_best(&suggest);
-    if (best.len > 0) {
+    if (name[0] == '-') {
+        err_set(&err, ERR_USAGE, "unknown option %.100s; options stand behind the verb", name);
+    } else if (is_verb_to_come(name)) {
+        err_set(&err, ERR_USAGE,
+                "shoal " SHOAL_VERSION " reads and checks cluster files; \"%s\" "
+                "is not in it yet",
+                name);
+    } else if (best.len > 0) {
         err_set(&err, ERR_USAGE, "there is no verb \"%.100s\"; did you mean \"%.*s\"?", name,
                 STR_ARG(best));
     } else {

@@ -94,10 +94,12 @@ void manual_verb(struct buf *out, const struct verb *verb)
 void manual_program(struct buf *out)
 {
     add_header(out, "shoal", 1, "Ray clusters on EC2, GCE and your own machines");
-    buf_add_c(out, "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
-                   "# DESCRIPTION\n\nShoal launches, scales and drives Ray clusters from one "
-                   "native program. It reads the cluster files that *ray up* reads and means the "
-                   "same by them; *shoal-cluster*(5) lists their keys.\n\n# VERBS\n\n");
+    buf_add_c(out,
+              "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
+              "# DESCRIPTION\n\nShoal is a native program for Ray clusters. It reads the cluster "
+              "files that *ray up* reads and means the same by them; *shoal-cluster*(5) lists "
+              "their keys. This release reads, checks and explains such files; it does not "
+              "launch machines yet.\n\n# VERBS\n\n");
     for (size_t i = 0; i < verb_count; i++) {
         buf_addf(out, "*shoal %s*\n\t", all_verbs[i]->name);
         add_scdoc(out, all_verbs[i]->summary);
@@ -107,7 +109,7 @@ void manual_program(struct buf *out)
                    "coloured.\n\n*TERM*\n\tA value of _dumb_, or none, turns colours off.\n\n"
                    "*CI*\n\tWhen set, colours are off unless asked for.\n\n"
                    "# EXIT STATUS\n\n0 on success, 1 on failure, 2 for a wrong command line.\n\n"
-                   "# SEE ALSO\n\n*shoal-cluster*(5), *ray*(1)\n");
+                   "# SEE ALSO\n\n*shoal-cluster*(5)\n");
 }
 
 /* ---- keys ---- */
@@ -128,6 +130,16 @@ static void each_object(struct buf *out, const char *path, const struct schema_o
                      strcmp(key->name, "*") == 0 ? "NAME" : key->name);
             each_object(out, below.ptr, key->object, print);
         }
+    }
+}
+
+/* Each line of a text between two marks. */
+static void add_lines(struct buf *out, const char *text, const char *before, const char *behind)
+{
+    struct str rest = str_from(text);
+    while (rest.len > 0) {
+        struct str line = str_cut(&rest, '\n');
+        buf_addf(out, "%s%.*s%s", before, STR_ARG(line), behind);
     }
 }
 
@@ -184,9 +196,9 @@ static void scdoc_object(struct buf *out, const char *path, const struct schema_
         add_scdoc(out, facts.ptr);
         buf_add_c(out, "\n\t");
         add_scdoc(out, key->help);
-        buf_add_c(out, "\n\n\t");
-        add_scdoc(out, key->example);
-        buf_add_c(out, "\n\n");
+        buf_add_c(out, "\n\n\t```\n");
+        add_lines(out, key->example, "\t", "\n");
+        buf_add_c(out, "\t```\n\n");
     }
 }
 
@@ -230,7 +242,9 @@ static void markdown_object(struct buf *out, const char *path, const struct sche
         add_cell(out, facts.ptr);
         buf_add_c(out, " | ");
         add_cell(out, key->help);
-        buf_addf(out, " | `%s` |\n", key->example);
+        buf_add_c(out, " | ");
+        add_lines(out, key->example, "`", "`<br>");
+        buf_add_c(out, " |\n");
     }
     buf_add_char(out, '\n');
 }

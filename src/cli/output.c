@@ -1,6 +1,8 @@
 /* output.c: writing results. */
 #include "cli/output.h"
 
+#include "base/utf8.h"
+
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,8 +31,12 @@ struct diag_style output_style(bool colour)
 
 int output_error(const struct cli *cli, const struct err *err)
 {
+    AUTO_BUF struct buf text;
     struct diag_style style = output_style(cli->colour_err);
-    fprintf(cli->err, "shoal: %serror:%s %s\n", style.error, style.reset, err->text);
+    buf_init(&text, sizeof(err->text) * 4);
+    utf8_add_visible(&text, str_from(err->text), true);
+    fprintf(cli->err, "shoal: %serror:%s %.*s\n", style.error, style.reset,
+            STR_ARG(buf_str(&text)));
     return err_exit_status(err->kind);
 }
 
@@ -42,9 +48,12 @@ int output_write(const struct cli *cli, FILE *stream, const struct buf *text)
         return output_error(cli, &err);
     }
     size_t written = text->len ? fwrite(text->ptr, 1, text->len, stream) : 0;
-    if (written != text->len || fflush(stream) != 0) {
-        err_set(&err, ERR_IO, "cannot write: %s", strerror(errno));
-        return output_error(cli, &err);
+    if (written == text->len && fflush(stream) == 0) {
+        return 0;
     }
-    return 0;
+    if (errno == EPIPE) {
+        return 1; /* the reader has seen enough */
+    }
+    err_set(&err, ERR_IO, "cannot write: %s", strerror(errno));
+    return output_error(cli, &err);
 }

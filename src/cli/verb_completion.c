@@ -30,13 +30,8 @@ static int run(const struct cli *cli, const void *fields)
         completion_bash(&out);
     } else if (strcmp(given->shell, "zsh") == 0) {
         completion_zsh(&out);
-    } else if (strcmp(given->shell, "fish") == 0) {
-        completion_fish(&out);
     } else {
-        struct err err;
-        err_set(&err, ERR_USAGE, "shoal completes in bash, zsh and fish, not in \"%.100s\"",
-                given->shell);
-        return output_error(cli, &err);
+        completion_fish(&out);
     }
     return output_write(cli, cli->out, &out);
 }

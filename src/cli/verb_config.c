@@ -114,6 +114,7 @@ static void print_findings(const struct cli *cli, struct diag_list *diags)
     AUTO_BUF struct buf text;
     struct diag_style style = output_style(cli->colour_err);
     buf_init(&text, OUTPUT_BYTES_MAX);
+    diag_merge_typos(diags);
     diag_sort(diags);
     for (size_t i = 0; i < diags->count; i++) {
         diag_print(&text, &diags->items[i], &style);
@@ -170,8 +171,11 @@ const struct verb verb_config = {
     .description =
         "Prints the configuration that a cluster file stands for: the provider's defaults filled "
         "in, old keys converted to their modern form, set-up commands merged, resources taken "
-        "from the machine types. It is what Ray would work with, and it can be used as a cluster "
-        "file itself. Secrets are masked, so that the output can be shared.",
+        "from the machine types. It is what Ray would work with. (As a cluster file it "
+        "would run setup_commands twice, because they are part of both merged lists.)\n\n"
+        "What looks like a secret is masked: values of keys and variables that name one, values of "
+        "password options, and passwords in URLs. Read the output before you share it all the "
+        "same: a secret in a place nobody would expect is not found.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

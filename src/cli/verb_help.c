@@ -22,6 +22,16 @@ static const struct example examples[] = {
     {"shoal help idle_timeout_minutes", "Explain a key."},
 };
 
+static int unknown_topic(const struct cli *cli, const char *topic)
+{
+    struct err err;
+    struct str best = help_nearest(cli->arena, str_from(topic));
+    err_set(&err, ERR_USAGE, "\"%.100s\" is neither a verb nor a key of the cluster file%s%.*s%s",
+            topic, best.len > 0 ? "; did you mean \"" : "", STR_ARG(best),
+            best.len > 0 ? "\"?" : "");
+    return output_error(cli, &err);
+}
+
 static int run(const struct cli *cli, const void *fields)
 {
     const struct help_fields *given = fields;
@@ -34,10 +44,7 @@ static int run(const struct cli *cli, const void *fields)
     } else if (verb_find(given->topic)) {
         help_verb(&out, verb_find(given->topic));
     } else if (!help_key(&out, str_from(given->topic))) {
-        struct err err;
-        err_set(&err, ERR_USAGE, "\"%.100s\" is neither a verb nor a key of the cluster file",
-                given->topic);
-        return output_error(cli, &err);
+        return unknown_topic(cli, given->topic);
     }
     return output_write(cli, cli->out, &out);
 }

@@ -1,6 +1,7 @@
 /* verb_validate.c: everything that is wrong with a cluster file, in one run, each at its place. */
 #include "app/cluster_file.h"
 #include "app/local_host.h"
+#include "base/utf8.h"
 #include "cli/output.h"
 #include "config/config.h"
 #include "config/document/json_write.h"
@@ -29,6 +30,17 @@ static const struct example examples[] = {
 
 /* ---- for people ---- */
 
+/* What the node types allow together, within what the cluster allows. */
+static int64_t most_workers(const struct config *config)
+{
+    int64_t sum = 0;
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        int64_t most = config->node_types[i].max_workers;
+        sum += most > 0 && sum < config->max_workers ? most : 0;
+    }
+    return sum < config->max_workers ? sum : config->max_workers;
+}
+
 /* "demo on aws us-west-2: head m5.large, at most 2 workers" */
 static void describe(struct buf *out, const struct config *config)
 {
@@ -40,11 +52,15 @@ static void describe(struct buf *out, const struct config *config)
         machine = value_text(value_get_c(head->node_config, "machineType"));
     }
     struct str where = region.len > 0 ? region : location;
-    buf_addf(out, "%.*s on %.*s%s%.*s: head %.*s, at most %lld worker%s",
-             STR_ARG(config->cluster_name), STR_ARG(config->provider_type),
-             where.len > 0 ? " " : "", STR_ARG(where),
-             STR_ARG(machine.len > 0 ? machine : head->name), (long long)config->max_workers,
-             config->max_workers == 1 ? "" : "s");
+    buf_addf(out, "%.*s on %.*s%s%.*s: head %.*s, ", STR_ARG(config->cluster_name),
+             STR_ARG(config->provider_type), where.len > 0 ? " " : "", STR_ARG(where),
+             STR_ARG(machine.len > 0 ? machine : head->name));
+    long long workers = (long long)most_workers(config);
+    if (workers == 0) {
+        buf_add_c(out, "no workers");
+    } else {
+        buf_addf(out, "at most %lld worker%s", workers, workers == 1 ? "" : "s");
+    }
 }
 
 static void print_text(struct buf *out, const struct diag_list *diags, const struct source *source,
@@ -59,8 +75,12 @@ static void print_text(struct buf *out, const struct diag_list *diags, const str
         buf_add_char(out, '\n');
     }
     if (diags->error_count == 0 && config && config->node_type_count > 0) {
-        buf_addf(out, "%.*s is %s. ", STR_ARG(source->name), diags->count > 0 ? "usable" : "fine");
-        describe(out, config);
+        AUTO_BUF struct buf line;
+        buf_init(&line, (size_t)64 * 1024);
+        buf_addf(&line, "%.*s is %s. ", STR_ARG(source->name),
+                 diags->count > 0 ? "usable" : "fine");
+        describe(&line, config);
+        utf8_add_visible(out, buf_str(&line), false);
         buf_add_char(out, '\n');
     }
 }
@@ -75,6 +95,13 @@ static void set_text(struct arena *arena, struct value *map, const char *key, st
 static void set_int(struct arena *arena, struct value *map, const char *key, size_t number)
 {
     value_map_set_c(arena, map, key, value_int(arena, (int64_t)number, (struct place){0}));
+}
+
+static void set_flag(struct arena *arena, struct value *map, const char *key, bool flag)
+{
+    struct value *value = value_new(arena, VALUE_BOOL, (struct place){0});
+    value->boolean = flag;
+    value_map_set_c(arena, map, key, value);
 }
 
 static struct value *finding(struct arena *arena, const struct diag *diag)
@@ -102,6 +129,7 @@ static bool print_json(struct buf *out, struct arena *arena, const struct diag_l
     set_text(arena, result, "file", source->name);
     set_int(arena, result, "errors", diags->error_count);
     set_int(arena, result, "warnings", diags->warning_count);
+    set_flag(arena, result, "truncated", diags->error_count + diags->warning_count > diags->count);
     value_map_set_c(arena, result, "findings", findings);
     bool ok = json_write(out, result, JSON_PRETTY, err);
     buf_add_char(out, '\n');
@@ -124,6 +152,7 @@ static int run(const struct cli *cli, const void *fields)
     if (tree) {
         config_check(tree, local_host(), &diags);
     }
+    diag_merge_typos(&diags);
     diag_sort(&diags);
     bool is_good = tree && diags.error_count == 0;
     if (given->output && strcmp(given->output, "json") == 0) {

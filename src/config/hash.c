@@ -306,7 +306,7 @@ static bool add_all_contents(struct digest *digest, struct arena *arena, const s
     }
     for (size_t i = 0; i < count; i++) {
         if (!add_contents(digest, arena, host, sorted[i], may_be_missing, err)) {
-            return err_wrap(err, "file mount %.*s", STR_ARG(sorted[i]));
+            return err_wrap(err, "file_mounts");
         }
     }
     return true;

@@ -1,4 +1,9 @@
-/* secret.h: hiding what must not be shown, so that a printed configuration can be shared. */
+/*
+ * secret.h: hiding what must not be shown, so that a printed configuration can be shared.
+ *
+ * By name: there is no other way to tell a secret from any other text. What is looked for is
+ * listed in secret.c; a secret in a place nobody would expect is not found.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -7,8 +12,8 @@
 #define SECRET_MASK "********"
 
 /*
- * A copy of a configuration with every secret replaced by SECRET_MASK: values under keys that name
- * one (password, token, aws_secret_access_key, ...), and the value part of NAME=value inside any
- * text (docker run options, set-up commands) when NAME names one.
+ * A copy of a configuration with secrets replaced by SECRET_MASK: values under keys that name one
+ * (password, token, aws_secret_access_key, ...), and inside any text those of NAME=value, of
+ * options such as --password, of `login -p`, of URLs with a password, and of Bearer headers.
  */
 struct value *secret_mask(struct arena *arena, const struct value *config);

@@ -30,30 +30,36 @@ static bool read_all(int fd, const char *path, file_bytes_fn *take, void *contex
         if (got < 0 && errno != EINTR) {
             return fail(err, path);
         }
-        if (got > 0) {
-            take(context, (struct str){piece, (size_t)got});
+        if (got > 0 && !take(context, (struct str){piece, (size_t)got})) {
+            return true;
         }
     }
 }
 
-static void take_into_buf(void *context, struct str bytes)
+static bool take_into_buf(void *context, struct str bytes)
 {
-    buf_add(context, bytes);
+    struct buf *out = context;
+    buf_add(out, bytes);
+    return !out->is_full; /* an endless input ends here */
 }
 
 bool file_read(const char *path, struct buf *out, struct err *err)
 {
     bool is_stdin = strcmp(path, "-") == 0;
+    if (*path == '\0') {
+        return err_set(err, ERR_USAGE, "the name of the file is empty");
+    }
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         return fail(err, path);
     }
-    bool ok = read_all(fd, path, take_into_buf, out, err);
+    bool ok = read_all(fd, is_stdin ? "standard input" : path, take_into_buf, out, err);
     if (!is_stdin) {
         close(fd);
     }
     if (ok && out->is_full) {
-        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes", path, out->cap);
+        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes, which no cluster file is", path,
+                       out->cap);
     }
     return ok;
 }
@@ -78,18 +84,20 @@ bool file_stream(const char *path, file_bytes_fn *take, void *context, struct er
     return ok;
 }
 
-enum file_kind file_look(const char *path, uint32_t *ret_mode)
+struct file_status file_look(const char *path)
 {
     struct stat status;
-    *ret_mode = 0;
     if (stat(path, &status) != 0) {
-        return FILE_MISSING;
+        return (struct file_status){.kind = FILE_MISSING};
     }
-    *ret_mode = status.st_mode & 07777;
+    struct file_status seen = {FILE_SPECIAL, status.st_mode & 07777, access(path, R_OK) == 0};
     if (S_ISREG(status.st_mode)) {
-        return FILE_REGULAR;
+        seen.kind = FILE_REGULAR;
+    } else if (S_ISDIR(status.st_mode)) {
+        seen.kind = FILE_FOLDER;
+        seen.is_readable = access(path, R_OK | X_OK) == 0;
     }
-    return S_ISDIR(status.st_mode) ? FILE_FOLDER : FILE_SPECIAL;
+    return seen;
 }
 
 void file_list(const char *path, file_entry_fn *take, void *context)

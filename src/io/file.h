@@ -12,14 +12,18 @@
 /* The whole of a file, a pipe, or standard input ("-"), at most `out->cap` bytes of it. */
 bool file_read(const char *path, struct buf *out, struct err *err) MUST_USE;
 
-/* A regular file in pieces, however large. */
-typedef void file_bytes_fn(void *context, struct str bytes);
+/* A regular file in pieces, however large. `take` returns false to stop. */
+typedef bool file_bytes_fn(void *context, struct str bytes);
 bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err) MUST_USE;
 
 enum file_kind { FILE_MISSING, FILE_REGULAR, FILE_FOLDER, FILE_SPECIAL };
 
-/* Links are followed; `*ret_mode` are the permission bits. */
-enum file_kind file_look(const char *path, uint32_t *ret_mode);
+struct file_status {
+    enum file_kind kind; /* links followed */
+    uint32_t mode;       /* permission bits */
+    bool is_readable;    /* by this user; a folder also enterable */
+};
+struct file_status file_look(const char *path);
 
 struct file_entry {
     struct str name;

@@ -17,6 +17,7 @@ import io
 import json
 import logging
 import os
+import pathlib
 import socket
 import sys
 
@@ -35,6 +36,10 @@ LEGACY_NODES = ("head_node", "worker_nodes")
 
 
 # --- reading -----------------------------------------------------------------
+
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+TYPES_TABLE = ROOT / "src" / "config" / "catalog" / "ec2_types.tsv"
 
 
 def text_of(data):
@@ -87,11 +92,22 @@ def schema_path():
 
 
 def recorded_instances(moto):
+    """What EC2 answered, as moto recorded it, with the older types that our table has besides."""
     path = os.path.join(
         os.path.dirname(moto.__file__), "ec2", "resources", "instance_types.json.gz"
     )
     with gzip.open(path) as stream:
-        return list(json.load(stream).values())
+        instances = json.load(stream)
+    for line in open(TYPES_TABLE, encoding="ascii"):
+        name, vcpus, memory, _, gpus, gpu_name, *_ = line.split("\t") + [""] * 6
+        if line.startswith("#") or name in instances or vcpus == "-":
+            continue
+        older = {"InstanceType": name, "VCpuInfo": {"DefaultVCpus": int(vcpus)}}
+        older["MemoryInfo"] = {"SizeInMiB": int(memory)}
+        if gpus != "-":
+            older["GpuInfo"] = {"Gpus": [{"Count": int(gpus), "Name": gpu_name}]}
+        instances[name] = older
+    return list(instances.values())
 
 
 _defaults = {}

@@ -56,7 +56,7 @@ static struct str field_text(struct str *rest)
 bool catalog_ec2_type(struct str name, struct machine_type *ret_type)
 {
     struct str line = name.len > 0 ? find_line(embedded_ec2_types(), name) : STR("");
-    if (line.len == 0) {
+    if (line.len == 0 || str_ends(line, "\t-\t-\t-")) {
         return false;
     }
     ret_type->name = str_cut(&line, '\t');
@@ -70,35 +70,73 @@ bool catalog_ec2_type(struct str name, struct machine_type *ret_type)
     return true;
 }
 
-/* Only top-level names count: "Ebs.VolumeSize" is not what somebody meant by "VolumeSize". */
-static struct str nearest(struct str table, struct str name)
+bool catalog_ec2_has(struct str name)
+{
+    return name.len > 0 && find_line(embedded_ec2_types(), name).len > 0;
+}
+
+struct str catalog_ec2_nearest(struct str name)
 {
     struct suggest suggest;
-    struct str body = table_body(table);
+    struct str body = table_body(embedded_ec2_types());
     suggest_start(&suggest, name);
     while (body.len > 0) {
         struct str line = str_cut(&body, '\n');
-        struct str candidate = str_cut(&line, '\t');
-        if (str_find(candidate, "[]") == SIZE_MAX) {
-            suggest_offer(&suggest, candidate);
+        suggest_offer(&suggest, str_cut(&line, '\t'));
+    }
+    return suggest_best(&suggest);
+}
+
+bool catalog_ec2_param(struct str name)
+{
+    return name.len > 0 && str_find_char(name, '.') == SIZE_MAX &&
+           find_line(embedded_ec2_params(), name).len > 0;
+}
+
+struct str catalog_ec2_param_type(struct str path)
+{
+    struct str line = path.len > 0 ? find_line(embedded_ec2_params(), path) : STR("");
+    str_cut(&line, '\t');
+    return str_cut(&line, '\t');
+}
+
+/* The member's name when `path` is directly below `parent`; else the empty view. */
+static struct str member_of(struct str path, struct str parent)
+{
+    if (parent.len > 0) {
+        bool is_below = path.len > parent.len + 1 && path.ptr[parent.len] == '.' &&
+                        str_eq(str_sub(path, 0, parent.len), parent);
+        path = is_below ? str_sub(path, parent.len + 1, path.len) : STR("");
+    }
+    bool is_direct = str_find_char(path, '.') == SIZE_MAX && str_find_char(path, '[') == SIZE_MAX;
+    return is_direct ? path : STR("");
+}
+
+struct str catalog_ec2_param_nearest(struct str parent, struct str name)
+{
+    struct suggest suggest;
+    struct str body = table_body(embedded_ec2_params());
+    suggest_start(&suggest, name);
+    while (body.len > 0) {
+        struct str line = str_cut(&body, '\n');
+        struct str member = member_of(str_cut(&line, '\t'), parent);
+        if (member.len > 0) {
+            suggest_offer(&suggest, member);
         }
     }
     return suggest_best(&suggest);
 }
 
-struct str catalog_ec2_nearest(struct str name)
+bool catalog_ec2_param_is_open(struct str path)
 {
-    return nearest(embedded_ec2_types(), name);
-}
-
-bool catalog_ec2_param(struct str name)
-{
-    return name.len > 0 && find_line(embedded_ec2_params(), name).len > 0;
-}
-
-struct str catalog_ec2_param_nearest(struct str name)
-{
-    return nearest(embedded_ec2_params(), name);
+    struct str body = table_body(embedded_ec2_params());
+    while (body.len > 0) {
+        struct str line = str_cut(&body, '\n');
+        if (member_of(str_cut(&line, '\t'), path).len > 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 struct str catalog_ec2_date(void)

@@ -23,15 +23,29 @@ struct machine_type {
     uint32_t neuron_cores;
 };
 
-/* An EC2 type by its exact name. */
+/* An EC2 type by its exact name; false also for one of which only the name is known. */
 bool catalog_ec2_type(struct str name, struct machine_type *ret_type) MUST_USE;
+
+/* Does EC2 have a type of this name, described or not? */
+bool catalog_ec2_has(struct str name);
 
 /* The known EC2 type whose name is nearest to a mistyped one; empty when none is near. */
 struct str catalog_ec2_nearest(struct str name);
 
 /* Is this a parameter of EC2's RunInstances, so that it may stand in a node_config? */
 bool catalog_ec2_param(struct str name);
-struct str catalog_ec2_param_nearest(struct str name);
+
+/* The parameter nearest to a mistyped one below `parent` ("" for the top); empty when none is. */
+struct str catalog_ec2_param_nearest(struct str parent, struct str name);
+
+/*
+ * The JSON type of a parameter by its path ("BlockDeviceMappings[].Ebs.VolumeSize" is "integer");
+ * empty for a path that is not in the table.
+ */
+struct str catalog_ec2_param_type(struct str path);
+
+/* Are the members of this parameter in the table, so that an unknown one is a mistake? */
+bool catalog_ec2_param_is_open(struct str path);
 
 /* "2026-11-15": the day the EC2 table was made. */
 struct str catalog_ec2_date(void);

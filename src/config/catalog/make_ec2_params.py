@@ -52,7 +52,8 @@ MOST_VALUES = 40
 ABOUT = [
     "Parameters of EC2 RunInstances, one a line, tab separated, sorted in byte order.",
     "A path names a member by \".\" and the items of an array by \"[]\".",
-    f"values is there only for a string with at most {MOST_VALUES} allowed values, joined by \"|\".",
+    f"values is there only for a string with at most {MOST_VALUES} allowed values, joined",
+    "by \"|\".",
 ]
 
 
@@ -79,7 +80,8 @@ def make_rows():
 
     model = botocore.session.get_session().get_service_model("ec2")
     rows = list(member_rows(model.shape_for("RunInstancesRequest")))
-    gone = [path for path in sorted(OPENED) if not any(row[0].startswith(path + ".") for row in rows)]
+    paths = [row[0] for row in rows]
+    gone = [path for path in sorted(OPENED) if not any(p.startswith(path + ".") for p in paths)]
     if gone:
         raise ValueError(f"the model no longer has {gone}")
     return rows

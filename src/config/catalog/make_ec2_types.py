@@ -6,6 +6,8 @@
 
 Run it with a Python that has moto and ray. moto carries what AWS's
 DescribeInstanceTypes answered on the day it was recorded, all regions together;
+types that AWS no longer lists there but still runs (p3, g4ad, ...) come from an
+older release of moto, which pip fetches; botocore knows the names of some more.
 Ray carries the NeuronCore counts that its own launcher fills in. Where two
 readings of a field are possible the one that Ray's launcher takes is kept, so
 that a node type gets the resources here that it gets there.
@@ -22,10 +24,14 @@ import importlib.util
 import json
 import pathlib
 import re
+import subprocess
 import sys
+import tempfile
+import zipfile
 
 HERE = pathlib.Path(__file__).resolve().parent
 MOTO_FILE = "ec2/resources/instance_types.json.gz"
+OLDER_MOTO = "5.0.0"
 
 COLUMNS = [
     "name",
@@ -47,8 +53,9 @@ ABOUT = [
     "gpus is the whole GPUs that AWS counts and Ray reads: a type with a slice of",
     "one (g6f, gr6f) says 0, with a name and the slice's memory.",
     "neuron_cores is Ray's own table; Ray counts none for other Neuron types.",
+    "A row of \"-\" only is a type that exists and whose description we do not have.",
     "All regions together: a type may be absent from yours, and one that is missing",
-    "here (too old, too new, reserved) may still exist for your account.",
+    "here (too new, reserved) may still exist for your account.",
 ]
 
 
@@ -93,14 +100,32 @@ def read_moto():
         return json.load(f)
 
 
+def read_older_moto():
+    with tempfile.TemporaryDirectory() as folder:
+        pip = [sys.executable, "-m", "pip", "download", "-q", "--no-deps", "-d", folder]
+        subprocess.run([*pip, f"moto=={OLDER_MOTO}"], check=True, stderr=subprocess.DEVNULL)
+        (wheel,) = pathlib.Path(folder).glob("moto-*.whl")
+        with zipfile.ZipFile(wheel) as archive:
+            return json.loads(archive.read("moto/" + MOTO_FILE.removesuffix(".gz")))
+
+
+def names_in_botocore():
+    import botocore.session
+
+    model = botocore.session.get_session().get_service_model("ec2")
+    return set(model.shape_for("InstanceType").enum)
+
+
 def make_rows():
     from ray._private.accelerators.neuron import AWS_NEURON_INSTANCE_MAP
 
-    types = read_moto()
-    unknown = sorted(set(AWS_NEURON_INSTANCE_MAP) - set(types))
-    if unknown:
-        print(f"note: Ray counts NeuronCores of types that moto lacks: {unknown}", file=sys.stderr)
-    return [type_row(name, info, AWS_NEURON_INSTANCE_MAP.get(name)) for name, info in types.items()]
+    types = {**read_older_moto(), **read_moto()}
+    lost = sorted(set(AWS_NEURON_INSTANCE_MAP) - set(types))
+    if lost:
+        print(f"note: Ray counts NeuronCores of types that moto lacks: {lost}", file=sys.stderr)
+    rows = [type_row(name, info, AWS_NEURON_INSTANCE_MAP.get(name)) for name, info in types.items()]
+    unknown = [None] * (len(COLUMNS) - 1)
+    return rows + [[name, *unknown] for name in names_in_botocore() - set(types)]
 
 
 class Catalogue:
@@ -118,7 +143,8 @@ class Catalogue:
 
     def text(self):
         head = [*self.about, f"made by {self.script}; do not edit"]
-        head += [f"source: {p} {importlib.metadata.version(p)} ({part})" for p, part in self.packages]
+        version = importlib.metadata.version
+        head += [f"source: {name} {version(name)} ({part})" for name, part in self.packages]
         head.append(f"date: {datetime.datetime.now(datetime.timezone.utc).date().isoformat()}")
         head.append("columns: " + " ".join(self.columns))
         rows = sorted(("\t".join(map(cell, row)) for row in self.make_rows()), key=str.encode)
@@ -130,11 +156,8 @@ class Catalogue:
 
         stored = self.target.read_text(encoding="ascii") if self.target.exists() else ""
         name = self.target.name
-        diff = list(
-            difflib.unified_diff(
-                undated(stored), undated(fresh), f"{name} (stored)", f"{name} (fresh)", lineterm="", n=0
-            )
-        )
+        sides = (undated(stored), undated(fresh), f"{name} (stored)", f"{name} (fresh)")
+        diff = list(difflib.unified_diff(*sides, lineterm="", n=0))
         print("\n".join(diff) if diff else f"{name} is up to date")
         return 1 if diff else 0
 
@@ -152,7 +175,8 @@ class Catalogue:
         if args.check:
             return self.check(fresh)
         self.target.write_text(fresh, encoding="ascii")
-        print(f"{self.target.name}: {sum(not line.startswith('#') for line in fresh.splitlines())} rows")
+        rows = sum(not line.startswith("#") for line in fresh.splitlines())
+        print(f"{self.target.name}: {rows} rows")
         return 0
 
 
@@ -162,7 +186,11 @@ if __name__ == "__main__":
             __file__,
             ABOUT,
             COLUMNS,
-            [("moto", MOTO_FILE), ("ray", "AWS_NEURON_INSTANCE_MAP")],
+            [
+                ("moto", f"{MOTO_FILE}; what it lacks from moto {OLDER_MOTO}"),
+                ("botocore", "EC2 service model, InstanceType"),
+                ("ray", "AWS_NEURON_INSTANCE_MAP"),
+            ],
             make_rows,
         ).main()
     )

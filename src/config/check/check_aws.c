@@ -10,22 +10,91 @@ static bool is_ray_param(struct str name)
     return str_is(name, "SubnetIds");
 }
 
-static void check_params(const struct check *check, const struct value *node)
+static void report_param(const struct check *check, struct str parent, const struct value *key)
+{
+    struct str best = catalog_ec2_param_nearest(parent, key->text);
+    if (best.len > 0) {
+        struct diag *diag = diag_error(check->diags, "unknown-parameter", key->place,
+                                       "EC2 has no launch parameter \"%.*s\"%s%.*s",
+                                       STR_ARG(key->text), parent.len > 0 ? " in " : "",
+                                       STR_ARG(parent));
+        diag_hint(check->diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
+    } else {
+        diag_warn(check->diags, "unknown-parameter", key->place,
+                  "\"%.*s\" is not a launch parameter that shoal knows of EC2", STR_ARG(key->text));
+    }
+}
+
+/* Would EC2's own checks take a value of this kind for a parameter of that type? */
+static bool fits_type(const struct value *value, struct str type)
+{
+    if (str_is(type, "string")) {
+        return value->kind == VALUE_STRING || value->kind == VALUE_DATE ||
+               value->kind == VALUE_DATE_TIME;
+    }
+    if (str_is(type, "integer")) {
+        return value->kind == VALUE_INT;
+    }
+    if (str_is(type, "boolean")) {
+        return value->kind == VALUE_BOOL;
+    }
+    return str_is(type, "object") ? value->kind == VALUE_MAP
+                                  : !str_is(type, "array") || value->kind == VALUE_LIST;
+}
+
+static const char *type_words(struct str type)
+{
+    static const char *const words[][2] = {{"string", "text"},
+                                           {"integer", "a whole number"},
+                                           {"boolean", "true or false"},
+                                           {"object", "a map"},
+                                           {"array", "a list"}};
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        if (str_is(type, words[i][0])) {
+            return words[i][1];
+        }
+    }
+    return "a number";
+}
+
+static void check_params(const struct check *check, struct str parent, const struct value *node);
+
+static void check_param(const struct check *check, struct str path, const struct value_entry *entry)
+{
+    const struct value *value = entry->value;
+    if (!fits_type(value, catalog_ec2_param_type(path))) {
+        diag_error(check->diags, "wrong-type", value->place, "EC2 wants %s for %.*s, not %s",
+                   type_words(catalog_ec2_param_type(path)), STR_ARG(path),
+                   value_kind_words(value));
+        return;
+    }
+    struct str item_path = arena_printf(check->arena, "%.*s[]", STR_ARG(path));
+    if (value->kind == VALUE_MAP && catalog_ec2_param_is_open(path)) {
+        check_params(check, path, value);
+    }
+    for (size_t i = 0; value->kind == VALUE_LIST && i < value->list.count; i++) {
+        if (value->list.items[i]->kind == VALUE_MAP && catalog_ec2_param_is_open(item_path)) {
+            check_params(check, item_path, value->list.items[i]);
+        }
+    }
+}
+
+/* Along the table: a parameter whose members it lists can have no others. */
+static void check_params(const struct check *check, struct str parent, const struct value *node)
 {
     for (size_t i = 0; i < node->map.count; i++) {
-        const struct value *key = node->map.entries[i].key;
-        struct str name = value_text(key);
-        if (name.len == 0 || is_ray_param(name) || catalog_ec2_param(name)) {
+        const struct value_entry *entry = &node->map.entries[i];
+        struct str name = value_text(entry->key);
+        struct str path = parent.len > 0 ? arena_printf(check->arena, "%.*s.%.*s", STR_ARG(parent),
+                                                        STR_ARG(name))
+                                         : name;
+        if (name.len == 0 || is_ray_param(name)) {
             continue;
         }
-        struct str best = catalog_ec2_param_nearest(name);
-        if (best.len > 0) {
-            struct diag *diag = diag_error(check->diags, "unknown-parameter", key->place,
-                                           "EC2 has no launch parameter \"%.*s\"", STR_ARG(name));
-            diag_hint(check->diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
-        } else {
-            diag_warn(check->diags, "unknown-parameter", key->place,
-                      "\"%.*s\" is not a launch parameter that shoal knows of EC2", STR_ARG(name));
+        if (catalog_ec2_param_type(path).len == 0) {
+            report_param(check, parent, entry->key);
+        } else if (!str_is(path, "InstanceType")) {
+            check_param(check, path, entry);
         }
     }
 }
@@ -34,7 +103,7 @@ static void check_params(const struct check *check, const struct value *node)
 static void check_machine(const struct check *check, const struct value *name)
 {
     struct machine_type machine;
-    if (!catalog_ec2_type(name->text, &machine) &&
+    if (!catalog_ec2_type(name->text, &machine) && !catalog_ec2_has(name->text) &&
         !diag_has(check->diags, "unknown-machine", name->place)) {
         autofill_report_machine(check->diags, DIAG_WARNING, name);
     }
@@ -48,16 +117,17 @@ static void check_node(const struct check *check, const struct value_entry *type
     }
     const struct value *node = entry->value;
     const struct value *machine = value_get_c(node, "InstanceType");
-    check_params(check, node);
+    check_params(check, STR(""), node);
     if (!machine && !value_get_c(node, "LaunchTemplate")) {
         struct diag *diag = diag_error(check->diags, "missing-key", type->key->place,
                                        "node type %.*s has no InstanceType in its node_config",
                                        STR_ARG(value_text(type->key)));
         diag_hint(check->diags, diag, "add: InstanceType: m5.large");
-    } else if (machine && machine->kind != VALUE_STRING) {
+    } else if (machine && machine->kind != VALUE_STRING &&
+               !diag_has(check->diags, "wrong-type", machine->place)) {
         diag_error(check->diags, "wrong-type", machine->place, "InstanceType must be text, not %s",
                    value_kind_words(machine));
-    } else if (machine) {
+    } else if (value_is(machine, VALUE_STRING)) {
         check_machine(check, machine);
     }
 }
@@ -96,9 +166,51 @@ static void check_key_name(const struct check *check, const struct value_entry *
     diag_hint(check->diags, diag, "or leave auth.ssh_private_key out");
 }
 
+/* "us-west-2": ends in a digit; with a letter behind it, it is a zone of the region. */
+static void check_region(const struct check *check, const struct value *region)
+{
+    struct str text = region->text;
+    bool is_zone = text.len > 2 && text.ptr[text.len - 1] >= 'a' && text.ptr[text.len - 1] <= 'z' &&
+                   text.ptr[text.len - 2] >= '0' && text.ptr[text.len - 2] <= '9';
+    if (is_zone) {
+        struct diag *diag = diag_error(check->diags, "region", region->place,
+                                       "\"%.*s\" is a zone, not a region", STR_ARG(text));
+        diag_hint(check->diags, diag, "region: %.*s", STR_ARG(str_sub(text, 0, text.len - 1)));
+    }
+}
+
+static void check_zones(const struct check *check, struct str region, const struct value *zones)
+{
+    struct str rest = zones->text;
+    while (rest.len > 0) {
+        struct str zone = str_trim(str_cut(&rest, ','));
+        bool is_inside = zone.len > region.len && str_eq(str_sub(zone, 0, region.len), region);
+        if (!is_inside) {
+            diag_error(check->diags, "region", zones->place, "zone \"%.*s\" is not in region %.*s",
+                       STR_ARG(zone), STR_ARG(region));
+            return;
+        }
+    }
+}
+
+static void check_where(const struct check *check)
+{
+    const struct value *region = value_path(check->tree, "provider.region");
+    const struct value *zones = value_path(check->tree, "provider.availability_zone");
+    size_t errors = check->diags->error_count;
+    if (!value_is(region, VALUE_STRING)) {
+        return;
+    }
+    check_region(check, region);
+    if (value_is(zones, VALUE_STRING) && errors == check->diags->error_count) {
+        check_zones(check, region->text, zones);
+    }
+}
+
 void check_aws(const struct check *check)
 {
     const struct value *types = check_node_types(check);
+    check_where(check);
     for (size_t i = 0; i < types->map.count; i++) {
         check_node(check, &types->map.entries[i]);
         check_head_market(check, &types->map.entries[i]);

@@ -11,6 +11,8 @@ static void need(const struct check *check, const char *key, const char *example
                                    "provider.%s is needed for %.*s", key,
                                    STR_ARG(value_text(value_path(check->tree, "provider.type"))));
     diag_hint(check->diags, diag, "add: %s: %s", key, example);
+    diag->word = str_from(key);
+    diag->is_missing = true;
 }
 
 void check_clouds(const struct check *check)

@@ -2,23 +2,35 @@
  * the head is paid for. */
 #include "config/check/check.h"
 
-static void check_mount(const struct check *check, const struct value_entry *mount,
-                        bool uses_docker)
+static void report_missing(const struct check *check, const struct value *mount, struct str path)
 {
-    if (mount->value->kind != VALUE_STRING) {
+    struct diag *diag = diag_error(check->diags, "missing-file", mount->place,
+                                   "file_mounts: there is no \"%.*s\" on this machine",
+                                   STR_ARG(mount->text));
+    if (str_find(mount->text, "://") != SIZE_MAX) {
+        diag_hint(check->diags, diag, "a URL cannot be mounted; fetch it in setup_commands");
+    } else if (!str_starts(path, "/")) {
+        diag_hint(check->diags, diag, "the path is taken from the folder you are in");
+    }
+}
+
+static void check_mount(const struct check *check, const struct value *mount, bool uses_docker)
+{
+    if (mount->kind != VALUE_STRING) {
         return;
     }
-    struct str path = check->host->expand(check->host, check->arena, mount->value->text);
+    struct str path = check->host->expand(check->host, check->arena, mount->text);
     struct host_file file = check->host->look(check->host, path);
     if (file.kind == HOST_MISSING) {
-        struct diag *diag = diag_error(check->diags, "missing-file", mount->value->place,
-                                       "file_mounts: there is no \"%.*s\" on this machine",
-                                       STR_ARG(mount->value->text));
-        if (!str_starts(path, "/")) {
-            diag_hint(check->diags, diag, "the path is taken from the folder you are in");
-        }
+        report_missing(check, mount, path);
+    } else if (file.kind == HOST_OTHER) {
+        diag_error(check->diags, "missing-file", mount->place,
+                   "file_mounts: \"%.*s\" is neither a file nor a folder", STR_ARG(mount->text));
+    } else if (!file.is_readable) {
+        diag_error(check->diags, "unreadable-file", mount->place,
+                   "file_mounts: you may not read \"%.*s\"", STR_ARG(mount->text));
     } else if (file.kind == HOST_FILE && uses_docker) {
-        struct diag *diag = diag_warn(check->diags, "file-in-docker", mount->value->place,
+        struct diag *diag = diag_warn(check->diags, "file-in-docker", mount->place,
                                       "a single file mounted into a container does not see later "
                                       "changes");
         diag_hint(check->diags, diag, "mount its folder instead");
@@ -30,7 +42,7 @@ static void check_mounts(const struct check *check)
     const struct value *mounts = value_get_c(check->tree, "file_mounts");
     bool uses_docker = value_is_true(value_path(check->tree, "docker.container_name"));
     for (size_t i = 0; value_is(mounts, VALUE_MAP) && i < mounts->map.count; i++) {
-        check_mount(check, &mounts->map.entries[i], uses_docker);
+        check_mount(check, mounts->map.entries[i].value, uses_docker);
     }
 }
 
@@ -48,9 +60,12 @@ static void check_key(const struct check *check, const char *name, bool is_priva
     } else if (file.kind != HOST_FILE) {
         diag_error(check->diags, "missing-file", value->place, "auth.%s: \"%.*s\" is not a file",
                    name, STR_ARG(value->text));
+    } else if (!file.is_readable) {
+        diag_error(check->diags, "unreadable-file", value->place,
+                   "auth.%s: you may not read \"%.*s\"", name, STR_ARG(value->text));
     } else if (is_private && (file.mode & 077)) {
         struct diag *diag = diag_error(check->diags, "open-key", value->place,
-                                       "others can read this private key (mode %03o); ssh will "
+                                       "this private key is open to others (mode %03o); ssh will "
                                        "refuse it",
                                        file.mode & 0777);
         diag_hint(check->diags, diag, "chmod 600 %.*s", STR_ARG(value->text));

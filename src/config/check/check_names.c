@@ -1,31 +1,47 @@
 /* check_names.c: names that break later, and values YAML takes for dates. */
 #include "config/check/check.h"
 
+#include "base/utf8.h"
+
 static bool is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
 }
 
+static void report_name(const struct check *check, const struct value *name, size_t at)
+{
+    size_t len;
+    utf8_decode(str_sub(name->text, at, name->text.len), &len);
+    struct str letter = str_sub(name->text, at, at + len);
+    bool is_blank = letter.ptr[0] == ' ';
+    struct diag *diag = diag_warn(check->diags, "cluster-name", name->place,
+                                  "cluster_name has a %s%.*s%s, which clouds and docker refuse in "
+                                  "names",
+                                  is_blank ? "blank" : "\"", STR_ARG(is_blank ? STR("") : letter),
+                                  is_blank ? "" : "\"");
+    diag_hint(check->diags, diag, "use letters, digits, - and _");
+}
+
 static void check_cluster_name(const struct check *check)
 {
     const struct value *name = value_get_c(check->tree, "cluster_name");
-    if (!name || !check_is_written(name)) {
+    if (!name) {
+        return; /* the schema says so */
+    }
+    if (!check_is_written(name)) {
         struct place top = {check->tree->place.source, 1, 1, 1};
         struct diag *diag = diag_error(check->diags, "missing-key", top,
                                        "\"cluster_name\" is missing");
         diag_hint(check->diags, diag, "add: cluster_name: demo");
+        diag->word = STR("cluster_name");
+        diag->is_missing = true;
         return;
     }
     struct str text = value_text(name);
     for (size_t i = 0; i < text.len; i++) {
         if (!is_name_char(text.ptr[i])) {
-            struct diag *diag = diag_warn(check->diags, "cluster-name", name->place,
-                                          "cluster_name has a \"%c\", which clouds and docker "
-                                          "refuse in names",
-                                          text.ptr[i] > ' ' && text.ptr[i] < 127 ? text.ptr[i]
-                                                                                 : '?');
-            diag_hint(check->diags, diag, "use letters, digits, - and _");
+            report_name(check, name, i);
             return;
         }
     }
@@ -36,7 +52,7 @@ static void check_dates(const struct check *check, const struct value *value)
 {
     if (value->kind == VALUE_DATE || value->kind == VALUE_DATE_TIME || value->kind == VALUE_BYTES ||
         value->kind == VALUE_SET) {
-        if (check_is_written(value)) {
+        if (check_is_written(value) && !diag_has(check->diags, NULL, value->place)) {
             struct diag *diag = diag_warn(check->diags, "date", value->place,
                                           "YAML reads this as %s, and `ray up` fails on it",
                                           value_kind_words(value));

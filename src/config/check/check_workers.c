@@ -53,7 +53,8 @@ void check_workers(const struct check *check)
     const struct value *types = check_node_types(check);
     const struct value *most = value_get_c(check->tree, "max_workers");
     double limit;
-    if (!most || !value_number(most, &limit)) {
+    /* A mistyped max_workers is one mistake, not one per node type. */
+    if (!most || !value_number(most, &limit) || diag_suggests(check->diags, STR("max_workers"))) {
         return;
     }
     for (size_t i = 0; i < types->map.count; i++) {

@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A line longer than this is shown as a window around the caret. */
-enum { LINE_WIDTH_MAX = 96, TEXT_MAX = 1024 };
+enum { LINE_WIDTH_MAX = 96, HINT_COLUMN_MAX = 100, TEXT_MAX = 1024 };
 
 void diag_list_init(struct diag_list *list, struct arena *arena)
 {
@@ -23,19 +23,16 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    if (level == DIAG_ERROR) {
-        list->error_count++;
-    } else {
-        list->warning_count++;
-    }
-    if (list->count >= DIAG_MAX) {
+    size_t *level_count = level == DIAG_ERROR ? &list->error_count : &list->warning_count;
+    if (++*level_count > DIAG_MAX) {
         return ARENA_NEW(list->arena, struct diag); /* counted, not kept */
     }
     void *items = list->items;
     arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct diag));
     list->items = items;
     struct diag *diag = &list->items[list->count++];
-    *diag = (struct diag){level, code, place, arena_str(list->arena, str_from(text)), STR("")};
+    *diag = (struct diag){.level = level, .code = code, .place = place};
+    diag->text = arena_str(list->arena, str_from(text));
     return diag;
 }
 
@@ -61,11 +58,49 @@ bool diag_has(const struct diag_list *list, const char *code, struct place place
 {
     for (size_t i = 0; i < list->count; i++) {
         const struct diag *diag = &list->items[i];
-        if (strcmp(diag->code, code) == 0 && compare_places(&diag->place, &place) == 0) {
+        bool same_code = !code || strcmp(diag->code, code) == 0;
+        if (same_code && compare_places(&diag->place, &place) == 0) {
             return true;
         }
     }
     return false;
+}
+
+/* The finding that takes `word` for a mistyped key; NULL when there is none. */
+static struct diag *find_typo(const struct diag_list *list, struct str word)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (!list->items[i].is_missing && str_eq(list->items[i].word, word)) {
+            return &list->items[i];
+        }
+    }
+    return NULL;
+}
+
+bool diag_suggests(const struct diag_list *list, struct str word)
+{
+    return find_typo(list, word) != NULL;
+}
+
+void diag_merge_typos(struct diag_list *list)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        const struct diag *diag = &list->items[i];
+        struct diag *typo = diag->is_missing && diag->word.len > 0 ? find_typo(list, diag->word)
+                                                                   : NULL;
+        if (!typo) {
+            list->items[kept++] = *diag;
+            continue;
+        }
+        if (typo->level == DIAG_ERROR) {
+            list->error_count--;
+        } else {
+            typo->level = DIAG_ERROR; /* what is missing was an error; now this is it */
+            list->warning_count--;
+        }
+    }
+    list->count = kept;
 }
 
 void diag_sort(struct diag_list *list)
@@ -91,45 +126,60 @@ static size_t bytes_of(struct str text, size_t count)
     return at;
 }
 
-/* Control characters would play tricks with the terminal. */
 static void add_visible(struct buf *out, struct str text)
 {
-    for (size_t i = 0, len; i < text.len; i += len) {
-        uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
-        if (point == '\t') {
-            buf_add_char(out, ' ');
-        } else if (point == UTF8_BAD || point < 0x20 || (point >= 0x7F && point < 0xA0)) {
-            buf_add_char(out, '?');
-        } else {
-            buf_add(out, str_sub(text, i, i + len));
-        }
+    utf8_add_visible(out, text, false);
+}
+
+/* The part of the line that is shown: all of it, or a window around the caret. */
+struct window {
+    struct str line;
+    size_t from, before, to; /* in bytes: first shown, first underlined, end of what is shown */
+};
+
+static struct window window_of(const struct diag *diag)
+{
+    struct window w = {.line = source_line(diag->place.source, diag->place.line)};
+    w.before = bytes_of(w.line, diag->place.column - 1);
+    if (w.line.len > LINE_WIDTH_MAX && w.before > LINE_WIDTH_MAX / 2) {
+        size_t skipped = utf8_count(str_sub(w.line, 0, w.before)) - LINE_WIDTH_MAX / 2;
+        w.from = bytes_of(w.line, skipped);
     }
+    w.to = w.from + bytes_of(str_sub(w.line, w.from, w.line.len), LINE_WIDTH_MAX);
+    return w;
+}
+
+/* Columns of a text as add_visible() prints it: a tab is one blank. */
+static size_t visible_width(struct str text)
+{
+    AUTO_BUF struct buf shown;
+    buf_init(&shown, text.len * 2 + 1);
+    add_visible(&shown, text);
+    return utf8_width(buf_str(&shown));
 }
 
 static void print_excerpt(struct buf *out, const struct diag *diag, const struct diag_style *style)
 {
-    struct str line = source_line(diag->place.source, diag->place.line);
-    size_t before = bytes_of(line, diag->place.column - 1);
-    size_t from = 0;
-    if (line.len > LINE_WIDTH_MAX && before > LINE_WIDTH_MAX / 2) {
-        from = bytes_of(line, utf8_count(str_sub(line, 0, before)) - LINE_WIDTH_MAX / 2);
-    }
-    size_t to = from + bytes_of(str_sub(line, from, line.len), LINE_WIDTH_MAX);
-    size_t caret = utf8_width(str_sub(line, from, before));
-    for (size_t i = from; i < before && i < line.len; i++) {
-        caret += line.ptr[i] == '\t'; /* printed as one blank */
-    }
-    buf_addf(out, "%s%5u |%s ", style->dim, diag->place.line, style->reset);
-    add_visible(out, str_sub(line, from, to));
-    buf_addf(out, "\n%s      |%s ", style->dim, style->reset);
+    struct window w = window_of(diag);
+    struct str marked = str_sub(w.line, w.before, w.to);
+    marked.len = bytes_of(marked, diag->place.width);
+    size_t lead = w.from > 0 ? 3 : 0;
+    size_t caret = lead + visible_width(str_sub(w.line, w.from, w.before));
+    size_t width = visible_width(marked);
+    buf_addf(out, "%s%5u |%s %s", style->dim, diag->place.line, style->reset, lead ? "..." : "");
+    add_visible(out, str_sub(w.line, w.from, w.to));
+    buf_addf(out, "%s\n%s      |%s ", w.to < w.line.len ? "..." : "", style->dim, style->reset);
     buf_add_spaces(out, caret);
-    buf_add_c(out, diag->level == DIAG_ERROR ? style->error : style->warning);
-    buf_add_char(out, '^');
-    for (uint32_t i = 1; i < diag->place.width && caret + i < LINE_WIDTH_MAX; i++) {
+    buf_addf(out, "%s^", diag->level == DIAG_ERROR ? style->error : style->warning);
+    for (size_t i = 1; i < width; i++) {
         buf_add_char(out, '~');
     }
     buf_add_c(out, style->reset);
     if (diag->hint.len > 0) {
+        bool fits = 8 + caret + width + 1 + utf8_width(diag->hint) <= HINT_COLUMN_MAX;
+        if (!fits) {
+            buf_addf(out, "\n%s      |%s", style->dim, style->reset);
+        }
         buf_add_char(out, ' ');
         add_visible(out, diag->hint);
     }

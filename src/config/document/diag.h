@@ -23,6 +23,8 @@ struct diag {
     struct place place;
     struct str text;
     struct str hint; /* empty when there is nothing to add */
+    struct str word; /* the key that is missing, or that was meant by a mistyped one; or empty */
+    bool is_missing;
 };
 
 struct diag_list {
@@ -34,7 +36,7 @@ struct diag_list {
     size_t warning_count;
 };
 
-/* The most findings we keep; a file with more has one cause, and nobody reads on. */
+/* The most findings we keep of each level; with more there is one cause, and nobody reads on. */
 enum { DIAG_MAX = 200 };
 
 void diag_list_init(struct diag_list *list, struct arena *arena);
@@ -44,11 +46,20 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
                       struct place place, const char *fmt, ...) PRINTF_LIKE(5, 6);
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Has this been said of that place already? */
+/* Has this been said of that place already? `code` NULL: has anything? */
 bool diag_has(const struct diag_list *list, const char *code, struct place place);
 
 #define diag_error(list, code, place, ...) diag_add(list, DIAG_ERROR, code, place, __VA_ARGS__)
 #define diag_warn(list, code, place, ...) diag_add(list, DIAG_WARNING, code, place, __VA_ARGS__)
+
+/* Is there a finding that takes `word` for what a mistyped key was meant to be? */
+bool diag_suggests(const struct diag_list *list, struct str word);
+
+/*
+ * A mistyped key is unknown, and the key it was meant for is missing: that is one mistake. Keeps
+ * the finding at the mistyped key, as an error.
+ */
+void diag_merge_typos(struct diag_list *list);
 
 /* By file, line and column; findings of one place keep the order in which they were made. */
 void diag_sort(struct diag_list *list);

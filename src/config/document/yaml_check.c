@@ -130,6 +130,12 @@ static bool report(struct diag_list *diags, struct place place, const char *code
     return false;
 }
 
+bool yaml_report_tab(struct diag_list *diags, struct place place)
+{
+    return report(diags, place, "yaml-tab", "a tab cannot be used here",
+                  "YAML wants blanks: put some in its place");
+}
+
 bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quoted,
                      struct diag_list *diags)
 {
@@ -140,7 +146,7 @@ bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quot
         bool ends_line = ends_a_line(text, i, point);
         bool in_text = is_text(quoted, &walk, ends_line);
         if (point == '\t' && !in_text && !walk.in_comment) {
-            return report(diags, walk.place, "yaml-tab", "a tab cannot be used here", "use blanks");
+            return yaml_report_tab(diags, walk.place);
         }
         if (!in_text && is_glued_comment(quoted, &walk, point)) {
             return report(diags, walk.place, "yaml", "a comment must have a blank before it",

@@ -30,6 +30,9 @@ void yaml_quoted_note(struct yaml_quoted *quoted, struct arena *arena, const yam
 /* Size, UTF-8, and no control characters. */
 bool yaml_check_source(const struct source *source, struct diag_list *diags) MUST_USE;
 
+/* "a tab cannot be used here", wherever it was found. Returns false. */
+bool yaml_report_tab(struct diag_list *diags, struct place place);
+
 /* No tab outside the quoted spans and comments; a blank before the comment of a block's header. */
 bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quoted,
                      struct diag_list *diags) MUST_USE;

@@ -8,6 +8,7 @@
 #include "config/document/yaml_read.h"
 
 #include "base/table.h"
+#include "base/utf8.h"
 #include "config/document/yaml_check.h"
 #include "config/document/yaml_scalar.h"
 
@@ -81,11 +82,27 @@ static const char *scanner_hint(const char *problem)
     return NULL;
 }
 
+static bool is_tab_at(const struct source *source, yaml_mark_t mark)
+{
+    struct str line = source_line(source, (uint32_t)mark.line + 1);
+    for (size_t i = 0, column = 0, len; i < line.len; i += len, column++) {
+        utf8_decode(str_sub(line, i, line.len), &len);
+        if (column == mark.column) {
+            return line.ptr[i] == '\t';
+        }
+    }
+    return false;
+}
+
 static void *fail_parser(struct reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     yaml_mark_t mark = parser->problem_mark;
     const char *problem = parser->problem ? parser->problem : "cannot be read";
+    if (is_tab_at(reader->source, mark)) {
+        yaml_report_tab(reader->diags, place_of(reader, mark, mark));
+        return NULL;
+    }
     struct diag *diag = diag_error(reader->diags, "yaml", place_of(reader, mark, mark),
                                    "not YAML: %s%s%s", parser->context ? parser->context : "",
                                    parser->context ? ", " : "", problem);

@@ -107,30 +107,32 @@ static bool fill_ec2(struct arena *arena, const struct value *config, const stru
     return false;
 }
 
-/* Typing mistakes are errors; a name unlike any other may be newer than the catalogue. */
-static bool is_near(struct str name, struct str best)
+/* m5 of "m5.lagre": letters and the generation, without what stands behind the dot. */
+static bool same_family(struct str a, struct str b)
 {
-    struct str family = name;
-    struct str best_family = best;
-    return best.len > 0 && (str_find_char(name, '.') == SIZE_MAX ||
-                            str_eq(str_cut(&family, '.'), str_cut(&best_family, '.')));
+    return str_eq(str_cut(&a, '.'), str_cut(&b, '.'));
 }
 
 void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                              const struct value *name)
 {
     struct str best = catalog_ec2_nearest(name->text);
-    if (is_near(name->text, best)) {
+    bool is_typo = best.len > 0 &&
+                   (str_find_char(name->text, '.') == SIZE_MAX || same_family(name->text, best));
+    if (catalog_ec2_has(name->text)) {
+        struct diag *diag = diag_add(diags, level, "unknown-machine", name->place,
+                                     "shoal does not know what a %.*s has", STR_ARG(name->text));
+        diag_hint(diags, diag, "write the node type's resources: {CPU: ..., GPU: ...}");
+    } else if (is_typo) {
         struct diag *diag = diag_error(diags, "unknown-machine", name->place,
                                        "EC2 has no instance type \"%.*s\"", STR_ARG(name->text));
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
-        return;
+    } else {
+        struct diag *diag = diag_add(diags, level, "unknown-machine", name->place,
+                                     "instance type \"%.*s\" is not in the catalogue of %.*s",
+                                     STR_ARG(name->text), STR_ARG(catalog_ec2_date()));
+        diag_hint(diags, diag, "if it is right, write the node type's resources");
     }
-    struct diag *diag = diag_add(diags, level, "unknown-machine", name->place,
-                                 "instance type \"%.*s\" is not in the catalogue of %.*s",
-                                 STR_ARG(name->text), STR_ARG(catalog_ec2_date()));
-    diag_hint(diags, diag, "%s%.*s%sif it is right, write the node type's resources",
-              best.len > 0 ? "did you mean \"" : "", STR_ARG(best), best.len > 0 ? "\"? " : "");
 }
 
 /*
@@ -152,6 +154,10 @@ static void blame_machines(struct arena *arena, const struct value *types, struc
         if (value_is(name, VALUE_STRING) && !catalog_ec2_type(name->text, &machine)) {
             unknown++;
             autofill_report_machine(diags, DIAG_ERROR, name);
+        } else if (name && name->kind != VALUE_STRING) {
+            unknown++;
+            diag_error(diags, "wrong-type", name->place, "InstanceType must be text, not %s",
+                       value_kind_words(name));
         }
     }
     for (size_t i = 0; unknown > 0 && i < types->map.count; i++) {

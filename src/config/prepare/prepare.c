@@ -53,6 +53,8 @@ static void look_at_provider(struct prepare *prepare, const struct value *root)
         struct diag *diag = diag_error(prepare->diags, "missing-key", prepare->place,
                                        "\"provider\" is missing");
         diag_hint(prepare->diags, diag, "add: provider: {type: aws, region: us-west-2}");
+        diag->word = STR("provider");
+        diag->is_missing = true;
         return;
     }
     prepare->place = entry->key->place;
@@ -115,6 +117,8 @@ static void require_key(const struct prepare *prepare, const struct value *confi
                                        "\"%s\" is missing, and provider %.*s has no default for it",
                                        key, STR_ARG(prepare->provider_type));
         diag_hint(prepare->diags, diag, "add: %s: %s", key, example);
+        diag->word = str_from(key);
+        diag->is_missing = true;
     }
 }
 
@@ -229,42 +233,60 @@ static struct place key_place(const struct prepare *prepare, const struct value 
     return entry && place_is_users(entry->key->place) ? entry->key->place : prepare->place;
 }
 
-static void report_head_type(const struct prepare *prepare, const struct value *config,
-                             const struct value *head, const struct value *types)
+/* "head (line 14), gpu (line 17)", and the name nearest to the one that is wrong. */
+static struct str list_types(struct buf *names, const struct value *types, struct str wanted)
+{
+    struct suggest suggest;
+    suggest_start(&suggest, wanted);
+    for (size_t i = 0; i < types->map.count; i++) {
+        const struct value *name = types->map.entries[i].key;
+        suggest_offer(&suggest, value_text(name));
+        buf_addf(names, "%s%.*s", i > 0 ? ", " : "", STR_ARG(value_text(name)));
+        if (place_is_users(name->place)) {
+            buf_addf(names, " (line %u)", name->place.line);
+        }
+    }
+    return suggest_best(&suggest);
+}
+
+static void report_head_type(const struct prepare *prepare, const struct value *head,
+                             const struct value *types)
 {
     AUTO_BUF struct buf names;
     buf_init(&names, 512);
-    for (size_t i = 0; i < types->map.count; i++) {
-        const struct value *name = types->map.entries[i].key;
-        buf_addf(&names, "%s%.*s", i > 0 ? ", " : "", STR_ARG(value_text(name)));
-        if (place_is_users(name->place)) {
-            buf_addf(&names, " (line %u)", name->place.line);
-        }
-    }
-    struct place place = place_is_users(head->place)
-                             ? head->place
-                             : key_place(prepare, config, "available_node_types");
-    struct diag *diag = diag_error(prepare->diags, "unknown-node-type", place,
+    struct str best = list_types(&names, types, head->text);
+    struct diag *diag = diag_error(prepare->diags, "unknown-node-type", head->place,
                                    "head_node_type \"%.*s\" is not one of the node types",
                                    STR_ARG(head->text));
-    diag_hint(prepare->diags, diag, "defined: %.*s", STR_ARG(buf_str(&names)));
+    if (types->map.count == 0) {
+        diag_hint(prepare->diags, diag, "available_node_types is empty");
+    } else if (best.len > 0) {
+        diag_hint(prepare->diags, diag, "did you mean \"%.*s\"? defined: %.*s", STR_ARG(best),
+                  STR_ARG(buf_str(&names)));
+    } else {
+        diag_hint(prepare->diags, diag, "defined: %.*s", STR_ARG(buf_str(&names)));
+    }
 }
 
 static void check_head_type(const struct prepare *prepare, const struct value *config)
 {
     const struct value *head = value_get_c(config, "head_node_type");
     const struct value *types = value_get_c(config, "available_node_types");
-    if (!value_is(types, VALUE_MAP) || (head && head->kind != VALUE_STRING)) {
-        return; /* the schema says so, or there are none */
+    if (!value_is(types, VALUE_MAP) || (head && head->kind != VALUE_STRING) ||
+        (head && value_get(types, head->text))) {
+        return; /* good, or the schema says what is wrong, or there are no types */
     }
-    if (!head) {
-        struct diag *diag = diag_error(prepare->diags, "missing-key",
-                                       key_place(prepare, config, "available_node_types"),
-                                       "\"head_node_type\" is missing");
-        diag_hint(prepare->diags, diag, "add: head_node_type: NAME, one of the node types");
-    } else if (!value_get(types, head->text)) {
-        report_head_type(prepare, config, head, types);
+    if (head && place_is_users(head->place)) {
+        report_head_type(prepare, head, types);
+        return;
     }
+    struct str first = types->map.count > 0 ? value_text(types->map.entries[0].key) : STR("NAME");
+    struct diag *diag = diag_error(prepare->diags, "missing-key",
+                                   key_place(prepare, config, "available_node_types"),
+                                   "\"head_node_type\" is missing");
+    diag_hint(prepare->diags, diag, "add: head_node_type: %.*s", STR_ARG(first));
+    diag->word = STR("head_node_type");
+    diag->is_missing = true;
 }
 
 static void check_minimum_sum(const struct prepare *prepare, const struct value *config)
@@ -283,7 +305,8 @@ static void check_minimum_sum(const struct prepare *prepare, const struct value 
             sum += least;
         }
     }
-    if (sum > limit) {
+    /* A max_workers that is mistyped or negative has been reported, and is the cause. */
+    if (sum > limit && limit >= 0 && !diag_suggests(prepare->diags, STR("max_workers"))) {
         struct place place = place_is_users(most->place)
                                  ? most->place
                                  : key_place(prepare, config, "available_node_types");
@@ -297,17 +320,29 @@ static void check_minimum_sum(const struct prepare *prepare, const struct value 
 
 static void check_prepared(const struct prepare *prepare, const struct value *config)
 {
+    require_module(prepare, config);
     schema_check(config, prepare->diags, prepare->place);
     require_key(prepare, config, "cluster_synced_files", "[]");
     if (value_get_c(config, "available_node_types")) {
         require_key(prepare, config, "max_workers", "2");
     }
-    require_module(prepare, config);
     check_head_type(prepare, config);
     check_minimum_sum(prepare, config);
 }
 
 /* ---- the whole ---- */
+
+/* The default types of external and vsphere are empty shells that Ray's own schema rejects. */
+static void require_types(const struct prepare *prepare, struct value *config)
+{
+    bool has_shells = str_is(prepare->provider_type, "external") ||
+                      str_is(prepare->provider_type, "vsphere");
+    if (has_shells && !prepare->wrote_types && !prepare->wrote_legacy) {
+        value_map_remove(config, "available_node_types");
+        require_key(prepare, config, "available_node_types",
+                    "{head: {node_config: {}, resources: {CPU: 4}}}");
+    }
+}
 
 static struct value *fill_out(const struct prepare *prepare, const struct value *root)
 {
@@ -324,6 +359,7 @@ static struct value *fill_out(const struct prepare *prepare, const struct value 
     if (prepare->wrote_legacy && !prepare->wrote_types) {
         legacy_convert_nodes(prepare->arena, config, default_head, prepare->diags);
     }
+    require_types(prepare, config);
     drop_global_minimum(config, prepare->diags);
     legacy_drop_nodes(config, prepare->diags);
     require_key(prepare, config, "setup_commands", "[]");
@@ -336,15 +372,23 @@ static struct value *fill_out(const struct prepare *prepare, const struct value 
     return config;
 }
 
+static void report_root(const struct value *root, struct diag_list *diags)
+{
+    struct diag *diag = root->kind == VALUE_NULL
+                            ? diag_error(diags, "wrong-type", root->place,
+                                         "there is nothing in this file")
+                            : diag_error(diags, "wrong-type", root->place,
+                                         "a cluster file is a map of keys, but this is %s",
+                                         value_kind_words(root));
+    diag_hint(diags, diag, "start with: cluster_name: NAME");
+}
+
 struct value *prepare_config(struct arena *arena, struct value *root, struct diag_list *diags)
 {
     struct prepare prepare = {.arena = arena, .diags = diags};
     struct value *config = root;
     if (root->kind != VALUE_MAP) {
-        struct diag *diag = diag_error(diags, "wrong-type", root->place,
-                                       "a cluster file is a map of keys, but this is %s",
-                                       value_kind_words(root));
-        diag_hint(diags, diag, "start with: cluster_name: NAME");
+        report_root(root, diags);
         return NULL;
     }
     look_at_provider(&prepare, root);

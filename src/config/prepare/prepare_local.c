@@ -74,7 +74,10 @@ static void fill_manual(struct arena *arena, struct value *root, struct value *t
     struct value *least = value_map_remove(root, "min_workers");
     struct value *most = value_get_c(root, "max_workers");
     if (!value_is(ips, VALUE_LIST)) {
-        return; /* said above, or by the schema */
+        if (!most) {
+            set(arena, root, "max_workers", all); /* one finding is enough */
+        }
+        return;
     }
     least = cut_count(arena, least ? least : all, "min_workers", machines, diags);
     most = cut_count(arena, most ? most : all, "max_workers", machines, diags);

@@ -144,7 +144,12 @@ static void hint_type(struct checker *checker, struct diag *diag, const struct v
     } else if (value->kind == VALUE_NULL && (types & SCHEMA_OBJECT)) {
         diag_hint(checker->diags, diag, "write {} for an empty map, or remove the key");
     } else if (value->kind == VALUE_STRING && (types & SCHEMA_ARRAY)) {
-        diag_hint(checker->diags, diag, "begin the line with \"- \" to make it a list of one");
+        struct str text = value->text;
+        bool is_short = text.len < 40 && str_find_char(text, '"') == SIZE_MAX;
+        diag_hint(checker->diags, diag, "write it as a list: [%s%.*s%s]", is_short ? "\"" : "",
+                  STR_ARG(is_short ? text : STR("...")), is_short ? "\"" : "");
+    } else if (value->kind == VALUE_MAP && types == SCHEMA_STRING) {
+        diag_hint(checker->diags, diag, "put it in quotes: text that holds \": \" is a map");
     } else if ((types & SCHEMA_STRING) && value->kind != VALUE_LIST && value->kind != VALUE_MAP) {
         diag_hint(checker->diags, diag, "put it in quotes");
     }
@@ -153,6 +158,10 @@ static void hint_type(struct checker *checker, struct diag *diag, const struct v
 static void report_type(struct checker *checker, const struct value *value, unsigned types)
 {
     AUTO_BUF struct buf words;
+    struct place place = blame(checker, value->place);
+    if (diag_has(checker->diags, "wrong-type", place)) {
+        return; /* a value that was copied to several places is wrong once */
+    }
     buf_init(&words, 256);
     schema_type_words(&words, types);
     struct diag *diag = diag_error(checker->diags, "wrong-type", blame(checker, value->place),
@@ -209,7 +218,8 @@ static void check_value(struct checker *checker, const struct schema_key *key,
         report_type(checker, value, key->types);
         return;
     }
-    if ((key->flags & SCHEMA_NOT_NEGATIVE) && value_number(value, &number) && number < 0) {
+    if ((key->flags & SCHEMA_NOT_NEGATIVE) && value_number(value, &number) && number < 0 &&
+        !diag_has(checker->diags, "negative", blame(checker, value->place))) {
         diag_error(checker->diags, "negative", blame(checker, value->place),
                    "%.*s cannot be negative", STR_ARG(buf_str(&checker->path)));
     }
@@ -270,6 +280,7 @@ static void hint_key(struct diag_list *diags, struct diag *diag, const struct sc
         diag_hint(diags, diag, "it belongs into %s", home);
     } else if (best.len > 0) {
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
+        diag->word = best;
     } else if (catalog_ec2_param(name)) {
         diag_hint(diags, diag, "it belongs into the node_config of a node type");
     } else if (object->count <= 8) {
@@ -293,8 +304,10 @@ static void report_unknown_key(struct checker *checker, const struct schema_obje
         diag_hint(checker->diags, diag, "put it in quotes");
         return;
     }
-    struct diag *diag = diag_error(checker->diags, "unknown-key", place, "unknown key \"%.*s\"",
-                                   STR_ARG(key->text));
+    bool is_top = object == &schema_root;
+    struct diag *diag = diag_error(checker->diags, "unknown-key", place, "unknown key \"%.*s\"%s%s",
+                                   STR_ARG(key->text), is_top ? "" : " in ",
+                                   is_top ? "" : object->title);
     hint_key(checker->diags, diag, object, key->text);
 }
 
@@ -323,6 +336,8 @@ static void report_missing(struct checker *checker, const struct schema_key *key
                                    "%.*s%s\"%s\" is missing", STR_ARG(path),
                                    path.len > 0 ? ": " : "", key->name);
     diag_hint(checker->diags, diag, "add: %s", key->example);
+    diag->word = str_from(key->name);
+    diag->is_missing = true;
 }
 
 /* Ray's only rule between two keys. */
@@ -371,7 +386,7 @@ static void warn_unread(struct diag_list *diags, const struct value_entry *entry
     buf_init(&names, 256);
     if (!key) {
         struct diag *diag = diag_warn(diags, "ignored-key", place,
-                                      "unknown key \"%.*s\" in provider is ignored",
+                                      "unknown key \"%.*s\" in provider",
                                       STR_ARG(value_text(entry->key)));
         hint_key(diags, diag, &schema_provider, value_text(entry->key));
         return;
@@ -390,8 +405,8 @@ static void check_provider_unread(const struct value *provider, struct diag_list
 {
     const struct value *type = value_get_c(provider, "type");
     unsigned bit = schema_provider_bit(value_text(type));
-    if (bit == 0 || bit == FOR_EXTERNAL) {
-        return; /* a plug-in may read whatever it likes */
+    if (bit == FOR_EXTERNAL || (type && bit == 0)) {
+        return; /* a plug-in may read whatever it likes; an unknown provider has been reported */
     }
     for (size_t i = 0; i < provider->map.count; i++) {
         const struct value_entry *entry = &provider->map.entries[i];
@@ -400,7 +415,7 @@ static void check_provider_unread(const struct value *provider, struct diag_list
         }
         const struct schema_key *key = find_key(&schema_provider, entry->key->text);
         bool is_read = key && !(key->flags & SCHEMA_INTERNAL) &&
-                       (key->readers == 0 || (key->readers & bit));
+                       (bit == 0 || key->readers == 0 || (key->readers & bit));
         if (!is_read) {
             warn_unread(diags, entry, key, type);
         }

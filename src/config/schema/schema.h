@@ -56,7 +56,7 @@ struct schema_key {
     const char *const *choices;         /* the allowed strings, NULL-terminated */
     const char *fallback;               /* the default, in words; NULL: none */
     const char *help;
-    const char *example;
+    const char *example; /* YAML, one or more lines of at most 65 columns */
 };
 
 enum schema_extra {

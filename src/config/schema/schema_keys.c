@@ -265,7 +265,7 @@ static const struct schema_key root_keys[] = {
      .object = &node_types_object,
      .fallback = "the provider's: a head and a worker type",
      .help = "The kinds of machine the cluster may use.",
-     .example = "available_node_types: {head: {node_config: {InstanceType: m5.large}}}"},
+     .example = "available_node_types:\n  head: {node_config: {InstanceType: m5.large}}"},
     {.name = "head_node_type",
      .types = SCHEMA_STRING,
      .fallback = "the provider's",
@@ -322,14 +322,17 @@ static const struct schema_key root_keys[] = {
      COMMANDS,
      .fallback = "the provider's",
      .help = "Commands that start Ray on the head.",
-     .example = "head_start_ray_commands: [\"ray stop\", \"ray start --head "
-                "--autoscaling-config=~/ray_bootstrap_config.yaml\"]"},
+     .example = "head_start_ray_commands:\n"
+                "- ray stop\n"
+                "- ray start --head\n"
+                "  --autoscaling-config=~/ray_bootstrap_config.yaml"},
     {.name = "worker_start_ray_commands",
      COMMANDS,
      .fallback = "the provider's",
      .help = "Commands that start Ray on a worker; $RAY_HEAD_IP is the head's address.",
-     .example = "worker_start_ray_commands: [\"ray stop\", \"ray start "
-                "--address=$RAY_HEAD_IP:6379\"]"},
+     .example = "worker_start_ray_commands:\n"
+                "- ray stop\n"
+                "- ray start --address=$RAY_HEAD_IP:6379"},
     {.name = "metadata",
      .types = SCHEMA_OBJECT,
      .object = &metadata_object,

@@ -14,8 +14,9 @@ static const struct schema_key security_group_keys[] = {
      .types = SCHEMA_ARRAY,
      .fallback = "[]",
      .help = "Further inbound rules, in EC2's words.",
-     .example = "IpPermissions: [{FromPort: 443, ToPort: 443, IpProtocol: TCP, IpRanges: "
-                "[{CidrIp: 198.51.100.0/24}]}]"},
+     .example = "IpPermissions:\n"
+                "- {FromPort: 443, ToPort: 443, IpProtocol: TCP,\n"
+                "   IpRanges: [{CidrIp: 198.51.100.0/24}]}"},
 };
 static const struct schema_object security_group_object = {
     "provider.security_group", security_group_keys, ARRAY_LEN(security_group_keys),
@@ -88,7 +89,7 @@ static const struct schema_key provider_keys[] = {
      .readers = FOR_AWS,
      .flags = SCHEMA_SECRET,
      .help = "Credentials in the file. Better: a profile, or the usual environment variables.",
-     .example = "aws_credentials: {aws_access_key_id: ..., aws_secret_access_key: ...}"},
+     .example = "aws_credentials:\n  aws_access_key_id: ...\n  aws_secret_access_key: ..."},
     {.name = "aws_profile",
      .types = SCHEMA_ANY,
      .readers = FOR_AWS,

@@ -1,0 +1,238 @@
+/* secret_text.c: secrets inside shell text. One pass from left to right knows whether it is inside
+ * quotes; whatever is found is masked up to where the shell would end the word. */
+#include "config/secret_text.h"
+
+#include "base/buf.h"
+#include "config/secret.h"
+
+#include <string.h>
+
+enum { WORD_MAX = 32 };
+
+/* ---- names ---- */
+
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
+}
+
+static bool is_upper(char c)
+{
+    return c >= 'A' && c <= 'Z';
+}
+
+static bool is_letter(char c)
+{
+    return lower(c) >= 'a' && lower(c) <= 'z';
+}
+
+/* The next word of a name, lower case: API_KEY, api-key and ApiKey are "api", "key". */
+static bool next_word(struct str *rest, char word[WORD_MAX + 1])
+{
+    size_t from = 0;
+    while (from < rest->len && !is_letter(rest->ptr[from])) {
+        from++;
+    }
+    size_t to = from;
+    while (to < rest->len && is_letter(rest->ptr[to]) &&
+           !(to > from && is_upper(rest->ptr[to]) && !is_upper(rest->ptr[to - 1]))) {
+        to++;
+    }
+    size_t len = to - from > WORD_MAX ? WORD_MAX : to - from;
+    for (size_t i = 0; i < len; i++) {
+        word[i] = lower(rest->ptr[from + i]);
+    }
+    word[len] = '\0';
+    *rest = str_sub(*rest, to, rest->len);
+    return len > 0;
+}
+
+static bool is_one_of(const char *word, const char *const *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (strcmp(word, list[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool secret_is_name(struct str name)
+{
+    static const char *const secrets[] = {"password",    "passwd",  "passphrase", "pass",
+                                          "secret",      "secrets", "token",      "credential",
+                                          "credentials", "apikey",  "pat",        "pwd"};
+    static const char *const keys[] = {"api", "access", "secret", "account", "auth", "license"};
+    static const char *const pointers[] = {"file", "path", "dir", "name", "ttl", "type"};
+    char word[WORD_MAX + 1];
+    char before[WORD_MAX + 1] = "";
+    bool found = false;
+    while (next_word(&name, word)) {
+        bool is_key = strcmp(word, "key") == 0 && is_one_of(before, keys, ARRAY_LEN(keys));
+        if (found && is_one_of(word, pointers, ARRAY_LEN(pointers))) {
+            return false; /* it says where the secret is, not what it is */
+        }
+        found = found || is_key || is_one_of(word, secrets, ARRAY_LEN(secrets));
+        memcpy(before, word, sizeof(before));
+    }
+    return found;
+}
+
+/* ---- the end of a shell word ---- */
+
+static size_t skip_to(struct str text, size_t at, char end)
+{
+    for (; at < text.len && text.ptr[at] != end; at++) {
+        at += text.ptr[at] == '\\' && end != '\'' ? 1 : 0;
+    }
+    return at < text.len ? at + 1 : text.len;
+}
+
+/* Behind the closing bracket of a $( that begins before `at`. */
+static size_t skip_command(struct str text, size_t at)
+{
+    for (size_t depth = 1; at < text.len && depth > 0; at++) {
+        depth += text.ptr[at] == '(' ? 1 : 0;
+        depth -= text.ptr[at] == ')' ? 1 : 0;
+    }
+    return at;
+}
+
+/* Where the word at `at` ends; `quote` is the quote it stands inside of, or 0. */
+static size_t word_end(struct str text, size_t at, char quote)
+{
+    while (at < text.len) {
+        char c = text.ptr[at];
+        if (quote ? c == quote : strchr(" \t\n;&|)", c) != NULL) {
+            break;
+        }
+        if (c == '\\' && quote != '\'') {
+            at += 2;
+        } else if (!quote && (c == '"' || c == '\'')) {
+            at = skip_to(text, at + 1, c);
+        } else if (c == '`' && quote != '\'') {
+            at = skip_to(text, at + 1, '`');
+        } else if (c == '$' && quote != '\'' && at + 1 < text.len && text.ptr[at + 1] == '(') {
+            at = skip_command(text, at + 2);
+        } else {
+            at++;
+        }
+    }
+    return at < text.len ? at : text.len;
+}
+
+/* ---- finding them ---- */
+
+struct scan {
+    struct str text;
+    size_t at;
+    char quote; /* the quote we are inside of, or 0 */
+};
+
+static struct str rest_of(const struct scan *scan)
+{
+    return str_sub(scan->text, scan->at, scan->text.len);
+}
+
+static bool is_name_char(char c)
+{
+    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+}
+
+/* The name that ends at the scan's place. */
+static struct str name_before(const struct scan *scan)
+{
+    size_t from = scan->at;
+    while (from > 0 && is_name_char(scan->text.ptr[from - 1])) {
+        from--;
+    }
+    return str_sub(scan->text, from, scan->at);
+}
+
+static bool follows(const struct scan *scan, const char *words)
+{
+    size_t len = strlen(words);
+    return scan->at >= len && memcmp(scan->text.ptr + scan->at - len, words, len) == 0;
+}
+
+/* Does a secret begin at the scan's place? */
+static bool at_secret(const struct scan *scan)
+{
+    char before = scan->at > 0 ? scan->text.ptr[scan->at - 1] : '\0';
+    struct scan name_end = *scan;
+    if (before != '=' && before != ' ') {
+        return false;
+    }
+    if (strchr(" -", scan->at < scan->text.len ? scan->text.ptr[scan->at] : ' ')) {
+        return false;
+    }
+    name_end.at--;
+    struct str name = name_before(&name_end);
+    if (before == '=') {
+        return secret_is_name(name);
+    }
+    bool is_option = str_starts(name, "--") && secret_is_name(name);
+    bool is_login = str_is(name, "-p") && str_find(scan->text, "login") != SIZE_MAX;
+    return is_option || is_login || follows(scan, "Bearer ") || follows(scan, "Basic ");
+}
+
+/* The end of the password of scheme://user:password@host, when one begins here; else 0. */
+static size_t url_password_end(const struct scan *scan)
+{
+    if (!follows(scan, ":") || follows(scan, "::")) {
+        return 0;
+    }
+    size_t user = scan->at - 1;
+    while (user > 0 && !strchr("/@ \t\"'", scan->text.ptr[user - 1])) {
+        user--;
+    }
+    struct scan start = {scan->text, user, 0};
+    struct str rest = rest_of(scan);
+    size_t at_sign = str_find_char(rest, '@');
+    size_t stop = 0;
+    while (stop < rest.len && !strchr("/ \t\n\"'", rest.ptr[stop])) {
+        stop++;
+    }
+    bool is_password = follows(&start, "://") && at_sign != SIZE_MAX && at_sign < stop;
+    return is_password ? scan->at + at_sign : 0;
+}
+
+static void step(struct scan *scan)
+{
+    char c = scan->text.ptr[scan->at];
+    if (c == '\\' && scan->quote != '\'') {
+        scan->at++;
+    } else if (scan->quote) {
+        scan->quote = c == scan->quote ? '\0' : scan->quote;
+    } else if (c == '"' || c == '\'') {
+        scan->quote = c;
+    }
+    scan->at++;
+}
+
+struct str secret_mask_text(struct arena *arena, struct str text)
+{
+    AUTO_BUF struct buf out;
+    struct scan scan = {text, 0, '\0'};
+    size_t done = 0;
+    buf_init(&out, text.len * 9 + 64);
+    while (scan.at < text.len) {
+        size_t end = url_password_end(&scan);
+        if (end == 0 && at_secret(&scan)) {
+            end = word_end(text, scan.at, scan.quote);
+        }
+        if (end <= scan.at) {
+            step(&scan);
+            continue;
+        }
+        buf_add(&out, str_sub(text, done, scan.at));
+        buf_add_c(&out, SECRET_MASK);
+        done = end;
+        scan.at = end;
+    }
+    if (done == 0) {
+        return text;
+    }
+    buf_add(&out, str_sub(text, done, text.len));
+    return arena_str(arena, buf_str(&out));
+}
