@@ -20,8 +20,12 @@
 
 /* glibc has these as macros, and poison wants names. */
 #undef alloca
+#undef asprintf
+#undef sprintf
 #undef strdupa
 #undef strndupa
+#undef vasprintf
+#undef vsprintf
 
 /* Unbounded or silently truncating text. */
 #pragma GCC poison strcpy strncpy strcat strncat stpcpy stpncpy wcscpy wcscat

@@ -82,7 +82,9 @@ void buf_addf(struct buf *buf, const char *fmt, ...)
 
 void buf_add_spaces(struct buf *buf, size_t count)
 {
-    for (size_t i = 0; i < count; i++) {
-        buf_add_char(buf, ' ');
+    if (count > 0 && reserve(buf, count)) {
+        memset(buf->ptr + buf->len, ' ', count);
+        buf->len += count;
+        buf->ptr[buf->len] = '\0';
     }
 }

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 bool err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
@@ -23,8 +24,11 @@ bool err_wrap(struct err *err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(context, sizeof(context), fmt, args);
     va_end(args);
-    /* A context that fills the buffer would hide the cause, which matters more: cut it short. */
-    snprintf(err->text, sizeof(err->text), "%.200s: %.300s", context, inner);
+    /* A context that fills the buffer would hide the cause, which matters more: cut it first. */
+    size_t room = sizeof(err->text) - 3;
+    size_t cause = strlen(inner) < room - 100 ? strlen(inner) : room - 100;
+    snprintf(err->text, sizeof(err->text), "%.*s: %.*s", (int)(room - cause), context, (int)cause,
+             inner);
     return false;
 }
 

@@ -56,39 +56,96 @@ static unsigned digit_value(char c)
     return (unsigned)((c | 0x20) - 'a') + 10;
 }
 
+/* As many digits of the base as fit into one limb at a time: nine, for decimal ones. */
+static bool big_add_digits(struct big *big, struct str digits, unsigned base)
+{
+    for (size_t i = 0; i < digits.len;) {
+        uint32_t factor = 1;
+        uint32_t term = 0;
+        for (; i < digits.len && factor <= limb_base / base; i++) {
+            factor *= base;
+            term = term * base + digit_value(digits.ptr[i]);
+        }
+        if (!big_multiply_add(big, factor, term)) {
+            return false;
+        }
+    }
+    return true;
+}
+
 struct str number_to_decimal(struct arena *arena, struct str digits, unsigned base)
 {
     struct big big = {.count = 0};
-    for (size_t i = 0; i < digits.len; i++) {
-        if (!big_multiply_add(&big, base, digit_value(digits.ptr[i]))) {
+    return big_add_digits(&big, digits, base) ? big_text(arena, &big) : STR("");
+}
+
+struct str number_from_sixties(struct arena *arena, struct str text)
+{
+    struct big big = {.count = 0};
+    if (!big_add_digits(&big, str_cut(&text, ':'), 10)) {
+        return STR("");
+    }
+    while (text.len > 0) {
+        uint32_t digit;
+        if (!str_to_u32(str_trim(str_cut(&text, ':')), &digit) ||
+            !big_multiply_add(&big, 60, digit)) {
             return STR("");
         }
     }
     return big_text(arena, &big);
 }
 
-struct str number_multiply_add(struct arena *arena, struct str value, uint32_t factor,
-                               uint32_t term)
+static bool reads_back(const char *text, double value)
 {
-    struct big big = {.count = 0};
-    for (size_t i = 0; i < value.len; i++) {
-        if (!big_multiply_add(&big, 10, digit_value(value.ptr[i]))) {
-            return STR("");
+    return strtod(text, NULL) == value;
+}
+
+/*
+ * At a power of two the doubles below are closer than those above, and the nearest decimal of some
+ * length can miss while the next one up reads back. Writes that one over `text` if so.
+ */
+static bool next_up_reads_back(char *text, double value)
+{
+    char *last = strchr(text, 'e') - 1;
+    if (*last < '0' || *last > '8') {
+        return false; /* a carry would make it shorter, and that was tried */
+    }
+    ++*last;
+    if (reads_back(text, value)) {
+        return true;
+    }
+    --*last;
+    return false;
+}
+
+/* The least precision with which the value reads back; the text is left there. */
+static void write_shortest(double value, char *text, size_t size)
+{
+    int low = 0;
+    int high = 16; /* always enough */
+    while (low < high) {
+        int middle = (low + high) / 2;
+        snprintf(text, size, "%.*e", middle, value);
+        if (reads_back(text, value)) {
+            high = middle;
+        } else {
+            low = middle + 1;
         }
     }
-    return big_multiply_add(&big, factor, term) ? big_text(arena, &big) : STR("");
+    if (high == 16) {
+        snprintf(text, size, "%.15e", value);
+        if (next_up_reads_back(text, value)) {
+            return;
+        }
+    }
+    snprintf(text, size, "%.*e", high, value);
 }
 
 /* The digits of the shortest "d.ddde+x" that reads back exactly, and its exponent. */
 static int shortest(double value, char digits[24], int *ret_exponent)
 {
     char text[40];
-    for (int precision = 0; precision <= 16; precision++) {
-        snprintf(text, sizeof(text), "%.*e", precision, value);
-        if (strtod(text, NULL) == value) {
-            break;
-        }
-    }
+    write_shortest(value, text, sizeof(text));
     int count = 0;
     const char *p = text;
     for (; *p && *p != 'e'; p++) {

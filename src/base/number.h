@@ -20,6 +20,8 @@ void number_add_double(struct buf *buf, double value);
 enum { NUMBER_DIGITS_MAX = 4300 };
 struct str number_to_decimal(struct arena *arena, struct str digits, unsigned base);
 
-/* `value * factor + term` for a decimal text; the empty view past NUMBER_DIGITS_MAX. */
-struct str number_multiply_add(struct arena *arena, struct str value, uint32_t factor,
-                               uint32_t term);
+/*
+ * A base-60 number, "190:20:30", each part decimal with blanks around it allowed; the first part
+ * digits only. The empty view when a part is not a number, or past NUMBER_DIGITS_MAX.
+ */
+struct str number_from_sixties(struct arena *arena, struct str text);

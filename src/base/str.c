@@ -121,18 +121,23 @@ bool str_to_i64(struct str text, int64_t *ret_value)
 bool str_to_u32(struct str text, uint32_t *ret_value)
 {
     int64_t value;
-    if (!str_to_i64(text, &value) || value < 0 || value > UINT32_MAX) {
+    if (str_starts(text, "-") || !str_to_i64(text, &value) || value > UINT32_MAX) {
         return false;
     }
     *ret_value = (uint32_t)value;
     return true;
 }
 
-uint64_t str_hash(struct str text)
+uint64_t str_hash_from(uint64_t start, struct str text)
 {
-    uint64_t hash = UINT64_C(14695981039346656037);
+    uint64_t hash = UINT64_C(14695981039346656037) ^ start;
     for (size_t i = 0; i < text.len; i++) {
         hash = (hash ^ (unsigned char)text.ptr[i]) * UINT64_C(1099511628211);
     }
     return hash;
+}
+
+uint64_t str_hash(struct str text)
+{
+    return str_hash_from(0, text);
 }

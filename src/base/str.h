@@ -47,3 +47,6 @@ bool str_to_i64(struct str text, int64_t *ret_value) MUST_USE;
 bool str_to_u32(struct str text, uint32_t *ret_value) MUST_USE;
 
 uint64_t str_hash(struct str text); /* FNV-1a: the same on every machine */
+
+/* From another start: where nothing depends on the hash but speed, an attacker cannot guess it. */
+uint64_t str_hash_from(uint64_t start, struct str text);

@@ -48,12 +48,46 @@ void suggest_start(struct suggest *suggest, struct str wanted)
     suggest->best_distance = SIZE_MAX;
 }
 
+/* A third of the letters wrong is a typing mistake; more is another word. */
+static size_t most_wrong(struct str wanted)
+{
+    return wanted.len < 3 ? 1 : (wanted.len + 2) / 3;
+}
+
+static uint32_t letters_of(struct str word)
+{
+    uint32_t letters = 0;
+    for (size_t i = 0; i < word.len; i++) {
+        letters |= 1U << ((unsigned char)fold_case(word.ptr[i]) & 31);
+    }
+    return letters;
+}
+
+/* Each letter that only one of the two has is a mistake; a bound that costs next to nothing. */
+static size_t least_distance(struct str a, struct str b)
+{
+    uint32_t only_a = letters_of(a) & ~letters_of(b);
+    uint32_t only_b = letters_of(b) & ~letters_of(a);
+    int more = __builtin_popcount(only_a) > __builtin_popcount(only_b) ? __builtin_popcount(only_a)
+                                                                       : __builtin_popcount(only_b);
+    return (size_t)more;
+}
+
 void suggest_offer(struct suggest *suggest, struct str candidate)
 {
-    if (suggest->wanted.len > LONGEST_WORD || candidate.len > LONGEST_WORD) {
+    struct str wanted = suggest->wanted;
+    size_t gap = wanted.len > candidate.len ? wanted.len - candidate.len
+                                            : candidate.len - wanted.len;
+    /* Every letter that one has more is one mistake at least: no need to count the others. */
+    if (wanted.len > LONGEST_WORD || candidate.len > LONGEST_WORD || gap > most_wrong(wanted) ||
+        gap >= suggest->best_distance) {
         return;
     }
-    size_t found = distance(suggest->wanted, candidate);
+    size_t least = least_distance(wanted, candidate);
+    if (least > most_wrong(wanted) || least >= suggest->best_distance) {
+        return;
+    }
+    size_t found = distance(wanted, candidate);
     if (found < suggest->best_distance) {
         suggest->best_distance = found;
         suggest->best = candidate;
@@ -62,8 +96,7 @@ void suggest_offer(struct suggest *suggest, struct str candidate)
 
 struct str suggest_best(const struct suggest *suggest)
 {
-    /* A third of the letters wrong is a typing mistake; more is another word. */
-    size_t most = suggest->wanted.len < 3 ? 1 : (suggest->wanted.len + 2) / 3;
     bool is_word = suggest->wanted.len > 1; /* every single letter is near every other */
-    return is_word && suggest->best_distance <= most ? suggest->best : STR("");
+    return is_word && suggest->best_distance <= most_wrong(suggest->wanted) ? suggest->best
+                                                                            : STR("");
 }

@@ -28,7 +28,8 @@ static int64_t to_ms(const struct value *value, double unit_ms, int64_t fallback
         return fallback;
     }
     double ms = number * unit_ms;
-    return ms >= 9e15 ? (int64_t)9e15 : (int64_t)ms;
+    const double limit = 9e15;
+    return ms >= limit ? (int64_t)limit : ms <= -limit ? -(int64_t)limit : (int64_t)ms;
 }
 
 static bool to_bool(const struct value *value, bool fallback)

@@ -7,7 +7,8 @@
 
 #include <string.h>
 
-enum { WORD_MAX = 32 };
+/* Longer names and passwords are not looked for: the search must stay linear. */
+enum { WORD_MAX = 32, NAME_MAX_BYTES = 100, PASSWORD_MAX_BYTES = 300 };
 
 /* ---- names ---- */
 
@@ -57,6 +58,18 @@ static bool is_one_of(const char *word, const char *const *list, size_t count)
     return false;
 }
 
+/* PGPASSWORD and SSHPASS are written as one word. */
+static bool ends_with_secret(const char *word)
+{
+    static const char *const ends[] = {"password", "passwd", "secret", "token", "sshpass"};
+    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
+        if (str_ends(str_from(word), ends[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool secret_is_name(struct str name)
 {
     static const char *const secrets[] = {"password",    "passwd",  "passphrase", "pass",
@@ -72,7 +85,8 @@ bool secret_is_name(struct str name)
         if (found && is_one_of(word, pointers, ARRAY_LEN(pointers))) {
             return false; /* it says where the secret is, not what it is */
         }
-        found = found || is_key || is_one_of(word, secrets, ARRAY_LEN(secrets));
+        found = found || is_key || is_one_of(word, secrets, ARRAY_LEN(secrets)) ||
+                ends_with_secret(word);
         memcpy(before, word, sizeof(before));
     }
     return found;
@@ -126,13 +140,9 @@ static size_t word_end(struct str text, size_t at, char quote)
 struct scan {
     struct str text;
     size_t at;
-    char quote; /* the quote we are inside of, or 0 */
+    char quote;    /* the quote we are inside of, or 0 */
+    bool is_login; /* the text logs in somewhere, so that -p is a password */
 };
-
-static struct str rest_of(const struct scan *scan)
-{
-    return str_sub(scan->text, scan->at, scan->text.len);
-}
 
 static bool is_name_char(char c)
 {
@@ -143,7 +153,7 @@ static bool is_name_char(char c)
 static struct str name_before(const struct scan *scan)
 {
     size_t from = scan->at;
-    while (from > 0 && is_name_char(scan->text.ptr[from - 1])) {
+    while (from > 0 && scan->at - from < NAME_MAX_BYTES && is_name_char(scan->text.ptr[from - 1])) {
         from--;
     }
     return str_sub(scan->text, from, scan->at);
@@ -172,29 +182,43 @@ static bool at_secret(const struct scan *scan)
         return secret_is_name(name);
     }
     bool is_option = str_starts(name, "--") && secret_is_name(name);
-    bool is_login = str_is(name, "-p") && str_find(scan->text, "login") != SIZE_MAX;
+    bool is_login = str_is(name, "-p") && scan->is_login;
     return is_option || is_login || follows(scan, "Bearer ") || follows(scan, "Basic ");
 }
 
-/* The end of the password of scheme://user:password@host, when one begins here; else 0. */
-static size_t url_password_end(const struct scan *scan)
+struct span {
+    size_t from, to;
+};
+
+/* The password of scheme://user:password@host, when "://" begins at the scan's place. */
+static bool find_url_password(const struct scan *scan, struct span *ret_span)
 {
-    if (!follows(scan, ":") || follows(scan, "::")) {
-        return 0;
+    struct str rest = str_sub(scan->text, scan->at, scan->at + PASSWORD_MAX_BYTES);
+    size_t colon = SIZE_MAX;
+    if (!str_starts(rest, "://")) {
+        return false;
     }
-    size_t user = scan->at - 1;
-    while (user > 0 && !strchr("/@ \t\"'", scan->text.ptr[user - 1])) {
-        user--;
+    for (size_t i = 3; i < rest.len && !strchr("/ \t\n\"'", rest.ptr[i]); i++) {
+        if (rest.ptr[i] == ':' && colon == SIZE_MAX) {
+            colon = i;
+        } else if (rest.ptr[i] == '@' && colon != SIZE_MAX && i > colon + 1) {
+            *ret_span = (struct span){scan->at + colon + 1, scan->at + i};
+            return true;
+        }
     }
-    struct scan start = {scan->text, user, 0};
-    struct str rest = rest_of(scan);
-    size_t at_sign = str_find_char(rest, '@');
-    size_t stop = 0;
-    while (stop < rest.len && !strchr("/ \t\n\"'", rest.ptr[stop])) {
-        stop++;
+    return false;
+}
+
+static bool find_secret(const struct scan *scan, struct span *ret_span)
+{
+    if (find_url_password(scan, ret_span)) {
+        return true;
     }
-    bool is_password = follows(&start, "://") && at_sign != SIZE_MAX && at_sign < stop;
-    return is_password ? scan->at + at_sign : 0;
+    if (!at_secret(scan)) {
+        return false;
+    }
+    *ret_span = (struct span){scan->at, word_end(scan->text, scan->at, scan->quote)};
+    return ret_span->to > ret_span->from;
 }
 
 static void step(struct scan *scan)
@@ -213,22 +237,19 @@ static void step(struct scan *scan)
 struct str secret_mask_text(struct arena *arena, struct str text)
 {
     AUTO_BUF struct buf out;
-    struct scan scan = {text, 0, '\0'};
+    struct scan scan = {text, 0, '\0', str_find(text, "login") != SIZE_MAX};
     size_t done = 0;
     buf_init(&out, text.len * 9 + 64);
     while (scan.at < text.len) {
-        size_t end = url_password_end(&scan);
-        if (end == 0 && at_secret(&scan)) {
-            end = word_end(text, scan.at, scan.quote);
-        }
-        if (end <= scan.at) {
+        struct span secret;
+        if (!find_secret(&scan, &secret)) {
             step(&scan);
             continue;
         }
-        buf_add(&out, str_sub(text, done, scan.at));
+        buf_add(&out, str_sub(text, done, secret.from));
         buf_add_c(&out, SECRET_MASK);
-        done = end;
-        scan.at = end;
+        done = secret.to;
+        scan.at = secret.to;
     }
     if (done == 0) {
         return text;

@@ -12,7 +12,9 @@ static bool is_ray_param(struct str name)
 
 static void report_param(const struct check *check, struct str parent, const struct value *key)
 {
-    struct str best = catalog_ec2_param_nearest(parent, key->text);
+    struct str best = diag_is_crowded(check->diags, DIAG_ERROR)
+                          ? STR("")
+                          : catalog_ec2_param_nearest(parent, key->text);
     if (best.len > 0) {
         struct diag *diag = diag_error(check->diags, "unknown-parameter", key->place,
                                        "EC2 has no launch parameter \"%.*s\"%s%.*s",
@@ -91,7 +93,9 @@ static void check_params(const struct check *check, struct str parent, const str
         if (name.len == 0 || is_ray_param(name)) {
             continue;
         }
-        if (catalog_ec2_param_type(path).len == 0) {
+        bool is_known = parent.len > 0 ? catalog_ec2_param_type(path).len > 0
+                                       : catalog_ec2_param(name);
+        if (!is_known) {
             report_param(check, parent, entry->key);
         } else if (!str_is(path, "InstanceType")) {
             check_param(check, path, entry);

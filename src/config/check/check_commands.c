@@ -10,8 +10,8 @@ static const struct {
     const char *advice;
 } unsafe_commands[] = {
     {"git clone ", NULL, "use: test -e FOLDER || git clone ..."},
-    {"mkdir ", "-p", "use: mkdir -p ..."},
-    {"ln -s ", "-sf", "use: ln -sfn ..."},
+    {"mkdir ", " -p", "use: mkdir -p ..."},
+    {"ln -s ", " -f", "use: ln -sfn ..."},
     {"useradd ", NULL, "use: id NAME || useradd ..."},
 };
 
@@ -32,7 +32,8 @@ static bool is_unguarded(struct str text, size_t at)
     bool starts = strchr(";&(|", before.ptr[before.len - 1]) != NULL;
     /* `test -d x && rm -r x; git clone` begins anew; `[ -e x ] && git clone` is guarded. */
     bool is_guard = str_ends(before, "&&") &&
-                    (str_find(before, "test ") != SIZE_MAX || str_find(before, "[ ") != SIZE_MAX);
+                    (str_starts(before, "test ") || str_find(before, " test ") != SIZE_MAX ||
+                     str_find(before, "[ ") != SIZE_MAX);
     return starts && !is_guard;
 }
 

@@ -54,7 +54,8 @@ void check_workers(const struct check *check)
     const struct value *most = value_get_c(check->tree, "max_workers");
     double limit;
     /* A mistyped max_workers is one mistake, not one per node type. */
-    if (!most || !value_number(most, &limit) || diag_suggests(check->diags, STR("max_workers"))) {
+    if (!most || !value_number(most, &limit) ||
+        diag_suggests(check->diags, NULL, STR("max_workers"))) {
         return;
     }
     for (size_t i = 0; i < types->map.count; i++) {

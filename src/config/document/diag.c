@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* A line longer than this is shown as a window around the caret. */
-enum { LINE_WIDTH_MAX = 96, HINT_COLUMN_MAX = 100, TEXT_MAX = 1024 };
+enum { LINE_WIDTH_MAX = 96, HINT_COLUMN_MAX = 100, HINT_COUNT_MAX = 50, TEXT_MAX = 1024 };
 
 void diag_list_init(struct diag_list *list, struct arena *arena)
 {
@@ -67,19 +67,25 @@ bool diag_has(const struct diag_list *list, const char *code, struct place place
 }
 
 /* The finding that takes `word` for a mistyped key; NULL when there is none. */
-static struct diag *find_typo(const struct diag_list *list, struct str word)
+static struct diag *find_typo(const struct diag_list *list, const void *scope, struct str word)
 {
     for (size_t i = 0; i < list->count; i++) {
-        if (!list->items[i].is_missing && str_eq(list->items[i].word, word)) {
-            return &list->items[i];
+        struct diag *diag = &list->items[i];
+        if (!diag->is_missing && diag->scope == scope && str_eq(diag->word, word)) {
+            return diag;
         }
     }
     return NULL;
 }
 
-bool diag_suggests(const struct diag_list *list, struct str word)
+bool diag_is_crowded(const struct diag_list *list, enum diag_level level)
 {
-    return find_typo(list, word) != NULL;
+    return (level == DIAG_ERROR ? list->error_count : list->warning_count) > HINT_COUNT_MAX;
+}
+
+bool diag_suggests(const struct diag_list *list, const void *scope, struct str word)
+{
+    return find_typo(list, scope, word) != NULL;
 }
 
 void diag_merge_typos(struct diag_list *list)
@@ -87,8 +93,9 @@ void diag_merge_typos(struct diag_list *list)
     size_t kept = 0;
     for (size_t i = 0; i < list->count; i++) {
         const struct diag *diag = &list->items[i];
-        struct diag *typo = diag->is_missing && diag->word.len > 0 ? find_typo(list, diag->word)
-                                                                   : NULL;
+        struct diag *typo = diag->is_missing && diag->word.len > 0
+                                ? find_typo(list, diag->scope, diag->word)
+                                : NULL;
         if (!typo) {
             list->items[kept++] = *diag;
             continue;
@@ -141,9 +148,9 @@ static struct window window_of(const struct diag *diag)
 {
     struct window w = {.line = source_line(diag->place.source, diag->place.line)};
     w.before = bytes_of(w.line, diag->place.column - 1);
-    if (w.line.len > LINE_WIDTH_MAX && w.before > LINE_WIDTH_MAX / 2) {
-        size_t skipped = utf8_count(str_sub(w.line, 0, w.before)) - LINE_WIDTH_MAX / 2;
-        w.from = bytes_of(w.line, skipped);
+    size_t characters = utf8_count(str_sub(w.line, 0, w.before));
+    if (w.line.len > LINE_WIDTH_MAX && characters > LINE_WIDTH_MAX / 2) {
+        w.from = bytes_of(w.line, characters - LINE_WIDTH_MAX / 2);
     }
     w.to = w.from + bytes_of(str_sub(w.line, w.from, w.line.len), LINE_WIDTH_MAX);
     return w;

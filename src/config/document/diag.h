@@ -22,8 +22,9 @@ struct diag {
     const char *code; /* "unknown-key": stable, documented */
     struct place place;
     struct str text;
-    struct str hint; /* empty when there is nothing to add */
-    struct str word; /* the key that is missing, or that was meant by a mistyped one; or empty */
+    struct str hint;   /* empty when there is nothing to add */
+    struct str word;   /* the key that is missing, or that was meant by a mistyped one; or empty */
+    const void *scope; /* the map that `word` is a key of; NULL for the file itself */
     bool is_missing;
 };
 
@@ -52,8 +53,11 @@ bool diag_has(const struct diag_list *list, const char *code, struct place place
 #define diag_error(list, code, place, ...) diag_add(list, DIAG_ERROR, code, place, __VA_ARGS__)
 #define diag_warn(list, code, place, ...) diag_add(list, DIAG_WARNING, code, place, __VA_ARGS__)
 
+/* Are there so many already that nobody will read the hint of the next one? */
+bool diag_is_crowded(const struct diag_list *list, enum diag_level level);
+
 /* Is there a finding that takes `word` for what a mistyped key was meant to be? */
-bool diag_suggests(const struct diag_list *list, struct str word);
+bool diag_suggests(const struct diag_list *list, const void *scope, struct str word);
 
 /*
  * A mistyped key is unknown, and the key it was meant for is missing: that is one mistake. Keeps

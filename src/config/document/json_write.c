@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+enum { INDENT_MAX = 40 };
+
 struct writer {
     struct buf *out;
     enum json_style style;
@@ -77,7 +79,8 @@ static void new_line(struct writer *writer)
 {
     if (writer->style == JSON_PRETTY) {
         buf_add_char(writer->out, '\n');
-        buf_add_spaces(writer->out, writer->depth * 2);
+        /* Nobody reads what is deeper, and a hostile file could make it mostly blanks. */
+        buf_add_spaces(writer->out, 2 * (writer->depth < INDENT_MAX ? writer->depth : INDENT_MAX));
     }
 }
 
@@ -152,12 +155,30 @@ static bool keys_compare(const struct value *map)
     return true;
 }
 
+/* Decimal texts of any length, perhaps with a minus. */
+static int compare_digits(struct str a, struct str b)
+{
+    bool a_negative = str_starts(a, "-");
+    bool b_negative = str_starts(b, "-");
+    if (a_negative != b_negative) {
+        return a_negative ? -1 : 1;
+    }
+    int order = a.len != b.len ? (a.len < b.len ? -1 : 1) : str_cmp(a, b);
+    return a_negative ? -order : order;
+}
+
 static int compare_entries(const void *left, const void *right)
 {
     const struct value *a = ((const struct value_entry *)left)->key;
     const struct value *b = ((const struct value_entry *)right)->key;
     if (a->kind == VALUE_STRING) {
         return str_cmp(a->text, b->text);
+    }
+    if (a->kind == VALUE_INT && b->kind == VALUE_INT) {
+        return a->integer < b->integer ? -1 : a->integer > b->integer;
+    }
+    if (a->kind == VALUE_BIG_INT && b->kind == VALUE_BIG_INT) {
+        return compare_digits(a->text, b->text);
     }
     double x = 0;
     double y = 0;
@@ -218,11 +239,16 @@ static bool write_map(struct writer *writer, const struct value *map)
 static bool write_set(struct writer *writer, const struct value *set)
 {
     buf_add_char(writer->out, '[');
+    writer->depth++;
     for (size_t i = 0; i < set->map.count; i++) {
         separate(writer, i);
         if (!write_value(writer, set->map.entries[i].key)) {
             return false;
         }
+    }
+    writer->depth--;
+    if (set->map.count > 0) {
+        new_line(writer);
     }
     buf_add_char(writer->out, ']');
     return true;

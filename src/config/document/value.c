@@ -188,16 +188,21 @@ void value_list_add(struct arena *arena, struct value *list, struct value *item)
     count_child(list, item);
 }
 
-static uint64_t hash_key(const struct value *key)
+/*
+ * The start is where the map's index happens to lie: a file cannot be made to collide, and as
+ * entries are visited in the order of the file nothing but speed depends on it.
+ */
+static uint64_t hash_key(const struct table *index, const struct value *key)
 {
+    uint64_t start = (uint64_t)(uintptr_t)index * UINT64_C(0x9E3779B97F4A7C15);
     double number;
     if (value_number(key, &number) && key->kind != VALUE_BIG_INT) {
         uint64_t bits;
         number = number == 0 ? 0 : number; /* -0.0 equals 0 */
         memcpy(&bits, &number, sizeof(bits));
-        return str_hash((struct str){(const char *)&bits, sizeof(bits)});
+        return str_hash_from(start, (struct str){(const char *)&bits, sizeof(bits)});
     }
-    return key->kind == VALUE_NULL ? 1 : str_hash(key->text);
+    return key->kind == VALUE_NULL ? start : str_hash_from(start, key->text);
 }
 
 struct lookup {
@@ -215,7 +220,7 @@ static struct value_entry *find_entry(const struct value *map, const struct valu
 {
     if (map->map.index) {
         struct lookup lookup = {map, key};
-        size_t found = table_find(map->map.index, hash_key(key), same_key, &lookup);
+        size_t found = table_find(map->map.index, hash_key(map->map.index, key), same_key, &lookup);
         return found == TABLE_NONE ? NULL : &map->map.entries[found];
     }
     for (size_t i = 0; i < map->map.count; i++) {
@@ -237,7 +242,7 @@ static void index_entries(struct arena *arena, struct value *map)
         from = 0;
     }
     for (size_t i = from; i < map->map.count; i++) {
-        table_add(map->map.index, arena, hash_key(map->map.entries[i].key), i);
+        table_add(map->map.index, arena, hash_key(map->map.index, map->map.entries[i].key), i);
     }
 }
 

@@ -42,7 +42,8 @@ struct value_entry {
 
 struct value {
     enum value_kind kind;
-    uint32_t weight; /* nodes below and including this one with aliases written out */
+    uint32_t weight; /* nodes below and including this one with aliases written out; text counts
+                      * one more for every 64 bytes */
     uint32_t depth;  /* levels below and including this one, likewise */
     struct place place;
     union {

@@ -212,7 +212,7 @@ static struct value *read_alias(struct reader *reader, const yaml_event_t *event
         return NULL;
     }
     bool fits = count_expansion(reader, anchor->value->weight, place) &&
-                check_depth(reader, reader->depth + anchor->value->depth, place);
+                check_depth(reader, reader->depth + anchor->value->depth - 1, place);
     return fits ? anchor->value : NULL;
 }
 
@@ -259,6 +259,7 @@ static struct value *read_scalar(struct reader *reader, const yaml_event_t *even
         scalar_problem(reader, event, text, problem);
         return NULL;
     }
+    value->weight += (uint32_t)(text.len / 64);
     close_anchor(reader, anchor, value);
     return value;
 }

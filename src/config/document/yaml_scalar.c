@@ -257,15 +257,13 @@ static struct str int_digits(struct arena *arena, struct str text)
     if (text.len > 1 && text.ptr[0] == '0') {
         return digits_of(arena, text, 8, "01234567");
     }
-    struct str total = digits_of(arena, str_cut(&text, ':'), 10, DIGITS);
-    while (total.len > 0 && text.len > 0) {
-        uint32_t digit;
-        if (!str_to_u32(str_trim(str_cut(&text, ':')), &digit)) {
-            return STR("");
-        }
-        total = number_multiply_add(arena, total, 60, digit);
+    struct str parts = text;
+    struct str first = str_trim(str_cut(&parts, ':'));
+    if (!all_of(first, DIGITS) || str_ends(text, ":")) {
+        return STR("");
     }
-    return total;
+    return parts.len == 0 ? number_to_decimal(arena, first, 10)
+                          : number_from_sixties(arena, str_trim(text));
 }
 
 static bool construct_int(struct arena *arena, struct str text, struct value *value,
@@ -312,7 +310,7 @@ static bool python_float(struct str text, double *ret_number)
         return true;
     }
     if (equals_ignoring_case(text, "nan")) {
-        *ret_number = NAN;
+        *ret_number = (double)NAN;
         return true;
     }
     return number_parse(text, ret_number);
@@ -350,7 +348,7 @@ static bool construct_float(struct arena *arena, struct str text, struct value *
     if (equals_ignoring_case(text, ".inf")) {
         number = HUGE_VAL;
     } else if (equals_ignoring_case(text, ".nan")) {
-        number = NAN;
+        number = (double)NAN;
     } else if (str_find_char(text, ':') != SIZE_MAX) {
         ok = sexagesimal_float(text, &number);
     } else {

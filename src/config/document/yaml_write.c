@@ -10,6 +10,9 @@
 #include <math.h>
 #include <string.h>
 
+/* Short of the 1024 characters that YAML allows, because quotes and escapes count too. */
+enum { SIMPLE_KEY_MAX = 1000, FLOW_FROM_INDENT = 60 };
+
 static void write_node(struct buf *out, const struct value *value, size_t indent);
 
 /* Characters that are harmless anywhere inside a plain word. */
@@ -22,11 +25,12 @@ static bool is_plain_char(char c)
 /* Can it stand unquoted and still be the same text? Doubtful cases are quoted. */
 static bool is_plain(struct str text)
 {
-    if (text.len == 0 || yaml_resolve(text) != YAML_TAG_STR) {
+    if (text.len == 0 || text.ptr[0] == ' ' || yaml_resolve(text) != YAML_TAG_STR ||
+        str_starts(text, "...")) {
         return false;
     }
-    if (strchr("-?:,[]{}#&*!|>'\"%@`~=<", text.ptr[0])) {
-        return str_starts(text, "~/");
+    if (strchr("-?:,[]{}#&*!|>'\"%@`~=<", text.ptr[0]) && !str_starts(text, "~/")) {
+        return false;
     }
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
@@ -171,26 +175,93 @@ static void write_scalar(struct buf *out, const struct value *value)
     }
 }
 
+/* The tag without which a block would be read as something else; usually none. */
+static const char *block_tag(const struct value *value)
+{
+    if (value->kind == VALUE_SET) {
+        return "!!set";
+    }
+    bool has_pairs = value->kind == VALUE_LIST && value->list.count > 0 &&
+                     value->list.items[0]->kind == VALUE_PAIR;
+    return has_pairs ? "!!pairs" : "";
+}
+
+/* On one line: [a, b], {k: v}. For what is too deep to be readable anyway. */
+static void write_flow(struct buf *out, const struct value *value)
+{
+    bool is_map = value->kind == VALUE_MAP || value->kind == VALUE_SET;
+    const char *tag = block_tag(value);
+    if (!is_block(value)) {
+        write_scalar(out, value);
+        return;
+    }
+    buf_addf(out, "%s%s%c", tag, *tag ? " " : "", is_map ? '{' : '[');
+    for (size_t i = 0; i < (is_map ? value->map.count : value->list.count); i++) {
+        buf_add_c(out, i > 0 ? ", " : "");
+        if (is_map) {
+            buf_add_c(out, "? ");
+            write_scalar(out, value->map.entries[i].key);
+            buf_add_c(out, " : ");
+            write_flow(out, value->map.entries[i].value);
+        } else if (value->list.items[i]->kind == VALUE_PAIR) {
+            buf_add_c(out, "{? ");
+            write_flow(out, value->list.items[i]->list.items[0]);
+            buf_add_c(out, " : ");
+            write_flow(out, value->list.items[i]->list.items[1]);
+            buf_add_char(out, '}');
+        } else {
+            write_flow(out, value->list.items[i]);
+        }
+    }
+    buf_add_char(out, is_map ? '}' : ']');
+}
+
 static void write_child(struct buf *out, const struct value *child, size_t indent)
 {
-    if (!is_block(child)) {
+    if (!is_block(child) || indent > FLOW_FROM_INDENT) {
         buf_add_char(out, ' ');
-        write_scalar(out, child);
+        write_flow(out, child);
         buf_add_char(out, '\n');
         return;
     }
-    buf_add_c(out, child->kind == VALUE_SET ? " !!set\n" : "\n");
+    const char *tag = block_tag(child);
+    buf_addf(out, "%s%s\n", *tag ? " " : "", tag);
     write_node(out, child, indent);
 }
 
-static void write_map(struct buf *out, const struct value *map, size_t indent)
+/* A key of more than 1024 characters must be announced by a question mark. */
+static void write_long_key(struct buf *out, const struct value *key, size_t from, size_t indent)
+{
+    out->len = from;
+    buf_add_c(out, "? ");
+    write_scalar(out, key);
+    buf_add_char(out, '\n');
+    buf_add_spaces(out, indent);
+}
+
+/* `lead` blanks stand already before the first entry. */
+static void write_map(struct buf *out, const struct value *map, size_t indent, size_t lead)
 {
     for (size_t i = 0; i < map->map.count; i++) {
-        buf_add_spaces(out, indent);
+        buf_add_spaces(out, i == 0 ? indent - lead : indent);
+        size_t from = out->len;
         write_scalar(out, map->map.entries[i].key);
+        if (out->len - from > SIMPLE_KEY_MAX) {
+            write_long_key(out, map->map.entries[i].key, from, indent);
+        }
         buf_add_char(out, ':');
         write_child(out, map->map.entries[i].value, indent + 2);
     }
+}
+
+/* An item of !!pairs: a map of one entry, "- ? key" and ": value". */
+static void write_pair(struct buf *out, const struct value *pair, size_t indent)
+{
+    buf_add_c(out, " ?");
+    write_child(out, pair->list.items[0], indent + 2);
+    buf_add_spaces(out, indent);
+    buf_add_char(out, ':');
+    write_child(out, pair->list.items[1], indent + 2);
 }
 
 static void write_list(struct buf *out, const struct value *list, size_t indent)
@@ -199,14 +270,14 @@ static void write_list(struct buf *out, const struct value *list, size_t indent)
         const struct value *item = list->list.items[i];
         buf_add_spaces(out, indent);
         buf_add_char(out, '-');
-        if (item->kind == VALUE_MAP && item->map.count > 0) {
+        if (item->kind == VALUE_PAIR) {
+            write_pair(out, item, indent + 2);
+            continue;
+        }
+        if (item->kind == VALUE_MAP && item->map.count > 0 && indent < FLOW_FROM_INDENT) {
             /* "- key: value": the first entry shares the line of the dash. */
-            size_t from = out->len;
-            write_map(out, item, indent + 2);
-            if (!out->is_full) {
-                memmove(out->ptr + from, out->ptr + from + indent + 1, out->len - from - indent);
-                out->len -= indent + 1;
-            }
+            buf_add_char(out, ' ');
+            write_map(out, item, indent + 2, indent + 2);
             continue;
         }
         write_child(out, item, indent + 2);
@@ -216,7 +287,7 @@ static void write_list(struct buf *out, const struct value *list, size_t indent)
 static void write_node(struct buf *out, const struct value *value, size_t indent)
 {
     if (value->kind == VALUE_MAP || value->kind == VALUE_SET) {
-        write_map(out, value, indent);
+        write_map(out, value, indent, 0);
     } else {
         write_list(out, value, indent);
     }
@@ -225,6 +296,8 @@ static void write_node(struct buf *out, const struct value *value, size_t indent
 void yaml_write(struct buf *out, const struct value *value)
 {
     if (is_block(value)) {
+        const char *tag = block_tag(value);
+        buf_addf(out, "%s%s", tag, *tag ? "\n" : "");
         write_node(out, value, 0);
     } else {
         write_scalar(out, value);

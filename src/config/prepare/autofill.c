@@ -116,7 +116,8 @@ static bool same_family(struct str a, struct str b)
 void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                              const struct value *name)
 {
-    struct str best = catalog_ec2_nearest(name->text);
+    struct str best = diag_is_crowded(diags, DIAG_ERROR) ? STR("")
+                                                         : catalog_ec2_nearest(name->text);
     bool is_typo = best.len > 0 &&
                    (str_find_char(name->text, '.') == SIZE_MAX || same_family(name->text, best));
     if (catalog_ec2_has(name->text)) {
@@ -168,9 +169,9 @@ static void blame_machines(struct arena *arena, const struct value *types, struc
     }
 }
 
-void autofill_resources(struct arena *arena, struct value *config, struct diag_list *diags)
+void autofill_resources(struct arena *arena, struct str provider, struct value *config,
+                        struct diag_list *diags)
 {
-    struct str provider = value_text(value_path(config, "provider.type"));
     const struct value *types = value_get_c(config, "available_node_types");
     if (!value_is(types, VALUE_MAP)) {
         return;

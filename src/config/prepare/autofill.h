@@ -11,7 +11,9 @@
 #include "config/document/diag.h"
 #include "config/document/value.h"
 
-void autofill_resources(struct arena *arena, struct value *config, struct diag_list *diags);
+/* `provider` is what we go on with, even when the file's own is misspelt. */
+void autofill_resources(struct arena *arena, struct str provider, struct value *config,
+                        struct diag_list *diags);
 
 /*
  * Says that an InstanceType is not known. A near miss is always an error; a name unlike any other

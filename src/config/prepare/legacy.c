@@ -113,9 +113,10 @@ static struct value *convert_node(const struct conversion *conversion, const cha
         return type;
     }
     if (node->kind != VALUE_MAP) {
+        /* One finding is enough: go on as if it were empty. */
         diag_error(conversion->diags, "wrong-type", node->place, "%s must be a map, not %s", key,
                    value_kind_words(node));
-        return NULL;
+        return default_type(config, conversion->default_head, is_head);
     }
     struct value *type = value_new(arena, VALUE_MAP, node->place);
     struct value *resources = value_get_c(node, "resources");

@@ -192,8 +192,12 @@ static void fill_worker_counts(struct arena *arena, struct value *config)
     const struct value *types = value_get_c(config, "available_node_types");
     const struct value *head = value_get_c(config, "head_node_type");
     struct value *most = value_get_c(config, "max_workers");
+    double number;
     if (!value_is(types, VALUE_MAP)) {
         return;
+    }
+    if (most && !value_number(most, &number)) {
+        most = NULL; /* the schema says so; and an alias of the node types would make a circle */
     }
     for (size_t i = 0; i < types->map.count; i++) {
         struct value_entry *type = &types->map.entries[i];
@@ -306,7 +310,7 @@ static void check_minimum_sum(const struct prepare *prepare, const struct value 
         }
     }
     /* A max_workers that is mistyped or negative has been reported, and is the cause. */
-    if (sum > limit && limit >= 0 && !diag_suggests(prepare->diags, STR("max_workers"))) {
+    if (sum > limit && limit >= 0 && !diag_suggests(prepare->diags, NULL, STR("max_workers"))) {
         struct place place = place_is_users(most->place)
                                  ? most->place
                                  : key_place(prepare, config, "available_node_types");
@@ -404,7 +408,7 @@ struct value *prepare_config(struct arena *arena, struct value *root, struct dia
     prepare.wrote_types = value_get_c(root, "available_node_types") != NULL;
     prepare.wrote_legacy = value_get_c(root, "head_node") || value_get_c(root, "worker_nodes");
     config = fill_out(&prepare, root);
-    autofill_resources(arena, config, diags);
+    autofill_resources(arena, prepare.provider_type, config, diags);
     check_prepared(&prepare, config);
     return config;
 }

@@ -31,24 +31,15 @@ static void set(struct arena *arena, struct value *map, const char *key, struct 
     value_map_set_c(arena, map, key, value);
 }
 
-static bool expect_number(const struct value *value, const char *key, double *ret_number,
-                          struct diag_list *diags)
-{
-    if (value_number(value, ret_number)) {
-        return true;
-    }
-    diag_error(diags, "wrong-type", value->place, "%s must be a whole number, not %s", key,
-               value_kind_words(value));
-    return false;
-}
-
 /* A count above the number of machines is cut, with a warning; below it, it stands. */
 static struct value *cut_count(struct arena *arena, struct value *count, const char *key,
                                size_t machines, struct diag_list *diags)
 {
     double number;
-    if (!expect_number(count, key, &number, diags)) {
-        return value_int(arena, 0, count->place);
+    if (!value_number(count, &number)) {
+        diag_error(diags, "wrong-type", count->place, "%s must be a whole number, not %s", key,
+                   value_kind_words(count));
+        return value_int(arena, (int64_t)machines, (struct place){0}); /* as if not written */
     }
     if (number > (double)machines) {
         diag_warn(diags, "local", count->place,
@@ -105,6 +96,7 @@ static void fill_coordinator(struct arena *arena, struct value *root, struct val
     if (!most) {
         diag_error(diags, "missing-key", value_entry_c(root, "provider")->key->place,
                    "\"max_workers\" is needed with provider.coordinator_address");
+        set(arena, root, "max_workers", value_int(arena, 0, (struct place){0}));
         return;
     }
     set(arena, type, "min_workers", least ? least : value_int(arena, 0, (struct place){0}));

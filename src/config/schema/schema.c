@@ -150,6 +150,8 @@ static void hint_type(struct checker *checker, struct diag *diag, const struct v
                   STR_ARG(is_short ? text : STR("...")), is_short ? "\"" : "");
     } else if (value->kind == VALUE_MAP && types == SCHEMA_STRING) {
         diag_hint(checker->diags, diag, "put it in quotes: text that holds \": \" is a map");
+    } else if (value->kind == VALUE_NULL) {
+        diag_hint(checker->diags, diag, "write a value, or remove the key");
     } else if ((types & SCHEMA_STRING) && value->kind != VALUE_LIST && value->kind != VALUE_MAP) {
         diag_hint(checker->diags, diag, "put it in quotes");
     }
@@ -159,10 +161,10 @@ static void report_type(struct checker *checker, const struct value *value, unsi
 {
     AUTO_BUF struct buf words;
     struct place place = blame(checker, value->place);
+    buf_init(&words, 256);
     if (diag_has(checker->diags, "wrong-type", place)) {
         return; /* a value that was copied to several places is wrong once */
     }
-    buf_init(&words, 256);
     schema_type_words(&words, types);
     struct diag *diag = diag_error(checker->diags, "wrong-type", blame(checker, value->place),
                                    "%.*s must be %.*s, not %s", STR_ARG(buf_str(&checker->path)),
@@ -266,8 +268,15 @@ static const char *home_of(const struct schema_object *object, struct str name)
     return NULL;
 }
 
+/* Findings about a missing key and a mistyped one are of the same mistake in the same map only. */
+static const void *scope_of(const struct schema_object *object, const struct value *map)
+{
+    return object == &schema_root ? NULL : map;
+}
+
+/* Says what a mistyped key of `map` was meant to be, or where it belongs. */
 static void hint_key(struct diag_list *diags, struct diag *diag, const struct schema_object *object,
-                     struct str name)
+                     const struct value *map, struct str name)
 {
     struct suggest suggest;
     suggest_start(&suggest, name);
@@ -276,11 +285,18 @@ static void hint_key(struct diag_list *diags, struct diag *diag, const struct sc
     }
     struct str best = suggest_best(&suggest);
     const char *home = home_of(&schema_root, name);
-    if (home) {
+    if (diag_is_crowded(diags, diag->level)) {
+        return; /* nobody will see it */
+    }
+    if (best.len == 0 && str_ends(name, "image") && find_key(object, STR("worker_image"))) {
+        best = STR("worker_image"); /* a node type's docker section has only that one */
+    }
+    if (home && best.len == 0) {
         diag_hint(diags, diag, "it belongs into %s", home);
     } else if (best.len > 0) {
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
         diag->word = best;
+        diag->scope = scope_of(object, map);
     } else if (catalog_ec2_param(name)) {
         diag_hint(diags, diag, "it belongs into the node_config of a node type");
     } else if (object->count <= 8) {
@@ -294,7 +310,7 @@ static void hint_key(struct diag_list *diags, struct diag *diag, const struct sc
 }
 
 static void report_unknown_key(struct checker *checker, const struct schema_object *object,
-                               const struct value *key)
+                               const struct value *map, const struct value *key)
 {
     struct place place = blame(checker, key->place);
     if (key->kind != VALUE_STRING) {
@@ -308,18 +324,18 @@ static void report_unknown_key(struct checker *checker, const struct schema_obje
     struct diag *diag = diag_error(checker->diags, "unknown-key", place, "unknown key \"%.*s\"%s%s",
                                    STR_ARG(key->text), is_top ? "" : " in ",
                                    is_top ? "" : object->title);
-    hint_key(checker->diags, diag, object, key->text);
+    hint_key(checker->diags, diag, object, map, key->text);
 }
 
 static void check_entry(struct checker *checker, const struct schema_object *object,
-                        const struct value_entry *entry)
+                        const struct value *map, const struct value_entry *entry)
 {
     const struct schema_key *key = entry->key->kind == VALUE_STRING
                                        ? find_key(object, entry->key->text)
                                        : NULL;
     if (!key) {
         if (object->extra == SCHEMA_EXTRA_ERROR) {
-            report_unknown_key(checker, object, entry->key);
+            report_unknown_key(checker, object, map, entry->key);
         }
         return;
     }
@@ -328,7 +344,7 @@ static void check_entry(struct checker *checker, const struct schema_object *obj
     path_pop(checker, before);
 }
 
-static void report_missing(struct checker *checker, const struct schema_key *key,
+static void report_missing(struct checker *checker, const struct schema_key *key, const void *scope,
                            struct place place)
 {
     struct str path = buf_str(&checker->path);
@@ -337,6 +353,7 @@ static void report_missing(struct checker *checker, const struct schema_key *key
                                    path.len > 0 ? ": " : "", key->name);
     diag_hint(checker->diags, diag, "add: %s", key->example);
     diag->word = str_from(key->name);
+    diag->scope = scope;
     diag->is_missing = true;
 }
 
@@ -357,11 +374,11 @@ static void check_object(struct checker *checker, const struct value *value,
     for (size_t i = 0; i < object->count; i++) {
         if ((object->keys[i].flags & SCHEMA_REQUIRED) &&
             !value_get_c(value, object->keys[i].name)) {
-            report_missing(checker, &object->keys[i], key_place);
+            report_missing(checker, &object->keys[i], scope_of(object, value), key_place);
         }
     }
     for (size_t i = 0; i < value->map.count; i++) {
-        check_entry(checker, object, &value->map.entries[i]);
+        check_entry(checker, object, value, &value->map.entries[i]);
     }
 }
 
@@ -378,8 +395,8 @@ void schema_check(const struct value *root, struct diag_list *diags, struct plac
 
 /* ---- keys that nobody reads ---- */
 
-static void warn_unread(struct diag_list *diags, const struct value_entry *entry,
-                        const struct schema_key *key, const struct value *type)
+static void warn_unread(struct diag_list *diags, const struct value *provider,
+                        const struct value_entry *entry, const struct schema_key *key)
 {
     AUTO_BUF struct buf names;
     struct place place = entry->key->place;
@@ -388,7 +405,7 @@ static void warn_unread(struct diag_list *diags, const struct value_entry *entry
         struct diag *diag = diag_warn(diags, "ignored-key", place,
                                       "unknown key \"%.*s\" in provider",
                                       STR_ARG(value_text(entry->key)));
-        hint_key(diags, diag, &schema_provider, value_text(entry->key));
+        hint_key(diags, diag, &schema_provider, provider, value_text(entry->key));
         return;
     }
     if (key->flags & SCHEMA_INTERNAL) {
@@ -397,8 +414,9 @@ static void warn_unread(struct diag_list *diags, const struct value_entry *entry
         return;
     }
     schema_provider_names(&names, key->readers);
-    diag_warn(diags, "ignored-key", place, "provider %.*s does not read %s (%.*s does)",
-              STR_ARG(value_text(type)), key->name, STR_ARG(buf_str(&names)));
+    diag_warn(diags, "ignored-key", place, "provider %.*s does not read %s; it is for %.*s",
+              STR_ARG(value_text(value_get_c(provider, "type"))), key->name,
+              STR_ARG(buf_str(&names)));
 }
 
 static void check_provider_unread(const struct value *provider, struct diag_list *diags)
@@ -417,7 +435,7 @@ static void check_provider_unread(const struct value *provider, struct diag_list
         bool is_read = key && !(key->flags & SCHEMA_INTERNAL) &&
                        (bit == 0 || key->readers == 0 || (key->readers & bit));
         if (!is_read) {
-            warn_unread(diags, entry, key, type);
+            warn_unread(diags, provider, entry, key);
         }
     }
 }

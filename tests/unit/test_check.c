@@ -1,0 +1,282 @@
+/* test_check.c: each check with examples it complains of and examples it lets pass, on a machine
+ * that is made up. */
+#include "config/check/check.h"
+
+#include "fake_host.h"
+#include "fixture.h"
+
+#define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2}\n"
+#define TYPES AWS "head_node_type: h\navailable_node_types:\n"
+#define HEAD "  h: {node_config: {InstanceType: m5.large}}\n"
+
+static const struct fake_file files[] = {
+    {.path = "/home/me/key.pem", .bytes = "k", .mode = 0600},
+    {.path = "/home/me/open.pem", .bytes = "k", .mode = 0644},
+    {.path = "/home/me/closed.pem", .bytes = "k", .mode = 0000},
+    {.path = "/home/me/key.pub", .bytes = "k", .mode = 0644},
+    {.path = "/home/me/app", .mode = 0755},
+    {.path = "/home/me/private", .mode = 0000},
+    {.path = "/dev/disk", .bytes = "", .mode = 0600, .is_special = true},
+    {.path = "notes.txt", .bytes = "n", .mode = 0644},
+};
+
+struct row {
+    const char *yaml, *messages;
+};
+
+/* Good files may hold anything but an error of prepare: only the checks are asked here. */
+static void check_rows(const struct row *rows, size_t count)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct fake_host fake;
+    fake_host_init(&fake, files, ARRAY_LEN(files));
+    for (size_t i = 0; i < count; i++) {
+        const struct value *tree = fixture_prepare(f, rows[i].yaml);
+        assert_non_null(tree);
+        config_check(tree, &fake.host, &f->diags);
+        assert_like(fixture_messages(f), rows[i].messages);
+    }
+}
+
+static void file_mounts_must_exist(void **state)
+{
+    static const struct row rows[] = {
+        {AWS "file_mounts: {/a: ~/app, /b: notes.txt}\n", ""},
+        {AWS "file_mounts: {/a: ~/nope}\n", "3:19 error missing-file: *\"~/nope\"*"},
+        {AWS "file_mounts: {/a: ./nope}\n",
+         "3:19 error missing-file: *\"./nope\"*(*the folder you are in*)"},
+        {AWS "file_mounts: {/a: 's3://b/c'}\n", "3:19 error missing-file: *(*URL*)"},
+        {AWS "file_mounts: {/a: /dev/disk}\n", "3:19 error missing-file: *\"/dev/disk\"*"},
+        {AWS "file_mounts: {/a: ~/private}\n", "3:19 error unreadable-file: *\"~/private\"*"},
+        {AWS "file_mounts: {/a: notes.txt}\ndocker: {image: i, container_name: c}\n",
+         "3:19 warning file-in-docker: *(*folder*)"},
+        {AWS "file_mounts: {/a: ~/app}\ndocker: {image: i, container_name: c}\n", ""},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void ssh_keys_must_be_usable(void **state)
+{
+#define KEYED                                    \
+    "head_node_type: h\navailable_node_types:\n" \
+    "  h: {node_config: {InstanceType: m5.large, KeyName: k}}\n"
+    static const struct row rows[] = {
+        {AWS "auth: {ssh_user: u, ssh_private_key: ~/key.pem}\n" KEYED, ""},
+        {AWS "auth: {ssh_user: u, ssh_private_key: ~/nope.pem}\n" KEYED,
+         "3:38 error missing-file: auth.ssh_private_key*\"~/nope.pem\"*"},
+        {AWS "auth: {ssh_user: u, ssh_private_key: ~/open.pem}\n" KEYED,
+         "3:38 error open-key: *mode 644*(chmod 600 ~/open.pem)"},
+        {AWS "auth: {ssh_user: u, ssh_private_key: ~/closed.pem}\n" KEYED,
+         "3:38 error unreadable-file: auth.ssh_private_key*\"~/closed.pem\"*"},
+        {AWS "auth: {ssh_user: u, ssh_private_key: ~/app}\n" KEYED,
+         "3:38 error missing-file: auth.ssh_private_key*not a file*"},
+        {AWS "auth: {ssh_user: u, ssh_public_key: ~/key.pub}\n" KEYED, ""},
+        {AWS "auth: {ssh_user: u, ssh_public_key: ~/nope.pub}\n" KEYED,
+         "3:37 error missing-file: auth.ssh_public_key*\"~/nope.pub\"*"},
+    };
+#undef KEYED
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void commands_must_be_safe_to_repeat(void **state)
+{
+    static const struct row rows[] = {
+        {AWS "setup_commands: [git clone https://x/y]\n",
+         "3:18 warning not-repeatable: *(*test -e FOLDER || git clone*)"},
+        {AWS "setup_commands: [cd /tmp && sudo git clone x]\n",
+         "3:18 warning not-repeatable: *git clone*"},
+        {AWS "setup_commands: [test -e y || git clone x]\n", ""},
+        {AWS "setup_commands: ['[ -e y ] && git clone x', 'if x; then git clone x; fi']\n", ""},
+        {AWS "setup_commands: [git clone x || true, echo git clone x]\n", ""},
+        {AWS "head_setup_commands: [mkdir /data]\n", "3:23 warning not-repeatable: *(*mkdir -p*)"},
+        {AWS "worker_setup_commands: [mkdir -p /data]\n", ""},
+        {AWS "setup_commands: [ln -s a b]\n", "3:18 warning not-repeatable: *(*ln -sfn*)"},
+        {AWS "setup_commands: [ln -sfn a b]\n", ""},
+        {AWS "setup_commands: [useradd me]\n", "3:18 warning not-repeatable: *(*id NAME*)"},
+        {TYPES HEAD
+         "  w: {node_config: {InstanceType: m5.large}, worker_setup_commands: [mkdir a]}\n",
+         "6:70 warning not-repeatable: *(*mkdir -p*)"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void ray_must_be_started_with_its_autoscaler(void **state)
+{
+    static const struct row rows[] = {
+        {AWS "head_start_ray_commands: [ray stop, ray start --head --autoscaling-config=~/x]\n",
+         ""},
+        {AWS "head_start_ray_commands: [ray stop]\n",
+         "3:1 warning no-ray-start: *(*ray start --head*)"},
+        {AWS "head_start_ray_commands: [ray start --head]\n",
+         "3:1 warning no-autoscaling: *(*--autoscaling-config=*)"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void names_must_be_usable(void **state)
+{
+    static const struct row rows[] = {
+        {"cluster_name: a-B_9.x\nprovider: {type: aws, region: r}\n", ""},
+        {"provider: {type: aws, region: r}\n",
+         "1:1 error missing-key: *\"cluster_name\"*(*cluster_name: demo)"},
+        {"cluster_name: a/b\nprovider: {type: aws, region: r}\n",
+         "1:15 warning cluster-name: *\"/\"*(*letters*)"},
+        {AWS "metadata: {since: 2026-11-15}\n",
+         "3:19 warning date: *a date*`ray up`*(put it in quotes)"},
+        {AWS "metadata: {since: ['2026-11-15']}\n", ""},
+        {AWS "metadata: {x: [{y: !!binary YQ==}]}\n", "3:20 warning date: *binary data*"},
+        {AWS "file_mounts_sync_continuously: true\n",
+         "3:1 warning ignored-key: *file_mounts_sync_continuously*"},
+        {AWS "file_mounts_sync_continuously: false\n", ""},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void counts_must_be_reachable(void **state)
+{
+    static const struct row rows[] = {
+        {TYPES HEAD
+         "  w: {node_config: {InstanceType: m5.large}, min_workers: 1, max_workers: 2}\n",
+         ""},
+        {TYPES HEAD
+         "  w: {node_config: {InstanceType: m5.large}, min_workers: 2, max_workers: 1}\n",
+         "6:59 warning max-workers: node type w*min_workers 2*max_workers 1*"},
+        {TYPES HEAD "  w: {node_config: {InstanceType: m5.large}, max_workers: 9}\n",
+         "6:59 warning max-workers: node type w*9*max_workers*2*"},
+        {TYPES HEAD "  w: {node_config: {InstanceType: m5.large}, max_workers: 0}\n",
+         "6:3 warning max-workers: node type w*never*"},
+        {AWS "max_workers: 0\n", ""}, /* the default worker type is not the user's doing */
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: r, availability_zone: z}\n"
+         "head_node_type: h\navailable_node_types:\n"
+         "  h: {node_config: {machineType: m}, resources: {CPU: 0}}\n"
+         "  w: {node_config: {machineType: m}, resources: {CPU: 0}}\n",
+         "6:55 warning no-resources: node type w*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void providers_need_their_place(void **state)
+{
+    static const struct row rows[] = {
+        {"cluster_name: x\nprovider: {type: aws}\n",
+         "2:1 error missing-key: provider.region*aws*(*region: us-west-2)"},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: r, availability_zone: z}\n",
+         ""},
+        {"cluster_name: x\nprovider: {type: gcp, project_id: }\n",
+         "2:1 error missing-key: provider.project_id*\n"
+         "2:1 error missing-key: provider.region*\n"
+         "2:1 error missing-key: provider.availability_zone*"},
+        {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n", ""},
+        {"cluster_name: x\nprovider: {type: azure, location: l}\n",
+         "2:1 error missing-key: provider.resource_group*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void ec2_parameters_must_exist(void **state)
+{
+    static const struct row rows[] = {
+        {TYPES "  h: {node_config: {InstanceType: m5.large, SubnetIds: [a], KeyName: k}}\n", ""},
+        {TYPES "  h: {node_config: {InstanceType: m5.large, ImageID: a}}\n",
+         "5:45 error unknown-parameter: *\"ImageID\"*(did you mean \"ImageId\"?)"},
+        {TYPES "  h: {node_config: {InstanceType: m5.large, FavouriteColour: a}}\n",
+         "5:45 warning unknown-parameter: *\"FavouriteColour\"*"},
+        {TYPES "  h: {node_config: {InstanceType: m5.lagre}, resources: {CPU: 1}}\n",
+         "5:35 error unknown-machine: *\"m5.lagre\"*(did you mean \"m5.large\"?)"},
+        /* Once, although both the look-up of resources and the check see it. */
+        {TYPES "  h: {node_config: {InstanceType: m5.lagre}}\n",
+         "5:35 error unknown-machine: *\"m5.lagre\"*(did you mean \"m5.large\"?)"},
+        {TYPES "  h: {node_config: {ImageId: a}, resources: {CPU: 1}}\n",
+         "5:3 error missing-key: node type h*InstanceType*(*InstanceType: m5.large)"},
+        {TYPES "  h: {node_config: {LaunchTemplate: {}}, resources: {CPU: 1}}\n", ""},
+        {TYPES "  h: {node_config: {InstanceType: 5}, resources: {CPU: 1}}\n",
+         "5:35 error wrong-type: InstanceType must be text*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void members_of_ec2_parameters_must_exist(void **state)
+{
+#define WITH(param) TYPES "  h: {node_config: {InstanceType: m5.large, " param "}}\n"
+    static const struct row rows[] = {
+        {WITH("BlockDeviceMappings: [{DeviceName: a, Ebs: {VolumeSize: 5}}]"), ""},
+        {WITH("BlockDeviceMappings: [{DeviceName: a, Ebs: {VolumSize: 5}}]"),
+         "5:89 error unknown-parameter: *\"VolumSize\"*(did you mean \"VolumeSize\"?)"},
+        {WITH("BlockDeviceMappings: [{DeviceName: a, Ebs: {VolumeSize: '5'}}]"),
+         "5:101 error wrong-type: *a whole number*text*"},
+        {WITH("BlockDeviceMappings: {DeviceName: a}"), "5:66 error wrong-type: *a list*a map*"},
+        {WITH("CpuOptions: {CoreCount: 2}, EbsOptimized: true"), ""},
+        {WITH("CpuOptions: 2"), "5:57 error wrong-type: *a map*whole number*"},
+        {WITH("EbsOptimized: 'yes'"), "5:59 error wrong-type: *true or false*text*"},
+        {WITH("ImageId: 5"), "5:54 error wrong-type: *text*whole number*"},
+    };
+#undef WITH
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void ec2_heads_and_keys_are_looked_at(void **state)
+{
+    static const struct row rows[] = {
+        {TYPES "  h: {node_config: {InstanceType: m5.large, InstanceMarketOptions: {MarketType: "
+               "spot}}}\n",
+         "5:45 warning spot-head: *(*workers*)"},
+        {TYPES HEAD "  w: {node_config: {InstanceType: m5.large, InstanceMarketOptions: "
+                    "{MarketType: spot}}}\n",
+         ""},
+        {TYPES HEAD "auth: {ssh_private_key: ~/key.pem}\n",
+         "5:3 error missing-key: node type h*KeyName*auth.ssh_private_key*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+/* A tree with errors is checked as far as it goes. */
+static void broken_trees_do_not_upset_the_checks(void **state)
+{
+    static const char *const rows[] = {
+        "{}",
+        "cluster_name: 5\nprovider: 5\nauth: 5\nfile_mounts: 5\navailable_node_types: 5\n",
+        "provider: {type: aws}\nmax_workers: 1\navailable_node_types: {a: 5, 1: {}, b: {}}\n",
+        "provider: {type: aws}\navailable_node_types: {a: {node_config: 5, resources: 5}}\n",
+        "provider: {type: aws}\nhead_node_type: [a]\nhead_setup_commands: [1, [2]]\n",
+        "provider: {type: aws}\nauth: {ssh_private_key: 5}\nhead_start_ray_commands: x\n",
+        "provider: {type: aws}\nfile_mounts: {a: 5}\nmetadata: 5\n",
+    };
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct fake_host fake;
+    (void)state;
+    fake_host_init(&fake, files, ARRAY_LEN(files));
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        config_check(fixture_read_c(f, rows[i]), &fake.host, &f->diags);
+        const struct value *tree = fixture_prepare(f, rows[i]);
+        assert_true(f->diags.error_count > 0);
+        config_check(tree, &fake.host, &f->diags);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_mounts_must_exist),
+        cmocka_unit_test(ssh_keys_must_be_usable),
+        cmocka_unit_test(commands_must_be_safe_to_repeat),
+        cmocka_unit_test(ray_must_be_started_with_its_autoscaler),
+        cmocka_unit_test(names_must_be_usable),
+        cmocka_unit_test(counts_must_be_reachable),
+        cmocka_unit_test(providers_need_their_place),
+        cmocka_unit_test(ec2_parameters_must_exist),
+        cmocka_unit_test(members_of_ec2_parameters_must_exist),
+        cmocka_unit_test(ec2_heads_and_keys_are_looked_at),
+        cmocka_unit_test(broken_trees_do_not_upset_the_checks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
