@@ -78,7 +78,7 @@ KNOWN = [
     ("YAML version 1.3 and up", "PyYAML takes any 1.x",
      we_refuse("incompatible YAML document", rb"%YAML 1\.(?![12]\b)")),
     ("tab starts a block scalar", "libyaml takes it for indentation",
-     we_refuse("found a tab character", rb"[|>]")),
+     we_refuse("a tab cannot be used here", rb"[|>]")),
     ("byte order mark on a later line", "a letter for PyYAML, nothing for libyaml",
      any_outcome(INNER_MARK)),
     ("tag glued to a flow sign", "PyYAML takes the sign into the tag",

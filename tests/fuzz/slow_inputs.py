@@ -59,16 +59,16 @@ def wide_at_90():
     return wide_below_lists(90)
 
 
-def wide_at_190():
-    return wide_below_lists(190)
+def wide_at_60():
+    return wide_below_lists(60)
 
 
 def wide_below_maps_at_90():
     return wide_below_maps(90)
 
 
-def wide_below_maps_at_190():
-    return wide_below_maps(190)
+def wide_below_maps_at_60():
+    return wide_below_maps(60)
 
 
 def deep_twice():
@@ -350,8 +350,8 @@ def local_machines():
 
 
 INPUTS = (
-    nested_blocks, nested_flows, nested_maps, wide_at_90, wide_at_190, wide_below_maps_at_90,
-    wide_below_maps_at_190, deep_twice,
+    nested_blocks, nested_flows, nested_maps, wide_at_90, wide_at_60, wide_below_maps_at_90,
+    wide_below_maps_at_60, deep_twice,
     long_flow, long_block, one_scalar, one_quoted_scalar, one_block_scalar, one_wide_scalar,
     tabs_in_text, tabs_outside, comments,
     many_keys, many_number_keys, duplicate_keys, equal_keys, one_hash,

@@ -13,7 +13,7 @@
 
 enum {
     YAML_BYTES_MAX = 4 * 1024 * 1024, /* size of a file */
-    YAML_DEPTH_MAX = 200,             /* lists and maps inside each other */
+    YAML_DEPTH_MAX = 100,             /* lists and maps inside each other */
     YAML_EXPANSION_MAX = 20 * 1000, /* values that aliases and merges may add, long text as more */
 };
 

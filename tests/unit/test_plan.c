@@ -1,0 +1,382 @@
+/* test_plan.c: small clusters whose plan can be checked by hand; tests/diff/test_plan.py holds
+ * the planner against Ray on thousands of others. */
+#include "core/plan.h"
+
+#include "core/resource.h"
+#include "unit.h"
+
+enum { ROOM = 16 };
+
+/* A cluster in the making. */
+struct scene {
+    struct arena arena;
+    struct names names;
+    struct plan_input input;
+    struct plan_type types[ROOM];
+    struct plan_node nodes[ROOM];
+    struct demand demands[ROOM];
+    struct gang gangs[ROOM];
+    struct plan plan;
+};
+
+static int setup(void **state)
+{
+    static struct scene scene;
+    scene = (struct scene){0};
+    arena_init(&scene.arena);
+    names_init(&scene.names, &scene.arena);
+    scene.input = (struct plan_input){.names = &scene.names,
+                                      .types = scene.types,
+                                      .nodes = scene.nodes,
+                                      .demands = scene.demands,
+                                      .gangs = scene.gangs,
+                                      .max_nodes = PLAN_NO_LIMIT,
+                                      .idle_timeout_ms = PLAN_NO_LIMIT,
+                                      .conserves_gpus = true};
+    *state = &scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    arena_clear(&scene->arena);
+    return 0;
+}
+
+/* CPU and GPU in units; a GPU amount below 0 means that it is not listed. */
+static struct capacity *capacities(struct scene *scene, int64_t cpus, int64_t gpus)
+{
+    struct capacity *items = ARENA_ARRAY(&scene->arena, 2, struct capacity);
+    items[0].name = names_add(&scene->names, STR("CPU"));
+    items[0].total = items[0].free = cpus * RESOURCE_UNIT;
+    items[1].name = names_add(&scene->names, STR("GPU"));
+    items[1].total = items[1].free = gpus * RESOURCE_UNIT;
+    return items;
+}
+
+static uint32_t add_type(struct scene *scene, const char *name, int64_t cpus, int64_t gpus)
+{
+    scene->types[scene->input.type_count] = (struct plan_type){
+        .name = str_from(name),
+        .max_nodes = 10,
+        .capacities = capacities(scene, cpus, gpus),
+        .capacity_count = gpus < 0 ? 1 : 2,
+        .idle_timeout_ms = PLAN_NO_LIMIT,
+        .launch_hash = NAME_NONE,
+        .recoverable = 1.0,
+        .availability = 1.0,
+    };
+    return (uint32_t)scene->input.type_count++;
+}
+
+static struct plan_node *add_running(struct scene *scene, uint32_t type, int64_t free_cpus)
+{
+    const struct plan_type *kind = &scene->types[type];
+    struct capacity *items = capacities(
+        scene, kind->capacities[0].total / RESOURCE_UNIT,
+        kind->capacity_count > 1 ? kind->capacities[1].total / RESOURCE_UNIT : -1);
+    items[0].free = free_cpus * RESOURCE_UNIT;
+    struct plan_node *node = &scene->nodes[scene->input.node_count++];
+    *node = (struct plan_node){.type = type,
+                               .is_running = true,
+                               .launch_hash = NAME_NONE,
+                               .capacities = items,
+                               .capacity_count = kind->capacity_count,
+                               .labels = kind->labels};
+    return node;
+}
+
+static struct request request(struct scene *scene, int64_t cpus, int64_t gpus)
+{
+    struct amount *amounts = ARENA_ARRAY(&scene->arena, 2, struct amount);
+    amounts[0] = (struct amount){names_add(&scene->names, STR("CPU")), cpus * RESOURCE_UNIT};
+    amounts[1] = (struct amount){names_add(&scene->names, STR("GPU")), gpus * RESOURCE_UNIT};
+    return (struct request){.amounts = amounts, .amount_count = gpus < 0 ? 1 : 2};
+}
+
+static struct demand *add_demand(struct scene *scene, int64_t count, int64_t cpus, int64_t gpus)
+{
+    struct demand *demand = &scene->demands[scene->input.demand_count++];
+    *demand = (struct demand){request(scene, cpus, gpus), count};
+    return demand;
+}
+
+static void add_spread_gang(struct scene *scene, size_t count, int64_t cpus)
+{
+    struct request *requests = ARENA_ARRAY(&scene->arena, count, struct request);
+    struct placement *apart = ARENA_NEW(&scene->arena, struct placement);
+    apart->kind = PLACEMENT_ANTI_AFFINITY;
+    apart->label.key = names_add(&scene->names, STR("_PG_1"));
+    apart->label.value = names_add(&scene->names, STR(""));
+    for (size_t i = 0; i < count; i++) {
+        requests[i] = request(scene, cpus, -1);
+        requests[i].placements = apart;
+        requests[i].placement_count = 1;
+    }
+    scene->gangs[scene->input.gang_count++] = (struct gang){requests, count};
+}
+
+static const struct plan *decide(struct scene *scene)
+{
+    plan_decide(&scene->input, &scene->arena, &scene->plan);
+    return &scene->plan;
+}
+
+/* Launches as "cpu=9 gpu=1". */
+static struct str launches(struct scene *scene)
+{
+    struct str text = STR("");
+    for (size_t i = 0; i < scene->plan.launch_count; i++) {
+        const struct plan_launch *launch = &scene->plan.launches[i];
+        text = arena_printf(&scene->arena, "%.*s%s%.*s=%lld", STR_ARG(text), i > 0 ? " " : "",
+                            STR_ARG(scene->types[launch->type].name), (long long)launch->count);
+    }
+    return text;
+}
+
+static struct str why_unmet(struct scene *scene)
+{
+    assert_int_equal(scene->plan.unmet_count, 1);
+    return plan_reason_text(&scene->input, &scene->plan.unmet[0].refusal, &scene->arena);
+}
+
+/* ---- launching ----------------------------------------------------------------------------- */
+
+static void nothing_asked_nothing_done(void **state)
+{
+    struct scene *scene = *state;
+    const struct plan *plan = decide(scene);
+    assert_int_equal(plan->launch_count + plan->end_count + plan->unmet_count, 0);
+    add_type(scene, "cpu", 4, -1);
+    assert_int_equal(decide(scene)->launch_count, 0);
+}
+
+static void free_room_is_used_before_launching(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    add_running(scene, cpu, 3);
+    add_running(scene, cpu, 1);
+    add_demand(scene, 9, 1, -1);
+    decide(scene);
+    assert_str(launches(scene), "cpu=2");
+    assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
+               "2x cpu: 2 for pending demand");
+}
+
+static void equal_types_take_turns(void **state)
+{
+    struct scene *scene = *state;
+    add_type(scene, "b", 4, -1);
+    add_type(scene, "a", 4, -1);
+    add_demand(scene, 5, 4, -1);
+    decide(scene);
+    assert_str(launches(scene), "b=3 a=2");
+}
+
+static void gpu_nodes_are_kept_for_gpu_work(void **state)
+{
+    struct scene *scene = *state;
+    add_type(scene, "gpu", 8, 1);
+    add_type(scene, "cpu", 2, -1);
+    add_demand(scene, 4, 1, -1);
+    decide(scene);
+    assert_str(launches(scene), "cpu=2");
+    scene->input.conserves_gpus = false;
+    decide(scene);
+    assert_str(launches(scene), "cpu=2");
+    add_demand(scene, 1, 1, 1);
+    decide(scene);
+    assert_str(launches(scene), "gpu=1");
+}
+
+static void min_nodes_are_launched_and_used(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    scene->types[cpu].min_nodes = 2;
+    add_demand(scene, 3, 4, -1);
+    decide(scene);
+    assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
+               "3x cpu: 2 to keep min_workers, 1 for pending demand");
+}
+
+static void pending_nodes_count_as_empty(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    scene->nodes[scene->input.node_count++] = (struct plan_node){.type = cpu,
+                                                                 .launch_hash = NAME_NONE};
+    add_demand(scene, 4, 1, -1);
+    decide(scene);
+    assert_int_equal(scene->plan.launch_count, 0);
+}
+
+static void the_constraint_is_held_against_totals(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    struct demand wanted = {request(scene, 4, -1), 2};
+    add_running(scene, cpu, 0);
+    scene->input.constraint = &wanted;
+    scene->input.constraint_count = 1;
+    decide(scene);
+    assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
+               "1x cpu: 1 for request_resources");
+    wanted.count = 12;
+    assert_true(decide(scene)->is_constraint_unmet);
+    assert_int_equal(scene->plan.launch_count, 0);
+    assert_str(plan_reason_text(&scene->input, &scene->plan.constraint_refusal, &scene->arena),
+               "4x CPU: fits alone, but not all of the group at once");
+}
+
+static void a_gang_is_placed_whole_or_not_at_all(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    add_running(scene, cpu, 4);
+    add_spread_gang(scene, 3, 1);
+    decide(scene);
+    assert_str(launches(scene), "cpu=2");
+    scene->types[cpu].max_nodes = 2;
+    decide(scene);
+    assert_int_equal(scene->plan.launch_count, 0);
+    assert_int_equal(scene->plan.unmet_gang_count, 1);
+    assert_str(plan_reason_text(&scene->input, &scene->plan.unmet_gangs[0].refusal, &scene->arena),
+               "1x CPU: fits alone, but not all of the group at once");
+}
+
+/* ---- refusing ------------------------------------------------------------------------------ */
+
+static void a_refusal_names_the_largest_type(void **state)
+{
+    struct scene *scene = *state;
+    add_type(scene, "g5.xlarge", 4, 1);
+    add_type(scene, "g5.12xlarge", 48, 4);
+    add_demand(scene, 1, 1, 8);
+    decide(scene);
+    assert_str(why_unmet(scene), "8x GPU: no type offers it; largest is g5.12xlarge with 4");
+}
+
+static void a_refusal_tells_combination_from_size(void **state)
+{
+    struct scene *scene = *state;
+    add_type(scene, "gpu", 4, 1);
+    add_type(scene, "cpu", 64, -1);
+    add_demand(scene, 2, 32, 1);
+    decide(scene);
+    assert_int_equal(scene->plan.unmet[0].count, 2);
+    assert_str(why_unmet(scene), "32x CPU, 1x GPU: no single type has all of it");
+}
+
+static void a_refusal_names_the_limit(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    add_demand(scene, 50, 4, -1);
+    decide(scene);
+    assert_str(launches(scene), "cpu=10");
+    assert_str(why_unmet(scene), "4x CPU: every type that fits is at its max_workers (cpu: 10)");
+    scene->types[cpu].max_nodes = 1000;
+    scene->input.max_nodes = 20;
+    decide(scene);
+    assert_str(launches(scene), "cpu=20");
+    assert_str(why_unmet(scene), "4x CPU: the cluster is at its limit of 20 nodes");
+}
+
+static void a_refusal_speaks_of_labels(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t value = names_add(&scene->names, STR("eu"));
+    struct label_rule rule = {names_add(&scene->names, STR("zone")), LABEL_IN, &value, 1};
+    struct label_selector selector = {&rule, 1};
+    struct label label = {rule.key, value};
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    struct demand *demand = add_demand(scene, 1, 1, -1);
+    demand->request.selectors = &selector;
+    demand->request.selector_count = 1;
+    decide(scene);
+    assert_str(why_unmet(scene),
+               "1x CPU: types that are large enough, such as cpu, lack the labels");
+    scene->types[cpu].labels = (struct label_set){&label, 1};
+    decide(scene);
+    assert_str(launches(scene), "cpu=1");
+}
+
+/* ---- ending -------------------------------------------------------------------------------- */
+
+static void idle_nodes_end_unless_needed(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    scene->input.idle_timeout_ms = 300000;
+    add_running(scene, cpu, 4)->idle_ms = 400000;
+    add_running(scene, cpu, 4)->idle_ms = 900000;
+    add_running(scene, cpu, 4)->idle_ms = 300000;
+    scene->types[cpu].min_nodes = 2;
+    decide(scene);
+    assert_int_equal(scene->plan.end_count, 1);
+    assert_int_equal(scene->plan.ends[0].node, 1);
+    assert_str(plan_end_text(&scene->input, &scene->plan.ends[0], &scene->arena),
+               "cpu: idle for 900 s, longer than 300 s");
+    add_demand(scene, 3, 4, -1);
+    assert_int_equal(decide(scene)->end_count, 0);
+}
+
+static void too_many_nodes_end_but_never_the_head(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    add_running(scene, cpu, 4)->is_head = true;
+    add_running(scene, cpu, 1);
+    add_running(scene, cpu, 2);
+    scene->input.max_nodes = 2;
+    decide(scene);
+    assert_int_equal(scene->plan.end_count, 1);
+    assert_int_equal(scene->plan.ends[0].node, 2);
+    assert_int_equal(scene->plan.ends[0].cause, END_MAX_NODES);
+    scene->types[cpu].max_nodes = 0;
+    decide(scene);
+    assert_int_equal(scene->plan.end_count, 2);
+    assert_str(plan_end_text(&scene->input, &scene->plan.ends[0], &scene->arena),
+               "cpu: more nodes than its max_workers of 0");
+}
+
+static void outdated_nodes_end_when_asked(void **state)
+{
+    struct scene *scene = *state;
+    uint32_t cpu = add_type(scene, "cpu", 4, -1);
+    scene->types[cpu].launch_hash = names_add(&scene->names, STR("new"));
+    add_running(scene, cpu, 4)->launch_hash = names_add(&scene->names, STR("old"));
+    add_running(scene, cpu, 4)->launch_hash = scene->types[cpu].launch_hash;
+    assert_int_equal(decide(scene)->end_count, 0);
+    scene->input.checks_launch_hash = true;
+    assert_int_equal(decide(scene)->end_count, 1);
+    assert_int_equal(scene->plan.ends[0].node, 0);
+    assert_int_equal(scene->plan.ends[0].cause, END_OUTDATED);
+}
+
+#define PLAN_TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        PLAN_TEST(nothing_asked_nothing_done),
+        PLAN_TEST(free_room_is_used_before_launching),
+        PLAN_TEST(equal_types_take_turns),
+        PLAN_TEST(gpu_nodes_are_kept_for_gpu_work),
+        PLAN_TEST(min_nodes_are_launched_and_used),
+        PLAN_TEST(pending_nodes_count_as_empty),
+        PLAN_TEST(the_constraint_is_held_against_totals),
+        PLAN_TEST(a_gang_is_placed_whole_or_not_at_all),
+        PLAN_TEST(a_refusal_names_the_largest_type),
+        PLAN_TEST(a_refusal_tells_combination_from_size),
+        PLAN_TEST(a_refusal_names_the_limit),
+        PLAN_TEST(a_refusal_speaks_of_labels),
+        PLAN_TEST(idle_nodes_end_unless_needed),
+        PLAN_TEST(too_many_nodes_end_but_never_the_head),
+        PLAN_TEST(outdated_nodes_end_when_asked),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
