@@ -21,6 +21,11 @@ bool resource_fits(struct resource_set wanted, struct resource_set offered)
     return true;
 }
 
+bool resource_is_implicit(struct str name)
+{
+    return str_starts(name, "node:__internal_implicit_resource_");
+}
+
 bool resource_from_units(int64_t units, int64_t *ret_amount)
 {
     if (units > INT64_MAX / RESOURCE_UNIT || units < INT64_MIN / RESOURCE_UNIT) {

@@ -31,5 +31,11 @@ int64_t resource_amount(struct resource_set set, struct str name);
 /* Does everything in `wanted` fit into `offered`? */
 bool resource_fits(struct resource_set wanted, struct resource_set offered);
 
+/*
+ * Resources that every node has one unit of without listing them: Ray's way of asking for
+ * "a node that ..." (IMPLICIT_RESOURCE_PREFIX).
+ */
+bool resource_is_implicit(struct str name);
+
 /* A whole number of units; false when it is too large to count in ten-thousandths. */
 bool resource_from_units(int64_t units, int64_t *ret_amount) MUST_USE;

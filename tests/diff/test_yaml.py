@@ -72,7 +72,7 @@ KNOWN = [
     ("lone ? in a flow list", "libyaml eats the closing bracket",
      we_refuse("while parsing a flow sequence", rb"[\[,]\s*\?")),
     ("? inside a flow word", "a key sign for PyYAML, a letter for libyaml",
-     we_read("but got '?'", rb"\?")),
+     we_read("", rb"(?s)[\[{].*\?")),
     ("unknown directive", "PyYAML ignores it",
      we_refuse("unknown directive", rb"(?m)^%(?!(YAML|TAG) )")),
     ("YAML version 1.3 and up", "PyYAML takes any 1.x",

@@ -1,0 +1,246 @@
+/* batch.c: sorting requests into runs, and the tree that finds the next one that fits. */
+#include "core/batch.h"
+
+#include "core/index_sort.h"
+#include "core/resource.h"
+
+#include <string.h>
+
+static const struct request *request_at(const struct batch_source *source, size_t index)
+{
+    return source->demands ? &source->demands[index].request : &source->requests[index];
+}
+
+static int compare_requests(const void *context, uint32_t a, uint32_t b)
+{
+    const struct batch *batch = context;
+    return request_compare(batch->names, batch->runs[a].request, batch->runs[b].request);
+}
+
+static uint32_t column_for(struct batch *batch, uint32_t name)
+{
+    if (batch->column_of[name] != COLUMN_NONE) {
+        return batch->column_of[name];
+    }
+    uint32_t column = (uint32_t)batch->column_count++;
+    batch->column_of[name] = column;
+    batch->column_names[column] = name;
+    bool is_implicit = resource_is_implicit(names_text(batch->names, name));
+    batch->column_default[column] = is_implicit ? RESOURCE_UNIT : 0;
+    return column;
+}
+
+static void describe_run(struct batch *batch, struct run *run)
+{
+    const struct request *request = run->request;
+    run->need_first = (uint32_t)batch->need_count;
+    for (size_t i = 0; i < request->amount_count; i++) {
+        const struct amount *amount = &request->amounts[i];
+        run->asks_gpu = run->asks_gpu || amount->name == batch->gpu;
+        if (amount->amount > 0) {
+            uint32_t column = column_for(batch, amount->name);
+            batch->needs[batch->need_count++] = (struct need){column, amount->amount};
+        }
+    }
+    run->need_count = (uint32_t)batch->need_count - run->need_first;
+    for (size_t i = 0; i < request->placement_count; i++) {
+        if (request->placements[i].kind == PLACEMENT_ANTI_AFFINITY) {
+            run->has_anti_affinity = true;
+        }
+    }
+    batch->has_selectors = batch->has_selectors || request->selector_count > 0;
+    batch->has_labels = batch->has_labels || batch->has_selectors || run->has_anti_affinity;
+}
+
+static void make_room(struct batch *batch, size_t run_count, size_t need_count)
+{
+    if (run_count > batch->run_capacity) {
+        batch->run_capacity = run_count * 2;
+        batch->runs = ARENA_ARRAY(batch->arena, batch->run_capacity * 2, struct run);
+        batch->sorted = ARENA_ARRAY(batch->arena, batch->run_capacity * 2, uint32_t);
+    }
+    if (need_count > batch->need_capacity) {
+        batch->need_capacity = need_count * 2;
+        batch->needs = ARENA_ARRAY(batch->arena, batch->need_capacity, struct need);
+        batch->column_names = ARENA_ARRAY(batch->arena, batch->need_capacity, uint32_t);
+        batch->column_default = ARENA_ARRAY(batch->arena, batch->need_capacity, int64_t);
+    }
+}
+
+void batch_init(struct batch *batch, const struct names *names, struct arena *arena)
+{
+    *batch = (struct batch){.arena = arena, .names = names};
+    batch->gpu = names_find(names, STR("GPU"));
+    batch->column_of = ARENA_ARRAY(arena, names->count, uint32_t);
+    for (size_t i = 0; i < names->count; i++) {
+        batch->column_of[i] = COLUMN_NONE;
+    }
+    make_room(batch, 1, 1);
+}
+
+static void forget_columns(struct batch *batch)
+{
+    for (size_t i = 0; i < batch->column_count; i++) {
+        batch->column_of[batch->column_names[i]] = COLUMN_NONE;
+    }
+    batch->column_count = 0;
+    batch->need_count = 0;
+    batch->has_selectors = false;
+    batch->has_labels = false;
+    batch->left = 0;
+}
+
+/* The requests as given stand in the upper half of `runs`; the sorted runs go to the lower. */
+static void sort_into_runs(struct batch *batch, size_t given)
+{
+    uint32_t *sorted = batch->sorted;
+    for (size_t i = 0; i < given; i++) {
+        sorted[i] = (uint32_t)(batch->run_capacity + i);
+    }
+    index_sort(sorted, sorted + batch->run_capacity, given, compare_requests, batch);
+    batch->run_count = 0;
+    for (size_t i = 0; i < given; i++) {
+        struct run *next = &batch->runs[sorted[i]];
+        struct run *last = batch->run_count > 0 ? &batch->runs[batch->run_count - 1] : NULL;
+        batch->left += next->left;
+        if (last && request_same(last->request, next->request)) {
+            last->left += next->left;
+        } else {
+            batch->runs[batch->run_count++] = *next;
+        }
+    }
+}
+
+static int64_t *tree_at(const struct batch *batch, size_t at)
+{
+    return batch->tree + at * batch->dimension_count;
+}
+
+static void combine(const struct batch *batch, size_t at)
+{
+    int64_t *parent = tree_at(batch, at);
+    const int64_t *left = tree_at(batch, 2 * at);
+    const int64_t *right = tree_at(batch, 2 * at + 1);
+    for (size_t i = 0; i < batch->dimension_count; i++) {
+        parent[i] = left[i] < right[i] ? left[i] : right[i];
+    }
+}
+
+static void plant_tree(struct batch *batch)
+{
+    batch->leaf_count = 1;
+    while (batch->leaf_count < batch->run_count) {
+        batch->leaf_count *= 2;
+    }
+    batch->dimension_count = batch->column_count < BATCH_DIMENSIONS_MAX ? batch->column_count
+                                                                        : BATCH_DIMENSIONS_MAX;
+    if (batch->dimension_count == 0) {
+        batch->dimension_count = 1; /* the dead and the living must be told apart */
+    }
+    size_t size = 2 * batch->leaf_count * batch->dimension_count;
+    if (size > batch->tree_capacity) {
+        batch->tree_capacity = size * 2;
+        batch->tree = ARENA_ARRAY(batch->arena, batch->tree_capacity, int64_t);
+    }
+    for (size_t i = 0; i < batch->leaf_count; i++) {
+        int64_t *leaf = tree_at(batch, batch->leaf_count + i);
+        bool is_dead = i >= batch->run_count || batch->runs[i].left <= 0;
+        for (size_t j = 0; j < batch->dimension_count; j++) {
+            leaf[j] = is_dead ? INT64_MAX : 0;
+        }
+        for (size_t j = 0; !is_dead && j < batch->runs[i].need_count; j++) {
+            const struct need *need = &batch->needs[batch->runs[i].need_first + j];
+            if (need->column < batch->dimension_count) {
+                leaf[need->column] = need->amount;
+            }
+        }
+    }
+    for (size_t i = batch->leaf_count - 1; i > 0; i--) {
+        combine(batch, i);
+    }
+}
+
+void batch_fill(struct batch *batch, struct batch_source source)
+{
+    size_t need_count = 0;
+    for (size_t i = 0; i < source.count; i++) {
+        need_count += request_at(&source, i)->amount_count;
+    }
+    forget_columns(batch);
+    make_room(batch, source.count, need_count);
+    for (size_t i = 0; i < source.count; i++) {
+        batch->runs[batch->run_capacity + i] = (struct run){
+            .request = request_at(&source, i),
+            .source = (uint32_t)i,
+            .left = source.demands ? source.demands[i].count : 1};
+    }
+    sort_into_runs(batch, source.count);
+    for (size_t i = 0; i < batch->run_count; i++) {
+        describe_run(batch, &batch->runs[i]);
+    }
+    plant_tree(batch);
+}
+
+static bool may_fit(const struct batch *batch, size_t at, const int64_t *amounts)
+{
+    const int64_t *smallest = tree_at(batch, at);
+    for (size_t i = 0; i < batch->dimension_count; i++) {
+        if (smallest[i] > amounts[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool fits(const struct batch *batch, const struct run *run, const int64_t *amounts)
+{
+    for (size_t i = 0; i < run->need_count; i++) {
+        const struct need *need = &batch->needs[run->need_first + i];
+        if (need->amount > amounts[need->column]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+size_t batch_next_fit(const struct batch *batch, size_t from, const int64_t *amounts)
+{
+    if (from >= batch->run_count) {
+        return SIZE_MAX;
+    }
+    bool is_exact = batch->column_count <= BATCH_DIMENSIONS_MAX;
+    size_t at = batch->leaf_count + from;
+    while (at > 0) {
+        if (may_fit(batch, at, amounts)) {
+            if (at < batch->leaf_count) {
+                at *= 2;
+                continue;
+            }
+            if (is_exact || fits(batch, &batch->runs[at - batch->leaf_count], amounts)) {
+                return at - batch->leaf_count;
+            }
+        }
+        /* To the next subtree on the right: up while we are a right child, then across. */
+        while (at & 1) {
+            at >>= 1;
+        }
+        at = at > 0 ? at + 1 : 0;
+    }
+    return SIZE_MAX;
+}
+
+void batch_take(struct batch *batch, size_t run, int64_t count)
+{
+    batch->left -= count;
+    batch->runs[run].left -= count;
+    if (batch->runs[run].left > 0) {
+        return;
+    }
+    size_t at = batch->leaf_count + run;
+    for (size_t i = 0; i < batch->dimension_count; i++) {
+        tree_at(batch, at)[i] = INT64_MAX;
+    }
+    for (at /= 2; at > 0; at /= 2) {
+        combine(batch, at);
+    }
+}

@@ -1,0 +1,293 @@
+/* ending.c: outdated, too many, idle. */
+#include "core/ending.h"
+
+#include "core/index_sort.h"
+#include "core/resource.h"
+
+#include <string.h>
+
+static bool is_ending(const struct fleet_node *node)
+{
+    return node->end_cause != END_NONE;
+}
+
+static void end_node(struct fleet_node *node, enum end_cause cause)
+{
+    node->end_cause = (uint8_t)cause;
+}
+
+/* ---- outdated ------------------------------------------------------------------------------ */
+
+void end_outdated(struct fleet *fleet)
+{
+    const struct plan_input *input = fleet->input;
+    for (size_t i = 0; input->checks_launch_hash && i < fleet->order_count; i++) {
+        uint32_t index = fleet->order[i];
+        struct fleet_node *node = &fleet->nodes[index];
+        const struct plan_type *type = &input->types[node->type];
+        if (is_ending(node) || node->is_head) {
+            continue;
+        }
+        /*
+         * Ray forgets the hash of a node that does not run yet and so ends it whenever its type
+         * has one. Whoever does not want that turns the check off, as Ray's default does.
+         */
+        uint32_t hash = node->is_running ? input->nodes[index].launch_hash : NAME_NONE;
+        if (type->is_gone || (type->launch_hash != NAME_NONE && type->launch_hash != hash)) {
+            end_node(node, END_OUTDATED);
+        }
+    }
+}
+
+/* ---- who goes first ------------------------------------------------------------------------ */
+
+/* Mean share in use, over the resources the node has, for the pending demand. */
+static double mean_use(const struct fleet_node *node)
+{
+    double sum = 0.0;
+    size_t counted = 0;
+    for (size_t i = 0; i < node->capacity_count; i++) {
+        if (node->capacities[i].total > 0) {
+            int64_t free = node->demand.free[i];
+            double units = (double)node->capacities[i].total / RESOURCE_UNIT;
+            double left = free == CAPACITY_ABSENT ? 0.0 : (double)free / RESOURCE_UNIT;
+            sum += (units - left) / units;
+            counted++;
+        }
+    }
+    return counted > 0 ? sum / (double)counted : 0.0;
+}
+
+static int64_t idle_of(const struct fleet *fleet, uint32_t node)
+{
+    return fleet->nodes[node].is_running ? fleet->input->nodes[node].idle_ms : 0;
+}
+
+/* Nodes that do not run yet, then the longest idle, then the least used; else as listed. */
+static int compare_for_ending(const void *context, uint32_t a, uint32_t b)
+{
+    const struct fleet *fleet = context;
+    const struct fleet_node *one = &fleet->nodes[a];
+    const struct fleet_node *other = &fleet->nodes[b];
+    if (one->is_running != other->is_running) {
+        return one->is_running ? 1 : -1;
+    }
+    int64_t idle_one = idle_of(fleet, a);
+    int64_t idle_other = idle_of(fleet, b);
+    if (idle_one != idle_other) {
+        return idle_one > idle_other ? -1 : 1;
+    }
+    double use_one = mean_use(one);
+    double use_other = mean_use(other);
+    return use_one < use_other ? -1 : use_one > use_other;
+}
+
+static void sort_for_ending(const struct fleet *fleet, uint32_t *nodes, size_t count)
+{
+    uint32_t *spare = ARENA_ARRAY(fleet->arena, count, uint32_t);
+    index_sort(nodes, spare, count, compare_for_ending, fleet);
+}
+
+/* The head moves to the end of the list and out of reach. */
+static size_t set_head_aside(const struct fleet *fleet, uint32_t *nodes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (fleet->nodes[nodes[i]].is_head) {
+            uint32_t head = nodes[i];
+            memmove(&nodes[i], &nodes[i + 1], (count - i - 1) * sizeof(*nodes));
+            nodes[count - 1] = head;
+            return count - 1;
+        }
+    }
+    return count;
+}
+
+/*
+ * Ray makes the nodes that min_workers wants of one type a single object listed several times:
+ * to end one of them ends them all.
+ */
+static void end_twins(struct fleet *fleet, const struct fleet_node *node)
+{
+    for (size_t i = fleet->input->node_count; node->is_to_launch && i < fleet->node_count; i++) {
+        struct fleet_node *twin = &fleet->nodes[i];
+        if (twin->type == node->type && !is_ending(twin)) {
+            end_node(twin, (enum end_cause)node->end_cause);
+        }
+    }
+}
+
+/* Sorts `nodes` and ends the first `excess` that are not the head; returns how many. */
+static size_t end_first(struct fleet *fleet, uint32_t *nodes, size_t count, int64_t excess,
+                        enum end_cause cause)
+{
+    sort_for_ending(fleet, nodes, count);
+    size_t workers = set_head_aside(fleet, nodes, count);
+    size_t ended = (size_t)excess < workers ? (size_t)excess : workers;
+    for (size_t i = 0; i < ended; i++) {
+        struct fleet_node *node = &fleet->nodes[nodes[i]];
+        end_node(node, cause);
+        end_twins(fleet, node);
+    }
+    return ended;
+}
+
+/* ---- limits -------------------------------------------------------------------------------- */
+
+/* The nodes that stay, gathered by type in the order in which the types first appear. */
+struct by_type {
+    uint32_t *nodes;
+    size_t *begin; /* by rank of appearance; one more at the end */
+    uint32_t *types;
+    size_t type_count;
+};
+
+static void gather_by_type(const struct fleet *fleet, struct by_type *by_type)
+{
+    size_t type_count = fleet->input->type_count;
+    size_t *count = ARENA_ARRAY(fleet->arena, type_count, size_t);
+    size_t *at = ARENA_ARRAY(fleet->arena, type_count, size_t);
+    by_type->nodes = ARENA_ARRAY(fleet->arena, fleet->order_count, uint32_t);
+    by_type->begin = ARENA_ARRAY(fleet->arena, type_count + 1, size_t);
+    by_type->types = ARENA_ARRAY(fleet->arena, type_count, uint32_t);
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
+        if (!is_ending(node) && count[node->type]++ == 0) {
+            by_type->types[by_type->type_count++] = node->type;
+        }
+    }
+    for (size_t i = 0; i < by_type->type_count; i++) {
+        at[by_type->types[i]] = by_type->begin[i];
+        by_type->begin[i + 1] = by_type->begin[i] + count[by_type->types[i]];
+    }
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
+        if (!is_ending(node)) {
+            by_type->nodes[at[node->type]++] = fleet->order[i];
+        }
+    }
+}
+
+void end_beyond_type_limits(struct fleet *fleet)
+{
+    struct by_type by_type = {0};
+    size_t ending = 0;
+    gather_by_type(fleet, &by_type);
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        if (is_ending(&fleet->nodes[fleet->order[i]])) {
+            fleet->spare[ending++] = fleet->order[i];
+        }
+    }
+    size_t staying = 0; /* compacted at the front of by_type.nodes */
+    for (size_t i = 0; i < by_type.type_count; i++) {
+        const struct plan_type *type = &fleet->input->types[by_type.types[i]];
+        uint32_t *nodes = by_type.nodes + by_type.begin[i];
+        size_t count = by_type.begin[i + 1] - by_type.begin[i];
+        /* A removed type has no limit: Ray fails its whole turn on such a running node. */
+        int64_t excess = type->is_gone ? 0 : (int64_t)count - type->max_nodes;
+        size_t ended = 0;
+        if (excess > 0) {
+            ended = end_first(fleet, nodes, count, excess, END_MAX_OF_TYPE);
+            memcpy(fleet->spare + ending, nodes, ended * sizeof(*nodes));
+            ending += ended;
+        }
+        memmove(by_type.nodes + staying, nodes + ended, (count - ended) * sizeof(*nodes));
+        staying += count - ended;
+    }
+    memcpy(fleet->spare + ending, by_type.nodes, staying * sizeof(uint32_t));
+    memcpy(fleet->order, fleet->spare, fleet->order_count * sizeof(uint32_t));
+}
+
+void end_beyond_cluster_limit(struct fleet *fleet)
+{
+    /* To Ray a limit of 0 is no limit here, though it does forbid launches. */
+    int64_t limit = fleet->input->max_nodes;
+    if (limit <= 0 || (int64_t)fleet->order_count <= limit) {
+        return;
+    }
+    size_t ending = 0;
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        ending += is_ending(&fleet->nodes[fleet->order[i]]);
+    }
+    size_t staying = fleet->order_count - ending;
+    if ((int64_t)staying <= limit) {
+        return;
+    }
+    uint32_t *next_ending = fleet->spare;
+    uint32_t *next_staying = fleet->spare + ending;
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        bool ends = is_ending(&fleet->nodes[fleet->order[i]]);
+        *(ends ? next_ending++ : next_staying++) = fleet->order[i];
+    }
+    end_first(fleet, fleet->spare + ending, staying, (int64_t)staying - limit, END_MAX_NODES);
+    memcpy(fleet->order, fleet->spare, fleet->order_count * sizeof(uint32_t));
+}
+
+/* ---- idle ---------------------------------------------------------------------------------- */
+
+static int64_t idle_timeout_of(const struct plan_input *input, uint32_t type)
+{
+    const struct plan_type *kind = &input->types[type];
+    return !kind->is_gone && kind->idle_timeout_ms >= 0 ? kind->idle_timeout_ms
+                                                        : input->idle_timeout_ms;
+}
+
+/* A node that does not run yet is never idle for longer than a timeout. */
+static bool is_idle(const struct fleet *fleet, uint32_t index)
+{
+    const struct fleet_node *node = &fleet->nodes[index];
+    int64_t timeout = idle_timeout_of(fleet->input, node->type);
+    return !is_ending(node) && node->is_running && !node->is_head && timeout >= 0 &&
+           idle_of(fleet, index) > timeout && !node->demand.has_requests &&
+           !(node->constraint && node->constraint->has_requests);
+}
+
+void end_idle(struct fleet *fleet)
+{
+    int64_t *staying = ARENA_ARRAY(fleet->arena, fleet->input->type_count, int64_t);
+    uint32_t *idle = fleet->spare;
+    size_t idle_count = 0;
+    for (size_t i = 0; i < fleet->input->type_count; i++) {
+        staying[i] = fleet->type_nodes[i];
+    }
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
+        staying[node->type] -= is_ending(node);
+        if (is_idle(fleet, fleet->order[i])) {
+            idle[idle_count++] = fleet->order[i];
+        }
+    }
+    sort_for_ending(fleet, idle, idle_count);
+    for (size_t i = 0; i < idle_count; i++) {
+        struct fleet_node *node = &fleet->nodes[idle[i]];
+        const struct plan_type *type = &fleet->input->types[node->type];
+        if (staying[node->type] > (type->is_gone ? 0 : type->min_nodes)) {
+            end_node(node, END_IDLE);
+            staying[node->type]--;
+        }
+    }
+}
+
+/* ---- the answer ---------------------------------------------------------------------------- */
+
+static int64_t limit_behind(const struct plan_input *input, const struct fleet_node *node)
+{
+    switch ((enum end_cause)node->end_cause) {
+    case END_NONE:
+    case END_OUTDATED:
+        break;
+    case END_MAX_OF_TYPE:
+        return input->types[node->type].max_nodes;
+    case END_MAX_NODES:
+        return input->max_nodes;
+    case END_IDLE:
+        return idle_timeout_of(input, node->type);
+    }
+    return 0;
+}
+
+struct plan_end ending_of(const struct fleet *fleet, uint32_t index)
+{
+    const struct fleet_node *node = &fleet->nodes[index];
+    return (struct plan_end){index, (enum end_cause)node->end_cause,
+                             limit_behind(fleet->input, node), idle_of(fleet, index)};
+}

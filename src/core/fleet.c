@@ -1,0 +1,170 @@
+/* fleet.c: nodes taken over from the input, and nodes to launch. */
+#include "core/fleet.h"
+
+#include <string.h>
+
+static void describe(struct fleet *fleet, struct fleet_node *node,
+                     const struct capacity *capacities, size_t count)
+{
+    node->capacities = capacities;
+    node->capacity_count = (uint32_t)count;
+    for (size_t i = 0; i < count; i++) {
+        if (capacities[i].name == fleet->gpu && capacities[i].total > 0) {
+            node->is_gpu_node = true;
+        }
+    }
+}
+
+void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t type)
+{
+    const struct plan_type *kind = &fleet->input->types[type];
+    node->type = type;
+    if (!kind->is_gone) {
+        describe(fleet, node, kind->capacities, kind->capacity_count);
+        node->labels = kind->labels;
+    }
+}
+
+static void take_over(struct fleet *fleet, uint32_t index)
+{
+    const struct plan_node *source = &fleet->input->nodes[index];
+    const struct plan_type *type = &fleet->input->types[source->type];
+    struct fleet_node *node = &fleet->nodes[index];
+    node->is_head = source->is_head;
+    node->is_running = source->is_running;
+    node->type = source->type;
+    if (source->is_running) {
+        describe(fleet, node, source->capacities, source->capacity_count);
+        node->labels = source->labels;
+    } else if (!type->is_gone) {
+        fleet_describe_new(fleet, node, source->type);
+    } else if (fleet->input->checks_launch_hash) {
+        node->end_cause = END_OUTDATED;
+        node->is_head = false;
+    } else {
+        return; /* nobody knows what it will be: Ray leaves it out of everything */
+    }
+    fleet->order[fleet->order_count++] = index;
+    fleet->type_nodes[source->type]++;
+    fleet->total_nodes++;
+}
+
+/* One array for the ledgers of all existing nodes: they are walked in this order every time. */
+static void open_demand_ledgers(struct fleet *fleet)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < fleet->node_count; i++) {
+        total += fleet->nodes[i].capacity_count;
+    }
+    int64_t *free = ARENA_ARRAY(fleet->arena, total, int64_t);
+    uint8_t *used = ARENA_ARRAY(fleet->arena, total, uint8_t);
+    for (size_t i = 0; i < fleet->node_count; i++) {
+        struct fleet_node *node = &fleet->nodes[i];
+        node->demand.free = free;
+        node->demand.used = used;
+        for (size_t j = 0; j < node->capacity_count; j++) {
+            free[j] = node->is_running ? node->capacities[j].free : node->capacities[j].total;
+        }
+        free += node->capacity_count;
+        used += node->capacity_count;
+    }
+}
+
+void fleet_init(struct fleet *fleet, const struct plan_input *input, struct arena *arena)
+{
+    *fleet = (struct fleet){.input = input, .arena = arena};
+    fleet->gpu = names_find(input->names, STR("GPU"));
+    fleet->node_count = input->node_count;
+    fleet->node_capacity = input->node_count;
+    fleet->nodes = ARENA_ARRAY(arena, input->node_count, struct fleet_node);
+    fleet->type_nodes = ARENA_ARRAY(arena, input->type_count, int64_t);
+    fleet->type_launches = ARENA_ARRAY(arena, input->type_count * LAUNCH_CAUSE_COUNT, int64_t);
+    fleet_reserve_order(fleet, input->node_count);
+    for (uint32_t i = 0; i < input->node_count; i++) {
+        take_over(fleet, i);
+    }
+    open_demand_ledgers(fleet);
+}
+
+void fleet_reserve_order(struct fleet *fleet, size_t count)
+{
+    size_t needed = fleet->order_count + count;
+    if (fleet->order && needed <= fleet->order_capacity) {
+        return;
+    }
+    size_t capacity = needed > 2 * fleet->order_capacity ? needed : 2 * fleet->order_capacity;
+    uint32_t *order = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
+    if (fleet->order_count > 0) {
+        memcpy(order, fleet->order, fleet->order_count * sizeof(*order));
+    }
+    fleet->order = order;
+    fleet->spare = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
+    fleet->order_capacity = capacity;
+}
+
+static void open_ledger(struct fleet *fleet, const struct fleet_node *node, struct ledger *ledger)
+{
+    ledger->free = ARENA_ARRAY(fleet->arena, node->capacity_count, int64_t);
+    ledger->used = ARENA_ARRAY(fleet->arena, node->capacity_count, uint8_t);
+    for (size_t i = 0; i < node->capacity_count; i++) {
+        ledger->free[i] = node->capacities[i].total;
+    }
+}
+
+void fleet_open_demand(struct fleet *fleet, struct fleet_node *node)
+{
+    open_ledger(fleet, node, &node->demand);
+}
+
+static void open_constraint(struct fleet *fleet, struct fleet_node *node)
+{
+    node->constraint = ARENA_NEW(fleet->arena, struct ledger);
+    open_ledger(fleet, node, node->constraint);
+}
+
+void fleet_open_constraint(struct fleet *fleet)
+{
+    for (size_t i = 0; i < fleet->node_count; i++) {
+        open_constraint(fleet, &fleet->nodes[i]);
+    }
+}
+
+uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause)
+{
+    uint32_t first = (uint32_t)fleet->node_count;
+    fleet_reserve_order(fleet, (size_t)count);
+    for (int64_t i = 0; i < count; i++) {
+        void *nodes = fleet->nodes;
+        arena_grow(fleet->arena, &nodes, fleet->node_count, &fleet->node_capacity,
+                   sizeof(*fleet->nodes));
+        fleet->nodes = nodes;
+        struct fleet_node *node = &fleet->nodes[fleet->node_count];
+        *node = (struct fleet_node){.is_to_launch = true, .cause = (uint8_t)cause};
+        fleet_describe_new(fleet, node, type);
+        fleet_open_demand(fleet, node);
+        if (cause == LAUNCH_CONSTRAINT) {
+            open_constraint(fleet, node);
+        }
+        fleet->order[fleet->order_count++] = (uint32_t)fleet->node_count++;
+    }
+    fleet->type_nodes[type] += count;
+    fleet->total_nodes += count;
+    return first;
+}
+
+void fleet_count_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause)
+{
+    fleet->type_launches[type * LAUNCH_CAUSE_COUNT + cause] += count;
+    fleet->type_nodes[type] += count;
+    fleet->total_nodes += count;
+}
+
+uint32_t fleet_label(const struct fleet_node *node, uint32_t key)
+{
+    for (const struct added_label *one = node->added; one; one = one->next) {
+        if (one->label.key == key) {
+            return one->label.value;
+        }
+    }
+    return label_value(node->labels, key);
+}

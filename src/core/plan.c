@@ -1,0 +1,152 @@
+/* plan.c: the steps of a decision in Ray's order, and the answer gathered from the fleet. */
+#include "core/plan.h"
+
+#include "core/ending.h"
+#include "core/gang.h"
+#include "core/pack.h"
+#include "core/refusal.h"
+
+#include <string.h>
+
+static void launch_min_nodes(struct fleet *fleet)
+{
+    const struct plan_input *input = fleet->input;
+    size_t before = fleet->order_count;
+    int64_t *staying = ARENA_ARRAY(fleet->arena, input->type_count, int64_t);
+    for (size_t i = 0; i < before; i++) {
+        const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
+        staying[node->type] += node->end_cause == END_NONE;
+    }
+    for (uint32_t i = 0; i < input->type_count; i++) {
+        int64_t missing = input->types[i].min_nodes - staying[i];
+        if (!input->types[i].is_gone && missing > 0) {
+            fleet_launch(fleet, i, missing, LAUNCH_MIN_NODES);
+        }
+    }
+    /* Ray puts the new ones in front. */
+    size_t added = fleet->order_count - before;
+    memcpy(fleet->spare, fleet->order + before, added * sizeof(uint32_t));
+    memmove(fleet->order + added, fleet->order, before * sizeof(uint32_t));
+    memcpy(fleet->order, fleet->spare, added * sizeof(uint32_t));
+}
+
+static void hold_constraint(struct packer *packer, struct plan *plan)
+{
+    const struct plan_input *input = packer->fleet->input;
+    struct batch_source source = {.demands = input->constraint, .count = input->constraint_count};
+    if (input->constraint_count == 0) {
+        return;
+    }
+    fleet_open_constraint(packer->fleet);
+    if (pack_batch(packer, source, LAUNCH_CONSTRAINT, true)) {
+        return;
+    }
+    plan->is_constraint_unmet = true;
+    for (size_t i = 0; i < packer->batch.run_count; i++) {
+        if (packer->batch.runs[i].left > 0) {
+            plan->constraint_refusal = refusal_explain(packer->fleet, packer->batch.runs[i].request,
+                                                       true);
+            return;
+        }
+    }
+}
+
+static void place_gangs(struct packer *packer, struct plan *plan)
+{
+    struct fleet *fleet = packer->fleet;
+    const struct plan_input *input = fleet->input;
+    uint32_t *order = gangs_in_order(input->gangs, input->gang_count, fleet->arena);
+    plan->unmet_gangs = ARENA_ARRAY(fleet->arena, input->gang_count, struct plan_unmet_gang);
+    for (size_t i = 0; i < input->gang_count; i++) {
+        const struct gang *gang = &input->gangs[order[i]];
+        struct gang whole = gang_combine(input->names, gang, fleet->arena);
+        struct batch_source source = {.requests = whole.requests, .count = whole.request_count};
+        if (!pack_batch(packer, source, LAUNCH_GANGS, true)) {
+            plan->unmet_gangs[plan->unmet_gang_count++] = (struct plan_unmet_gang){
+                order[i], refusal_explain_all(fleet, whole.requests, whole.request_count)};
+        }
+    }
+}
+
+static void place_demand(struct packer *packer, struct plan *plan)
+{
+    struct fleet *fleet = packer->fleet;
+    const struct plan_input *input = fleet->input;
+    struct batch_source source = {.demands = input->demands, .count = input->demand_count};
+    if (pack_batch(packer, source, LAUNCH_DEMAND, false)) {
+        return;
+    }
+    plan->unmet = ARENA_ARRAY(fleet->arena, packer->batch.run_count, struct plan_unmet);
+    for (size_t i = 0; i < packer->batch.run_count; i++) {
+        const struct run *run = &packer->batch.runs[i];
+        if (run->left > 0) {
+            plan->unmet[plan->unmet_count++] = (struct plan_unmet){
+                run->source, run->left, refusal_explain(fleet, run->request, false)};
+        }
+    }
+}
+
+static void collect_launches(const struct fleet *fleet, struct plan *plan)
+{
+    size_t type_count = fleet->input->type_count;
+    int64_t *counts = fleet->type_launches;
+    for (size_t i = fleet->input->node_count; i < fleet->node_count; i++) {
+        const struct fleet_node *node = &fleet->nodes[i];
+        if (node->end_cause == END_NONE) {
+            counts[node->type * LAUNCH_CAUSE_COUNT + node->cause]++;
+        }
+    }
+    plan->launches = ARENA_ARRAY(fleet->arena, type_count, struct plan_launch);
+    for (uint32_t i = 0; i < type_count; i++) {
+        struct plan_launch launch = {.type = i};
+        for (size_t j = 0; j < LAUNCH_CAUSE_COUNT; j++) {
+            launch.count_by_cause[j] = counts[i * LAUNCH_CAUSE_COUNT + j];
+            launch.count += launch.count_by_cause[j];
+        }
+        if (launch.count > 0) {
+            plan->launches[plan->launch_count++] = launch;
+        }
+    }
+}
+
+static void collect_ends(const struct fleet *fleet, struct plan *plan)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < fleet->input->node_count; i++) {
+        count += fleet->nodes[i].end_cause != END_NONE;
+    }
+    plan->ends = ARENA_ARRAY(fleet->arena, count, struct plan_end);
+    for (uint32_t i = 0; i < fleet->input->node_count; i++) {
+        if (fleet->nodes[i].end_cause != END_NONE) {
+            plan->ends[plan->end_count++] = ending_of(fleet, i);
+        }
+    }
+}
+
+static void decide_as_ray(const struct plan_input *input, struct arena *scratch, struct plan *plan)
+{
+    struct fleet fleet;
+    struct packer packer;
+    fleet_init(&fleet, input, scratch);
+    end_outdated(&fleet);
+    launch_min_nodes(&fleet);
+    end_beyond_type_limits(&fleet);
+    end_beyond_cluster_limit(&fleet);
+    packer_init(&packer, &fleet);
+    hold_constraint(&packer, plan);
+    place_gangs(&packer, plan);
+    place_demand(&packer, plan);
+    end_idle(&fleet);
+    collect_launches(&fleet, plan);
+    collect_ends(&fleet, plan);
+}
+
+void plan_decide(const struct plan_input *input, struct arena *scratch, struct plan *ret_plan)
+{
+    *ret_plan = (struct plan){0};
+    switch (input->strategy) {
+    case PLAN_RAY:
+        decide_as_ray(input, scratch, ret_plan);
+        break;
+    }
+}

@@ -1,0 +1,133 @@
+/* plan_text.c: plans in words. */
+#include "core/plan.h"
+
+#include "core/resource.h"
+
+#include <string.h>
+
+static struct str type_name(const struct plan_input *input, uint32_t type)
+{
+    return type < input->type_count ? input->types[type].name : STR("none");
+}
+
+/* "4", "0.5"; bytes of memory as "64 GiB". */
+static struct str amount_text(struct str name, int64_t amount, struct arena *arena)
+{
+    const int64_t gib = (int64_t)1 << 30;
+    const char *unit = "";
+    if (str_ends(name, "memory") && amount / RESOURCE_UNIT >= gib) {
+        amount = (amount + gib / 2) / gib;
+        unit = " GiB";
+    }
+    int64_t whole = amount / RESOURCE_UNIT;
+    int fraction = (int)(amount % RESOURCE_UNIT);
+    if (fraction == 0) {
+        return arena_printf(arena, "%lld%s", (long long)whole, unit);
+    }
+    int digits = 4;
+    while (fraction % 10 == 0) {
+        fraction /= 10;
+        digits--;
+    }
+    return arena_printf(arena, "%lld.%0*d%s", (long long)whole, digits, fraction, unit);
+}
+
+static struct str request_text(const struct plan_input *input, const struct request *request,
+                               struct arena *arena)
+{
+    struct str text = STR("");
+    for (size_t i = 0; request && i < request->amount_count; i++) {
+        struct str name = names_text(input->names, request->amounts[i].name);
+        struct str amount = amount_text(name, request->amounts[i].amount, arena);
+        text = arena_printf(arena, "%.*s%s%.*sx %.*s", STR_ARG(text), i > 0 ? ", " : "",
+                            STR_ARG(amount), STR_ARG(name));
+    }
+    return text.len > 0 ? text : STR("a request for nothing");
+}
+
+static struct str too_large_text(const struct plan_input *input, const struct refusal *refusal,
+                                 struct arena *arena)
+{
+    struct str name = names_text(input->names, refusal->resource);
+    struct str wanted = amount_text(name, refusal->wanted, arena);
+    if (refusal->type >= input->type_count) {
+        return arena_printf(arena, "%.*sx %.*s: no type offers any", STR_ARG(wanted),
+                            STR_ARG(name));
+    }
+    struct str offered = amount_text(name, refusal->offered, arena);
+    struct str type = type_name(input, refusal->type);
+    return arena_printf(arena, "%.*sx %.*s: no type offers it; largest is %.*s with %.*s",
+                        STR_ARG(wanted), STR_ARG(name), STR_ARG(type), STR_ARG(offered));
+}
+
+struct str plan_reason_text(const struct plan_input *input, const struct refusal *refusal,
+                            struct arena *arena)
+{
+    struct str request = request_text(input, refusal->request, arena);
+    struct str type = type_name(input, refusal->type);
+    long long limit = (long long)refusal->limit;
+    switch (refusal->cause) {
+    case REFUSED_TOO_LARGE:
+        return too_large_text(input, refusal, arena);
+    case REFUSED_COMBINATION:
+        return arena_printf(arena, "%.*s: no single type has all of it", STR_ARG(request));
+    case REFUSED_LABELS:
+        return arena_printf(arena,
+                            "%.*s: types that are large enough, such as %.*s, lack the labels",
+                            STR_ARG(request), STR_ARG(type));
+    case REFUSED_TYPE_LIMIT:
+        return arena_printf(arena, "%.*s: every type that fits is at its max_workers (%.*s: %lld)",
+                            STR_ARG(request), STR_ARG(type), limit);
+    case REFUSED_CLUSTER_LIMIT:
+        return arena_printf(arena, "%.*s: the cluster is at its limit of %lld nodes",
+                            STR_ARG(request), limit);
+    case REFUSED_TOGETHER:
+        return arena_printf(arena, "%.*s: fits alone, but not all of the group at once",
+                            STR_ARG(request));
+    }
+    return STR("");
+}
+
+struct str plan_launch_text(const struct plan_input *input, const struct plan_launch *launch,
+                            struct arena *arena)
+{
+    static const char *const causes[LAUNCH_CAUSE_COUNT] = {
+        [LAUNCH_MIN_NODES] = "to keep min_workers",
+        [LAUNCH_CONSTRAINT] = "for request_resources",
+        [LAUNCH_GANGS] = "for placement groups",
+        [LAUNCH_DEMAND] = "for pending demand",
+    };
+    struct str name = type_name(input, launch->type);
+    struct str text = arena_printf(arena, "%lldx %.*s:", (long long)launch->count, STR_ARG(name));
+    const char *separator = " ";
+    for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
+        if (launch->count_by_cause[i] > 0) {
+            text = arena_printf(arena, "%.*s%s%lld %s", STR_ARG(text), separator,
+                                (long long)launch->count_by_cause[i], causes[i]);
+            separator = ", ";
+        }
+    }
+    return text;
+}
+
+struct str plan_end_text(const struct plan_input *input, const struct plan_end *end,
+                         struct arena *arena)
+{
+    struct str type = type_name(input, input->nodes[end->node].type);
+    switch (end->cause) {
+    case END_NONE:
+        break;
+    case END_OUTDATED:
+        return arena_printf(arena, "%.*s: its node type was changed or removed", STR_ARG(type));
+    case END_MAX_OF_TYPE:
+        return arena_printf(arena, "%.*s: more nodes than its max_workers of %lld", STR_ARG(type),
+                            (long long)end->limit);
+    case END_MAX_NODES:
+        return arena_printf(arena, "%.*s: the cluster has more than its %lld nodes", STR_ARG(type),
+                            (long long)end->limit);
+    case END_IDLE:
+        return arena_printf(arena, "%.*s: idle for %lld s, longer than %lld s", STR_ARG(type),
+                            (long long)(end->idle_ms / 1000), (long long)(end->limit / 1000));
+    }
+    return STR("");
+}
