@@ -3,8 +3,12 @@
 
 #include "base/panic.h"
 
+/* Every bit of the hash counts: FNV's low bits alone depend on little of the text. */
 static uint32_t fold(uint64_t hash)
 {
+    hash ^= hash >> 33;
+    hash *= UINT64_C(0xFF51AFD7ED558CCD);
+    hash ^= hash >> 33;
     return (uint32_t)(hash ^ (hash >> 32));
 }
 

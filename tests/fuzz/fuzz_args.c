@@ -137,8 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     for (size_t i = 0; i < verb_count; i++) {
         try_verb(all_verbs[i], &line);
     }
-    if (line.count == 1) {
-        try_topic(line.words[0]);
+    if (line.count == 2 && strcmp(line.words[0], "help") == 0) {
+        try_topic(line.words[1]);
     }
     line_clear(&line);
     return 0;

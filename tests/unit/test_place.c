@@ -6,6 +6,12 @@
 static void lines_are_found_without_their_ends(void **state)
 {
     static const struct source source = {{"f", 1}, {"one\ntwo\r\n\nfour", 14}, false};
+    static const struct source mixed = {{"f", 1},
+                                        {"\xEF\xBB\xBF\xC2\xA0"
+                                         "a\rb\xC2\x85"
+                                         "c",
+                                         11},
+                                        false};
     static const struct source empty = {{"f", 1}, {"", 0}, false};
     (void)state;
     assert_str(source_line(&source, 1), "one");
@@ -15,6 +21,10 @@ static void lines_are_found_without_their_ends(void **state)
     assert_str(source_line(&source, 5), "");
     assert_str(source_line(&source, 0), "");
     assert_str(source_line(&empty, 1), "");
+    assert_str(source_line(&mixed, 1), "\xC2\xA0"
+                                       "a");
+    assert_str(source_line(&mixed, 2), "b");
+    assert_str(source_line(&mixed, 3), "c");
 }
 
 static void only_the_users_own_file_is_blamed(void **state)

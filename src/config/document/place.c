@@ -1,41 +1,45 @@
 /* place.c: finding a line again. */
 #include "config/document/place.h"
 
-/* How many bytes the line end at `at` takes; 0 when there is none. As in YAML 1.1. */
+/* How many bytes the line end at `at` takes, 0 when there is none: YAML 1.1 knows six. */
 static size_t line_end(struct str text, size_t at)
 {
-    unsigned char c = (unsigned char)text.ptr[at];
-    if (c != '\n' && c != '\r' && c != 0xC2 && c != 0xE2) {
-        return 0;
+    const unsigned char *p = (const unsigned char *)text.ptr + at;
+    size_t left = text.len - at;
+    if (p[0] == '\n') {
+        return 1;
     }
-    struct str rest = str_sub(text, at, text.len);
-    static const char *const ends[] = {"\r\n",     "\n",           "\r",
-                                       "\xC2\x85", "\xE2\x80\xA8", "\xE2\x80\xA9"};
-    for (size_t i = 0; i < ARRAY_LEN(ends); i++) {
-        if (str_starts(rest, ends[i])) {
-            return str_from(ends[i]).len;
-        }
+    if (p[0] == '\r') {
+        return left > 1 && p[1] == '\n' ? 2 : 1;
     }
-    return 0;
+    if (p[0] == 0xC2) {
+        return left > 1 && p[1] == 0x85 ? 2 : 0;
+    }
+    bool is_separator = p[0] == 0xE2 && left > 2 && p[1] == 0x80 && (p[2] == 0xA8 || p[2] == 0xA9);
+    return is_separator ? 3 : 0;
+}
+
+/* Where the line that begins at `from` ends. */
+static size_t end_of_line(struct str text, size_t from)
+{
+    while (from < text.len && line_end(text, from) == 0) {
+        from++;
+    }
+    return from;
 }
 
 struct str source_line(const struct source *source, uint32_t line)
 {
     struct str text = source->text;
     size_t from = str_starts(text, "\xEF\xBB\xBF") ? 3 : 0; /* a byte order mark has no column */
-    for (size_t at = from; line > 0 && at < text.len; at++) {
-        size_t end = line_end(text, at);
-        if (end == 0) {
-            continue;
+    for (; line > 0 && from < text.len; line--) {
+        size_t end = end_of_line(text, from);
+        if (line == 1) {
+            return str_sub(text, from, end);
         }
-        if (line <= 1) {
-            return str_sub(text, from, at);
-        }
-        line--;
-        from = at + end;
-        at = from - 1;
+        from = end < text.len ? end + line_end(text, end) : end;
     }
-    return line == 1 ? str_sub(text, from, text.len) : STR("");
+    return STR("");
 }
 
 bool place_is_users(struct place place)
