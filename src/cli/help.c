@@ -197,7 +197,7 @@ static void add_choices(struct buf *out, const char *const *choices)
     for (size_t i = 0; choices[i]; i++) {
         buf_addf(&list, "%s%s", i > 0 ? ", " : "", choices[i]);
     }
-    add_fact(out, "one of ", list.ptr);
+    add_fact(out, "choices", list.ptr);
 }
 
 static void add_key_help(void *context, struct str path, const struct schema_key *key)

@@ -69,6 +69,8 @@ static const char *scanner_hint(const char *problem)
         {"could not find expected ':'", "a key needs a colon and a blank behind it"},
         {"found character that cannot start any token", "quote text that begins with this "
                                                         "character"},
+        {"did not find expected node content",
+         "a value is missing here, or a [ or { is not closed"},
         {"did not find expected ',' or", "a [ or { list is not closed, or a comma is missing"},
         {"found unexpected end of stream", "a quote that was opened here is never closed"},
         {"found undefined tag handle", "text that begins with ! must be quoted"},

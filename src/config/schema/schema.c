@@ -292,13 +292,13 @@ static void hint_key(struct diag_list *diags, struct diag *diag, const struct sc
         best = STR("worker_image"); /* a node type's docker section has only that one */
     }
     if (home && best.len == 0) {
-        diag_hint(diags, diag, "it belongs into %s", home);
+        diag_hint(diags, diag, "it belongs in %s", home);
     } else if (best.len > 0) {
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
         diag->word = best;
         diag->scope = scope_of(object, map);
     } else if (catalog_ec2_param(name)) {
-        diag_hint(diags, diag, "it belongs into the node_config of a node type");
+        diag_hint(diags, diag, "it belongs in the node_config of a node type");
     } else if (object->count <= 8) {
         AUTO_BUF struct buf list;
         buf_init(&list, 512);
