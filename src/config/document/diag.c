@@ -18,15 +18,15 @@ void diag_list_init(struct diag_list *list, struct arena *arena)
 struct diag *diag_add(struct diag_list *list, enum diag_level level, const char *code,
                       struct place place, const char *fmt, ...)
 {
+    size_t *level_count = level == DIAG_ERROR ? &list->error_count : &list->warning_count;
+    if (++*level_count > DIAG_MAX) {
+        return ARENA_NEW(list->arena, struct diag); /* counted, not kept */
+    }
     char text[TEXT_MAX];
     va_list args;
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    size_t *level_count = level == DIAG_ERROR ? &list->error_count : &list->warning_count;
-    if (++*level_count > DIAG_MAX) {
-        return ARENA_NEW(list->arena, struct diag); /* counted, not kept */
-    }
     void *items = list->items;
     arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct diag));
     list->items = items;
@@ -38,6 +38,9 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
 
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...)
 {
+    if (!diag->code) {
+        return; /* one of those that are counted, not kept */
+    }
     char text[TEXT_MAX];
     va_list args;
     va_start(args, fmt);

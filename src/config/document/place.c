@@ -1,6 +1,10 @@
 /* place.c: finding a line again. */
 #include "config/document/place.h"
 
+#include <string.h>
+
+enum { SHORT_LINE = 128 };
+
 /* How many bytes the line end at `at` takes, 0 when there is none: YAML 1.1 knows six. */
 static size_t line_end(struct str text, size_t at)
 {
@@ -19,13 +23,37 @@ static size_t line_end(struct str text, size_t at)
     return is_separator ? 3 : 0;
 }
 
-/* Where the line that begins at `from` ends. */
-static size_t end_of_line(struct str text, size_t from)
+/* The first line end in text[from, to) that begins with `first`, or `to`. */
+static size_t find_end(struct str text, size_t from, size_t to, char first)
 {
-    while (from < text.len && line_end(text, from) == 0) {
+    while (from < to) {
+        const char *found = memchr(text.ptr + from, first, to - from);
+        if (!found) {
+            return to;
+        }
+        from = (size_t)(found - text.ptr);
+        if (line_end(text, from) > 0) {
+            return from;
+        }
         from++;
     }
-    return from;
+    return to;
+}
+
+/* Where the line that begins at `from` ends: byte by byte while it is short, then in leaps. */
+static size_t end_of_line(struct str text, size_t from)
+{
+    size_t near = text.len - from < SHORT_LINE ? text.len : from + SHORT_LINE;
+    while (from < near && line_end(text, from) == 0) {
+        from++;
+    }
+    if (from < near || from == text.len) {
+        return from;
+    }
+    size_t end = find_end(text, from, text.len, '\n');
+    end = find_end(text, from, end, '\r');
+    end = find_end(text, from, end, '\xC2');
+    return find_end(text, from, end, '\xE2');
 }
 
 struct str source_line(const struct source *source, uint32_t line)

@@ -155,10 +155,12 @@ enum yaml_tag yaml_resolve(struct str text)
     if (text.len > 1 && text.ptr[text.len - 1] == '\n') {
         text.len--;
     }
-    if (is_null(text)) {
+    /* Most text cannot be one of the words, and its first letter says so. */
+    bool may_be_word = text.len == 0 || memchr("~nNyYtTfFoO", text.ptr[0], 11) != NULL;
+    if (may_be_word && is_null(text)) {
         return YAML_TAG_NULL;
     }
-    if (is_word(text, true_words) || is_word(text, false_words)) {
+    if (may_be_word && (is_word(text, true_words) || is_word(text, false_words))) {
         return YAML_TAG_BOOL;
     }
     if (is_float(text)) {
