@@ -13,9 +13,12 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 
 SIZE = 64 * 1024
 GIVE_UP_SECONDS = 30
+TRIES_MORE = 4
+PAUSE_SECONDS = 1.0
 HEAD = "cluster_name: x\nprovider: {type: aws, region: us-west-2}\n"
 TYPES = "max_workers: 1\nhead_node_type: t0\navailable_node_types:\n"
 
@@ -393,6 +396,13 @@ def milliseconds(target, path):
 def judge(name, target, path, bound):
     """Prints a line of the table; returns whether it is good."""
     taken, trouble = milliseconds(target, path)
+    for _ in range(TRIES_MORE):
+        if trouble or taken <= bound:
+            break
+        # A busy machine makes code look slow, never fast: the best of a few tries is its cost.
+        time.sleep(PAUSE_SECONDS)
+        again, trouble = milliseconds(target, path)
+        taken = min(taken, again) if again is not None else taken
     label = f"{name:28} {os.path.basename(target):16}"
     if trouble:
         print(f"{label} FAILED: {trouble}")
