@@ -11,9 +11,7 @@ static void need(const struct check *check, const char *key, const char *example
                                    "provider.%s is needed for %.*s", key,
                                    STR_ARG(value_text(value_path(check->tree, "provider.type"))));
     diag_hint(check->diags, diag, "add: %s: %s", key, example);
-    diag->word = str_from(key);
-    diag->scope = value_get_c(check->tree, "provider");
-    diag->is_missing = true;
+    diag_mark_missing(diag, value_get_c(check->tree, "provider"), str_from(key));
 }
 
 void check_clouds(const struct check *check)

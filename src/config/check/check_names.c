@@ -34,8 +34,7 @@ static void check_cluster_name(const struct check *check)
         struct diag *diag = diag_error(check->diags, "missing-key", top,
                                        "\"cluster_name\" is missing");
         diag_hint(check->diags, diag, "add: cluster_name: demo");
-        diag->word = STR("cluster_name");
-        diag->is_missing = true;
+        diag_mark_missing(diag, NULL, STR("cluster_name"));
         return;
     }
     struct str text = value_text(name);

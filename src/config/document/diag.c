@@ -49,6 +49,13 @@ void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...)
     diag->hint = arena_str(list->arena, str_from(text));
 }
 
+void diag_mark_missing(struct diag *diag, const void *scope, struct str word)
+{
+    diag->scope = scope;
+    diag->word = word;
+    diag->is_missing = true;
+}
+
 static int compare_places(const struct place *a, const struct place *b)
 {
     if (a->line != b->line) {

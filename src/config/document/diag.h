@@ -47,6 +47,9 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
                       struct place place, const char *fmt, ...) PRINTF_LIKE(5, 6);
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
+/* Says that the key `word` of the map `scope` (NULL: the file itself) is what is missing. */
+void diag_mark_missing(struct diag *diag, const void *scope, struct str word);
+
 /* Has this been said of that place already? `code` NULL: has anything? */
 bool diag_has(const struct diag_list *list, const char *code, struct place place);
 

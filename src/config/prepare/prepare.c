@@ -53,8 +53,7 @@ static void look_at_provider(struct prepare *prepare, const struct value *root)
         struct diag *diag = diag_error(prepare->diags, "missing-key", prepare->place,
                                        "\"provider\" is missing");
         diag_hint(prepare->diags, diag, "add: provider: {type: aws, region: us-west-2}");
-        diag->word = STR("provider");
-        diag->is_missing = true;
+        diag_mark_missing(diag, NULL, STR("provider"));
         return;
     }
     prepare->place = entry->key->place;
@@ -117,8 +116,7 @@ static void require_key(const struct prepare *prepare, const struct value *confi
                                        "\"%s\" is missing, and provider %.*s has no default for it",
                                        key, STR_ARG(prepare->provider_type));
         diag_hint(prepare->diags, diag, "add: %s: %s", key, example);
-        diag->word = str_from(key);
-        diag->is_missing = true;
+        diag_mark_missing(diag, NULL, str_from(key));
     }
 }
 
@@ -289,8 +287,7 @@ static void check_head_type(const struct prepare *prepare, const struct value *c
                                    key_place(prepare, config, "available_node_types"),
                                    "\"head_node_type\" is missing");
     diag_hint(prepare->diags, diag, "add: head_node_type: %.*s", STR_ARG(first));
-    diag->word = STR("head_node_type");
-    diag->is_missing = true;
+    diag_mark_missing(diag, NULL, STR("head_node_type"));
 }
 
 static void check_minimum_sum(const struct prepare *prepare, const struct value *config)

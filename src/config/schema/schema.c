@@ -352,9 +352,7 @@ static void report_missing(struct checker *checker, const struct schema_key *key
                                    "%.*s%s\"%s\" is missing", STR_ARG(path),
                                    path.len > 0 ? ": " : "", key->name);
     diag_hint(checker->diags, diag, "add: %s", key->example);
-    diag->word = str_from(key->name);
-    diag->scope = scope;
-    diag->is_missing = true;
+    diag_mark_missing(diag, scope, str_from(key->name));
 }
 
 /* Ray's only rule between two keys. */
