@@ -17,7 +17,7 @@
  */
 #include "base/buf.h"
 #include "base/number.h"
-#include "core/plan.h"
+#include "core/plan/plan.h"
 #include "records.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_index_sort.c: sorted, and equals stay as they stood. */
-#include "core/index_sort.h"
+#include "core/plan/index_sort.h"
 
 #include "unit.h"
 

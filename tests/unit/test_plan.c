@@ -1,6 +1,6 @@
 /* test_plan.c: small clusters whose plan can be checked by hand; tests/diff/test_plan.py holds
  * the planner against Ray on thousands of others. */
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 #include "core/resource.h"
 #include "unit.h"

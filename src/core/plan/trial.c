@@ -1,5 +1,5 @@
 /* trial.c: first fit in Ray's order on one node, and Ray's score of the outcome. */
-#include "core/trial.h"
+#include "core/plan/trial.h"
 
 #include "core/resource.h"
 

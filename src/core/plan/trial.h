@@ -7,8 +7,8 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/fleet.h"
+#include "core/plan/batch.h"
+#include "core/plan/fleet.h"
 
 struct placed {
     uint32_t run;

@@ -1,7 +1,7 @@
 /* refusal.h: why a request found no place, found out afterwards. */
 #pragma once
 
-#include "core/fleet.h"
+#include "core/plan/fleet.h"
 
 /* `is_together`: it is one of several that must be placed at once. */
 struct refusal refusal_explain(const struct fleet *fleet, const struct request *request,

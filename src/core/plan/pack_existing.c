@@ -1,5 +1,5 @@
 /* pack_existing.c: the best of the existing nodes, round after round. */
-#include "core/pack_parts.h"
+#include "core/plan/pack_parts.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* pack_parts.h: what pack.c, pack_existing.c and pack_new.c share. Private to the packer. */
 #pragma once
 
-#include "core/pack.h"
+#include "core/plan/pack.h"
 
 /* What becomes of a node in a batch, and two marks about its kin. */
 enum fate {

@@ -1,10 +1,10 @@
 /* plan.c: the steps of a decision in Ray's order, and the answer gathered from the fleet. */
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
-#include "core/ending.h"
-#include "core/gang.h"
-#include "core/pack.h"
-#include "core/refusal.h"
+#include "core/plan/ending.h"
+#include "core/plan/gang.h"
+#include "core/plan/pack.h"
+#include "core/plan/refusal.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* index_sort.c: merge sort from the bottom up. */
-#include "core/index_sort.h"
+#include "core/plan/index_sort.h"
 
 #include <string.h>
 

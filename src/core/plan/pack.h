@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "core/trial.h"
+#include "core/plan/trial.h"
 
 struct group;
 struct heap_entry;

@@ -1,5 +1,5 @@
 /* kin.c: hashing and comparing what nodes have left. */
-#include "core/kin.h"
+#include "core/plan/kin.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 /* Who asks. Pending demand is held against what is free, the constraint against the totals. */
 enum demand_source { SOURCE_DEMAND, SOURCE_CONSTRAINT };

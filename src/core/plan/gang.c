@@ -1,7 +1,7 @@
 /* gang.c: the order of gangs, and requests with affinity made one. */
-#include "core/gang.h"
+#include "core/plan/gang.h"
 
-#include "core/index_sort.h"
+#include "core/plan/index_sort.h"
 
 struct gang_size {
     size_t placements;

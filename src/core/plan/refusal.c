@@ -1,5 +1,5 @@
 /* refusal.c: from "did not fit" to the one thing a user can change. */
-#include "core/refusal.h"
+#include "core/plan/refusal.h"
 
 #include "core/resource.h"
 

@@ -1,8 +1,8 @@
 /* pack.c: one batch from start to commit. */
-#include "core/pack.h"
+#include "core/plan/pack.h"
 
-#include "core/index_sort.h"
-#include "core/pack_parts.h"
+#include "core/plan/index_sort.h"
+#include "core/plan/pack_parts.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* pack_gather.c: who takes part, and who is like whom. */
-#include "core/kin.h"
-#include "core/pack_parts.h"
+#include "core/plan/kin.h"
+#include "core/plan/pack_parts.h"
 
 #include <string.h>
 

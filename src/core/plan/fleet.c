@@ -1,5 +1,5 @@
 /* fleet.c: nodes taken over from the input, and nodes to launch. */
-#include "core/fleet.h"
+#include "core/plan/fleet.h"
 
 #include <string.h>
 

@@ -1,7 +1,7 @@
 /* ending.h: which existing nodes a plan ends, and why; each step in Ray's order. */
 #pragma once
 
-#include "core/fleet.h"
+#include "core/plan/fleet.h"
 
 /* Nodes whose type was changed or removed, if the input asks for it. Never the head. */
 void end_outdated(struct fleet *fleet);

@@ -1,5 +1,5 @@
 /* plan_text.c: plans in words. */
-#include "core/plan.h"
+#include "core/plan/plan.h"
 
 #include "core/resource.h"
 

@@ -8,8 +8,8 @@
  */
 #pragma once
 
-#include "core/batch.h"
-#include "core/fleet.h"
+#include "core/plan/batch.h"
+#include "core/plan/fleet.h"
 
 uint64_t kin_hash(const struct fleet_node *node, enum demand_source source);
 

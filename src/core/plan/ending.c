@@ -1,7 +1,7 @@
 /* ending.c: outdated, too many, idle. */
-#include "core/ending.h"
+#include "core/plan/ending.h"
 
-#include "core/index_sort.h"
+#include "core/plan/index_sort.h"
 #include "core/resource.h"
 
 #include <string.h>

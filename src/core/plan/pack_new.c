@@ -1,5 +1,5 @@
 /* pack_new.c: new nodes, one type against the other, round after round. */
-#include "core/pack_parts.h"
+#include "core/plan/pack_parts.h"
 
 static bool still_true(const struct packer *packer, const struct offer *offer)
 {

@@ -1,7 +1,7 @@
 /* batch.c: sorting requests into runs, and the tree that finds the next one that fits. */
-#include "core/batch.h"
+#include "core/plan/batch.h"
 
-#include "core/index_sort.h"
+#include "core/plan/index_sort.h"
 #include "core/resource.h"
 
 #include <string.h>
