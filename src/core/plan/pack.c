@@ -3,6 +3,7 @@
 
 #include "core/plan/index_sort.h"
 #include "core/plan/pack_parts.h"
+#include "core/plan/price_log.h"
 
 #include <string.h>
 
@@ -151,7 +152,10 @@ static void commit_last(struct packer *packer)
     }
     reorder(packer);
     for (size_t i = 0; i < packer->win_count; i++) {
-        fleet_count_launch(fleet, packer->wins[i].type, packer->wins[i].count, LAUNCH_DEMAND);
+        const struct win *win = &packer->wins[i];
+        if (win->position == NOWHERE) {
+            fleet_count_launch(fleet, win->type, win->count, LAUNCH_DEMAND);
+        }
     }
 }
 
@@ -173,6 +177,9 @@ bool pack_batch(struct packer *packer, struct batch_source requests, enum launch
     pack_new(packer);
     if (is_atomic && packer->batch.left > 0) {
         return false;
+    }
+    if (packer->log) {
+        price_log_batch(packer->log, packer, cause);
     }
     if (packer->is_last) {
         commit_last(packer);

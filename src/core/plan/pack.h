@@ -14,6 +14,7 @@ struct group;
 struct heap_entry;
 struct kin_slot;
 struct offer;
+struct price_log;
 struct use;
 struct win;
 
@@ -54,7 +55,8 @@ struct packer {
     struct placed *win_placed;
     size_t win_placed_count;
     size_t win_placed_capacity;
-    bool is_last; /* nothing is placed after this batch: what is taken need not be kept */
+    bool is_last;          /* nothing is placed after this batch: what is taken need not be kept */
+    struct price_log *log; /* NULL, or told who takes what (price_log.h) */
 };
 
 void packer_init(struct packer *packer, struct fleet *fleet);

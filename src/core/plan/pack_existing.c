@@ -196,7 +196,7 @@ static void find_stale(struct packer *packer, struct run *run)
 /* Kin that win one after the other take the same: it is written down once. */
 static void log_group(struct packer *packer, struct group *group)
 {
-    if (packer->is_last) {
+    if (packer->is_last && !packer->log) {
         return;
     }
     if (group->logged == NOWHERE) {

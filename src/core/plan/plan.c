@@ -4,6 +4,7 @@
 #include "core/plan/ending.h"
 #include "core/plan/gang.h"
 #include "core/plan/pack.h"
+#include "core/plan/price.h"
 #include "core/plan/refusal.h"
 
 #include <string.h>
@@ -103,6 +104,9 @@ static void collect_launches(const struct fleet *fleet, struct plan *plan)
             launch.count_by_cause[j] = counts[i * LAUNCH_CAUSE_COUNT + j];
             launch.count += launch.count_by_cause[j];
         }
+        int64_t price = fleet->input->types[i].price;
+        launch.price = price < 0 ? PRICE_UNKNOWN : price * launch.count;
+        launch.saving = plan->saving;
         if (launch.count > 0) {
             plan->launches[plan->launch_count++] = launch;
         }
@@ -123,19 +127,26 @@ static void collect_ends(const struct fleet *fleet, struct plan *plan)
     }
 }
 
-static void decide_as_ray(const struct plan_input *input, struct arena *scratch, struct plan *plan)
+static void decide(const struct plan_input *input, struct arena *scratch, struct plan *plan)
 {
     struct fleet fleet;
     struct packer packer;
+    struct price price;
     fleet_init(&fleet, input, scratch);
     end_outdated(&fleet);
     launch_min_nodes(&fleet);
     end_beyond_type_limits(&fleet);
     end_beyond_cluster_limit(&fleet);
     packer_init(&packer, &fleet);
+    if (input->strategy == PLAN_PRICE) {
+        price_begin(&price, &packer);
+    }
     hold_constraint(&packer, plan);
     place_gangs(&packer, plan);
     place_demand(&packer, plan);
+    if (input->strategy == PLAN_PRICE) {
+        price_improve(&price, &fleet, plan);
+    }
     end_idle(&fleet);
     collect_launches(&fleet, plan);
     collect_ends(&fleet, plan);
@@ -144,9 +155,5 @@ static void decide_as_ray(const struct plan_input *input, struct arena *scratch,
 void plan_decide(const struct plan_input *input, struct arena *scratch, struct plan *ret_plan)
 {
     *ret_plan = (struct plan){0};
-    switch (input->strategy) {
-    case PLAN_RAY:
-        decide_as_ray(input, scratch, ret_plan);
-        break;
-    }
+    decide(input, scratch, ret_plan);
 }

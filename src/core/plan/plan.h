@@ -11,6 +11,10 @@
  * are placed, then plain demand; idle nodes that nothing needs end. Nodes that are ending still
  * take demand and still count against every limit, so their replacements come with the next plan.
  *
+ * Strategy PLAN_PRICE makes that plan first, then looks for cheaper launches that place the same
+ * requests by the same rules. It never costs more an hour, and keeps Ray's launches unless others
+ * cost less. It may move requests between existing nodes; which of them end follows Ray's rules.
+ *
  * Left out on purpose: resizing pods in place (Kubernetes), and pending_idle_timeout_s, which
  * is off by default and needs memory between decisions.
  */
@@ -27,10 +31,16 @@
 #include <stdint.h>
 
 enum plan_strategy {
-    PLAN_RAY, /* what Ray's scheduler would do; a strategy by price will stand beside it */
+    PLAN_RAY,   /* what Ray's scheduler would do */
+    PLAN_PRICE, /* that, or something cheaper that places the same requests */
 };
 
 #define PLAN_NO_LIMIT (-1)
+
+/* Steps of improvement that take some tens of milliseconds. */
+#define PLAN_WORK_DEFAULT 20000000
+
+#define PRICE_UNKNOWN (-1)
 
 /* What a node or type has of one resource, in ten-thousandths. */
 struct capacity {
@@ -53,6 +63,7 @@ struct plan_type {
     int64_t priority;        /* the higher is launched first among equal scores */
     int64_t idle_timeout_ms; /* PLAN_NO_LIMIT: the cluster's */
     uint32_t launch_hash;    /* a name; NAME_NONE: never outdated */
+    int64_t price;           /* micro-dollars an hour, of the cheapest offer; PRICE_UNKNOWN */
     double recoverable;      /* 1.0, or less while the type recovers from failed launches */
     double availability;     /* 1.0, or less when launches failed lately */
 };
@@ -85,6 +96,7 @@ struct plan_input {
     int64_t idle_timeout_ms; /* PLAN_NO_LIMIT: nodes are never idle for too long */
     bool checks_launch_hash; /* end nodes whose type was changed or removed */
     bool conserves_gpus;     /* keep work without GPU off GPU nodes; Ray's default */
+    int64_t work_budget;     /* PLAN_PRICE: steps, not time; 0: Ray's answer; PLAN_NO_LIMIT */
 };
 
 /* Why a node is launched: how many of the launches were asked for by whom. */
@@ -100,6 +112,8 @@ struct plan_launch {
     uint32_t type;
     int64_t count;
     int64_t count_by_cause[LAUNCH_CAUSE_COUNT];
+    int64_t price;  /* of all of them, micro-dollars an hour; PRICE_UNKNOWN */
+    int64_t saving; /* of the whole plan against Ray's launches; 0: these are Ray's launches */
 };
 
 enum end_cause { END_NONE, END_OUTDATED, END_MAX_OF_TYPE, END_MAX_NODES, END_IDLE };
@@ -142,6 +156,21 @@ struct plan_unmet_gang {
     struct refusal refusal;
 };
 
+struct plan_placed {
+    const struct request *request; /* of a gang: after requests that must share a node are one */
+    enum launch_cause cause;       /* who asks: the constraint, a gang or plain demand */
+    int64_t count;
+};
+
+/* What is placed on a node, or on each of `times` new nodes. A node may have several of these. */
+struct plan_place {
+    uint32_t node; /* index into the nodes; beyond them the number of the first new node */
+    uint32_t type;
+    int64_t times;
+    const struct plan_placed *placed;
+    size_t placed_count;
+};
+
 /* Carved from the scratch arena; points into the input. */
 struct plan {
     struct plan_launch *launches; /* at most one per type, in the order of the types */
@@ -154,12 +183,16 @@ struct plan {
     size_t unmet_gang_count;
     bool is_constraint_unmet;
     struct refusal constraint_refusal;
+    int64_t saving; /* PLAN_PRICE: micro-dollars an hour less than Ray's launches */
+    const struct plan_place *places; /* PLAN_PRICE: who goes where */
+    size_t place_count;
 };
 
 /*
  * `scratch` holds the plan and everything on the way to it: some 150 to 300 bytes for each node,
- * a few hundred for each shape and for each node that gangs or the constraint launch. It may be
- * fixed memory; one that runs out ends the program (arena.h).
+ * a few hundred for each shape and for each node that gangs or the constraint launch; PLAN_PRICE
+ * takes three times that and some megabytes. It may be fixed memory; one that runs out ends the
+ * program (arena.h).
  */
 void plan_decide(const struct plan_input *input, struct arena *scratch, struct plan *ret_plan);
 

@@ -88,6 +88,32 @@ struct str plan_reason_text(const struct plan_input *input, const struct refusal
     return STR("");
 }
 
+/* "0.192", "3.06", "32.7726": at least cents, no more digits than it has. */
+static struct str dollars_text(int64_t micro_dollars, struct arena *arena)
+{
+    const int64_t dollar = 1000000;
+    int fraction = (int)(micro_dollars % dollar);
+    int digits = 6;
+    while (digits > 2 && fraction % 10 == 0) {
+        fraction /= 10;
+        digits--;
+    }
+    return arena_printf(arena, "%lld.%0*d", (long long)(micro_dollars / dollar), digits, fraction);
+}
+
+static struct str price_text(const struct plan_input *input, const struct plan_launch *launch,
+                             struct arena *arena)
+{
+    if (input->strategy != PLAN_PRICE) {
+        return STR("");
+    }
+    if (launch->price == PRICE_UNKNOWN) {
+        return STR(" at an unknown price");
+    }
+    struct str each = dollars_text(input->types[launch->type].price, arena);
+    return arena_printf(arena, " at $%.*s/h", STR_ARG(each));
+}
+
 struct str plan_launch_text(const struct plan_input *input, const struct plan_launch *launch,
                             struct arena *arena)
 {
@@ -98,7 +124,9 @@ struct str plan_launch_text(const struct plan_input *input, const struct plan_la
         [LAUNCH_DEMAND] = "for pending demand",
     };
     struct str name = type_name(input, launch->type);
-    struct str text = arena_printf(arena, "%lldx %.*s:", (long long)launch->count, STR_ARG(name));
+    struct str price = price_text(input, launch, arena);
+    struct str text = arena_printf(arena, "%lldx %.*s%.*s:", (long long)launch->count,
+                                   STR_ARG(name), STR_ARG(price));
     const char *separator = " ";
     for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
         if (launch->count_by_cause[i] > 0) {
@@ -106,6 +134,11 @@ struct str plan_launch_text(const struct plan_input *input, const struct plan_la
                                 (long long)launch->count_by_cause[i], causes[i]);
             separator = ", ";
         }
+    }
+    if (launch->saving > 0) {
+        struct str saving = dollars_text(launch->saving, arena);
+        text = arena_printf(arena, "%.*s; all launches together cost $%.*s/h less than Ray's",
+                            STR_ARG(text), STR_ARG(saving));
     }
     return text;
 }

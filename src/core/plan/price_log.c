@@ -1,0 +1,129 @@
+/* price_log.c: wins of the packer turned into lists of classes. */
+#include "core/plan/price_log.h"
+
+#include "core/plan/pack_parts.h"
+
+void price_log_init(struct price_log *log, struct arena *arena)
+{
+    *log = (struct price_log){.arena = arena};
+}
+
+static uint64_t mix(uint64_t hash, uint64_t value)
+{
+    hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 29;
+}
+
+static uint64_t hash_of(const struct request *request, enum launch_cause cause)
+{
+    uint64_t hash = mix(cause, request->amount_count * 64 + request->selector_count);
+    for (size_t i = 0; i < request->amount_count; i++) {
+        hash = mix(mix(hash, request->amounts[i].name), (uint64_t)request->amounts[i].amount);
+    }
+    for (size_t i = 0; i < request->placement_count; i++) {
+        hash = mix(hash, request->placements[i].label.key);
+    }
+    return hash;
+}
+
+/* A request that looks for its class. */
+struct seeker {
+    const struct price_log *log;
+    const struct request *request;
+    enum launch_cause cause;
+};
+
+static bool is_of_class(const void *context, size_t position)
+{
+    const struct seeker *seeker = context;
+    const struct logged_class *class = &seeker->log->classes[position];
+    return class->cause == seeker->cause && request_same(class->request, seeker->request);
+}
+
+static uint32_t class_of(struct price_log *log, const struct request *request,
+                         enum launch_cause cause)
+{
+    struct seeker seeker = {log, request, cause};
+    uint64_t hash = hash_of(request, cause);
+    size_t found = table_find(&log->index, hash, is_of_class, &seeker);
+    if (found != TABLE_NONE) {
+        return (uint32_t)found;
+    }
+    void *classes = log->classes;
+    arena_grow(log->arena, &classes, log->class_count, &log->class_capacity, sizeof(*log->classes));
+    log->classes = classes;
+    log->classes[log->class_count] = (struct logged_class){request, cause};
+    table_add(&log->index, log->arena, hash, log->class_count);
+    return (uint32_t)log->class_count++;
+}
+
+static void add_place(struct price_log *log, struct logged_place place)
+{
+    void *places = log->places;
+    arena_grow(log->arena, &places, log->place_count, &log->place_capacity, sizeof(*log->places));
+    log->places = places;
+    log->places[log->place_count++] = place;
+}
+
+static uint32_t add_parts(struct price_log *log, const struct packer *packer, const struct win *win,
+                          enum launch_cause cause)
+{
+    uint32_t first = (uint32_t)log->part_count;
+    for (size_t i = 0; i < win->placed_count; i++) {
+        const struct placed *placed = &packer->win_placed[win->placed_first + i];
+        uint32_t *class = &log->class_of_run[placed->run];
+        if (*class == NOWHERE) {
+            *class = class_of(log, packer->batch.runs[placed->run].request, cause);
+        }
+        void *parts = log->parts;
+        arena_grow(log->arena, &parts, log->part_count, &log->part_capacity, sizeof(*log->parts));
+        log->parts = parts;
+        log->parts[log->part_count++] = (struct cover_part){*class, placed->count};
+    }
+    return first;
+}
+
+static void forget_runs(struct price_log *log, size_t count)
+{
+    if (count > log->run_capacity) {
+        log->run_capacity = 2 * count;
+        log->class_of_run = ARENA_ARRAY(log->arena, log->run_capacity, uint32_t);
+    }
+    for (size_t i = 0; i < count; i++) {
+        log->class_of_run[i] = NOWHERE;
+    }
+}
+
+void price_log_batch(struct price_log *log, const struct packer *packer, enum launch_cause cause)
+{
+    const struct fleet *fleet = packer->fleet;
+    uint32_t next_node = (uint32_t)fleet->node_count; /* the packer launches in this order */
+    uint32_t shared = NOWHERE;                        /* kin win in a row and share their list */
+    uint32_t part_first = 0;
+    forget_runs(log, packer->batch.run_count);
+    for (size_t i = 0; i < packer->win_count; i++) {
+        const struct win *win = &packer->wins[i];
+        if (win->placed_first != shared) {
+            part_first = add_parts(log, packer, win, cause);
+            shared = win->placed_first;
+        }
+        struct logged_place place = {.node = NOWHERE,
+                                     .type = win->type,
+                                     .times = win->count,
+                                     .part_first = part_first,
+                                     .part_count = win->placed_count};
+        if (win->position != NOWHERE) {
+            place.node = fleet->order[win->position];
+            place.type = fleet->nodes[place.node].type;
+            add_place(log, place);
+        } else if (packer->is_last) {
+            add_place(log, place);
+        } else {
+            place.times = 1;
+            for (int64_t j = 0; j < win->count; j++) {
+                place.node = next_node++;
+                add_place(log, place);
+            }
+        }
+    }
+}

@@ -1,0 +1,48 @@
+/*
+ * price_log.h: who went where while Ray's answer was made.
+ *
+ * The packer tells it about every batch just before the batch is committed. Equal requests of one
+ * cause are a class, so that what a node takes is a short list of (class, count); nodes that take
+ * the same share one list.
+ */
+#pragma once
+
+#include "base/table.h"
+#include "core/plan/cover.h"
+#include "core/plan/pack.h"
+
+/* Requests that are interchangeable: equal, and launched for the same cause. */
+struct logged_class {
+    const struct request *request;
+    enum launch_cause cause;
+};
+
+/* What one batch put on a node, or on each of `times` nodes that need no index of their own. */
+struct logged_place {
+    uint32_t node; /* index into the fleet; NOWHERE for launches of the last batch */
+    uint32_t type;
+    int64_t times;
+    uint32_t part_first;
+    uint32_t part_count;
+};
+
+struct price_log {
+    struct arena *arena;
+    struct logged_class *classes;
+    size_t class_count;
+    size_t class_capacity;
+    struct table index; /* of the classes */
+    struct logged_place *places;
+    size_t place_count;
+    size_t place_capacity;
+    struct cover_part *parts;
+    size_t part_count;
+    size_t part_capacity;
+    uint32_t *class_of_run; /* by run of the present batch; NOWHERE: not met yet */
+    size_t run_capacity;
+};
+
+void price_log_init(struct price_log *log, struct arena *arena);
+
+/* Before a batch is committed: `packer->wins` with their positions are still those of the order. */
+void price_log_batch(struct price_log *log, const struct packer *packer, enum launch_cause cause);
