@@ -65,8 +65,9 @@ def ask_probe(probe, records, **options):
 
 
 def probe_run(probe, records, **options):
+    command = [probe] if isinstance(probe, str) else probe
     try:
-        return subprocess.run([probe], input=pack(records), capture_output=True, timeout=60,
+        return subprocess.run(command, input=pack(records), capture_output=True, timeout=60,
                               **options)
     except subprocess.TimeoutExpired as late:
-        return subprocess.CompletedProcess(probe, -1, b"", b"no answer after %d s" % late.timeout)
+        return subprocess.CompletedProcess(command, -1, b"", b"no answer after %d s" % late.timeout)

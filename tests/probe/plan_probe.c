@@ -1,19 +1,23 @@
 /*
  * plan_probe.c: answers planning cases, one line each; compared with Ray's scheduler, and timed.
  *
- * usage: plan_probe              print the plan of each record
- *        plan_probe --reasons    print the plan's reasons instead
- *        plan_probe --time N     plan each record N times: "best median reading bytes" (ns), then
- *                                the plan
+ * usage: plan_probe [--price BUDGET] [--reasons | --places | --time N]
+ *
+ *   --price BUDGET  by the strategy `price` with so many steps; otherwise as Ray
+ *   --reasons       print the plan's reasons instead of the plan
+ *   --places        print who goes where behind the plan (strategy `price` only)
+ *   --time N        plan each record N times: "best median reading bytes" (ns), then the plan
  *
  * A record is lines of words; amounts in ten-thousandths, -1 for absent or none, `~` for the
  * empty text. Lists are a count and that many items.
  *   L max_nodes idle_ms checks_hash conserves_gpus
  *   T name is_gone min max priority idle_ms hash recoverable availability [name total] [key value]
+ *   P type price           micro-dollars an hour; a type without this line has no price
  *   N type is_head is_running hash idle_ms [name total free] [key value]
  *   D count REQUEST        plain demand            C count REQUEST     the constraint
  *   G [REQUEST]            a gang
  *   REQUEST = [name amount] [ [key IN|NOT_IN [value]] ] [AFFINITY|ANTI key value]
+ * A place is: node type times [C|G|D count REQUEST]
  */
 #include "base/buf.h"
 #include "base/number.h"
@@ -138,6 +142,16 @@ static void read_type(struct reader *reader, struct plan_type *type)
     type->availability = real(reader);
     type->capacities = capacities(reader, false, &type->capacity_count);
     type->labels = labels(reader);
+    type->price = PRICE_UNKNOWN;
+}
+
+static void read_price(struct reader *reader)
+{
+    size_t type = count(reader);
+    if (type >= reader->input.type_count) {
+        complain("a price for no type", reader->rest);
+    }
+    reader->types[type].price = number(reader);
 }
 
 static void read_node(struct reader *reader, struct plan_node *node)
@@ -230,6 +244,9 @@ static void read_line(struct reader *reader, struct str kind)
     case 'T':
         read_type(reader, &reader->types[input->type_count++]);
         break;
+    case 'P':
+        read_price(reader);
+        break;
     case 'N':
         read_node(reader, &reader->nodes[input->node_count++]);
         break;
@@ -294,7 +311,60 @@ static void print_plan(const struct plan_input *input, const struct plan *plan)
     for (size_t i = 0; i < plan->unmet_gang_count; i++) {
         printf(" %u", plan->unmet_gangs[i].gang);
     }
-    printf(" | constraint %d\n", plan->is_constraint_unmet);
+    printf(" | constraint %d", plan->is_constraint_unmet);
+}
+
+static const char *text_of(const struct plan_input *input, uint32_t name, struct arena *arena)
+{
+    struct str text = names_text(input->names, name);
+    return text.len > 0 ? arena_str(arena, text).ptr : "~";
+}
+
+static void print_request(const struct plan_input *input, const struct request *request,
+                          struct arena *arena)
+{
+    printf(" %zu", request->amount_count);
+    for (size_t i = 0; i < request->amount_count; i++) {
+        printf(" %s %lld", text_of(input, request->amounts[i].name, arena),
+               (long long)request->amounts[i].amount);
+    }
+    printf(" %zu", request->selector_count);
+    for (size_t i = 0; i < request->selector_count; i++) {
+        const struct label_selector *selector = &request->selectors[i];
+        printf(" %zu", selector->rule_count);
+        for (size_t j = 0; j < selector->rule_count; j++) {
+            const struct label_rule *one = &selector->rules[j];
+            printf(" %s %s %zu", text_of(input, one->key, arena),
+                   one->op == LABEL_IN ? "IN" : "NOT_IN", one->value_count);
+            for (size_t k = 0; k < one->value_count; k++) {
+                printf(" %s", text_of(input, one->values[k], arena));
+            }
+        }
+    }
+    printf(" %zu", request->placement_count);
+    for (size_t i = 0; i < request->placement_count; i++) {
+        const struct placement *placement = &request->placements[i];
+        printf(" %s %s %s", placement->kind == PLACEMENT_ANTI_AFFINITY ? "ANTI" : "AFFINITY",
+               text_of(input, placement->label.key, arena),
+               text_of(input, placement->label.value, arena));
+    }
+}
+
+static void print_places(const struct plan_input *input, const struct plan *plan,
+                         struct arena *arena)
+{
+    static const char causes[LAUNCH_CAUSE_COUNT] = {'M', 'C', 'G', 'D'};
+    printf(" | saving %lld | places", (long long)plan->saving);
+    for (size_t i = 0; i < plan->place_count; i++) {
+        const struct plan_place *place = &plan->places[i];
+        printf(" %u %u %lld %zu", place->node, place->type, (long long)place->times,
+               place->placed_count);
+        for (size_t j = 0; j < place->placed_count; j++) {
+            const struct plan_placed *placed = &place->placed[j];
+            printf(" %c %lld", causes[placed->cause], (long long)placed->count);
+            print_request(input, placed->request, arena);
+        }
+    }
 }
 
 static void print_reasons(const struct plan_input *input, const struct plan *plan,
@@ -354,33 +424,74 @@ static void time_plan(const struct plan_input *input, size_t repeats, int64_t re
     printf("%lld %lld %lld %zu ", (long long)times[0], (long long)times[repeats / 2],
            (long long)reading_ns, bytes);
     print_plan(input, &plan);
+    printf("\n");
     free(memory);
+}
+
+struct options {
+    bool is_reasons;
+    bool is_places;
+    bool is_price;
+    int64_t budget;
+    size_t repeats; /* 0: not timed */
+};
+
+static struct options read_options(int argc, char **argv)
+{
+    struct options options = {0};
+    for (int i = 1; i < argc; i++) {
+        struct str word = str_from(argv[i]);
+        bool has_number = i + 1 < argc;
+        if (str_is(word, "--reasons")) {
+            options.is_reasons = true;
+        } else if (str_is(word, "--places")) {
+            options.is_places = true;
+        } else if (str_is(word, "--price") && has_number) {
+            options.is_price = true;
+            options.budget = strtoll(argv[++i], NULL, 10);
+        } else if (str_is(word, "--time") && has_number) {
+            options.repeats = strtoul(argv[++i], NULL, 10);
+        } else {
+            complain("unknown option", word);
+        }
+    }
+    return options;
+}
+
+static void answer(const struct options *options, struct str record)
+{
+    struct arena arena;
+    struct reader reader;
+    struct plan plan;
+    arena_init(&arena);
+    int64_t began = now_ns();
+    read_case(&reader, &arena, record);
+    reader.input.strategy = options->is_price ? PLAN_PRICE : PLAN_RAY;
+    reader.input.work_budget = options->budget;
+    if (options->repeats > 0) {
+        time_plan(&reader.input, options->repeats, now_ns() - began);
+    } else {
+        plan_decide(&reader.input, &arena, &plan);
+        if (options->is_reasons) {
+            print_reasons(&reader.input, &plan, &arena);
+        } else {
+            print_plan(&reader.input, &plan);
+            if (options->is_places) {
+                print_places(&reader.input, &plan, &arena);
+            }
+            printf("\n");
+        }
+    }
+    arena_clear(&arena);
 }
 
 int main(int argc, char **argv)
 {
     AUTO_BUF struct buf record;
     buf_init(&record, (size_t)1024 * 1024 * 1024);
-    bool is_timing = argc == 3 && str_is(str_from(argv[1]), "--time");
-    bool is_reasons = argc == 2 && str_is(str_from(argv[1]), "--reasons");
+    struct options options = read_options(argc, argv);
     while (record_next(&record)) {
-        struct arena arena;
-        struct reader reader;
-        struct plan plan;
-        arena_init(&arena);
-        int64_t began = now_ns();
-        read_case(&reader, &arena, buf_str(&record));
-        if (is_timing) {
-            time_plan(&reader.input, strtoul(argv[2], NULL, 10), now_ns() - began);
-        } else {
-            plan_decide(&reader.input, &arena, &plan);
-            if (is_reasons) {
-                print_reasons(&reader.input, &plan, &arena);
-            } else {
-                print_plan(&reader.input, &plan);
-            }
-        }
-        arena_clear(&arena);
+        answer(&options, buf_str(&record));
     }
     return 0;
 }
