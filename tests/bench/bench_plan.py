@@ -4,6 +4,7 @@ usage: bench_plan.py [--repeats N] [--long] [--write FILE]
 
 N nodes x M demands x S shapes; the load is described in plan_load.py. "all unlike" nodes are as
 the GCS reports them, no two the same; the others leave room for treating equal nodes once.
+The strategy `price` is timed beside `ray` with the default number of steps.
 Ours is the best of at least nine, in memory that is used again; Ray's planners run where they end
 in seconds, with --long also where they need minutes. Wherever v2 runs, the launches must be equal.
 
@@ -25,6 +26,7 @@ HERE = pathlib.Path(__file__).resolve().parent
 REPOSITORY = HERE.parents[1]
 sys.path.insert(0, str(HERE.parent / "diff"))
 
+import cost_cases
 import plan_cases
 import plan_load
 
@@ -39,6 +41,10 @@ LIMITS = {
     (100_000, 1_000_000, 100, False, 0): 100,
     (10_000, 10_000, 10_000, False, 0): 500,
 }
+# By price; the default number of steps is PLAN_WORK_DEFAULT.
+PRICE_LIMITS = {(1_000, 10_000, 10, False, 0): 100, (10_000, 100_000, 100, False, 0): 100,
+                (10_000, 100_000, 100, True, 0): 100}
+PRICE_STEPS = 20_000_000
 BYTES_PER_NODE_MAX = 300
 NODE_EXPONENT_MAX = 1.1
 DEMAND_EXPONENT_MAX = 0.1
@@ -54,16 +60,18 @@ BY_DEMANDS = [(10_000, 10_000, 100, False, 0), (10_000, 100_000, 100, False, 0),
 
 
 class Row:
-    def __init__(self, cell, repeats):
+    def __init__(self, cell, repeats, options=()):
         self.cell = cell
         case = plan_load.make(*cell[:3], is_real=cell[3], gangs=cell[4])
-        record = plan_cases.record(case)
-        done = subprocess.run([PROBE, "--time", str(repeats)], stdout=subprocess.PIPE, check=True,
-                              input=b"%d\n%s" % (len(record), record))
+        record = cost_cases.record(case)
+        done = subprocess.run([PROBE, "--time", str(repeats), *options], stdout=subprocess.PIPE,
+                              check=True, input=b"%d\n%s" % (len(record), record))
         words, _, plan = done.stdout.decode().partition("launch")
         best, median, reading, self.bytes = map(int, words.split())
         self.best, self.median, self.reading = best / 1e6, median / 1e6, reading / 1e6
         self.launches = plan_cases.parse_answer(case, "launch" + plan)["launch"]
+        self.dollars = sum(plan_load.PRICES[name] * count / 1e6
+                           for name, count in self.launches.items())
         self.ray = {}
 
     def ask_ray(self, repeats):
@@ -128,6 +136,18 @@ def table(rows):
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 
 
+def price_table(rows, by_price):
+    heads = ["nodes x demands x shapes", "`ray` (ms)", "`price` (ms)", "median", "bytes/node",
+             "`ray` $/h", "`price` $/h"]
+    lines = [heads, ["---"] + ["---:"] * (len(heads) - 1)]
+    for row in by_price:
+        ray = next(one for one in rows if one.cell == row.cell)
+        lines.append([row.name(), f"{ray.best:.3f}", f"{row.best:.1f}", f"{row.median:.1f}",
+                      f"{row.bytes / row.cell[0]:.0f}", f"{ray.dollars:,.2f}",
+                      f"{row.dollars:,.2f}"])
+    return "\n".join("| " + " | ".join(line) + " |" for line in lines)
+
+
 def load_text():
     text = " ".join(plan_load.__doc__.split("\n\n")[1].split()) + (
         ' "All unlike" nodes carry a `node:` resource, an object store, labels and odd bytes of '
@@ -135,7 +155,7 @@ def load_text():
     return "\n  ".join(textwrap.wrap(text, 90))
 
 
-def report(rows, slopes, loads, repeats):
+def report(rows, by_price, slopes, loads, repeats):
     import ray
 
     return f"""\
@@ -146,10 +166,14 @@ def report(rows, slopes, loads, repeats):
 Growth: time ~ nodes^{slopes[0]:.2f} (1,000 to 100,000 nodes, 1,000,000 demands of 100 shapes) and
 ~ demands^{slopes[1]:.2f} (10,000 nodes, 10,000 to 1,000,000 demands of 100 shapes).
 
+By price, {PRICE_STEPS:,} steps:
+
+{price_table(rows, by_price)}
+
 - **What is timed.** `plan_decide()` from a filled-in input to the finished plan with reasons,
-  best and median of {repeats}, strategy `ray`. "Reading the case" is the probe's own text
-  format, once. Ray: `schedule()` of v2 and `get_nodes_to_launch()` of v1, best of a few, without
-  building their requests.
+  best and median of {repeats}, strategy `ray` but for the second table. "Reading the case" is
+  the probe's own text format, once. Ray: `schedule()` of v2 and `get_nodes_to_launch()` of v1,
+  best of a few, without building their requests.
 - **Same answers.** Wherever v2 ran, the launches were equal.
 - **bytes/node** is all the memory a decision takes from its arena, divided by the nodes.
 - **Load.** {load_text()}
@@ -175,11 +199,16 @@ def measure(args):
         row(cell)
     slopes = (exponent([row(cell) for cell in BY_NODES], 0),
               exponent([row(cell) for cell in BY_DEMANDS], 1))
-    return list(rows.values()), slopes
+    by_price = [Row(cell, args.repeats, ["--price", str(PRICE_STEPS)]) for cell in PRICE_LIMITS]
+    return list(rows.values()), by_price, slopes
 
 
-def verdict(rows, slopes):
+def verdict(rows, by_price, slopes):
     problems = [problem for row in rows for problem in row.problems()]
+    for row in by_price:
+        limit = PRICE_LIMITS[row.cell]
+        if row.best > limit:
+            problems.append(f"{row.name()} by price: {row.best:.1f} ms, at most {limit}")
     for row in rows:
         if row.cell[0] == 100_000 and row.bytes > BYTES_PER_NODE_MAX * row.cell[0]:
             problems.append(f"{row.name()}: {row.bytes / row.cell[0]:.0f} bytes per node")
@@ -206,12 +235,12 @@ def main():
         print("skipped: Ray is not installed for this Python")
         return SKIPPED
     before = os.getloadavg()[0]
-    rows, slopes = measure(args)
-    text = report(rows, slopes, (before, os.getloadavg()[0]), args.repeats)
+    rows, by_price, slopes = measure(args)
+    text = report(rows, by_price, slopes, (before, os.getloadavg()[0]), args.repeats)
     print(text)
     if args.write:
         pathlib.Path(args.write).write_text(text, encoding="utf-8")
-    problems = verdict(rows, slopes)
+    problems = verdict(rows, by_price, slopes)
     for problem in problems:
         print(f"FAIL: {problem}")
     return 1 if problems else 0

@@ -13,6 +13,8 @@ UNIT = 10000
 TYPES = {"m16": {"CPU": 16 * UNIT, "memory": 64 * GIB * UNIT},
          "m64": {"CPU": 64 * UNIT, "memory": 256 * GIB * UNIT},
          "g96": {"CPU": 96 * UNIT, "GPU": 8 * UNIT, "memory": 1152 * GIB * UNIT}}
+# Micro-dollars an hour: m5.4xlarge, m5.16xlarge, p4d.24xlarge.
+PRICES = {"m16": 768_000, "m64": 3_072_000, "g96": 32_772_600}
 
 
 def node(rng, number, is_real):
@@ -60,7 +62,8 @@ def make(nodes, demands, shapes, seed=1, is_real=False, gangs=0):
     counts = [demands // shapes + (number < demands % shapes) for number in range(shapes)]
     types = [{"name": name, "gone": False, "min": 0, "max": 1_000_000, "priority": 0,
               "idle_s": None, "hash": "", "resources": resources, "labels": {},
-              "recoverable": None, "available": None} for name, resources in TYPES.items()]
+              "recoverable": None, "available": None, "price": PRICES[name]}
+             for name, resources in TYPES.items()]
     return {"max_nodes": None, "idle_s": None, "check": False, "conserve": True, "grid": "whole",
             "types": types, "nodes": [node(rng, number, is_real) for number in range(nodes)],
             "demands": [{"count": count, "request": request(kind)}
