@@ -22,6 +22,7 @@
 #include "base/buf.h"
 #include "base/number.h"
 #include "core/plan/plan.h"
+#include "full_check.h"
 #include "records.h"
 
 #include <stdio.h>
@@ -472,6 +473,9 @@ static void answer(const struct options *options, struct str record)
         time_plan(&reader.input, options->repeats, now_ns() - began);
     } else {
         plan_decide(&reader.input, &arena, &plan);
+        if (!options->is_price) {
+            full_check(&reader.input, &plan, &arena);
+        }
         if (options->is_reasons) {
             print_reasons(&reader.input, &plan, &arena);
         } else {

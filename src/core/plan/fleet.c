@@ -83,6 +83,10 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
     for (uint32_t i = 0; i < input->node_count; i++) {
         take_over(fleet, i);
     }
+    for (size_t i = 0; input->full_nodes && i < input->type_count; i++) {
+        fleet->type_nodes[i] += input->full_nodes[i];
+        fleet->total_nodes += input->full_nodes[i];
+    }
     open_demand_ledgers(fleet);
 }
 

@@ -19,7 +19,8 @@ static void launch_min_nodes(struct fleet *fleet)
         staying[node->type] += node->end_cause == END_NONE;
     }
     for (uint32_t i = 0; i < input->type_count; i++) {
-        int64_t missing = input->types[i].min_nodes - staying[i];
+        int64_t full = input->full_nodes ? input->full_nodes[i] : 0;
+        int64_t missing = input->types[i].min_nodes - staying[i] - full;
         if (!input->types[i].is_gone && missing > 0) {
             fleet_launch(fleet, i, missing, LAUNCH_MIN_NODES);
         }

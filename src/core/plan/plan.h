@@ -86,6 +86,11 @@ struct plan_input {
     size_t type_count;
     const struct plan_node *nodes; /* every node that runs Ray or may yet; order settles ties */
     size_t node_count;
+    /*
+     * By type: further running nodes that are busy and have no room for anything asked for here
+     * (shapes.h), or NULL. Only for a fleet within its limits and without a constraint.
+     */
+    const int64_t *full_nodes;
     const struct demand *demands;
     size_t demand_count;
     const struct gang *gangs;

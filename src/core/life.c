@@ -1,0 +1,52 @@
+/* life.c: which state may follow which, and what each means. */
+#include "core/life.h"
+
+#include "base/panic.h"
+
+#define AS(state) (1u << NODE_##state)
+
+/* clang-format off */
+const struct life_row life_table[NODE_STATE_COUNT] = {
+    /* name, counts, pending, running, what may follow */
+    [NODE_GONE] = {"gone", false, false, false,
+        AS(REQUESTED) | AS(LAUNCHING) | AS(BOOTING) | AS(READY) | AS(STRANGER)},
+    [NODE_REQUESTED] = {"requested", true, true, false,
+        AS(LAUNCHING) | AS(GONE)},
+    [NODE_LAUNCHING] = {"launching", true, true, false,
+        AS(BOOTING) | AS(SETTING_UP) | AS(READY) | AS(IDLE) | AS(DRAINING) | AS(FAILED)
+        | AS(TERMINATING) | AS(GONE)},
+    [NODE_BOOTING] = {"booting", true, true, false,
+        AS(SETTING_UP) | AS(READY) | AS(IDLE) | AS(DRAINING) | AS(FAILED) | AS(TERMINATING)
+        | AS(GONE)},
+    [NODE_SETTING_UP] = {"setting up", true, true, false,
+        AS(READY) | AS(IDLE) | AS(DRAINING) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
+    [NODE_READY] = {"ready", true, false, true,
+        AS(IDLE) | AS(SETTING_UP) | AS(DRAINING) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
+    [NODE_IDLE] = {"idle", true, false, true,
+        AS(READY) | AS(SETTING_UP) | AS(DRAINING) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
+    [NODE_DRAINING] = {"draining", true, false, false,
+        AS(READY) | AS(IDLE) | AS(SETTING_UP) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
+    [NODE_FAILED] = {"failed", true, false, false,
+        AS(READY) | AS(IDLE) | AS(TERMINATING) | AS(GONE)},
+    [NODE_TERMINATING] = {"terminating", true, false, false,
+        AS(GONE)},
+    [NODE_STRANGER] = {"known to Ray only", false, false, false,
+        AS(LAUNCHING) | AS(BOOTING) | AS(READY) | AS(IDLE) | AS(GONE)},
+};
+/* clang-format on */
+
+const char *node_state_name(enum node_state state)
+{
+    return life_table[state].name;
+}
+
+void node_enter(struct node *node, enum node_state state, int64_t now)
+{
+    if (!(life_table[node->state].next & (1u << state))) {
+        panic("a node cannot go from %s to %s", life_table[node->state].name,
+              life_table[state].name);
+    }
+    node->state = (uint8_t)state;
+    node->since = now;
+    node->is_asked = false;
+}

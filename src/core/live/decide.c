@@ -1,0 +1,403 @@
+/*
+ * decide.c: puts the question to the planner and turns its answer into launches and ends.
+ *
+ * The planner sees nodes that offer something now or soon. Nodes on their way out offer nothing
+ * and still count, so they narrow the limits instead. A type that cannot be had at the moment is
+ * given no room, and the planner looks for another.
+ */
+#include "core/live/state.h"
+
+#include <string.h>
+
+/* Counts by type; what the planner is given, and the others that count as well. */
+struct tally {
+    int64_t given;
+    int64_t others;
+    int64_t running;
+    int64_t pending;
+};
+
+struct draft {
+    struct core *core;
+    struct plan_input input;
+    struct plan_node *nodes;
+    uint32_t *positions; /* by plan node: position in the table */
+    struct tally *types;
+    struct tally all;
+    int64_t *full; /* by type: nodes that are only counted */
+    bool may_skip; /* those on which nothing fits */
+    int64_t price; /* per hour, of everything that counts */
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static void decide_by(struct core *core, int64_t at)
+{
+    core->decide_at = least(core->decide_at, at);
+}
+
+static int64_t idle_timeout_of(const struct core *core, uint32_t type)
+{
+    int64_t own = core->types[type].idle_timeout_ms;
+    return own != PLAN_NO_LIMIT ? own : core->settings->idle_timeout;
+}
+
+/* A node that has just joined waits for the work it was launched for. */
+static int64_t idle_time(struct core *core, const struct node *node, uint32_t type)
+{
+    int64_t timeout = idle_timeout_of(core, type);
+    if (node->state != NODE_IDLE || timeout == PLAN_NO_LIMIT) {
+        return 0;
+    }
+    int64_t from = node->joined_at + core->settings->times.settle;
+    from = BUG(core, idle_kill_of_new) ? node->created_at : from;
+    if (core->now < from || core->now < node->until) {
+        decide_by(core, core->now < from ? from : node->until);
+        return 0;
+    }
+    int64_t since = BUG(core, idle_kill_of_new) ? node->created_at : node->idle_since;
+    int64_t idle = (BUG(core, ends_while_gcs_away) ? core->now : core->ray_seen_at) - since;
+    if (idle <= timeout) {
+        decide_by(core, core->now + timeout - idle + 1);
+    }
+    return idle > 0 ? idle : 0;
+}
+
+static void give(struct draft *draft, const struct node *node, uint32_t type)
+{
+    struct core *core = draft->core;
+    draft->positions[draft->input.node_count] = nodes_position(core, node);
+    draft->nodes[draft->input.node_count++] = (struct plan_node){
+        .type = type,
+        .is_head = node->is_head,
+        .is_running = node->is_head || life_table[node->state].is_running,
+        .launch_hash = NAME_NONE,
+        .idle_ms = idle_time(core, node, type),
+        .capacities = node->capacities,
+        .capacity_count = node->capacity_count,
+        .labels = {node->labels, node->label_count}};
+}
+
+/* Busy, and nothing that is asked for fits on it: it only counts. */
+static bool is_full(struct core *core, struct node *node)
+{
+    if (node->state != NODE_READY) {
+        return false;
+    }
+    if (node->shapes != core->shapes_version) {
+        node->shapes = core->shapes_version;
+        node->is_full = shapes_fit_none(&core->shapes, core->settings->names, node->capacities,
+                                        node->capacity_count);
+    }
+    return node->is_full;
+}
+
+static void count(struct draft *draft, const struct node *node, uint32_t type)
+{
+    const struct life_row *life = &life_table[node->state];
+    draft->types[type].given++;
+    draft->types[type].running += life->is_running;
+    draft->types[type].pending += life->is_pending;
+    draft->all.given++;
+}
+
+static void gather_node(struct draft *draft, struct node *node)
+{
+    struct core *core = draft->core;
+    const struct life_row *life = &life_table[node->state];
+    uint32_t type = node_type(core, node);
+    if (BUG(core, counts_only_known) && node->state == NODE_REQUESTED) {
+        return;
+    }
+    if (node->is_head) {
+        give(draft, node, type);
+    } else if (life->is_pending || life->is_running) {
+        count(draft, node, type);
+        if (draft->may_skip && is_full(core, node)) {
+            draft->full[type]++;
+        } else {
+            give(draft, node, type);
+        }
+    } else if (node_counts(node) && !BUG(core, ending_counts_not)) {
+        draft->types[type].others++;
+        draft->all.others++;
+    }
+    if (node_counts(node) && core->settings->offerings[node->offering].price > 0) {
+        draft->price += core->settings->offerings[node->offering].price;
+    }
+}
+
+/* Within all limits, now and after min_workers are filled up. */
+static bool is_within_limits(const struct draft *draft)
+{
+    const struct core_settings *settings = draft->core->settings;
+    int64_t all = 0;
+    for (size_t i = 0; i < settings->type_count; i++) {
+        const struct plan_type *type = &settings->types[i];
+        int64_t given = draft->types[i].given;
+        int64_t most = given > type->min_nodes ? given : type->min_nodes;
+        if (type->max_nodes != PLAN_NO_LIMIT && most > type->max_nodes) {
+            return false;
+        }
+        all += most;
+    }
+    return all <= settings->max_workers;
+}
+
+static void gather_nodes(struct draft *draft, struct arena *scratch)
+{
+    struct core *core = draft->core;
+    draft->types = ARENA_ARRAY(scratch, core->settings->type_count, struct tally);
+    draft->full = ARENA_ARRAY(scratch, core->settings->type_count, int64_t);
+    draft->all = (struct tally){0};
+    draft->price = 0;
+    draft->input.node_count = 0;
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        struct node *node = &core->nodes[i];
+        if (node->state != NODE_GONE && node->state != NODE_STRANGER) {
+            gather_node(draft, node);
+        }
+    }
+    draft->input.nodes = draft->nodes;
+    draft->input.full_nodes = draft->full;
+    if (draft->may_skip && !is_within_limits(draft)) {
+        draft->may_skip = false;
+        gather_nodes(draft, scratch);
+    }
+}
+
+/* Room for launches counts the others; nodes end only when the given ones alone are too many. */
+static int64_t narrow(int64_t limit, const struct tally *tally)
+{
+    if (limit == PLAN_NO_LIMIT || tally->given <= limit - tally->others) {
+        return limit == PLAN_NO_LIMIT ? limit : limit - tally->others;
+    }
+    return least(tally->given, limit);
+}
+
+/* The first offering of a type that may be asked now; its number or the offering count. */
+static uint32_t open_offering(const struct core *core, uint32_t type)
+{
+    uint32_t count = (uint32_t)core->settings->offering_count;
+    if (breaker_is_open(&core->type_breakers[type], core->now)) {
+        return count;
+    }
+    for (uint32_t i = 0; i < count; i++) {
+        if (core->settings->offerings[i].type == type &&
+            !breaker_is_open(&core->offering_breakers[i], core->now)) {
+            return i;
+        }
+    }
+    return count;
+}
+
+static void fit_types(struct draft *draft)
+{
+    struct core *core = draft->core;
+    for (uint32_t i = 0; i < core->settings->type_count; i++) {
+        const struct plan_type *written = &core->settings->types[i];
+        const struct tally *tally = &draft->types[i];
+        struct plan_type *type = &core->types[i];
+        type->max_nodes = narrow(written->max_nodes, tally);
+        type->min_nodes = written->min_nodes;
+        uint32_t offering = open_offering(core, i);
+        if (offering < core->settings->offering_count) {
+            type->price = core->settings->offerings[offering].price;
+        } else {
+            type->price = PRICE_UNKNOWN;
+            type->max_nodes = least(tally->given, written->max_nodes);
+            type->min_nodes = least(written->min_nodes, tally->given);
+        }
+    }
+    for (size_t i = 0; i < core->settings->offering_count; i++) {
+        if (breaker_is_open(&core->offering_breakers[i], core->now)) {
+            decide_by(core, core->offering_breakers[i].cool_until);
+        }
+    }
+    for (size_t i = 0; i < core->settings->type_count; i++) {
+        if (breaker_is_open(&core->type_breakers[i], core->now)) {
+            decide_by(core, core->type_breakers[i].cool_until);
+        }
+    }
+}
+
+static void draft_input(struct draft *draft, struct arena *scratch)
+{
+    struct core *core = draft->core;
+    const struct core_settings *settings = core->settings;
+    bool sees_ray = sight_of_ray(core);
+    draft->input = (struct plan_input){
+        .strategy = settings->strategy,
+        .work_budget = settings->work_budget,
+        .names = settings->names,
+        .types = core->types,
+        .type_count = settings->type_count,
+        .demands = sees_ray ? core->load.demands : NULL,
+        .demand_count = sees_ray ? core->load.demand_count : 0,
+        .gangs = sees_ray ? core->load.gangs : NULL,
+        .gang_count = sees_ray ? core->load.gang_count : 0,
+        .constraint = sees_ray ? core->load.constraint : NULL,
+        .constraint_count = sees_ray ? core->load.constraint_count : 0,
+        .idle_timeout_ms = core->ending == STANCE_ACTING ? settings->idle_timeout : PLAN_NO_LIMIT,
+        .conserves_gpus = settings->conserves_gpus};
+    draft->may_skip = sees_ray && draft->input.constraint_count == 0;
+    draft->nodes = ARENA_ARRAY(scratch, core->used_nodes, struct plan_node);
+    draft->positions = ARENA_ARRAY(scratch, core->used_nodes, uint32_t);
+    gather_nodes(draft, scratch);
+    fit_types(draft);
+    draft->input.max_nodes = narrow(settings->max_workers, &draft->all) +
+                             (settings->head_instance != INSTANCE_NONE);
+}
+
+/* How many of `count` machines of a type may be asked for now. */
+static int64_t room_for(const struct draft *draft, uint32_t type, int64_t count)
+{
+    const struct core *core = draft->core;
+    const struct core_settings *settings = core->settings;
+    const struct tally *tally = &draft->types[type];
+    count = least(count, settings->max_workers - draft->all.given - draft->all.others);
+    if (settings->types[type].max_nodes != PLAN_NO_LIMIT) {
+        count = least(count, settings->types[type].max_nodes - tally->given - tally->others);
+    }
+    count = least(count, (int64_t)settings->node_capacity - core->used_nodes);
+    if (settings->upscaling_permille != PLAN_NO_LIMIT) {
+        int64_t ramp = (settings->upscaling_permille * tally->running + 999) / 1000;
+        count = least(count, (ramp > 1 ? ramp : 1) - tally->pending);
+    }
+    return count;
+}
+
+static int64_t affordable(const struct draft *draft, const struct offering *offering, int64_t count)
+{
+    int64_t most = draft->core->settings->max_price;
+    if (most == PLAN_NO_LIMIT) {
+        return count;
+    }
+    if (offering->price == PRICE_UNKNOWN) {
+        return 0; /* nobody knows what it would cost */
+    }
+    return offering->price == 0 ? count : least(count, (most - draft->price) / offering->price);
+}
+
+/* Takes `count` off the causes in their order. */
+static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret_by_cause)
+{
+    for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
+        int64_t part = least(count, launch->count_by_cause[i]);
+        launch->count_by_cause[i] -= part;
+        ret_by_cause[i] = part;
+        count -= part;
+    }
+}
+
+static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t offering,
+                        int64_t count)
+{
+    struct core *core = draft->core;
+    if (core->launch_count == LAUNCH_CAPACITY || trouble_blocks(core)) {
+        decide_by(core, core->trouble.is_probing ? INT64_MAX : core->trouble.retry_at);
+        return false;
+    }
+    struct action *action = due_add(core, ACTION_LAUNCH, (struct reason){.kind = REASON_NEEDED});
+    if (!action) {
+        return false;
+    }
+    uint64_t number = launches_next_number(core);
+    struct launch *launch = launches_open(core, number, offering, count);
+    share_causes(wish, count, launch->count_by_cause);
+    launch->is_asked = true;
+    action->launch = number;
+    action->offering = offering;
+    action->count = count;
+    memcpy(action->count_by_cause, launch->count_by_cause, sizeof(action->count_by_cause));
+    draft->types[wish->type].given += count;
+    draft->types[wish->type].pending += count;
+    draft->all.given += count;
+    draft->price += count * core->settings->offerings[offering].price;
+    trouble_note_call(core);
+    return true;
+}
+
+static void launch(struct draft *draft, const struct plan_launch *planned)
+{
+    const struct core_settings *settings = draft->core->settings;
+    struct plan_launch wish = *planned;
+    uint32_t offering = open_offering(draft->core, wish.type);
+    int64_t left = room_for(draft, wish.type, wish.count);
+    if (offering == settings->offering_count) {
+        return;
+    }
+    left = affordable(draft, &settings->offerings[offering], left);
+    while (left > 0) {
+        int64_t count = least(left, settings->max_per_call);
+        if (!launch_once(draft, &wish, offering, count)) {
+            return;
+        }
+        left -= count;
+    }
+}
+
+static struct reason end_reason(const struct plan_end *end)
+{
+    static const uint8_t kinds[] = {[END_NONE] = REASON_IDLE,
+                                    [END_OUTDATED] = REASON_OUTDATED,
+                                    [END_MAX_OF_TYPE] = REASON_TYPE_LIMIT,
+                                    [END_MAX_NODES] = REASON_CLUSTER_LIMIT,
+                                    [END_IDLE] = REASON_IDLE};
+    return (struct reason){.kind = kinds[end->cause], .amount = end->idle_ms, .limit = end->limit};
+}
+
+static void end(struct draft *draft, const struct plan_end *end)
+{
+    struct core *core = draft->core;
+    struct node *node = &core->nodes[draft->positions[end->node]];
+    struct reason reason = end_reason(end);
+    bool is_idle = end->cause == END_IDLE;
+    if (life_table[node->state].is_pending) {
+        if (node->instance != INSTANCE_NONE) {
+            node_end(core, node, NODE_TERMINATING, reason);
+        }
+        return;
+    }
+    bool asks_not = BUG(core, ends_without_asking) ||
+                    (BUG(core, ends_while_gcs_away) && !sight_of_ray(core));
+    if (asks_not && is_idle) {
+        node_end(core, node, NODE_TERMINATING, reason);
+        return;
+    }
+    node_end(core, node, NODE_DRAINING, reason);
+    node->is_drain_ours = is_idle;
+    node->until = core->now + core->settings->times.drain_grace;
+}
+
+bool decide_is_due(const struct core *core)
+{
+    return core->is_changed || core->now >= core->decide_at ||
+           sight_launching(core) != core->launching || sight_ending(core) != core->ending;
+}
+
+void decide(struct core *core, struct arena *scratch, struct core_answer *answer)
+{
+    struct draft draft = {.core = core};
+    core->launching = sight_launching(core);
+    core->ending = sight_ending(core);
+    core->is_changed = false;
+    core->decide_at = INT64_MAX;
+    if (core->launching != STANCE_ACTING && core->ending != STANCE_ACTING) {
+        return;
+    }
+    draft_input(&draft, scratch);
+    plan_decide(&draft.input, scratch, &answer->plan);
+    answer->is_decision = true;
+    for (size_t i = 0; i < answer->plan.end_count && core->ending == STANCE_ACTING; i++) {
+        end(&draft, &answer->plan.ends[i]);
+    }
+    for (size_t i = 0; i < answer->plan.launch_count && core->launching == STANCE_ACTING; i++) {
+        launch(&draft, &answer->plan.launches[i]);
+    }
+    /* What was just done is known; it is no reason to decide again. */
+    core->is_changed = false;
+}

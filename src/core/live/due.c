@@ -1,0 +1,182 @@
+/* due.c: what time alone brings about, and the actions that the states of nodes call for. */
+#include "core/live/state.h"
+
+static void note_due(struct core *core, int64_t at)
+{
+    core->due_at = at < core->due_at ? at : core->due_at;
+}
+
+struct action *due_add(struct core *core, enum action_kind kind, struct reason reason)
+{
+    if (core->action_count == ACTION_CAPACITY) {
+        core->has_more = true;
+        core->is_stirred = true;
+        return NULL;
+    }
+    struct action *action = &core->actions[core->action_count++];
+    *action = (struct action){
+        .kind = kind, .reason = reason, .not_after = core->lease_until, .epoch = core->epoch};
+    return action;
+}
+
+static struct action *add_for(struct core *core, struct node *node, enum action_kind kind,
+                              struct reason reason)
+{
+    struct action *action = due_add(core, kind, reason);
+    if (action) {
+        action->instance = node->instance;
+        action->launch = node->launch;
+        action->offering = node->offering;
+        node->is_asked = true;
+    }
+    return action;
+}
+
+/* A wait for Ray counts only while Ray can be seen, one for the cloud while the cloud can. */
+static bool is_watched(const struct core *core, const struct node *node)
+{
+    if (node->state == NODE_SETTING_UP && node->is_set_up) {
+        return sight_of_ray(core);
+    }
+    return node->state != NODE_LAUNCHING || sight_of_cloud(core);
+}
+
+static void expire_wait(struct core *core, struct node *node)
+{
+    const struct core_times *times = &core->settings->times;
+    bool is_joining = node->state == NODE_SETTING_UP && node->is_set_up;
+    int64_t limit = is_joining ? times->join : times->deadlines[node->state];
+    if (limit == 0 || BUG(core, waits_for_ever)) {
+        return;
+    }
+    if (core->now < node->since + limit) {
+        note_due(core, node->since + limit);
+        return;
+    }
+    if (!is_watched(core, node)) {
+        note_due(core, core->now + times->retry_most);
+        return;
+    }
+    struct reason reason = {.kind = node->joined_at > 0 ? REASON_LOST_CONTACT : REASON_TOO_SLOW,
+                            .state = node->state,
+                            .amount = core->now - node->since,
+                            .limit = limit};
+    node_end(core, node, NODE_FAILED, reason);
+    node_strike(core, node);
+}
+
+/* Drained by others, or because it must go: it ends when it is free, or when its time is over. */
+static void expire_drain(struct core *core, struct node *node)
+{
+    bool is_free = node->ray == RAY_DRAINING && node->idle_since != NOT_IDLE && sight_of_ray(core);
+    if (node->is_drain_ours) {
+        return;
+    }
+    if (is_free || core->now >= node->until) {
+        struct reason reason = node->reason;
+        node_end(core, node, NODE_TERMINATING, reason);
+    } else {
+        note_due(core, node->until);
+    }
+}
+
+void due_expire(struct core *core)
+{
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        struct node *node = &core->nodes[i];
+        if (node->is_head || node->state == NODE_GONE) {
+            continue;
+        }
+        if (node->state == NODE_DRAINING) {
+            expire_drain(core, node);
+        } else if (life_table[node->state].is_pending) {
+            expire_wait(core, node);
+        }
+    }
+}
+
+static void act_terminating(struct core *core, struct node *node)
+{
+    if (node->is_asked || node->cloud >= CLOUD_ENDING) {
+        return;
+    }
+    if (core->now < node->until) {
+        note_due(core, node->until);
+        return;
+    }
+    if (trouble_blocks(core)) {
+        note_due(core, core->trouble.is_probing ? INT64_MAX : core->trouble.retry_at);
+        return;
+    }
+    if (add_for(core, node, ACTION_TERMINATE, node->reason)) {
+        trouble_note_call(core);
+    }
+}
+
+static void act_draining(struct core *core, struct node *node)
+{
+    if (node->is_asked) {
+        return;
+    }
+    if (node->ray != RAY_ALIVE) {
+        return; /* nobody to ask */
+    }
+    struct action *action = add_for(core, node, ACTION_DRAIN, node->reason);
+    if (action) {
+        action->is_rejectable = node->is_drain_ours;
+        action->drain_until = node->until;
+    }
+}
+
+/* Given up: it ends as soon as something may end. */
+static void act_failed(struct core *core, struct node *node)
+{
+    struct reason reason = node->reason;
+    if (sight_ending(core) != STANCE_ACTING) {
+        note_due(core, core->now + core->settings->times.retry_first);
+        return;
+    }
+    node_end(core, node, NODE_TERMINATING, reason);
+    act_terminating(core, node);
+}
+
+static void act_booting(struct core *core, struct node *node)
+{
+    if (!node->is_asked) {
+        add_for(core, node, ACTION_SET_UP, (struct reason){.kind = REASON_CLOUD_RUNS_IT});
+    }
+}
+
+static void act(struct core *core, struct node *node)
+{
+    static void (*const acts[NODE_STATE_COUNT])(struct core * core, struct node * node) = {
+        [NODE_BOOTING] = act_booting,
+        [NODE_DRAINING] = act_draining,
+        [NODE_FAILED] = act_failed,
+        [NODE_TERMINATING] = act_terminating};
+    if (acts[node->state]) {
+        acts[node->state](core, node);
+    }
+}
+
+void due_act(struct core *core)
+{
+    bool has_lease = core->has_records && !core->is_fenced && core->now < core->lease_until;
+    if (!has_lease && !BUG(core, acts_without_lease)) {
+        core->is_stirred = true; /* look again when there is one */
+        return;
+    }
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        if (core->nodes[i].state != NODE_GONE && !core->nodes[i].is_head) {
+            act(core, &core->nodes[i]);
+        }
+    }
+    launches_repeat(core);
+    for (size_t i = 0; i < core->launch_count; i++) {
+        const struct launch *launch = &core->launches[i];
+        if (!launch->is_asked && !launch->is_frozen && !core->trouble.is_probing) {
+            int64_t calm_at = core->trouble.failures > 0 ? core->trouble.retry_at : core->now;
+            note_due(core, launch->retry_at > calm_at ? launch->retry_at : calm_at);
+        }
+    }
+}

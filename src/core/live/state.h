@@ -1,0 +1,158 @@
+/*
+ * state.h: what the core remembers between two events. Private to core/live.
+ *
+ * Everything is an array of fixed size made once by core_new(). Nodes lie in a table with a list of
+ * free records and an index by instance; launches that are not settled lie in a short array.
+ */
+#pragma once
+
+#include "core/bug.h"
+#include "core/core.h"
+#include "core/plan/shapes.h"
+
+enum {
+    LAUNCH_CAPACITY = 512,  /* launches whose outcome is not known, at a time */
+    ACTION_CAPACITY = 1024, /* in one answer; the rest comes with the next */
+    CHANGE_CAPACITY = 1024, /* told in one answer; further ones happen without being told */
+};
+
+#define NO_NODE UINT32_MAX
+
+/* A launch from the first call until every machine of it is known to exist or not to. */
+struct launch {
+    uint64_t number;
+    uint32_t offering;
+    uint32_t requested; /* list of its records that have no instance yet */
+    int64_t count;
+    int64_t first_at;
+    int64_t sent_at;      /* the last call, as far as we know */
+    int64_t unsure_until; /* an earlier call without an answer may take effect until then */
+    int64_t retry_at;     /* not to be asked for again before */
+    bool is_asked;        /* a call is under way */
+    bool is_frozen;       /* not to be asked for again: a listing will settle it */
+    int64_t count_by_cause[LAUNCH_CAUSE_COUNT];
+};
+
+/* The cloud answers badly: one call at a time, further and further apart. */
+struct trouble {
+    uint32_t failures;
+    int64_t retry_at;
+    bool is_probing;
+};
+
+struct core {
+    const struct core_settings *settings;
+    struct dice dice;
+    int64_t now;
+    enum goal goal;
+
+    struct node *nodes;
+    uint32_t node_end; /* records beyond were never used */
+    uint32_t free_nodes;
+    uint32_t used_nodes;
+    uint32_t *slots; /* index by instance: position + 1, or 0 */
+    size_t slot_mask;
+
+    struct launch launches[LAUNCH_CAPACITY];
+    size_t launch_count;
+    uint64_t last_launch; /* the highest number heard of: epoch in the upper half */
+
+    struct breaker *offering_breakers;
+    struct breaker *type_breakers;
+    struct plan_type *types; /* the settings', with prices and limits of the moment */
+    struct trouble trouble;
+
+    bool has_records;
+    int64_t trusted_from; /* a listing asked for before says too little to launch */
+    int64_t quiet_until;  /* nothing ends before */
+    uint64_t epoch;
+    int64_t lease_until;
+    bool is_fenced;
+
+    uint32_t listings;   /* heard so far */
+    int64_t listed_at;   /* when the last complete one was asked for; -1: none */
+    int64_t ray_seen_at; /* when Ray's view was asked for; -1: never */
+    struct ray_load load;
+    struct shapes shapes;    /* of the load */
+    uint32_t shapes_version; /* counts their changes, from 1 */
+
+    /* So that a tick on which nothing has changed costs nothing. */
+    bool is_stirred;   /* something happened that may need an action */
+    bool is_changed;   /* something happened that a plan would look at */
+    int64_t due_at;    /* a deadline or a retry */
+    int64_t decide_at; /* something cools down or has been idle long enough */
+    enum stance launching;
+    enum stance ending;
+
+    struct change changes[CHANGE_CAPACITY];
+    size_t change_count;
+    struct action actions[ACTION_CAPACITY];
+    size_t action_count;
+    bool has_more;
+};
+
+/* nodes.c: the table. */
+struct node *nodes_add(struct core *core, uint64_t instance); /* NULL: full */
+void nodes_free(struct core *core, struct node *node);
+struct node *nodes_find(const struct core *core, uint64_t instance); /* NULL: unknown */
+void nodes_name(struct core *core, struct node *node, uint64_t instance);
+static inline uint32_t nodes_position(const struct core *core, const struct node *node)
+{
+    return (uint32_t)(node - core->nodes);
+}
+
+/* A step of its life; what follows from it for plans is noted. */
+void node_move(struct core *core, struct node *node, enum node_state state);
+void node_end(struct core *core, struct node *node, enum node_state state, struct reason reason);
+static inline uint32_t node_type(const struct core *core, const struct node *node)
+{
+    return node->is_head ? core->settings->head_type
+                         : core->settings->offerings[node->offering].type;
+}
+
+/* Its machine failed: three in a row, and its type is left alone for a while. */
+void node_strike(struct core *core, const struct node *node);
+
+/* launches.c */
+struct launch *launches_find(struct core *core, uint64_t number);
+struct launch *launches_open(struct core *core, uint64_t number, uint32_t offering, int64_t count);
+struct node *launches_bind(struct core *core, struct launch *launch, uint64_t instance);
+uint64_t launches_next_number(struct core *core);
+void launches_note_number(struct core *core, uint64_t number);
+void launches_close(struct core *core, struct launch *launch);
+void launches_freeze_all(struct core *core);
+void launches_settle_by_listing(struct core *core, int64_t asked_at);
+void launches_hear_intent(struct core *core, const struct event *event);
+void launches_hear_launched(struct core *core, const struct event *event);
+void launches_hear_reply(struct core *core, const struct event *event);
+void launches_restore(struct core *core, bool is_continuous);
+void launches_repeat(struct core *core);
+
+/* trouble.c */
+bool trouble_blocks(const struct core *core);
+void trouble_note_call(struct core *core);
+void trouble_hear(struct core *core, enum outcome outcome);
+
+/* sight.c: what may be done now. */
+enum stance sight_launching(const struct core *core);
+enum stance sight_ending(const struct core *core);
+bool sight_of_ray(const struct core *core);
+bool sight_of_cloud(const struct core *core);
+void sight_take_over(struct core *core);
+
+/* hear_cloud.c, hear_ray.c */
+void hear_listing(struct core *core, const struct listing *listing);
+void hear_terminate_reply(struct core *core, const struct event *event);
+void hear_setup_reply(struct core *core, const struct event *event);
+void hear_notice(struct core *core, const struct event *event);
+void hear_ray_node(struct core *core, const struct ray_node *ray);
+void hear_drain_reply(struct core *core, const struct event *event);
+
+/* due.c: deadlines, and the actions that states call for. */
+void due_expire(struct core *core);
+void due_act(struct core *core);
+struct action *due_add(struct core *core, enum action_kind kind, struct reason reason);
+
+/* decide.c */
+void decide(struct core *core, struct arena *scratch, struct core_answer *answer);
+bool decide_is_due(const struct core *core);

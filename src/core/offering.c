@@ -1,0 +1,24 @@
+/* offering.c: the breaker that leaves an offering alone for a while. */
+#include "core/offering.h"
+
+bool breaker_is_open(const struct breaker *breaker, int64_t now)
+{
+    return breaker->cool_until > now;
+}
+
+void breaker_refuse(struct breaker *breaker, int64_t now, int64_t first, int64_t most,
+                    struct dice *dice)
+{
+    int64_t span = first;
+    for (uint32_t i = 0; i < breaker->refusals && span < most; i++) {
+        span *= 2;
+    }
+    span = span < most ? span : most;
+    breaker->cool_until = now + span + dice_below(dice, span / 5 + 1);
+    breaker->refusals++;
+}
+
+void breaker_succeed(struct breaker *breaker)
+{
+    *breaker = (struct breaker){0};
+}

@@ -1,0 +1,188 @@
+/* action_text.c: actions and their reasons in words. */
+#include "core/action.h"
+
+#include "core/life.h"
+#include "core/record/words.h"
+
+/* What a node does in a state while somebody waits for the end of it. */
+static const char *state_words(unsigned state)
+{
+    static const char *const words[NODE_STATE_COUNT] = {
+        [NODE_GONE] = "gone",
+        [NODE_REQUESTED] = "requested without an answer",
+        [NODE_LAUNCHING] = "launching",
+        [NODE_BOOTING] = "booting without an answer from ssh",
+        [NODE_SETTING_UP] = "setting up",
+        [NODE_READY] = "ready",
+        [NODE_IDLE] = "idle",
+        [NODE_DRAINING] = "draining",
+        [NODE_FAILED] = "failed",
+        [NODE_TERMINATING] = "terminating",
+        [NODE_STRANGER] = "in Ray but in no listing",
+    };
+    return state < NODE_STATE_COUNT ? words[state] : "?";
+}
+
+/* The reason behind a drain, whose numbers were told when it began. */
+static const char *first_reason_words(int64_t kind)
+{
+    static const char *const words[REASON_KIND_COUNT] = {
+        [REASON_NEEDED] = "it was needed",
+        [REASON_REPEATED] = "it was asked for again",
+        [REASON_CLOUD_RUNS_IT] = "the cloud runs it",
+        [REASON_IDLE] = "it was idle",
+        [REASON_OUTDATED] = "its node type was changed or removed",
+        [REASON_TYPE_LIMIT] = "there were more of its type than max_workers",
+        [REASON_CLUSTER_LIMIT] = "the cluster had more nodes than max_workers",
+        [REASON_DRAINED] = "it was drained",
+        [REASON_NOTICE] = "the cloud takes it away",
+        [REASON_CLOUD_ENDED] = "the cloud has ended it",
+        [REASON_RAY_DEAD] = "Ray declared it dead",
+        [REASON_LOST_CONTACT] = "Ray lost sight of it",
+        [REASON_SETUP_FAILED] = "its set-up failed",
+        [REASON_TOO_SLOW] = "it was too slow",
+        [REASON_DOWN] = "the cluster is taken down",
+    };
+    return kind >= 0 && kind < REASON_KIND_COUNT ? words[kind] : "?";
+}
+
+/* "3 for pending requests, 1 to keep min_workers" */
+static struct str causes_text(const struct action *action, struct arena *arena)
+{
+    static const char *const causes[LAUNCH_CAUSE_COUNT] = {
+        [LAUNCH_MIN_NODES] = "to keep min_workers",
+        [LAUNCH_CONSTRAINT] = "for request_resources",
+        [LAUNCH_GANGS] = "for placement groups",
+        [LAUNCH_DEMAND] = "for pending requests",
+    };
+    struct str text = STR("");
+    for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
+        if (action->count_by_cause[i] != 0) {
+            text = arena_printf(arena, "%.*s%s%lld %s", STR_ARG(text), text.len > 0 ? ", " : "",
+                                (long long)action->count_by_cause[i], causes[i]);
+        }
+    }
+    return text.len > 0 ? text : STR("needed");
+}
+
+/* "idle for 5 min 10 s, 5 min allowed" */
+static struct str too_long_text(const char *what, const struct reason *reason, struct arena *arena)
+{
+    struct str taken = words_span(reason->amount, arena);
+    struct str allowed = words_span(reason->limit, arena);
+    return arena_printf(arena, "%s for %.*s, %.*s allowed", what, STR_ARG(taken), STR_ARG(allowed));
+}
+
+static struct str reason_text(const struct action *action, struct arena *arena)
+{
+    const struct reason *reason = &action->reason;
+    long long limit = (long long)reason->limit;
+    switch ((enum reason_kind)reason->kind) {
+    case REASON_NEEDED:
+        return causes_text(action, arena);
+    case REASON_REPEATED:
+        return STR("the answer to the first call was lost");
+    case REASON_CLOUD_RUNS_IT:
+        return STR("the cloud runs it");
+    case REASON_IDLE:
+        return too_long_text("idle", reason, arena);
+    case REASON_OUTDATED:
+        return STR("its node type was changed or removed");
+    case REASON_TYPE_LIMIT:
+        return arena_printf(arena, "more nodes of its type than its max_workers of %lld", limit);
+    case REASON_CLUSTER_LIMIT:
+        return arena_printf(arena, "more nodes in the cluster than the %lld allowed", limit);
+    case REASON_DRAINED:
+        return arena_printf(arena, "drained, because %s", first_reason_words(reason->amount));
+    case REASON_NOTICE: {
+        struct str when = words_seconds(reason->limit, arena);
+        return arena_printf(arena, "the cloud takes it away at %.*s", STR_ARG(when));
+    }
+    case REASON_CLOUD_ENDED:
+        return STR("the cloud has ended it, or somebody by hand");
+    case REASON_RAY_DEAD:
+        return STR("Ray declared it dead");
+    case REASON_LOST_CONTACT:
+        return too_long_text("gone from Ray's view", reason, arena);
+    case REASON_SETUP_FAILED:
+        return STR("its set-up failed");
+    case REASON_TOO_SLOW:
+        return too_long_text(state_words(reason->state), reason, arena);
+    case REASON_DOWN:
+        return STR("the cluster is taken down");
+    case REASON_KIND_COUNT:
+        break;
+    }
+    return STR("?");
+}
+
+/* "terminate instance 17 (g5.xlarge in us-east-1a, spot)" */
+static struct str instance_text(const char *verb, const struct action *action,
+                                const struct core_settings *settings, struct arena *arena)
+{
+    struct str offering = words_offering(settings, action->offering, arena);
+    return arena_printf(arena, "%s instance %llu (%.*s)", verb,
+                        (unsigned long long)action->instance, STR_ARG(offering));
+}
+
+static struct str launch_text(const struct action *action, const struct core_settings *settings,
+                              struct arena *arena)
+{
+    struct str offering = words_priced_offering(settings, action->offering, arena);
+    const char *again = action->reason.kind == REASON_REPEATED ? " again" : "";
+    return arena_printf(arena, "launch %u.%u%s: %lld x %.*s", LAUNCH_ARG(action->launch), again,
+                        (long long)action->count, STR_ARG(offering));
+}
+
+/* What the raylet may do about it; empty for everything but drains. */
+static struct str terms_text(const struct action *action, struct arena *arena)
+{
+    if (action->kind != ACTION_DRAIN) {
+        return STR("");
+    }
+    if (action->is_rejectable) {
+        return STR("; it may refuse when it is busy");
+    }
+    struct str until = words_seconds(action->drain_until, arena);
+    return arena_printf(arena, "; its work may go on until %.*s", STR_ARG(until));
+}
+
+static struct str deed_text(const struct action *action, const struct core_settings *settings,
+                            struct arena *arena)
+{
+    bool is_again = action->reason.kind == REASON_REPEATED;
+    switch (action->kind) {
+    case ACTION_LAUNCH:
+        return launch_text(action, settings, arena);
+    case ACTION_TERMINATE:
+        return instance_text(is_again ? "again terminate" : "terminate", action, settings, arena);
+    case ACTION_SET_UP:
+        return instance_text("set up", action, settings, arena);
+    case ACTION_DRAIN:
+        return instance_text("drain", action, settings, arena);
+    case ACTION_KIND_COUNT:
+        break;
+    }
+    return STR("?");
+}
+
+struct str action_text(const struct action *action, const struct core_settings *settings,
+                       struct arena *arena)
+{
+    struct str deed = deed_text(action, settings, arena);
+    struct str reason = reason_text(action, arena);
+    struct str terms = terms_text(action, arena);
+    return arena_printf(arena, "%.*s: %.*s%.*s", STR_ARG(deed), STR_ARG(reason), STR_ARG(terms));
+}
+
+struct str change_text(const struct change *change, struct arena *arena)
+{
+    const char *from = node_state_name((enum node_state)change->from);
+    const char *to = node_state_name((enum node_state)change->to);
+    if (change->instance == INSTANCE_NONE) {
+        return arena_printf(arena, "a machine of launch %u.%u: %s -> %s",
+                            LAUNCH_ARG(change->launch), from, to);
+    }
+    return arena_printf(arena, "instance %llu: %s -> %s", (unsigned long long)change->instance,
+                        from, to);
+}

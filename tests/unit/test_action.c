@@ -1,0 +1,337 @@
+/* test_action.c: actions stay the same on the way into bytes and back, and read well. */
+#include "core/action.h"
+
+#include "base/dice.h"
+#include "core/core.h"
+#include "core/record/words.h"
+#include "unit.h"
+
+#include <string.h>
+
+enum { RANDOM_ACTIONS = 20000, MINUTE = 60 * 1000, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
+
+struct scene {
+    struct arena arena;
+    struct names names;
+    struct plan_type type;
+    struct offering offerings[2];
+    struct core_settings settings;
+};
+
+static int setup(void **state)
+{
+    static struct scene scene;
+    scene = (struct scene){0};
+    arena_init(&scene.arena);
+    names_init(&scene.names, &scene.arena);
+    scene.type.name = STR("g5.xlarge");
+    uint32_t zone = names_add(&scene.names, STR("us-east-1a"));
+    scene.offerings[0] = (struct offering){.zone = zone, .market = MARKET_SPOT, .price = 302500};
+    scene.offerings[1] = (struct offering){.zone = zone, .price = PRICE_UNKNOWN};
+    scene.settings = (struct core_settings){.names = &scene.names,
+                                            .types = &scene.type,
+                                            .type_count = 1,
+                                            .offerings = scene.offerings,
+                                            .offering_count = 2};
+    *state = &scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    arena_clear(&scene->arena);
+    return 0;
+}
+
+/* ---- the stored form ----------------------------------------------------------------------- */
+
+static int64_t any_i64(struct dice *dice)
+{
+    uint64_t any = dice_next(dice) >> dice_below(dice, 64);
+    return dice_chance(dice, 100) ? INT64_MIN : (int64_t)any;
+}
+
+/* Over zeroed memory, so that actions can be compared as they lie. */
+static void any_action(struct dice *dice, struct action *action)
+{
+    memset(action, 0, sizeof(*action));
+    action->kind = (enum action_kind)dice_below(dice, ACTION_KIND_COUNT);
+    action->reason.kind = (uint8_t)dice_below(dice, REASON_KIND_COUNT);
+    action->reason.state = (uint8_t)dice_below(dice, NODE_STATE_COUNT);
+    action->reason.amount = action->reason.kind == REASON_DRAINED
+                                ? dice_below(dice, REASON_KIND_COUNT)
+                                : any_i64(dice);
+    action->reason.limit = any_i64(dice);
+    action->not_after = any_i64(dice);
+    action->epoch = (uint64_t)any_i64(dice);
+    action->instance = (uint64_t)any_i64(dice);
+    action->launch = (uint64_t)any_i64(dice);
+    action->offering = (uint32_t)any_i64(dice);
+    action->count = any_i64(dice);
+    for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
+        action->count_by_cause[i] = any_i64(dice);
+    }
+    action->is_rejectable = dice_chance(dice, 500);
+    action->drain_until = any_i64(dice);
+}
+
+static void actions_come_back_as_they_were(void **state)
+{
+    struct scene *scene = *state;
+    struct dice dice = {1};
+    for (int i = 0; i < RANDOM_ACTIONS; i++) {
+        struct action action;
+        struct action again;
+        any_action(&dice, &action);
+        struct str bytes = action_encode(&action, &scene->arena);
+        struct str rest = bytes;
+        memset(&again, 0, sizeof(again));
+        assert_true(action_decode(&rest, &again));
+        assert_int_equal(rest.len, 0);
+        assert_memory_equal(&action, &again, sizeof(action));
+        struct str text = action_text(&action, &scene->settings, &scene->arena);
+        assert_true(text.len > 0 && str_find_char(text, '\n') == SIZE_MAX);
+        arena_clear(&scene->arena);
+        scene->settings.offering_count = 0; /* the names are gone */
+        names_init(&scene->names, &scene->arena);
+    }
+}
+
+static void pieces_of_actions_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct dice dice = {2};
+    for (int i = 0; i < 200; i++) {
+        struct action action;
+        any_action(&dice, &action);
+        struct str bytes = action_encode(&action, &scene->arena);
+        for (size_t len = 0; len < bytes.len; len++) {
+            struct str piece = arena_str(&scene->arena, str_sub(bytes, 0, len));
+            assert_false(action_decode(&piece, &action));
+            assert_int_equal(piece.len, len);
+        }
+    }
+}
+
+/* Files that exist hold these bytes: they may not change while the format is called 0x81. */
+static void the_bytes_are_settled(void **state)
+{
+    struct scene *scene = *state;
+    struct action action = {.kind = ACTION_LAUNCH,
+                            .reason = {REASON_NEEDED, NODE_GONE, 1, -1},
+                            .not_after = 64,
+                            .epoch = 7,
+                            .instance = 128,
+                            .launch = 3,
+                            .offering = 5,
+                            .count = 3,
+                            .count_by_cause = {1, 0, 0, 2},
+                            .is_rejectable = true,
+                            .drain_until = -2};
+    static const char bytes[] = "\x81\x13\x00\x00\x00\x02\x01\x80\x01\x07\x80\x01\x03\x05\x06"
+                                "\x02\x00\x00\x04\x01\x03";
+    struct str stored = action_encode(&action, &scene->arena);
+    assert_true(str_eq(stored, (struct str){bytes, sizeof(bytes) - 1}));
+}
+
+static void damaged_actions_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    struct action action = {.kind = ACTION_DRAIN, .reason = {.kind = REASON_IDLE}};
+    struct str good = action_encode(&action, &scene->arena);
+    struct event event;
+    struct str rest = good;
+    assert_int_equal(good.len, 19);
+    assert_false(event_decode(&rest, &scene->arena, &event));
+    static const struct {
+        size_t at;
+        char value;
+    } damages[] = {{0, 1}, {1, 16}, {3, REASON_KIND_COUNT}, {4, NODE_STATE_COUNT}, {17, 2}};
+    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
+        char *bad = arena_alloc(&scene->arena, good.len);
+        memcpy(bad, good.ptr, good.len);
+        bad[damages[i].at] = damages[i].value;
+        rest = (struct str){bad, good.len};
+        assert_false(action_decode(&rest, &action));
+        assert_int_equal(rest.len, good.len);
+    }
+    /* Something behind the last field. */
+    rest = STR("\x81\x12\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    assert_false(action_decode(&rest, &action));
+    /* A kind of the future is passed over. */
+    rest = STR("\x81\x02\x63\x00");
+    assert_false(action_decode(&rest, &action));
+    assert_int_equal(rest.len, 0);
+}
+
+static void a_first_reason_must_be_one(void **state)
+{
+    struct scene *scene = *state;
+    struct action action = {.kind = ACTION_TERMINATE, .reason = {.kind = REASON_DRAINED}};
+    action.reason.amount = REASON_KIND_COUNT;
+    assert_int_equal(action_encode(&action, &scene->arena).len, 0);
+    action.reason.amount = -1;
+    assert_int_equal(action_encode(&action, &scene->arena).len, 0);
+    action.reason.amount = REASON_NOTICE;
+    struct str stored = action_encode(&action, &scene->arena);
+    assert_int_equal(stored.len, 19);
+    char *bytes = arena_alloc(&scene->arena, stored.len);
+    memcpy(bytes, stored.ptr, stored.len);
+    bytes[5] = 2 * REASON_KIND_COUNT; /* as a signed number is stored */
+    stored.ptr = bytes;
+    assert_false(action_decode(&stored, &action));
+    bytes[5] -= 2;
+    assert_true(action_decode(&stored, &action));
+}
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static struct str words(struct scene *scene, const struct action *action)
+{
+    return action_text(action, &scene->settings, &scene->arena);
+}
+
+static void launches_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct action action = {.kind = ACTION_LAUNCH, .launch = 7, .count = 3};
+    action.count_by_cause[LAUNCH_DEMAND] = 3;
+    assert_str(words(scene, &action), "launch 0.7: 3 x g5.xlarge in us-east-1a (spot, $0.3025/h "
+                                      "each): 3 for pending requests");
+    action.offering = 1;
+    action.count_by_cause[LAUNCH_DEMAND] = 2;
+    action.count_by_cause[LAUNCH_MIN_NODES] = 1;
+    assert_str(words(scene, &action), "launch 0.7: 3 x g5.xlarge in us-east-1a (on demand): "
+                                      "1 to keep min_workers, 2 for pending requests");
+    action.reason.kind = REASON_REPEATED;
+    assert_str(words(scene, &action), "launch 0.7 again: 3 x g5.xlarge in us-east-1a (on demand): "
+                                      "the answer to the first call was lost");
+}
+
+static struct str terminate(struct scene *scene, enum reason_kind kind, int64_t amount,
+                            int64_t limit)
+{
+    struct action action = {.kind = ACTION_TERMINATE, .instance = 17};
+    action.reason = (struct reason){(uint8_t)kind, NODE_BOOTING, amount, limit};
+    struct str text = words(scene, &action);
+    struct str start = STR("terminate instance 17 (g5.xlarge in us-east-1a, spot): ");
+    assert_true(str_starts(text, start.ptr));
+    return str_sub(text, start.len, text.len);
+}
+
+static void ends_in_words(void **state)
+{
+    struct scene *scene = *state;
+    assert_str(terminate(scene, REASON_OUTDATED, 0, 0), "its node type was changed or removed");
+    assert_str(terminate(scene, REASON_TYPE_LIMIT, 0, 4),
+               "more nodes of its type than its max_workers of 4");
+    assert_str(terminate(scene, REASON_CLUSTER_LIMIT, 0, 10),
+               "more nodes in the cluster than the 10 allowed");
+    assert_str(terminate(scene, REASON_DRAINED, REASON_IDLE, 0), "drained, because it was idle");
+    assert_str(terminate(scene, REASON_CLOUD_ENDED, 0, 0),
+               "the cloud has ended it, or somebody by hand");
+    assert_str(terminate(scene, REASON_RAY_DEAD, 0, 0), "Ray declared it dead");
+    assert_str(terminate(scene, REASON_LOST_CONTACT, 65 * 1000, MINUTE),
+               "gone from Ray's view for 1 min 5 s, 1 min allowed");
+    assert_str(terminate(scene, REASON_SETUP_FAILED, 0, 0), "its set-up failed");
+    assert_str(terminate(scene, REASON_TOO_SLOW, 10 * MINUTE + 2000, 10 * MINUTE),
+               "booting without an answer from ssh for 10 min 2 s, 10 min allowed");
+    assert_str(terminate(scene, REASON_DOWN, 0, 0), "the cluster is taken down");
+    struct action again = {.kind = ACTION_TERMINATE, .instance = 17, .offering = 5};
+    again.reason.kind = REASON_REPEATED;
+    assert_str(words(scene, &again),
+               "again terminate instance 17 (offering 5): the answer to the first call was lost");
+}
+
+/* The tables grow with their enums: a word that is missing would be seen by a user first. */
+static void every_reason_and_state_has_words(void **state)
+{
+    struct scene *scene = *state;
+    for (int64_t kind = 0; kind < REASON_KIND_COUNT; kind++) {
+        assert_like(terminate(scene, REASON_DRAINED, kind, 0), "drained, because * *");
+        assert_int_equal(str_find(terminate(scene, REASON_DRAINED, kind, 0), "null"), SIZE_MAX);
+    }
+    for (unsigned i = 0; i < NODE_STATE_COUNT; i++) {
+        struct action action = {.reason = {.kind = REASON_TOO_SLOW, .state = (uint8_t)i}};
+        struct str text = words(scene, &action);
+        assert_like(text, "*: * for 0 s, 0 s allowed");
+        assert_int_equal(str_find(text, "null"), SIZE_MAX);
+    }
+}
+
+static void set_ups_and_drains_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct action action = {.kind = ACTION_SET_UP, .instance = 17};
+    action.reason.kind = REASON_CLOUD_RUNS_IT;
+    assert_str(words(scene, &action),
+               "set up instance 17 (g5.xlarge in us-east-1a, spot): the cloud runs it");
+    action.kind = ACTION_DRAIN;
+    action.is_rejectable = true;
+    action.reason = (struct reason){REASON_IDLE, 0, 5 * MINUTE + 10 * 1000, 5 * MINUTE};
+    assert_str(words(scene, &action),
+               "drain instance 17 (g5.xlarge in us-east-1a, spot): idle for 5 min 10 s, 5 min "
+               "allowed; it may refuse when it is busy");
+    action.is_rejectable = false;
+    action.drain_until = 130000;
+    action.reason = (struct reason){REASON_NOTICE, 0, 0, 132500};
+    assert_str(words(scene, &action),
+               "drain instance 17 (g5.xlarge in us-east-1a, spot): the cloud takes it away at "
+               "132.500; its work may go on until 130.000");
+}
+
+static void numbers_in_words(void **state)
+{
+    struct arena *arena = &((struct scene *)*state)->arena;
+    assert_str(words_span(0, arena), "0 s");
+    assert_str(words_span(850, arena), "850 ms");
+    assert_str(words_span(1000, arena), "1 s");
+    assert_str(words_span(1500, arena), "1 s 500 ms");
+    assert_str(words_span(MINUTE + 999, arena), "1 min");
+    assert_str(words_span(2 * HOUR + 5 * MINUTE, arena), "2 h 5 min");
+    assert_str(words_span(3 * (int64_t)DAY + HOUR, arena), "3 d 1 h");
+    assert_str(words_span(-MINUTE, arena), "-1 min");
+    assert_str(words_span(INT64_MIN, arena), "-106751991167 d 7 h");
+    assert_str(words_seconds(12500, arena), "12.500");
+    assert_str(words_price(1006000, arena), "$1.006/h");
+    assert_str(words_price(300000, arena), "$0.30/h");
+    assert_str(words_price(12, arena), "$0.000012/h");
+    assert_str(words_amount(STR("CPU"), 5000, arena), "0.5");
+    assert_str(words_amount(STR("CPU"), -40000, arena), "-4");
+}
+
+/* Names are cut between characters and lose what would break a line or move a cursor. */
+static void names_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct arena *arena = &scene->arena;
+    char text[200];
+    memset(text, 'x', sizeof(text));
+    memcpy(text + 119, "\xc3\xa9", 2);
+    struct str cut = words_plain((struct str){text, sizeof(text)}, arena);
+    assert_int_equal(cut.len, 119 + 3);
+    assert_true(str_ends(cut, "x..."));
+    assert_str(words_plain(STR("a\x1b[31m\0b"), arena), "a?[31m?b");
+    assert_str(words_name(&scene->names, 99, arena), "(name 99)");
+    assert_str(words_name(&scene->names, NAME_NONE, arena), "(none)");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(actions_come_back_as_they_were),
+        TEST(pieces_of_actions_are_refused),
+        TEST(the_bytes_are_settled),
+        TEST(damaged_actions_are_refused),
+        TEST(a_first_reason_must_be_one),
+        TEST(launches_in_words),
+        TEST(ends_in_words),
+        TEST(every_reason_and_state_has_words),
+        TEST(set_ups_and_drains_in_words),
+        TEST(numbers_in_words),
+        TEST(names_in_words),
+    };
+    return cmocka_run_group_tests_name("action", tests, NULL, NULL);
+}

@@ -1,0 +1,808 @@
+/* test_event.c: events stay the same on the way into bytes and back, and read well. */
+#include "core/event.h"
+
+#include "base/dice.h"
+#include "core/core.h"
+#include "core/record/frame.h"
+#include "core/resource.h"
+#include "unit.h"
+
+#include <string.h>
+
+enum { RANDOM_EVENTS = 5000, LOADS_AT_MOST = 4 };
+
+struct scene {
+    struct arena arena;
+    struct names names;
+    struct plan_type type;
+    struct offering offering;
+    struct core_settings settings;
+};
+
+static int setup(void **state)
+{
+    static struct scene scene;
+    scene = (struct scene){0};
+    arena_init(&scene.arena);
+    names_init(&scene.names, &scene.arena);
+    scene.type.name = STR("g5.xlarge");
+    scene.offering = (struct offering){
+        .zone = names_add(&scene.names, STR("us-east-1a")), .market = MARKET_SPOT, .price = 302000};
+    scene.settings = (struct core_settings){.names = &scene.names,
+                                            .types = &scene.type,
+                                            .type_count = 1,
+                                            .offerings = &scene.offering,
+                                            .offering_count = 1};
+    *state = &scene;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    struct scene *scene = *state;
+    arena_clear(&scene->arena);
+    return 0;
+}
+
+/* ---- are two events the same? -------------------------------------------------------------- */
+
+static void check_label(struct label a, struct label b)
+{
+    assert_int_equal(a.key, b.key);
+    assert_int_equal(a.value, b.value);
+}
+
+static void check_rule(const struct label_rule *a, const struct label_rule *b)
+{
+    assert_int_equal(a->key, b->key);
+    assert_int_equal(a->op, b->op);
+    assert_int_equal(a->value_count, b->value_count);
+    for (size_t i = 0; i < a->value_count; i++) {
+        assert_int_equal(a->values[i], b->values[i]);
+    }
+}
+
+static void check_request(const struct request *a, const struct request *b)
+{
+    assert_int_equal(a->amount_count, b->amount_count);
+    for (size_t i = 0; i < a->amount_count; i++) {
+        assert_int_equal(a->amounts[i].name, b->amounts[i].name);
+        assert_true(a->amounts[i].amount == b->amounts[i].amount);
+    }
+    assert_int_equal(a->selector_count, b->selector_count);
+    for (size_t i = 0; i < a->selector_count; i++) {
+        assert_int_equal(a->selectors[i].rule_count, b->selectors[i].rule_count);
+        for (size_t j = 0; j < a->selectors[i].rule_count; j++) {
+            check_rule(&a->selectors[i].rules[j], &b->selectors[i].rules[j]);
+        }
+    }
+    assert_int_equal(a->placement_count, b->placement_count);
+    for (size_t i = 0; i < a->placement_count; i++) {
+        assert_int_equal(a->placements[i].kind, b->placements[i].kind);
+        check_label(a->placements[i].label, b->placements[i].label);
+    }
+}
+
+static void check_demands(const struct demand *a, size_t a_count, const struct demand *b,
+                          size_t b_count)
+{
+    assert_int_equal(a_count, b_count);
+    for (size_t i = 0; i < a_count; i++) {
+        assert_true(a[i].count == b[i].count);
+        check_request(&a[i].request, &b[i].request);
+    }
+}
+
+static void check_load(const struct ray_load *a, const struct ray_load *b)
+{
+    check_demands(a->demands, a->demand_count, b->demands, b->demand_count);
+    assert_int_equal(a->gang_count, b->gang_count);
+    for (size_t i = 0; i < a->gang_count; i++) {
+        assert_int_equal(a->gangs[i].request_count, b->gangs[i].request_count);
+        for (size_t j = 0; j < a->gangs[i].request_count; j++) {
+            check_request(&a->gangs[i].requests[j], &b->gangs[i].requests[j]);
+        }
+    }
+    check_demands(a->constraint, a->constraint_count, b->constraint, b->constraint_count);
+}
+
+static void check_node(const struct ray_node *a, const struct ray_node *b)
+{
+    assert_true(a->instance == b->instance && a->status == b->status &&
+                a->idle_since == b->idle_since);
+    assert_int_equal(a->capacity_count, b->capacity_count);
+    for (size_t i = 0; i < a->capacity_count; i++) {
+        assert_int_equal(a->capacities[i].name, b->capacities[i].name);
+        assert_true(a->capacities[i].total == b->capacities[i].total);
+        assert_true(a->capacities[i].free == b->capacities[i].free);
+    }
+    assert_int_equal(a->labels.count, b->labels.count);
+    for (size_t i = 0; i < a->labels.count; i++) {
+        check_label(a->labels.items[i], b->labels.items[i]);
+    }
+}
+
+static void check_listing(const struct listing *a, const struct listing *b)
+{
+    assert_true(a->asked_at == b->asked_at && a->is_complete == b->is_complete);
+    assert_int_equal(a->count, b->count);
+    for (size_t i = 0; i < a->count; i++) {
+        assert_true(a->items[i].instance == b->items[i].instance);
+        assert_true(a->items[i].launch == b->items[i].launch);
+        assert_int_equal(a->items[i].offering, b->items[i].offering);
+        assert_int_equal(a->items[i].state, b->items[i].state);
+    }
+}
+
+/* Events without arrays are made over zeroed memory, so they can be compared as they lie. */
+static void check_same(const struct event *a, const struct event *b)
+{
+    assert_int_equal(a->kind, b->kind);
+    assert_true(a->at == b->at);
+    if (a->kind == EVENT_RAY_NODE) {
+        check_node(&a->ray_node, &b->ray_node);
+    } else if (a->kind == EVENT_RAY_LOAD) {
+        check_load(&a->ray_load, &b->ray_load);
+    } else if (a->kind == EVENT_LISTING) {
+        check_listing(&a->listing, &b->listing);
+    } else {
+        assert_memory_equal(a, b, sizeof(*a));
+    }
+}
+
+/* There and back; and every shorter piece of it is refused. */
+static struct str check_round_trip(struct scene *scene, const struct event *event)
+{
+    struct event again;
+    struct str bytes = event_encode(event, &scene->arena);
+    struct str rest = bytes;
+    assert_true(bytes.len > 0);
+    memset(&again, 0, sizeof(again));
+    assert_true(event_decode(&rest, &scene->arena, &again));
+    assert_int_equal(rest.len, 0);
+    check_same(event, &again);
+    struct str second = event_encode(&again, &scene->arena);
+    assert_true(str_eq(bytes, second));
+    return bytes;
+}
+
+static void check_truncation(struct scene *scene, struct str bytes)
+{
+    for (size_t len = 0; len < bytes.len; len++) {
+        struct event event;
+        struct str piece = arena_str(&scene->arena, str_sub(bytes, 0, len));
+        assert_false(event_decode(&piece, &scene->arena, &event));
+        assert_int_equal(piece.len, len);
+    }
+}
+
+/* The frame says that all is there, but the body ends early. */
+static void check_short_bodies(struct scene *scene, struct str bytes)
+{
+    struct str rest = bytes;
+    struct str body;
+    assert_true(frame_open(&rest, RECORD_EVENT, &body));
+    for (size_t len = 0; len < body.len; len++) {
+        struct byte_writer writer;
+        struct event event;
+        frame_begin(&writer, &scene->arena);
+        for (size_t i = 0; i < len; i++) {
+            bytes_put_u8(&writer, (uint8_t)body.ptr[i]);
+        }
+        struct str cut = frame_end(&writer, RECORD_EVENT);
+        assert_false(event_decode(&cut, &scene->arena, &event));
+        assert_true(cut.len > 0);
+    }
+}
+
+/* ---- events at random ---------------------------------------------------------------------- */
+
+/* Of every size, with the ends of the range among them. */
+static uint64_t any_u64(struct dice *dice)
+{
+    switch (dice_below(dice, 8)) {
+    case 0:
+        return 0;
+    case 1:
+        return UINT64_MAX;
+    default:
+        return dice_next(dice) >> dice_below(dice, 64);
+    }
+}
+
+static int64_t any_i64(struct dice *dice)
+{
+    switch (dice_below(dice, 8)) {
+    case 0:
+        return INT64_MIN;
+    case 1:
+        return INT64_MAX;
+    case 2:
+        return -1;
+    default:
+        return (int64_t)any_u64(dice);
+    }
+}
+
+static uint32_t any_u32(struct dice *dice)
+{
+    return (uint32_t)any_u64(dice);
+}
+
+static struct label any_label(struct dice *dice)
+{
+    return (struct label){any_u32(dice), any_u32(dice)};
+}
+
+static size_t any_count(struct dice *dice)
+{
+    return (size_t)dice_below(dice, LOADS_AT_MOST);
+}
+
+static struct label_selector any_selector(struct scene *scene, struct dice *dice)
+{
+    size_t count = any_count(dice);
+    struct label_rule *rules = ARENA_ARRAY(&scene->arena, count, struct label_rule);
+    for (size_t i = 0; i < count; i++) {
+        size_t value_count = any_count(dice);
+        uint32_t *values = ARENA_ARRAY(&scene->arena, value_count, uint32_t);
+        for (size_t j = 0; j < value_count; j++) {
+            values[j] = any_u32(dice);
+        }
+        rules[i].key = any_u32(dice);
+        rules[i].op = (enum label_operator)dice_below(dice, LABEL_NEVER + 1);
+        rules[i].values = values;
+        rules[i].value_count = value_count;
+    }
+    return (struct label_selector){rules, count};
+}
+
+static struct request any_request(struct scene *scene, struct dice *dice)
+{
+    struct request request = {.amount_count = any_count(dice),
+                              .selector_count = any_count(dice),
+                              .placement_count = any_count(dice)};
+    struct amount *amounts = ARENA_ARRAY(&scene->arena, request.amount_count, struct amount);
+    for (size_t i = 0; i < request.amount_count; i++) {
+        amounts[i] = (struct amount){any_u32(dice), any_i64(dice)};
+    }
+    struct label_selector *selectors = ARENA_ARRAY(&scene->arena, request.selector_count,
+                                                   struct label_selector);
+    for (size_t i = 0; i < request.selector_count; i++) {
+        selectors[i] = any_selector(scene, dice);
+    }
+    struct placement *placements = ARENA_ARRAY(&scene->arena, request.placement_count,
+                                               struct placement);
+    for (size_t i = 0; i < request.placement_count; i++) {
+        placements[i].kind = (enum placement_kind)dice_below(dice, 2);
+        placements[i].label = any_label(dice);
+    }
+    request.amounts = amounts;
+    request.selectors = selectors;
+    request.placements = placements;
+    return request;
+}
+
+static struct demand *any_demands(struct scene *scene, struct dice *dice, size_t count)
+{
+    struct demand *demands = ARENA_ARRAY(&scene->arena, count, struct demand);
+    for (size_t i = 0; i < count; i++) {
+        demands[i].request = any_request(scene, dice);
+        demands[i].count = (int64_t)(any_u64(dice) >> 1);
+    }
+    return demands;
+}
+
+static void any_load(struct scene *scene, struct dice *dice, struct ray_load *load)
+{
+    load->demand_count = any_count(dice);
+    load->gang_count = any_count(dice);
+    load->constraint_count = any_count(dice);
+    load->demands = any_demands(scene, dice, load->demand_count);
+    load->constraint = any_demands(scene, dice, load->constraint_count);
+    struct gang *gangs = ARENA_ARRAY(&scene->arena, load->gang_count, struct gang);
+    for (size_t i = 0; i < load->gang_count; i++) {
+        size_t count = any_count(dice);
+        struct request *requests = ARENA_ARRAY(&scene->arena, count, struct request);
+        for (size_t j = 0; j < count; j++) {
+            requests[j] = any_request(scene, dice);
+        }
+        gangs[i] = (struct gang){requests, count};
+    }
+    load->gangs = gangs;
+}
+
+static void any_node(struct scene *scene, struct dice *dice, struct ray_node *node)
+{
+    node->instance = any_u64(dice);
+    node->status = (enum ray_status)dice_below(dice, RAY_STATUS_COUNT);
+    node->idle_since = any_i64(dice);
+    node->capacity_count = any_count(dice);
+    struct capacity *capacities = ARENA_ARRAY(&scene->arena, node->capacity_count, struct capacity);
+    for (size_t i = 0; i < node->capacity_count; i++) {
+        capacities[i] = (struct capacity){any_u32(dice), any_i64(dice), any_i64(dice)};
+    }
+    node->capacities = capacities;
+    node->labels.count = any_count(dice);
+    struct label *labels = ARENA_ARRAY(&scene->arena, node->labels.count, struct label);
+    for (size_t i = 0; i < node->labels.count; i++) {
+        labels[i] = any_label(dice);
+    }
+    node->labels.items = labels;
+}
+
+static void any_listing(struct scene *scene, struct dice *dice, struct listing *listing)
+{
+    listing->asked_at = any_i64(dice);
+    listing->is_complete = dice_chance(dice, 500);
+    listing->count = any_count(dice);
+    struct listed *items = ARENA_ARRAY(&scene->arena, listing->count, struct listed);
+    for (size_t i = 0; i < listing->count; i++) {
+        items[i] = (struct listed){any_u64(dice), any_u64(dice), any_u32(dice),
+                                   (enum cloud_state)dice_below(dice, CLOUD_STATE_COUNT)};
+    }
+    listing->items = items;
+}
+
+/* The answers to calls: a number and an enum each. */
+static void any_reply(struct dice *dice, struct event *event)
+{
+    if (event->kind == EVENT_LAUNCH_REPLY) {
+        event->launch_reply.launch = any_u64(dice);
+        event->launch_reply.outcome = (enum outcome)dice_below(dice, OUTCOME_COUNT);
+    } else if (event->kind == EVENT_TERMINATE_REPLY) {
+        event->terminate_reply.instance = any_u64(dice);
+        event->terminate_reply.outcome = (enum outcome)dice_below(dice, OUTCOME_COUNT);
+    } else if (event->kind == EVENT_SETUP_REPLY) {
+        event->setup_reply.instance = any_u64(dice);
+        event->setup_reply.news = (enum setup_news)dice_below(dice, SETUP_NEWS_COUNT);
+    } else {
+        event->drain_reply.instance = any_u64(dice);
+        event->drain_reply.answer = (enum drain_answer)dice_below(dice, DRAIN_ANSWER_COUNT);
+    }
+}
+
+static void any_fields(struct scene *scene, struct dice *dice, struct event *event)
+{
+    switch (event->kind) {
+    case EVENT_START:
+    case EVENT_TICK:
+    case EVENT_KIND_COUNT:
+        break;
+    case EVENT_GOAL:
+        event->goal = (enum goal)dice_below(dice, 2);
+        break;
+    case EVENT_LEASE:
+        event->lease.epoch = any_u64(dice);
+        event->lease.until = any_i64(dice);
+        break;
+    case EVENT_INTENT:
+        event->intent.launch = any_u64(dice);
+        event->intent.offering = any_u32(dice);
+        event->intent.count = any_i64(dice);
+        break;
+    case EVENT_LAUNCHED:
+        event->launched.launch = any_u64(dice);
+        event->launched.instance = any_u64(dice);
+        break;
+    case EVENT_RECORDS_END:
+        event->is_continuous = dice_chance(dice, 500);
+        break;
+    case EVENT_RAY_SEEN:
+        event->asked_at = any_i64(dice);
+        break;
+    case EVENT_LISTING:
+        any_listing(scene, dice, &event->listing);
+        break;
+    case EVENT_LAUNCH_REPLY:
+    case EVENT_TERMINATE_REPLY:
+    case EVENT_SETUP_REPLY:
+    case EVENT_DRAIN_REPLY:
+        any_reply(dice, event);
+        break;
+    case EVENT_NOTICE:
+        event->notice.instance = any_u64(dice);
+        event->notice.until = any_i64(dice);
+        break;
+    case EVENT_RAY_NODE:
+        any_node(scene, dice, &event->ray_node);
+        break;
+    case EVENT_RAY_LOAD:
+        any_load(scene, dice, &event->ray_load);
+        break;
+    }
+}
+
+static void any_event(struct scene *scene, struct dice *dice, unsigned kind, struct event *event)
+{
+    memset(event, 0, sizeof(*event));
+    event->kind = (enum event_kind)kind;
+    event->at = any_i64(dice);
+    any_fields(scene, dice, event);
+}
+
+static void every_kind_comes_back_as_it_was(void **state)
+{
+    struct scene *scene = *state;
+    struct dice dice = {1};
+    for (unsigned i = 0; i < RANDOM_EVENTS; i++) {
+        struct arena outer = scene->arena;
+        struct event event;
+        arena_init(&scene->arena);
+        any_event(scene, &dice, i % EVENT_KIND_COUNT, &event);
+        struct str bytes = check_round_trip(scene, &event);
+        if (bytes.len < 400 && i < RANDOM_EVENTS / 10) {
+            check_truncation(scene, bytes);
+            check_short_bodies(scene, bytes);
+        }
+        /* Whatever an event says, it is one line. */
+        struct str text = event_text(&event, &scene->settings, &scene->arena);
+        assert_true(text.len > 0 && str_find_char(text, '\n') == SIZE_MAX);
+        arena_clear(&scene->arena);
+        scene->arena = outer;
+    }
+}
+
+static void events_follow_each_other(void **state)
+{
+    struct scene *scene = *state;
+    struct dice dice = {2};
+    struct event events[EVENT_KIND_COUNT];
+    struct str all = STR("");
+    for (unsigned i = 0; i < EVENT_KIND_COUNT; i++) {
+        any_event(scene, &dice, i, &events[i]);
+        struct str one = event_encode(&events[i], &scene->arena);
+        char *both = arena_alloc(&scene->arena, all.len + one.len);
+        memcpy(both, all.ptr, all.len);
+        memcpy(both + all.len, one.ptr, one.len);
+        all = (struct str){both, all.len + one.len};
+    }
+    for (unsigned i = 0; i < EVENT_KIND_COUNT; i++) {
+        struct event event;
+        assert_true(event_decode(&all, &scene->arena, &event));
+        check_same(&events[i], &event);
+    }
+    assert_int_equal(all.len, 0);
+}
+
+/* ---- the stored form ----------------------------------------------------------------------- */
+
+static struct str hex(struct scene *scene, struct str bytes)
+{
+    struct str text = STR("");
+    for (size_t i = 0; i < bytes.len; i++) {
+        text = arena_printf(&scene->arena, "%.*s%s%02x", STR_ARG(text), i > 0 ? " " : "",
+                            (unsigned char)bytes.ptr[i]);
+    }
+    return text;
+}
+
+/* Files that exist hold these bytes: they may not change while the format is called 1. */
+static void the_bytes_are_settled(void **state)
+{
+    struct scene *scene = *state;
+    struct event event = {.kind = EVENT_TICK, .at = 12500};
+    assert_str(hex(scene, event_encode(&event, &scene->arena)), "01 04 0f a8 c3 01");
+    event = (struct event){.kind = EVENT_LAUNCH_REPLY, .at = 0};
+    event.launch_reply.launch = 300;
+    event.launch_reply.outcome = OUTCOME_NOT_FOUND;
+    assert_str(hex(scene, event_encode(&event, &scene->arena)), "01 05 05 00 ac 02 08");
+    struct capacity capacity = {.name = 2, .total = CAPACITY_ABSENT, .free = 64};
+    event = (struct event){.kind = EVENT_RAY_NODE, .at = -1};
+    event.ray_node = (struct ray_node){.instance = 17,
+                                       .status = RAY_DEAD,
+                                       .idle_since = NOT_IDLE,
+                                       .capacities = &capacity,
+                                       .capacity_count = 1};
+    assert_str(hex(scene, event_encode(&event, &scene->arena)),
+               "01 0b 0c 01 11 03 01 01 02 01 80 01 00");
+}
+
+/* Decodes a body in a frame; returns how far the bytes were moved, with -1 for success. */
+static int outcome_of(struct scene *scene, struct str record)
+{
+    struct event event;
+    struct str rest = record;
+    bool ok = event_decode(&rest, &scene->arena, &event);
+    return ok ? -1 : (int)(record.len - rest.len);
+}
+
+static void damaged_bytes_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(outcome_of(scene, STR("")), 0);
+    assert_int_equal(outcome_of(scene, STR("\x01\x02\x0f\x00")), -1);
+    assert_int_equal(outcome_of(scene, STR("\x00\x02\x0f\x00")), 0);         /* the format */
+    assert_int_equal(outcome_of(scene, STR("\x81\x02\x0f\x00")), 0);         /* an action */
+    assert_int_equal(outcome_of(scene, STR("\x01\x82\x00\x0f\x00")), 0);     /* a long length */
+    assert_int_equal(outcome_of(scene, STR("\x01\x03\x0f\x80\x00")), 0);     /* a long number */
+    assert_int_equal(outcome_of(scene, STR("\x01\x03\x0f\x00\x00")), 0);     /* too much */
+    assert_int_equal(outcome_of(scene, STR("\x01\x00")), 0);                 /* no kind */
+    assert_int_equal(outcome_of(scene, STR("\x01\x03\x01\x00\x02")), 0);     /* the goal */
+    assert_int_equal(outcome_of(scene, STR("\x01\x03\x06\x00\x02")), 0);     /* not a truth */
+    assert_int_equal(outcome_of(scene, STR("\x01\x04\x05\x00\x03\x09")), 0); /* the outcome */
+    /* 2^32 is no number of an offering, 2^64 is no number at all. */
+    assert_int_equal(outcome_of(scene, STR("\x01\x09\x03\0\0\x80\x80\x80\x80\x10\0")), 0);
+    assert_int_equal(outcome_of(scene, STR("\x01\x09\x03\0\0\xff\xff\xff\xff\x0f\0")), -1);
+    assert_int_equal(outcome_of(scene, STR("\x01\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")),
+                     0);
+    assert_int_equal(outcome_of(scene, STR("\x01\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
+                     -1);
+    /* A demand asked for -1 times. */
+    assert_int_equal(outcome_of(scene, STR("\x01\x09\x0d\x00\x01\x00\x00\x00\x01\x00\x00")), 0);
+}
+
+/* Each record is good with the last value of an enum and bad with the next. */
+static void values_outside_their_enum_are_refused(void **state)
+{
+    struct scene *scene = *state;
+    static const struct {
+        struct str record;
+        size_t at;
+        int last;
+    } cases[] = {
+        {{"\x01\x03\x01\0\0", 5}, 4, GOAL_DOWN},
+        {{"\x01\x04\x05\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
+        {{"\x01\x09\x07\0\0\0\x01\0\0\0\0", 11}, 10, CLOUD_STATE_COUNT - 1},
+        {{"\x01\x04\x08\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
+        {{"\x01\x04\x09\0\0\0", 6}, 5, SETUP_NEWS_COUNT - 1},
+        {{"\x01\x04\x0a\0\0\0", 6}, 5, DRAIN_ANSWER_COUNT - 1},
+        {{"\x01\x07\x0c\0\0\0\0\0\0", 9}, 5, RAY_STATUS_COUNT - 1},
+        {{"\x01\x0d\x0d\0\x01\0\x01\x01\0\0\0\0\0\0\0", 15}, 9, LABEL_NEVER},
+        {{"\x01\x0c\x0d\0\x01\0\0\x01\0\0\0\0\0\0", 14}, 8, PLACEMENT_ANTI_AFFINITY},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        char *bytes = arena_alloc(&scene->arena, cases[i].record.len);
+        struct str record = {bytes, cases[i].record.len};
+        memcpy(bytes, cases[i].record.ptr, record.len);
+        bytes[cases[i].at] = (char)cases[i].last;
+        assert_int_equal(outcome_of(scene, record), -1);
+        bytes[cases[i].at] = (char)(cases[i].last + 1);
+        assert_int_equal(outcome_of(scene, record), 0);
+    }
+}
+
+/* A load of one request whose selector has so many rules, without the encoder of events. */
+static struct str many_rules(struct scene *scene, size_t count)
+{
+    struct byte_writer writer;
+    frame_begin(&writer, &scene->arena);
+    bytes_put_u8(&writer, EVENT_RAY_LOAD);
+    bytes_put_i64(&writer, 0);
+    bytes_put_u64(&writer, 1); /* one demand, no amounts, one selector */
+    bytes_put_u64(&writer, 0);
+    bytes_put_u64(&writer, 1);
+    bytes_put_u64(&writer, count);
+    for (size_t i = 0; i < 3 * count; i++) {
+        bytes_put_u8(&writer, 0);
+    }
+    for (size_t i = 0; i < 4; i++) {
+        bytes_put_u64(&writer, 0); /* placements, count, gangs, constraint */
+    }
+    return frame_end(&writer, RECORD_EVENT);
+}
+
+static void limits_are_kept_by_the_reader_too(void **state)
+{
+    struct scene *scene = *state;
+    assert_int_equal(outcome_of(scene, many_rules(scene, RECORD_RULES_MAX)), -1);
+    assert_int_equal(outcome_of(scene, many_rules(scene, RECORD_RULES_MAX + 1)), 0);
+}
+
+static void unknown_kinds_can_be_passed_over(void **state)
+{
+    struct scene *scene = *state;
+    struct event event;
+    struct str bytes = STR("\x01\x04\x7f\x01\x02\x03\x01\x02\x0f\x00");
+    assert_false(event_decode(&bytes, &scene->arena, &event));
+    assert_int_equal(bytes.len, 4);
+    assert_true(event_decode(&bytes, &scene->arena, &event));
+    assert_int_equal(event.kind, EVENT_TICK);
+}
+
+/* A count is believed only when the bytes behind it could hold that many. */
+static void hostile_counts_cost_nothing(void **state)
+{
+    struct scene *scene = *state;
+    static const struct str records[] = {
+        {"\x01\x06\x0d\x00\xff\xff\x3f\x00", 8},          /* demands */
+        {"\x01\x07\x0d\x00\x00\xff\xff\x3f\x00", 9},      /* gangs */
+        {"\x01\x08\x0d\x00\x00\x01\xff\xff\x3f\x00", 10}, /* requests of a gang */
+        {"\x01\x08\x0c\x00\x01\x01\x01\xff\xff\x03", 10}, /* capacities */
+        {"\x01\x08\x07\x00\x00\x00\xff\xff\x3f\x00", 10}, /* a listing */
+    };
+    for (size_t i = 0; i < ARRAY_LEN(records); i++) {
+        size_t before = scene->arena.used_bytes;
+        assert_int_equal(outcome_of(scene, records[i]), 0);
+        assert_true(scene->arena.used_bytes - before < 100);
+    }
+}
+
+static void events_beyond_the_limits_have_no_form(void **state)
+{
+    struct scene *scene = *state;
+    struct event event = {.kind = EVENT_KIND_COUNT};
+    assert_int_equal(event_encode(&event, &scene->arena).len, 0);
+    event = (struct event){.kind = EVENT_LAUNCH_REPLY};
+    event.launch_reply.outcome = OUTCOME_COUNT;
+    assert_int_equal(event_encode(&event, &scene->arena).len, 0);
+    event = (struct event){.kind = EVENT_RAY_LOAD};
+    event.ray_load.gang_count = RECORD_GANGS_MAX + 1;
+    assert_int_equal(event_encode(&event, &scene->arena).len, 0);
+    struct demand demand = {.count = -1};
+    event.ray_load = (struct ray_load){.demands = &demand, .demand_count = 1};
+    assert_int_equal(event_encode(&event, &scene->arena).len, 0);
+}
+
+static void a_record_has_a_largest_size(void **state)
+{
+    struct scene *scene = *state;
+    struct amount *amounts = ARENA_ARRAY(&scene->arena, RECORD_AMOUNTS_MAX, struct amount);
+    struct request *requests = ARENA_ARRAY(&scene->arena, 300, struct request);
+    for (size_t i = 0; i < RECORD_AMOUNTS_MAX; i++) {
+        amounts[i] = (struct amount){NAME_NONE, INT64_MIN};
+    }
+    for (size_t i = 0; i < 300; i++) {
+        requests[i] = (struct request){.amounts = amounts, .amount_count = RECORD_AMOUNTS_MAX};
+    }
+    struct gang gang = {requests, 300}; /* 17.6 MiB */
+    struct event event = {.kind = EVENT_RAY_LOAD};
+    event.ray_load.gangs = &gang;
+    event.ray_load.gang_count = 1;
+    assert_int_equal(event_encode(&event, &scene->arena).len, 0);
+    gang.request_count = 270; /* 15.8 MiB */
+    struct str bytes = event_encode(&event, &scene->arena);
+    assert_int_equal(outcome_of(scene, bytes), -1);
+}
+
+/* ---- in words ------------------------------------------------------------------------------ */
+
+static uint32_t name(struct scene *scene, const char *text)
+{
+    return names_add(&scene->names, str_from(text));
+}
+
+static struct str words(struct scene *scene, const struct event *event)
+{
+    return event_text(event, &scene->settings, &scene->arena);
+}
+
+#define WORDS(scene, KIND, ...) \
+    words(scene, &(struct event){.kind = EVENT_##KIND, .at = 12500, __VA_ARGS__})
+
+static void events_of_the_shell_in_words(void **state)
+{
+    struct scene *scene = *state;
+    assert_str(WORDS(scene, START, .goal = GOAL_RUN), "12.500 start");
+    assert_str(WORDS(scene, GOAL, .goal = GOAL_RUN), "12.500 goal: the cluster runs");
+    assert_str(WORDS(scene, GOAL, .goal = GOAL_DOWN), "12.500 goal: the cluster is taken down");
+    assert_str(WORDS(scene, LEASE, .lease = {7, 42500}), "12.500 lease 7 held until 42.500");
+    assert_str(WORDS(scene, LEASE, .lease = {7, 0}), "12.500 lease 7 lost");
+    assert_str(WORDS(scene, RECORDS_END, .is_continuous = true),
+               "12.500 records end: nobody else has acted since");
+    assert_str(WORDS(scene, RECORDS_END, .is_continuous = false),
+               "12.500 records end: somebody else may have acted since");
+    assert_str(WORDS(scene, TICK, .goal = GOAL_RUN), "12.500 tick");
+    struct event early = {.kind = EVENT_TICK, .at = -5};
+    assert_str(words(scene, &early), "-0.005 tick");
+}
+
+static void events_of_the_cloud_in_words(void **state)
+{
+    struct scene *scene = *state;
+    assert_str(WORDS(scene, INTENT, .intent = {3, 0, 2}),
+               "12.500 launch 0.3 written down: 2 x g5.xlarge in us-east-1a, spot");
+    assert_str(WORDS(scene, INTENT, .intent = {3, 9, 2}),
+               "12.500 launch 0.3 written down: 2 x offering 9");
+    assert_str(WORDS(scene, LAUNCHED, .launched = {3, 17}),
+               "12.500 launch 0.3 answered: instance 17");
+    assert_str(WORDS(scene, LAUNCH_REPLY, .launch_reply = {3, OUTCOME_CAPACITY}),
+               "12.500 launch 0.3 answered: no capacity");
+    assert_str(WORDS(scene, LAUNCH_REPLY, .launch_reply = {3, OUTCOME_UNKNOWN}),
+               "12.500 launch 0.3 answered: no clear answer, it may have taken effect");
+    struct listed items[] = {{17, 3, 0, CLOUD_RUNNING}, {18, 3, 0, CLOUD_PENDING}};
+    assert_str(WORDS(scene, LISTING, .listing = {12000, true, items, 2}),
+               "12.500 listing as of 12.000: 2 machines (1 pending, 1 running)");
+    assert_str(WORDS(scene, LISTING, .listing = {12000, false, NULL, 0}),
+               "12.500 listing as of 12.000: 0 machines, incomplete: there may be more");
+    assert_str(WORDS(scene, TERMINATE_REPLY, .terminate_reply = {17, OUTCOME_DONE}),
+               "12.500 termination of instance 17 answered: done");
+    assert_str(WORDS(scene, NOTICE, .notice = {17, 132500}),
+               "12.500 instance 17 has notice: the cloud takes it away at 132.500");
+}
+
+static void events_of_nodes_in_words(void **state)
+{
+    struct scene *scene = *state;
+    assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_CONTACT}),
+               "12.500 set-up of instance 17: ssh answers, the steps run");
+    assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_FAILED}),
+               "12.500 set-up of instance 17: failed");
+    assert_str(WORDS(scene, DRAIN_REPLY, .drain_reply = {17, DRAIN_REFUSED}),
+               "12.500 drain of instance 17 answered: refused, it is not idle any more");
+    assert_str(WORDS(scene, RAY_SEEN, .asked_at = 12400), "12.500 Ray seen as of 12.400");
+    assert_str(WORDS(scene, RAY_NODE, .ray_node = {17, RAY_ABSENT, NOT_IDLE}),
+               "12.500 instance 17 in Ray: not in Ray's view");
+    struct capacity capacities[] = {
+        {name(scene, "CPU"), 4 * RESOURCE_UNIT, 35000},
+        {name(scene, "GPU"), RESOURCE_UNIT, CAPACITY_ABSENT},
+        {name(scene, "memory"), ((int64_t)16 << 30) * RESOURCE_UNIT,
+         ((int64_t)8 << 30) * RESOURCE_UNIT},
+        {name(scene, "odd"), CAPACITY_ABSENT, RESOURCE_UNIT},
+    };
+    struct label label = {name(scene, "zone"), name(scene, "a\nb")};
+    struct ray_node node = {17, RAY_ALIVE, NOT_IDLE, capacities, 4, {&label, 1}};
+    assert_str(WORDS(scene, RAY_NODE, .ray_node = node),
+               "12.500 instance 17 in Ray: alive, busy; free: 3.5 of 4 CPU, none of 1 GPU, "
+               "8 GiB of 16 GiB memory, 1 odd, not in its totals; labels: zone=a?b");
+    node = (struct ray_node){17, RAY_ALIVE, 10000, capacities, 1, {NULL, 0}};
+    assert_str(WORDS(scene, RAY_NODE, .ray_node = node),
+               "12.500 instance 17 in Ray: alive, idle since 10.000; free: 3.5 of 4 CPU");
+}
+
+static void demand_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct amount amounts[] = {{name(scene, "CPU"), RESOURCE_UNIT},
+                               {name(scene, "GPU"), 2 * RESOURCE_UNIT}};
+    uint32_t values[] = {name(scene, "a"), name(scene, "b")};
+    struct label_rule rule = {name(scene, "zone"), LABEL_IN, values, 2};
+    struct label_selector selectors[] = {{&rule, 1}, {NULL, 0}};
+    struct placement apart = {PLACEMENT_ANTI_AFFINITY, {name(scene, "group"), name(scene, "")}};
+    struct demand demands[] = {
+        {{.amounts = amounts, .amount_count = 1}, 3},
+        {{.amounts = amounts, .amount_count = 2, .selectors = selectors, .selector_count = 2}, 1},
+    };
+    struct request members[] = {
+        {.amounts = amounts, .amount_count = 1, .placements = &apart, .placement_count = 1},
+        {.amounts = amounts, .amount_count = 1, .placements = &apart, .placement_count = 1},
+    };
+    struct gang gang = {members, 2};
+    struct ray_load load = {demands, 2, &gang, 1, demands, 1};
+    assert_str(WORDS(scene, RAY_LOAD, .ray_load = load),
+               "12.500 Ray asks for: 4 pending requests (3 for 1x CPU; 1 for 1x CPU, 2x GPU with "
+               "zone in (a, b) or 1 fallback), 1 placement group (2 for 1x CPU, apart by group "
+               "and so on), request_resources of 3 bundles (3 for 1x CPU)");
+    struct amount memory = {name(scene, "memory"), ((int64_t)3 << 29) * RESOURCE_UNIT};
+    struct demand large = {{.amounts = &memory, .amount_count = 1}, 1};
+    load = (struct ray_load){.demands = &large, .demand_count = 1};
+    assert_str(WORDS(scene, RAY_LOAD, .ray_load = load),
+               "12.500 Ray asks for: 1 pending request (1 for 1.5 GiB memory)");
+    load = (struct ray_load){0};
+    assert_str(WORDS(scene, RAY_LOAD, .ray_load = load), "12.500 Ray asks for: nothing");
+}
+
+static void long_loads_stay_short_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct demand demands[1000] = {0};
+    for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
+        demands[i].count = INT64_MAX;
+    }
+    struct ray_load load = {.demands = demands, .demand_count = ARRAY_LEN(demands)};
+    assert_like(WORDS(scene, RAY_LOAD, .ray_load = load),
+                "12.500 Ray asks for: 9223372036854775807 pending requests (*; 994 more shapes)");
+}
+
+int main(void)
+{
+#define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
+    const struct CMUnitTest tests[] = {
+        TEST(every_kind_comes_back_as_it_was),
+        TEST(events_follow_each_other),
+        TEST(the_bytes_are_settled),
+        TEST(damaged_bytes_are_refused),
+        TEST(values_outside_their_enum_are_refused),
+        TEST(limits_are_kept_by_the_reader_too),
+        TEST(unknown_kinds_can_be_passed_over),
+        TEST(hostile_counts_cost_nothing),
+        TEST(events_beyond_the_limits_have_no_form),
+        TEST(a_record_has_a_largest_size),
+        TEST(events_of_the_shell_in_words),
+        TEST(events_of_the_cloud_in_words),
+        TEST(events_of_nodes_in_words),
+        TEST(demand_in_words),
+        TEST(long_loads_stay_short_in_words),
+    };
+    return cmocka_run_group_tests_name("event", tests, NULL, NULL);
+}
