@@ -1,0 +1,371 @@
+/* cluster_place.c: who runs where. */
+#include "sim/cluster_parts.h"
+
+enum { WORD_BITS = 64 };
+
+void place_init(struct cluster *cluster)
+{
+    size_t most = 1;
+    for (size_t i = 0; i < cluster->workload->class_count; i++) {
+        most = cluster->queues[i].pieces > most ? cluster->queues[i].pieces : most;
+    }
+    cluster->places = ARENA_ARRAY(cluster->arena, most, uint32_t);
+    cluster->rooms = ARENA_ARRAY(cluster->arena, most, int64_t);
+    cluster->free_run = NO_INDEX;
+}
+
+/* ---- nodes that may have room --------------------------------------------------------------- */
+
+static size_t word_count(const struct cluster *cluster)
+{
+    return (cluster->node_count + WORD_BITS - 1) / WORD_BITS;
+}
+
+void place_grow(struct cluster *cluster)
+{
+    size_t words = word_count(cluster);
+    for (size_t i = 0; i < cluster->workload->class_count; i++) {
+        for (size_t tier = 0; tier < TIER_COUNT; tier++) {
+            struct open_set *set = &cluster->queues[i].open[tier];
+            size_t capacity = set->word_capacity;
+            void *grown = set->words;
+            arena_grow(cluster->arena, &grown, words, &capacity, sizeof(*set->words));
+            set->words = grown;
+            set->word_capacity = capacity;
+        }
+    }
+}
+
+static void open_node(struct cluster *cluster, uint32_t node)
+{
+    uint32_t type = cluster->nodes[node].type;
+    size_t word = node / WORD_BITS;
+    for (size_t i = 0; i < cluster->workload->class_count; i++) {
+        struct cluster_queue *queue = &cluster->queues[i];
+        if (queue->fits[type].is_accepted) {
+            struct open_set *set = &queue->open[queue->fits[type].tier];
+            set->words[word] |= UINT64_C(1) << node % WORD_BITS;
+            set->first = word < set->first ? word : set->first;
+        }
+    }
+}
+
+/* How many pieces a node has room for, at most `most`. */
+static int64_t count_room(const struct cluster *cluster, const struct cluster_queue *queue,
+                          uint32_t index, int64_t most)
+{
+    const struct cluster_node *node = &cluster->nodes[index];
+    const struct fit *fit = &queue->fits[node->type];
+    if (!fit->is_accepted || !node_takes_work(node)) {
+        return 0;
+    }
+    for (size_t i = 0; i < fit->need_count; i++) {
+        const struct need *need = &fit->needs[i];
+        if (node->free[need->column] < most * need->amount) {
+            most = node->free[need->column] / need->amount;
+        }
+    }
+    return most;
+}
+
+bool place_fits(const struct cluster *cluster, const struct cluster_queue *queue, uint32_t node)
+{
+    return count_room(cluster, queue, node, 1) > 0;
+}
+
+/*
+ * Fills `places` and `rooms` with nodes that have room, oldest nodes first: as many as there are
+ * pieces, or for a packed gang until they have room for all of it. Returns how many.
+ */
+static size_t find_places(struct cluster *cluster, struct cluster_queue *queue)
+{
+    enum gang_rule gang = queue->work->gang;
+    bool is_shared = gang == GANG_PACK || gang == GANG_SPREAD;
+    int64_t most = is_shared ? (int64_t)queue->pieces : 1;
+    int64_t left = (int64_t)queue->pieces;
+    size_t found = 0;
+    for (size_t tier = 0; tier < TIER_COUNT; tier++) {
+        struct open_set *set = &queue->open[tier];
+        for (size_t word = set->first; word < word_count(cluster); word++) {
+            for (uint64_t bits = set->words[word]; bits != 0; bits &= bits - 1) {
+                uint32_t node = (uint32_t)word * WORD_BITS + (uint32_t)__builtin_ctzll(bits);
+                int64_t room = count_room(cluster, queue, node, most);
+                if (room <= 0) {
+                    set->words[word] &= ~(bits & -bits);
+                    continue;
+                }
+                cluster->places[found] = node;
+                cluster->rooms[found++] = room;
+                left -= gang == GANG_PACK ? room : 1;
+                if (left <= 0) {
+                    return found;
+                }
+            }
+            set->first += word == set->first && set->words[word] == 0;
+        }
+    }
+    return found;
+}
+
+/* ---- starting and ending -------------------------------------------------------------------- */
+
+static uint32_t new_run(struct cluster *cluster)
+{
+    if (cluster->free_run != NO_INDEX) {
+        uint32_t run = cluster->free_run;
+        cluster->free_run = cluster->runs[run].older;
+        return run;
+    }
+    void *runs = cluster->runs;
+    arena_grow(cluster->arena, &runs, cluster->run_count, &cluster->run_capacity,
+               sizeof(*cluster->runs));
+    cluster->runs = runs;
+    return (uint32_t)cluster->run_count++;
+}
+
+static void drop_run(struct cluster *cluster, uint32_t index)
+{
+    struct cluster_run *run = &cluster->runs[index];
+    run->use++;
+    run->older = cluster->free_run;
+    cluster->free_run = index;
+}
+
+static void take_room(struct cluster *cluster, uint32_t index)
+{
+    struct cluster_run *run = &cluster->runs[index];
+    struct cluster_node *node = &cluster->nodes[run->node];
+    const struct fit *fit = &cluster->queues[run->class].fits[node->type];
+    for (size_t i = 0; i < fit->need_count; i++) {
+        node->free[fit->needs[i].column] -= fit->needs[i].amount;
+    }
+    run->newer = NO_INDEX;
+    run->older = node->newest_run;
+    if (run->older != NO_INDEX) {
+        cluster->runs[run->older].newer = index;
+    }
+    node->newest_run = index;
+    if (node->running++ == 0) {
+        node_set_busy(cluster, run->node, true);
+    }
+    node_touch(cluster, run->node);
+}
+
+/* What the GCS heard of a node that died stays as it is. */
+static void give_back(struct cluster *cluster, uint32_t index)
+{
+    struct cluster_run *run = &cluster->runs[index];
+    struct cluster_node *node = &cluster->nodes[run->node];
+    const struct fit *fit = &cluster->queues[run->class].fits[node->type];
+    if (run->newer != NO_INDEX) {
+        cluster->runs[run->newer].older = run->older;
+    } else {
+        node->newest_run = run->older;
+    }
+    if (run->older != NO_INDEX) {
+        cluster->runs[run->older].newer = run->newer;
+    }
+    node->running--;
+    if (!node->is_alive) {
+        return;
+    }
+    for (size_t i = 0; i < fit->need_count; i++) {
+        node->free[fit->needs[i].column] += fit->needs[i].amount;
+    }
+    if (node->running == 0) {
+        node_set_busy(cluster, run->node, false);
+    }
+    node_touch(cluster, run->node);
+}
+
+static void note_wait(struct cluster *cluster, uint32_t class, int64_t wait)
+{
+    struct class_figures *figures = &cluster->figures[class];
+    void *waits = figures->waits;
+    arena_grow(cluster->arena, &waits, figures->wait_count, &figures->wait_capacity,
+               sizeof(*figures->waits));
+    figures->waits = waits;
+    figures->waits[figures->wait_count++] = wait;
+    figures->started++;
+}
+
+/* The first of the queue, its pieces on these nodes. */
+static void start(struct cluster *cluster, struct cluster_queue *queue, const uint32_t *places)
+{
+    uint32_t class = (uint32_t)(queue - cluster->queues);
+    int64_t arrived_at = queue_pop(cluster, queue);
+    uint32_t first = NO_INDEX;
+    uint32_t last = NO_INDEX;
+    for (size_t i = 0; i < queue->pieces; i++) {
+        uint32_t index = new_run(cluster);
+        first = i == 0 ? index : first;
+        struct cluster_run *run = &cluster->runs[index];
+        *run = (struct cluster_run){.class = class,
+                                    .node = places[i],
+                                    .next_in_gang = first,
+                                    .use = run->use,
+                                    .arrived_at = arrived_at};
+        if (i > 0) {
+            cluster->runs[last].next_in_gang = index;
+        }
+        last = index;
+        take_room(cluster, index);
+    }
+    int64_t now = cluster->agenda->now;
+    int64_t duration = dice_between(&queue->durations, queue->work->duration_least,
+                                    queue->work->duration_most);
+    note_wait(cluster, class, now - arrived_at);
+    agenda_add(cluster->agenda, now + duration, AGENDA_TASK_END, class, first,
+               cluster->runs[first].use);
+}
+
+void place_on(struct cluster *cluster, struct cluster_queue *queue, uint32_t node)
+{
+    start(cluster, queue, &node);
+}
+
+/* ---- who is next ---------------------------------------------------------------------------- */
+
+/* Turns the nodes that were found into one node per piece; false when they are not enough. */
+static bool share_out(struct cluster *cluster, const struct cluster_queue *queue, size_t found)
+{
+    int64_t room = 0;
+    for (size_t i = 0; i < found; i++) {
+        room += cluster->rooms[i];
+    }
+    if (room < (int64_t)queue->pieces) {
+        return false;
+    }
+    for (size_t i = 0; i < found; i++) {
+        cluster->rooms[i]--; /* every node found takes one; where it stands in `places` already */
+    }
+    bool in_turns = queue->work->gang == GANG_SPREAD;
+    for (size_t at = 0, placed = found; placed < queue->pieces;) {
+        bool has_room = cluster->rooms[at] > 0;
+        if (has_room) {
+            cluster->rooms[at]--;
+            cluster->places[placed++] = cluster->places[at];
+        }
+        if (!has_room || in_turns) {
+            at = (at + 1) % found;
+        }
+    }
+    return true;
+}
+
+/* Starts the first of the queue if there is room for all of it. */
+static bool start_first(struct cluster *cluster, struct cluster_queue *queue)
+{
+    if (queue->work->gang != GANG_NONE && !cluster->is_gcs_up) {
+        return false;
+    }
+    size_t found = find_places(cluster, queue);
+    bool is_shared = queue->work->gang == GANG_PACK || queue->work->gang == GANG_SPREAD;
+    bool is_enough = is_shared ? share_out(cluster, queue, found) : found == queue->pieces;
+    if (is_enough) {
+        start(cluster, queue, cluster->places);
+    }
+    return is_enough;
+}
+
+void place_queue(struct cluster *cluster, struct cluster_queue *queue)
+{
+    while (queue->waiting > 0 && start_first(cluster, queue)) {
+    }
+}
+
+/* Gangs first: they need most, and what runs in small pieces would never leave them any. */
+void place_all(struct cluster *cluster)
+{
+    for (int are_tasks = 0; are_tasks <= 1; are_tasks++) {
+        for (size_t i = 0; i < cluster->workload->class_count; i++) {
+            struct cluster_queue *queue = &cluster->queues[i];
+            if ((queue->work->gang == GANG_NONE) == (are_tasks == 1)) {
+                place_queue(cluster, queue);
+            }
+        }
+    }
+}
+
+/* The class whose first task waits longest among those that a node has room for. */
+static struct cluster_queue *next_for(struct cluster *cluster, uint32_t node)
+{
+    struct cluster_queue *next = NULL;
+    for (size_t i = 0; i < cluster->workload->class_count; i++) {
+        struct cluster_queue *queue = &cluster->queues[i];
+        if (queue->waiting > 0 && queue->work->gang == GANG_NONE &&
+            (!next || queue_oldest(queue) < queue_oldest(next)) &&
+            place_fits(cluster, queue, node)) {
+            next = queue;
+        }
+    }
+    return next;
+}
+
+void place_offer(struct cluster *cluster, uint32_t node)
+{
+    if (!node_takes_work(&cluster->nodes[node])) {
+        return;
+    }
+    open_node(cluster, node);
+    if (cluster->waiting == 0) {
+        return;
+    }
+    for (size_t i = 0; i < cluster->workload->class_count; i++) {
+        struct cluster_queue *queue = &cluster->queues[i];
+        while (queue->waiting > 0 && queue->work->gang != GANG_NONE &&
+               place_fits(cluster, queue, node) && start_first(cluster, queue)) {
+        }
+    }
+    for (struct cluster_queue *queue = next_for(cluster, node); queue;
+         queue = next_for(cluster, node)) {
+        place_on(cluster, queue, node);
+    }
+}
+
+void place_end(struct cluster *cluster, uint32_t first, uint64_t use)
+{
+    if (cluster->runs[first].use != use) {
+        return; /* it was thrown back before */
+    }
+    cluster->figures[cluster->runs[first].class].finished++;
+    uint32_t run = first;
+    do {
+        give_back(cluster, run);
+        run = cluster->runs[run].next_in_gang;
+    } while (run != first);
+    do {
+        uint32_t next = cluster->runs[run].next_in_gang;
+        uint32_t node = cluster->runs[run].node;
+        drop_run(cluster, run);
+        place_offer(cluster, node);
+        run = next;
+    } while (run != first);
+}
+
+static void throw_back(struct cluster *cluster, uint32_t first)
+{
+    uint32_t class = cluster->runs[first].class;
+    int64_t arrived_at = cluster->runs[first].arrived_at;
+    uint32_t run = first;
+    do {
+        uint32_t next = cluster->runs[run].next_in_gang;
+        uint32_t node = cluster->runs[run].node;
+        give_back(cluster, run);
+        drop_run(cluster, run);
+        if (node_takes_work(&cluster->nodes[node])) {
+            open_node(cluster, node);
+        }
+        run = next;
+    } while (run != first);
+    cluster->figures[class].lost++;
+    queue_push_front(cluster, &cluster->queues[class], arrived_at);
+}
+
+/* What started last goes back first, so that the oldest comes to stand in front. */
+void place_throw_back(struct cluster *cluster, uint32_t node)
+{
+    while (cluster->nodes[node].newest_run != NO_INDEX) {
+        throw_back(cluster, cluster->nodes[node].newest_run);
+    }
+}
