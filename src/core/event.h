@@ -147,7 +147,7 @@ struct event {
             uint64_t launch;
             enum outcome outcome;
         } launch_reply;
-        bool is_continuous; /* records_end: nobody else has acted since they were written */
+        uint64_t reign; /* records_end: the first epoch since which nobody else has acted */
         struct listing listing;
         int64_t asked_at; /* ray_seen */
         struct {

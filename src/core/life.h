@@ -42,13 +42,11 @@ struct node {
     uint64_t launch;
     uint32_t offering;
     uint32_t seen_in; /* the number of the last listing that showed it */
-    uint32_t shapes;  /* the version of the load's shapes for which is_full holds */
     uint32_t next;    /* in the list of its launch, or of free records */
     uint8_t state;    /* enum node_state */
     uint8_t cloud;    /* enum cloud_state, the latest that is known */
     uint8_t ray;      /* enum ray_status */
     bool is_head;
-    bool is_full;       /* nothing of the load fits on it */
     bool is_asked;      /* the action of this state was sent and is not answered yet */
     bool is_drain_ours; /* draining: the raylet may refuse */
     bool is_set_up;     /* ray start succeeded */

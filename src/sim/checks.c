@@ -20,7 +20,7 @@ enum {
     OUTAGE_CALLS = 12,         /* then at most so many in a window of five minutes */
     OUTAGE_WINDOW = 5 * MINUTE,
     REFUSAL_WINDOW = 10 * MINUTE,
-    REFUSALS_MOST = 6,
+    REFUSALS_MOST = 4,
     SETTLING = 30 * 1000,    /* a node that has joined for a shorter time is not idle */
     QUIET_END = 10 * MINUTE, /* of the healing: nothing may change any more */
 };
@@ -29,8 +29,7 @@ void checks_init(struct yard *yard)
 {
     struct checks *checks = &yard->checks;
     checks->live_by_type = ARENA_ARRAY(yard->arena, yard->settings.type_count, int64_t);
-    checks->refusals = ARENA_ARRAY(yard->arena, yard->settings.offering_count, int64_t);
-    checks->refusals_since = ARENA_ARRAY(yard->arena, yard->settings.offering_count, int64_t);
+    checks->refusals = ARENA_ARRAY(yard->arena, yard->settings.offering_count, struct refusals);
     checks->outage_since = -1;
 }
 
@@ -238,43 +237,47 @@ static void check_known(struct yard *yard, uint32_t controller)
     }
 }
 
-static void check_refusals(struct yard *yard, const struct event *event, uint32_t offering)
-{
-    struct checks *checks = &yard->checks;
-    enum outcome outcome = event->launch_reply.outcome;
-    if (outcome == OUTCOME_DONE) {
-        checks->refusals[offering] = 0;
-    }
-    if (outcome != OUTCOME_CAPACITY && outcome != OUTCOME_QUOTA) {
-        return;
-    }
-    if (checks->refusals[offering] == 0 ||
-        yard->agenda.now - checks->refusals_since[offering] > REFUSAL_WINDOW) {
-        checks->refusals[offering] = 0;
-        checks->refusals_since[offering] = yard->agenda.now;
-    }
-    if (++checks->refusals[offering] > REFUSALS_MOST) {
-        yard_violate(yard, "I10", "offering %u was asked %lld times within %d s in vain", offering,
-                     (long long)checks->refusals[offering], REFUSAL_WINDOW / 1000);
-    }
-}
-
-static uint32_t offering_of(const struct yard *yard, uint32_t controller, uint64_t launch)
+static const struct event *intent_of(const struct yard *yard, uint32_t controller, uint64_t launch)
 {
     const struct journal *journal = &yard->controllers[controller].journal;
     for (size_t i = journal->count; i > 0; i--) {
-        if (journal->events[i - 1].kind == EVENT_INTENT &&
-            journal->events[i - 1].intent.launch == launch) {
-            return journal->events[i - 1].intent.offering;
+        const struct event *event = &journal->events[i - 1];
+        if (event->kind == EVENT_INTENT && event->intent.launch == launch) {
+            return event;
         }
     }
-    return 0;
+    return NULL;
+}
+
+/* An offering that refused is left alone. Launches decided on before that do not count. */
+static void check_refusals(struct yard *yard, enum outcome outcome, const struct event *intent)
+{
+    struct refusals *refusals = &yard->checks.refusals[intent->intent.offering];
+    int64_t now = yard->agenda.now;
+    if (outcome == OUTCOME_DONE) {
+        *refusals = (struct refusals){0};
+    }
+    if ((outcome != OUTCOME_CAPACITY && outcome != OUTCOME_QUOTA) ||
+        intent->at < refusals->last_at) {
+        return;
+    }
+    if (refusals->count == 0 || now - refusals->first_at > REFUSAL_WINDOW) {
+        *refusals = (struct refusals){.first_at = now};
+    }
+    refusals->last_at = now;
+    if (++refusals->count > REFUSALS_MOST) {
+        yard_violate(yard, "I10", "offering %u was asked %lld times within %d s in vain",
+                     intent->intent.offering, (long long)refusals->count, REFUSAL_WINDOW / 1000);
+    }
 }
 
 void checks_after_event(struct yard *yard, uint32_t controller, const struct event *event)
 {
     if (event->kind == EVENT_LAUNCH_REPLY && event->at == yard->agenda.now) {
-        check_refusals(yard, event, offering_of(yard, controller, event->launch_reply.launch));
+        const struct event *intent = intent_of(yard, controller, event->launch_reply.launch);
+        if (intent) {
+            check_refusals(yard, event->launch_reply.outcome, intent);
+        }
     }
     if (event->kind == EVENT_LISTING || event->kind == EVENT_TERMINATE_REPLY ||
         event->kind == EVENT_LAUNCH_REPLY) {
@@ -290,7 +293,7 @@ void checks_forget(struct yard *yard, uint32_t controller)
         checks->books[i].is_known[controller] = false;
     }
     for (size_t i = 0; i < yard->settings.offering_count; i++) {
-        checks->refusals[i] = 0;
+        checks->refusals[i] = (struct refusals){0};
     }
     checks->outage_window = -1;
 }

@@ -257,7 +257,7 @@ static void plan_way(struct cloud *cloud, struct cloud_call *call, int64_t *ret_
     } else if (fault_strikes(faults, FAULT_lost_answer, dice)) {
         /* Sometimes the connection breaks early, and the call has its effect afterwards. */
         call->is_lost_after = true;
-        reply = dice_chance(dice, 300) ? reply : timeout;
+        reply = dice_chance(dice, 500) ? reply : timeout;
         effect = is_slow ? slow_effect : effect;
     }
     *ret_effect = effect;

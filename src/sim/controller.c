@@ -13,7 +13,7 @@ enum {
     RAY_CALL = 2 * 1000,         /* a drain travels up to this long */
     RAY_TIMEOUT = 5 * 1000,      /* and is given up after this */
     KEEP_RECORDS = 7200 * 1000,  /* older ones say nothing that a listing does not say */
-    DEATH_CHANCE = 3,            /* in 1000, at each point where death is worst */
+    DEATH_CHANCE = 15,           /* in 1000, at each point where death is worst */
     PAUSE_CHANCE = 10,           /* in 1000, between a decision and its deed */
     SETUP_POLL = 2 * 1000,       /* to notice that ssh answers or a step has ended */
     SCRATCH_LIMIT = 1024 * 1024, /* scratch beyond this is given back */
@@ -297,13 +297,16 @@ static void renew_lease(struct controller *controller)
     struct event event = event_now(controller, EVENT_LEASE);
     event.lease.epoch = lease->epoch;
     event.lease.until = lease->until;
-    bool is_continuous = controller->journal.epoch + 1 == lease->epoch;
-    controller->journal.epoch = lease->epoch;
+    struct journal *journal = &controller->journal;
+    if (lease->epoch != journal->epoch && lease->epoch != journal->epoch + 1) {
+        journal->reign = lease->epoch; /* somebody else had it in between */
+    }
+    journal->epoch = lease->epoch;
     tell(controller, &event);
     if (!controller->has_started) {
         controller->has_started = true;
         event = event_now(controller, EVENT_RECORDS_END);
-        event.is_continuous = is_continuous;
+        event.reign = journal->reign;
         tell(controller, &event);
     }
 }

@@ -19,6 +19,7 @@ struct journal {
     size_t count;
     size_t capacity;
     uint64_t epoch; /* the last one held */
+    uint64_t reign; /* the first one since which nobody else has had it */
 };
 
 struct held_action {

@@ -31,7 +31,7 @@ static const struct {
     [FAULT_token_forgotten] = {{0, 0, 0}, {1000, 0, FAULT_TOKEN_LIFE_LEAST}},
     [FAULT_partial_launch] = {{20, 0, 0}, {400, 0, 0}},
     [FAULT_no_capacity] = {{20, HOURS(24), MINUTES(20)}, {300, HOURS(1), MINUTES(20)}},
-    [FAULT_quota] = {{1, 0, 0}, {150, 0, 0}},
+    [FAULT_quota] = {{1, 0, 0}, {250, 0, 0}},
     [FAULT_outage] = {{0, HOURS(72), MINUTES(5)}, {0, HOURS(2), MINUTES(10)}},
     [FAULT_slow_boot] = {{10, 0, MINUTES(5)}, {150, 0, MINUTES(15)}},
     [FAULT_never_joins] = {{5, 0, 0}, {100, 0, 0}},

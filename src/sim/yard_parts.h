@@ -16,17 +16,23 @@ struct book {
     int64_t joined_at;               /* appeared in Ray; -1: never */
 };
 
+/* In a row, within a window of time. */
+struct refusals {
+    int64_t count;
+    int64_t first_at;
+    int64_t last_at;
+};
+
 struct checks {
     struct book *books; /* by instance - 1 */
     size_t book_capacity;
     int64_t *live_by_type;
-    int64_t *refusals; /* by offering, in a row within the window */
-    int64_t *refusals_since;
-    int64_t outage_since;   /* -1: none */
-    int64_t outage_calls;   /* that change something, in the current window */
-    int64_t outage_window;  /* when it began */
-    int64_t last_change_at; /* a launch or an end by a controller */
-    int64_t last_drain_at;  /* of a node for being idle */
+    struct refusals *refusals; /* by offering */
+    int64_t outage_since;      /* -1: none */
+    int64_t outage_calls;      /* that change something, in the current window */
+    int64_t outage_window;     /* when it began */
+    int64_t last_change_at;    /* a launch or an end by a controller */
+    int64_t last_drain_at;     /* of a node for being idle */
 };
 
 struct yard {

@@ -83,7 +83,7 @@ SEEDS = {
     "intent": event(3, LAUNCH, number(1), signed(2)),
     "launched": event(4, LAUNCH, number(17)),
     "launch_reply": event(5, LAUNCH, b"\3"),
-    "records_end": event(6, b"\1"),
+    "records_end": event(6, number(7)),
     "listing": event(7, signed(12000), b"\1", many([number(17) + LAUNCH + number(0) + b"\1"])),
     "listing_cut": event(7, signed(12000), b"\0", many([])),
     "terminate_reply": event(8, number(17), b"\10"),

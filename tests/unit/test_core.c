@@ -160,7 +160,7 @@ static void start(struct scene *scene)
 {
     step(scene, (struct event){.kind = EVENT_START});
     lease(scene, 1);
-    step(scene, (struct event){.kind = EVENT_RECORDS_END, .is_continuous = true});
+    step(scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 1});
     see_all(scene);
 }
 
@@ -359,7 +359,7 @@ static void test_a_take_over_waits_for_a_listing_that_shows_everything(void **st
     open_scene(&scene);
     step(&scene, (struct event){.kind = EVENT_START});
     lease(&scene, 5);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .is_continuous = false});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 5});
     see_all(&scene);
     load(&scene, 1);
     tick(&scene);
@@ -381,7 +381,7 @@ static void test_records_of_an_earlier_run_are_taken_up(void **state)
     uint64_t launch = (uint64_t)1 << 32 | 4;
     step(&scene, (struct event){.kind = EVENT_INTENT, .intent = {.launch = launch, .count = 2}});
     lease(&scene, 2);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .is_continuous = true});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 1});
     see_all(&scene);
     tick(&scene);
     assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);

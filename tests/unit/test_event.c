@@ -386,7 +386,7 @@ static void any_fields(struct scene *scene, struct dice *dice, struct event *eve
         event->launched.instance = any_u64(dice);
         break;
     case EVENT_RECORDS_END:
-        event->is_continuous = dice_chance(dice, 500);
+        event->reign = any_u64(dice);
         break;
     case EVENT_RAY_SEEN:
         event->asked_at = any_i64(dice);
@@ -519,7 +519,7 @@ static void damaged_bytes_are_refused(void **state)
     assert_int_equal(outcome_of(scene, STR("\x01\x03\x0f\x00\x00")), 0);     /* too much */
     assert_int_equal(outcome_of(scene, STR("\x01\x00")), 0);                 /* no kind */
     assert_int_equal(outcome_of(scene, STR("\x01\x03\x01\x00\x02")), 0);     /* the goal */
-    assert_int_equal(outcome_of(scene, STR("\x01\x03\x06\x00\x02")), 0);     /* not a truth */
+    assert_int_equal(outcome_of(scene, STR("\x01\x05\x07\0\0\x02\0")), 0);   /* not a truth */
     assert_int_equal(outcome_of(scene, STR("\x01\x04\x05\x00\x03\x09")), 0); /* the outcome */
     /* 2^32 is no number of an offering, 2^64 is no number at all. */
     assert_int_equal(outcome_of(scene, STR("\x01\x09\x03\0\0\x80\x80\x80\x80\x10\0")), 0);
@@ -678,10 +678,8 @@ static void events_of_the_shell_in_words(void **state)
     assert_str(WORDS(scene, GOAL, .goal = GOAL_DOWN), "12.500 goal: the cluster is taken down");
     assert_str(WORDS(scene, LEASE, .lease = {7, 42500}), "12.500 lease 7 held until 42.500");
     assert_str(WORDS(scene, LEASE, .lease = {7, 0}), "12.500 lease 7 lost");
-    assert_str(WORDS(scene, RECORDS_END, .is_continuous = true),
-               "12.500 records end: nobody else has acted since");
-    assert_str(WORDS(scene, RECORDS_END, .is_continuous = false),
-               "12.500 records end: somebody else may have acted since");
+    assert_str(WORDS(scene, RECORDS_END, .reign = 7),
+               "12.500 records end: nobody else has acted since lease 7");
     assert_str(WORDS(scene, TICK, .goal = GOAL_RUN), "12.500 tick");
     struct event early = {.kind = EVENT_TICK, .at = -5};
     assert_str(words(scene, &early), "-0.005 tick");

@@ -1,10 +1,11 @@
 /*
  * pace.c: how fast the simulator is on a large cluster that never rests.
  *
- *   pace [--nodes 1000] [--hours 2] [--dump FILE --every N]
+ *   pace [NODES [HOURS]]   virtual time at full speed
+ *   pace --memory NODES    what a core of that size takes, and one decision of it
  *
- * A cluster at its limit, four types, ten shapes, nearly as much work as room; every node changes
- * its state many times an hour and there is a decision every 5 s. Prints node-hours per second.
+ * A cluster at its limit, four types, ten shapes; every node changes its state many times an hour,
+ * demand never rests, and there is a decision every 5 s. Prints node-hours per second.
  */
 #include "sim/yard.h"
 
@@ -58,24 +59,36 @@ static void make_types(struct pace *pace, int64_t nodes)
     }
 }
 
-/* Together a little less than the cluster can carry: every node comes and goes between full and
- * not full, and something is always waiting for the right place. */
+/*
+ * Every ten minutes each type gets as many tasks as it has nodes, each of the size of a node: every
+ * node becomes busy and idle again at least six times an hour. In between, small tasks come and
+ * go all the time; one kind of them always has to wait.
+ */
 static void make_work(struct pace *pace, int64_t nodes)
 {
     for (int64_t i = 0; i < SHAPES; i++) {
-        bool takes_gpu = i >= SHAPES - 2;
-        pace->amounts[i][0] = (struct amount){pace->capacities[0][0].name, (1 + i % 5) * UNIT};
-        pace->amounts[i][1] = (struct amount){pace->capacities[0][1].name, UNIT};
+        bool is_large = i < TYPES - 1;
+        bool waits = i == SHAPES - 1; /* for a GPU, of which there are too few */
+        const struct capacity *of_type = pace->capacities[is_large ? i + 1 : 1];
+        pace->amounts[i][0] = (struct amount){of_type[0].name, of_type[0].total};
+        pace->amounts[i][1] = (struct amount){of_type[1].name, of_type[1].total};
+        if (!is_large) {
+            pace->amounts[i][0].amount = (i - TYPES + 2) * UNIT / 2;
+        }
         pace->classes[i] = (struct work_class){
             .name = arena_printf(&pace->arena, "shape%lld", (long long)i),
-            .request = {.amounts = pace->amounts[i], .amount_count = takes_gpu ? 2 : 1},
-            .arrival = ARRIVAL_RANDOM,
+            .request = {.amounts = pace->amounts[i],
+                        .amount_count = waits || i == TYPES - 2 ? 2 : 1},
+            .arrival = is_large ? ARRIVAL_STEADY : ARRIVAL_RANDOM,
+            .first_at = 10 * MINUTE,
             .last_at = 1000 * (int64_t)HOUR,
-            .every = 10 * SECOND,
-            .count_least = 1,
-            .count_most = 17 * nodes / 1000 / (1 + i % 5),
-            .duration_least = 6 * MINUTE,
-            .duration_most = 30 * MINUTE};
+            .every = is_large ? 10 * MINUTE : 10 * SECOND,
+            .count_least = is_large ? nodes / (TYPES - 1) : 1,
+            .count_most = is_large ? nodes / (TYPES - 1)
+                          : waits  ? nodes / 42
+                                   : 2,
+            .duration_least = is_large ? 3 * MINUTE : 1 * MINUTE,
+            .duration_most = is_large ? 8 * MINUTE : 3 * MINUTE};
     }
     pace->workload = (struct workload){.classes = pace->classes, .class_count = SHAPES};
     workload_label_gangs(&pace->workload, &pace->names, &pace->arena);
@@ -94,7 +107,7 @@ static void make(struct pace *pace, int64_t nodes, int64_t hours)
                                             .offering_count = TYPES,
                                             .max_workers = nodes,
                                             .max_price = PLAN_NO_LIMIT,
-                                            .idle_timeout = 5 * MINUTE,
+                                            .idle_timeout = 60 * MINUTE,
                                             .upscaling_permille = PLAN_NO_LIMIT,
                                             .conserves_gpus = true,
                                             .max_per_call = 1000,
@@ -116,24 +129,91 @@ static double seconds(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-int main(int argc, char **argv)
+static void run_pace(struct pace *pace, int64_t nodes, int64_t hours)
 {
-    static struct pace pace;
-    int64_t nodes = argc > 1 ? strtoll(argv[1], NULL, 10) : 1000;
-    int64_t hours = argc > 2 ? strtoll(argv[2], NULL, 10) : 2;
-    make(&pace, nodes, hours);
-    struct yard *yard = yard_new(&pace.setup, &pace.arena);
+    make(pace, nodes, hours);
+    struct yard *yard = yard_new(&pace->setup, &pace->arena);
     double begun = seconds();
     yard_run(yard);
     double spent = seconds() - begun;
-    const struct measure *measure = yard_measure(yard);
-    double node_hours = (double)measure->ready_ms / HOUR;
+    double node_hours = (double)yard_measure(yard)->ready_ms / HOUR;
     double changes = (double)yard_event_count(yard, EVENT_RAY_NODE) / node_hours;
     double loads = (double)yard_event_count(yard, EVENT_RAY_LOAD);
     double ticks = (double)yard_event_count(yard, EVENT_TICK);
     printf("%.0f node-hours in %.3f s: %.0f node-hours per second\n"
            "%.1f changes per node and hour; demand changed before %.0f %% of the decisions\n",
            node_hours, spent, node_hours / spent, changes, 100 * loads / ticks);
-    arena_clear(&pace.arena);
+    arena_clear(&pace->arena);
+}
+
+/* Steps a core with so many nodes, of which `full_permille` have no room, in fixed memory. */
+static void run_memory(struct pace *pace, int64_t nodes, int64_t full_permille)
+{
+    enum { STATE_BYTES = 64 << 20, SCRATCH_BYTES = 128 << 20 };
+    struct arena state;
+    struct arena scratch;
+    struct core_answer answer;
+    void *memory = malloc(STATE_BYTES + SCRATCH_BYTES);
+    make(pace, nodes, 1);
+    pace->settings.node_capacity = (size_t)nodes + 1024;
+    struct listed *listed = ARENA_ARRAY(&pace->arena, (size_t)nodes, struct listed);
+    struct capacity *rooms = ARENA_ARRAY(&pace->arena, (size_t)nodes, struct capacity);
+    struct demand *demands = ARENA_ARRAY(&pace->arena, SHAPES, struct demand);
+    for (int64_t i = 0; i < nodes; i++) {
+        uint32_t type = 1 + (uint32_t)(i % (TYPES - 1));
+        listed[i] = (struct listed){(uint64_t)i + 10, 1, type, CLOUD_RUNNING};
+        rooms[i] = pace->capacities[type][0];
+        rooms[i].free = i % 1000 < full_permille ? 0 : rooms[i].total / 2;
+    }
+    for (size_t i = 0; i < SHAPES; i++) {
+        demands[i] = (struct demand){pace->classes[i].request, 100000};
+    }
+    arena_init_fixed(&state, memory, STATE_BYTES);
+    struct core *core = core_new(&pace->settings, &state);
+    struct event events[] = {
+        {.kind = EVENT_START},
+        {.kind = EVENT_LEASE, .lease = {1, 1000 * (int64_t)HOUR}},
+        {.kind = EVENT_RECORDS_END, .reign = 1},
+        {.kind = EVENT_LISTING, .listing = {0, true, listed, (size_t)nodes}},
+    };
+    for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {
+        core_step(core, &events[i], &state, &answer);
+    }
+    for (int64_t i = 0; i < nodes; i++) {
+        struct event event = {.kind = EVENT_RAY_NODE,
+                              .ray_node = {.instance = listed[i].instance,
+                                           .status = RAY_ALIVE,
+                                           .idle_since = NOT_IDLE,
+                                           .capacities = &rooms[i],
+                                           .capacity_count = 1}};
+        core_step(core, &event, &state, &answer);
+    }
+    struct event load = {.kind = EVENT_RAY_LOAD, .ray_load = {demands, SHAPES, NULL, 0, NULL, 0}};
+    struct event seen = {.kind = EVENT_RAY_SEEN};
+    struct event tick = {.kind = EVENT_TICK, .at = SECOND};
+    core_step(core, &load, &state, &answer);
+    core_step(core, &seen, &state, &answer);
+    arena_init_fixed(&scratch, (char *)memory + STATE_BYTES, SCRATCH_BYTES);
+    double begun = seconds();
+    core_step(core, &tick, &scratch, &answer);
+    double spent = seconds() - begun;
+    printf("%lld nodes, %lld %% full: %zu bytes of state and %zu of scratch per node; one step "
+           "%.3f ms\n",
+           (long long)nodes, (long long)full_permille / 10, state.used_bytes / (size_t)nodes,
+           scratch.used_bytes / (size_t)nodes, spent * 1000);
+    free(memory);
+    arena_clear(&pace->arena);
+}
+
+int main(int argc, char **argv)
+{
+    static struct pace pace;
+    if (argc == 3 && strcmp(argv[1], "--memory") == 0) {
+        run_memory(&pace, strtoll(argv[2], NULL, 10), 900);
+        run_memory(&pace, strtoll(argv[2], NULL, 10), 0);
+        return 0;
+    }
+    run_pace(&pace, argc > 1 ? strtoll(argv[1], NULL, 10) : 1000,
+             argc > 2 ? strtoll(argv[2], NULL, 10) : 2);
     return 0;
 }

@@ -171,8 +171,10 @@ void world_make(struct world *world, uint64_t seed, const bool *without, struct 
                                        .tick = dice_between(&maker.dice, 1, 6) * SECOND,
                                        .is_lease_local = dice_chance(&maker.dice, 500),
                                        .checks = true};
-    if (dice_chance(&maker.dice, 150)) {
-        world->setup.down_at = dice_between(&maker.dice, 1, world->setup.duration);
+    if (dice_chance(&maker.dice, 250)) {
+        /* Half of them while the first machines come up. */
+        int64_t latest = dice_chance(&maker.dice, 500) ? 2 * MINUTE : world->setup.duration;
+        world->setup.down_at = dice_between(&maker.dice, 1, latest);
     }
     faults_swarm(&world->setup.faults, &maker.dice);
     for (size_t i = 0; without && i < FAULT_COUNT; i++) {

@@ -38,18 +38,21 @@ static void add_head(struct core *core)
     struct node *head = nodes_add(core, core->settings->head_instance);
     node_move(core, head, NODE_READY);
     head->is_head = true;
+    node_touch(core, head);
 }
 
 struct core *core_new(const struct core_settings *settings, struct arena *arena)
 {
     struct core *core = ARENA_NEW(arena, struct core);
     size_t slots = 16;
-    while (slots < 2 * settings->node_capacity) {
+    while (slots < settings->node_capacity + settings->node_capacity / 4) {
         slots *= 2;
     }
     core->settings = settings;
     core->dice.state = settings->seed;
     core->nodes = ARENA_ARRAY(arena, settings->node_capacity, struct node);
+    core->marks = ARENA_ARRAY(arena, settings->node_capacity, struct mark);
+    core->tallies = ARENA_ARRAY(arena, settings->type_count, struct tally);
     core->free_nodes = NO_NODE;
     core->slots = ARENA_ARRAY(arena, slots, uint32_t);
     core->slot_mask = slots - 1;
@@ -58,6 +61,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     core->types = ARENA_ARRAY(arena, settings->type_count, struct plan_type);
     memcpy(core->types, settings->types, settings->type_count * sizeof(*core->types));
     core->listed_at = -1;
+    core->rested_at = INT64_MAX;
     core->ray_seen_at = -1;
     core->launching = STANCE_NOT_STARTED;
     core->ending = STANCE_NOT_STARTED;
@@ -82,12 +86,12 @@ static void hear_lease(struct core *core, const struct event *event)
 
 static void hear_records_end(struct core *core, const struct event *event)
 {
-    launches_restore(core, event->is_continuous);
+    launches_restore(core, event->reign);
     core->has_records = true;
     core->trusted_from = core->now;
     core->quiet_until = core->now + core->settings->times.quiet_start;
     core->is_changed = true;
-    if (!event->is_continuous) {
+    if (event->reign == core->epoch && core->epoch > 1) {
         sight_take_over(core);
     }
 }
@@ -113,9 +117,9 @@ static void hear_load(struct core *core, const struct ray_load *load)
 {
     struct shapes shapes;
     shapes_gather(&shapes, load->demands, load->demand_count, load->gangs, load->gang_count);
-    if (core->shapes_version == 0 || !shapes_same(&shapes, &core->shapes)) {
+    if (!shapes_same(&shapes, &core->shapes)) {
         core->shapes = shapes;
-        core->shapes_version++;
+        census_of_shapes(core);
     }
     core->load = *load;
     core->is_changed = true;

@@ -9,24 +9,15 @@
 
 #include <string.h>
 
-/* Counts by type; what the planner is given, and the others that count as well. */
-struct tally {
-    int64_t given;
-    int64_t others;
-    int64_t running;
-    int64_t pending;
-};
-
 struct draft {
     struct core *core;
     struct plan_input input;
     struct plan_node *nodes;
     uint32_t *positions; /* by plan node: position in the table */
-    struct tally *types;
+    struct tally *types; /* the census, and what this decision adds to it */
     struct tally all;
-    int64_t *full; /* by type: nodes that are only counted */
-    bool may_skip; /* those on which nothing fits */
-    int64_t price; /* per hour, of everything that counts */
+    int64_t price;
+    bool leaves_out_full; /* nodes on which nothing fits are only counted */
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -37,12 +28,6 @@ static int64_t least(int64_t a, int64_t b)
 static void decide_by(struct core *core, int64_t at)
 {
     core->decide_at = least(core->decide_at, at);
-}
-
-static int64_t idle_timeout_of(const struct core *core, uint32_t type)
-{
-    int64_t own = core->types[type].idle_timeout_ms;
-    return own != PLAN_NO_LIMIT ? own : core->settings->idle_timeout;
 }
 
 /* A node that has just joined waits for the work it was launched for. */
@@ -81,55 +66,6 @@ static void give(struct draft *draft, const struct node *node, uint32_t type)
         .labels = {node->labels, node->label_count}};
 }
 
-/* Busy, and nothing that is asked for fits on it: it only counts. */
-static bool is_full(struct core *core, struct node *node)
-{
-    if (node->state != NODE_READY) {
-        return false;
-    }
-    if (node->shapes != core->shapes_version) {
-        node->shapes = core->shapes_version;
-        node->is_full = shapes_fit_none(&core->shapes, core->settings->names, node->capacities,
-                                        node->capacity_count);
-    }
-    return node->is_full;
-}
-
-static void count(struct draft *draft, const struct node *node, uint32_t type)
-{
-    const struct life_row *life = &life_table[node->state];
-    draft->types[type].given++;
-    draft->types[type].running += life->is_running;
-    draft->types[type].pending += life->is_pending;
-    draft->all.given++;
-}
-
-static void gather_node(struct draft *draft, struct node *node)
-{
-    struct core *core = draft->core;
-    const struct life_row *life = &life_table[node->state];
-    uint32_t type = node_type(core, node);
-    if (BUG(core, counts_only_known) && node->state == NODE_REQUESTED) {
-        return;
-    }
-    if (node->is_head) {
-        give(draft, node, type);
-    } else if (life->is_pending || life->is_running) {
-        count(draft, node, type);
-        if (draft->may_skip && is_full(core, node)) {
-            draft->full[type]++;
-        } else {
-            give(draft, node, type);
-        }
-    } else if (node_counts(node) && !BUG(core, ending_counts_not)) {
-        draft->types[type].others++;
-        draft->all.others++;
-    }
-    if (node_counts(node) && core->settings->offerings[node->offering].price > 0) {
-        draft->price += core->settings->offerings[node->offering].price;
-    }
-}
-
 /* Within all limits, now and after min_workers are filled up. */
 static bool is_within_limits(const struct draft *draft)
 {
@@ -137,7 +73,7 @@ static bool is_within_limits(const struct draft *draft)
     int64_t all = 0;
     for (size_t i = 0; i < settings->type_count; i++) {
         const struct plan_type *type = &settings->types[i];
-        int64_t given = draft->types[i].given;
+        int64_t given = tally_offering(&draft->types[i]);
         int64_t most = given > type->min_nodes ? given : type->min_nodes;
         if (type->max_nodes != PLAN_NO_LIMIT && most > type->max_nodes) {
             return false;
@@ -147,35 +83,55 @@ static bool is_within_limits(const struct draft *draft)
     return all <= settings->max_workers;
 }
 
-static void gather_nodes(struct draft *draft, struct arena *scratch)
+static void count_nodes(struct draft *draft, struct arena *scratch)
 {
     struct core *core = draft->core;
-    draft->types = ARENA_ARRAY(scratch, core->settings->type_count, struct tally);
-    draft->full = ARENA_ARRAY(scratch, core->settings->type_count, int64_t);
-    draft->all = (struct tally){0};
-    draft->price = 0;
-    draft->input.node_count = 0;
+    size_t type_count = core->settings->type_count;
+    census_take(core);
+    decide_by(core, core->rested_at);
+    draft->types = ARENA_ARRAY(scratch, type_count, struct tally);
+    memcpy(draft->types, core->tallies, type_count * sizeof(*draft->types));
+    draft->all = core->all;
+    draft->price = core->price;
+    draft->leaves_out_full = draft->leaves_out_full && is_within_limits(draft);
+}
+
+static bool is_given(const struct draft *draft, enum role role)
+{
+    return role == ROLE_HEAD || role == ROLE_PENDING || role == ROLE_RUNNING ||
+           (role == ROLE_FULL && !draft->leaves_out_full);
+}
+
+static void give_nodes(struct draft *draft, struct arena *scratch)
+{
+    struct core *core = draft->core;
+    size_t most = (size_t)tally_offering(&draft->all) + 1;
+    most -= draft->leaves_out_full ? (size_t)draft->all.counts[ROLE_FULL] : 0;
+    draft->nodes = ARENA_ARRAY(scratch, most, struct plan_node);
+    draft->positions = ARENA_ARRAY(scratch, most, uint32_t);
     for (uint32_t i = 0; i < core->node_end; i++) {
-        struct node *node = &core->nodes[i];
-        if (node->state != NODE_GONE && node->state != NODE_STRANGER) {
-            gather_node(draft, node);
+        if (is_given(draft, (enum role)core->marks[i].role)) {
+            give(draft, &core->nodes[i], node_type(core, &core->nodes[i]));
         }
     }
     draft->input.nodes = draft->nodes;
-    draft->input.full_nodes = draft->full;
-    if (draft->may_skip && !is_within_limits(draft)) {
-        draft->may_skip = false;
-        gather_nodes(draft, scratch);
+    if (draft->leaves_out_full) {
+        int64_t *full = ARENA_ARRAY(scratch, core->settings->type_count, int64_t);
+        for (size_t i = 0; i < core->settings->type_count; i++) {
+            full[i] = draft->types[i].counts[ROLE_FULL];
+        }
+        draft->input.full_nodes = full;
     }
 }
 
 /* Room for launches counts the others; nodes end only when the given ones alone are too many. */
 static int64_t narrow(int64_t limit, const struct tally *tally)
 {
-    if (limit == PLAN_NO_LIMIT || tally->given <= limit - tally->others) {
-        return limit == PLAN_NO_LIMIT ? limit : limit - tally->others;
+    int64_t room = limit - tally->counts[ROLE_OTHER];
+    if (limit == PLAN_NO_LIMIT) {
+        return limit;
     }
-    return least(tally->given, limit);
+    return tally_offering(tally) <= room ? room : least(tally_offering(tally), limit);
 }
 
 /* The first offering of a type that may be asked now; its number or the offering count. */
@@ -207,9 +163,12 @@ static void fit_types(struct draft *draft)
         if (offering < core->settings->offering_count) {
             type->price = core->settings->offerings[offering].price;
         } else {
+            int64_t present = tally_offering(tally);
             type->price = PRICE_UNKNOWN;
-            type->max_nodes = least(tally->given, written->max_nodes);
-            type->min_nodes = least(written->min_nodes, tally->given);
+            type->max_nodes = written->max_nodes == PLAN_NO_LIMIT
+                                  ? present
+                                  : least(present, written->max_nodes);
+            type->min_nodes = least(written->min_nodes, present);
         }
     }
     for (size_t i = 0; i < core->settings->offering_count; i++) {
@@ -243,13 +202,17 @@ static void draft_input(struct draft *draft, struct arena *scratch)
         .constraint_count = sees_ray ? core->load.constraint_count : 0,
         .idle_timeout_ms = core->ending == STANCE_ACTING ? settings->idle_timeout : PLAN_NO_LIMIT,
         .conserves_gpus = settings->conserves_gpus};
-    draft->may_skip = sees_ray && draft->input.constraint_count == 0;
-    draft->nodes = ARENA_ARRAY(scratch, core->used_nodes, struct plan_node);
-    draft->positions = ARENA_ARRAY(scratch, core->used_nodes, uint32_t);
-    gather_nodes(draft, scratch);
+    draft->leaves_out_full = sees_ray && draft->input.constraint_count == 0;
+    count_nodes(draft, scratch);
+    give_nodes(draft, scratch);
     fit_types(draft);
     draft->input.max_nodes = narrow(settings->max_workers, &draft->all) +
                              (settings->head_instance != INSTANCE_NONE);
+}
+
+static int64_t taken(const struct tally *tally)
+{
+    return tally_offering(tally) + tally->counts[ROLE_OTHER];
 }
 
 /* How many of `count` machines of a type may be asked for now. */
@@ -258,14 +221,15 @@ static int64_t room_for(const struct draft *draft, uint32_t type, int64_t count)
     const struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
     const struct tally *tally = &draft->types[type];
-    count = least(count, settings->max_workers - draft->all.given - draft->all.others);
+    count = least(count, settings->max_workers - taken(&draft->all));
     if (settings->types[type].max_nodes != PLAN_NO_LIMIT) {
-        count = least(count, settings->types[type].max_nodes - tally->given - tally->others);
+        count = least(count, settings->types[type].max_nodes - taken(tally));
     }
     count = least(count, (int64_t)settings->node_capacity - core->used_nodes);
     if (settings->upscaling_permille != PLAN_NO_LIMIT) {
-        int64_t ramp = (settings->upscaling_permille * tally->running + 999) / 1000;
-        count = least(count, (ramp > 1 ? ramp : 1) - tally->pending);
+        int64_t running = tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
+        int64_t ramp = (settings->upscaling_permille * running + 999) / 1000;
+        count = least(count, (ramp > 1 ? ramp : 1) - tally->counts[ROLE_PENDING]);
     }
     return count;
 }
@@ -313,9 +277,8 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     action->offering = offering;
     action->count = count;
     memcpy(action->count_by_cause, launch->count_by_cause, sizeof(action->count_by_cause));
-    draft->types[wish->type].given += count;
-    draft->types[wish->type].pending += count;
-    draft->all.given += count;
+    draft->types[wish->type].counts[ROLE_PENDING] += count;
+    draft->all.counts[ROLE_PENDING] += count;
     draft->price += count * core->settings->offerings[offering].price;
     trouble_note_call(core);
     return true;

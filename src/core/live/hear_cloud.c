@@ -36,7 +36,7 @@ static void show(struct core *core, struct node *node, enum cloud_state state)
 {
     if (state > node->cloud) {
         node->cloud = (uint8_t)state;
-        core->is_changed = true;
+        node_touch(core, node);
         core->is_stirred = true;
     }
     if (state == CLOUD_GONE) {
@@ -63,13 +63,22 @@ static void introduce(struct core *core, struct node *node, const struct listed 
     }
 }
 
-static void hear_listed(struct core *core, const struct listed *listed)
+/* Listings come in the same order again and again: mostly it is the one behind the last. */
+static struct node *find_listed(struct core *core, const struct listed *listed, uint32_t *hint)
+{
+    bool is_next = *hint < core->node_end && core->nodes[*hint].instance == listed->instance;
+    struct node *node = is_next ? &core->nodes[*hint] : nodes_find(core, listed->instance);
+    *hint = node ? nodes_position(core, node) + 1 : *hint;
+    return node;
+}
+
+static void hear_listed(struct core *core, const struct listed *listed, uint32_t *hint)
 {
     if (listed->offering >= core->settings->offering_count) {
         return; /* from a configuration that we do not have */
     }
     launches_note_number(core, listed->launch);
-    struct node *node = nodes_find(core, listed->instance);
+    struct node *node = find_listed(core, listed, hint);
     if (node && node->state == NODE_STRANGER) {
         introduce(core, node, listed);
     }
@@ -100,9 +109,10 @@ static void hear_absence(struct core *core, int64_t asked_at)
 
 void hear_listing(struct core *core, const struct listing *listing)
 {
+    uint32_t hint = 0;
     core->listings++;
     for (size_t i = 0; i < listing->count; i++) {
-        hear_listed(core, &listing->items[i]);
+        hear_listed(core, &listing->items[i], &hint);
     }
     if (!listing->is_complete && !BUG(core, believes_cut_listing)) {
         return;
@@ -125,7 +135,7 @@ void hear_terminate_reply(struct core *core, const struct event *event)
     }
     if (outcome == OUTCOME_DONE || (outcome == OUTCOME_UNKNOWN && BUG(core, hopes_it_ended))) {
         node->cloud = node->cloud < CLOUD_ENDING ? CLOUD_ENDING : node->cloud;
-        core->is_changed = true;
+        node_touch(core, node);
     } else if (outcome == OUTCOME_NOT_FOUND) {
         /* Right after a launch it means "not yet"; later a listing will not show it either. */
         if (BUG(core, not_found_is_gone)) {

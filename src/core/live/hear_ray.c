@@ -5,7 +5,6 @@ static void update(struct node *node, const struct ray_node *ray)
 {
     node->ray = (uint8_t)ray->status;
     node->idle_since = ray->idle_since;
-    node->shapes = 0;
     node->capacities = ray->capacities;
     node->capacity_count = (uint32_t)ray->capacity_count;
     node->labels = ray->labels.items;
@@ -86,7 +85,7 @@ void hear_ray_node(struct core *core, const struct ray_node *ray)
         return;
     }
     update(node, ray);
-    core->is_changed = true;
+    node_touch(core, node);
     core->is_stirred |= node->state == NODE_DRAINING;
     if (node->is_head) {
         return;

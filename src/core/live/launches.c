@@ -90,14 +90,14 @@ void launches_freeze_all(struct core *core)
 }
 
 /* The end of the records: what was sent, and when, is not known for sure. */
-void launches_restore(struct core *core, bool is_continuous)
+void launches_restore(struct core *core, uint64_t reign)
 {
     for (size_t i = 0; i < core->launch_count; i++) {
         struct launch *launch = &core->launches[i];
         launch->is_asked = false;
         launch->sent_at = core->now;
         launch->unsure_until = core->now + core->settings->times.call_timeout;
-        launch->is_frozen |= !is_continuous;
+        launch->is_frozen |= launch->number >> 32 < reign && !BUG(core, repeats_after_take_over);
     }
 }
 

@@ -84,7 +84,7 @@ void nodes_free(struct core *core, struct node *node)
     node->next = core->free_nodes;
     core->free_nodes = nodes_position(core, node);
     core->used_nodes--;
-    core->is_changed = true;
+    node_touch(core, node);
 }
 
 static void tell(struct core *core, const struct node *node, enum node_state state)
@@ -99,7 +99,7 @@ void node_move(struct core *core, struct node *node, enum node_state state)
 {
     tell(core, node, state);
     node_enter(node, state, core->now);
-    core->is_changed = true;
+    node_touch(core, node);
     /* Ready and idle ask for nothing by themselves. */
     core->is_stirred |= !life_table[state].is_running;
     if (state == NODE_GONE) {

@@ -33,6 +33,33 @@ struct launch {
     int64_t count_by_cause[LAUNCH_CAUSE_COUNT];
 };
 
+/* The part a node plays in a plan. */
+enum role {
+    ROLE_NONE,    /* none */
+    ROLE_HEAD,    /* offers what it has and counts against nothing */
+    ROLE_PENDING, /* will offer what its type has */
+    ROLE_RUNNING, /* offers what Ray says it has */
+    ROLE_FULL,    /* the same, and only counts: nothing fits on it and it need not end */
+    ROLE_OTHER,   /* on its way out: only counts against the limits */
+    ROLE_COUNT,
+};
+
+struct mark {
+    uint32_t offering;
+    uint8_t role; /* enum role */
+    bool is_stale;
+};
+
+struct tally {
+    int64_t counts[ROLE_COUNT];
+};
+
+/* Those that offer something now or soon, the head excepted. */
+static inline int64_t tally_offering(const struct tally *tally)
+{
+    return tally->counts[ROLE_PENDING] + tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
+}
+
 /* The cloud answers badly: one call at a time, further and further apart. */
 struct trouble {
     uint32_t failures;
@@ -50,6 +77,10 @@ struct core {
     uint32_t node_end; /* records beyond were never used */
     uint32_t free_nodes;
     uint32_t used_nodes;
+    struct mark *marks;    /* by node */
+    struct tally *tallies; /* by type, as of the last census */
+    struct tally all;
+    int64_t price;   /* per hour, of everything that counts */
     uint32_t *slots; /* index by instance: position + 1, or 0 */
     size_t slot_mask;
 
@@ -73,13 +104,13 @@ struct core {
     int64_t listed_at;   /* when the last complete one was asked for; -1: none */
     int64_t ray_seen_at; /* when Ray's view was asked for; -1: never */
     struct ray_load load;
-    struct shapes shapes;    /* of the load */
-    uint32_t shapes_version; /* counts their changes, from 1 */
+    struct shapes shapes; /* of the load */
 
     /* So that a tick on which nothing has changed costs nothing. */
     bool is_stirred;   /* something happened that may need an action */
     bool is_changed;   /* something happened that a plan would look at */
     int64_t due_at;    /* a deadline or a retry */
+    int64_t rested_at; /* an idle node that was left out of plans takes part again */
     int64_t decide_at; /* something cools down or has been idle long enough */
     enum stance launching;
     enum stance ending;
@@ -101,6 +132,13 @@ static inline uint32_t nodes_position(const struct core *core, const struct node
     return (uint32_t)(node - core->nodes);
 }
 
+/* Something about it has changed that a plan would look at. */
+static inline void node_touch(struct core *core, const struct node *node)
+{
+    core->marks[nodes_position(core, node)].is_stale = true;
+    core->is_changed = true;
+}
+
 /* A step of its life; what follows from it for plans is noted. */
 void node_move(struct core *core, struct node *node, enum node_state state);
 void node_end(struct core *core, struct node *node, enum node_state state, struct reason reason);
@@ -110,8 +148,18 @@ static inline uint32_t node_type(const struct core *core, const struct node *nod
                          : core->settings->offerings[node->offering].type;
 }
 
+static inline int64_t idle_timeout_of(const struct core *core, uint32_t type)
+{
+    int64_t own = core->types[type].idle_timeout_ms;
+    return own != PLAN_NO_LIMIT ? own : core->settings->idle_timeout;
+}
+
 /* Its machine failed: three in a row, and its type is left alone for a while. */
 void node_strike(struct core *core, const struct node *node);
+
+/* census.c */
+void census_take(struct core *core);
+void census_of_shapes(struct core *core); /* they have changed: who was full may not be */
 
 /* launches.c */
 struct launch *launches_find(struct core *core, uint64_t number);
@@ -125,7 +173,7 @@ void launches_settle_by_listing(struct core *core, int64_t asked_at);
 void launches_hear_intent(struct core *core, const struct event *event);
 void launches_hear_launched(struct core *core, const struct event *event);
 void launches_hear_reply(struct core *core, const struct event *event);
-void launches_restore(struct core *core, bool is_continuous);
+void launches_restore(struct core *core, uint64_t reign);
 void launches_repeat(struct core *core);
 
 /* trouble.c */

@@ -241,28 +241,38 @@ static bool is_idle(const struct fleet *fleet, uint32_t index)
            !(node->constraint && node->constraint->has_requests);
 }
 
-void end_idle(struct fleet *fleet)
+/* By type: how many nodes may still end before min_nodes is reached. */
+static int64_t *spare_nodes(const struct fleet *fleet)
 {
-    int64_t *staying = ARENA_ARRAY(fleet->arena, fleet->input->type_count, int64_t);
-    uint32_t *idle = fleet->spare;
-    size_t idle_count = 0;
+    int64_t *spare = ARENA_ARRAY(fleet->arena, fleet->input->type_count, int64_t);
     for (size_t i = 0; i < fleet->input->type_count; i++) {
-        staying[i] = fleet->type_nodes[i];
+        const struct plan_type *type = &fleet->input->types[i];
+        spare[i] = fleet->type_nodes[i] - (type->is_gone ? 0 : type->min_nodes);
     }
     for (size_t i = 0; i < fleet->order_count; i++) {
         const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
-        staying[node->type] -= is_ending(node);
-        if (is_idle(fleet, fleet->order[i])) {
-            idle[idle_count++] = fleet->order[i];
+        spare[node->type] -= is_ending(node);
+    }
+    return spare;
+}
+
+void end_idle(struct fleet *fleet)
+{
+    int64_t *spare = spare_nodes(fleet);
+    uint32_t *idle = fleet->spare;
+    size_t idle_count = 0;
+    for (size_t i = 0; i < fleet->order_count; i++) {
+        uint32_t index = fleet->order[i];
+        if (spare[fleet->nodes[index].type] > 0 && is_idle(fleet, index)) {
+            idle[idle_count++] = index;
         }
     }
     sort_for_ending(fleet, idle, idle_count);
     for (size_t i = 0; i < idle_count; i++) {
         struct fleet_node *node = &fleet->nodes[idle[i]];
-        const struct plan_type *type = &fleet->input->types[node->type];
-        if (staying[node->type] > (type->is_gone ? 0 : type->min_nodes)) {
+        if (spare[node->type] > 0) {
             end_node(node, END_IDLE);
-            staying[node->type]--;
+            spare[node->type]--;
         }
     }
 }

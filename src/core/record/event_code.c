@@ -85,12 +85,12 @@ static void take_launch_reply(struct byte_reader *reader, struct event *event)
 
 static void put_records_end(struct byte_writer *writer, const struct event *event)
 {
-    bytes_put_bool(writer, event->is_continuous);
+    bytes_put_u64(writer, event->reign);
 }
 
 static void take_records_end(struct byte_reader *reader, struct event *event)
 {
-    event->is_continuous = bytes_take_bool(reader);
+    event->reign = bytes_take_u64(reader);
 }
 
 static void put_asked_at(struct byte_writer *writer, const struct event *event)

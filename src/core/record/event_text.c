@@ -147,8 +147,8 @@ static struct str fact_text(const struct event *event, const struct core_setting
                             LAUNCH_ARG(event->launch_reply.launch),
                             outcome_words(event->launch_reply.outcome));
     case EVENT_RECORDS_END:
-        return event->is_continuous ? STR("records end: nobody else has acted since")
-                                    : STR("records end: somebody else may have acted since");
+        return arena_printf(arena, "records end: nobody else has acted since lease %llu",
+                            (unsigned long long)event->reign);
     case EVENT_LISTING:
         return listing_text(&event->listing, arena);
     case EVENT_TERMINATE_REPLY:
