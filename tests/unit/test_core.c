@@ -415,6 +415,86 @@ static void test_down_ends_everything(void **state)
     close_scene(&scene);
 }
 
+static void test_only_a_written_upscaling_speed_makes_a_ramp(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.upscaling_permille = 1000;
+    start(&scene);
+    load(&scene, 3);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 1);
+    close_scene(&scene);
+}
+
+static void test_the_price_limit_is_never_passed(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.offerings[0].price = 400000;
+    scene.offerings[1].price = PRICE_UNKNOWN;
+    scene.settings.max_price = 900000;
+    start(&scene);
+    load(&scene, 3);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 2);
+    /* What it would cost elsewhere nobody knows, so it is not asked for. */
+    launch_reply(&scene, scene.answer.actions[0].launch, OUTCOME_CAPACITY);
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
+static void test_a_refused_type_opens_again_after_a_while(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.offering_count = 1;
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    launch_reply(&scene, only(&scene, ACTION_LAUNCH)->launch, OUTCOME_CAPACITY);
+    tick(&scene);
+    nothing(&scene);
+    assert_in_range(scene.answer.wake_at, scene.now + 3 * MINUTE, scene.now + 4 * MINUTE);
+    scene.now = scene.answer.wake_at;
+    see_ray(&scene);
+    tick(&scene);
+    only(&scene, ACTION_LAUNCH);
+    close_scene(&scene);
+}
+
+static void test_three_failed_set_ups_pause_a_type(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    scene.now += 2 * MINUTE; /* nothing ends right after a start */
+    load(&scene, 1);
+    for (uint64_t instance = 7; instance < 10; instance++) {
+        see_all(&scene);
+        tick(&scene);
+        const struct action *action = &scene.answer.actions[scene.answer.action_count - 1];
+        assert_int_equal(action->kind, ACTION_LAUNCH);
+        uint64_t launch = action->launch;
+        launched(&scene, launch, instance);
+        launch_reply(&scene, launch, OUTCOME_DONE);
+        list_one(&scene, instance, launch);
+        tick(&scene);
+        step(&scene,
+             (struct event){.kind = EVENT_SETUP_REPLY, .setup_reply = {instance, SETUP_FAILED}});
+    }
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_SETUP_FAILED);
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
 static void test_a_tick_without_news_does_not_plan(void **state)
 {
     struct scene scene;
@@ -445,6 +525,10 @@ int main(void)
         cmocka_unit_test(test_a_take_over_waits_for_a_listing_that_shows_everything),
         cmocka_unit_test(test_records_of_an_earlier_run_are_taken_up),
         cmocka_unit_test(test_down_ends_everything),
+        cmocka_unit_test(test_only_a_written_upscaling_speed_makes_a_ramp),
+        cmocka_unit_test(test_the_price_limit_is_never_passed),
+        cmocka_unit_test(test_a_refused_type_opens_again_after_a_while),
+        cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
