@@ -1,8 +1,8 @@
 /* verb_config.c: the configuration as shoal and Ray understand it. */
-#include "app/cluster_file.h"
 #include "app/local_host.h"
+#include "cli/input.h"
 #include "cli/output.h"
-#include "config/config.h"
+#include "cli/record.h"
 #include "config/document/json_write.h"
 #include "config/document/yaml_write.h"
 #include "config/hash.h"
@@ -42,22 +42,17 @@ static const struct example examples[] = {
 
 /* ---- hashes ---- */
 
-static void set_text(struct arena *arena, struct value *map, const char *key, struct str text)
-{
-    value_map_set_c(arena, map, key, value_string(arena, text, (struct place){0}));
-}
-
 static bool hash_types(struct arena *arena, const struct config *config, struct value *result,
                        struct err *err)
 {
-    struct value *launch = value_new(arena, VALUE_MAP, (struct place){0});
+    struct value *launch = record_new(arena);
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
         struct str hash;
         if (!hash_launch(arena, local_host(), type->node_config, config->auth, &hash, err)) {
             return err_wrap(err, "launch hash of node type %.*s", STR_ARG(type->name));
         }
-        set_text(arena, launch, type->name.ptr, hash);
+        record_text(arena, launch, type->name.ptr, hash);
     }
     value_map_set_c(arena, result, "launch", launch);
     return true;
@@ -66,7 +61,7 @@ static bool hash_types(struct arena *arena, const struct config *config, struct 
 /* What Ray hashes for a worker: the two command lists. For the head: everything. */
 static struct value *worker_extra(struct arena *arena, const struct value *tree)
 {
-    struct value *list = value_new(arena, VALUE_LIST, (struct place){0});
+    struct value *list = record_list(arena);
     value_list_add(arena, list, value_get_c(tree, "worker_setup_commands"));
     value_list_add(arena, list, value_get_c(tree, "worker_start_ray_commands"));
     return list;
@@ -75,14 +70,14 @@ static struct value *worker_extra(struct arena *arena, const struct value *tree)
 static bool hash_nodes(struct arena *arena, const struct config *config, struct value *result,
                        struct err *err)
 {
-    struct value *runtime = value_new(arena, VALUE_MAP, (struct place){0});
+    struct value *runtime = record_new(arena);
     struct hash_runtime_input input = {value_get_c(config->tree, "file_mounts"), NULL,
                                        config->tree};
     struct str head;
     struct str worker;
     struct str contents;
     if (!input.file_mounts) {
-        input.file_mounts = value_new(arena, VALUE_MAP, (struct place){0});
+        input.file_mounts = record_new(arena);
     }
     if (!hash_runtime(arena, local_host(), &input, &head, &contents, err)) {
         return err_wrap(err, "runtime hash of the head");
@@ -92,35 +87,22 @@ static bool hash_nodes(struct arena *arena, const struct config *config, struct 
     if (!hash_runtime(arena, local_host(), &input, &worker, &contents, err)) {
         return err_wrap(err, "runtime hash of a worker");
     }
-    set_text(arena, runtime, "head", head);
-    set_text(arena, runtime, "worker", worker);
+    record_text(arena, runtime, "head", head);
+    record_text(arena, runtime, "worker", worker);
     value_map_set_c(arena, result, "runtime", runtime);
-    set_text(arena, result, "file_mounts_contents", contents);
+    record_text(arena, result, "file_mounts_contents", contents);
     return true;
 }
 
 static const struct value *hashes_of(struct arena *arena, const struct config *config,
                                      struct err *err)
 {
-    struct value *result = value_new(arena, VALUE_MAP, (struct place){0});
+    struct value *result = record_new(arena);
     bool ok = hash_types(arena, config, result, err) && hash_nodes(arena, config, result, err);
     return ok ? result : NULL;
 }
 
 /* ---- the verb ---- */
-
-static void print_findings(const struct cli *cli, struct diag_list *diags)
-{
-    AUTO_BUF struct buf text;
-    struct diag_style style = output_style(cli->colour_err);
-    buf_init(&text, OUTPUT_BYTES_MAX);
-    diag_merge_typos(diags);
-    diag_sort(diags);
-    for (size_t i = 0; i < diags->count; i++) {
-        diag_print(&text, &diags->items[i], &style);
-    }
-    fputs(text.ptr ? text.ptr : "", cli->err);
-}
 
 static int print(const struct cli *cli, const struct value *value, const char *format)
 {
@@ -142,14 +124,12 @@ static int run(const struct cli *cli, const void *fields)
 {
     const struct config_fields *given = fields;
     struct err err;
-    struct source source;
-    struct diag_list diags;
-    diag_list_init(&diags, cli->arena);
-    if (!cluster_file_read(cli->arena, given->file, &source, &err)) {
+    struct input input;
+    if (!input_read(cli, given->file, INPUT_AS_RAY, &input, &err)) {
         return output_error(cli, &err);
     }
-    const struct config *config = config_load(cli->arena, &source, &diags);
-    print_findings(cli, &diags);
+    const struct config *config = input.config;
+    input_print_findings(cli, &input.diags);
     if (!config) {
         return 1;
     }

@@ -1,9 +1,8 @@
 /* verb_validate.c: everything that is wrong with a cluster file, in one run, each at its place. */
-#include "app/cluster_file.h"
-#include "app/local_host.h"
 #include "base/utf8.h"
+#include "cli/input.h"
 #include "cli/output.h"
-#include "config/config.h"
+#include "cli/record.h"
 #include "config/document/json_write.h"
 
 #include <string.h>
@@ -87,49 +86,33 @@ static void print_text(struct buf *out, const struct diag_list *diags, const str
 
 /* ---- for programs ---- */
 
-static void set_text(struct arena *arena, struct value *map, const char *key, struct str text)
-{
-    value_map_set_c(arena, map, key, value_string(arena, text, (struct place){0}));
-}
-
-static void set_int(struct arena *arena, struct value *map, const char *key, size_t number)
-{
-    value_map_set_c(arena, map, key, value_int(arena, (int64_t)number, (struct place){0}));
-}
-
-static void set_flag(struct arena *arena, struct value *map, const char *key, bool flag)
-{
-    struct value *value = value_new(arena, VALUE_BOOL, (struct place){0});
-    value->boolean = flag;
-    value_map_set_c(arena, map, key, value);
-}
-
 static struct value *finding(struct arena *arena, const struct diag *diag)
 {
-    struct value *map = value_new(arena, VALUE_MAP, (struct place){0});
+    struct value *map = record_new(arena);
     bool is_error = diag->level == DIAG_ERROR;
-    set_text(arena, map, "level", is_error ? STR("error") : STR("warning"));
-    set_text(arena, map, "code", str_from(diag->code));
-    set_int(arena, map, "line", diag->place.line);
-    set_int(arena, map, "column", diag->place.column);
-    set_int(arena, map, "width", diag->place.width);
-    set_text(arena, map, "text", diag->text);
-    set_text(arena, map, "hint", diag->hint);
+    record_text(arena, map, "level", is_error ? STR("error") : STR("warning"));
+    record_text(arena, map, "code", str_from(diag->code));
+    record_int(arena, map, "line", diag->place.line);
+    record_int(arena, map, "column", diag->place.column);
+    record_int(arena, map, "width", diag->place.width);
+    record_text(arena, map, "text", diag->text);
+    record_text(arena, map, "hint", diag->hint);
     return map;
 }
 
 static bool print_json(struct buf *out, struct arena *arena, const struct diag_list *diags,
                        const struct source *source, struct err *err)
 {
-    struct value *result = value_new(arena, VALUE_MAP, (struct place){0});
-    struct value *findings = value_new(arena, VALUE_LIST, (struct place){0});
+    struct value *result = record_new(arena);
+    struct value *findings = record_list(arena);
     for (size_t i = 0; i < diags->count; i++) {
         value_list_add(arena, findings, finding(arena, &diags->items[i]));
     }
-    set_text(arena, result, "file", source->name);
-    set_int(arena, result, "errors", diags->error_count);
-    set_int(arena, result, "warnings", diags->warning_count);
-    set_flag(arena, result, "truncated", diags->error_count + diags->warning_count > diags->count);
+    record_text(arena, result, "file", source->name);
+    record_int(arena, result, "errors", (int64_t)diags->error_count);
+    record_int(arena, result, "warnings", (int64_t)diags->warning_count);
+    record_flag(arena, result, "truncated",
+                diags->error_count + diags->warning_count > diags->count);
     value_map_set_c(arena, result, "findings", findings);
     bool ok = json_write(out, result, JSON_PRETTY, err);
     buf_add_char(out, '\n');
@@ -141,30 +124,20 @@ static int run(const struct cli *cli, const void *fields)
     const struct validate_fields *given = fields;
     AUTO_BUF struct buf out;
     struct err err;
-    struct source source;
-    struct diag_list diags;
+    struct input input;
     buf_init(&out, OUTPUT_BYTES_MAX);
-    diag_list_init(&diags, cli->arena);
-    if (!cluster_file_read(cli->arena, given->file, &source, &err)) {
+    if (!input_read(cli, given->file, INPUT_CHECKED, &input, &err)) {
         return output_error(cli, &err);
     }
-    struct value *tree = config_parse(cli->arena, &source, &diags);
-    if (tree) {
-        config_check(tree, local_host(), &diags);
-    }
-    diag_merge_typos(&diags);
-    diag_sort(&diags);
-    bool is_good = tree && diags.error_count == 0;
     if (given->output && strcmp(given->output, "json") == 0) {
-        if (!print_json(&out, cli->arena, &diags, &source, &err)) {
+        if (!print_json(&out, cli->arena, &input.diags, &input.source, &err)) {
             return output_error(cli, &err);
         }
     } else {
-        const struct config *config = is_good ? config_type(cli->arena, tree) : NULL;
-        print_text(&out, &diags, &source, config, cli->colour_out);
+        print_text(&out, &input.diags, &input.source, input.config, cli->colour_out);
     }
     int status = output_write(cli, cli->out, &out);
-    return status ? status : !is_good;
+    return status ? status : !input.config;
 }
 
 const struct verb verb_validate = {
