@@ -25,6 +25,11 @@ struct str embedded_ec2_params(void)
     return file_named(STR("catalog/"), STR("ec2_params"), ".tsv");
 }
 
+struct str embedded_ec2_prices(void)
+{
+    return file_named(STR("catalog/"), STR("ec2_prices"), ".tsv");
+}
+
 struct str embedded_defaults(struct str provider_type)
 {
     return provider_type.len > 0 ? file_named(STR("prepare/defaults/"), provider_type, ".yaml")

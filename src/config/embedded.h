@@ -6,6 +6,7 @@
 
 struct str embedded_ec2_types(void);
 struct str embedded_ec2_params(void);
+struct str embedded_ec2_prices(void);
 
 /* Ray's defaults for a provider, as YAML; the empty view for a provider that has none. */
 struct str embedded_defaults(struct str provider_type);

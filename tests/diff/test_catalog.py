@@ -51,7 +51,7 @@ def test_table_is_what_its_packages_say(table):
     assert run.returncode == (1 if versions else 0), run.stdout
 
 
-@pytest.mark.parametrize("table", ["ec2_types", "ec2_params"])
+@pytest.mark.parametrize("table", ["ec2_types", "ec2_params", "ec2_prices"])
 def test_table_can_be_searched(table):
     """The reader halves its way through the lines and splits them at tabs."""
     lines = (DATA / f"{table}.tsv").read_bytes().splitlines()
@@ -64,4 +64,4 @@ def test_table_can_be_searched(table):
     (columns,) = [line.split()[2:] for line in head if line.startswith(b"# columns: ")]
     fields = {len(row.split(b"\t")) for row in rows}
     # The parameters' last column, the allowed values, is there only for some.
-    assert fields == ({len(columns)} if table == "ec2_types" else {2, 3})
+    assert fields == ({2, 3} if table == "ec2_params" else {len(columns)})

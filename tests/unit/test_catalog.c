@@ -65,6 +65,30 @@ static void machine_types_have_what_they_have(void **state)
     }
 }
 
+static void every_price_is_found(void **state)
+{
+    struct str table = embedded_ec2_prices();
+    int64_t price = 0;
+    size_t count = 0;
+    (void)state;
+    for (struct str name = next_name(&table); name.len > 0; name = next_name(&table)) {
+        assert_true(catalog_ec2_price(name, &price));
+        assert_true(price > 1000 && price < INT64_C(1000000000));
+        assert_true(catalog_ec2_has(name));
+        count++;
+    }
+    assert_true(count > 1000);
+    assert_true(catalog_ec2_price(STR("m5.large"), &price));
+    assert_int_equal(price, 96000);
+    assert_true(catalog_ec2_price(STR("g5.xlarge"), &price));
+    assert_int_equal(price, 1006000);
+    assert_false(catalog_ec2_price(STR(""), &price));
+    assert_false(catalog_ec2_price(STR("m5"), &price));
+    assert_false(catalog_ec2_price(STR("n1-standard-2"), &price));
+    assert_int_equal(catalog_ec2_price_date().len, 10);
+    assert_str(catalog_ec2_price_region(), "us-east-1");
+}
+
 static void other_names_are_not_found(void **state)
 {
     static const char *const rows[] = {
@@ -154,6 +178,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_machine_type_is_found),
         cmocka_unit_test(machine_types_have_what_they_have),
+        cmocka_unit_test(every_price_is_found),
         cmocka_unit_test(other_names_are_not_found),
         cmocka_unit_test(nearest_machine_type_is_the_one_that_was_meant),
         cmocka_unit_test(launch_parameters_are_known),

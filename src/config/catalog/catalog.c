@@ -139,14 +139,37 @@ bool catalog_ec2_param_is_open(struct str path)
     return false;
 }
 
-struct str catalog_ec2_date(void)
+/* The text behind "# KEY: " among the comment lines of a table. */
+static struct str header_field(struct str table, const char *key)
 {
-    struct str rest = embedded_ec2_types();
-    while (str_starts(rest, "#")) {
-        struct str line = str_cut(&rest, '\n');
-        if (str_starts(line, "# date: ")) {
-            return str_trim(str_sub(line, 8, line.len));
+    while (str_starts(table, "#")) {
+        struct str line = str_cut(&table, '\n');
+        struct str name = str_sub(line, 2, str_find_char(line, ':'));
+        if (str_is(name, key)) {
+            return str_trim(str_sub(line, 2 + name.len + 1, line.len));
         }
     }
     return STR("");
+}
+
+struct str catalog_ec2_date(void)
+{
+    return header_field(embedded_ec2_types(), "date");
+}
+
+bool catalog_ec2_price(struct str name, int64_t *ret_price)
+{
+    struct str line = name.len > 0 ? find_line(embedded_ec2_prices(), name) : STR("");
+    str_cut(&line, '\t');
+    return str_to_i64(line, ret_price);
+}
+
+struct str catalog_ec2_price_date(void)
+{
+    return header_field(embedded_ec2_prices(), "date");
+}
+
+struct str catalog_ec2_price_region(void)
+{
+    return header_field(embedded_ec2_prices(), "region");
 }

@@ -1,9 +1,9 @@
 /*
  * catalog.h: what is known of the clouds' machine types without asking them.
  *
- * The tables in this folder are made by the scripts beside them from published packages. They have
- * no prices, and a type that is not in them may still exist: clouds add types faster than we
- * release.
+ * The tables in this folder are made by the scripts beside them from published sources. A type that
+ * is not in them may still exist: clouds add types faster than we release. Prices are those of one
+ * region on one day; whoever shows a sum made from them says so.
  */
 #pragma once
 
@@ -49,3 +49,11 @@ bool catalog_ec2_param_is_open(struct str path);
 
 /* "2026-11-15": the day the EC2 table was made. */
 struct str catalog_ec2_date(void);
+
+/*
+ * Micro-dollars per hour of an EC2 type on demand with Linux, in the table's region on the table's
+ * day; false when the table does not have it.
+ */
+bool catalog_ec2_price(struct str name, int64_t *ret_price) MUST_USE;
+struct str catalog_ec2_price_date(void);
+struct str catalog_ec2_price_region(void);
