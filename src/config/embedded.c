@@ -35,3 +35,21 @@ struct str embedded_defaults(struct str provider_type)
     return provider_type.len > 0 ? file_named(STR("prepare/defaults/"), provider_type, ".yaml")
                                  : STR("");
 }
+
+#define WORKLOADS "workload/"
+
+struct str embedded_workload(struct str name)
+{
+    return name.len > 0 ? file_named(STR(WORKLOADS), name, ".yaml") : STR("");
+}
+
+struct str embedded_workload_name(size_t position)
+{
+    for (size_t i = 0; i < embedded_file_count; i++) {
+        struct str name = str_from(embedded_files[i].name);
+        if (str_starts(name, WORKLOADS) && position-- == 0) {
+            return str_sub(name, sizeof(WORKLOADS) - 1, str_find(name, ".yaml"));
+        }
+    }
+    return STR("");
+}

@@ -170,8 +170,8 @@ $ false # before the section
 $ git clone https://example.com/me/thing.git && cd thing
 Cloning into 'thing'...
 $ sudo apt-get install gcc
-$ ls examples
-clusters
+$ ls -d examples/clusters
+examples/clusters
 $ cat > a.txt <<'END'
 one
 $two
@@ -219,7 +219,7 @@ def test_player_accepts_what_is_true(play):
 
 
 @pytest.mark.parametrize("old, new", [
-    ("\n4\n", "\n5\n"), ("\na b\n", "\na  b\n"), ("\na b\n", "\n"), ("\nclusters\n", "\n"),
+    ("\n4\n", "\n5\n"), ("\na b\n", "\na  b\n"), ("\na b\n", "\n"), ("\nexamples/clusters\n", "\n"),
     ("No such file", "Such a file"), ("$ echo a", "$ echo c"), ("x=5", "x=6")])
 def test_player_notices_what_is_not(play, old, new):
     assert SAMPLE.count(old) == 1

@@ -195,15 +195,21 @@ static void words_for_types_and_providers(void **state)
 
 /* ---- the table ---- */
 
-/* The example, put where the key belongs, must be right; `lines` are the keys above it. */
-static void check_example(struct fixture *f, struct str lines, const struct schema_key *key,
-                          size_t depth)
+/* Where in a file a key stands: of which file it is, and the lines above it. */
+struct spot {
+    const struct schema_object *file;
+    struct str lines;
+    size_t depth;
+};
+
+/* The example, put where the key belongs, must be right. */
+static void check_example(struct fixture *f, struct spot spot, const struct schema_key *key)
 {
     AUTO_BUF struct buf yaml;
     buf_init(&yaml, 10000);
-    buf_add(&yaml, lines);
+    buf_add(&yaml, spot.lines);
     for (struct str rest = str_from(key->example); rest.len > 0;) {
-        buf_add_spaces(&yaml, depth * 2);
+        buf_add_spaces(&yaml, spot.depth * 2);
         buf_add(&yaml, str_cut(&rest, '\n'));
         buf_add_char(&yaml, '\n');
     }
@@ -212,7 +218,7 @@ static void check_example(struct fixture *f, struct str lines, const struct sche
         fail_msg("the example of %s is not YAML: %s", key->name, key->example);
         return;
     }
-    schema_check(root, &f->diags, root->place);
+    schema_check_as(spot.file, root, &f->diags);
     for (size_t i = 0; i < f->diags.count; i++) {
         if (strcmp(f->diags.items[i].code, "missing-key") != 0) {
             fail_msg("the example of %s is wrong: %s", key->name, f->diags.items[i].text.ptr);
@@ -220,8 +226,7 @@ static void check_example(struct fixture *f, struct str lines, const struct sche
     }
 }
 
-static void check_key(struct fixture *f, struct str lines, const struct schema_key *key,
-                      size_t depth)
+static void check_key(struct fixture *f, struct spot spot, const struct schema_key *key)
 {
     bool is_any = strcmp(key->name, "*") == 0;
     assert_true(key->types != 0 && key->types < 1U << SCHEMA_TYPE_COUNT);
@@ -232,23 +237,28 @@ static void check_key(struct fixture *f, struct str lines, const struct schema_k
         fail_msg("the example of %s is of another key: %s", key->name, key->example);
     }
     if (!is_any) {
-        check_example(f, lines, key, depth);
+        check_example(f, spot, key);
     }
 }
 
-static void check_table(struct fixture *f, struct str lines, const struct schema_object *object,
-                        size_t depth)
+static void check_table(struct fixture *f, struct spot spot, const struct schema_object *object)
 {
     assert_non_null(object->title);
     assert_true(object->count > 0);
     for (size_t i = 0; i < object->count; i++) {
         const struct schema_key *key = &object->keys[i];
-        check_key(f, lines, key, depth);
+        check_key(f, spot, key);
         if (key->object) {
             const char *name = strcmp(key->name, "*") == 0 ? "any" : key->name;
-            struct str below = arena_printf(&f->arena, "%.*s%*s%s:\n", STR_ARG(lines),
-                                            (int)depth * 2, "", name);
-            check_table(f, below, key->object, depth + 1);
+            bool is_list = key->types == SCHEMA_ARRAY;
+            struct str below = arena_printf(&f->arena, "%.*s%*s%s:\n", STR_ARG(spot.lines),
+                                            (int)spot.depth * 2, "", name);
+            if (is_list) {
+                below = arena_printf(&f->arena, "%.*s%*s-\n", STR_ARG(below),
+                                     (int)(spot.depth + 1) * 2, "");
+            }
+            check_table(f, (struct spot){spot.file, below, spot.depth + (is_list ? 2 : 1)},
+                        key->object);
         }
     }
 }
@@ -257,7 +267,8 @@ static void every_key_has_help_and_an_example_that_is_right(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;
-    check_table(f, STR(""), &schema_root, 0);
+    check_table(f, (struct spot){&schema_root, STR(""), 0}, &schema_root);
+    check_table(f, (struct spot){&schema_workload, STR(""), 0}, &schema_workload);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 enum { PATH_MAX_BYTES = 400 };
 
 struct checker {
+    const struct schema_object *root;
     struct diag_list *diags;
     struct place fallback_place;
     struct buf path; /* "available_node_types.gpu" */
@@ -172,16 +173,19 @@ static void report_type(struct checker *checker, const struct value *value, unsi
     hint_type(checker, diag, value, types);
 }
 
-static void check_items(struct checker *checker, const struct value *list, unsigned types)
+static void check_items(struct checker *checker, const struct value *list,
+                        const struct schema_key *key)
 {
     for (size_t i = 0; i < list->list.count; i++) {
         const struct value *item = list->list.items[i];
-        if (!has_type(item, types)) {
-            size_t before = checker->path.len;
-            buf_addf(&checker->path, "[%zu]", i);
-            report_type(checker, item, types);
-            path_pop(checker, before);
+        size_t before = checker->path.len;
+        buf_addf(&checker->path, "[%zu]", i);
+        if (!has_type(item, key->item_types)) {
+            report_type(checker, item, key->item_types);
+        } else if (key->object && item->kind == VALUE_MAP) {
+            check_object(checker, item, key->object, item->place);
         }
+        path_pop(checker, before);
     }
 }
 
@@ -229,7 +233,7 @@ static void check_value(struct checker *checker, const struct schema_key *key,
         check_choice(checker, value, key->choices);
     }
     if (key->item_types && value->kind == VALUE_LIST) {
-        check_items(checker, value, key->item_types);
+        check_items(checker, value, key);
     }
     if (key->object && value->kind == VALUE_MAP) {
         check_object(checker, value, key->object, entry->key->place);
@@ -269,22 +273,24 @@ static const char *home_of(const struct schema_object *object, struct str name)
 }
 
 /* Findings about a missing key and a mistyped one are of the same mistake in the same map only. */
-static const void *scope_of(const struct schema_object *object, const struct value *map)
+static const void *scope_of(const struct checker *checker, const struct schema_object *object,
+                            const struct value *map)
 {
-    return object == &schema_root ? NULL : map;
+    return object == checker->root ? NULL : map;
 }
 
 /* Says what a mistyped key of `map` was meant to be, or where it belongs. */
-static void hint_key(struct diag_list *diags, struct diag *diag, const struct schema_object *object,
-                     const struct value *map, struct str name)
+static void hint_key(const struct checker *checker, struct diag *diag,
+                     const struct schema_object *object, const struct value *map, struct str name)
 {
+    struct diag_list *diags = checker->diags;
     struct suggest suggest;
     suggest_start(&suggest, name);
     for (size_t i = 0; i < object->count; i++) {
         suggest_offer(&suggest, str_from(object->keys[i].name));
     }
     struct str best = suggest_best(&suggest);
-    const char *home = home_of(&schema_root, name);
+    const char *home = home_of(checker->root, name);
     if (diag_is_crowded(diags, diag->level)) {
         return; /* nobody will see it */
     }
@@ -296,8 +302,8 @@ static void hint_key(struct diag_list *diags, struct diag *diag, const struct sc
     } else if (best.len > 0) {
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
         diag->word = best;
-        diag->scope = scope_of(object, map);
-    } else if (catalog_ec2_param(name)) {
+        diag->scope = scope_of(checker, object, map);
+    } else if (checker->root == &schema_root && catalog_ec2_param(name)) {
         diag_hint(diags, diag, "it belongs in the node_config of a node type");
     } else if (object->count <= 8) {
         AUTO_BUF struct buf list;
@@ -320,11 +326,11 @@ static void report_unknown_key(struct checker *checker, const struct schema_obje
         diag_hint(checker->diags, diag, "put it in quotes");
         return;
     }
-    bool is_top = object == &schema_root;
+    bool is_top = object == checker->root;
     struct diag *diag = diag_error(checker->diags, "unknown-key", place, "unknown key \"%.*s\"%s%s",
                                    STR_ARG(key->text), is_top ? "" : " in ",
                                    is_top ? "" : object->title);
-    hint_key(checker->diags, diag, object, map, key->text);
+    hint_key(checker, diag, object, map, key->text);
 }
 
 static void check_entry(struct checker *checker, const struct schema_object *object,
@@ -372,7 +378,7 @@ static void check_object(struct checker *checker, const struct value *value,
     for (size_t i = 0; i < object->count; i++) {
         if ((object->keys[i].flags & SCHEMA_REQUIRED) &&
             !value_get_c(value, object->keys[i].name)) {
-            report_missing(checker, &object->keys[i], scope_of(object, value), key_place);
+            report_missing(checker, &object->keys[i], scope_of(checker, object, value), key_place);
         }
     }
     for (size_t i = 0; i < value->map.count; i++) {
@@ -382,11 +388,25 @@ static void check_object(struct checker *checker, const struct value *value,
 
 void schema_check(const struct value *root, struct diag_list *diags, struct place fallback_place)
 {
-    struct checker checker = {diags, fallback_place, {0}};
+    struct checker checker = {&schema_root, diags, fallback_place, {0}};
     buf_init(&checker.path, PATH_MAX_BYTES);
     check_object(&checker, root, &schema_root, fallback_place);
     if (value_is(value_get_c(root, "auth"), VALUE_MAP)) {
         check_proxy(&checker, value_get_c(root, "auth"));
+    }
+    buf_clear(&checker.path);
+}
+
+void schema_check_as(const struct schema_object *object, const struct value *root,
+                     struct diag_list *diags)
+{
+    struct checker checker = {object, diags, root->place, {0}};
+    buf_init(&checker.path, PATH_MAX_BYTES);
+    if (root->kind == VALUE_MAP) {
+        check_object(&checker, root, object, root->place);
+    } else {
+        diag_error(diags, "wrong-type", root->place, "%s must be a map of keys, not %s",
+                   object->title, value_kind_words(root));
     }
     buf_clear(&checker.path);
 }
@@ -403,7 +423,8 @@ static void warn_unread(struct diag_list *diags, const struct value *provider,
         struct diag *diag = diag_warn(diags, "ignored-key", place,
                                       "unknown key \"%.*s\" in provider",
                                       STR_ARG(value_text(entry->key)));
-        hint_key(diags, diag, &schema_provider, provider, value_text(entry->key));
+        const struct checker checker = {&schema_root, diags, place, {0}};
+        hint_key(&checker, diag, &schema_provider, provider, value_text(entry->key));
         return;
     }
     if (key->flags & SCHEMA_INTERNAL) {

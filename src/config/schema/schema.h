@@ -1,5 +1,5 @@
 /*
- * schema.h: every key a cluster file may have, as one table.
+ * schema.h: every key a cluster file may have, as one table; and those of the workload file.
  *
  * The table validates, names what was meant, and is printed as the manual page and the reference
  * in docs/: a key that is not here does not exist, and a key that is here is documented.
@@ -52,7 +52,7 @@ struct schema_key {
     unsigned item_types;                /* of an array's items; 0: anything */
     unsigned flags;                     /* enum schema_flag */
     unsigned readers;                   /* enum schema_provider; 0: all */
-    const struct schema_object *object; /* what is inside an object; NULL: anything */
+    const struct schema_object *object; /* what is inside it, or inside its items; NULL: anything */
     const char *const *choices;         /* the allowed strings, NULL-terminated */
     const char *fallback;               /* the default, in words; NULL: none */
     const char *help;
@@ -77,6 +77,9 @@ extern const struct schema_object schema_root;
 extern const struct schema_object schema_provider;
 extern const struct schema_object schema_shoal;
 
+/* Another file: what `shoal simulate` lets a cluster do. */
+extern const struct schema_object schema_workload;
+
 /* The bit of a provider.type; FOR_OTHER for those that only Ray runs, 0 for an unknown one. */
 unsigned schema_provider_bit(struct str provider_type);
 
@@ -94,6 +97,10 @@ void schema_type_names(struct buf *out, unsigned types);
  * reject. `fallback_place` is blamed when something is missing altogether.
  */
 void schema_check(const struct value *root, struct diag_list *diags, struct place fallback_place);
+
+/* The same for a file of ours that Ray never sees. */
+void schema_check_as(const struct schema_object *object, const struct value *root,
+                     struct diag_list *diags);
 
 /* Adds a warning for every key that Ray accepts and nobody reads. */
 void schema_check_unread(const struct value *root, struct diag_list *diags);

@@ -1,0 +1,490 @@
+/* workload_file.c: the schema has checked keys and kinds; here durations, amounts and counts are
+ * read, and what contradicts itself is found. */
+#include "config/workload/workload_file.h"
+
+#include "config/document/yaml_read.h"
+#include "config/schema/schema.h"
+#include "config/workload/quantity.h"
+
+#include <math.h>
+
+#define HOUR_MS (INT64_C(3600) * 1000)
+#define PRICE_MAX 1e6 /* dollars per hour */
+
+struct reader {
+    struct arena *arena;
+    struct diag_list *diags;
+    int64_t duration;
+    bool is_own_time; /* and not what the command line asks for */
+    double tasks;     /* so many will come, on average */
+};
+
+/* ---- single values ---- */
+
+static bool wrong(const struct reader *reader, const char *code, const struct value *value,
+                  const char *what, const char *hint)
+{
+    struct diag *diag = diag_error(reader->diags, code, value->place, "%s", what);
+    diag_hint(reader->diags, diag, "%s", hint);
+    return false;
+}
+
+/* The schema has said so already: true for what only it would complain about. */
+static bool is_number(const struct value *value)
+{
+    return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
+}
+
+static bool read_duration(const struct reader *reader, const struct value *value, int64_t *ret_ms)
+{
+    double seconds;
+    bool ok = false;
+    if (value->kind == VALUE_STRING) {
+        ok = quantity_duration(value->text, ret_ms);
+    } else if (is_number(value) && value_number(value, &seconds)) {
+        ok = quantity_seconds(seconds, ret_ms);
+    } else {
+        return false; /* of another kind, and the schema said so */
+    }
+    return ok || wrong(reader, "duration", value, "this is not a duration",
+                       "write 90s, 5m, 1h30m, or a number of seconds");
+}
+
+static bool read_duration_at(const struct reader *reader, const struct value *map, const char *key,
+                             int64_t *ret_ms)
+{
+    const struct value *value = value_get_c(map, key);
+    return value && read_duration(reader, value, ret_ms);
+}
+
+static bool read_share_at(const struct reader *reader, const struct value *map, const char *key,
+                          int64_t *ret_permille)
+{
+    const struct value *value = value_get_c(map, key);
+    double fraction;
+    bool ok = false;
+    if (value_is(value, VALUE_STRING)) {
+        ok = quantity_share(value->text, ret_permille);
+    } else if (value && is_number(value) && value_number(value, &fraction)) {
+        ok = quantity_fraction(fraction, ret_permille);
+    } else {
+        return false;
+    }
+    return ok || wrong(reader, "share", value, "this is not a share of a whole",
+                       "write 90%, or 0.9: at most 100%");
+}
+
+static bool read_count(const struct reader *reader, const struct value *value, int64_t most,
+                       int64_t *ret_count)
+{
+    double number;
+    if (!is_number(value) || !value_number(value, &number) || floor(number) != number) {
+        return false;
+    }
+    if (number < 0 || number > (double)most) {
+        struct diag *diag = diag_error(reader->diags, "count", value->place,
+                                       "this is not a count that can be simulated");
+        diag_hint(reader->diags, diag, "0 to %lld", (long long)most);
+        return false;
+    }
+    *ret_count = (int64_t)number;
+    return true;
+}
+
+/* ---- ranges ---- */
+
+typedef bool item_fn(const struct reader *reader, const struct value *value, int64_t *ret_number);
+
+static bool read_task_count(const struct reader *reader, const struct value *value,
+                            int64_t *ret_count)
+{
+    return read_count(reader, value, WORKLOAD_TASKS_MAX, ret_count);
+}
+
+/* One number, or [least, most]. */
+static void read_range(const struct reader *reader, const struct value *value, item_fn *read,
+                       struct workload_range *range)
+{
+    if (!value) {
+        return;
+    }
+    if (value->kind != VALUE_LIST) {
+        if (read(reader, value, &range->least)) {
+            range->most = range->least;
+        }
+        return;
+    }
+    if (value->list.count != 2) {
+        wrong(reader, "range", value, "a range has two ends", "write [least, most]");
+        return;
+    }
+    bool has_least = read(reader, value->list.items[0], &range->least);
+    bool has_most = read(reader, value->list.items[1], &range->most);
+    if (has_least && has_most && range->least > range->most) {
+        wrong(reader, "range", value, "the range ends before it begins", "write [least, most]");
+    }
+}
+
+/* ---- resources and labels ---- */
+
+static bool is_memory(struct str name)
+{
+    return str_is(name, "memory") || str_is(name, "object_store_memory");
+}
+
+static bool read_amount(const struct reader *reader, struct str name, const struct value *value,
+                        int64_t *ret_amount)
+{
+    double number = 0;
+    bool ok = false;
+    if (value->kind == VALUE_STRING && is_memory(name)) {
+        ok = quantity_bytes(value->text, &number);
+        number = floor(number);
+    } else if (is_number(value)) {
+        ok = value_number(value, &number);
+    } else if (value->kind != VALUE_STRING) {
+        return false;
+    }
+    double amount = round(number * RESOURCE_UNIT);
+    bool is_lost = number > 0 && amount < 1;
+    if (!ok || is_lost || !(amount >= 0 && amount <= 9e18)) {
+        return wrong(reader, "amount", value, "this is not an amount of a resource",
+                     is_memory(name) ? "write 4GiB, 512MB, or a number of bytes"
+                                     : "write a number; 0.0001 is the least");
+    }
+    *ret_amount = (int64_t)amount;
+    return true;
+}
+
+static struct resource_set read_resources(const struct reader *reader, const struct value *map)
+{
+    size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
+    struct resource *items = ARENA_ARRAY(reader->arena, count, struct resource);
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct value_entry *entry = &map->map.entries[i];
+        items[kept].name = value_text(entry->key);
+        if (entry->key->kind == VALUE_STRING &&
+            read_amount(reader, items[kept].name, entry->value, &items[kept].amount)) {
+            kept++;
+        }
+    }
+    return (struct resource_set){items, kept};
+}
+
+/* "in(a,b)", "!in(a)", "a", "!a". */
+static bool read_rule(const struct reader *reader, const struct value_entry *entry,
+                      struct workload_rule *rule)
+{
+    struct str text = str_trim(value_text(entry->value));
+    rule->key = value_text(entry->key);
+    if (entry->key->kind != VALUE_STRING || entry->value->kind != VALUE_STRING) {
+        return false;
+    }
+    rule->is_not = str_starts(text, "!");
+    text = str_trim(str_sub(text, rule->is_not ? 1 : 0, text.len));
+    if (str_starts(text, "in(") && str_ends(text, ")")) {
+        text = str_sub(text, 3, text.len - 1);
+    } else if (str_find_char(text, '(') != SIZE_MAX || str_find_char(text, ',') != SIZE_MAX) {
+        return wrong(reader, "label", entry->value, "this is not a rule for a label",
+                     "write x, !x, in(x,y) or !in(x,y)");
+    }
+    size_t most = 1;
+    for (size_t i = 0; i < text.len; i++) {
+        most += text.ptr[i] == ',';
+    }
+    struct str *values = ARENA_ARRAY(reader->arena, most, struct str);
+    for (size_t i = 0; i < most; i++) {
+        values[i] = str_trim(str_cut(&text, ','));
+        if (values[i].len == 0) {
+            return wrong(reader, "label", entry->value, "a value of this rule is empty",
+                         "write x, !x, in(x,y) or !in(x,y)");
+        }
+    }
+    rule->values = values;
+    rule->value_count = most;
+    return true;
+}
+
+static void read_shape(const struct reader *reader, const struct value *map,
+                       struct workload_shape *shape)
+{
+    static const struct resource one_cpu = {{"CPU", 3}, RESOURCE_UNIT};
+    const struct value *resources = value_get_c(map, "resources");
+    const struct value *labels = value_get_c(map, "labels");
+    size_t count = value_is(labels, VALUE_MAP) ? labels->map.count : 0;
+    struct workload_rule *rules = ARENA_ARRAY(reader->arena, count, struct workload_rule);
+    shape->resources = resources ? read_resources(reader, resources)
+                                 : (struct resource_set){&one_cpu, 1};
+    shape->rules = rules;
+    for (size_t i = 0; i < count; i++) {
+        if (read_rule(reader, &labels->map.entries[i], &rules[shape->rule_count])) {
+            shape->rule_count++;
+        }
+    }
+}
+
+/* ---- classes ---- */
+
+static void read_gang(const struct reader *reader, const struct value *map,
+                      struct workload_class *class)
+{
+    static const char *const names[] = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
+    const struct value *bundles = value_get_c(map, "bundles");
+    struct str strategy = value_text(value_get_c(map, "strategy"));
+    class->bundles = 1;
+    if (!value_is(map, VALUE_MAP)) {
+        return;
+    }
+    class->gang = WORKLOAD_PACK;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (str_is(strategy, names[i])) {
+            class->gang = (enum workload_gang)((size_t)WORKLOAD_PACK + i);
+        }
+    }
+    if (bundles && read_count(reader, bundles, WORKLOAD_BUNDLES_MAX, &class->bundles) &&
+        class->bundles == 0) {
+        wrong(reader, "count", bundles, "a gang of no bundles needs nothing", "1 or more");
+    }
+}
+
+static void check_arrival(const struct reader *reader, const struct value *map)
+{
+    static const char *const ways[] = {"at", "every", "random_every"};
+    const struct value_entry *first = NULL;
+    for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
+        const struct value_entry *entry = value_entry_c(map, ways[i]);
+        if (entry && first) {
+            wrong(reader, "arrival", entry->key, "work arrives in one way only",
+                  "keep one of at, every and random_every");
+        }
+        first = first ? first : entry;
+    }
+    if (!first) {
+        wrong(reader, "arrival", map, "this does not say when work arrives",
+              "write one of at, every and random_every");
+    }
+    const struct value_entry *at = value_entry_c(map, "at");
+    const struct value_entry *from = value_entry_c(map, "from");
+    const struct value_entry *until = value_entry_c(map, "until");
+    if (at && (from || until)) {
+        wrong(reader, "arrival", from ? from->key : until->key,
+              "from and until go with every and random_every", "remove it");
+    }
+}
+
+static void read_arrival(const struct reader *reader, const struct value *map,
+                         struct workload_class *class)
+{
+    const struct value *until = value_get_c(map, "until");
+    const struct value *every = value_get_c(map, "every");
+    const struct value *by_chance = value_get_c(map, "random_every");
+    class->last_at = reader->duration;
+    if (!value_is(map, VALUE_MAP)) {
+        return; /* once, at the beginning */
+    }
+    check_arrival(reader, map);
+    if (read_duration_at(reader, map, "at", &class->first_at)) {
+        return;
+    }
+    if (!every && !by_chance) {
+        return;
+    }
+    const struct value *span = every ? every : by_chance;
+    class->arrival = every ? WORKLOAD_EVERY : WORKLOAD_RANDOM;
+    class->every = HOUR_MS;
+    (void)read_duration_at(reader, map, "from", &class->first_at);
+    if (until && read_duration(reader, until, &class->last_at) &&
+        class->last_at < class->first_at) {
+        wrong(reader, "arrival", until, "it stops coming before it begins", "until is after from");
+    }
+    if (read_duration(reader, span, &class->every) && class->every < 1) {
+        wrong(reader, "arrival", span, "work cannot come without a pause", "1ms is the least");
+        class->every = HOUR_MS;
+    }
+}
+
+/* What will come of it, on average; everything in doubles, because files may say anything. */
+static void count_tasks(struct reader *reader, const struct value *key,
+                        const struct workload_class *class)
+{
+    int64_t last = class->last_at < reader->duration ? class->last_at : reader->duration;
+    double times = 1;
+    if (class->first_at > reader->duration) {
+        if (reader->is_own_time) {
+            diag_warn(reader->diags, "never", key->place,
+                      "this comes after the end of the simulation and is never seen");
+        }
+        return;
+    }
+    if (class->arrival != WORKLOAD_ONCE) {
+        times = last < class->first_at
+                    ? 0
+                    : 1 + floor((double)(last - class->first_at) / (double)class->every);
+    }
+    double mean = ((double)class->count.least + (double)class->count.most) / 2;
+    bool had_room = reader->tasks <= WORKLOAD_TASKS_MAX;
+    reader->tasks += times * (mean + 1) * (double)class->bundles;
+    if (had_room && reader->tasks > WORKLOAD_TASKS_MAX) {
+        struct diag *diag = diag_error(reader->diags, "too-much", key->place,
+                                       "with this the workload has more than %d tasks",
+                                       WORKLOAD_TASKS_MAX);
+        diag_hint(reader->diags, diag, "simulate fewer hours, or rarer and longer tasks");
+    }
+}
+
+static void read_class(struct reader *reader, const struct value_entry *entry,
+                       struct workload_class *class)
+{
+    const struct value *map = entry->value;
+    const struct value *duration = value_get_c(map, "duration");
+    class->name = value_text(entry->key);
+    class->count = (struct workload_range){1, 1};
+    read_shape(reader, map, &class->shape);
+    read_gang(reader, value_get_c(map, "gang"), class);
+    read_arrival(reader, value_get_c(map, "arrival"), class);
+    read_range(reader, value_get_c(map, "count"), read_task_count, &class->count);
+    read_range(reader, duration, read_duration, &class->duration);
+    count_tasks(reader, entry->key, class);
+}
+
+static void read_classes(struct reader *reader, const struct value *work,
+                         struct workload_file *file)
+{
+    size_t count = value_is(work, VALUE_MAP) ? work->map.count : 0;
+    if (value_is(work, VALUE_MAP) && (count == 0 || count > WORKLOAD_CLASSES_MAX)) {
+        struct diag *diag = diag_error(reader->diags, "count", work->place,
+                                       "a workload has 1 to %d kinds of work",
+                                       WORKLOAD_CLASSES_MAX);
+        diag_hint(reader->diags, diag, "add: tasks: {count: 100, duration: 5m}");
+        return;
+    }
+    struct workload_class *classes = ARENA_ARRAY(reader->arena, count, struct workload_class);
+    for (size_t i = 0; i < count; i++) {
+        read_class(reader, &work->map.entries[i], &classes[i]);
+    }
+    file->classes = classes;
+    file->class_count = count;
+}
+
+/* ---- the rest ---- */
+
+static void read_bundles(const struct reader *reader, const struct value *list,
+                         struct workload_file *file)
+{
+    size_t count = value_is(list, VALUE_LIST) ? list->list.count : 0;
+    struct workload_bundle *bundles = ARENA_ARRAY(reader->arena, count, struct workload_bundle);
+    for (size_t i = 0; i < count; i++) {
+        const struct value *item = list->list.items[i];
+        const struct value *number = value_get_c(item, "count");
+        bundles[i].count = 1;
+        read_shape(reader, item, &bundles[i].shape);
+        if (number) {
+            (void)read_count(reader, number, WORKLOAD_TASKS_MAX, &bundles[i].count);
+        }
+    }
+    file->bundles = bundles;
+    file->bundle_count = count;
+}
+
+static void read_spot(const struct reader *reader, const struct value *map,
+                      struct workload_file *file)
+{
+    const struct value *life = value_get_c(map, "mean_life");
+    file->spot_notice = WORKLOAD_SPOT_NOTICE;
+    file->spot_share = WORKLOAD_SPOT_SHARE;
+    if (life && read_duration(reader, life, &file->spot_life) && file->spot_life < 60 * 1000) {
+        wrong(reader, "duration", life, "no machine can be used that lives so short",
+              "1m is the least");
+    }
+    (void)read_share_at(reader, map, "notice", &file->spot_notice);
+    (void)read_share_at(reader, map, "share", &file->spot_share);
+}
+
+static void read_prices(const struct reader *reader, const struct value *map,
+                        struct workload_file *file)
+{
+    size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
+    struct workload_price *prices = ARENA_ARRAY(reader->arena, count, struct workload_price);
+    for (size_t i = 0; i < count; i++) {
+        const struct value_entry *entry = &map->map.entries[i];
+        double dollars = 0;
+        prices[i].name = value_text(entry->key);
+        prices[i].place = entry->key->place;
+        if (!is_number(entry->value) || !value_number(entry->value, &dollars)) {
+            continue;
+        }
+        if (!(dollars >= 0 && dollars <= PRICE_MAX)) {
+            wrong(reader, "price", entry->value, "this is not a price",
+                  "US dollars per hour, at most a million");
+            continue;
+        }
+        prices[i].price = (int64_t)round(dollars * 1e6);
+    }
+    file->prices = prices;
+    file->price_count = count;
+}
+
+static void read_machines(const struct reader *reader, const struct value *map,
+                          struct workload_file *file)
+{
+    size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
+    struct workload_machine *machines = ARENA_ARRAY(reader->arena, count, struct workload_machine);
+    for (size_t i = 0; i < count; i++) {
+        const struct value_entry *entry = &map->map.entries[i];
+        machines[i].type = value_text(entry->key);
+        machines[i].place = entry->key->place;
+        machines[i].resources = read_resources(reader, entry->value);
+    }
+    file->machines = machines;
+    file->machine_count = count;
+}
+
+static int64_t read_hours(const struct reader *reader, const struct value *value)
+{
+    double hours = WORKLOAD_HOURS;
+    if (!value || !is_number(value) || !value_number(value, &hours)) {
+        return WORKLOAD_HOURS * HOUR_MS;
+    }
+    double ms = round(hours * (double)HOUR_MS);
+    if (!(ms >= 1000 && hours <= WORKLOAD_HOURS_MAX)) {
+        wrong(reader, "hours", value, "this cannot be simulated", "at most a year: hours: 8784");
+        return WORKLOAD_HOURS * HOUR_MS;
+    }
+    return (int64_t)ms;
+}
+
+struct workload_file *workload_file_read(struct arena *arena, const struct source *source,
+                                         int64_t hours, struct diag_list *diags)
+{
+    struct reader reader = {.arena = arena, .diags = diags, .is_own_time = hours == 0};
+    struct workload_file *file = ARENA_NEW(arena, struct workload_file);
+    const struct value *root = yaml_read(arena, source, diags);
+    if (!root) {
+        return NULL;
+    }
+    schema_check_as(&schema_workload, root, diags);
+    file->about = value_text(value_get_c(root, "about"));
+    file->duration = read_hours(&reader, value_get_c(root, "hours"));
+    if (hours > 0) {
+        file->duration = (hours < WORKLOAD_HOURS_MAX ? hours : WORKLOAD_HOURS_MAX) * HOUR_MS;
+    }
+    reader.duration = file->duration;
+    read_classes(&reader, value_get_c(root, "work"), file);
+    read_bundles(&reader, value_get_c(root, "request_resources"), file);
+    read_spot(&reader, value_get_c(root, "spot"), file);
+    read_prices(&reader, value_get_c(root, "prices"), file);
+    read_machines(&reader, value_get_c(root, "machines"), file);
+    return diags->error_count == 0 ? file : NULL;
+}
+
+bool workload_price_find(const struct workload_file *file, struct str name, int64_t *ret_price)
+{
+    for (size_t i = 0; name.len > 0 && i < file->price_count; i++) {
+        if (str_eq(file->prices[i].name, name)) {
+            *ret_price = file->prices[i].price;
+            return true;
+        }
+    }
+    return false;
+}
