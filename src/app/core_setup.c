@@ -1,0 +1,329 @@
+/* core_setup.c: types, offerings, prices. */
+#include "app/core_setup.h"
+
+#include "base/suggest.h"
+#include "config/catalog/catalog.h"
+
+#include <math.h>
+
+enum {
+    ZONES_MAX = 32,
+    MACHINES_PER_CALL = 100,
+    NODES_BESIDE = 64,     /* records for machines that are ending while others come */
+    WORK_BUDGET = 1000000, /* steps of one plan by price; a few milliseconds */
+};
+
+struct maker {
+    struct arena *arena;
+    const struct config *config;
+    const struct workload_file *workload; /* or NULL */
+    struct diag_list *diags;
+    struct core_setup *setup;
+};
+
+/* ---- what the providers call things ---- */
+
+static struct str machine_of(const struct config_node_type *type)
+{
+    static const char *const paths[] = {"InstanceType", "machineType",
+                                        "azure_arm_parameters.vmSize"};
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        struct str name = value_text(value_path(type->node_config, paths[i]));
+        if (name.len > 0) {
+            return name;
+        }
+    }
+    return STR("");
+}
+
+/* GCE has it as a map, and Ray's examples as a list of maps of one key. */
+static bool is_preemptible(const struct value *scheduling)
+{
+    bool is_spot = value_is_true(value_get_c(scheduling, "preemptible")) ||
+                   str_is(value_text(value_get_c(scheduling, "provisioningModel")), "SPOT");
+    for (size_t i = 0; value_is(scheduling, VALUE_LIST) && i < scheduling->list.count; i++) {
+        const struct value *item = scheduling->list.items[i];
+        is_spot = is_spot || (value_is(item, VALUE_MAP) && is_preemptible(item));
+    }
+    return is_spot;
+}
+
+static bool is_spot(const struct config_node_type *type)
+{
+    const struct value *own = type->node_config;
+    struct str market = value_text(value_path(own, "InstanceMarketOptions.MarketType"));
+    struct str priority = value_text(value_path(own, "azure_arm_parameters.priority"));
+    return str_is(market, "spot") || str_is(priority, "Spot") ||
+           is_preemptible(value_get_c(own, "scheduling"));
+}
+
+/* "us-west-2a,us-west-2b"; where the file names no zone, the region is one. */
+static size_t zones_of(const struct maker *maker, uint32_t *zones)
+{
+    const struct value *provider = maker->config->provider;
+    struct names *names = &maker->setup->names;
+    struct str rest = value_text(value_get_c(provider, "availability_zone"));
+    size_t count = 0;
+    while (rest.len > 0 && count < ZONES_MAX) {
+        struct str zone = str_trim(str_cut(&rest, ','));
+        if (zone.len > 0) {
+            zones[count++] = names_add(names, zone);
+        }
+    }
+    if (count == 0) {
+        struct str region = maker->setup->region;
+        zones[count++] = names_add(names, region.len > 0 ? region : maker->config->provider_type);
+    }
+    return count;
+}
+
+/* ---- prices ---- */
+
+static bool price_in_file(const struct config *config, struct str machine, int64_t *ret_price)
+{
+    const struct value *value = value_get(value_get_c(config->shoal, "prices"), machine);
+    double dollars;
+    if (machine.len == 0 || !value || !value_number(value, &dollars) ||
+        !(dollars >= 0 && dollars <= 1e6)) {
+        return false;
+    }
+    *ret_price = (int64_t)round(dollars * 1e6);
+    return true;
+}
+
+/* On demand, from whoever knows it best. */
+static enum price_source on_demand_price(const struct maker *maker, struct str machine,
+                                         int64_t *ret_price)
+{
+    bool is_aws = str_is(maker->config->provider_type, "aws");
+    if (maker->workload && workload_price_find(maker->workload, machine, ret_price)) {
+        return PRICE_FROM_WORKLOAD;
+    }
+    if (price_in_file(maker->config, machine, ret_price)) {
+        return PRICE_FROM_FILE;
+    }
+    return is_aws && catalog_ec2_price(machine, ret_price) ? PRICE_FROM_CATALOGUE
+                                                           : PRICE_FROM_NOBODY;
+}
+
+static void set_price(const struct maker *maker, struct type_facts *facts)
+{
+    int64_t share = maker->workload ? maker->workload->spot_share : WORKLOAD_SPOT_SHARE;
+    facts->price = PRICE_UNKNOWN;
+    if (maker->workload && workload_price_find(maker->workload, facts->name, &facts->price)) {
+        facts->source = PRICE_FROM_WORKLOAD;
+        return;
+    }
+    facts->source = on_demand_price(maker, facts->machine, &facts->price);
+    if (facts->source != PRICE_FROM_NOBODY && facts->is_spot) {
+        facts->price = facts->price * share / 1000;
+        facts->is_share = true;
+    }
+}
+
+/* ---- node types ---- */
+
+static struct resource_set resources_of(const struct maker *maker,
+                                        const struct config_node_type *type)
+{
+    for (size_t i = 0; maker->workload && i < maker->workload->machine_count; i++) {
+        if (str_eq(maker->workload->machines[i].type, type->name)) {
+            return maker->workload->machines[i].resources;
+        }
+    }
+    return type->resources;
+}
+
+static void make_type(const struct maker *maker, const struct config_node_type *source,
+                      struct plan_type *type, struct type_facts *facts)
+{
+    struct names *names = &maker->setup->names;
+    struct resource_set resources = resources_of(maker, source);
+    struct capacity *capacities = ARENA_ARRAY(maker->arena, resources.count, struct capacity);
+    struct label *labels = ARENA_ARRAY(maker->arena, source->label_count, struct label);
+    for (size_t i = 0; i < resources.count; i++) {
+        const struct resource *resource = &resources.items[i];
+        capacities[i] = (struct capacity){names_add(names, resource->name), resource->amount,
+                                          resource->amount};
+    }
+    for (size_t i = 0; i < source->label_count; i++) {
+        labels[i] = (struct label){names_add(names, source->labels[i].name),
+                                   names_add(names, source->labels[i].value)};
+    }
+    bool has_own_timeout = source->idle_timeout_ms != maker->config->idle_timeout_ms;
+    *type = (struct plan_type){
+        .name = source->name,
+        .min_nodes = source->min_workers > 0 ? source->min_workers : 0,
+        .max_nodes = source->max_workers > 0 ? source->max_workers : 0,
+        .capacities = capacities,
+        .capacity_count = resources.count,
+        .labels = {labels, source->label_count},
+        .priority = source->priority,
+        .idle_timeout_ms = has_own_timeout ? source->idle_timeout_ms : PLAN_NO_LIMIT,
+        .launch_hash = NAME_NONE,
+        .recoverable = 1.0,
+        .availability = 1.0,
+    };
+    *facts = (struct type_facts){
+        .name = source->name, .machine = machine_of(source), .is_spot = is_spot(source)};
+    set_price(maker, facts);
+    type->price = facts->price;
+}
+
+static void make_types(const struct maker *maker)
+{
+    size_t count = maker->config->node_type_count;
+    struct plan_type *types = ARENA_ARRAY(maker->arena, count, struct plan_type);
+    struct type_facts *facts = ARENA_ARRAY(maker->arena, count, struct type_facts);
+    for (size_t i = 0; i < count; i++) {
+        make_type(maker, &maker->config->node_types[i], &types[i], &facts[i]);
+    }
+    maker->setup->facts = facts;
+    maker->setup->settings.types = types;
+    maker->setup->settings.type_count = count;
+}
+
+/* Spot in every zone before on demand in any, where the file allows the latter at all. */
+static void make_offerings(const struct maker *maker)
+{
+    struct core_setup *setup = maker->setup;
+    uint32_t zones[ZONES_MAX];
+    size_t zone_count = zones_of(maker, zones);
+    size_t type_count = setup->settings.type_count;
+    struct str fallback = value_text(value_get_c(maker->config->shoal, "spot_fallback"));
+    struct offering *offerings = ARENA_ARRAY(maker->arena, type_count * zone_count * 2,
+                                             struct offering);
+    size_t count = 0;
+    for (uint32_t i = 0; i < type_count; i++) {
+        const struct type_facts *facts = &setup->facts[i];
+        bool falls_back = facts->is_spot && str_is(fallback, "on-demand");
+        for (size_t zone = 0; zone < zone_count; zone++) {
+            offerings[count++] = (struct offering){
+                i, zones[zone], facts->is_spot ? MARKET_SPOT : MARKET_ON_DEMAND, facts->price};
+        }
+        int64_t price = PRICE_UNKNOWN;
+        if (falls_back && on_demand_price(maker, facts->machine, &price) == PRICE_FROM_NOBODY) {
+            price = PRICE_UNKNOWN;
+        }
+        for (size_t zone = 0; falls_back && zone < zone_count; zone++) {
+            offerings[count++] = (struct offering){i, zones[zone], MARKET_ON_DEMAND, price};
+        }
+    }
+    setup->settings.offerings = offerings;
+    setup->settings.offering_count = count;
+}
+
+/* ---- names that fit nothing ---- */
+
+static void warn_of(const struct maker *maker, const char *what, struct str name,
+                    struct place place, bool with_machines)
+{
+    const struct core_setup *setup = maker->setup;
+    struct suggest suggest;
+    suggest_start(&suggest, name);
+    for (size_t i = 0; i < setup->settings.type_count; i++) {
+        const struct type_facts *facts = &setup->facts[i];
+        if (str_eq(facts->name, name) || (with_machines && str_eq(facts->machine, name))) {
+            return;
+        }
+        suggest_offer(&suggest, facts->name);
+        suggest_offer(&suggest, with_machines ? facts->machine : STR(""));
+    }
+    struct diag *diag = diag_warn(maker->diags, "unused-name", place,
+                                  "%s names \"%.*s\", which the cluster file does not have", what,
+                                  STR_ARG(name));
+    struct str best = suggest_best(&suggest);
+    if (best.len > 0) {
+        diag_hint(maker->diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
+    }
+}
+
+static void warn_of_names(const struct maker *maker)
+{
+    const struct workload_file *workload = maker->workload;
+    for (size_t i = 0; workload && i < workload->price_count; i++) {
+        warn_of(maker, "prices", workload->prices[i].name, workload->prices[i].place, true);
+    }
+    for (size_t i = 0; workload && i < workload->machine_count; i++) {
+        warn_of(maker, "machines", workload->machines[i].type, workload->machines[i].place, false);
+    }
+}
+
+/* ---- the whole ---- */
+
+/* A file that leaves the speed out wants all it needs at once; only a written one makes a ramp. */
+static int64_t upscaling_of(const struct config *config)
+{
+    const struct value *written = value_get_c(config->tree, "upscaling_speed");
+    double permille = config->upscaling_speed * 1000;
+    if (!written || !place_is_users(written->place) || !(permille >= 0 && permille < 1e12)) {
+        return PLAN_NO_LIMIT;
+    }
+    return (int64_t)permille;
+}
+
+/* max_hourly_cost is for the whole cluster, and the head runs anyway. */
+static int64_t price_limit(const struct maker *maker)
+{
+    const struct value *value = value_get_c(maker->config->shoal, "max_hourly_cost");
+    int64_t head = maker->setup->facts[maker->config->head_type].price;
+    double dollars;
+    if (!value || !value_number(value, &dollars) || !(dollars >= 0 && dollars <= 1e9)) {
+        return PLAN_NO_LIMIT;
+    }
+    int64_t limit = (int64_t)round(dollars * 1e6) - (head > 0 ? head : 0);
+    return limit > 0 ? limit : 0;
+}
+
+static bool has_resources(const struct core_settings *settings)
+{
+    for (size_t i = 0; i < settings->type_count; i++) {
+        if (settings->types[i].capacity_count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool refuse(const struct maker *maker, struct err *err)
+{
+    const struct config *config = maker->config;
+    struct str name = config->node_types[config->node_type_count - 1].name;
+    return err_set(err, ERR_CONFIG,
+                   "the cluster file does not say what its machines have, so nothing could run\n"
+                   "  add to the workload file:  machines: {%.*s: {CPU: 16, memory: 64GiB}}",
+                   STR_ARG(str_sub(name, 0, 100)));
+}
+
+bool core_setup_make(struct arena *arena, const struct config *config,
+                     const struct workload_file *workload, struct diag_list *diags,
+                     struct core_setup *ret_setup, struct err *err)
+{
+    struct maker maker = {arena, config, workload, diags, ret_setup};
+    struct core_settings *settings = &ret_setup->settings;
+    struct str region = value_text(value_get_c(config->provider, "region"));
+    if (config->node_type_count == 0) {
+        return err_set(err, ERR_CONFIG, "the cluster file has no node types");
+    }
+    *ret_setup = (struct core_setup){0};
+    ret_setup->region = region.len > 0 ? region
+                                       : value_text(value_get_c(config->provider, "location"));
+    names_init(&ret_setup->names, arena);
+    make_types(&maker);
+    make_offerings(&maker);
+    warn_of_names(&maker);
+    int64_t most = config->max_workers > 0 ? config->max_workers : 0;
+    settings->names = &ret_setup->names;
+    settings->max_workers = most;
+    settings->max_price = price_limit(&maker);
+    settings->idle_timeout = config->idle_timeout_ms;
+    settings->upscaling_permille = upscaling_of(config);
+    settings->strategy = PLAN_RAY;
+    settings->work_budget = WORK_BUDGET;
+    settings->conserves_gpus = true;
+    settings->head_type = (uint32_t)config->head_type;
+    settings->max_per_call = MACHINES_PER_CALL;
+    settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
+    core_times_default(&settings->times);
+    return has_resources(settings) || refuse(&maker, err);
+}

@@ -1,0 +1,188 @@
+/* test_core_setup.c: what a cluster file says is what the core is told. */
+#include "app/core_setup.h"
+
+#include "fixture.h"
+
+#define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2"
+#define TYPES                                                                \
+    "max_workers: 7\nhead_node_type: head\navailable_node_types:\n"          \
+    "  head: {node_config: {InstanceType: m5.large}, resources: {CPU: 0}}\n" \
+    "  gpu:\n    min_workers: 1\n    max_workers: 4\n    priority: 3\n"      \
+    "    idle_timeout_s: 30\n    labels: {zone: z}\n    node_config:\n"      \
+    "      InstanceType: g5.xlarge\n      InstanceMarketOptions: {MarketType: spot}\n"
+
+static const struct config *config_of(struct fixture *f, const char *yaml)
+{
+    const struct value *tree = fixture_prepare(f, yaml);
+    assert_non_null(tree);
+    assert_int_equal(f->diags.error_count, 0);
+    return config_type(&f->arena, tree);
+}
+
+static const struct core_setup *made(struct fixture *f, const char *yaml, const char *workload)
+{
+    const struct config *config = config_of(f, yaml);
+    struct core_setup *setup = ARENA_NEW(&f->arena, struct core_setup);
+    struct source *source = ARENA_NEW(&f->arena, struct source);
+    struct workload_file *file = NULL;
+    struct err err;
+    diag_list_init(&f->diags, &f->arena);
+    if (workload) {
+        *source = (struct source){STR("w.yaml"), str_from(workload), false};
+        file = workload_file_read(&f->arena, source, 0, &f->diags);
+        assert_non_null(file);
+    }
+    assert_true(core_setup_make(&f->arena, config, file, &f->diags, setup, &err));
+    return setup;
+}
+
+static void node_types_become_types(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct core_setup *setup = made(f, AWS "}\nidle_timeout_minutes: 2\n" TYPES, NULL);
+    const struct core_settings *settings = &setup->settings;
+    const struct plan_type *gpu = &settings->types[1];
+    (void)state;
+    assert_int_equal(settings->type_count, 2);
+    assert_int_equal(settings->max_workers, 7);
+    assert_int_equal(settings->idle_timeout, 120000);
+    assert_int_equal(settings->head_type, 0);
+    assert_int_equal(settings->upscaling_permille, PLAN_NO_LIMIT);
+    assert_int_equal(settings->max_price, PLAN_NO_LIMIT);
+    assert_true(settings->conserves_gpus);
+    assert_true(settings->node_capacity > 7);
+    assert_int_equal(settings->types[0].idle_timeout_ms, PLAN_NO_LIMIT);
+    assert_str(gpu->name, "gpu");
+    assert_int_equal(gpu->min_nodes, 1);
+    assert_int_equal(gpu->max_nodes, 4);
+    assert_int_equal(gpu->priority, 3);
+    assert_int_equal(gpu->idle_timeout_ms, 30000);
+    assert_int_equal(gpu->labels.count, 1);
+    assert_str(names_text(&setup->names, gpu->labels.items[0].value), "z");
+    assert_str(names_text(&setup->names, gpu->capacities[0].name), "CPU");
+    assert_int_equal(gpu->capacities[0].total, 4 * RESOURCE_UNIT);
+    assert_true(gpu->launch_hash == NAME_NONE && gpu->availability == 1.0);
+}
+
+static void zones_and_markets_become_offerings(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct core_setup *setup = made(
+        f, AWS ", availability_zone: 'us-west-2a, us-west-2b'}\n" TYPES, NULL);
+    const struct offering *offerings = setup->settings.offerings;
+    (void)state;
+    assert_int_equal(setup->settings.offering_count, 4);
+    assert_int_equal(offerings[1].type, 0);
+    assert_int_equal(offerings[1].market, MARKET_ON_DEMAND);
+    assert_str(names_text(&setup->names, offerings[1].zone), "us-west-2b");
+    assert_int_equal(offerings[2].type, 1);
+    assert_int_equal(offerings[2].market, MARKET_SPOT);
+    assert_int_equal(offerings[2].price, 402400);
+    setup = made(f, AWS "}\nmetadata: {shoal: {spot_fallback: on-demand}}\n" TYPES, NULL);
+    assert_int_equal(setup->settings.offering_count, 3);
+    assert_str(names_text(&setup->names, setup->settings.offerings[2].zone), "us-west-2");
+    assert_int_equal(setup->settings.offerings[2].market, MARKET_ON_DEMAND);
+    assert_int_equal(setup->settings.offerings[2].price, 1006000);
+}
+
+static void prices_come_from_whoever_knows_best(void **state)
+{
+    static const struct {
+        const char *metadata, *workload;
+        int64_t price;
+        enum price_source source;
+    } rows[] = {
+        {"", NULL, 402400, PRICE_FROM_CATALOGUE},
+        {"", "spot: {share: 50%}\nwork: {a: {duration: 1}}", 503000, PRICE_FROM_CATALOGUE},
+        {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n", NULL, 800000, PRICE_FROM_FILE},
+        {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n",
+         "prices: {g5.xlarge: 1}\nwork: {a: {duration: 1}}", 400000, PRICE_FROM_WORKLOAD},
+        {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n",
+         "prices: {gpu: 0.3, g5.xlarge: 1}\nwork: {a: {duration: 1}}", 300000, PRICE_FROM_WORKLOAD},
+    };
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str yaml = arena_printf(&f->arena, AWS "}\n%s" TYPES, rows[i].metadata);
+        const struct core_setup *setup = made(f, yaml.ptr, rows[i].workload);
+        assert_int_equal(setup->facts[1].price, rows[i].price);
+        assert_int_equal(setup->facts[1].source, rows[i].source);
+        assert_int_equal(setup->settings.types[1].price, rows[i].price);
+        assert_true(setup->facts[1].is_spot);
+    }
+}
+
+static void limits_that_are_written_count(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct core_setup *setup = made(
+        f, AWS "}\nupscaling_speed: 1.5\nmetadata: {shoal: {max_hourly_cost: 2}}\n" TYPES, NULL);
+    (void)state;
+    assert_int_equal(setup->settings.upscaling_permille, 1500);
+    assert_int_equal(setup->settings.max_price, 2000000 - 96000); /* the head runs anyway */
+}
+
+static void other_providers(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct core_setup *setup = made(
+        f,
+        "cluster_name: x\nmax_workers: 1\nhead_node_type: h\n"
+        "provider: {type: gcp, project_id: p, region: us-west1, availability_zone: us-west1-a}\n"
+        "available_node_types:\n  h: {node_config: {machineType: n1-standard-2}, resources: {}}\n"
+        "  w:\n    resources: {CPU: 2}\n    node_config:\n      machineType: n1-standard-2\n"
+        "      scheduling: [{preemptible: true}]\n",
+        NULL);
+    (void)state;
+    assert_true(setup->facts[1].is_spot);
+    assert_false(setup->facts[0].is_spot);
+    assert_str(setup->facts[1].machine, "n1-standard-2");
+    assert_int_equal(setup->facts[1].price, PRICE_UNKNOWN);
+    assert_int_equal(setup->settings.offerings[1].price, PRICE_UNKNOWN);
+}
+
+#define RACK                                                                     \
+    "cluster_name: x\nprovider: {type: local, head_ip: a, worker_ips: [b, c]}\n" \
+    "auth: {ssh_user: u}\n"
+
+static void machines_of_ones_own_need_resources(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct core_setup setup;
+    struct err err = {0};
+    (void)state;
+    const struct config *config = config_of(f, RACK);
+    assert_false(core_setup_make(&f->arena, config, NULL, &f->diags, &setup, &err));
+    assert_like(str_from(err.text), "*does not say what its machines have*\n*machines: {local.*");
+    const struct core_setup *good = made(
+        f, RACK, "machines: {local.cluster.node: {CPU: 16}}\nwork: {a: {duration: 1}}");
+    assert_int_equal(good->settings.types[0].capacities[0].total, 16 * RESOURCE_UNIT);
+    assert_int_equal(good->facts[0].price, PRICE_UNKNOWN);
+    assert_str(good->facts[0].machine, "");
+    assert_int_equal(good->settings.max_workers, 2);
+}
+
+static void names_that_fit_nothing_are_warned_of(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    made(f, AWS "}\n" TYPES,
+         "prices: {g5.xlrage: 1, gpu: 1}\nmachines: {gpus: {CPU: 1}}\nwork: {a: {duration: 1}}");
+    assert_like(fixture_messages(f),
+                "1:10 warning unused-name: *g5.xlrage*(did you mean \"g5.xlarge\"?)\n"
+                "2:12 warning unused-name: *gpus*(did you mean \"gpu\"?)");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(node_types_become_types),
+        cmocka_unit_test(zones_and_markets_become_offerings),
+        cmocka_unit_test(prices_come_from_whoever_knows_best),
+        cmocka_unit_test(limits_that_are_written_count),
+        cmocka_unit_test(other_providers),
+        cmocka_unit_test(machines_of_ones_own_need_resources),
+        cmocka_unit_test(names_that_fit_nothing_are_warned_of),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
