@@ -64,6 +64,27 @@ bool file_read(const char *path, struct buf *out, struct err *err)
     return ok;
 }
 
+bool file_write(const char *path, struct str bytes, struct err *err)
+{
+    if (*path == '\0') {
+        return err_set(err, ERR_USAGE, "the name of the file is empty");
+    }
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (fd < 0) {
+        return fail(err, path);
+    }
+    while (bytes.len > 0) {
+        ssize_t put = write(fd, bytes.ptr, bytes.len);
+        if (put < 0 && errno != EINTR) {
+            fail(err, path);
+            close(fd);
+            return false;
+        }
+        bytes = str_sub(bytes, put > 0 ? (size_t)put : 0, bytes.len);
+    }
+    return close(fd) == 0 || fail(err, path);
+}
+
 bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err)
 {
     struct stat status;

@@ -1,4 +1,4 @@
-/* file.h: reading files and folders. The only place that opens one. */
+/* file.h: reading files and folders, and writing files. The only place that opens one. */
 #pragma once
 
 #include "base/arena.h"
@@ -11,6 +11,9 @@
 
 /* The whole of a file, a pipe, or standard input ("-"), at most `out->cap` bytes of it. */
 bool file_read(const char *path, struct buf *out, struct err *err) MUST_USE;
+
+/* Makes the file or replaces what is in it. A failure may leave a part of it. */
+bool file_write(const char *path, struct str bytes, struct err *err) MUST_USE;
 
 /* A regular file in pieces, however large. `take` returns false to stop. */
 typedef bool file_bytes_fn(void *context, struct str bytes);
