@@ -98,8 +98,8 @@ void manual_program(struct buf *out)
               "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
               "# DESCRIPTION\n\nShoal is a native program for Ray clusters. It reads the cluster "
               "files that *ray up* reads and means the same by them; *shoal-cluster*(5) lists "
-              "their keys. This release reads, checks and explains such files; it does not "
-              "launch machines yet.\n\n# VERBS\n\n");
+              "their keys. This release reads, checks, explains and simulates such files; it "
+              "does not launch machines yet.\n\n# VERBS\n\n");
     for (size_t i = 0; i < verb_count; i++) {
         buf_addf(out, "*shoal %s*\n\t", all_verbs[i]->name);
         add_scdoc(out, all_verbs[i]->summary);
@@ -109,7 +109,7 @@ void manual_program(struct buf *out)
                    "coloured.\n\n*TERM*\n\tA value of _dumb_, or none, turns colours off.\n\n"
                    "*CI*\n\tWhen set, colours are off unless asked for.\n\n"
                    "# EXIT STATUS\n\n0 on success, 1 on failure, 2 for a wrong command line.\n\n"
-                   "# SEE ALSO\n\n*shoal-cluster*(5)\n");
+                   "# SEE ALSO\n\n*shoal-cluster*(5), *shoal-workload*(5)\n");
 }
 
 /* ---- keys ---- */
@@ -253,4 +253,35 @@ void manual_cluster_file_markdown(struct buf *out)
 {
     buf_add_c(out, "# The cluster file\n\n" CLUSTER_FILE_INTRODUCTION "\n\n");
     each_object(out, "", &schema_root, markdown_object);
+}
+
+/* ---- the workload file ---- */
+
+#define WORKLOAD_FILE_INTRODUCTION                                                             \
+    "A workload file is YAML and says what the users of a cluster want from it, for "          \
+    "`shoal simulate`: kinds of work, when they arrive, how many, how long they run and what " \
+    "they need. Times are written 90s, 5m, 1h30m or as a number of seconds. Nothing else "     \
+    "reads it."
+
+#define WORKLOAD_EXAMPLE                                                            \
+    "hours: 8\nwork:\n  features:\n    resources: {CPU: 2, memory: 4GiB}\n"         \
+    "    arrival: {at: 1h}\n    count: 400\n    duration: [6m, 14m]\n  training:\n" \
+    "    resources: {GPU: 1, CPU: 3}\n    gang: {strategy: PACK, bundles: 4}\n"     \
+    "    arrival: {every: 3h}\n    duration: 90m\nspot: {mean_life: 3h, notice: 90%}\n"
+
+void manual_workload_file(struct buf *out)
+{
+    add_header(out, "shoal-workload", 5, "the workload file of shoal simulate");
+    buf_add_c(out, "# DESCRIPTION\n\n");
+    add_scdoc(out, WORKLOAD_FILE_INTRODUCTION);
+    buf_add_c(out, "\n\n```\n" WORKLOAD_EXAMPLE "```\n\n");
+    each_object(out, "", &schema_workload, scdoc_object);
+    buf_add_c(out, "# SEE ALSO\n\n*shoal-simulate*(1), *shoal-cluster*(5)\n");
+}
+
+void manual_workload_file_markdown(struct buf *out)
+{
+    buf_add_c(out, "# The workload file\n\n" WORKLOAD_FILE_INTRODUCTION
+                   "\n\n```yaml\n" WORKLOAD_EXAMPLE "```\n\n");
+    each_object(out, "", &schema_workload, markdown_object);
 }

@@ -8,3 +8,5 @@ void manual_program(struct buf *out);                       /* shoal(1) */
 void manual_verb(struct buf *out, const struct verb *verb); /* shoal-VERB(1) */
 void manual_cluster_file(struct buf *out);                  /* shoal-cluster(5) */
 void manual_cluster_file_markdown(struct buf *out);         /* docs page of the same */
+void manual_workload_file(struct buf *out);                 /* shoal-workload(5) */
+void manual_workload_file_markdown(struct buf *out);        /* docs page of the same */

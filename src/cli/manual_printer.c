@@ -1,26 +1,34 @@
 /* manual_printer.c: run by the build: manual_printer PAGE prints one page of the manual.
- * PAGE is shoal, shoal-VERB, shoal-cluster or cluster-file.md. */
+ * PAGE is shoal, shoal-VERB, shoal-cluster, shoal-workload, cluster-file.md or workload-file.md. */
 #include "cli/manual.h"
 
 #include <stdio.h>
 #include <string.h>
 
+static const struct {
+    const char *name;
+    void (*print)(struct buf *out);
+} pages[] = {
+    {"shoal", manual_program},
+    {"shoal-cluster", manual_cluster_file},
+    {"shoal-workload", manual_workload_file},
+    {"cluster-file.md", manual_cluster_file_markdown},
+    {"workload-file.md", manual_workload_file_markdown},
+};
+
 static bool print_page(struct buf *out, const char *page)
 {
-    if (strcmp(page, "shoal") == 0) {
-        manual_program(out);
-    } else if (strcmp(page, "shoal-cluster") == 0) {
-        manual_cluster_file(out);
-    } else if (strcmp(page, "cluster-file.md") == 0) {
-        manual_cluster_file_markdown(out);
-    } else {
-        const struct verb *verb = strncmp(page, "shoal-", 6) == 0 ? verb_find(page + 6) : NULL;
-        if (!verb) {
-            return false;
+    for (size_t i = 0; i < ARRAY_LEN(pages); i++) {
+        if (strcmp(page, pages[i].name) == 0) {
+            pages[i].print(out);
+            return true;
         }
+    }
+    const struct verb *verb = strncmp(page, "shoal-", 6) == 0 ? verb_find(page + 6) : NULL;
+    if (verb) {
         manual_verb(out, verb);
     }
-    return true;
+    return verb != NULL;
 }
 
 int main(int argc, char **argv)

@@ -34,7 +34,8 @@ def plain(text):
 
 
 def test_every_page_renders(pages, render, verbs):
-    assert set(pages) == {"shoal.1", "shoal-cluster.5", *(f"shoal-{verb}.1" for verb in verbs)}
+    assert set(pages) == {"shoal.1", "shoal-cluster.5", "shoal-workload.5",
+                          *(f"shoal-{verb}.1" for verb in verbs)}
     for name in pages:
         text = render(name)
         assert max(map(len, text.splitlines())) <= 80, name

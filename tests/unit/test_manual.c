@@ -108,6 +108,20 @@ static void cluster_pages_name_every_key(void **state)
     check_keys(buf_str(&markdown), &schema_root, false);
 }
 
+static void workload_pages_name_every_key(void **state)
+{
+    AUTO_BUF struct buf page;
+    AUTO_BUF struct buf markdown;
+    (void)state;
+    buf_init(&page, 1000000);
+    buf_init(&markdown, 1000000);
+    manual_workload_file(&page);
+    manual_workload_file_markdown(&markdown);
+    assert_true(str_starts(buf_str(&page), "shoal-workload(5)\n"));
+    check_keys(buf_str(&page), &schema_workload, true);
+    check_keys(buf_str(&markdown), &schema_workload, false);
+}
+
 /* Four cells: five bars that are not escaped. */
 static void markdown_rows_have_four_cells(void **state)
 {
@@ -138,6 +152,7 @@ int main(void)
         cmocka_unit_test(program_page_names_every_verb),
         cmocka_unit_test(markup_in_texts_is_escaped),
         cmocka_unit_test(cluster_pages_name_every_key),
+        cmocka_unit_test(workload_pages_name_every_key),
         cmocka_unit_test(markdown_rows_have_four_cells),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
