@@ -9,8 +9,7 @@
 enum {
     ZONES_MAX = 32,
     MACHINES_PER_CALL = 100,
-    NODES_BESIDE = 64,     /* records for machines that are ending while others come */
-    WORK_BUDGET = 1000000, /* steps of one plan by price; a few milliseconds */
+    NODES_BESIDE = 64, /* records for machines that are ending while others come */
 };
 
 struct maker {
@@ -319,7 +318,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->idle_timeout = config->idle_timeout_ms;
     settings->upscaling_permille = upscaling_of(config);
     settings->strategy = PLAN_RAY;
-    settings->work_budget = WORK_BUDGET;
+    settings->work_budget = PLAN_WORK_DEFAULT;
     settings->conserves_gpus = true;
     settings->head_type = (uint32_t)config->head_type;
     settings->max_per_call = MACHINES_PER_CALL;

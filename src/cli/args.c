@@ -90,6 +90,7 @@ static bool set_value(const struct parse *parse, struct target target, const cha
         ++*(unsigned *)target.field;
         return true;
     case OPTION_TEXT:
+    case OPTION_FILE:
         *(const char **)target.field = value;
         return true;
     case OPTION_CHOICE:

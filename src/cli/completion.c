@@ -128,7 +128,7 @@ static void add_zsh_value(struct buf *out, const struct option *option)
     if (!option->argument) {
         return;
     }
-    buf_addf(out, ":%s:", option->argument);
+    buf_addf(out, ":%s:%s", option->argument, option->kind == OPTION_FILE ? "_files" : "");
     if (option->choices) {
         buf_add_char(out, '(');
         add_choices(out, option->choices);
@@ -220,7 +220,7 @@ static void fish_option(struct buf *out, const struct verb *verb, const struct o
         buf_addf(out, " -s %c", option->letter);
     }
     if (option->argument) {
-        buf_add_c(out, " -x");
+        buf_add_c(out, option->kind == OPTION_FILE ? " -r -F" : " -x");
     }
     if (option->choices) {
         buf_add_c(out, " -a '");

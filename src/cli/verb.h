@@ -17,6 +17,7 @@ enum option_kind {
     OPTION_FLAG,   /* bool */
     OPTION_COUNT,  /* unsigned: how often it was given */
     OPTION_TEXT,   /* const char * */
+    OPTION_FILE,   /* the same; shells complete the names of files */
     OPTION_NUMBER, /* int64_t */
     OPTION_CHOICE, /* const char *, one of `choices` */
 };

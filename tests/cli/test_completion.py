@@ -167,6 +167,7 @@ def test_bash_completes(typed):
         "shoal config --has": "shoal config --hashes",
         "shoal validate cl": "shoal validate cluster.yaml",
         "shoal config -o json con": "shoal config -o json configs/",
+        "shoal simulate --workload cl": "shoal simulate --workload cluster.yaml",
         "shoal validate --no-such": "shoal validate --no-such",
     }
     assert typed(list(expected)) == expected
@@ -258,6 +259,7 @@ def test_zsh_completes(zsh):
         "shoal config --show": "shoal config --show-secrets",
         "shoal validate cl": "shoal validate cluster.yaml",
         "shoal config -o json con": "shoal config -o json configs/",
+        "shoal simulate --workload cl": "shoal simulate --workload cluster.yaml",
         "shoal validate --no-such": "shoal validate --no-such",
     }
     answers = zsh(list(expected))
@@ -313,6 +315,7 @@ def test_fish_operands(fish, verbs, write):
     write("my cluster.yaml", "")
     assert set(fish("shoal validate c")) == {"cluster.yaml", "configs/"}
     assert set(fish("shoal config m")) == {"my cluster.yaml"}
+    assert set(fish("shoal simulate -w cl")) == {"cluster.yaml"}
     assert set(fish("shoal completion ")) == {"bash", "zsh", "fish"}
     assert set(fish("shoal help ")) >= set(verbs)
 

@@ -14,6 +14,7 @@ CLEAN = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
 SAYS_SOMETHING = {
     "validate": ["validate", "x.yaml"],
     "config": ["config", "x.yaml"],
+    "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],
     "completion": ["completion", "bash"],
     "version": ["version"],

@@ -339,6 +339,7 @@ static void read_class(struct reader *reader, const struct value_entry *entry,
     const struct value *map = entry->value;
     const struct value *duration = value_get_c(map, "duration");
     class->name = value_text(entry->key);
+    class->place = entry->key->place;
     class->count = (struct workload_range){1, 1};
     read_shape(reader, map, &class->shape);
     read_gang(reader, value_get_c(map, "gang"), class);

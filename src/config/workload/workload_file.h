@@ -55,6 +55,7 @@ enum workload_arrival { WORKLOAD_ONCE, WORKLOAD_EVERY, WORKLOAD_RANDOM };
 
 struct workload_class {
     struct str name;
+    struct place place;
     struct workload_shape shape;
     enum workload_gang gang;
     int64_t bundles; /* of a gang, else 1 */

@@ -1,0 +1,85 @@
+/*
+ * figures.h: what came of a run, in numbers and in words. The text, the JSON and the report all
+ * take it from here.
+ */
+#pragma once
+
+#include "cli/simulate/run.h"
+
+struct wait_figures {
+    int64_t p50, p90, p99, longest; /* milliseconds */
+};
+
+struct class_row {
+    struct str name;
+    int64_t arrived, started, finished, lost;
+    struct wait_figures wait;
+};
+
+/* Money is in micro-dollars, or PRICE_UNKNOWN. */
+struct type_row {
+    const struct type_facts *facts;
+    int64_t node_ms;
+    int64_t cost;
+};
+
+struct figures {
+    const char *planner;
+    const struct measure *measure;
+    struct wait_figures wait;
+    int64_t arrived, started, finished, lost; /* over all classes */
+    int64_t node_ms;
+    int64_t cost;                 /* of what has a price; PRICE_UNKNOWN when nothing has */
+    bool is_cost_partial;         /* machines were used whose price nobody knows */
+    int64_t busy_permille;        /* of the time that workers were in Ray; -1: none were */
+    const struct type_row *types; /* all of the cluster file, in its order */
+    size_t type_count;
+    const struct class_row *classes;
+    size_t class_count;
+};
+
+struct figures figures_of(struct arena *arena, const struct result *result, const struct run *run);
+
+/* One line of the table of figures; `is_part` stands below the line it is a part of. */
+struct figure_row {
+    struct str label;
+    struct str note; /* of the label: "m5.large, spot"; or empty */
+    bool is_part;
+    struct str values[PLANNERS_MAX];
+};
+
+struct figure_table {
+    struct figure_row *rows;
+    size_t count;
+    size_t capacity;
+};
+
+void figures_table(struct arena *arena, const struct figures *figures, size_t count,
+                   struct figure_table *ret_table);
+
+/* What the second costs and waits more than the first. */
+struct comparison {
+    bool has_cost;
+    int64_t cost;          /* micro-dollars; negative: less */
+    int64_t cost_permille; /* of the first's */
+    int64_t wait_p90;      /* milliseconds */
+    struct str text;       /* "price would cost $12.40 less (18 %) and wait 4s longer at p90." */
+};
+
+/* "price would cost $12.40 less (18 %) and wait 4s longer at p90", without a full stop. */
+struct str figures_difference(struct arena *arena, const char *planner,
+                              const struct comparison *comparison);
+
+struct comparison figures_compare(struct arena *arena, const struct figures *first,
+                                  const struct figures *second);
+
+/* "2m 10s", "$12.40", "3.5": for people. */
+struct str words_time(struct arena *arena, int64_t ms);
+struct str words_money(struct arena *arena, int64_t micro);
+struct str words_hours(struct arena *arena, int64_t ms);
+
+/* Where the prices come from, and for what there is none: one or more sentences. */
+struct str words_prices(struct arena *arena, const struct result *result);
+
+/* "mixed on aws us-east-1" */
+struct str words_cluster(struct arena *arena, const struct result *result);

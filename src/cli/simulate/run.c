@@ -1,0 +1,263 @@
+/* run.c: from files to a yard, and through it. */
+#include "cli/simulate/run.h"
+
+#include "cli/simulate/fit.h"
+
+#include <string.h>
+
+#define SECOND INT64_C(1000)
+#define MINUTE (60 * SECOND)
+
+/* How much of the story --explain tells. */
+enum { LINES_MAX = 2000, LINE_BYTES_MAX = 4096, SAMPLES = 600 };
+#define EXPLAIN_BEFORE (2 * MINUTE)
+#define EXPLAIN_BEHIND (1 * MINUTE)
+
+/* Ray's autoscaler looks every five seconds. */
+#define TICK (5 * SECOND)
+
+const char *const run_faults[] = {"none", "mild", "nasty", NULL};
+const char *const run_planners[] = {"ray", "price", NULL};
+static const enum plan_strategy strategies[] = {PLAN_RAY, PLAN_PRICE};
+
+static size_t planner_index(struct str name)
+{
+    size_t i = 0;
+    while (run_planners[i] && !str_is(name, run_planners[i])) {
+        i++;
+    }
+    return i;
+}
+
+bool run_has_planner(struct str name)
+{
+    return run_planners[planner_index(name)] != NULL;
+}
+
+/* ---- the workload, in the yard's words ---- */
+
+struct maker {
+    struct arena *arena;
+    struct names *names;
+};
+
+static struct request make_request(const struct maker *maker, const struct workload_shape *shape)
+{
+    struct amount *amounts = ARENA_ARRAY(maker->arena, shape->resources.count, struct amount);
+    struct label_rule *rules = ARENA_ARRAY(maker->arena, shape->rule_count, struct label_rule);
+    struct label_selector *selector = ARENA_NEW(maker->arena, struct label_selector);
+    for (size_t i = 0; i < shape->resources.count; i++) {
+        const struct resource *resource = &shape->resources.items[i];
+        amounts[i] = (struct amount){names_add(maker->names, resource->name), resource->amount};
+    }
+    amounts_sort(maker->names, amounts, shape->resources.count);
+    for (size_t i = 0; i < shape->rule_count; i++) {
+        const struct workload_rule *source = &shape->rules[i];
+        uint32_t *values = ARENA_ARRAY(maker->arena, source->value_count, uint32_t);
+        for (size_t j = 0; j < source->value_count; j++) {
+            values[j] = names_add(maker->names, source->values[j]);
+        }
+        rules[i] = (struct label_rule){names_add(maker->names, source->key),
+                                       source->is_not ? LABEL_NOT_IN : LABEL_IN, values,
+                                       source->value_count};
+    }
+    *selector = (struct label_selector){rules, shape->rule_count};
+    return (struct request){.amounts = amounts,
+                            .amount_count = shape->resources.count,
+                            .selectors = shape->rule_count > 0 ? selector : NULL,
+                            .selector_count = shape->rule_count > 0};
+}
+
+static struct work_class make_class(const struct maker *maker, const struct workload_class *source)
+{
+    static const enum gang_rule gangs[] = {
+        [WORKLOAD_SINGLE] = GANG_NONE,
+        [WORKLOAD_PACK] = GANG_PACK,
+        [WORKLOAD_SPREAD] = GANG_SPREAD,
+        [WORKLOAD_STRICT_PACK] = GANG_STRICT_PACK,
+        [WORKLOAD_STRICT_SPREAD] = GANG_STRICT_SPREAD,
+    };
+    static const enum arrival_rule arrivals[] = {
+        [WORKLOAD_ONCE] = ARRIVAL_ONCE,
+        [WORKLOAD_EVERY] = ARRIVAL_STEADY,
+        [WORKLOAD_RANDOM] = ARRIVAL_RANDOM,
+    };
+    return (struct work_class){.name = source->name,
+                               .request = make_request(maker, &source->shape),
+                               .gang = gangs[source->gang],
+                               .bundles = source->bundles,
+                               .arrival = arrivals[source->arrival],
+                               .first_at = source->first_at,
+                               .last_at = source->last_at,
+                               .every = source->every,
+                               .count_least = source->count.least,
+                               .count_most = source->count.most,
+                               .duration_least = source->duration.least,
+                               .duration_most = source->duration.most};
+}
+
+static struct workload make_workload(const struct maker *maker, const struct workload_file *file)
+{
+    struct work_class *classes = ARENA_ARRAY(maker->arena, file->class_count, struct work_class);
+    struct demand *constraint = ARENA_ARRAY(maker->arena, file->bundle_count, struct demand);
+    for (size_t i = 0; i < file->class_count; i++) {
+        classes[i] = make_class(maker, &file->classes[i]);
+    }
+    for (size_t i = 0; i < file->bundle_count; i++) {
+        constraint[i] = (struct demand){make_request(maker, &file->bundles[i].shape),
+                                        file->bundles[i].count};
+    }
+    struct workload workload = {.classes = classes,
+                                .class_count = file->class_count,
+                                .constraint = constraint,
+                                .constraint_count = file->bundle_count};
+    workload_label_gangs(&workload, maker->names, maker->arena);
+    return workload;
+}
+
+/* ---- faults ---- */
+
+/* A machine is taken at the earlier of two times: with a notice, without. Their rates add up. */
+static void set_spot(struct faults *faults, const struct workload_file *file)
+{
+    int64_t announced = file->spot_notice;
+    int64_t sudden = 1000 - announced;
+    if (file->spot_life == 0) {
+        return;
+    }
+    faults->is_on[FAULT_spot_notice] = announced > 0;
+    faults->span[FAULT_spot_notice] = announced > 0 ? file->spot_life * 1000 / announced : 0;
+    faults->is_on[FAULT_spot_kill] = sudden > 0;
+    faults->span[FAULT_spot_kill] = sudden > 0 ? file->spot_life * 1000 / sudden : 0;
+}
+
+static struct faults make_faults(const struct run_wish *wish)
+{
+    struct faults faults;
+    enum fault_profile profile = strcmp(wish->faults, "none") == 0   ? FAULTS_NONE
+                                 : strcmp(wish->faults, "mild") == 0 ? FAULTS_MILD
+                                                                     : FAULTS_NASTY;
+    faults_from_profile(&faults, profile);
+    if (profile == FAULTS_MILD) {
+        /* The yard lets these strike between a decision and its deed, once in a hundred deeds: good
+         * for finding mistakes, and nothing that an ordinary week has. */
+        faults.is_on[FAULT_controller_pause] = false;
+        faults.is_on[FAULT_controller_kill] = false;
+    }
+    set_spot(&faults, wish->workload);
+    return faults;
+}
+
+/* ---- one run ---- */
+
+/* Keeps what is said around a moment, and the nearest line on either side of that. */
+struct listener {
+    struct arena *arena;
+    struct run *run;
+    int64_t from, until;
+    int64_t last_at;
+    struct buf last; /* the latest line before `from` */
+};
+
+static void on_line(void *context, int64_t at, struct str text)
+{
+    struct listener *listener = context;
+    struct run *run = listener->run;
+    if (at < listener->from) {
+        listener->last.len = 0;
+        listener->last.is_full = false;
+        buf_add(&listener->last, text);
+        listener->last_at = at;
+    } else if (at > listener->until) {
+        if (run->behind.text.len == 0) {
+            run->behind = (struct run_line){at, arena_str(listener->arena, text)};
+        }
+    } else if (run->line_count < LINES_MAX) {
+        void *lines = run->lines;
+        arena_grow(listener->arena, &lines, run->line_count, &run->line_capacity,
+                   sizeof(*run->lines));
+        run->lines = lines;
+        run->lines[run->line_count++] = (struct run_line){at, arena_str(listener->arena, text)};
+    }
+}
+
+static uint64_t event_count(const struct yard *yard)
+{
+    uint64_t sum = 0;
+    for (int kind = 0; kind < EVENT_KIND_COUNT; kind++) {
+        sum += yard_event_count(yard, (enum event_kind)kind);
+    }
+    return sum;
+}
+
+static void finish(const struct yard *yard, struct run *run)
+{
+    run->measure = yard_measure(yard);
+    run->events = event_count(yard);
+    run->trace = yard_trace_hash(yard);
+}
+
+/* What every run has in common. `settings` is the caller's, to outlive the yard. */
+static struct yard_setup make_setup(const struct result *result, uint64_t seed, const char *planner,
+                                    struct core_settings *settings)
+{
+    *settings = result->setup.settings;
+    settings->strategy = strategies[planner_index(str_from(planner))];
+    settings->seed = seed;
+    return (struct yard_setup){.seed = seed,
+                               .settings = settings,
+                               .workload = &result->workload,
+                               .faults = make_faults(result->wish),
+                               .duration = result->wish->workload->duration,
+                               .tick = TICK};
+}
+
+static void run_one(struct arena *arena, const struct result *result, struct run *run)
+{
+    const struct run_wish *wish = result->wish;
+    struct core_settings settings;
+    struct listener listener = {.arena = arena,
+                                .run = run,
+                                .from = wish->explain_at - EXPLAIN_BEFORE,
+                                .until = wish->explain_at + EXPLAIN_BEHIND};
+    struct yard_setup setup = make_setup(result, wish->seed, run->planner, &settings);
+    buf_init(&listener.last, LINE_BYTES_MAX);
+    setup.sample = setup.duration / SAMPLES > 0 ? setup.duration / SAMPLES : 1;
+    setup.on_line = wish->explain_at >= 0 ? on_line : NULL;
+    setup.context = &listener;
+    struct yard *yard = yard_new(&setup, arena);
+    yard_run(yard);
+    finish(yard, run);
+    run->before = (struct run_line){listener.last_at, arena_str(arena, buf_str(&listener.last))};
+    buf_clear(&listener.last);
+}
+
+void run_once_more(struct arena *arena, const struct result *result, uint64_t seed,
+                   const char *planner, struct run *ret_run)
+{
+    struct core_settings settings;
+    struct yard_setup setup = make_setup(result, seed, planner, &settings);
+    struct yard *yard = yard_new(&setup, arena);
+    yard_run(yard);
+    *ret_run = (struct run){.planner = planner};
+    finish(yard, ret_run);
+}
+
+bool run_all(struct arena *arena, const struct run_wish *wish, struct diag_list *diags,
+             struct result *ret_result, struct err *err)
+{
+    *ret_result = (struct result){.wish = wish};
+    if (!core_setup_make(arena, wish->config, wish->workload, diags, &ret_result->setup, err)) {
+        return false;
+    }
+    struct maker maker = {arena, &ret_result->setup.names};
+    ret_result->workload = make_workload(&maker, wish->workload);
+    fit_check(arena, &ret_result->setup, &ret_result->workload, wish->workload, diags);
+    ret_result->runs = ARENA_ARRAY(arena, wish->planner_count, struct run);
+    ret_result->run_count = wish->planner_count;
+    for (size_t i = 0; i < wish->planner_count; i++) {
+        ret_result->runs[i].planner = wish->planners[i];
+        run_one(arena, ret_result, &ret_result->runs[i]);
+    }
+    return true;
+}

@@ -1,0 +1,302 @@
+/* verb_simulate.c: what a cluster file would do with a workload, before anybody pays for it. */
+#include "app/cluster_file.h"
+#include "base/suggest.h"
+#include "cli/input.h"
+#include "cli/output.h"
+#include "cli/simulate/figures.h"
+#include "cli/simulate/print.h"
+#include "cli/simulate/report.h"
+#include "config/embedded.h"
+#include "config/workload/quantity.h"
+#include "io/file.h"
+
+#include <string.h>
+
+struct simulate_fields {
+    const char *file;
+    const char *workload;
+    const char *planners;
+    const char *faults;
+    const char *output;
+    const char *report;
+    const char *explain;
+    int64_t hours;
+    int64_t seed;
+};
+
+static const struct operand operands[] = {
+    {"FILE", offsetof(struct simulate_fields, file), true, COMPLETE_FILE, NULL,
+     "The cluster file; - reads standard input."},
+};
+
+static const struct option options[] = {
+    {"workload", 'w', OPTION_FILE, offsetof(struct simulate_fields, workload), "WORKLOAD", NULL,
+     "What the users of the cluster want from it: a workload file, or the name of an example. "
+     "\"list\" prints the examples, \"show=NAME\" one of them, to begin with."},
+    {"planner", 'p', OPTION_TEXT, offsetof(struct simulate_fields, planners), "PLANNER", NULL,
+     "ray (as Ray's own autoscaler would choose) or price (the cheapest that fit); several, with "
+     "commas, are compared. The default is what the file says under metadata.shoal, else ray."},
+    {"faults", 0, OPTION_CHOICE, offsetof(struct simulate_fields, faults), "FAULTS", run_faults,
+     "What goes wrong: none, mild (an ordinary week; the default) or nasty."},
+    {"seed", 0, OPTION_NUMBER, offsetof(struct simulate_fields, seed), "N", NULL,
+     "The number that everything random is drawn from; 0 unless given. The same number gives the "
+     "same result on every machine."},
+    {"hours", 0, OPTION_NUMBER, offsetof(struct simulate_fields, hours), "H", NULL,
+     "How long is simulated, instead of what the workload says."},
+    {"output", 'o', OPTION_CHOICE, offsetof(struct simulate_fields, output), "FORMAT", text_or_json,
+     "text for people (the default) or json for programs."},
+    {"report", 0, OPTION_FILE, offsetof(struct simulate_fields, report), "PAGE", NULL,
+     "Also write an HTML page with charts that needs nothing but a browser."},
+    {"explain", 0, OPTION_TEXT, offsetof(struct simulate_fields, explain), "TIME", NULL,
+     "Tell what was heard and decided around a time such as 12m30s, and why."},
+};
+
+static const struct example examples[] = {
+    {"shoal simulate cluster.yaml --workload nightly-batch", "See what a night would cost."},
+    {"shoal simulate cluster.yaml -w work.yaml --report out.html",
+     "The same for a workload of one's own, with charts."},
+    {"shoal simulate cluster.yaml -w mixed --faults nasty --explain 2h",
+     "What happens around the third hour of a bad day, and why."},
+    {"shoal simulate --workload list", "The examples."},
+};
+
+/* ---- the examples ---- */
+
+/* The text behind "about: ", for the list. */
+static struct str about_of(struct str yaml)
+{
+    while (yaml.len > 0) {
+        struct str line = str_cut(&yaml, '\n');
+        if (str_starts(line, "about: ")) {
+            return str_sub(line, 7, line.len);
+        }
+    }
+    return STR("");
+}
+
+static int list_workloads(const struct cli *cli)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    for (size_t i = 0;; i++) {
+        struct str name = embedded_workload_name(i);
+        if (name.len == 0) {
+            break;
+        }
+        buf_addf(&out, "%-20.*s%.*s\n", STR_ARG(name), STR_ARG(about_of(embedded_workload(name))));
+    }
+    buf_add_c(&out, "\n--workload show=NAME prints one; man 5 shoal-workload explains the keys.\n");
+    return output_write(cli, cli->out, &out);
+}
+
+static bool unknown_workload(struct str name, struct err *err)
+{
+    struct suggest suggest;
+    suggest_start(&suggest, name);
+    for (size_t i = 0; embedded_workload_name(i).len > 0; i++) {
+        suggest_offer(&suggest, embedded_workload_name(i));
+    }
+    struct str best = suggest_best(&suggest);
+    if (best.len > 0) {
+        return err_set(err, ERR_USAGE, "there is no workload \"%.*s\"; did you mean \"%.*s\"?",
+                       STR_ARG(str_sub(name, 0, 100)), STR_ARG(best));
+    }
+    return err_set(err, ERR_NOT_FOUND,
+                   "there is no workload \"%.*s\", neither a file nor an example\n"
+                   "  `shoal simulate --workload list` lists the examples",
+                   STR_ARG(str_sub(name, 0, 100)));
+}
+
+static int show_workload(const struct cli *cli, struct str name)
+{
+    AUTO_BUF struct buf out;
+    struct err err;
+    struct str text = embedded_workload(name);
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    if (text.len == 0) {
+        unknown_workload(name, &err);
+        return output_error(cli, &err);
+    }
+    buf_add(&out, text);
+    return output_write(cli, cli->out, &out);
+}
+
+/* ---- what was asked for ---- */
+
+/* An example by its name, else a file; a file of that name wins only with a path. */
+static bool read_workload(const struct cli *cli, const char *word, struct source *ret_source,
+                          struct err *err)
+{
+    struct str name = str_from(word);
+    struct str text = embedded_workload(name);
+    if (text.len > 0) {
+        *ret_source = (struct source){name, text, false};
+        return true;
+    }
+    bool looks_like_path = str_find_char(name, '/') != SIZE_MAX ||
+                           str_find_char(name, '.') != SIZE_MAX || str_is(name, "-");
+    if (!looks_like_path && file_look(word).kind == FILE_MISSING) {
+        return unknown_workload(name, err);
+    }
+    return cluster_file_read(cli->arena, word, ret_source, err);
+}
+
+static bool read_planners(const struct cli *cli, const char *text, struct run_wish *wish,
+                          struct err *err)
+{
+    struct str rest = str_from(text);
+    while (rest.len > 0) {
+        struct str name = str_trim(str_cut(&rest, ','));
+        if (!run_has_planner(name)) {
+            AUTO_BUF struct buf list;
+            buf_init(&list, 256);
+            for (size_t i = 0; run_planners[i]; i++) {
+                buf_addf(&list, "%s%s", i > 0 ? ", " : "", run_planners[i]);
+            }
+            return err_set(err, ERR_USAGE, "--planner cannot be \"%.*s\"; it is one of: %s",
+                           STR_ARG(str_sub(name, 0, 100)), list.ptr);
+        }
+        for (size_t i = 0; i < wish->planner_count; i++) {
+            if (str_is(name, wish->planners[i])) {
+                return err_set(err, ERR_USAGE, "--planner names \"%.*s\" twice", STR_ARG(name));
+            }
+        }
+        wish->planners[wish->planner_count++] = arena_str(cli->arena, name).ptr;
+    }
+    return wish->planner_count > 0 ||
+           err_set(err, ERR_USAGE, "--planner wants the name of a planner");
+}
+
+static bool read_wish(const struct cli *cli, const struct simulate_fields *given,
+                      const struct config *config, struct run_wish *wish, struct err *err)
+{
+    struct str in_file = value_text(value_get_c(config->shoal, "planner"));
+    const char *fallback = in_file.len > 0 ? arena_str(cli->arena, in_file).ptr : "ray";
+    if (given->hours < 0 || given->hours > WORKLOAD_HOURS_MAX || given->seed < 0) {
+        return err_set(err, ERR_USAGE, "--%s is out of range: 0 to %lld",
+                       given->seed < 0 ? "seed" : "hours",
+                       given->seed < 0 ? (long long)INT64_MAX : (long long)WORKLOAD_HOURS_MAX);
+    }
+    wish->seed = (uint64_t)given->seed;
+    wish->config = config;
+    wish->faults = given->faults ? given->faults : "mild";
+    wish->explain_at = -1;
+    if (given->explain && !quantity_duration(str_from(given->explain), &wish->explain_at)) {
+        return err_set(err, ERR_USAGE, "--explain wants a time such as 12m30s, not \"%.100s\"",
+                       given->explain);
+    }
+    return read_planners(cli, given->planners ? given->planners : fallback, wish, err);
+}
+
+/* ---- the verb ---- */
+
+static int print_result(const struct cli *cli, const struct simulate_fields *given,
+                        const struct result *result)
+{
+    AUTO_BUF struct buf out;
+    struct err err;
+    struct figures figures[PLANNERS_MAX];
+    bool is_json = given->output && strcmp(given->output, "json") == 0;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    for (size_t i = 0; i < result->run_count; i++) {
+        figures[i] = figures_of(cli->arena, result, &result->runs[i]);
+    }
+    bool wants_spread = !given->explain || given->report || is_json;
+    const struct spread *spreads = wants_spread ? spread_make(cli->arena, result, figures) : NULL;
+    if (given->report && !report_write(given->report, cli->arena, result, figures, spreads, &err)) {
+        return output_error(cli, &err);
+    }
+    if (is_json) {
+        if (!print_json(&out, cli->arena, result, figures, spreads, &err)) {
+            return output_error(cli, &err);
+        }
+    } else if (given->explain) {
+        print_explain_text(&out, cli->arena, result);
+    } else {
+        print_figures_text(&out, cli->arena, result, figures, spreads);
+    }
+    return output_write(cli, cli->out, &out);
+}
+
+static int simulate(const struct cli *cli, const struct simulate_fields *given,
+                    const struct config *config)
+{
+    struct err err;
+    struct source source;
+    struct diag_list diags;
+    struct result result;
+    struct run_wish wish = {0};
+    diag_list_init(&diags, cli->arena);
+    if (!read_wish(cli, given, config, &wish, &err) ||
+        !read_workload(cli, given->workload, &source, &err)) {
+        return output_error(cli, &err);
+    }
+    wish.workload_name = source.name;
+    wish.workload = workload_file_read(cli->arena, &source, given->hours, &diags);
+    bool ok = wish.workload && run_all(cli->arena, &wish, &diags, &result, &err);
+    input_settle(&diags);
+    input_print_findings(cli, &diags);
+    if (!wish.workload) {
+        return 1;
+    }
+    return ok ? print_result(cli, given, &result) : output_error(cli, &err);
+}
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct simulate_fields *given = fields;
+    struct str workload = str_from(given->workload);
+    struct err err;
+    struct input input;
+    if (str_is(workload, "list")) {
+        return list_workloads(cli);
+    }
+    if (str_starts(workload, "show=")) {
+        return show_workload(cli, str_sub(workload, 5, workload.len));
+    }
+    if (!given->file || !given->workload) {
+        err_set(&err, ERR_USAGE,
+                "%s is missing: shoal simulate FILE --workload WORKLOAD\n"
+                "  `shoal simulate --workload list` lists examples to begin with",
+                given->file ? "--workload" : "the argument FILE");
+        return output_error(cli, &err);
+    }
+    if (strcmp(given->file, "-") == 0 && str_is(workload, "-")) {
+        err_set(&err, ERR_USAGE, "only one of FILE and --workload can be standard input");
+        return output_error(cli, &err);
+    }
+    if (!input_read(cli, given->file, INPUT_AS_RAY, &input, &err)) {
+        return output_error(cli, &err);
+    }
+    if (!input.config) {
+        input_print_findings(cli, &input.diags);
+        return 1;
+    }
+    return simulate(cli, given, input.config);
+}
+
+const struct verb verb_simulate = {
+    .name = "simulate",
+    .summary = "what a cluster file would do with a workload, and what it costs",
+    .description =
+        "Runs a workload against a cluster file in virtual time: a made-up cloud with boot times, "
+        "refusals and spot interruptions, a made-up Ray with tasks and placement groups, and "
+        "shoal's real autoscaler between them. A day takes a second or so; nothing is contacted "
+        "and nothing is paid for.\n\n"
+        "Says how long work waited, which machines ran for how long and what they cost, and how "
+        "busy they were. With several planners, the same for each, side by side, and what the "
+        "difference comes to. The workload is a small file, described in shoal-workload(5); some "
+        "examples are built in.\n\n"
+        "Prices are those of EC2 on demand in one region on one day, which the output names; "
+        "spot is taken as a share of that. Prices in the workload file, or in the cluster file "
+        "under metadata.shoal, come first. The head is not counted.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "0 when the simulation ran, 1 when a file is wrong, 2 for a wrong command line.",
+    .fields_size = sizeof(struct simulate_fields),
+    .run = run,
+};
