@@ -223,6 +223,15 @@ static void give_notice(struct yard *yard, uint64_t instance)
     }
 }
 
+/* Machines that were asked for and not given, whether all of a call or a part of it. */
+static void count_refused(struct yard *yard, const struct cloud_call *call)
+{
+    bool is_refusal = call->outcome == OUTCOME_CAPACITY || call->outcome == OUTCOME_QUOTA;
+    if (call->verb == CLOUD_LAUNCH && (is_refusal || call->outcome == OUTCOME_DONE)) {
+        yard->measure.refused += call->count - (is_refusal ? 0 : (int64_t)call->instance_count);
+    }
+}
+
 static void on_cloud(struct yard *yard, const struct agenda_entry *entry)
 {
     if (!cloud_on(&yard->cloud, entry)) {
@@ -230,6 +239,7 @@ static void on_cloud(struct yard *yard, const struct agenda_entry *entry)
     }
     switch (entry->kind) {
     case AGENDA_CALL_REPLY:
+        count_refused(yard, cloud_call(&yard->cloud, entry->what));
         controller_on(&yard->controllers[cloud_call(&yard->cloud, entry->what)->controller], entry);
         break;
     case AGENDA_INSTANCE_NOTICE:
