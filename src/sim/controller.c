@@ -13,8 +13,6 @@ enum {
     RAY_CALL = 2 * 1000,         /* a drain travels up to this long */
     RAY_TIMEOUT = 5 * 1000,      /* and is given up after this */
     KEEP_RECORDS = 7200 * 1000,  /* older ones say nothing that a listing does not say */
-    DEATH_CHANCE = 15,           /* in 1000, at each point where death is worst */
-    PAUSE_CHANCE = 10,           /* in 1000, between a decision and its deed */
     SETUP_POLL = 2 * 1000,       /* to notice that ssh answers or a step has ended */
     SCRATCH_LIMIT = 1024 * 1024, /* scratch beyond this is given back */
 };
@@ -49,8 +47,7 @@ void controller_restart(struct controller *controller)
 
 static bool dies_here(struct controller *controller)
 {
-    if (!controller->faults->is_on[FAULT_controller_kill] ||
-        !dice_chance(&controller->dice, DEATH_CHANCE)) {
+    if (!fault_strikes(controller->faults, FAULT_controller_kill, &controller->dice)) {
         return false;
     }
     controller_kill(controller);
@@ -172,8 +169,8 @@ static void perform(struct controller *controller, const struct action *action)
 {
     int64_t now = controller->agenda->now;
     bool must_wait = controller->paused_until > now;
-    if (!must_wait && controller->faults->is_on[FAULT_controller_pause] &&
-        dice_chance(&controller->dice, PAUSE_CHANCE)) {
+    if (!must_wait &&
+        fault_strikes(controller->faults, FAULT_controller_pause, &controller->dice)) {
         controller_pause(controller, controller->faults->length[FAULT_controller_pause]);
         must_wait = true;
     }

@@ -146,6 +146,16 @@ static void add_controller(struct yard *yard, int64_t starts_at)
     plan_fault(yard, FAULT_controller_pause, AGENDA_CONTROLLER_PAUSE, number);
 }
 
+static uint32_t head_offering(const struct core_settings *settings)
+{
+    uint32_t offering = 0;
+    while (offering + 1 < settings->offering_count &&
+           settings->offerings[offering].type != settings->head_type) {
+        offering++;
+    }
+    return offering;
+}
+
 struct yard *yard_new(const struct yard_setup *setup, struct arena *arena)
 {
     struct yard *yard = ARENA_NEW(arena, struct yard);
@@ -158,7 +168,8 @@ struct yard *yard_new(const struct yard_setup *setup, struct arena *arena)
     agenda_init(&yard->agenda, arena);
     cloud_init(&yard->cloud, &yard->agenda, &yard->faults, setup->settings->offerings,
                setup->settings->offering_count, dice_next(&yard->dice), arena);
-    yard->settings.head_instance = cloud_plant(&yard->cloud, 0, true, true);
+    yard->settings.head_instance = cloud_plant(&yard->cloud, head_offering(setup->settings), true,
+                                               true);
     cluster_init(&yard->cluster, &yard->agenda, &yard->faults, setup->settings->types,
                  setup->settings->type_count, setup->settings->names, setup->workload,
                  dice_next(&yard->dice), arena);

@@ -428,6 +428,21 @@ static void test_only_a_written_upscaling_speed_makes_a_ramp(void **state)
     close_scene(&scene);
 }
 
+static void test_a_head_of_the_same_type_takes_no_worker_away(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.head_instance = HEAD;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    node(&scene, HEAD, RAY_ALIVE, NOT_IDLE);
+    load(&scene, 9);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 3);
+    close_scene(&scene);
+}
+
 static void test_the_price_limit_is_never_passed(void **state)
 {
     struct scene scene;
@@ -464,6 +479,32 @@ static void test_a_refused_type_opens_again_after_a_while(void **state)
     see_ray(&scene);
     tick(&scene);
     only(&scene, ACTION_LAUNCH);
+    close_scene(&scene);
+}
+
+/* Found by the yard: the launch waited for the answer to the one call that was under way. */
+static void test_a_launch_that_waited_for_a_probe_is_not_forgotten(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launch_reply(&scene, launch, OUTCOME_UNKNOWN);
+    scene.now += 2 * SECOND;
+    tick(&scene); /* the probe */
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);
+    load(&scene, 2);
+    tick(&scene);
+    nothing(&scene);
+    launch_reply(&scene, launch, OUTCOME_UNKNOWN);
+    scene.now += 10 * SECOND;
+    tick(&scene);
+    launch_reply(&scene, only(&scene, ACTION_LAUNCH)->launch, OUTCOME_DONE);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 2);
     close_scene(&scene);
 }
 
@@ -526,8 +567,10 @@ int main(void)
         cmocka_unit_test(test_records_of_an_earlier_run_are_taken_up),
         cmocka_unit_test(test_down_ends_everything),
         cmocka_unit_test(test_only_a_written_upscaling_speed_makes_a_ramp),
+        cmocka_unit_test(test_a_head_of_the_same_type_takes_no_worker_away),
         cmocka_unit_test(test_the_price_limit_is_never_passed),
         cmocka_unit_test(test_a_refused_type_opens_again_after_a_while),
+        cmocka_unit_test(test_a_launch_that_waited_for_a_probe_is_not_forgotten),
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
     };

@@ -138,12 +138,6 @@ static struct faults make_faults(const struct run_wish *wish)
                                  : strcmp(wish->faults, "mild") == 0 ? FAULTS_MILD
                                                                      : FAULTS_NASTY;
     faults_from_profile(&faults, profile);
-    if (profile == FAULTS_MILD) {
-        /* The yard lets these strike between a decision and its deed, once in a hundred deeds: good
-         * for finding mistakes, and nothing that an ordinary week has. */
-        faults.is_on[FAULT_controller_pause] = false;
-        faults.is_on[FAULT_controller_kill] = false;
-    }
     set_spot(&faults, wish->workload);
     return faults;
 }

@@ -150,26 +150,37 @@ static uint32_t open_offering(const struct core *core, uint32_t type)
     return count;
 }
 
+/* Prices and limits of the moment. A type that cannot be had now has no room. */
+static void fit_type(struct draft *draft, uint32_t number)
+{
+    struct core *core = draft->core;
+    const struct plan_type *written = &core->settings->types[number];
+    const struct tally *tally = &draft->types[number];
+    struct plan_type *type = &core->types[number];
+    uint32_t offering = open_offering(core, number);
+    type->max_nodes = narrow(written->max_nodes, tally);
+    type->min_nodes = written->min_nodes;
+    if (offering < core->settings->offering_count) {
+        type->price = core->settings->offerings[offering].price;
+    } else {
+        int64_t present = tally_offering(tally);
+        bool is_more = written->max_nodes != PLAN_NO_LIMIT && present > written->max_nodes;
+        type->price = PRICE_UNKNOWN;
+        type->max_nodes = is_more ? written->max_nodes : present;
+        type->min_nodes = least(written->min_nodes, present);
+    }
+    /* To the planner the head is a node of its type; max_workers does not mean it. */
+    if (core->settings->head_instance != INSTANCE_NONE && number == core->settings->head_type &&
+        type->max_nodes != PLAN_NO_LIMIT) {
+        type->max_nodes++;
+    }
+}
+
 static void fit_types(struct draft *draft)
 {
     struct core *core = draft->core;
     for (uint32_t i = 0; i < core->settings->type_count; i++) {
-        const struct plan_type *written = &core->settings->types[i];
-        const struct tally *tally = &draft->types[i];
-        struct plan_type *type = &core->types[i];
-        type->max_nodes = narrow(written->max_nodes, tally);
-        type->min_nodes = written->min_nodes;
-        uint32_t offering = open_offering(core, i);
-        if (offering < core->settings->offering_count) {
-            type->price = core->settings->offerings[offering].price;
-        } else {
-            int64_t present = tally_offering(tally);
-            type->price = PRICE_UNKNOWN;
-            type->max_nodes = written->max_nodes == PLAN_NO_LIMIT
-                                  ? present
-                                  : least(present, written->max_nodes);
-            type->min_nodes = least(written->min_nodes, present);
-        }
+        fit_type(draft, i);
     }
     for (size_t i = 0; i < core->settings->offering_count; i++) {
         if (breaker_is_open(&core->offering_breakers[i], core->now)) {

@@ -21,6 +21,7 @@ void trouble_hear(struct core *core, enum outcome outcome)
     struct trouble *trouble = &core->trouble;
     trouble->is_probing = false;
     core->is_stirred = true;
+    core->is_changed = true; /* a launch may have waited for this answer, whatever it says */
     if (outcome != OUTCOME_UNKNOWN && outcome != OUTCOME_THROTTLED && outcome != OUTCOME_DENIED) {
         *trouble = (struct trouble){0};
         return;
