@@ -192,6 +192,15 @@ static struct str words(struct scene *scene, const struct action *action)
     return action_text(action, &scene->settings, &scene->arena);
 }
 
+static void changes_in_words(void **state)
+{
+    struct scene *scene = *state;
+    struct change change = {17, (uint64_t)7 << 32 | 3, NODE_BOOTING, NODE_SETTING_UP};
+    assert_str(change_text(&change, &scene->arena), "instance 17: booting -> setting up");
+    change = (struct change){INSTANCE_NONE, (uint64_t)7 << 32 | 3, NODE_GONE, NODE_REQUESTED};
+    assert_str(change_text(&change, &scene->arena), "a machine of launch 7.3: requested");
+}
+
 static void launches_in_words(void **state)
 {
     struct scene *scene = *state;
@@ -326,6 +335,7 @@ int main(void)
         TEST(the_bytes_are_settled),
         TEST(damaged_actions_are_refused),
         TEST(a_first_reason_must_be_one),
+        TEST(changes_in_words),
         TEST(launches_in_words),
         TEST(ends_in_words),
         TEST(every_reason_and_state_has_words),

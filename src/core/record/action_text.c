@@ -177,12 +177,15 @@ struct str action_text(const struct action *action, const struct core_settings *
 
 struct str change_text(const struct change *change, struct arena *arena)
 {
-    const char *from = node_state_name((enum node_state)change->from);
+    struct str who = change->instance == INSTANCE_NONE
+                         ? arena_printf(arena, "a machine of launch %u.%u",
+                                        LAUNCH_ARG(change->launch))
+                         : arena_printf(arena, "instance %llu",
+                                        (unsigned long long)change->instance);
     const char *to = node_state_name((enum node_state)change->to);
-    if (change->instance == INSTANCE_NONE) {
-        return arena_printf(arena, "a machine of launch %u.%u: %s -> %s",
-                            LAUNCH_ARG(change->launch), from, to);
+    if (change->from == NODE_GONE) {
+        return arena_printf(arena, "%.*s: %s", STR_ARG(who), to);
     }
-    return arena_printf(arena, "instance %llu: %s -> %s", (unsigned long long)change->instance,
-                        from, to);
+    return arena_printf(arena, "%.*s: %s -> %s", STR_ARG(who),
+                        node_state_name((enum node_state)change->from), to);
 }
