@@ -69,6 +69,23 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     return core;
 }
 
+/*
+ * Somebody else may have acted since we last knew everything. Their calls may be under way for a
+ * call's timeout and hidden for the horizon; ours must not be repeated, because what they stood for
+ * may have been launched by the other meanwhile.
+ */
+static void take_over(struct core *core)
+{
+    const struct core_times *times = &core->settings->times;
+    if (!BUG(core, trusts_first_listing)) {
+        core->trusted_from = core->now + times->call_timeout + times->horizon;
+    }
+    core->quiet_until = core->now + times->quiet_start;
+    if (!BUG(core, repeats_after_take_over)) {
+        launches_freeze_all(core);
+    }
+}
+
 static void hear_lease(struct core *core, const struct event *event)
 {
     uint64_t epoch = event->lease.epoch;
@@ -77,7 +94,7 @@ static void hear_lease(struct core *core, const struct event *event)
         return;
     }
     if (core->epoch != 0 && epoch != core->epoch + 1) {
-        sight_take_over(core);
+        take_over(core);
     }
     core->epoch = epoch;
     core->is_fenced = false;
@@ -92,7 +109,7 @@ static void hear_records_end(struct core *core, const struct event *event)
     core->quiet_until = core->now + core->settings->times.quiet_start;
     core->is_changed = true;
     if (event->reign == core->epoch && core->epoch > 1) {
-        sight_take_over(core);
+        take_over(core);
     }
 }
 

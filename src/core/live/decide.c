@@ -276,7 +276,8 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
         decide_by(core, core->trouble.is_probing ? INT64_MAX : core->trouble.retry_at);
         return false;
     }
-    struct action *action = due_add(core, ACTION_LAUNCH, (struct reason){.kind = REASON_NEEDED});
+    struct action *action = actions_add(core, ACTION_LAUNCH,
+                                        (struct reason){.kind = REASON_NEEDED});
     if (!action) {
         return false;
     }

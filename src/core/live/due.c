@@ -6,23 +6,10 @@ static void note_due(struct core *core, int64_t at)
     core->due_at = at < core->due_at ? at : core->due_at;
 }
 
-struct action *due_add(struct core *core, enum action_kind kind, struct reason reason)
-{
-    if (core->action_count == ACTION_CAPACITY) {
-        core->has_more = true;
-        core->is_stirred = true;
-        return NULL;
-    }
-    struct action *action = &core->actions[core->action_count++];
-    *action = (struct action){
-        .kind = kind, .reason = reason, .not_after = core->lease_until, .epoch = core->epoch};
-    return action;
-}
-
 static struct action *add_for(struct core *core, struct node *node, enum action_kind kind,
                               struct reason reason)
 {
-    struct action *action = due_add(core, kind, reason);
+    struct action *action = actions_add(core, kind, reason);
     if (action) {
         action->instance = node->instance;
         action->launch = node->launch;

@@ -216,7 +216,7 @@ static bool is_too_many(const struct core *core)
 static void repeat(struct core *core, struct launch *launch)
 {
     struct reason reason = {.kind = REASON_REPEATED};
-    struct action *action = due_add(core, ACTION_LAUNCH, reason);
+    struct action *action = actions_add(core, ACTION_LAUNCH, reason);
     if (!action) {
         return;
     }

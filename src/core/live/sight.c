@@ -52,20 +52,3 @@ enum stance sight_ending(const struct core *core)
     bool is_quiet = core->now < core->quiet_until;
     return sight_of_cloud(core) && sees_ray && !is_quiet ? STANCE_ACTING : STANCE_NO_LISTING;
 }
-
-/*
- * Somebody else may have acted since we last knew everything. Their calls may be under way for a
- * call's timeout and hidden for the horizon; ours must not be repeated, because what they stood for
- * may have been launched by the other meanwhile.
- */
-void sight_take_over(struct core *core)
-{
-    const struct core_times *times = &core->settings->times;
-    if (!BUG(core, trusts_first_listing)) {
-        core->trusted_from = core->now + times->call_timeout + times->horizon;
-    }
-    core->quiet_until = core->now + times->quiet_start;
-    if (!BUG(core, repeats_after_take_over)) {
-        launches_freeze_all(core);
-    }
-}

@@ -186,7 +186,6 @@ enum stance sight_launching(const struct core *core);
 enum stance sight_ending(const struct core *core);
 bool sight_of_ray(const struct core *core);
 bool sight_of_cloud(const struct core *core);
-void sight_take_over(struct core *core);
 
 /* hear_cloud.c, hear_ray.c */
 void hear_listing(struct core *core, const struct listing *listing);
@@ -196,10 +195,12 @@ void hear_notice(struct core *core, const struct event *event);
 void hear_ray_node(struct core *core, const struct ray_node *ray);
 void hear_drain_reply(struct core *core, const struct event *event);
 
+/* actions.c; NULL: the answer is full */
+struct action *actions_add(struct core *core, enum action_kind kind, struct reason reason);
+
 /* due.c: deadlines, and the actions that states call for. */
 void due_expire(struct core *core);
 void due_act(struct core *core);
-struct action *due_add(struct core *core, enum action_kind kind, struct reason reason);
 
 /* decide.c */
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer);
