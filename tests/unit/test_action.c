@@ -3,7 +3,7 @@
 
 #include "base/dice.h"
 #include "core/core.h"
-#include "core/record/words.h"
+#include "core/words.h"
 #include "unit.h"
 
 #include <string.h>

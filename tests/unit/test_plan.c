@@ -111,7 +111,7 @@ static void a_gang_is_placed_whole_or_not_at_all(void **state)
     assert_int_equal(scene->plan.launch_count, 0);
     assert_int_equal(scene->plan.unmet_gang_count, 1);
     assert_str(plan_reason_text(&scene->input, &scene->plan.unmet_gangs[0].refusal, &scene->arena),
-               "1x CPU: fits alone, but not all of the group at once");
+               "1x CPU, apart by _PG_1: fits alone, but not all of the group at once");
 }
 
 /* ---- refusing ------------------------------------------------------------------------------ */
@@ -164,8 +164,9 @@ static void a_refusal_speaks_of_labels(void **state)
     demand->request.selectors = &selector;
     demand->request.selector_count = 1;
     decide(scene);
-    assert_str(why_unmet(scene),
-               "1x CPU: types that are large enough, such as cpu, lack the labels");
+    assert_str(
+        why_unmet(scene),
+        "1x CPU with zone in (eu): types that are large enough, such as cpu, lack the labels");
     scene->types[cpu].labels = (struct label_set){&label, 1};
     decide(scene);
     assert_str(launches(scene), "cpu=1");

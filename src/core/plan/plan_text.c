@@ -1,63 +1,34 @@
 /* plan_text.c: plans in words. */
 #include "core/plan/plan.h"
 
-#include "core/resource.h"
-
-#include <string.h>
+#include "core/words.h"
 
 static struct str type_name(const struct plan_input *input, uint32_t type)
 {
     return type < input->type_count ? input->types[type].name : STR("none");
 }
 
-/* "4", "0.5"; bytes of memory as "64 GiB". */
-static struct str amount_text(struct str name, int64_t amount, struct arena *arena)
-{
-    const int64_t gib = (int64_t)1 << 30;
-    const char *unit = "";
-    if (str_ends(name, "memory") && amount / RESOURCE_UNIT >= gib) {
-        amount = (amount + gib / 2) / gib;
-        unit = " GiB";
-    }
-    int64_t whole = amount / RESOURCE_UNIT;
-    int fraction = (int)(amount % RESOURCE_UNIT);
-    if (fraction == 0) {
-        return arena_printf(arena, "%lld%s", (long long)whole, unit);
-    }
-    int digits = 4;
-    while (fraction % 10 == 0) {
-        fraction /= 10;
-        digits--;
-    }
-    return arena_printf(arena, "%lld.%0*d%s", (long long)whole, digits, fraction, unit);
-}
-
 static struct str request_text(const struct plan_input *input, const struct request *request,
                                struct arena *arena)
 {
-    struct str text = STR("");
-    for (size_t i = 0; request && i < request->amount_count; i++) {
-        struct str name = names_text(input->names, request->amounts[i].name);
-        struct str amount = amount_text(name, request->amounts[i].amount, arena);
-        text = arena_printf(arena, "%.*s%s%.*sx %.*s", STR_ARG(text), i > 0 ? ", " : "",
-                            STR_ARG(amount), STR_ARG(name));
+    if (!request || request->amount_count == 0) {
+        return STR("a request for nothing");
     }
-    return text.len > 0 ? text : STR("a request for nothing");
+    return words_request(input->names, request, arena);
 }
 
 static struct str too_large_text(const struct plan_input *input, const struct refusal *refusal,
                                  struct arena *arena)
 {
     struct str name = names_text(input->names, refusal->resource);
-    struct str wanted = amount_text(name, refusal->wanted, arena);
+    struct str wanted = words_amount_of(name, refusal->wanted, arena);
     if (refusal->type >= input->type_count) {
-        return arena_printf(arena, "%.*sx %.*s: no type offers any", STR_ARG(wanted),
-                            STR_ARG(name));
+        return arena_printf(arena, "%.*s: no type offers any", STR_ARG(wanted));
     }
-    struct str offered = amount_text(name, refusal->offered, arena);
+    struct str offered = words_amount(name, refusal->offered, arena);
     struct str type = type_name(input, refusal->type);
-    return arena_printf(arena, "%.*sx %.*s: no type offers it; largest is %.*s with %.*s",
-                        STR_ARG(wanted), STR_ARG(name), STR_ARG(type), STR_ARG(offered));
+    return arena_printf(arena, "%.*s: no type offers it; largest is %.*s with %.*s",
+                        STR_ARG(wanted), STR_ARG(type), STR_ARG(offered));
 }
 
 struct str plan_reason_text(const struct plan_input *input, const struct refusal *refusal,
@@ -88,19 +59,6 @@ struct str plan_reason_text(const struct plan_input *input, const struct refusal
     return STR("");
 }
 
-/* "0.192", "3.06", "32.7726": at least cents, no more digits than it has. */
-static struct str dollars_text(int64_t micro_dollars, struct arena *arena)
-{
-    const int64_t dollar = 1000000;
-    int fraction = (int)(micro_dollars % dollar);
-    int digits = 6;
-    while (digits > 2 && fraction % 10 == 0) {
-        fraction /= 10;
-        digits--;
-    }
-    return arena_printf(arena, "%lld.%0*d", (long long)(micro_dollars / dollar), digits, fraction);
-}
-
 static struct str price_text(const struct plan_input *input, const struct plan_launch *launch,
                              struct arena *arena)
 {
@@ -110,8 +68,8 @@ static struct str price_text(const struct plan_input *input, const struct plan_l
     if (launch->price == PRICE_UNKNOWN) {
         return STR(" at an unknown price");
     }
-    struct str each = dollars_text(input->types[launch->type].price, arena);
-    return arena_printf(arena, " at $%.*s/h", STR_ARG(each));
+    struct str each = words_price(input->types[launch->type].price, arena);
+    return arena_printf(arena, " at %.*s", STR_ARG(each));
 }
 
 struct str plan_launch_text(const struct plan_input *input, const struct plan_launch *launch,
@@ -136,8 +94,8 @@ struct str plan_launch_text(const struct plan_input *input, const struct plan_la
         }
     }
     if (launch->saving > 0) {
-        struct str saving = dollars_text(launch->saving, arena);
-        text = arena_printf(arena, "%.*s; all launches together cost $%.*s/h less than Ray's",
+        struct str saving = words_price(launch->saving, arena);
+        text = arena_printf(arena, "%.*s; all launches together cost %.*s less than Ray's",
                             STR_ARG(text), STR_ARG(saving));
     }
     return text;

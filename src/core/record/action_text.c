@@ -2,7 +2,7 @@
 #include "core/action.h"
 
 #include "core/life.h"
-#include "core/record/words.h"
+#include "core/record/offering_words.h"
 
 /* What a node does in a state while somebody waits for the end of it. */
 static const char *state_words(unsigned state)

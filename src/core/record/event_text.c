@@ -2,7 +2,7 @@
 #include "core/event.h"
 
 #include "core/record/load_text.h"
-#include "core/record/words.h"
+#include "core/record/offering_words.h"
 
 static const char *outcome_words(enum outcome outcome)
 {

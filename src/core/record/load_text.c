@@ -1,7 +1,7 @@
 /* load_text.c: nodes and demand in words, the first few of each: a line is for reading. */
 #include "core/record/load_text.h"
 
-#include "core/record/words.h"
+#include "core/words.h"
 
 enum { SHOWN_MAX = 6 };
 

@@ -6,7 +6,7 @@
  */
 #pragma once
 
-#include "core/core.h"
+#include "core/demand.h"
 
 /* A moment or span in seconds: "12.500". */
 struct str words_seconds(int64_t ms, struct arena *arena);
@@ -20,16 +20,11 @@ struct str words_price(int64_t price, struct arena *arena);
 /* Ten-thousandths: "4", "0.5"; bytes of memory as "64 GiB". */
 struct str words_amount(struct str name, int64_t amount, struct arena *arena);
 
+/* With its name: "4x CPU", "64 GiB memory". */
+struct str words_amount_of(struct str name, int64_t amount, struct arena *arena);
+
 struct str words_plain(struct str text, struct arena *arena);
 struct str words_name(const struct names *names, uint32_t name, struct arena *arena);
-
-/* "g5.xlarge in us-east-1a, spot" */
-struct str words_offering(const struct core_settings *settings, uint32_t offering,
-                          struct arena *arena);
-
-/* "g5.xlarge in us-east-1a (spot, $0.302/h each)"; no price when it is not known. */
-struct str words_priced_offering(const struct core_settings *settings, uint32_t offering,
-                                 struct arena *arena);
 
 /* "1x CPU, 2x GPU with zone in (a, b) or 1 fallback, apart by group" */
 struct str words_request(const struct names *names, const struct request *request,

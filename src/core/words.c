@@ -1,5 +1,5 @@
 /* words.c: numbers and names in words. */
-#include "core/record/words.h"
+#include "core/words.h"
 
 #include "core/resource.h"
 
@@ -82,6 +82,13 @@ struct str words_amount(struct str name, int64_t amount, struct arena *arena)
     return arena_printf(arena, "%s%llu.%0*u%s", sign(amount), whole, digits, fraction, unit);
 }
 
+struct str words_amount_of(struct str name, int64_t amount, struct arena *arena)
+{
+    struct str text = words_amount(name, amount, arena);
+    const char *times = str_ends(text, "GiB") ? "" : "x";
+    return arena_printf(arena, "%.*s%s %.*s", STR_ARG(text), times, STR_ARG(name));
+}
+
 static bool is_control(char c)
 {
     return (unsigned char)c < ' ' || c == 0x7f;
@@ -115,52 +122,6 @@ struct str words_name(const struct names *names, uint32_t name, struct arena *ar
     return text.len > 0 ? words_plain(text, arena) : STR("\"\"");
 }
 
-static struct str type_words(const struct core_settings *settings, const struct offering *place,
-                             struct arena *arena)
-{
-    if (place->type >= settings->type_count) {
-        return arena_printf(arena, "type %u", place->type);
-    }
-    return words_plain(settings->types[place->type].name, arena);
-}
-
-static const char *market_words(const struct offering *place)
-{
-    return place->market == MARKET_SPOT ? "spot" : "on demand";
-}
-
-struct str words_offering(const struct core_settings *settings, uint32_t offering,
-                          struct arena *arena)
-{
-    if (offering >= settings->offering_count) {
-        return arena_printf(arena, "offering %u", offering);
-    }
-    const struct offering *place = &settings->offerings[offering];
-    struct str type = type_words(settings, place, arena);
-    struct str zone = words_name(settings->names, place->zone, arena);
-    return arena_printf(arena, "%.*s in %.*s, %s", STR_ARG(type), STR_ARG(zone),
-                        market_words(place));
-}
-
-struct str words_priced_offering(const struct core_settings *settings, uint32_t offering,
-                                 struct arena *arena)
-{
-    if (offering >= settings->offering_count) {
-        return arena_printf(arena, "offering %u", offering);
-    }
-    const struct offering *place = &settings->offerings[offering];
-    struct str type = type_words(settings, place, arena);
-    struct str zone = words_name(settings->names, place->zone, arena);
-    struct str price = STR("");
-    if (place->price != PRICE_UNKNOWN) {
-        struct str each = words_price(place->price, arena);
-        price = arena_printf(arena, ", %.*s each", STR_ARG(each));
-    }
-    return arena_printf(arena, "%.*s in %.*s (%s%.*s)", STR_ARG(type), STR_ARG(zone),
-                        market_words(place), STR_ARG(price));
-}
-
-/* A list as it grows: `text`, a comma when it is not the first, the item. */
 static struct str joined(struct str text, const char *separator, struct str item,
                          struct arena *arena)
 {
@@ -229,9 +190,7 @@ struct str words_request(const struct names *names, const struct request *reques
     struct str text = STR("");
     for (size_t i = 0; i < request->amount_count && i < SHOWN_MAX; i++) {
         struct str name = words_name(names, request->amounts[i].name, arena);
-        struct str amount = words_amount(name, request->amounts[i].amount, arena);
-        const char *times = str_ends(amount, "GiB") ? "" : "x";
-        struct str item = arena_printf(arena, "%.*s%s %.*s", STR_ARG(amount), times, STR_ARG(name));
+        struct str item = words_amount_of(name, request->amounts[i].amount, arena);
         text = joined(text, ", ", item, arena);
     }
     text = more_words(text, request->amount_count, arena);
