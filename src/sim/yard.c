@@ -90,6 +90,9 @@ static void on_event(void *context, uint32_t controller, const struct event *eve
             say_plan(yard, controller, answer);
         }
     }
+    if (yard->setup.on_event) {
+        yard->setup.on_event(yard->setup.context, event);
+    }
     if (yard->setup.checks) {
         checks_after_event(yard, controller, event);
     }

@@ -25,6 +25,8 @@ struct yard_setup {
     bool checks;         /* the invariants */
     /* Called for every event heard, action taken and plan made; may be NULL. */
     void (*on_line)(void *context, int64_t at, struct str line);
+    /* The events themselves, after the core has heard them; may be NULL. */
+    void (*on_event)(void *context, const struct event *event);
     void *context;
 };
 
