@@ -1,14 +1,19 @@
 /*
  * pace.c: how fast the simulator is on a large cluster that never rests.
  *
- *   pace [NODES [HOURS]]   virtual time at full speed
- *   pace --memory NODES    what a core of that size takes, and one decision of it
+ *   pace [NODES [HOURS]]            virtual time at full speed
+ *   pace --changes [NODES [HOURS]]  the least number of changes of any node in any hour
+ *   pace --dump N [NODES [HOURS]]   N of the decisions as planning cases, one line of JSON each
+ *   pace --memory NODES             what a core of that size takes, and one decision of it
  *
  * A cluster at its limit, four types, ten shapes; every node changes its state many times an hour,
- * demand never rests, and there is a decision every 5 s. Prints node-hours per second.
+ * demand never rests, and there is a decision every 5 s. Prints node-hours per second. The changes
+ * and the cases are of the same trace (its number says so), but not of the run that is timed.
  */
+#include "pace_watch.h"
 #include "sim/yard.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +23,7 @@ enum {
     SECOND = 1000,
     MINUTE = 60 * SECOND,
     HOUR = 60 * MINUTE,
+    CYCLE = 10 * MINUTE, /* the large tasks come again */
     UNIT = 10000,
     TYPES = 5,
     SHAPES = 10
@@ -34,6 +40,7 @@ struct pace {
     struct core_settings settings;
     struct workload workload;
     struct yard_setup setup;
+    struct watch watch;
 };
 
 static void make_types(struct pace *pace, int64_t nodes)
@@ -80,9 +87,9 @@ static void make_work(struct pace *pace, int64_t nodes)
             .request = {.amounts = pace->amounts[i],
                         .amount_count = waits || i == TYPES - 2 ? 2 : 1},
             .arrival = is_large ? ARRIVAL_STEADY : ARRIVAL_RANDOM,
-            .first_at = 10 * MINUTE,
+            .first_at = CYCLE,
             .last_at = 1000 * (int64_t)HOUR,
-            .every = is_large ? 10 * MINUTE : 10 * SECOND,
+            .every = is_large ? CYCLE : 10 * SECOND,
             .count_least = is_large ? nodes / (TYPES - 1) : 1,
             .count_most = is_large ? nodes / (TYPES - 1)
                           : waits  ? nodes / 42
@@ -122,10 +129,10 @@ static void make(struct pace *pace, int64_t nodes, int64_t hours)
     faults_from_profile(&pace->setup.faults, FAULTS_NONE);
 }
 
-static double seconds(void)
+static double seconds(clockid_t clock)
 {
     struct timespec now;
-    clock_gettime(CLOCK_MONOTONIC, &now);
+    clock_gettime(clock, &now);
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
@@ -133,17 +140,44 @@ static void run_pace(struct pace *pace, int64_t nodes, int64_t hours)
 {
     make(pace, nodes, hours);
     struct yard *yard = yard_new(&pace->setup, &pace->arena);
-    double begun = seconds();
+    double begun = seconds(CLOCK_MONOTONIC);
+    double worked = seconds(CLOCK_PROCESS_CPUTIME_ID);
     yard_run(yard);
-    double spent = seconds() - begun;
+    double spent = seconds(CLOCK_MONOTONIC) - begun;
+    worked = seconds(CLOCK_PROCESS_CPUTIME_ID) - worked;
     double node_hours = (double)yard_measure(yard)->ready_ms / HOUR;
     double changes = (double)yard_event_count(yard, EVENT_RAY_NODE) / node_hours;
     double loads = (double)yard_event_count(yard, EVENT_RAY_LOAD);
     double ticks = (double)yard_event_count(yard, EVENT_TICK);
-    printf("%.0f node-hours in %.3f s: %.0f node-hours per second\n"
-           "%.1f changes per node and hour; demand changed before %.0f %% of the decisions\n",
-           node_hours, spent, node_hours / spent, changes, 100 * loads / ticks);
+    printf("%.0f node-hours in %.4f s, %.4f s of them on a processor: %.0f node-hours per second\n"
+           "%.1f changes per node and hour; demand changed before %.0f %% of the decisions; "
+           "trace %016" PRIx64 "\n",
+           node_hours, spent, worked, node_hours / spent, changes, 100 * loads / ticks,
+           yard_trace_hash(yard));
     arena_clear(&pace->arena);
+}
+
+/* The same run with somebody who looks; writes down `dump_count` decisions. */
+static uint64_t run_watched(struct pace *pace, int64_t nodes, int64_t hours, int64_t dump_count)
+{
+    make(pace, nodes, hours);
+    watch_init(&pace->watch, &pace->settings, (size_t)nodes, dump_count, CYCLE,
+               hours * HOUR / CYCLE, &pace->arena);
+    pace->setup.on_event = watch_event;
+    pace->setup.context = &pace->watch;
+    struct yard *yard = yard_new(&pace->setup, &pace->arena);
+    yard_run(yard);
+    watch_finish(&pace->watch, pace->setup.duration);
+    uint64_t trace = yard_trace_hash(yard);
+    arena_clear(&pace->arena);
+    return trace;
+}
+
+static void run_changes(struct pace *pace, int64_t nodes, int64_t hours)
+{
+    uint64_t trace = run_watched(pace, nodes, hours, 0);
+    printf("at least %u changes of any node in any hour; trace %016" PRIx64 "\n",
+           pace->watch.least_changes, trace);
 }
 
 /* Steps a core with so many nodes, of which `full_permille` have no room, in fixed memory. */
@@ -194,9 +228,9 @@ static void run_memory(struct pace *pace, int64_t nodes, int64_t full_permille)
     core_step(core, &load, &state, &answer);
     core_step(core, &seen, &state, &answer);
     arena_init_fixed(&scratch, (char *)memory + STATE_BYTES, SCRATCH_BYTES);
-    double begun = seconds();
+    double begun = seconds(CLOCK_MONOTONIC);
     core_step(core, &tick, &scratch, &answer);
-    double spent = seconds() - begun;
+    double spent = seconds(CLOCK_MONOTONIC) - begun;
     printf("%lld nodes, %lld %% full: %zu bytes of state and %zu of scratch per node; one step "
            "%.3f ms\n",
            (long long)nodes, (long long)full_permille / 10, state.used_bytes / (size_t)nodes,
@@ -205,15 +239,26 @@ static void run_memory(struct pace *pace, int64_t nodes, int64_t full_permille)
     arena_clear(&pace->arena);
 }
 
+static int64_t number(int argc, char **argv, int position, int64_t otherwise)
+{
+    return position < argc ? strtoll(argv[position], NULL, 10) : otherwise;
+}
+
 int main(int argc, char **argv)
 {
     static struct pace pace;
-    if (argc == 3 && strcmp(argv[1], "--memory") == 0) {
-        run_memory(&pace, strtoll(argv[2], NULL, 10), 900);
-        run_memory(&pace, strtoll(argv[2], NULL, 10), 0);
-        return 0;
+    const char *first = argc > 1 ? argv[1] : "";
+    if (strcmp(first, "--memory") == 0) {
+        int64_t nodes = number(argc, argv, 2, 100000);
+        run_memory(&pace, nodes, 900);
+        run_memory(&pace, nodes, 0);
+    } else if (strcmp(first, "--changes") == 0) {
+        run_changes(&pace, number(argc, argv, 2, 1000), number(argc, argv, 3, 2));
+    } else if (strcmp(first, "--dump") == 0) {
+        run_watched(&pace, number(argc, argv, 3, 1000), number(argc, argv, 4, 2),
+                    number(argc, argv, 2, 10));
+    } else {
+        run_pace(&pace, number(argc, argv, 1, 1000), number(argc, argv, 2, 2));
     }
-    run_pace(&pace, argc > 1 ? strtoll(argv[1], NULL, 10) : 1000,
-             argc > 2 ? strtoll(argv[2], NULL, 10) : 2);
     return 0;
 }
