@@ -67,16 +67,17 @@ static void make_types(struct pace *pace, int64_t nodes)
 }
 
 /*
- * Every ten minutes each type gets as many tasks as it has nodes, each of the size of a node: every
- * node becomes busy and idle again at least six times an hour. In between, small tasks come and
- * go all the time; one kind of them always has to wait.
+ * Every ten minutes each type gets as many tasks as it has nodes, each of the size of a node. The
+ * choosiest come first, otherwise they would find their nodes taken and others would stay idle:
+ * so every node gets its share, and changes more often than six times an hour. In between, small
+ * tasks come and go all the time; one kind of them always has to wait.
  */
 static void make_work(struct pace *pace, int64_t nodes)
 {
     for (int64_t i = 0; i < SHAPES; i++) {
         bool is_large = i < TYPES - 1;
         bool waits = i == SHAPES - 1; /* for a GPU, of which there are too few */
-        const struct capacity *of_type = pace->capacities[is_large ? i + 1 : 1];
+        const struct capacity *of_type = pace->capacities[is_large ? TYPES - 1 - i : 1];
         pace->amounts[i][0] = (struct amount){of_type[0].name, of_type[0].total};
         pace->amounts[i][1] = (struct amount){of_type[1].name, of_type[1].total};
         if (!is_large) {
@@ -84,10 +85,8 @@ static void make_work(struct pace *pace, int64_t nodes)
         }
         pace->classes[i] = (struct work_class){
             .name = arena_printf(&pace->arena, "shape%lld", (long long)i),
-            .request = {.amounts = pace->amounts[i],
-                        .amount_count = waits || i == TYPES - 2 ? 2 : 1},
+            .request = {.amounts = pace->amounts[i], .amount_count = waits || i == 0 ? 2 : 1},
             .arrival = is_large ? ARRIVAL_STEADY : ARRIVAL_RANDOM,
-            .first_at = CYCLE,
             .last_at = 1000 * (int64_t)HOUR,
             .every = is_large ? CYCLE : 10 * SECOND,
             .count_least = is_large ? nodes / (TYPES - 1) : 1,
