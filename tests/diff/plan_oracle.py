@@ -111,6 +111,10 @@ class Oracle:
             reply = scheduler.ResourceDemandScheduler(event_logger=None).schedule(request)
         except (AssertionError, KeyError) as wrong:
             return {"error": repr(wrong)}
+        return self.described(request, reply)
+
+    def described(self, request, reply):
+        """A reply of the scheduler to scheduling_request(), in the form of parse_answer()."""
         keys = {serial(one.request): plan_cases.request_key(given["request"])
                 for one, given in zip(request.resource_requests, self.case["demands"])}
         unmet = {}
