@@ -177,6 +177,11 @@ void world_make(struct world *world, uint64_t seed, const bool *without, struct 
         world->setup.down_at = dice_between(&maker.dice, 1, latest);
     }
     faults_swarm(&world->setup.faults, &maker.dice);
+    if (world->setup.faults.is_on[FAULT_twin] && dice_chance(&maker.dice, 750)) {
+        /* A second controller has something to do only when the first one fails. */
+        world->setup.faults.is_on[FAULT_controller_kill] = true;
+        world->setup.faults.chance[FAULT_controller_kill] = 60;
+    }
     for (size_t i = 0; without && i < FAULT_COUNT; i++) {
         world->setup.faults.is_on[i] &= !without[i];
     }
