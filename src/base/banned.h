@@ -37,7 +37,9 @@
 /* Shells, and files with guessable names. */
 #pragma GCC poison system popen mktemp tmpnam tempnam
 /* Hidden state, unbounded stack. */
-#pragma GCC poison srand random srandom localtime gmtime ctime asctime alloca
-/* OpenSSL has parameters called `rand`, so the name stays usable and only the call is banned. */
+#pragma GCC poison srand srandom localtime gmtime ctime asctime alloca
+/* OpenSSL has parameters called `rand` and libuv a kind of request called `random`, so the names
+ * stay usable and only the calls are banned. */
 #define BANNED(name) sorry_##name##_is_a_banned_function
 #define rand() BANNED(rand)
+#define random() BANNED(random)
