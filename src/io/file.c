@@ -64,25 +64,45 @@ bool file_read(const char *path, struct buf *out, struct err *err)
     return ok;
 }
 
-bool file_write(const char *path, struct str bytes, struct err *err)
+/* May others see or change it? Says so in words that mend it. */
+static bool check_private(const char *path, const struct stat *status, const char *mode,
+                          struct err *err)
 {
-    if (*path == '\0') {
-        return err_set(err, ERR_USAGE, "the name of the file is empty");
+    if (status->st_uid != geteuid() && status->st_uid != 0) {
+        return err_set(err, ERR_AUTH, "%s: belongs to another user (uid %u), so it is not used",
+                       path, (unsigned)status->st_uid);
     }
-    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+    if (status->st_mode & 077) {
+        return err_set(err, ERR_AUTH,
+                       "%s: others can use it (mode %04o), so it is not used; run: chmod %s %s",
+                       path, (unsigned)(status->st_mode & 07777), mode, path);
+    }
+    return true;
+}
+
+bool file_read_secret(const char *path, struct buf *out, struct err *err)
+{
+    struct stat status;
+    /* Opening a pipe would wait for a writer that never comes. */
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
         return fail(err, path);
     }
-    while (bytes.len > 0) {
-        ssize_t put = write(fd, bytes.ptr, bytes.len);
-        if (put < 0 && errno != EINTR) {
-            fail(err, path);
-            close(fd);
-            return false;
-        }
-        bytes = str_sub(bytes, put > 0 ? (size_t)put : 0, bytes.len);
+    bool ok = fstat(fd, &status) == 0;
+    if (!ok) {
+        fail(err, path);
+    } else if (!S_ISREG(status.st_mode)) {
+        ok = err_set(err, ERR_IO, "%s: not a regular file", path);
+    } else {
+        ok = check_private(path, &status, "600", err) &&
+             read_all(fd, path, take_into_buf, out, err);
     }
-    return close(fd) == 0 || fail(err, path);
+    close(fd);
+    if (ok && out->is_full) {
+        return err_set(err, ERR_IO, "%s: larger than %zu bytes, which no secret is", path,
+                       out->cap);
+    }
+    return ok;
 }
 
 bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err)

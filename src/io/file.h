@@ -1,4 +1,4 @@
-/* file.h: reading files and folders, and writing files. The only place that opens one. */
+/* file.h: reading and writing files and folders. The only place that opens one. */
 #pragma once
 
 #include "base/arena.h"
@@ -12,8 +12,26 @@
 /* The whole of a file, a pipe, or standard input ("-"), at most `out->cap` bytes of it. */
 bool file_read(const char *path, struct buf *out, struct err *err) MUST_USE;
 
-/* Makes the file or replaces what is in it. A failure may leave a part of it. */
-bool file_write(const char *path, struct str bytes, struct err *err) MUST_USE;
+/*
+ * As file_read(), for keys and passwords: a regular file of this user (or of root) that nobody else
+ * may read or write; else ERR_AUTH with the command that mends it. Links are followed, so what
+ * counts is the file itself.
+ */
+bool file_read_secret(const char *path, struct buf *out, struct err *err) MUST_USE;
+
+/*
+ * Replaces `path` by a file that holds `bytes`, with exactly these permission bits. Whoever reads
+ * it, now or after a crash, finds the old file or the new one, whole; when this returns true the
+ * new one is on disk. A link at `path` is replaced, not followed.
+ */
+bool file_write(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
+
+/*
+ * Makes a folder that only this user can enter, and the missing folders above it likewise. One that
+ * is there already must be such a folder and no link to one; else ERR_AUTH with the command that
+ * mends it. Its permissions are not changed behind the user's back.
+ */
+bool file_make_private_folder(const char *path, struct err *err) MUST_USE;
 
 /* A regular file in pieces, however large. `take` returns false to stop. */
 typedef bool file_bytes_fn(void *context, struct str bytes);

@@ -314,5 +314,5 @@ bool report_write(const char *path, struct arena *arena, const struct result *re
     add_offers(&page);
     buf_add_c(&out, "</div></div>\n");
     add_footer(&page);
-    return file_write(path, buf_str(&out), err);
+    return file_write(path, buf_str(&out), 0644, err);
 }
