@@ -1,0 +1,523 @@
+/*
+ * child.c: the life of a child: waiting, running, ended.
+ *
+ * A child has ended when its process has been reaped and its output pipes are at their end. A heir
+ * of it (ssh leaves a master connection behind) may hold the pipes open for ever, so after the
+ * process only a short while is waited for them.
+ */
+#include "io/child.h"
+
+#include "io/child_parts.h"
+#include "io/loop_parts.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+enum {
+    PIECE_BYTES = 64 * 1024,
+    STARTS_PER_TURN = 16, /* a fork takes up to a millisecond; sockets must not starve */
+    GRACE_MS = 5000,
+    LINGER_MS = 500,
+    GIVE_UP_MS = 5000, /* after SIGKILL: a process stuck in the kernel does not stop us */
+    REAP_MS = 1000,
+};
+
+struct ring {
+    struct child *first, *last;
+    size_t count;
+};
+
+struct child_pool {
+    struct loop *loop;
+    struct ring waiting, running;
+    size_t running_max;
+    struct loop_task start; /* starts what waits */
+    char piece[PIECE_BYTES];
+};
+
+const char *const child_usual_env[] = {
+    "PATH",
+    "HOME",
+    "USER",
+    "LOGNAME",
+    "SHELL",
+    "LANG",
+    "LC_ALL",
+    "LC_CTYPE",
+    "TZ",
+    "TMPDIR",
+    "XDG_CONFIG_HOME",
+    "XDG_RUNTIME_DIR",
+    "TERM",
+    "NO_COLOR",
+    "SSH_ASKPASS",
+    "SSH_AUTH_SOCK",
+    NULL,
+};
+
+static void ring_add(struct ring *ring, struct child *child)
+{
+    child->next = NULL;
+    child->before = ring->last;
+    *(ring->last ? &ring->last->next : &ring->first) = child;
+    ring->last = child;
+    ring->count++;
+}
+
+static void ring_remove(struct ring *ring, struct child *child)
+{
+    *(child->before ? &child->before->next : &ring->first) = child->next;
+    *(child->next ? &child->next->before : &ring->last) = child->before;
+    ring->count--;
+}
+
+uv_buf_t child_pool_piece(struct child_pool *pool)
+{
+    return uv_buf_init(pool->piece, sizeof(pool->piece));
+}
+
+struct uv_loop_s *child_uv_loop(const struct child *child)
+{
+    return loop_uv(child->pool->loop);
+}
+
+/* ---- memory ---- */
+
+static void child_free(struct child *child)
+{
+    buf_clear(&child->readers[0].kept);
+    buf_clear(&child->readers[1].kept);
+    buf_clear(&child->writer.waiting);
+    buf_clear(&child->writer.leaving);
+    arena_clear(&child->arena);
+    free(child);
+}
+
+static void release(struct child *child)
+{
+    if (--child->holds == 0) {
+        child_free(child);
+    }
+}
+
+void child_handle_closed(uv_handle_t *handle)
+{
+    release(handle->data);
+}
+
+static void process_closed(uv_handle_t *handle)
+{
+    free(handle);
+}
+
+static void close_process(struct child *child)
+{
+    if (child->process) {
+        uv_close((uv_handle_t *)child->process, process_closed);
+        child->process = NULL;
+    }
+}
+
+/* The child ends as an object: its handles close, and the last one takes the memory along. */
+static void child_let_go(struct child *child)
+{
+    loop_timer_free(child->timer);
+    child->timer = NULL;
+    child_pipes_end(child);
+    close_process(child);
+    release(child);
+}
+
+static char *copy_word(struct arena *arena, const char *word)
+{
+    size_t size = strlen(word) + 1;
+    return memcpy(arena_alloc(arena, size), word, size);
+}
+
+static char **copy_words(struct arena *arena, const char *const *words)
+{
+    size_t count = 0;
+    while (words && words[count]) {
+        count++;
+    }
+    char **copy = ARENA_ARRAY(arena, count + 1, char *);
+    for (size_t i = 0; i < count; i++) {
+        copy[i] = copy_word(arena, words[i]);
+    }
+    return copy;
+}
+
+static bool is_set_by(char *const *env, const char *name)
+{
+    size_t len = strlen(name);
+    for (size_t i = 0; env[i]; i++) {
+        if (strncmp(env[i], name, len) == 0 && env[i][len] == '=') {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The extra ones first; of ours those that are named, set, and not among the extra ones. */
+static char **make_env(struct arena *arena, const char *const *names, const char *const *extra)
+{
+    char **env = copy_words(arena, extra);
+    size_t count = 0;
+    while (env[count]) {
+        count++;
+    }
+    size_t capacity = count + 1;
+    for (size_t i = 0; names && names[i]; i++) {
+        const char *value = getenv(names[i]);
+        if (value && !is_set_by(env, names[i])) {
+            arena_grow(arena, (void **)&env, count + 1, &capacity, sizeof(*env));
+            env[count++] = copy_word(arena, arena_printf(arena, "%s=%s", names[i], value).ptr);
+            env[count] = NULL;
+        }
+    }
+    return env;
+}
+
+static void copy_spec(struct child *child, const struct child_spec *spec)
+{
+    child->spec = *spec;
+    child->argv = copy_words(&child->arena, spec->argv);
+    child->env = make_env(&child->arena, spec->env_names, spec->env_extra);
+    child->spec.argv = child->spec.env_names = child->spec.env_extra = NULL;
+    child->spec.folder = spec->folder ? copy_word(&child->arena, spec->folder) : NULL;
+    child->spec.grace_ms = spec->grace_ms > 0 ? spec->grace_ms : GRACE_MS;
+    child->spec.linger_ms = spec->linger_ms > 0 ? spec->linger_ms : LINGER_MS;
+    buf_init(&child->writer.waiting, SIZE_MAX / 2);
+    if (!spec->is_fed) { /* given at once, so it need not obey the bound of what is fed */
+        buf_add(&child->writer.waiting, spec->input);
+        child->writer.is_ending = true;
+    }
+    child->writer.waiting.cap = spec->is_fed ? CHILD_INPUT_MAX : child->writer.waiting.len;
+    child->spec.input.ptr = NULL; /* only its length is asked for from now on */
+}
+
+/* ---- the end ---- */
+
+static const char *program_name(const struct child *child)
+{
+    const char *path = child->argv[0] ? child->argv[0] : "(no program)";
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static void describe(struct child *child)
+{
+    struct child_result *result = &child->result;
+    const char *name = program_name(child);
+    switch (result->end) {
+    case CHILD_EXITED:
+        if (result->exit_status != 0) {
+            err_set(&result->err, ERR_UNAVAILABLE, "%s: ended with status %d", name,
+                    result->exit_status);
+        }
+        break;
+    case CHILD_SIGNALLED:
+        err_set(&result->err, ERR_UNAVAILABLE, "%s: ended by signal %d (%s)", name, result->signal,
+                strsignal(result->signal));
+        break;
+    case CHILD_TIMED_OUT:
+        err_set(&result->err, ERR_TIMEOUT, "%s: not finished after %lld ms", name,
+                (long long)child->spec.deadline_ms);
+        break;
+    case CHILD_CANCELLED:
+        err_set(&result->err, ERR_CANCELLED, "%s: stopped", name);
+        break;
+    case CHILD_NOT_STARTED:
+        break; /* said where it failed */
+    }
+}
+
+/* Tells `done` and lets go. The pool starts the next one in its next turn. */
+static void finish(struct child *child)
+{
+    struct child_pool *pool = child->pool;
+    struct ring *ring = child->state == CHILD_RUNS ? &pool->running : &pool->waiting;
+    if (child->state == CHILD_RUNS) {
+        child->result.ran_ms = loop_now_ms(pool->loop) - child->started_ms;
+    }
+    if (child->is_killed) {
+        child->result.end = child->reason;
+    }
+    child_pipes_finish(child);
+    describe(child);
+    ring_remove(ring, child);
+    child->state = CHILD_ENDED;
+    if (pool->waiting.count > 0) {
+        loop_later(pool->loop, &pool->start);
+    }
+    child->spec.done(child->spec.context, &child->result);
+    child_let_go(child);
+}
+
+static void finish_late(void *context)
+{
+    finish(context);
+}
+
+static void finish_if_over(struct child *child)
+{
+    bool is_quiet = !child->readers[0].is_open && !child->readers[1].is_open;
+    if (child->state == CHILD_RUNS && child->is_exited && is_quiet) {
+        finish(child);
+    }
+}
+
+void child_pipe_ended(struct child *child)
+{
+    finish_if_over(child);
+}
+
+static void kill_group(const struct child *child, int number)
+{
+    kill(-child->process->pid, number);
+}
+
+static void on_process_end(uv_process_t *uv, int64_t exit_status, int number)
+{
+    struct child *child = uv->data;
+    child->is_exited = true;
+    child->result.end = number ? CHILD_SIGNALLED : CHILD_EXITED;
+    child->result.exit_status = (int)exit_status;
+    child->result.signal = number;
+    if (child->is_killed) {
+        kill_group(child, SIGKILL); /* the leader obeyed; the rest had the same time */
+    }
+    loop_timer_start(child->timer, child->spec.linger_ms);
+    finish_if_over(child);
+}
+
+/* ---- ending one before its time ---- */
+
+static void on_time(void *context)
+{
+    struct child *child = context;
+    if (child->is_exited) {
+        finish(child); /* a heir holds its output open */
+    } else if (!child->is_killed) {
+        child->is_killed = true;
+        child->reason = CHILD_TIMED_OUT;
+        kill_group(child, SIGTERM);
+        loop_timer_start(child->timer, child->spec.grace_ms);
+    } else if (child->result.signal == 0) {
+        child->result.signal = SIGKILL;
+        kill_group(child, SIGKILL);
+        loop_timer_start(child->timer, GIVE_UP_MS);
+    } else {
+        finish(child);
+    }
+}
+
+void child_cancel(struct child *child)
+{
+    if (child->state == CHILD_ENDED || child->is_killed) {
+        return;
+    }
+    child->is_killed = true;
+    child->reason = CHILD_CANCELLED;
+    if (child->state == CHILD_WAITS) {
+        loop_later(child->pool->loop, &child->late);
+    } else if (!child->is_exited) {
+        kill_group(child, SIGTERM);
+        loop_timer_start(child->timer, child->spec.grace_ms);
+    }
+}
+
+/* ---- the start ---- */
+
+/*
+ * Libraries open descriptors that a child would inherit (libcurl's wakeup pipes). libuv gives a
+ * child its three by copying, so every other one may close.
+ */
+static void close_on_exec_all(void)
+{
+#ifdef SYS_close_range
+    enum { ON_EXEC = 4 }; /* CLOSE_RANGE_CLOEXEC, which older headers lack */
+    if (syscall(SYS_close_range, 3U, ~0U, ON_EXEC) == 0) {
+        return;
+    }
+#endif
+    uv_disable_stdio_inheritance();
+}
+
+static int spawn(struct child *child, const struct child_ends *ends)
+{
+    uv_stdio_container_t stdio[3];
+    for (int i = 0; i < 3; i++) {
+        stdio[i] = (uv_stdio_container_t){.flags = UV_INHERIT_FD, .data.fd = ends->theirs[i]};
+    }
+    uv_process_options_t options = {
+        .exit_cb = on_process_end,
+        .file = child->argv[0],
+        .args = child->argv,
+        .env = child->env,
+        .cwd = child->spec.folder,
+        .flags = UV_PROCESS_DETACHED, /* a session and a process group of its own */
+        .stdio_count = 3,
+        .stdio = stdio,
+    };
+    close_on_exec_all();
+    child->process = HEAP_NEW(uv_process_t);
+    child->process->data = child;
+    int fault = uv_spawn(child_uv_loop(child), child->process, &options);
+    if (fault != 0) {
+        close_process(child);
+    }
+    return fault;
+}
+
+/* The machine has no more of something that an ending child gives back. */
+static bool is_shortage(int fault)
+{
+    return fault == EMFILE || fault == ENFILE || fault == EAGAIN || fault == ENOMEM;
+}
+
+static void say_not_started(struct child *child, int fault)
+{
+    enum err_kind kind = fault == ENOENT ? ERR_NOT_FOUND : ERR_IO;
+    child->result.end = CHILD_NOT_STARTED;
+    err_set(&child->result.err, is_shortage(fault) ? ERR_UNAVAILABLE : kind,
+            "%s: cannot be started: %s", child->argv[0] ? child->argv[0] : "(no program)",
+            strerror(fault));
+}
+
+static int try_start(struct child *child)
+{
+    struct child_ends ends;
+    int fault = child->argv[0] ? child_pipes_open(child, &ends) : EINVAL;
+    if (fault != 0) {
+        return fault;
+    }
+    fault = -spawn(child, &ends);
+    child_pipes_close(ends.theirs);
+    if (fault != 0) {
+        child_pipes_close(ends.ours);
+        return fault;
+    }
+    child->state = CHILD_RUNS;
+    child->started_ms = loop_now_ms(child->pool->loop);
+    child->timer = loop_timer_new(child->pool->loop, on_time, child);
+    if (child->spec.deadline_ms > 0) {
+        loop_timer_start(child->timer, child->spec.deadline_ms);
+    }
+    child_pipes_begin(child, &ends);
+    return 0;
+}
+
+static void start_waiting(void *context)
+{
+    struct child_pool *pool = context;
+    for (int i = 0; i < STARTS_PER_TURN; i++) {
+        struct child *child = pool->waiting.first;
+        while (child && child->late.is_waiting) {
+            child = child->next; /* cancelled, and about to be told so */
+        }
+        if (!child || pool->running.count >= pool->running_max) {
+            return;
+        }
+        int fault = try_start(child);
+        if (is_shortage(fault) && pool->running.count > 0) {
+            return; /* when one of them has ended */
+        }
+        if (fault == 0) {
+            ring_remove(&pool->waiting, child);
+            ring_add(&pool->running, child);
+        } else {
+            say_not_started(child, fault);
+            finish(child);
+        }
+    }
+    loop_later(pool->loop, &pool->start);
+}
+
+struct child *child_start(struct child_pool *pool, const struct child_spec *spec)
+{
+    struct child *child = HEAP_NEW(struct child);
+    child->pool = pool;
+    child->holds = 1; /* until it has ended */
+    arena_init(&child->arena);
+    copy_spec(child, spec);
+    child->late = (struct loop_task){.run = finish_late, .context = child};
+    ring_add(&pool->waiting, child);
+    loop_later(pool->loop, &pool->start);
+    return child;
+}
+
+int child_pid(const struct child *child)
+{
+    return child->state == CHILD_RUNS && !child->is_exited ? child->process->pid : 0;
+}
+
+bool child_was_fine(const struct child_result *result)
+{
+    return result->end == CHILD_EXITED && result->exit_status == 0;
+}
+
+/* ---- the pool ---- */
+
+struct child_pool *child_pool_new(struct loop *loop, size_t running_max)
+{
+    struct child_pool *pool = HEAP_NEW(struct child_pool);
+    pool->loop = loop;
+    pool->running_max = running_max > 0 ? running_max : 1;
+    pool->start = (struct loop_task){.run = start_waiting, .context = pool};
+    return pool;
+}
+
+size_t child_pool_running(const struct child_pool *pool)
+{
+    return pool->running.count;
+}
+
+size_t child_pool_waiting(const struct child_pool *pool)
+{
+    return pool->waiting.count;
+}
+
+/* The loop will not hear of their ends any more, so they are reaped here. */
+static void reap(struct child_pool *pool)
+{
+    const struct timespec nap = {0, 1000000};
+    int64_t until = clock_monotonic_ms(&clock_of_machine) + REAP_MS;
+    for (struct child *child = pool->running.first; child; child = child->next) {
+        while (!child->is_exited && waitpid(child->process->pid, NULL, WNOHANG) == 0 &&
+               clock_monotonic_ms(&clock_of_machine) < until) {
+            nanosleep(&nap, NULL);
+        }
+    }
+}
+
+void child_pool_free(struct child_pool *pool)
+{
+    if (!pool) {
+        return;
+    }
+    for (struct child *child = pool->running.first; child; child = child->next) {
+        if (!child->is_exited) {
+            kill_group(child, SIGKILL);
+        }
+    }
+    reap(pool);
+    struct ring *const rings[] = {&pool->running, &pool->waiting};
+    for (size_t i = 0; i < ARRAY_LEN(rings); i++) {
+        while (rings[i]->first) {
+            struct child *child = rings[i]->first;
+            ring_remove(rings[i], child);
+            loop_later_cancel(pool->loop, &child->late);
+            child->state = CHILD_ENDED;
+            child_let_go(child);
+        }
+    }
+    loop_later_cancel(pool->loop, &pool->start);
+    free(pool);
+}
