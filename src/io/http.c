@@ -1,0 +1,511 @@
+/*
+ * http.c: calls, their turns, and their ends.
+ *
+ * A call waits at its host, runs, and ends; `done` is called from the loop in every case, never
+ * from inside http_start() or http_cancel(). Turns are given from a task, so that a burst of
+ * starts and ends is settled once.
+ */
+#include "io/http.h"
+
+#include "io/http_parts.h"
+
+#include <string.h>
+#include <unistd.h>
+
+enum { CALLS_MAX = 256, CALLS_PER_HOST_MAX = 32, IDLE_CONNECTIONS = 64, TOTAL_MS = 60000 };
+
+/* ---- queues ---- */
+
+static void queue_add(struct http_queue *queue, struct http_call *call, bool is_first)
+{
+    call->before = is_first ? NULL : queue->last;
+    call->next = is_first ? queue->first : NULL;
+    *(call->before ? &call->before->next : &queue->first) = call;
+    *(call->next ? &call->next->before : &queue->last) = call;
+    queue->count++;
+}
+
+static void queue_remove(struct http_queue *queue, struct http_call *call)
+{
+    *(call->before ? &call->before->next : &queue->first) = call->next;
+    *(call->next ? &call->next->before : &queue->last) = call->before;
+    queue->count--;
+}
+
+/* ---- hosts ---- */
+
+static struct http_host *find_host(struct http *http, const char *origin, bool is_raw)
+{
+    for (struct http_host *host = http->hosts; host; host = host->next) {
+        if (host->is_raw == is_raw && strcmp(host->key, origin) == 0) {
+            return host;
+        }
+    }
+    size_t size = strlen(origin) + 1;
+    struct http_host *host = HEAP_NEW(struct http_host);
+    host->http = http;
+    host->key = memcpy(heap_zeroed(size), origin, size);
+    host->is_raw = is_raw;
+    host->is_nowhere = *origin == '\0';
+    host->raw_socket = CURL_SOCKET_BAD;
+    host->next = http->hosts;
+    http->hosts = host;
+    return host;
+}
+
+void http_host_connected(struct http_host *host)
+{
+    if (host->is_connecting) {
+        host->is_connecting = false;
+        loop_later(host->http->loop, &host->http->start);
+    }
+}
+
+static bool may_begin(const struct http_host *host)
+{
+    return host->waiting.first && !host->is_connecting && !host->is_nowhere &&
+           host->active.count < host->http->limits.calls_per_host_max;
+}
+
+/* ---- the end of a call ---- */
+
+static struct http_multi *multi_of(const struct http_call *call)
+{
+    return call->host->is_raw ? call->host->http->raw_multi : call->host->http->multi;
+}
+
+/* libcurl lets go of it; its handle is kept for another. */
+static void drop_transfer(struct http_call *call)
+{
+    struct http *http = call->host->http;
+    if (call->easy) {
+        curl_multi_remove_handle(http_multi_curl(multi_of(call)), call->easy);
+        curl_easy_reset(call->easy);
+        if (http->spare_count < ARRAY_LEN(http->spare)) {
+            http->spare[http->spare_count++] = call->easy;
+        } else {
+            curl_easy_cleanup(call->easy);
+        }
+    }
+    curl_slist_free_all(call->lines);
+    call->easy = NULL;
+    call->lines = NULL;
+}
+
+/* Out of whichever queue it is in. */
+static void unqueue(struct http_call *call)
+{
+    struct http *http = call->host->http;
+    if (call->state == HTTP_WAITS) {
+        queue_remove(&call->host->waiting, call);
+        http->waiting--;
+    } else if (call->state == HTTP_RUNS) {
+        queue_remove(&call->host->active, call);
+        http->active--;
+    }
+}
+
+static void call_free(struct http_call *call)
+{
+    loop_timer_free(call->patience);
+    loop_later_cancel(call->host->http->loop, &call->late);
+    drop_transfer(call);
+    buf_clear(&call->body);
+    arena_clear(&call->arena);
+    free(call);
+}
+
+static void describe(const struct http_call *call, struct http_reply *reply)
+{
+    static const struct {
+        enum err_kind kind;
+        const char *words;
+    } table[HTTP_OUTCOME_COUNT] = {
+        [HTTP_BAD_REQUEST] = {ERR_USAGE, "cannot be sent"},
+        [HTTP_NOT_RESOLVED] = {ERR_UNAVAILABLE, "no address found"},
+        [HTTP_NOT_CONNECTED] = {ERR_UNAVAILABLE, "cannot connect"},
+        [HTTP_TLS_FAILED] = {ERR_AUTH, "no trusted TLS connection"},
+        [HTTP_TIMEOUT_UNSENT] = {ERR_UNAVAILABLE, "too late, nothing was sent"},
+        [HTTP_TIMEOUT_SENT] = {ERR_TIMEOUT, "no whole reply in time"},
+        [HTTP_RESET] = {ERR_UNAVAILABLE, "the connection broke"},
+        [HTTP_TRUNCATED] = {ERR_UNAVAILABLE, "the reply is not whole"},
+        [HTTP_TOO_LARGE] = {ERR_PROTOCOL, "the reply is too large"},
+        [HTTP_GARBAGE] = {ERR_PROTOCOL, "the reply is not HTTP"},
+        [HTTP_CANCELLED] = {ERR_CANCELLED, "stopped"},
+        [HTTP_FAILED] = {ERR_INTERNAL, "failed"},
+    };
+    if (reply->outcome == HTTP_REPLIED) {
+        return;
+    }
+    err_set(&reply->err, table[reply->outcome].kind, "%s %s: %s%s%s", call->request.method,
+            call->origin, table[reply->outcome].words, call->words[0] ? ": " : "", call->words);
+}
+
+static void tell(struct http_call *call, struct http_reply *reply)
+{
+    struct http *http = call->host->http;
+    reply->took_ms = loop_now_ms(http->loop) - call->began_ms;
+    describe(call, reply);
+    unqueue(call);
+    call->state = HTTP_ENDED;
+    if (http->waiting > 0) {
+        loop_later(http->loop, &http->start);
+    }
+    call->request.done(call->request.context, reply);
+    call_free(call);
+}
+
+/* Something went wrong before libcurl had it. */
+static void end_unsent(struct http_call *call, enum http_outcome outcome)
+{
+    struct http_reply reply = {.outcome = outcome, .body = STR("")};
+    tell(call, &reply);
+}
+
+/* A raw connection that carried this call: may the next one ride on it? */
+static void settle_raw(struct http_call *call, CURLcode code)
+{
+    struct http_host *host = call->host;
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    if (call->is_fresh) {
+        host->is_connecting = false;
+    }
+    if (code != CURLE_OK && (call->is_fresh || host->raw_socket == call->raw_socket)) {
+        host->raw_socket = CURL_SOCKET_BAD;
+    } else if (code == CURLE_OK && call->is_fresh && host->raw_socket != CURL_SOCKET_BAD) {
+        /* Of two addresses tried at once, the one that won. */
+        curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &socket);
+        host->raw_socket = socket != CURL_SOCKET_BAD ? socket : host->raw_socket;
+    }
+}
+
+/* Refused by us for want of a connection, so nothing has left: once more, as the first one. */
+static bool repeat_raw(struct http_call *call)
+{
+    struct http *http = call->host->http;
+    if (!call->was_vetoed || call->was_repeated || call->is_cancelled) {
+        return false;
+    }
+    unqueue(call);
+    drop_transfer(call);
+    call->was_repeated = true;
+    call->state = HTTP_WAITS;
+    call->words[0] = '\0';
+    queue_add(&call->host->waiting, call, true);
+    http->waiting++;
+    loop_later(http->loop, &http->start);
+    return true;
+}
+
+static void on_transfer_end(CURL *easy, CURLcode code)
+{
+    struct http_call *call = NULL;
+    struct http_reply reply = {0};
+    curl_easy_getinfo(easy, CURLINFO_PRIVATE, &call);
+    if (call->host->is_raw) {
+        settle_raw(call, code);
+        if (code != CURLE_OK && repeat_raw(call)) {
+            return;
+        }
+    }
+    http_transfer_read(call, code, &reply);
+    tell(call, &reply);
+}
+
+static void end_late(void *context)
+{
+    struct http_call *call = context;
+    struct http_reply reply = {0};
+    if (call->state != HTTP_RUNS) {
+        end_unsent(call, call->is_cancelled ? HTTP_CANCELLED : call->forced);
+        return;
+    }
+    if (call->host->is_raw) {
+        settle_raw(call, CURLE_ABORTED_BY_CALLBACK);
+    }
+    http_transfer_read(call, CURLE_ABORTED_BY_CALLBACK, &reply);
+    call->words[0] = '\0';
+    tell(call, &reply);
+}
+
+void http_cancel(struct http_call *call)
+{
+    if (call->state != HTTP_ENDED && !call->is_cancelled) {
+        call->is_cancelled = true;
+        loop_later(call->host->http->loop, &call->late);
+    }
+}
+
+/* ---- its turn ---- */
+
+static void begin(struct http_call *call)
+{
+    struct http_host *host = call->host;
+    struct http *http = host->http;
+    int64_t left_ms = call->request.total_ms - (loop_now_ms(http->loop) - call->began_ms);
+    unqueue(call);
+    call->state = HTTP_RUNS;
+    queue_add(&host->active, call, false);
+    http->active++;
+    loop_timer_free(call->patience);
+    call->patience = NULL;
+    call->easy = http->spare_count > 0 ? http->spare[--http->spare_count] : curl_easy_init();
+    if (!call->easy) {
+        panic("out of memory (libcurl)");
+    }
+    http_transfer_prepare(call, left_ms);
+    host->is_connecting = host->is_raw && call->is_fresh;
+    if (curl_multi_add_handle(http_multi_curl(multi_of(call)), call->easy) != CURLM_OK) {
+        call->forced = HTTP_FAILED;
+        host->is_connecting = false;
+        loop_later(http->loop, &call->late);
+    }
+}
+
+/* One turn for each host, again and again, so that a busy one does not starve the others. */
+static void give_turns(void *context)
+{
+    struct http *http = context;
+    bool has_begun = true;
+    while (has_begun && http->active < http->limits.calls_max) {
+        has_begun = false;
+        for (struct http_host *host = http->hosts; host; host = host->next) {
+            if (may_begin(host) && http->active < http->limits.calls_max) {
+                has_begun = true;
+                begin(host->waiting.first);
+            }
+        }
+    }
+}
+
+static void lose_patience(void *context)
+{
+    struct http_call *call = context;
+    end_unsent(call, HTTP_TIMEOUT_UNSENT);
+}
+
+/* ---- its beginning ---- */
+
+static const char *copy_text(struct arena *arena, const char *text)
+{
+    return text ? arena_str(arena, str_from(text)).ptr : NULL;
+}
+
+static void copy_request(struct http_call *call, const struct http_request *request)
+{
+    struct arena *arena = &call->arena;
+    struct http_header *headers = ARENA_ARRAY(arena, request->header_count, struct http_header);
+    call->request = *request;
+    call->request.method = copy_text(arena, request->method ? request->method : "GET");
+    call->request.url = copy_text(arena, request->url ? request->url : "");
+    call->request.ca_file = copy_text(arena, request->ca_file);
+    call->request.cert_file = copy_text(arena, request->cert_file);
+    call->request.key_file = copy_text(arena, request->key_file);
+    call->request.body = arena_str(arena, request->body);
+    call->request.total_ms = request->total_ms > 0 ? request->total_ms : TOTAL_MS;
+    for (size_t i = 0; i < request->header_count; i++) {
+        headers[i].name = arena_str(arena, request->headers[i].name);
+        headers[i].value = arena_str(arena, request->headers[i].value);
+    }
+    call->request.headers = headers;
+}
+
+/* "https://host:443" of a URL that we would ask; false with words for any other. */
+static bool read_origin(struct http_call *call, struct err *err)
+{
+    CURLU *url = curl_url();
+    char *scheme = NULL;
+    char *host = NULL;
+    char *port = NULL;
+    CURLUcode code = curl_url_set(url, CURLUPART_URL, call->request.url, CURLU_DISALLOW_USER);
+    if (code == CURLUE_OK && curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
+        curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
+        call->origin = arena_printf(&call->arena, "%s://%s:%s", scheme, host, port).ptr;
+        call->is_https = strcmp(scheme, "https") == 0;
+    }
+    bool ok = call->origin && (call->is_https || strcmp(scheme, "http") == 0);
+    bool is_raw = call->request.version == HTTP_VERSION_2_RAW;
+    curl_free(scheme);
+    curl_free(host);
+    curl_free(port);
+    curl_url_cleanup(url);
+    if (!ok) {
+        return err_set(err, ERR_USAGE, "the URL is not of http or https, or names a user");
+    }
+    if (call->is_https && is_raw) {
+        return err_set(err, ERR_USAGE, "raw HTTP/2 is for http, TLS agrees on it by itself");
+    }
+    return true;
+}
+
+struct http_call *http_start(struct http *http, const struct http_request *request)
+{
+    struct http_call *call = HEAP_NEW(struct http_call);
+    struct err err = {0};
+    arena_init(&call->arena);
+    copy_request(call, request);
+    call->began_ms = loop_now_ms(http->loop);
+    call->late = (struct loop_task){.run = end_late, .context = call};
+    bool ok = read_origin(call, &err) && http_transfer_check(&call->request, &err);
+    if (!call->origin) {
+        call->origin = "(no URL)";
+    }
+    call->host = find_host(http, ok ? call->origin : "", request->version == HTTP_VERSION_2_RAW);
+    queue_add(&call->host->waiting, call, false);
+    http->waiting++;
+    if (!ok) {
+        call->forced = HTTP_BAD_REQUEST;
+        memcpy(call->words, err.text, sizeof(call->words) - 1);
+        loop_later(http->loop, &call->late);
+        return call;
+    }
+    call->patience = loop_timer_new(http->loop, lose_patience, call);
+    loop_timer_start(call->patience, call->request.total_ms);
+    loop_later(http->loop, &http->start);
+    return call;
+}
+
+size_t http_active(const struct http *http)
+{
+    return http->active;
+}
+
+size_t http_waiting(const struct http *http)
+{
+    return http->waiting;
+}
+
+/* ---- the reply ---- */
+
+struct str http_find_header(const struct http_reply *reply, const char *name)
+{
+    return http_fields_find(reply->headers, reply->header_count, name);
+}
+
+struct str http_find_trailer(const struct http_reply *reply, const char *name)
+{
+    return http_fields_find(reply->trailers, reply->trailer_count, name);
+}
+
+const char *http_outcome_name(enum http_outcome outcome)
+{
+    static const char *const names[HTTP_OUTCOME_COUNT] = {
+        [HTTP_REPLIED] = "replied",
+        [HTTP_BAD_REQUEST] = "bad-request",
+        [HTTP_NOT_RESOLVED] = "not-resolved",
+        [HTTP_NOT_CONNECTED] = "not-connected",
+        [HTTP_TLS_FAILED] = "tls-failed",
+        [HTTP_TIMEOUT_UNSENT] = "timeout-unsent",
+        [HTTP_TIMEOUT_SENT] = "timeout-sent",
+        [HTTP_RESET] = "reset",
+        [HTTP_TRUNCATED] = "truncated",
+        [HTTP_TOO_LARGE] = "too-large",
+        [HTTP_GARBAGE] = "garbage",
+        [HTTP_CANCELLED] = "cancelled",
+        [HTTP_FAILED] = "failed",
+    };
+    return names[outcome];
+}
+
+/* ---- the client ---- */
+
+static char *copy_first_set(const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        const char *value = getenv(names[i]);
+        if (value && *value) {
+            size_t size = strlen(value) + 1;
+            return memcpy(heap_zeroed(size), value, size);
+        }
+    }
+    return NULL;
+}
+
+/* A libcurl that was built without a place for certificates gets one; it would trust nobody. */
+static void find_certificates(struct http *http)
+{
+    static const char *const files[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"};
+    static const char *const folders[] = {"SSL_CERT_DIR"};
+    static const char *const places[] = {
+        "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine */
+        "/etc/pki/tls/certs/ca-bundle.crt",   /* Amazon Linux, Fedora */
+        "/etc/ssl/ca-bundle.pem",             /* SUSE */
+        "/etc/ssl/cert.pem",                  /* macOS */
+    };
+    const curl_version_info_data *built = curl_version_info(CURLVERSION_NOW);
+    http->ca_file = copy_first_set(files, ARRAY_LEN(files));
+    http->ca_folder = copy_first_set(folders, ARRAY_LEN(folders));
+    if (http->ca_file || http->ca_folder || (built->cainfo && access(built->cainfo, R_OK) == 0)) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(places) && !http->ca_file; i++) {
+        if (access(places[i], R_OK) == 0) {
+            size_t size = strlen(places[i]) + 1;
+            http->ca_file = memcpy(heap_zeroed(size), places[i], size);
+        }
+    }
+}
+
+bool http_open(struct loop *loop, const struct http_limits *limits, struct http **ret_http,
+               struct err *err)
+{
+    CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
+    if (code != CURLE_OK) {
+        return err_set(err, ERR_INTERNAL, "libcurl does not start: %s", curl_easy_strerror(code));
+    }
+    struct http *http = HEAP_NEW(struct http);
+    http->loop = loop;
+    http->limits = *limits;
+    http->start = (struct loop_task){.run = give_turns, .context = http};
+    http->limits.calls_max = limits->calls_max ? limits->calls_max : CALLS_MAX;
+    http->limits.calls_per_host_max = limits->calls_per_host_max ? limits->calls_per_host_max
+                                                                 : CALLS_PER_HOST_MAX;
+    long idle = (long)(limits->idle_connections ? limits->idle_connections : IDLE_CONNECTIONS);
+    http->multi = http_multi_new(loop, on_transfer_end);
+    http->raw_multi = http_multi_new(loop, on_transfer_end);
+    curl_multi_setopt(http_multi_curl(http->multi), CURLMOPT_MAXCONNECTS, idle);
+    curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAXCONNECTS, idle);
+    /* A raw server has one connection; see http_transfer.c. */
+    curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
+    find_certificates(http);
+    *ret_http = http;
+    return true;
+}
+
+static void free_calls(struct http_queue *queue)
+{
+    while (queue->first) {
+        struct http_call *call = queue->first;
+        unqueue(call);
+        call_free(call);
+    }
+}
+
+void http_close(struct http *http)
+{
+    if (!http) {
+        return;
+    }
+    for (struct http_host *host = http->hosts; host; host = host->next) {
+        free_calls(&host->waiting);
+        free_calls(&host->active);
+    }
+    loop_later_cancel(http->loop, &http->start);
+    while (http->spare_count > 0) {
+        curl_easy_cleanup(http->spare[--http->spare_count]);
+    }
+    /* Closing a connection tells its host, so the hosts go last. */
+    http_multi_free(http->multi);
+    http_multi_free(http->raw_multi);
+    while (http->hosts) {
+        struct http_host *host = http->hosts;
+        http->hosts = host->next;
+        free(host->key);
+        free(host);
+    }
+    free(http->ca_file);
+    free(http->ca_folder);
+    free(http);
+    curl_global_cleanup();
+}

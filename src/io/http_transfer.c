@@ -1,0 +1,361 @@
+/*
+ * http_transfer.c: what libcurl is told about one request, and what its answer means.
+ *
+ * Raw HTTP/2 (prior knowledge) needs care. libcurl before 8.0 breaks when a request says "prior
+ * knowledge" on a connection that is there already, so only the request that opens the connection
+ * says so. The others say "do not upgrade" and ride on it. Were it gone, libcurl would open an
+ * HTTP/1.1 connection for them; we refuse it the socket and send the request again as a first one,
+ * which is safe because nothing has left.
+ */
+#include "io/http_parts.h"
+
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+enum { BODY_MAX = 16 * 1024 * 1024, CONNECT_MS = 10000 };
+
+/* ---- bytes that come ---- */
+
+static size_t on_header(char *bytes, size_t size, size_t count, void *context)
+{
+    struct http_call *call = context;
+    struct str line = {bytes, size * count};
+    http_host_connected(call->host);
+    if (http_head_add(&call->head, &call->arena, line)) {
+        return line.len;
+    }
+    call->forced = http_head_is_too_large(&call->head) ? HTTP_TOO_LARGE : HTTP_GARBAGE;
+    return 0;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t count, void *context)
+{
+    struct http_call *call = context;
+    struct str piece = {bytes, size * count};
+    if (call->is_cancelled) {
+        return piece.len; /* it ends in a moment */
+    }
+    if (call->request.bytes) {
+        call->request.bytes(call->request.context, piece);
+        return piece.len;
+    }
+    size_t room = call->body.cap - call->body.len;
+    buf_add(&call->body, str_sub(piece, 0, room));
+    if (piece.len > room) {
+        call->forced = HTTP_TOO_LARGE;
+        return 0;
+    }
+    return piece.len;
+}
+
+/* ---- sockets ---- */
+
+static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
+{
+    struct http_call *call = context;
+    (void)purpose;
+    if (call->host->is_raw && !call->is_fresh) {
+        call->was_vetoed = true;
+        return CURL_SOCKET_BAD;
+    }
+    /* libcurl's own would be inherited by children. */
+    curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC,
+                                  address->protocol);
+    if (call->host->is_raw) {
+        call->host->raw_socket = opened;
+    }
+    return opened;
+}
+
+/* Belongs to the connection, which may outlive the call that opened it: so it gets the host. */
+static int close_socket(void *context, curl_socket_t socket)
+{
+    struct http_host *host = context;
+    if (host->raw_socket == socket) {
+        host->raw_socket = CURL_SOCKET_BAD;
+    }
+    return close(socket);
+}
+
+/* ---- telling libcurl ---- */
+
+static void set_number(CURL *easy, CURLoption option, long value)
+{
+    curl_easy_setopt(easy, option, value);
+}
+
+static void set_text(CURL *easy, CURLoption option, const char *value)
+{
+    curl_easy_setopt(easy, option, value);
+}
+
+static void add_line(struct http_call *call, const char *line)
+{
+    struct curl_slist *longer = curl_slist_append(call->lines, line);
+    if (!longer) {
+        panic("out of memory (libcurl)");
+    }
+    call->lines = longer;
+}
+
+/* What libcurl would add by itself is left away unless the caller has it. */
+static void set_headers(struct http_call *call)
+{
+    const struct http_request *request = &call->request;
+    static const char *const unwanted[] = {"Accept", "Expect", "Content-Type"};
+    for (size_t i = 0; i < request->header_count; i++) {
+        struct http_header header = request->headers[i];
+        const char *colon = header.value.len > 0 ? ": " : ";"; /* libcurl's sign for "empty" */
+        struct str line = arena_printf(&call->arena, "%.*s%s%.*s", STR_ARG(header.name), colon,
+                                       STR_ARG(header.value));
+        add_line(call, line.ptr);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(unwanted); i++) {
+        if (!http_fields_find(request->headers, request->header_count, unwanted[i]).ptr) {
+            add_line(call, arena_printf(&call->arena, "%s:", unwanted[i]).ptr);
+        }
+    }
+    curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->lines);
+    if (!http_fields_find(request->headers, request->header_count, "User-Agent").ptr) {
+        set_text(call->easy, CURLOPT_USERAGENT, "shoal/" SHOAL_VERSION);
+    }
+}
+
+static bool is_method(const struct http_request *request, const char *method)
+{
+    return strcmp(request->method, method) == 0;
+}
+
+static void set_body(struct http_call *call)
+{
+    const struct http_request *request = &call->request;
+    bool has_body = request->body.len > 0 || is_method(request, "POST") ||
+                    is_method(request, "PUT") || is_method(request, "PATCH");
+    if (has_body) {
+        curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
+        set_text(call->easy, CURLOPT_POSTFIELDS, request->body.ptr);
+    } else if (is_method(request, "HEAD")) {
+        set_number(call->easy, CURLOPT_NOBODY, 1);
+    }
+    set_text(call->easy, CURLOPT_CUSTOMREQUEST, request->method);
+}
+
+static void set_tls(struct http_call *call)
+{
+    const struct http *http = call->host->http;
+    const struct http_request *request = &call->request;
+    CURL *easy = call->easy;
+    set_number(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    set_number(easy, CURLOPT_SSL_VERIFYPEER, 1);
+    set_number(easy, CURLOPT_SSL_VERIFYHOST, 2);
+    if (request->ca_file || http->ca_file) {
+        set_text(easy, CURLOPT_CAINFO, request->ca_file ? request->ca_file : http->ca_file);
+    }
+    if (request->ca_file) {
+        set_text(easy, CURLOPT_CAPATH, NULL); /* the one file, and nobody else */
+    } else if (http->ca_folder) {
+        set_text(easy, CURLOPT_CAPATH, http->ca_folder);
+    }
+    if (request->cert_file) {
+        set_text(easy, CURLOPT_SSLCERT, request->cert_file);
+        set_text(easy, CURLOPT_SSLKEY, request->key_file);
+    }
+}
+
+static void set_protocol(struct http_call *call)
+{
+    CURL *easy = call->easy;
+    long version = call->request.version == HTTP_VERSION_1_1 ? CURL_HTTP_VERSION_1_1
+                                                             : CURL_HTTP_VERSION_2TLS;
+    if (call->host->is_raw) {
+        call->raw_socket = call->host->raw_socket;
+        call->is_fresh = call->raw_socket == CURL_SOCKET_BAD;
+        version = call->is_fresh ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS;
+        set_number(easy, CURLOPT_PIPEWAIT, 1);
+    }
+    set_number(easy, CURLOPT_HTTP_VERSION, version);
+    set_number(easy, CURLOPT_FRESH_CONNECT, call->is_fresh || call->request.is_once);
+    set_number(easy, CURLOPT_FORBID_REUSE, call->request.is_once);
+    if (call->request.is_direct || call->host->is_raw) {
+        set_text(easy, CURLOPT_NOPROXY, "*");
+    }
+    set_number(easy, CURLOPT_FOLLOWLOCATION, 0);
+    set_number(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1); /* a proxy's headers are not a reply */
+    set_number(easy, CURLOPT_PATH_AS_IS, 1);               /* what was signed is what is sent */
+#if LIBCURL_VERSION_NUM >= 0x075500
+    set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+    set_number(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+}
+
+static void set_bounds(struct http_call *call, int64_t left_ms)
+{
+    const struct http_request *request = &call->request;
+    CURL *easy = call->easy;
+    set_number(easy, CURLOPT_TIMEOUT_MS, (long)(left_ms > 0 ? left_ms : 1));
+    set_number(easy, CURLOPT_CONNECTTIMEOUT_MS,
+               (long)(request->connect_ms > 0 ? request->connect_ms : CONNECT_MS));
+    if (request->slow_seconds > 0) {
+        set_number(easy, CURLOPT_LOW_SPEED_LIMIT, (long)request->slow_bytes);
+        set_number(easy, CURLOPT_LOW_SPEED_TIME, (long)request->slow_seconds);
+    }
+    if (!request->bytes) {
+        curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)call->body.cap);
+    }
+}
+
+void http_transfer_prepare(struct http_call *call, int64_t left_ms)
+{
+    CURL *easy = call->easy;
+    size_t most = call->request.body_max ? call->request.body_max : BODY_MAX;
+    buf_clear(&call->body);
+    buf_init(&call->body, most);
+    memset(&call->head, 0, sizeof(call->head));
+    call->was_vetoed = false;
+    set_text(easy, CURLOPT_URL, call->request.url);
+    curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
+    curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->words);
+    curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+    curl_easy_setopt(easy, CURLOPT_HEADERDATA, call);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(easy, CURLOPT_WRITEDATA, call);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, open_socket);
+    curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
+    curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->host);
+    set_number(easy, CURLOPT_NOSIGNAL, 1);
+    set_number(easy, CURLOPT_TCP_KEEPALIVE, 1);
+    set_headers(call);
+    set_body(call);
+    set_tls(call);
+    set_protocol(call);
+    set_bounds(call, left_ms);
+}
+
+bool http_transfer_check(const struct http_request *request, struct err *err)
+{
+    struct http_header method = {str_from(request->method), {0}};
+    if (!http_header_is_valid(method)) {
+        return err_set(err, ERR_USAGE, "\"%s\" is no HTTP method", request->method);
+    }
+    for (size_t i = 0; i < request->header_count; i++) {
+        if (!http_header_is_valid(request->headers[i])) {
+            return err_set(err, ERR_USAGE, "header %zu cannot be sent: a line end or a bad name",
+                           i + 1);
+        }
+    }
+    return true;
+}
+
+/* ---- what libcurl says ---- */
+
+static long ask_long(const struct http_call *call, CURLINFO what)
+{
+    long value = 0;
+    curl_easy_getinfo(call->easy, what, &value);
+    return value;
+}
+
+static curl_off_t ask_time(const struct http_call *call, CURLINFO what)
+{
+    curl_off_t value = 0;
+    curl_easy_getinfo(call->easy, what, &value);
+    return value;
+}
+
+static bool was_refused_by_proxy(const struct http_call *call)
+{
+    return ask_long(call, CURLINFO_HTTP_CONNECTCODE) >= 300;
+}
+
+/*
+ * Can a byte of the request have left? libcurl counts the bytes of its request when it hands them
+ * to the socket, those of a CONNECT to a proxy too. And it sends a request again when a kept
+ * connection turns out dead; so that a later failure to connect proves nothing by itself.
+ */
+static bool may_have_left(const struct http_call *call)
+{
+    bool is_first_try = ask_long(call, CURLINFO_NUM_CONNECTS) <= 1;
+    bool is_new = ask_long(call, CURLINFO_NUM_CONNECTS) == 1;
+    if (ask_long(call, CURLINFO_REQUEST_SIZE) == 0 &&
+        ask_time(call, CURLINFO_PRETRANSFER_TIME_T) == 0) {
+        return false;
+    }
+    if (is_first_try && was_refused_by_proxy(call)) {
+        return false;
+    }
+    /* A new connection whose TLS never stood has carried the CONNECT at most. */
+    return !(is_new && call->is_https && ask_time(call, CURLINFO_APPCONNECT_TIME_T) == 0);
+}
+
+static const struct {
+    CURLcode code;
+    enum http_outcome outcome;
+} meanings[] = {
+    {CURLE_OK, HTTP_REPLIED},
+    {CURLE_UNSUPPORTED_PROTOCOL, HTTP_GARBAGE}, /* HTTP/0.9; the scheme was checked before */
+    {CURLE_URL_MALFORMAT, HTTP_BAD_REQUEST},
+    {CURLE_COULDNT_RESOLVE_HOST, HTTP_NOT_RESOLVED},
+    {CURLE_COULDNT_RESOLVE_PROXY, HTTP_NOT_RESOLVED},
+    {CURLE_COULDNT_CONNECT, HTTP_NOT_CONNECTED},
+    {CURLE_PROXY, HTTP_NOT_CONNECTED},
+    {CURLE_SSL_CONNECT_ERROR, HTTP_TLS_FAILED},
+    {CURLE_PEER_FAILED_VERIFICATION, HTTP_TLS_FAILED},
+    {CURLE_SSL_CERTPROBLEM, HTTP_TLS_FAILED},
+    {CURLE_SSL_CIPHER, HTTP_TLS_FAILED},
+    {CURLE_SSL_CACERT_BADFILE, HTTP_TLS_FAILED},
+    {CURLE_SSL_ISSUER_ERROR, HTTP_TLS_FAILED},
+    {CURLE_SSL_CLIENTCERT, HTTP_TLS_FAILED},
+    {CURLE_SEND_ERROR, HTTP_RESET},
+    {CURLE_RECV_ERROR, HTTP_RESET},
+    {CURLE_GOT_NOTHING, HTTP_RESET},
+    {CURLE_HTTP2_STREAM, HTTP_RESET},
+    {CURLE_PARTIAL_FILE, HTTP_TRUNCATED},
+    {CURLE_FILESIZE_EXCEEDED, HTTP_TOO_LARGE},
+    {CURLE_WEIRD_SERVER_REPLY, HTTP_GARBAGE},
+    {CURLE_HTTP2, HTTP_GARBAGE},
+};
+
+static enum http_outcome judge(const struct http_call *call, CURLcode code, bool has_left)
+{
+    if (call->is_cancelled) {
+        return HTTP_CANCELLED;
+    }
+    if (call->forced != HTTP_REPLIED) {
+        return call->forced;
+    }
+    if (code == CURLE_OPERATION_TIMEDOUT) {
+        return has_left ? HTTP_TIMEOUT_SENT : HTTP_TIMEOUT_UNSENT;
+    }
+    if (code != CURLE_OK && was_refused_by_proxy(call)) {
+        return HTTP_NOT_CONNECTED;
+    }
+    if (code == CURLE_OK && !call->head.is_ended) {
+        return HTTP_TRUNCATED; /* the end came in the middle of the headers */
+    }
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+        if (meanings[i].code == code) {
+            return meanings[i].outcome;
+        }
+    }
+    return HTTP_FAILED;
+}
+
+void http_transfer_read(struct http_call *call, CURLcode code, struct http_reply *reply)
+{
+    bool has_left = may_have_left(call);
+    reply->outcome = judge(call, code, has_left);
+    reply->may_have_acted = has_left || reply->outcome == HTTP_REPLIED;
+    reply->status = call->head.status;
+    reply->headers = call->head.headers.items;
+    reply->header_count = call->head.headers.count;
+    reply->trailers = call->head.trailers.items;
+    reply->trailer_count = call->head.trailers.count;
+    reply->body = buf_str(&call->body);
+    reply->was_reused = ask_long(call, CURLINFO_NUM_CONNECTS) == 0;
+    if (!call->words[0]) {
+        memcpy(call->words, curl_easy_strerror(code), strlen(curl_easy_strerror(code)) + 1);
+    }
+}

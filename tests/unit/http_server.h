@@ -1,0 +1,29 @@
+/*
+ * http_server.h: a server for tests of the HTTP client, on loopback, in threads of its own.
+ *
+ * The path of a request says how it is answered: well, slowly, with a reset, in half, or with more
+ * than anyone wants. The raw HTTP/2 server echoes bodies as gRPC would, with trailers.
+ */
+#pragma once
+
+#include <stdatomic.h>
+#include <stdbool.h>
+
+enum http_server_kind { SERVER_PLAIN, SERVER_TLS, SERVER_RAW_H2 };
+
+/* How the raw server behaves from now on. */
+enum raw_mood { RAW_ECHO, RAW_SILENT, RAW_HANG_UP };
+
+struct http_server;
+
+struct http_server *http_server_start(enum http_server_kind kind);
+void http_server_stop(struct http_server *server);
+
+/* In one of a few static buffers; `host` is a name or an address of this machine. */
+const char *http_server_url(const struct http_server *server, const char *host, const char *path);
+const char *http_server_ca_file(const struct http_server *server);
+
+int http_server_connections(struct http_server *server); /* accepted so far */
+int http_server_requests(struct http_server *server);
+int http_server_most_at_once(struct http_server *server); /* requests */
+void http_server_set_mood(struct http_server *server, enum raw_mood mood);
