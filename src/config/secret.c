@@ -1,8 +1,6 @@
 /* secret.c: masking by name along the tree; secret_text.c knows the inside of texts. */
 #include "config/secret.h"
 
-#include "config/secret_text.h"
-
 static struct value *mask(struct arena *arena, const struct value *value, bool is_secret);
 
 static struct value *mask_map(struct arena *arena, const struct value *map, bool is_secret)

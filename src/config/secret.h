@@ -7,9 +7,8 @@
 #pragma once
 
 #include "base/arena.h"
+#include "base/secret_text.h"
 #include "config/document/value.h"
-
-#define SECRET_MASK "********"
 
 /*
  * A copy of a configuration with secrets replaced by SECRET_MASK: values under keys that name one

@@ -1,5 +1,5 @@
 /* test_secret_text.c: which names are those of secrets, and what of a command is masked. */
-#include "config/secret_text.h"
+#include "base/secret_text.h"
 
 #include "unit.h"
 

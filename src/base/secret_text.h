@@ -4,6 +4,8 @@
 #include "base/arena.h"
 #include "base/str.h"
 
+#define SECRET_MASK "********"
+
 /* Does a key, a variable or an option of this name hold a secret? Whole words count: TOKEN does,
  * TOKENIZERS_PARALLELISM and max_tokens do not. */
 bool secret_is_name(struct str name);

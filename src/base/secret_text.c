@@ -1,9 +1,8 @@
 /* secret_text.c: secrets inside shell text. One pass from left to right knows whether it is inside
  * quotes; whatever is found is masked up to where the shell would end the word. */
-#include "config/secret_text.h"
+#include "base/secret_text.h"
 
 #include "base/buf.h"
-#include "config/secret.h"
 
 #include <string.h>
 
