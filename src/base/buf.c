@@ -62,22 +62,28 @@ void buf_add_char(struct buf *buf, char c)
     buf_add(buf, (struct str){&c, 1});
 }
 
-void buf_addf(struct buf *buf, const char *fmt, ...)
+void buf_add_args(struct buf *buf, const char *fmt, va_list args)
 {
-    va_list args;
-    va_start(args, fmt);
-    int len = vsnprintf(NULL, 0, fmt, args);
-    va_end(args);
+    va_list again;
+    va_copy(again, args);
+    int len = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
     if (len < 0) {
         panic("buf: bad format");
     }
     if (!reserve(buf, (size_t)len)) {
         return;
     }
-    va_start(args, fmt);
     vsnprintf(buf->ptr + buf->len, (size_t)len + 1, fmt, args);
-    va_end(args);
     buf->len += (size_t)len;
+}
+
+void buf_addf(struct buf *buf, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    buf_add_args(buf, fmt, args);
+    va_end(args);
 }
 
 void buf_add_spaces(struct buf *buf, size_t count)

@@ -9,6 +9,7 @@
 #include "base/attr.h"
 #include "base/str.h"
 
+#include <stdarg.h>
 #include <stdbool.h>
 #include <stddef.h>
 
@@ -27,6 +28,7 @@ void buf_add(struct buf *buf, struct str text);
 void buf_add_c(struct buf *buf, const char *text);
 void buf_add_char(struct buf *buf, char c);
 void buf_addf(struct buf *buf, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void buf_add_args(struct buf *buf, const char *fmt, va_list args) PRINTF_LIKE(2, 0);
 void buf_add_spaces(struct buf *buf, size_t count);
 
 static inline struct str buf_str(const struct buf *buf)

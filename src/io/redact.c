@@ -1,0 +1,402 @@
+/*
+ * redact.c: three passes over the text: registered values, then what is known by its looks, then
+ * what is known by its name. The certain ones come first: a guess that covered the beginning of a
+ * registered value would leave its end behind.
+ *
+ * Whoever escapes a value does it differently: some write %2F and some %2f, some leave a slash.
+ * So a registered value is compared one byte at a time, and each byte may stand for itself or be
+ * escaped in any of these ways.
+ */
+#include "io/redact.h"
+
+#include "base/arena.h"
+#include "base/secret_text.h"
+#include "io/heap.h"
+
+#include <string.h>
+#include <strings.h>
+
+enum {
+    ENCODED_MIN = 8, /* shorter pieces of base64 occur by chance */
+    LINE_MIN = 16,   /* a line of a longer secret that is worth hiding */
+    NAME_MAX_BYTES = 100,
+};
+
+/* One way a registered value may be written. */
+struct form {
+    struct form *next;
+    size_t len;
+    char bytes[];
+};
+
+struct redact {
+    struct form *forms[256]; /* by first byte; longest first, so that no tail is left behind */
+};
+
+struct redact *redact_new(void)
+{
+    return HEAP_NEW(struct redact);
+}
+
+void redact_free(struct redact *redact)
+{
+    if (!redact) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(redact->forms); i++) {
+        while (redact->forms[i]) {
+            struct form *form = redact->forms[i];
+            redact->forms[i] = form->next;
+            explicit_bzero(form->bytes, form->len);
+            free(form);
+        }
+    }
+    free(redact);
+}
+
+/* ---- registering ---- */
+
+static void add_form(struct redact *redact, struct str bytes)
+{
+    struct form **at = &redact->forms[(unsigned char)bytes.ptr[0]];
+    while (*at && (*at)->len > bytes.len) {
+        at = &(*at)->next;
+    }
+    for (struct form *same = *at; same && same->len == bytes.len; same = same->next) {
+        if (memcmp(same->bytes, bytes.ptr, bytes.len) == 0) {
+            return;
+        }
+    }
+    struct form *form = heap_zeroed(sizeof(*form) + bytes.len);
+    form->len = bytes.len;
+    memcpy(form->bytes, bytes.ptr, bytes.len);
+    form->next = *at;
+    *at = form;
+}
+
+/* The bits from `bit` on, six of them. */
+static unsigned sextet(struct str bytes, size_t bit)
+{
+    unsigned high = (unsigned char)bytes.ptr[bit / 8];
+    unsigned low = bit / 8 + 1 < bytes.len ? (unsigned char)bytes.ptr[bit / 8 + 1] : 0;
+    return ((high << 8 | low) >> (10 - bit % 8)) & 63;
+}
+
+/*
+ * The value in base64, when it stands `shift` bytes behind a multiple of three, as the password
+ * does in "user:password". Only the characters that depend on nothing but the value.
+ */
+static void add_base64(struct redact *redact, struct str secret, size_t shift, const char *alphabet)
+{
+    AUTO_BUF struct buf text;
+    size_t bit = (6 - shift * 8 % 6) % 6;
+    buf_init(&text, secret.len * 2 + 4);
+    for (; bit + 6 <= secret.len * 8; bit += 6) {
+        buf_add_char(&text, alphabet[sextet(secret, bit)]);
+    }
+    if (text.len >= ENCODED_MIN) {
+        add_form(redact, buf_str(&text));
+    }
+    if (text.ptr) {
+        explicit_bzero(text.ptr, text.len);
+    }
+}
+
+static void add_value(struct redact *redact, struct str secret)
+{
+    static const char usual[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    static const char in_urls[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+    add_form(redact, secret);
+    for (size_t shift = 0; shift < 3; shift++) {
+        add_base64(redact, secret, shift, usual);
+        add_base64(redact, secret, shift, in_urls);
+    }
+}
+
+void redact_add(struct redact *redact, struct str secret)
+{
+    if (secret.len < REDACT_BYTES_MIN) {
+        return;
+    }
+    add_value(redact, secret);
+    if (str_find_char(secret, '\n') == SIZE_MAX) {
+        return;
+    }
+    while (secret.len > 0) {
+        struct str line = str_trim(str_cut(&secret, '\n'));
+        if (line.len >= LINE_MIN) {
+            add_value(redact, line);
+        }
+    }
+}
+
+/* ---- finding registered values ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    char lower = (char)(c | 32);
+    return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
+}
+
+/* The byte that `count` hex digits at `at` stand for, or -1. */
+static int hex_byte(struct str text, size_t at, size_t count)
+{
+    int value = 0;
+    for (size_t i = 0; i < count; i++) {
+        int digit = at + i < text.len ? hex_digit(text.ptr[at + i]) : -1;
+        if (digit < 0) {
+            return -1;
+        }
+        value = (value & 0xfff) * 16 + digit;
+    }
+    return value <= 255 ? value : -1;
+}
+
+/* What the backslash at `at` and what follows stand for; `ret_len` is how much that is. */
+static int unescape(struct str text, size_t at, size_t *ret_len)
+{
+    static const char names[] = "nrtbf";
+    static const char bytes[] = "\n\r\t\b\f";
+    char next = at + 1 < text.len ? text.ptr[at + 1] : '\0';
+    *ret_len = 2;
+    if (next == 'u' && hex_byte(text, at + 2, 4) >= 0) {
+        *ret_len = 6;
+        return hex_byte(text, at + 2, 4);
+    }
+    if (next == 'x' && hex_byte(text, at + 2, 2) >= 0) {
+        *ret_len = 4;
+        return hex_byte(text, at + 2, 2);
+    }
+    const char *name = next ? strchr(names, next) : NULL;
+    return name ? bytes[name - names] : (unsigned char)next;
+}
+
+/* How many bytes at `at` stand for `wanted`, escaped or not; 0 for none. */
+static size_t match_byte(struct str text, size_t at, char wanted)
+{
+    char c = text.ptr[at];
+    if (c == wanted) {
+        return 1;
+    }
+    if (c == '%') {
+        return hex_byte(text, at + 1, 2) == (unsigned char)wanted ? 3 : 0;
+    }
+    if (c == '\\') {
+        size_t len;
+        return unescape(text, at, &len) == (unsigned char)wanted && at + len <= text.len ? len : 0;
+    }
+    return c == '+' && wanted == ' ' ? 1 : 0;
+}
+
+static size_t match_form(const struct form *form, struct str text, size_t at)
+{
+    size_t from = at;
+    for (size_t i = 0; i < form->len; i++) {
+        size_t len = at < text.len ? match_byte(text, at, form->bytes[i]) : 0;
+        if (len == 0) {
+            return 0;
+        }
+        at += len;
+    }
+    return at - from;
+}
+
+static size_t match_forms(const struct redact *redact, unsigned first, struct str text, size_t at)
+{
+    size_t longest = 0;
+    for (const struct form *form = redact->forms[first]; form; form = form->next) {
+        size_t len = match_form(form, text, at);
+        longest = len > longest ? len : longest;
+    }
+    return longest;
+}
+
+static size_t find_registered(const struct redact *redact, struct str text, size_t at)
+{
+    char c = text.ptr[at];
+    size_t escaped_len;
+    int escaped = c == '%'    ? hex_byte(text, at + 1, 2)
+                  : c == '\\' ? unescape(text, at, &escaped_len)
+                  : c == '+'  ? ' '
+                              : -1;
+    size_t plain = match_forms(redact, (unsigned char)c, text, at);
+    size_t other = escaped >= 0 ? match_forms(redact, (unsigned)escaped, text, at) : 0;
+    return plain > other ? plain : other;
+}
+
+/* ---- finding secrets by their looks ---- */
+
+static bool is_alnum(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+}
+
+/* What a token of a well-known maker looks like: a prefix, then at least so many of these. */
+static const struct {
+    const char *prefix;
+    size_t tail_min;
+    const char *also; /* besides letters and digits */
+} looks[] = {
+    {"AKIA", 16, ""},        {"ASIA", 16, ""},     {"ghp_", 20, ""},   {"gho_", 20, ""},
+    {"ghu_", 20, ""},        {"ghs_", 20, ""},     {"ghr_", 20, ""},   {"github_pat_", 20, "_"},
+    {"hf_", 20, ""},         {"glpat-", 16, "-_"}, {"xoxb-", 10, "-"}, {"xoxp-", 10, "-"},
+    {"xoxa-", 10, "-"},      {"xoxs-", 10, "-"},   {"AIza", 30, "-_"}, {"ya29.", 16, "-_."},
+    {"eyJ", 30, "-_.="},     {"sk-", 20, "-_"},    {"npm_", 30, ""},   {"dop_v1_", 30, ""},
+    {"Signature=", 32, "%"},
+};
+
+static size_t tail_length(struct str text, size_t at, const char *also)
+{
+    size_t from = at;
+    while (at < text.len && (is_alnum(text.ptr[at]) ||
+                             (text.ptr[at] != '\0' && strchr(also, text.ptr[at]) != NULL))) {
+        at++;
+    }
+    return at - from;
+}
+
+static size_t find_token(struct str text, size_t at)
+{
+    if (at > 0 && is_alnum(text.ptr[at - 1])) {
+        return 0;
+    }
+    struct str rest = str_sub(text, at, text.len);
+    for (size_t i = 0; i < ARRAY_LEN(looks); i++) {
+        if (rest.ptr[0] == looks[i].prefix[0] && str_starts(rest, looks[i].prefix)) {
+            size_t len = strlen(looks[i].prefix);
+            size_t tail = tail_length(rest, len, looks[i].also);
+            if (tail >= looks[i].tail_min) {
+                return len + tail;
+            }
+        }
+    }
+    return 0;
+}
+
+/* A private key from its first mark to its last, or to the end when that is missing. */
+static size_t find_private_key(struct str text, size_t at)
+{
+    struct str rest = str_sub(text, at, text.len);
+    if (!str_starts(rest, "-----BEGIN ")) {
+        return 0;
+    }
+    struct str mark = str_sub(rest, 0, NAME_MAX_BYTES);
+    if (str_find(mark, "PRIVATE KEY") == SIZE_MAX) {
+        return 0;
+    }
+    size_t end = str_find(rest, "-----END ");
+    if (end == SIZE_MAX) {
+        return rest.len;
+    }
+    size_t close = str_find(str_sub(rest, end + 9, rest.len), "-----");
+    return close == SIZE_MAX ? rest.len : end + 9 + close + 5;
+}
+
+/* The value of a header that is nobody's business, up to the end of its line. */
+static size_t find_header(struct str text, size_t at)
+{
+    static const char *const names[] = {
+        "authorization: ", "proxy-authorization: ",  "cookie: ",
+        "set-cookie: ",    "x-amz-security-token: ", "x-aws-ec2-metadata-token: "};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        size_t len = strlen(names[i]);
+        if (at >= len && strncasecmp(text.ptr + at - len, names[i], len) == 0) {
+            struct str rest = str_sub(text, at, text.len);
+            return str_cut(&rest, '\n').len;
+        }
+    }
+    return 0;
+}
+
+/* At the first byte of a JSON string: is the name before it that of a secret? */
+static size_t find_member(struct str text, size_t at)
+{
+    size_t end = at;
+    if (at < 4 || text.ptr[at - 1] != '"') {
+        return 0;
+    }
+    size_t colon = at - 1;
+    while (colon > 0 && (text.ptr[colon - 1] == ' ' || text.ptr[colon - 1] == '\t') &&
+           at - colon < NAME_MAX_BYTES) {
+        colon--;
+    }
+    if (colon < 3 || text.ptr[colon - 1] != ':' || text.ptr[colon - 2] != '"') {
+        return 0;
+    }
+    size_t name = colon - 2;
+    while (name > 0 && text.ptr[name - 1] != '"' && colon - name < NAME_MAX_BYTES) {
+        name--;
+    }
+    if (!secret_is_name(str_sub(text, name, colon - 2))) {
+        return 0;
+    }
+    while (end < text.len && text.ptr[end] != '"') {
+        end += text.ptr[end] == '\\' ? 2 : 1;
+    }
+    return (end < text.len ? end : text.len) - at;
+}
+
+static size_t find_by_looks(struct str text, size_t at)
+{
+    size_t len = find_token(text, at);
+    if (len == 0 && text.ptr[at] == '-') {
+        len = find_private_key(text, at);
+    }
+    if (len == 0 && at > 0 && text.ptr[at - 1] == '"') {
+        len = find_member(text, at);
+    }
+    if (len == 0 && at > 1 && text.ptr[at - 1] == ' ' && text.ptr[at - 2] == ':') {
+        len = find_header(text, at);
+    }
+    return len;
+}
+
+/* ---- the whole ---- */
+
+/* Two values may overlap: what one covers is searched for the beginning of the other. */
+static void mask_registered(const struct redact *redact, struct str text, struct buf *out)
+{
+    size_t done = 0; /* all before it is written or covered */
+    for (size_t at = 0; at < text.len; at++) {
+        size_t len = find_registered(redact, text, at);
+        if (len > 0 && at >= done) {
+            buf_add(out, str_sub(text, done, at));
+            buf_add_c(out, SECRET_MASK);
+        }
+        done = len > 0 && at + len > done ? at + len : done;
+    }
+    buf_add(out, str_sub(text, done, text.len));
+}
+
+static void mask_by_looks(struct str text, struct buf *out)
+{
+    size_t done = 0;
+    for (size_t at = 0; at < text.len;) {
+        size_t len = find_by_looks(text, at);
+        if (len > 0) {
+            buf_add(out, str_sub(text, done, at));
+            buf_add_c(out, SECRET_MASK);
+            done = at + len;
+        }
+        at += len > 0 ? len : 1;
+    }
+    buf_add(out, str_sub(text, done, text.len));
+}
+
+void redact_clean(const struct redact *redact, struct str text, struct buf *out)
+{
+    struct arena scratch;
+    AUTO_BUF struct buf first;
+    AUTO_BUF struct buf second;
+    arena_init(&scratch);
+    buf_init(&first, SIZE_MAX / 2);
+    buf_init(&second, SIZE_MAX / 2);
+    mask_registered(redact, text, &first);
+    mask_by_looks(buf_str(&first), &second);
+    buf_add(out, secret_mask_text(&scratch, buf_str(&second)));
+    arena_clear(&scratch);
+}
