@@ -95,7 +95,8 @@ enum http_outcome {
     HTTP_BAD_REQUEST,    /* cannot be sent: the URL, a header */
     HTTP_NOT_RESOLVED,   /* no address for the name of the server or the proxy */
     HTTP_NOT_CONNECTED,  /* nobody answers there, or the proxy refused */
-    HTTP_TLS_FAILED,     /* no agreement, or a certificate we do not trust */
+    HTTP_TLS_FAILED,     /* the greeting failed: broken off, or no common version */
+    HTTP_NOT_TRUSTED,    /* a certificate, theirs or ours, is not accepted */
     HTTP_TIMEOUT_UNSENT, /* too late, before anything was sent */
     HTTP_TIMEOUT_SENT,   /* too late, or too slow, after that */
     HTTP_RESET,          /* the connection broke */

@@ -226,6 +226,10 @@ void http_transfer_prepare(struct http_call *call, int64_t left_ms)
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->host);
     set_number(easy, CURLOPT_NOSIGNAL, 1);
+#if LIBCURL_VERSION_NUM >= 0x075700
+    /* Or giving up on a name that is being resolved would wait for the resolver's thread. */
+    set_number(easy, CURLOPT_QUICK_EXIT, 1);
+#endif
     set_number(easy, CURLOPT_TCP_KEEPALIVE, 1);
     set_headers(call);
     set_body(call);
@@ -302,12 +306,12 @@ static const struct {
     {CURLE_COULDNT_CONNECT, HTTP_NOT_CONNECTED},
     {CURLE_PROXY, HTTP_NOT_CONNECTED},
     {CURLE_SSL_CONNECT_ERROR, HTTP_TLS_FAILED},
-    {CURLE_PEER_FAILED_VERIFICATION, HTTP_TLS_FAILED},
-    {CURLE_SSL_CERTPROBLEM, HTTP_TLS_FAILED},
+    {CURLE_PEER_FAILED_VERIFICATION, HTTP_NOT_TRUSTED},
+    {CURLE_SSL_CERTPROBLEM, HTTP_NOT_TRUSTED},
     {CURLE_SSL_CIPHER, HTTP_TLS_FAILED},
-    {CURLE_SSL_CACERT_BADFILE, HTTP_TLS_FAILED},
-    {CURLE_SSL_ISSUER_ERROR, HTTP_TLS_FAILED},
-    {CURLE_SSL_CLIENTCERT, HTTP_TLS_FAILED},
+    {CURLE_SSL_CACERT_BADFILE, HTTP_NOT_TRUSTED},
+    {CURLE_SSL_ISSUER_ERROR, HTTP_NOT_TRUSTED},
+    {CURLE_SSL_CLIENTCERT, HTTP_NOT_TRUSTED},
     {CURLE_SEND_ERROR, HTTP_RESET},
     {CURLE_RECV_ERROR, HTTP_RESET},
     {CURLE_GOT_NOTHING, HTTP_RESET},

@@ -27,7 +27,7 @@ struct http_server {
     pthread_t thread;
     pthread_t workers[CONNECTIONS_MAX];
     atomic_int connections, requests, now, most, mood;
-    atomic_bool is_stopping;
+    atomic_bool is_stopping, is_deaf;
     SSL_CTX *tls;
     char ca_file[64];
 };
@@ -361,7 +361,7 @@ static void *listen_on(void *context)
 {
     struct http_server *server = context;
     struct connection listening = {.server = server, .fd = server->listener};
-    while (wait_readable(&listening)) {
+    while (wait_readable(&listening) && !server->is_deaf) {
         int fd = accept4(server->listener, NULL, NULL, SOCK_CLOEXEC);
         if (fd < 0 || server->connections >= CONNECTIONS_MAX) {
             close(fd);
@@ -384,7 +384,7 @@ static void *listen_on(void *context)
 /* A certificate for "localhost" that signs itself, for the client to trust by file. */
 static void make_tls(struct http_server *server)
 {
-    EVP_PKEY *key = EVP_RSA_gen(2048U);
+    EVP_PKEY *key = EVP_EC_gen("P-256");
     X509 *cert = X509_new();
     X509_NAME *name = X509_get_subject_name(cert);
     X509_set_version(cert, 2);
@@ -427,8 +427,13 @@ struct http_server *http_server_start(enum http_server_kind kind)
         panic("no port to listen on");
     }
     server->port = ntohs(address.sin_port);
-    if (kind == SERVER_TLS) {
+    if (kind == SERVER_TLS || kind == SERVER_OLD_TLS) {
         make_tls(server);
+    }
+    if (kind == SERVER_OLD_TLS) {
+        SSL_CTX_set_security_level(server->tls, 0);
+        SSL_CTX_set_min_proto_version(server->tls, TLS1_VERSION);
+        SSL_CTX_set_max_proto_version(server->tls, TLS1_1_VERSION);
     }
     pthread_create(&server->thread, NULL, listen_on, server);
     return server;
@@ -447,6 +452,12 @@ void http_server_stop(struct http_server *server)
         unlink(server->ca_file);
     }
     free(server);
+}
+
+void http_server_deafen(struct http_server *server)
+{
+    server->is_deaf = true;
+    shutdown(server->listener, SHUT_RDWR);
 }
 
 const char *http_server_url(const struct http_server *server, const char *host, const char *path)

@@ -9,7 +9,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum http_server_kind { SERVER_PLAIN, SERVER_TLS, SERVER_RAW_H2 };
+enum http_server_kind { SERVER_PLAIN, SERVER_TLS, SERVER_OLD_TLS, SERVER_RAW_H2 };
 
 /* How the raw server behaves from now on. */
 enum raw_mood { RAW_ECHO, RAW_SILENT, RAW_HANG_UP };
@@ -18,6 +18,9 @@ struct http_server;
 
 struct http_server *http_server_start(enum http_server_kind kind);
 void http_server_stop(struct http_server *server);
+
+/* Takes no more connections; those it has go on. */
+void http_server_deafen(struct http_server *server);
 
 /* In one of a few static buffers; `host` is a name or an address of this machine. */
 const char *http_server_url(const struct http_server *server, const char *host, const char *path);

@@ -9,6 +9,9 @@
 #include <string.h>
 #include <unistd.h>
 
+/* A part of a name has 63 letters at most, so nobody outside is asked for this one. */
+#define NOWHERE "a123456789012345678901234567890123456789012345678901234567890123456789"
+
 struct bench {
     struct loop *loop;
     struct http *http;
@@ -238,7 +241,7 @@ static void what_never_left_cannot_have_acted(void **state)
         const char *url;
         enum http_outcome outcome;
     } rows[] = {
-        {"http://no-such-host.invalid/", HTTP_NOT_RESOLVED},
+        {"http://" NOWHERE "/", HTTP_NOT_RESOLVED},
         {"http://127.0.0.1:1/", HTTP_NOT_CONNECTED},
         {"https://127.0.0.1:1/", HTTP_NOT_CONNECTED},
     };
@@ -425,6 +428,28 @@ static void no_more_calls_at_once_than_allowed(void **state)
     close_bench(&bench);
 }
 
+/* libcurl sends a request again when a kept connection dies under it. That it then cannot connect
+ * says nothing about the first time. */
+static void a_failed_repeat_may_have_acted(void **state)
+{
+    struct bench bench = open_bench(SERVER_PLAIN, &usual);
+    struct seen seen;
+    struct http_request request = ask(http_server_url(bench.server, "127.0.0.1", "/once"), &seen);
+    (void)state;
+    request.method = "POST";
+    run(&bench, &request);
+    assert_int_equal(seen.reply.status, 200);
+    http_server_deafen(bench.server);
+    run(&bench, &request);
+    assert_int_equal(seen.reply.outcome, HTTP_NOT_CONNECTED);
+    assert_int_equal(http_server_requests(bench.server), 2);
+    assert_true(seen.reply.may_have_acted);
+    run(&bench, &request);
+    assert_int_equal(seen.reply.outcome, HTTP_NOT_CONNECTED);
+    assert_false(seen.reply.may_have_acted);
+    close_bench(&bench);
+}
+
 static void a_call_that_must_not_repeat_has_its_own_connection(void **state)
 {
     struct bench bench = open_bench(SERVER_PLAIN, &usual);
@@ -455,7 +480,8 @@ static void only_trusted_servers_are_asked(void **state)
     struct http_request request = ask(http_server_url(bench.server, "localhost", "/"), &seen);
     (void)state;
     run(&bench, &request);
-    assert_int_equal(seen.reply.outcome, HTTP_TLS_FAILED);
+    assert_int_equal(seen.reply.outcome, HTTP_NOT_TRUSTED);
+    assert_int_equal(seen.reply.err.kind, ERR_AUTH);
     assert_false(seen.reply.may_have_acted);
     request.ca_file = http_server_ca_file(bench.server);
     run(&bench, &request);
@@ -466,14 +492,28 @@ static void only_trusted_servers_are_asked(void **state)
     /* The certificate is not for this name. */
     request.url = http_server_url(bench.server, "127.0.0.1", "/");
     run(&bench, &request);
-    assert_int_equal(seen.reply.outcome, HTTP_TLS_FAILED);
+    assert_int_equal(seen.reply.outcome, HTTP_NOT_TRUSTED);
     request.url = http_server_url(bench.server, "localhost", "/slow");
     request.total_ms = 300;
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_TIMEOUT_SENT);
     request.ca_file = "/no/such/file";
     run(&bench, &request);
+    assert_int_equal(seen.reply.outcome, HTTP_NOT_TRUSTED);
+    close_bench(&bench);
+}
+
+static void old_tls_is_refused(void **state)
+{
+    struct bench bench = open_bench(SERVER_OLD_TLS, &usual);
+    struct seen seen;
+    struct http_request request = ask(http_server_url(bench.server, "localhost", "/"), &seen);
+    (void)state;
+    request.ca_file = http_server_ca_file(bench.server);
+    run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_TLS_FAILED);
+    assert_false(seen.reply.may_have_acted);
+    assert_int_equal(http_server_requests(bench.server), 0);
     close_bench(&bench);
 }
 
@@ -497,7 +537,7 @@ static void proxies_come_from_the_environment(void **state)
 {
     struct bench bench = open_bench(SERVER_PLAIN, &usual);
     struct seen seen;
-    struct http_request request = ask("http://far.invalid/echo", &seen);
+    struct http_request request = ask("http://" NOWHERE "/echo", &seen);
     (void)state;
     setenv("http_proxy", http_server_url(bench.server, "127.0.0.1", ""), 1);
     setenv("https_proxy", http_server_url(bench.server, "127.0.0.1", ""), 1);
@@ -506,13 +546,13 @@ static void proxies_come_from_the_environment(void **state)
     request.is_direct = true;
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_NOT_RESOLVED);
-    request = ask("https://far.invalid/", &seen); /* by CONNECT, which this proxy refuses */
+    request = ask("https://" NOWHERE "/", &seen); /* by CONNECT, which this proxy refuses */
     request.method = "POST";
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_NOT_CONNECTED);
     assert_false(seen.reply.may_have_acted);
     assert_int_equal(seen.reply.status, 0);
-    setenv("no_proxy", "far.invalid", 1);
+    setenv("no_proxy", NOWHERE, 1);
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_NOT_RESOLVED);
     unsetenv("http_proxy");
@@ -628,8 +668,10 @@ int main(void)
         cmocka_unit_test(calls_can_be_cancelled_at_any_time),
         cmocka_unit_test(closing_forgets_what_is_under_way),
         cmocka_unit_test(no_more_calls_at_once_than_allowed),
+        cmocka_unit_test(a_failed_repeat_may_have_acted),
         cmocka_unit_test(a_call_that_must_not_repeat_has_its_own_connection),
         cmocka_unit_test(only_trusted_servers_are_asked),
+        cmocka_unit_test(old_tls_is_refused),
         cmocka_unit_test(certificates_come_from_the_environment),
         cmocka_unit_test(proxies_come_from_the_environment),
         cmocka_unit_test(raw_calls_share_a_connection),
