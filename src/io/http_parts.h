@@ -74,6 +74,8 @@ struct http_call {
     int64_t began_ms;
     curl_socket_t raw_socket;                /* raw only: the connection it was meant to use */
     bool is_fresh, was_vetoed, was_repeated; /* raw only, see http_transfer.c */
+    bool has_opened;                         /* a socket was opened for it */
+    bool had_left_before; /* and bytes of it had been sent already, on another one */
     bool is_cancelled;
     enum http_outcome forced; /* what we decided ourselves; HTTP_REPLIED: nothing */
     char words[CURL_ERROR_SIZE];

