@@ -1,6 +1,7 @@
 /* test_child.c: real programs on a real loop: what they say, how they end, how they are ended. */
 #include "io/child.h"
 
+#include "io/file.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -488,6 +489,39 @@ static void a_freed_pool_leaves_no_process(void **state)
     child_pool_free(NULL);
 }
 
+/* ---- nothing stays open ---- */
+
+static int open_before;
+
+static void count_entry(void *context, const struct file_entry *entry)
+{
+    (void)entry;
+    ++*(int *)context;
+}
+
+static int count_open(void)
+{
+    int count = 0;
+    file_list("/proc/self/fd", count_entry, &count);
+    return count;
+}
+
+/* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
+static int note_open(void **state)
+{
+    (void)state;
+    struct bench bench = open_bench(1);
+    close_bench(&bench);
+    open_before = count_open();
+    return 0;
+}
+
+static void nothing_stays_open(void **state)
+{
+    (void)state;
+    assert_int_equal(count_open(), open_before);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -509,6 +543,7 @@ int main(void)
         cmocka_unit_test(many_run_but_not_too_many_at_once),
         cmocka_unit_test(a_shortage_of_descriptors_is_waited_out),
         cmocka_unit_test(a_freed_pool_leaves_no_process),
+        cmocka_unit_test(nothing_stays_open),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, note_open, NULL);
 }

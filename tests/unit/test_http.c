@@ -2,6 +2,7 @@
 #include "io/http.h"
 
 #include "http_server.h"
+#include "io/file.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -658,17 +659,49 @@ static void raw_failures_heal(void **state)
     close_bench(&bench);
 }
 
-static int clean_environment(void **state)
+static void clean_environment(void)
 {
     static const char *const names[] = {"http_proxy",   "https_proxy",    "all_proxy",
                                         "no_proxy",     "HTTP_PROXY",     "HTTPS_PROXY",
                                         "ALL_PROXY",    "NO_PROXY",       "SSL_CERT_FILE",
                                         "SSL_CERT_DIR", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"};
-    (void)state;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         unsetenv(names[i]);
     }
+}
+
+/* ---- nothing stays open ---- */
+
+static int open_before;
+
+static void count_entry(void *context, const struct file_entry *entry)
+{
+    (void)entry;
+    ++*(int *)context;
+}
+
+static int count_open(void)
+{
+    int count = 0;
+    file_list("/proc/self/fd", count_entry, &count);
+    return count;
+}
+
+/* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
+static int note_open(void **state)
+{
+    (void)state;
+    clean_environment();
+    struct bench bench = open_bench(SERVER_TLS, &usual);
+    close_bench(&bench);
+    open_before = count_open();
     return 0;
+}
+
+static void nothing_stays_open(void **state)
+{
+    (void)state;
+    assert_int_equal(count_open(), open_before);
 }
 
 int main(void)
@@ -693,6 +726,7 @@ int main(void)
         cmocka_unit_test(raw_calls_share_a_connection),
         cmocka_unit_test(a_burst_of_raw_calls_opens_one_connection),
         cmocka_unit_test(raw_failures_heal),
+        cmocka_unit_test(nothing_stays_open),
     };
-    return cmocka_run_group_tests(tests, clean_environment, NULL);
+    return cmocka_run_group_tests(tests, note_open, NULL);
 }
