@@ -348,7 +348,7 @@ static void *serve(void *context)
         SSL_set_fd(c->tls, c->fd);
     }
     if (!c->tls || (wait_readable(c) && SSL_accept(c->tls) == 1)) {
-        if (c->server->kind == SERVER_RAW_H2) {
+        if (c->server->kind == SERVER_RAW_H2 || c->server->kind == SERVER_TLS_H2) {
             serve_raw(c);
         } else {
             serve_http1(c);
@@ -382,6 +382,18 @@ static void *listen_on(void *context)
         server->connections++;
     }
     return NULL;
+}
+
+static int offer_h2(SSL *tls, const unsigned char **ret_name, unsigned char *ret_len,
+                    const unsigned char *offered, unsigned offered_len, void *context)
+{
+    static const unsigned char h2[] = "\x02h2";
+    unsigned char *chosen;
+    (void)tls;
+    (void)context;
+    int found = SSL_select_next_proto(&chosen, ret_len, h2, 3, offered, offered_len);
+    *ret_name = chosen;
+    return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
 /* A certificate for "localhost" that signs itself, for the client to trust by file. */
@@ -430,8 +442,11 @@ struct http_server *http_server_start(enum http_server_kind kind)
         panic("no port to listen on");
     }
     server->port = ntohs(address.sin_port);
-    if (kind == SERVER_TLS || kind == SERVER_OLD_TLS) {
+    if (kind != SERVER_PLAIN && kind != SERVER_RAW_H2) {
         make_tls(server);
+    }
+    if (kind == SERVER_TLS_H2) {
+        SSL_CTX_set_alpn_select_cb(server->tls, offer_h2, NULL);
     }
     if (kind == SERVER_OLD_TLS) {
         SSL_CTX_set_security_level(server->tls, 0);

@@ -2,14 +2,15 @@
  * http_server.h: a server for tests of the HTTP client, on loopback, in threads of its own.
  *
  * The path of a request says how it is answered: well, slowly, with a reset, in half, or with more
- * than anyone wants. The raw HTTP/2 server echoes bodies as gRPC would, with trailers.
+ * than anyone wants. The HTTP/2 servers, raw and by TLS, echo bodies as gRPC would, with
+ * trailers.
  */
 #pragma once
 
 #include <stdatomic.h>
 #include <stdbool.h>
 
-enum http_server_kind { SERVER_PLAIN, SERVER_TLS, SERVER_OLD_TLS, SERVER_RAW_H2 };
+enum http_server_kind { SERVER_PLAIN, SERVER_TLS, SERVER_OLD_TLS, SERVER_TLS_H2, SERVER_RAW_H2 };
 
 /* How the raw server behaves from now on. */
 enum raw_mood { RAW_ECHO, RAW_SILENT, RAW_HANG_UP };

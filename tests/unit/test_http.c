@@ -525,6 +525,32 @@ static void old_tls_is_refused(void **state)
     close_bench(&bench);
 }
 
+static void tls_agrees_on_http2(void **state)
+{
+    struct bench bench = open_bench(SERVER_TLS_H2, &usual);
+    struct seen seen;
+    struct http_request request = ask(http_server_url(bench.server, "localhost", "/"), &seen);
+    (void)state;
+    request.method = "POST";
+    request.body = STR("abc");
+    request.ca_file = http_server_ca_file(bench.server);
+    for (int i = 0; i < 3; i++) {
+        run(&bench, &request);
+        assert_int_equal(seen.reply.outcome, HTTP_REPLIED);
+        assert_string_equal(seen.body, "abc");
+        assert_string_equal(seen.status_trailer, "0");
+    }
+    assert_int_equal(http_server_connections(bench.server), 1);
+    http_server_set_mood(bench.server, RAW_SILENT);
+    request.total_ms = 200;
+    run(&bench, &request);
+    assert_int_equal(seen.reply.outcome, HTTP_TIMEOUT_SENT);
+    request.version = HTTP_VERSION_1_1; /* this server has nothing else to offer */
+    run(&bench, &request);
+    assert_int_equal(seen.reply.outcome, HTTP_TLS_FAILED);
+    close_bench(&bench);
+}
+
 static void certificates_come_from_the_environment(void **state)
 {
     struct bench bench = open_bench(SERVER_TLS, &usual);
@@ -721,6 +747,7 @@ int main(void)
         cmocka_unit_test(a_call_that_must_not_repeat_has_its_own_connection),
         cmocka_unit_test(only_trusted_servers_are_asked),
         cmocka_unit_test(old_tls_is_refused),
+        cmocka_unit_test(tls_agrees_on_http2),
         cmocka_unit_test(certificates_come_from_the_environment),
         cmocka_unit_test(proxies_come_from_the_environment),
         cmocka_unit_test(raw_calls_share_a_connection),
