@@ -291,7 +291,8 @@ static void on_process_end(uv_process_t *uv, int64_t exit_status, int number)
     child->result.exit_status = (int)exit_status;
     child->result.signal = number;
     if (child->is_killed) {
-        kill_group(child, SIGKILL); /* the leader obeyed; the rest had the same time */
+        /* Not later: once the group is empty, its number may become somebody else's. */
+        kill_group(child, SIGKILL);
     }
     loop_timer_start(child->timer, child->spec.linger_ms);
     finish_if_over(child);
@@ -320,14 +321,14 @@ static void on_time(void *context)
 
 void child_cancel(struct child *child)
 {
-    if (child->state == CHILD_ENDED || child->is_killed) {
-        return;
+    if (child->state == CHILD_ENDED || child->is_killed || child->is_exited) {
+        return; /* one that has exited by itself is told so in a moment */
     }
     child->is_killed = true;
     child->reason = CHILD_CANCELLED;
     if (child->state == CHILD_WAITS) {
         loop_later(child->pool->loop, &child->late);
-    } else if (!child->is_exited) {
+    } else {
         kill_group(child, SIGTERM);
         loop_timer_start(child->timer, child->spec.grace_ms);
     }
@@ -336,8 +337,8 @@ void child_cancel(struct child *child)
 /* ---- the start ---- */
 
 /*
- * Libraries open descriptors that a child would inherit (libcurl's wakeup pipes). libuv gives a
- * child its three by copying, so every other one may close.
+ * Libraries open descriptors that a child would inherit (libcurl: the sockets that wake it). libuv
+ * gives a child its three by copying, so every other one may close.
  */
 static void close_on_exec_all(void)
 {

@@ -77,7 +77,8 @@ enum { CHILD_INPUT_MAX = 4 * 1024 * 1024 };
 bool child_write(struct child *child, struct str bytes) MUST_USE;
 void child_end_input(struct child *child);
 
-/* SIGTERM to its group, SIGKILL after the grace. One that still waits never starts. */
+/* SIGTERM to its group; SIGKILL to what is left of it after the grace, or when its leader has
+ * ended. The deadline does the same. One that still waits never starts. */
 void child_cancel(struct child *child);
 
 /* The process id while it runs, else 0. */
