@@ -318,14 +318,15 @@ static bool read_origin(struct http_call *call, struct err *err)
     char *scheme = NULL;
     char *host = NULL;
     char *port = NULL;
+    bool ok = false;
     CURLUcode code = curl_url_set(url, CURLUPART_URL, call->request.url, CURLU_DISALLOW_USER);
     if (code == CURLUE_OK && curl_url_get(url, CURLUPART_SCHEME, &scheme, 0) == CURLUE_OK &&
         curl_url_get(url, CURLUPART_HOST, &host, 0) == CURLUE_OK &&
         curl_url_get(url, CURLUPART_PORT, &port, CURLU_DEFAULT_PORT) == CURLUE_OK) {
         call->origin = arena_printf(&call->arena, "%s://%s:%s", scheme, host, port).ptr;
         call->is_https = strcmp(scheme, "https") == 0;
+        ok = call->is_https || strcmp(scheme, "http") == 0;
     }
-    bool ok = call->origin && (call->is_https || strcmp(scheme, "http") == 0);
     bool is_raw = call->request.version == HTTP_VERSION_2_RAW;
     curl_free(scheme);
     curl_free(host);
