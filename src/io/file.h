@@ -22,7 +22,8 @@ bool file_read_secret(const char *path, struct buf *out, struct err *err) MUST_U
 /*
  * Replaces `path` by a file that holds `bytes`, with exactly these permission bits. Whoever reads
  * it, now or after a crash, finds the old file or the new one, whole; when this returns true the
- * new one is on disk. A link at `path` is replaced, not followed.
+ * new one is on disk. A link at `path` is replaced, not followed, unless it leads to something that
+ * is no file, such as /dev/stdout: that is refused, as is such a thing itself.
  */
 bool file_write(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
 

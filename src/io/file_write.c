@@ -99,10 +99,20 @@ static bool replace_in(int folder, const char *name, struct str bytes, uint32_t 
     return fsync(folder) == 0;
 }
 
+/* What a path leads to must be a file or nothing: who names /dev/stdout does not want it replaced. */
+static bool is_replaceable(const char *path, struct err *err)
+{
+    struct stat status;
+    if (stat(path, &status) != 0 || S_ISREG(status.st_mode)) {
+        return true;
+    }
+    return err_set(err, ERR_USAGE, "%s: not a regular file; it cannot be replaced", path);
+}
+
 bool file_write(const char *path, struct str bytes, uint32_t mode, struct err *err)
 {
     struct place place;
-    if (!split_path(path, &place, err)) {
+    if (!split_path(path, &place, err) || !is_replaceable(path, err)) {
         return false;
     }
     int folder = open(place.folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
