@@ -99,7 +99,7 @@ static bool replace_in(int folder, const char *name, struct str bytes, uint32_t 
     return fsync(folder) == 0;
 }
 
-/* What a path leads to must be a file or nothing: who names /dev/stdout does not want it replaced. */
+/* What a path leads to must be a file or nothing: /dev/stdout is not to be replaced. */
 static bool is_replaceable(const char *path, struct err *err)
 {
     struct stat status;

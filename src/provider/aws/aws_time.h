@@ -1,0 +1,23 @@
+/*
+ * aws_time.h: moments as AWS writes them. A moment is a count of seconds since 1970 in UTC; the
+ * years 1 to 9999 can be said. Reads no clock.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { AWS_TIME_SIZE = 17 }; /* "20261115T081557Z" and its zero byte */
+
+/* The form that signatures want. A moment outside the years 1 to 9999 is moved to their end. */
+void aws_time_basic(int64_t moment, char ret_text[AWS_TIME_SIZE]);
+
+/*
+ * ISO 8601: "2026-11-15T08:15:57Z", with 't' or a blank for 'T', with a fraction of a second
+ * (dropped), with "+01:00", "+0100", "UTC" or nothing (then UTC) for 'Z'. The whole text, else
+ * false.
+ */
+bool aws_time_parse(struct str text, int64_t *ret_moment) MUST_USE;

@@ -1,0 +1,52 @@
+/* encode.c: percent, hexadecimal and base64 encoding. */
+#include "provider/aws/encode.h"
+
+#include <string.h>
+
+static bool is_plain(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '.' || c == '_' || c == '~';
+}
+
+void encode_uri(struct buf *out, struct str text, const char *safe)
+{
+    static const char digits[] = "0123456789ABCDEF";
+    size_t start = 0; /* of the run that needs no encoding and is not written yet */
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        if (is_plain(c) || (c != '\0' && strchr(safe, c))) {
+            continue;
+        }
+        unsigned byte = (unsigned char)c;
+        char code[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+        buf_add(out, str_sub(text, start, i));
+        buf_add(out, (struct str){code, sizeof(code)});
+        start = i + 1;
+    }
+    buf_add(out, str_sub(text, start, text.len));
+}
+
+void encode_hex(struct buf *out, const uint8_t *bytes, size_t count)
+{
+    static const char digits[] = "0123456789abcdef";
+    for (size_t i = 0; i < count; i++) {
+        char pair[2] = {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
+        buf_add(out, (struct str){pair, sizeof(pair)});
+    }
+}
+
+void encode_base64(struct buf *out, struct str bytes)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    for (size_t i = 0; i < bytes.len; i += 3) {
+        size_t left = bytes.len - i;
+        uint32_t group = (uint32_t)(unsigned char)bytes.ptr[i] << 16;
+        group |= left > 1 ? (uint32_t)(unsigned char)bytes.ptr[i + 1] << 8 : 0;
+        group |= left > 2 ? (uint32_t)(unsigned char)bytes.ptr[i + 2] : 0;
+        char four[4] = {digits[group >> 18], digits[group >> 12 & 63],
+                        left > 1 ? digits[group >> 6 & 63] : '=',
+                        left > 2 ? digits[group & 63] : '='};
+        buf_add(out, (struct str){four, sizeof(four)});
+    }
+}

@@ -1,0 +1,88 @@
+/* param.c: making and searching trees of parameters. */
+#include "provider/aws/param.h"
+
+static struct param *add(struct param *parent, enum param_kind kind, const char *name,
+                         struct arena *arena)
+{
+    struct param *param = ARENA_NEW(arena, struct param);
+    param->kind = kind;
+    param->name = arena_str(arena, str_from(name));
+    if (parent && parent->last) {
+        parent->last->next = param;
+    } else if (parent) {
+        parent->first = param;
+    }
+    if (parent) {
+        parent->last = param;
+    }
+    return param;
+}
+
+struct param *param_new_map(struct arena *arena)
+{
+    return add(NULL, PARAM_MAP, "", arena);
+}
+
+struct param *param_add_text(struct param *parent, const char *name, struct str text,
+                             struct arena *arena)
+{
+    struct param *param = add(parent, PARAM_TEXT, name, arena);
+    param->text = text;
+    return param;
+}
+
+struct param *param_add_number(struct param *parent, const char *name, int64_t number,
+                               struct arena *arena)
+{
+    struct param *param = add(parent, PARAM_NUMBER, name, arena);
+    param->number = number;
+    return param;
+}
+
+struct param *param_add_bool(struct param *parent, const char *name, bool boolean,
+                             struct arena *arena)
+{
+    struct param *param = add(parent, PARAM_BOOL, name, arena);
+    param->boolean = boolean;
+    return param;
+}
+
+struct param *param_add_list(struct param *parent, const char *name, struct arena *arena)
+{
+    return add(parent, PARAM_LIST, name, arena);
+}
+
+struct param *param_add_map(struct param *parent, const char *name, struct arena *arena)
+{
+    return add(parent, PARAM_MAP, name, arena);
+}
+
+struct param *param_find(const struct param *map, const char *name)
+{
+    struct param *child = map->first;
+    while (child && !str_is(child->name, name)) {
+        child = child->next;
+    }
+    return child;
+}
+
+struct param *param_add_filter(struct param *list, const char *name, const struct str *values,
+                               size_t count, struct arena *arena)
+{
+    struct param *filter = param_add_map(list, "", arena);
+    param_add_text(filter, "Name", str_from(name), arena);
+    struct param *list_of_values = param_add_list(filter, "Values", arena);
+    for (size_t i = 0; i < count; i++) {
+        param_add_text(list_of_values, "", values[i], arena);
+    }
+    return filter;
+}
+
+struct param *param_add_tag(struct param *list, struct str key, struct str value,
+                            struct arena *arena)
+{
+    struct param *tag = param_add_map(list, "", arena);
+    param_add_text(tag, "Key", key, arena);
+    param_add_text(tag, "Value", value, arena);
+    return tag;
+}

@@ -1,0 +1,50 @@
+/*
+ * param.h: the parameters of an AWS call as a tree with boto3's names, such as the node_config of a
+ * cluster file. Lives in an arena; order is kept.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/str.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum param_kind { PARAM_TEXT, PARAM_NUMBER, PARAM_BOOL, PARAM_LIST, PARAM_MAP };
+
+struct param {
+    enum param_kind kind;
+    bool boolean;
+    int64_t number;
+    struct str text;
+    struct str name;     /* in its map; empty in a list */
+    struct param *first; /* of a list or a map */
+    struct param *last;
+    struct param *next;
+};
+
+struct param *param_new_map(struct arena *arena);
+
+/*
+ * Each adds to a map (with a name) or to a list (the name does not count then) and returns what was
+ * added. Texts are not copied.
+ */
+struct param *param_add_text(struct param *parent, const char *name, struct str text,
+                             struct arena *arena);
+struct param *param_add_number(struct param *parent, const char *name, int64_t number,
+                               struct arena *arena);
+struct param *param_add_bool(struct param *parent, const char *name, bool boolean,
+                             struct arena *arena);
+struct param *param_add_list(struct param *parent, const char *name, struct arena *arena);
+struct param *param_add_map(struct param *parent, const char *name, struct arena *arena);
+
+/* NULL when the map has none of that name. */
+struct param *param_find(const struct param *map, const char *name);
+
+/* {"Name": name, "Values": [value, ...]}, the form of EC2's filters, added to a list. */
+struct param *param_add_filter(struct param *list, const char *name, const struct str *values,
+                               size_t count, struct arena *arena);
+
+/* {"Key": key, "Value": value}, the form of tags, added to a list. */
+struct param *param_add_tag(struct param *list, struct str key, struct str value,
+                            struct arena *arena);

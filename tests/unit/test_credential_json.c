@@ -1,0 +1,127 @@
+/* test_credential_json.c: each form of credentials in JSON, and what is refused without a secret in
+ * the message. */
+#include "provider/aws/credential_json.h"
+
+#include "unit.h"
+
+#include <inttypes.h>
+
+typedef bool read_fn(struct str json, struct arena *arena, struct aws_credentials *ret_credentials,
+                     struct err *err);
+
+static bool read_sso_token(struct str json, struct arena *arena,
+                           struct aws_credentials *ret_credentials, struct err *err)
+{
+    struct sso_token token;
+    if (!sso_token_read(json, arena, &token, err)) {
+        return false;
+    }
+    *ret_credentials = (struct aws_credentials){.access_key = token.access_token,
+                                                .secret_key = token.refresh_token,
+                                                .session_token = token.client_id,
+                                                .account_id = token.client_secret,
+                                                .expires_at = token.expires_at};
+    return true;
+}
+
+struct row {
+    read_fn *read;
+    const char *json;
+    const char *expected;
+};
+
+#define KEYS "\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"sEcReT\""
+#define UNTIL "\"Expiration\":\"2020-06-17T10:11:12Z\""
+
+static const struct row good[] = {
+    {credential_from_process, "{\"Version\":1," KEYS "}", "A sEcReT   9223372036854775807"},
+    {credential_from_process,
+     "{\"Version\":1," KEYS ",\"SessionToken\":null,\"AccountId\":\"12\"," UNTIL "}",
+     "A sEcReT  12 1592388672"},
+    {credential_from_container, "{" KEYS ",\"Token\":\"T\"," UNTIL "}", "A sEcReT T  1592388672"},
+    {credential_from_imds,
+     "{\"Code\":\"Success\",\"Type\":\"AWS-HMAC\"," KEYS ",\"Token\":\"T\"," UNTIL "}",
+     "A sEcReT T  1592388672"},
+    {credential_from_sso,
+     "{\"roleCredentials\":{\"accessKeyId\":\"A\",\"secretAccessKey\":\"S\",\"sessionToken\":\"T\","
+     "\"expiration\":1592388672999}}",
+     "A S T  1592388672"},
+    {read_sso_token, "{\"accessToken\":\"A\",\"expiresAt\":\"2020-06-17T10:11:12UTC\"}",
+     "A    1592388672"},
+    {read_sso_token,
+     "{\"accessToken\":\"A\",\"expiresAt\":\"2020-06-17T10:11:12Z\",\"refreshToken\":\"R\","
+     "\"clientId\":\"C\",\"clientSecret\":\"D\",\"startUrl\":\"u\"}",
+     "A R C D 1592388672"},
+};
+
+static const struct row bad[] = {
+    {credential_from_process, "", "protocol: not JSON at line *"},
+    {credential_from_process, "[]", "protocol: JSON, but not an object"},
+    {credential_from_process, "{\"Version\":1,\"SecretAccessKey\":\"sEcReT\" sEcReT",
+     "protocol: not JSON at line 1, column *"},
+    {credential_from_process, "{\"Version\":2," KEYS "}",
+     "protocol: Version is 2; only 1 is known"},
+    {credential_from_process, "{\"Version\":\"1\"," KEYS "}", "protocol: Version is missing or *"},
+    {credential_from_process, "{\"Version\":1," KEYS "," KEYS "}", "protocol: not JSON at *"},
+    {credential_from_process, "{\"Version\":1,\"AccessKeyId\":\"A\"}",
+     "protocol: SecretAccessKey is missing"},
+    {credential_from_process, "{\"Version\":1,\"AccessKeyId\":5,\"SecretAccessKey\":\"sEcReT\"}",
+     "protocol: AccessKeyId is not a text"},
+    {credential_from_process, "{\"Version\":1,\"AccessKeyId\":\"\",\"SecretAccessKey\":\"sEcReT\"}",
+     "protocol: AccessKeyId is empty"},
+    {credential_from_process,
+     "{\"Version\":1,\"AccessKeyId\":\"A\",\"SecretAccessKey\":\"sEcReT\\r\\nX: y\"}",
+     "protocol: SecretAccessKey has a control character"},
+    {credential_from_process, "{\"Version\":1," KEYS ",\"Expiration\":\"sEcReT\"}",
+     "protocol: Expiration is not a time"},
+    {credential_from_container, "{" KEYS ",\"Token\":\"T\"}", "protocol: Expiration is missing"},
+    {credential_from_container, "{\"code\":\"NoIdInRequest\",\"message\":\"m\"}",
+     "auth: refused: NoIdInRequest"},
+    {credential_from_imds, "{\"Code\":\"AssumeRoleUnauthorizedAccess\"}",
+     "auth: refused: AssumeRoleUnauthorizedAccess"},
+    {credential_from_imds, "{\"Code\":\"a sEcReT b\"}", "auth: refused, without a code"},
+    {credential_from_sso, "{\"roleCredentials\":{}}", "protocol: expiration is missing *"},
+    {read_sso_token, "{\"accessToken\":\"A\"}", "protocol: expiresAt is missing"},
+};
+
+static void credentials_are_read(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(good); i++) {
+        struct arena arena;
+        struct aws_credentials got;
+        struct err err;
+        arena_init(&arena);
+        assert_true(good[i].read(str_from(good[i].json), &arena, &got, &err));
+        assert_str(arena_printf(&arena, "%.*s %.*s %.*s %.*s %" PRId64, STR_ARG(got.access_key),
+                                STR_ARG(got.secret_key), STR_ARG(got.session_token),
+                                STR_ARG(got.account_id), got.expires_at),
+                   good[i].expected);
+        arena_clear(&arena);
+    }
+}
+
+static void faults_are_told_without_secrets(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct arena arena;
+        struct aws_credentials got;
+        struct err err;
+        arena_init(&arena);
+        assert_false(bad[i].read(str_from(bad[i].json), &arena, &got, &err));
+        assert_like(arena_printf(&arena, "%s: %s", err_kind_name(err.kind), err.text),
+                    bad[i].expected);
+        assert_int_equal(str_find(str_from(err.text), "sEcReT"), SIZE_MAX);
+        arena_clear(&arena);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(credentials_are_read),
+        cmocka_unit_test(faults_are_told_without_secrets),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
