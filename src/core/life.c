@@ -25,11 +25,12 @@ const struct life_row life_table[NODE_STATE_COUNT] = {
     [NODE_IDLE] = {"idle", true, false, true,
         AS(READY) | AS(SETTING_UP) | AS(DRAINING) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
     [NODE_DRAINING] = {"draining", true, false, false,
-        AS(READY) | AS(IDLE) | AS(SETTING_UP) | AS(FAILED) | AS(TERMINATING) | AS(GONE)},
+        AS(READY) | AS(IDLE) | AS(BOOTING) | AS(SETTING_UP) | AS(FAILED) | AS(TERMINATING)
+        | AS(GONE)},
     [NODE_FAILED] = {"failed", true, false, false,
-        AS(READY) | AS(IDLE) | AS(TERMINATING) | AS(GONE)},
+        AS(READY) | AS(IDLE) | AS(BOOTING) | AS(TERMINATING) | AS(GONE)},
     [NODE_TERMINATING] = {"terminating", true, false, false,
-        AS(GONE)},
+        AS(READY) | AS(IDLE) | AS(BOOTING) | AS(FAILED) | AS(GONE)},
     [NODE_STRANGER] = {"known to Ray only", false, false, false,
         AS(LAUNCHING) | AS(BOOTING) | AS(READY) | AS(IDLE) | AS(GONE)},
 };

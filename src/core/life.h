@@ -4,8 +4,9 @@
  *   requested -> launching -> booting -> setting up -> ready <-> idle
  *             -> draining -> terminating -> gone
  *
- * with a way to `failed` from everywhere, and from there to `terminating`. What a state means for
- * limits, planning and deadlines is said here and nowhere else.
+ * with a way to `failed` from everywhere, and from there to `terminating`. A verdict that was not
+ * carried out can be taken back. What a state means for limits, planning and deadlines is said here
+ * and nowhere else.
  */
 #pragma once
 

@@ -508,6 +508,49 @@ static void test_a_launch_that_waited_for_a_probe_is_not_forgotten(void **state)
     close_scene(&scene);
 }
 
+/* Found by the yard: given up here, then brought to life by another controller. */
+static void test_an_old_verdict_does_not_outlive_a_reign(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 7);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    list_one(&scene, 7, launch);
+    tick(&scene);
+    only(&scene, ACTION_SET_UP);
+    scene.now += 20 * MINUTE; /* no word from its sshd */
+    see_ray(&scene);
+    list_one(&scene, 7, launch);
+    tick(&scene);
+    assert_int_equal(state_of(&scene, 7), NODE_TERMINATING);
+    step(&scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                                .terminate_reply = {.instance = 7, .outcome = OUTCOME_THROTTLED}});
+    node(&scene, 7, RAY_ALIVE, NOT_IDLE);
+    assert_int_equal(state_of(&scene, 7), NODE_READY); /* in the same reign, too */
+    close_scene(&scene);
+}
+
+static void test_a_take_over_asks_again_what_nodes_are(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    step(&scene, (struct event){.kind = EVENT_GOAL, .goal = GOAL_DOWN});
+    tick(&scene);
+    only(&scene, ACTION_TERMINATE);
+    step(&scene, (struct event){.kind = EVENT_GOAL, .goal = GOAL_RUN});
+    lease(&scene, 5);
+    assert_int_equal(state_of(&scene, 7), NODE_READY);
+    close_scene(&scene);
+}
+
 static void test_three_failed_set_ups_pause_a_type(void **state)
 {
     struct scene scene;
@@ -571,6 +614,8 @@ int main(void)
         cmocka_unit_test(test_the_price_limit_is_never_passed),
         cmocka_unit_test(test_a_refused_type_opens_again_after_a_while),
         cmocka_unit_test(test_a_launch_that_waited_for_a_probe_is_not_forgotten),
+        cmocka_unit_test(test_an_old_verdict_does_not_outlive_a_reign),
+        cmocka_unit_test(test_a_take_over_asks_again_what_nodes_are),
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
     };

@@ -72,7 +72,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
 /*
  * Somebody else may have acted since we last knew everything. Their calls may be under way for a
  * call's timeout and hidden for the horizon; ours must not be repeated, because what they stood for
- * may have been launched by the other meanwhile.
+ * may have been launched by the other meanwhile. Nodes that we had given up may work for them.
  */
 static void take_over(struct core *core)
 {
@@ -83,6 +83,11 @@ static void take_over(struct core *core)
     core->quiet_until = core->now + times->quiet_start;
     if (!BUG(core, repeats_after_take_over)) {
         launches_freeze_all(core);
+    }
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        if (core->nodes[i].state != NODE_GONE && !core->nodes[i].is_head) {
+            hear_again(core, &core->nodes[i]);
+        }
     }
 }
 

@@ -16,19 +16,22 @@ static enum node_state state_in_ray(const struct node *node)
     return node->idle_since == NOT_IDLE ? NODE_READY : NODE_IDLE;
 }
 
-/* Given up for being slow or silent, and here it is after all. */
+/* Given up for being slow or silent, and here it is before anybody was asked to end it. */
 static bool is_pardoned(const struct node *node)
 {
-    return node->state == NODE_FAILED &&
+    bool is_given_up = node->state == NODE_FAILED ||
+                       (node->state == NODE_TERMINATING && !node->is_asked &&
+                        node->cloud < CLOUD_ENDING);
+    return is_given_up &&
            (node->reason.kind == REASON_TOO_SLOW || node->reason.kind == REASON_LOST_CONTACT);
 }
 
 static void appear(struct core *core, struct node *node)
 {
     enum node_state state = state_in_ray(node);
-    if (node->state == state || (node->state == NODE_FAILED && !is_pardoned(node)) ||
-        node->state == NODE_TERMINATING || node->state == NODE_DRAINING ||
-        node->state == NODE_STRANGER) {
+    bool is_ending = node->state == NODE_FAILED || node->state == NODE_TERMINATING ||
+                     node->state == NODE_DRAINING;
+    if (node->state == state || (is_ending && !is_pardoned(node)) || node->state == NODE_STRANGER) {
         return;
     }
     if (!life_table[node->state].is_running) {
@@ -147,5 +150,30 @@ void hear_drain_reply(struct core *core, const struct event *event)
         node_end(core, node, NODE_TERMINATING, reason);
     } else {
         resume(core, node);
+    }
+}
+
+void hear_again(struct core *core, struct node *node)
+{
+    bool is_open = node->state == NODE_FAILED || node->state == NODE_DRAINING ||
+                   (node->state == NODE_TERMINATING && node->cloud < CLOUD_ENDING);
+    if (!is_open) {
+        return;
+    }
+    node->until = 0;
+    node->reason = (struct reason){0};
+    switch ((enum ray_status)node->ray) {
+    case RAY_ALIVE:
+        node_move(core, node, state_in_ray(node));
+        break;
+    case RAY_DRAINING:
+        node_move(core, node, NODE_READY);
+        drain_by_others(core, node);
+        break;
+    case RAY_ABSENT:
+    case RAY_DEAD:
+    case RAY_STATUS_COUNT:
+        node_move(core, node, NODE_BOOTING); /* setting up again is safe, and ends if it fails */
+        break;
     }
 }

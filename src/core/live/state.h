@@ -195,6 +195,9 @@ void hear_notice(struct core *core, const struct event *event);
 void hear_ray_node(struct core *core, const struct ray_node *ray);
 void hear_drain_reply(struct core *core, const struct event *event);
 
+/* Takes back a verdict that somebody else may have overruled: what is it now? */
+void hear_again(struct core *core, struct node *node);
+
 /* actions.c; NULL: the answer is full */
 struct action *actions_add(struct core *core, enum action_kind kind, struct reason reason);
 
