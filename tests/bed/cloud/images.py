@@ -1,0 +1,155 @@
+"""The nodes' images, built once on this machine without a registry.
+
+rootfs    Debian 12 by debootstrap: sshd, rsync, sudo, python3
+base      rootfs, the user, and a small boot in place of cloud-init; neither Ray nor pip
+ray       base with Ray, out of the wheels that the index serves
+systemd   rootfs with systemd as first process and the real cloud-init
+
+A tag ends with a hash of what the image is made of, so that a change builds a new one.
+"""
+
+import hashlib
+import pathlib
+import shutil
+import subprocess
+import sys
+import tempfile
+
+from . import docker, settings
+
+SOURCES = settings.HERE / "image"
+MIRROR = "http://deb.debian.org/debian"
+PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps ca-certificates "
+            "iputils-ping netcat-openbsd").split()
+SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
+RAY_VERSION = "2.60.0"
+WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")
+
+SET_UP = """set -e
+useradd -m -s /bin/bash ubuntu && usermod -p '*' ubuntu
+echo 'ubuntu ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/ubuntu
+rm -f /etc/ssh/ssh_host_*
+for name in poweroff halt shutdown; do ln -sf /usr/local/sbin/bed-off /usr/local/sbin/$name; done
+"""
+SET_UP_SYSTEMD = """set -e
+rm -f /etc/ssh/ssh_host_* /etc/machine-id && touch /etc/machine-id
+mkdir -p /etc/cloud/cloud.cfg.d /etc/systemd/system/ssh.service.d
+cp /usr/local/share/bed-cloud.cfg /etc/cloud/cloud.cfg.d/99-bed.cfg
+cp /usr/local/share/bed-ssh.conf /etc/systemd/system/ssh.service.d/bed.conf
+systemctl mask systemd-udevd.service systemd-networkd-wait-online.service \\
+    systemd-networkd.service getty.target console-getty.service
+systemctl enable ssh.service
+"""
+ADD_RAY = f"""set -e
+python3 "$(ls /wheels/pip-*.whl)/pip" install -q --no-index --find-links /wheels \\
+    --break-system-packages --no-compile pip boto3 'ray[default]=={RAY_VERSION}'
+python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || true
+"""
+
+
+def say(text):
+    print(f"bed: {text}", file=sys.stderr, flush=True)
+
+
+# ---- names ----
+
+
+def hash_of(*parts):
+    text = "\0".join(str(part) for part in parts)
+    return hashlib.sha256(text.encode()).hexdigest()[:10]
+
+
+def scripts():
+    return [path.read_text(encoding="utf-8") for path in sorted(SOURCES.iterdir())]
+
+
+def tag(kind):
+    parts = {"rootfs": [PACKAGES], "rootfs-systemd": [PACKAGES, SYSTEMD_PACKAGES],
+             "base": [PACKAGES, SET_UP, *scripts()],
+             "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, *scripts()],
+             "ray": [PACKAGES, SET_UP, ADD_RAY, *scripts()]}[kind]
+    return f"shoal-bed-{kind}:{hash_of(*parts)}"
+
+
+# ---- building ----
+
+
+def ensure(kind):
+    """The tag of an image that exists now."""
+    name = tag(kind)
+    if not docker.image_exists(name):
+        say(f"building image {kind} (once)")
+        BUILDERS[kind](name)
+    return name
+
+
+def build_rootfs(name, packages):
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-bed-", dir="/var/tmp"))
+    try:
+        root = folder / "root"
+        subprocess.run(["nice", "debootstrap", "--variant=minbase",
+                        "--include=" + ",".join(packages), "bookworm", str(root), MIRROR],
+                       stdout=subprocess.DEVNULL, timeout=1200, check=True)
+        for junk in ("var/cache/apt/archives", "var/lib/apt/lists"):
+            shutil.rmtree(root / junk, ignore_errors=True)
+        tar = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
+        docker.run("import", "--change", f"LABEL {settings.LABEL}.image=1", "-", name,
+                   stdin=tar.stdout, seconds=300)
+        tar.wait(timeout=60)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def derive(name, source, script, changes=(), volumes=(), copies=()):
+    """A new image: `source` after `script` ran in it."""
+    words = [word for volume in volumes for word in ("-v", volume)]
+    container = docker.run("create", "--label", settings.LABEL, "--network", "none", *words,
+                           source, "sh", "-c", script).strip()
+    try:
+        for origin, target in copies:
+            docker.run("cp", str(origin), f"{container}:{target}")
+        subprocess.run(["docker", "start", "-a", container], timeout=900, check=True)
+        docker.run("commit", *[word for change in changes for word in ("--change", change)],
+                   container, name, seconds=300)
+    finally:
+        docker.remove([container])
+
+
+def build_base(name):
+    derive(name, ensure("rootfs"), SET_UP, ['CMD ["/usr/local/sbin/bed-init"]'],
+           copies=[(SOURCES / file, f"/usr/local/sbin/{file}")
+                   for file in ("bed-init", "bed-boot", "bed-off")])
+
+
+def build_ray(name):
+    ensure_wheels()
+    derive(name, ensure("base"), ADD_RAY, ['CMD ["/usr/local/sbin/bed-init"]'],
+           volumes=[f"{settings.WHEELS}:/wheels:ro"])
+
+
+def build_systemd(name):
+    derive(name, ensure("rootfs-systemd"), SET_UP_SYSTEMD,
+           ['CMD ["/usr/local/sbin/bed-systemd"]', "STOPSIGNAL SIGRTMIN+3"],
+           copies=[(SOURCES / "bed-systemd", "/usr/local/sbin/bed-systemd"),
+                   (SOURCES / "bed-cloud.cfg", "/usr/local/share/bed-cloud.cfg"),
+                   (SOURCES / "bed-ssh.conf", "/usr/local/share/bed-ssh.conf")])
+
+
+BUILDERS = {
+    "rootfs": lambda name: build_rootfs(name, PACKAGES),
+    "rootfs-systemd": lambda name: build_rootfs(name, PACKAGES + SYSTEMD_PACKAGES),
+    "base": build_base, "ray": build_ray, "systemd": build_systemd,
+}
+
+
+def ensure_wheels():
+    """The wheels that the index serves, for the nodes' Python."""
+    mark = settings.WHEELS / f"complete-{hash_of(WHEELS)}"
+    if mark.exists():
+        return
+    say("downloading the wheels of Ray (once)")
+    settings.WHEELS.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "-d", str(settings.WHEELS),
+                    "--only-binary=:all:", "--python-version", "3.11", *WHEELS],
+                   timeout=1800, check=True)
+    mark.touch()

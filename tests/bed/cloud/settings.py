@@ -1,0 +1,98 @@
+"""The bed's fixed facts: addresses, ports, names, seeds; and the numbers that a test may turn.
+
+SHOAL_BED_HOME   images' wheels, logs and state (default: shoal-bed in the user's cache folder)
+"""
+
+import dataclasses
+import os
+import pathlib
+
+HERE = pathlib.Path(__file__).resolve().parent.parent
+HOME = pathlib.Path(os.environ.get("SHOAL_BED_HOME") or pathlib.Path(
+    os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shoal-bed")
+STATE = HOME / "state"
+WHEELS = HOME / "wheels"
+
+# Everything Docker makes for us carries this label, so that `bed down` finds all of it.
+LABEL = "shoal.bed"
+NETWORK_NAME = "shoal-bed"
+BRIDGE = "bed0"
+
+# Nodes live in the lower half; the laptop and the public addresses in the upper, outside any VPC.
+NETWORK = "198.18.0.0/16"
+NODES = "198.18.0.0/17"
+GATEWAY = "198.18.0.1"
+LAPTOP = "198.18.128.1"
+PUBLIC = "198.18.129.0/24"
+
+LOOPBACK = "127.0.0.1"
+IMDS = "169.254.169.254"
+API_PORT, IMDS_PORT, INDEX_PORT, CONTROL_PORT, CALLER_PORT, RELAY_PORT = range(4566, 4572)
+# Ports of the gateway that a node may open; all others of the host are closed to it.
+NODE_PORTS = (API_PORT, IMDS_PORT, INDEX_PORT, CALLER_PORT)
+ENDPOINT = f"http://{GATEWAY}:{API_PORT}"
+
+ACCOUNT = "123456789012"
+REGION = "us-west-2"
+ADMIN_KEY = "AKIABEDADMIN00000001"
+ADMIN_SECRET = "bed/admin/secret/not/a/secret/0000000001"
+
+
+@dataclasses.dataclass(frozen=True)
+class Subnet:
+    region: str
+    zone: str
+    cidr: str
+    public: bool = True
+    name: str = ""
+
+
+VPCS = {"us-west-2": "198.18.0.0/18", "us-east-1": "198.18.64.0/18"}
+SUBNETS = (
+    Subnet("us-west-2", "us-west-2a", "198.18.16.0/20", name="public-a"),
+    Subnet("us-west-2", "us-west-2b", "198.18.32.0/20", name="public-b"),
+    Subnet("us-west-2", "us-west-2a", "198.18.48.0/20", public=False, name="private-a"),
+    Subnet("us-east-1", "us-east-1a", "198.18.64.0/20", name="public-a"),
+    Subnet("us-east-1", "us-east-1b", "198.18.80.0/20", name="public-b"),
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Ami:
+    id: str
+    image: str
+    arch: str
+    name: str
+    owner: str = "099720109477"
+
+
+# `image` names what the node runs: base has neither Ray nor pip. arm64 machines run the same
+# container as x86_64 ones: only the API tells them apart.
+AMIS = (
+    Ami("ami-0bed0000000000001", "base", "x86_64", "bed/images/base-amd64-20260101"),
+    Ami("ami-0bed0000000000002", "ray", "x86_64", "bed/images/ray-amd64-20260101"),
+    Ami("ami-0bed0000000000003", "systemd", "x86_64", "bed/images/systemd-amd64-20260101"),
+    Ami("ami-0bed00000000000a1", "base", "arm64", "bed/images/base-arm64-20260101"),
+    Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
+)
+
+
+@dataclasses.dataclass
+class Tunables:
+    """What `bed set NAME VALUE` changes on a running bed. Seconds unless said otherwise."""
+
+    listing_lag: float = 0.5         # a new instance is not listed yet
+    pending: float = 0.0             # at least so long in state pending
+    terminating: float = 2.0         # shutting-down takes so long
+    terminated_kept: float = 3600.0  # a terminated instance is still listed
+    iam_lag: float = 0.0             # a new instance profile is not known to EC2 yet
+    clock: float = 0.0               # our clock is so far ahead of the caller's
+    role_seconds: float = 21600.0    # life of the credentials a node gets
+    boot_delay: float = 0.0          # before a node does anything
+    page: int = 1000                 # largest page of a listing
+    vcpu_quota: int = 256            # running on-demand vCPUs per region
+    spot_vcpu_quota: int = 256       # the same for spot
+    containers: int = 1              # 0: instances exist in the API only
+    vpn: int = 0                     # 1: the laptop reaches private addresses
+    throttle: int = 0                # 1: request rates limited by token buckets, as EC2 does
+    relay_ms: float = 0.0            # one-way delay between laptop and public addresses
