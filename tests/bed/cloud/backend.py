@@ -1,0 +1,220 @@
+"""moto inside this process: the one file that knows its insides.
+
+`Moto.call` hands over a request as if it had come by HTTP; the other methods read facts of which no
+API tells enough (rules of groups, roles of profiles, policies) or shape what moto would make wrong.
+"""
+
+import io
+import json
+import os
+import threading
+import urllib.parse
+
+from . import settings
+
+os.environ.update({
+    "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
+    "MOTO_ENABLE_AMI_VALIDATION": "true",
+    "MOTO_EC2_ENABLE_INSTANCE_TYPE_VALIDATION": "true",
+    "MOTO_AMIS_PATH": str(settings.STATE / "amis.json"),
+})
+
+
+def write_amis():
+    """moto reads its images from a file when it is first imported."""
+    settings.STATE.mkdir(parents=True, exist_ok=True)
+    entries = [{
+        "ami_id": ami.id, "architecture": ami.arch, "name": ami.name, "description": ami.name,
+        "owner_id": ami.owner, "public": True, "image_type": "machine", "hypervisor": "xen",
+        "virtualization_type": "hvm", "state": "available", "platform": None, "tags": {},
+        "root_device_name": "/dev/sda1", "root_device_type": "ebs", "sriov": "simple"}
+        for ami in settings.AMIS]
+    (settings.STATE / "amis.json").write_text(json.dumps(entries), encoding="utf-8")
+
+
+class Moto:
+    def __init__(self):
+        write_amis()
+        from moto.backends import get_backend
+        from moto.ec2.models.instance_types import INSTANCE_TYPES
+        from moto.moto_server.werkzeug_app import (DomainDispatcherApplication,
+                                                   create_backend_app)
+        self.types = INSTANCE_TYPES
+        self.app = DomainDispatcherApplication(create_backend_app)
+        self.get_backend = get_backend
+        self.lock = threading.RLock()
+
+    # ---- requests ----
+
+    def call(self, method, target, headers, body):
+        """(status, [(header, value)], body bytes) of moto's answer."""
+        path, _, query = target.partition("?")
+        environ = {
+            "REQUEST_METHOD": method, "PATH_INFO": urllib.parse.unquote(path, "latin-1"),
+            "RAW_URI": target, "REQUEST_URI": target, "QUERY_STRING": query, "SCRIPT_NAME": "",
+            "SERVER_NAME": "bed", "SERVER_PORT": str(settings.API_PORT),
+            "SERVER_PROTOCOL": "HTTP/1.1", "CONTENT_LENGTH": str(len(body)),
+            "wsgi.input": io.BytesIO(body), "wsgi.errors": io.StringIO(), "wsgi.version": (1, 0),
+            "wsgi.url_scheme": "http", "wsgi.multithread": True, "wsgi.multiprocess": False,
+            "wsgi.run_once": False, "REMOTE_ADDR": settings.LOOPBACK}
+        for name, value in headers.items():
+            key = name.upper().replace("-", "_")
+            if key == "CONTENT_TYPE":
+                environ[key] = value
+            elif key not in ("CONTENT_LENGTH", "TRANSFER_ENCODING", "EXPECT"):
+                environ["HTTP_" + key] = value
+        answer = {}
+
+        def start(status, fields, _info=None):
+            answer["status"], answer["headers"] = int(status.split()[0]), fields
+
+        with self.lock:
+            chunks = self.app(environ, start)
+            data = b"".join(chunks)
+            if hasattr(chunks, "close"):
+                chunks.close()
+        return answer["status"], answer["headers"], data
+
+    def ec2(self, region, params):
+        """(status, body) of an EC2 action of our own making."""
+        scope = f"Credential={settings.ADMIN_KEY}/20200101/{region}/ec2/aws4_request"
+        headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
+                   "Host": f"ec2.{region}.amazonaws.com",
+                   "Authorization": f"AWS4-HMAC-SHA256 {scope}, SignedHeaders=host, Signature=0"}
+        body = urllib.parse.urlencode({"Version": "2016-11-15", **params}).encode()
+        status, _, data = self.call("POST", "/", headers, body)
+        return status, data
+
+    # ---- facts ----
+
+    def backend(self, region):
+        return self.get_backend("ec2")[settings.ACCOUNT][region]
+
+    def iam(self):
+        return self.get_backend("iam")[settings.ACCOUNT]["aws"]
+
+    def instance(self, region, ident):
+        return self.backend(region).get_instance(ident)
+
+    def subnets(self, region):
+        return [subnet for of_zone in self.backend(region).subnets.values()
+                for subnet in of_zone.values()]
+
+    def subnet(self, region, ident):
+        return next((s for s in self.subnets(region) if s.id == ident), None)
+
+    def default_subnet(self, region, zone=None):
+        found = [s for s in self.subnets(region) if s.default_for_az
+                 and zone in (None, s.availability_zone)]
+        return min(found, key=lambda s: s.availability_zone, default=None)
+
+    def default_vpc(self, region):
+        return next((v.id for v in self.backend(region).vpcs.values() if v.is_default), "")
+
+    def image(self, region, ident):
+        return self.backend(region).amis.get(ident)
+
+    def groups(self, region):
+        """{id: group} of a region."""
+        return {group.id: group for of_vpc in self.backend(region).groups.values()
+                for group in of_vpc.values()}
+
+    def group_rules(self, region):
+        """{id: [ingress rule]} in the words of `network`."""
+        rules = {}
+        for ident, group in self.groups(region).items():
+            rules[ident] = [{"protocol": rule.ip_protocol, "from": rule.from_port,
+                             "to": rule.to_port, "cidr": rule.cidr_ipv4,
+                             "group": rule.source_group.get("GroupId")}
+                            for rule in group.ingress_rules]
+        return rules
+
+    def groups_of(self, region, ident):
+        """Ids of the groups that an instance is in now."""
+        instance = self.instance(region, ident)
+        found = {group.id for nic in instance.nics.values() for group in nic.group_set}
+        found |= {group.id for group in instance.security_groups}
+        if not found:
+            found = {group.id for group in self.groups(region).values()
+                     if group.name == "default" and group.vpc_id == instance.vpc_id}
+        return sorted(found)
+
+    def public_key(self, region, name):
+        pair = self.backend(region).key_pairs.get(name) if name else None
+        return pair.material_public.decode() if pair else None
+
+    def template(self, region, ident, name, version):
+        """The data of a launch template's version, or None."""
+        backend = self.backend(region)
+        ident = ident or backend.launch_template_name_to_ids.get(name)
+        found = backend.launch_templates.get(ident)
+        if not found:
+            return None
+        if version in (None, "", "$Default"):
+            return found.default_version().data
+        if version == "$Latest":
+            return found.latest_version().data
+        return next((v.data for v in found.versions if str(v.number) == str(version)), None)
+
+    def profile(self, name):
+        """(arn, id, role name or None) of an instance profile, or None."""
+        for profile in self.iam().instance_profiles.values():
+            if name in (profile.name, profile.arn):
+                return profile.arn, profile.id, next((r.name for r in profile.roles), None)
+        return None
+
+    def policies_of(self, kind, name):
+        """Policy documents of a role or user, or None when it does not exist."""
+        iam = self.iam()
+        if kind == "role":
+            owner = next((r for r in iam.roles.values() if r.name == name), None)
+        else:
+            owner = iam.users.get(name)
+        if owner is None:
+            return None
+        texts = [policy.document for policy in owner.managed_policies.values()]
+        inline = owner.policies
+        texts += list(inline.values()) if isinstance(inline, dict) else [p.document for p in inline]
+        return [json.loads(text) if isinstance(text, str) else text for text in texts]
+
+    def tags_of(self, region, ident):
+        return dict(self.backend(region).tags.get(ident, {}))
+
+    # ---- shaping ----
+
+    def forget(self, region, ident):
+        """A terminated instance that is no longer listed."""
+        with self.lock:
+            reservations = self.backend(region).reservations
+            for key, reservation in list(reservations.items()):
+                left = [i for i in reservation.instances if i.id != ident]
+                if len(left) < len(reservation.instances):
+                    reservation.instances = left
+                    if not left:
+                        del reservations[key]
+
+    def open_default_group(self, region, vpc):
+        """A VPC's default group lets its own members in; moto's does not."""
+        group = next(g for g in self.groups(region).values()
+                     if g.vpc_id == vpc and g.name == "default")
+        if not group.ingress_rules:
+            self.ec2(region, {"Action": "AuthorizeSecurityGroupIngress", "GroupId": group.id,
+                              "IpPermissions.1.IpProtocol": "-1",
+                              "IpPermissions.1.Groups.1.GroupId": group.id})
+
+    def seed(self):
+        """Our VPCs in place of moto's default ones."""
+        for region, cidr in settings.VPCS.items():
+            backend = self.backend(region)
+            for vpc in list(backend.vpcs.values()):
+                for subnet in self.subnets(region):
+                    backend.delete_subnet(subnet.id)
+                backend.delete_vpc(vpc.id)
+            vpc = backend.create_vpc(cidr_block=cidr, is_default=True)
+            self.open_default_group(region, vpc.id)
+            for spec in (s for s in settings.SUBNETS if s.region == region):
+                subnet = backend.create_subnet(vpc_id=vpc.id, cidr_block=spec.cidr,
+                                               availability_zone=spec.zone)
+                subnet.default_for_az = spec.public
+                subnet.map_public_ip_on_launch = spec.public
+                subnet.add_tag("Name", spec.name)

@@ -1,0 +1,167 @@
+"""The front: answers for AWS. Checks who calls, applies faults, keeps AWS's rules, asks moto the rest.
+
+`Cloud` holds the state and takes one call from arrival to reply. What a single action does beyond
+moto stands in `launch`, `instances`, `prices` and `services`; the table below says which.
+"""
+
+import collections
+import json
+import threading
+import time
+
+from . import (backend, faults, identity, instances, launch, limits, nodes, prices, services,
+               settings)
+from .wire import UNSIGNED, Refusal, Reply, refuse, understand
+
+ACTIONS = {
+    ("ec2", "RunInstances"): launch.run_instances,
+    ("ec2", "CreateFleet"): launch.create_fleet,
+    ("ec2", "CreateLaunchTemplate"): launch.once_by_token,
+    ("ec2", "CreateLaunchTemplateVersion"): launch.once_by_token,
+    ("ec2", "DescribeInstances"): instances.describe_instances,
+    ("ec2", "DescribeInstanceStatus"): instances.describe_instance_status,
+    ("ec2", "DescribeInstanceTypes"): instances.describe_types,
+    ("ec2", "DescribeSpotInstanceRequests"): instances.describe_spot_requests,
+    ("ec2", "TerminateInstances"): instances.terminate_instances,
+    ("ec2", "StopInstances"): instances.stop_instances,
+    ("ec2", "StartInstances"): instances.start_instances,
+    ("ec2", "RebootInstances"): instances.reboot_instances,
+    ("ec2", "GetConsoleOutput"): instances.console_output,
+    ("ec2", "ModifyInstanceMetadataOptions"): instances.metadata_options,
+    ("ec2", "ModifyInstanceAttribute"): instances.modify_attribute,
+    ("ec2", "ModifyNetworkInterfaceAttribute"): instances.change_groups,
+    ("ec2", "CreateTags"): instances.create_tags,
+    ("ec2", "AuthorizeSecurityGroupIngress"): instances.change_groups,
+    ("ec2", "RevokeSecurityGroupIngress"): instances.change_groups,
+    ("ec2", "CreateSecurityGroup"): instances.create_group,
+    ("ec2", "DeleteSecurityGroup"): instances.delete_group,
+    ("ec2", "DescribeSpotPriceHistory"): prices.spot_history,
+    ("pricing", "GetProducts"): prices.get_products,
+    ("sts", "GetCallerIdentity"): services.caller_identity,
+    ("sts", "AssumeRole"): services.assume_role,
+    ("sts", "AssumeRoleWithWebIdentity"): services.assume_role,
+    ("sts", "GetSessionToken"): services.session_token,
+    ("iam", "CreateAccessKey"): services.create_access_key,
+    ("iam", "CreateInstanceProfile"): services.create_profile,
+    ("ssm", "GetParameter"): services.get_parameter,
+    ("ssm", "GetParameters"): services.get_parameters,
+    ("servicequotas", "GetServiceQuota"): services.get_quota,
+    ("sso", "GetRoleCredentials"): services.role_credentials,
+}
+SERVICES = {"ec2", "iam", "sts", "ssm", "s3", "pricing", "servicequotas", "sso"}
+
+
+class Cloud:
+    def __init__(self):
+        self.tunables = settings.Tunables()
+        self.moto = backend.Moto()
+        self.moto.seed()
+        self.faults = faults.Faults()
+        self.identities = identity.Identities(self.moto)
+        self.buckets = limits.Buckets()
+        self.nodes = nodes.Nodes(self.moto, self.tunables)
+        self.launching = threading.RLock()
+        self.tokens = {}
+        self.profiles_made = {}
+        self.type_lists = {}
+        self.counts = collections.Counter()  # (service, action, who)
+        self.refused = collections.Counter()  # code
+        self.log = (settings.STATE / "calls.jsonl").open("a", encoding="utf-8")
+        self.log_lock = threading.Lock()
+
+    # ---- what actions use ----
+
+    def overlay(self, item, node):
+        instances.overlay(self, item, node)
+
+    def describe_again(self, region, ids):
+        return instances.describe_again(self, region, ids)
+
+    def pass_on(self, call):
+        """moto's own answer."""
+        status, fields, body = self.moto.call(call.method, call.target, call.headers, call.body)
+        kept = {name: value for name, value in fields
+                if name.lower() not in ("content-length", "date", "server", "connection")}
+        return Reply(status, body, kept)
+
+    def ask_ec2(self, call, params):
+        """moto's answer to the call with other parameters."""
+        status, body = self.moto.ec2(call.region, params)
+        return Reply(status, body, {"Content-Type": "text/xml;charset=UTF-8"})
+
+    def who(self, source):
+        node = self.nodes.at(source)
+        return node.id if node else "laptop"
+
+    def count(self, service, action, who):
+        self.counts[service, action, who] += 1
+
+    # ---- one call ----
+
+    def answer(self, call):
+        start = time.monotonic()
+        understand(call)
+        who = self.who(call.source)
+        self.count(call.service, call.action, who)
+        fault, told = None, ""
+        try:
+            self.admit(call)
+            fault = self.faults.of_call(call)
+            reply = self.with_fault(call, fault)
+        except Refusal as refusal:
+            reply, told = refuse(call, refusal), refusal.code
+            self.refused[refusal.code] += 1
+        self.write_log(call, who, reply, told, fault, time.monotonic() - start)
+        return reply
+
+    def admit(self, call):
+        """Who calls, may they, and not too often."""
+        if call.service not in SERVICES:
+            raise Refusal("UnknownEndpoint", f"The bed has no service {call.service!r}.", 404)
+        if call.action in UNSIGNED or call.service == "sso":
+            return
+        call.identity = identity.check(self.identities, call, time.time() + self.tunables.clock)
+        self.identities.authorize(call)
+        if self.tunables.throttle:
+            self.buckets.check(call)
+
+    def carry_out(self, call):
+        action = ACTIONS.get((call.service, call.action))
+        return action(self, call) if action else self.pass_on(call)
+
+    def with_fault(self, call, fault):
+        if fault is None:
+            return self.carry_out(call)
+        refusal = faults.refusal_of(fault, call)
+        if refusal:
+            raise refusal
+        if fault.kind in ("hang", "reset") and not fault.after:
+            return Reply(0, b"", manner=fault.kind, seconds=fault.seconds)
+        if fault.kind == "redirect":
+            return Reply(302, b"", {"Location": "http://198.18.0.1:9/"})
+        reply = self.carry_out(call)
+        if fault.kind == "garbage":
+            return faults.garbage(fault.shape)
+        if fault.kind == "loop" and call.get("NextToken"):
+            reply.body = looped(reply.body, call.get("NextToken"))
+        elif fault.kind in ("hang", "reset", "truncate"):
+            reply.manner = fault.kind
+        reply.seconds = fault.seconds
+        return reply
+
+    def write_log(self, call, who, reply, told, fault, seconds):
+        row = {"at": round(time.time(), 3), "ms": round(seconds * 1000, 1), "who": who,
+               "as": call.identity.label if call.identity else None, "service": call.service,
+               "region": call.region, "action": call.action, "status": reply.status,
+               "token": call.get("ClientToken"), "refused": told or None,
+               "fault": fault.kind if fault else None}
+        with self.log_lock:
+            self.log.write(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n")
+            self.log.flush()
+
+
+def looped(body, token):
+    begin, end = body.find(b"<nextToken>"), body.find(b"</nextToken>")
+    if begin < 0:
+        return body
+    return body[:begin + len(b"<nextToken>")] + token.encode() + body[end:]

@@ -1,0 +1,463 @@
+"""What is asked about instances, and done to them, once they exist: lists, tags, states, groups."""
+
+import base64
+import binascii
+import hashlib
+import json
+import re
+import time
+
+from . import launch
+from .nodes import CODES
+from .wire import Refusal, ec2_reply, error_of, parse, put, xml_reply
+
+PREFIXES = {"i": "InvalidInstanceID", "vol": "InvalidVolume", "sg": "InvalidGroup",
+            "subnet": "InvalidSubnetID", "vpc": "InvalidVpcID", "eni": "InvalidNetworkInterfaceID",
+            "ami": "InvalidAMIID", "lt": "InvalidLaunchTemplateId", "key": "InvalidKeyPair",
+            "sir": "InvalidSpotInstanceRequestID", "igw": "InvalidInternetGatewayID"}
+OWN_FILTERS = {"instance-state-name", "instance-state-code", "ip-address", "instance-lifecycle",
+               "spot-instance-request-id", "client-token", "instance.group-id"}
+
+
+# ---- ids ----
+
+
+def check_ids(cloud, call, ids, lag=True):
+    """The nodes of ids; all or nothing, and what is not visible yet does not exist."""
+    if not ids:
+        raise Refusal("MissingParameter", "The request must contain the parameter InstanceId")
+    for ident in ids:
+        if not re.fullmatch(r"i-([0-9a-f]{8}|[0-9a-f]{17})", ident):
+            raise Refusal("InvalidInstanceID.Malformed", f'Invalid id: "{ident}"')
+    found = [cloud.nodes.by_id.get(ident) for ident in ids]
+    missing = [ident for ident, node in zip(ids, found, strict=True)
+               if node is None or node.region != call.region
+               or (lag and not cloud.nodes.visible(node))]
+    if missing:
+        plural = len(missing) > 1
+        raise Refusal("InvalidInstanceID.NotFound",
+                      f"The instance ID{'s' if plural else ''} '{', '.join(missing)}' "
+                      f"do{'' if plural else 'es'} not exist")
+    return found
+
+
+def check_dry_run(call):
+    if call.get("DryRun") == "true":
+        raise Refusal("DryRunOperation", "Request would have succeeded, but DryRun flag is set.",
+                      412)
+
+
+# ---- what an instance looks like ----
+
+
+def overlay(cloud, item, node):
+    """Makes moto's <item> of an instance say what is true here."""
+    ended = node.state == "terminated"
+    dns = f"ec2-{node.public.replace('.', '-')}.{node.region}.compute.amazonaws.com" \
+        if node.public else ""
+    put(item, "instanceState", {"code": CODES[node.state], "name": node.state})
+    put(item, "privateIpAddress", None if ended else node.private)
+    put(item, "ipAddress", node.public)
+    put(item, "dnsName", dns)
+    put(item, "clientToken", node.token)
+    put(item, "spotInstanceRequestId", node.spot)
+    if ended:
+        put(item, "privateDnsName", "")
+        for name in ("subnetId", "vpcId", "networkInterfaceSet", "groupSet", "blockDeviceMapping"):
+            put(item, name, None)
+    if node.reason and node.state != "running":
+        put(item, "stateReason", {"code": node.reason[0], "message": node.reason[1]})
+        put(item, "reason", node.reason[1])
+    else:
+        put(item, "stateReason", None)
+        put(item, "reason", "")
+    if not ended:
+        overlay_groups(cloud, item, node)
+        overlay_interfaces(item, node, dns)
+        profile = cloud.moto.profile(node.profile) if node.profile else None
+        if profile:
+            put(item, "iamInstanceProfile", {"arn": profile[0], "id": profile[1]})
+
+
+def overlay_groups(cloud, item, node):
+    names = cloud.moto.groups(node.region)
+    put(item, "groupSet", [{"groupId": ident, "groupName": names[ident].name}
+                           for ident in cloud.moto.groups_of(node.region, node.id)
+                           if ident in names])
+
+
+def overlay_interfaces(item, node, dns):
+    for parent in item.findall("networkInterfaceSet/item"):
+        for place in [parent, *parent.findall("privateIpAddressesSet/item")]:
+            put(place, "association", None)
+            if node.public:
+                put(place, "association", {"ipOwnerId": "amazon", "publicDnsName": dns,
+                                           "publicIp": node.public})
+
+
+# ---- DescribeInstances ----
+
+
+def page_size(call, cloud, low=5, high=1000):
+    text = call.get("MaxResults")
+    if text is None:
+        return min(high, cloud.tunables.page)
+    if not text.isdigit() or not low <= int(text) <= high:
+        raise Refusal("InvalidParameterValue", f"Value ( {text} ) for parameter maxResults is "
+                      f"invalid. Expecting a value between {low} and {high}.")
+    return min(int(text), cloud.tunables.page)
+
+
+def question(call):
+    """What a page token is bound to: the request without its paging."""
+    kept = sorted((k, v) for k, v in call.params.items()
+                  if k not in ("NextToken", "MaxResults", "Version"))
+    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()[:16]
+
+
+def token_for(call, position):
+    return base64.urlsafe_b64encode(json.dumps([question(call), position]).encode()).decode()
+
+
+def position_of(call):
+    """Where a page begins: what token_for was given, or None at the start."""
+    token = call.get("NextToken")
+    if not token:
+        return None
+    try:
+        bound, position = json.loads(base64.urlsafe_b64decode(token.encode()))
+    except (ValueError, binascii.Error):
+        raise Refusal("InvalidParameterValue", "Invalid value for parameter nextToken.") from None
+    if bound != question(call):
+        raise Refusal("InvalidParameterValue", "The token was given for another request.")
+    return position
+
+
+def own_filter(node, item, name, values):
+    have = {"instance-state-name": [node.state], "instance-state-code": [str(CODES[node.state])],
+            "ip-address": [node.public], "spot-instance-request-id": [node.spot],
+            "instance-lifecycle": ["spot" if node.spot else None], "client-token": [node.token],
+            "instance.group-id": [e.text for e in item.findall("groupSet/item/groupId")]}[name]
+    return any(value in have for value in values)
+
+
+def split_filters(call):
+    """(parameters for moto, [(name, values)] that the bed decides itself)."""
+    params = {k: v for k, v in call.params.items()
+              if not k.startswith(("Filter.", "InstanceId.")) and k not in ("MaxResults",
+                                                                            "NextToken")}
+    ours, number = [], 0
+    for item in call.items("Filter"):
+        values = [v for k, v in sorted(item.items()) if k.startswith("Value.")]
+        if item.get("Name") in OWN_FILTERS:
+            ours.append((item["Name"], values))
+            continue
+        number += 1
+        params[f"Filter.{number}.Name"] = item.get("Name", "")
+        params.update({f"Filter.{number}.Value.{n}": v for n, v in enumerate(values, 1)})
+    return params, ours
+
+
+def describe_instances(cloud, call):
+    ids = call.list("InstanceId")
+    if ids and call.get("MaxResults"):
+        raise Refusal("InvalidParameterCombination", "The parameter instancesSet cannot be used "
+                                                     "with the parameter maxResults")
+    limit, start = page_size(call, cloud), position_of(call)
+    cloud.nodes.purge()
+    if ids:
+        check_ids(cloud, call, ids)
+    check_dry_run(call)
+    params, ours = split_filters(call)
+    params.update({f"InstanceId.{n}": v for n, v in enumerate(ids, 1)})
+    status, body = cloud.moto.ec2(call.region, params)
+    if status != 200:
+        raise Refusal(*error_of(body), status)
+    root = parse(body)
+    last = trim(cloud, root, ours, limit, start)
+    put(root, "nextToken", token_for(call, last) if last else None)
+    return xml_reply(root)
+
+
+def trim(cloud, root, filters, limit, start):
+    """Leaves one page of visible, matching instances; the id it ends with if there are more."""
+    kept, last, more, begun = 0, None, False, start is None
+    reservations = root.find("reservationSet")
+    for reservation in list(reservations):
+        instances = reservation.find("instancesSet")
+        for item in list(instances):
+            ident = item.findtext("instanceId")
+            node = cloud.nodes.by_id.get(ident)
+            here = begun
+            begun = begun or ident == start
+            wanted = here and not more and node is not None and cloud.nodes.visible(node)
+            if wanted:
+                overlay(cloud, item, node)
+                wanted = all(own_filter(node, item, *f) for f in filters)
+            if wanted and kept == limit:
+                more, wanted = True, False
+            if wanted:
+                kept, last = kept + 1, ident
+            else:
+                instances.remove(item)
+        if not len(instances):
+            reservations.remove(reservation)
+    return last if more else None
+
+
+def describe_again(cloud, region, ids):
+    """The reservation of an earlier launch, as its instances are now: the reply to a replay."""
+    params = {"Action": "DescribeInstances"}
+    params.update({f"InstanceId.{n}": v for n, v in enumerate(ids, 1)})
+    root = parse(cloud.moto.ec2(region, params)[1])
+    reservation = root.find("reservationSet/item")
+    root.tag = "RunInstancesResponse"
+    root.remove(root.find("reservationSet"))
+    for child in reservation:
+        root.append(child)
+    for item in root.findall("instancesSet/item"):
+        overlay(cloud, item, cloud.nodes.by_id[item.findtext("instanceId")])
+    return xml_reply(root)
+
+
+def describe_instance_status(cloud, call):
+    """Running ones only, unless asked for all."""
+    ids = call.list("InstanceId")
+    nodes = check_ids(cloud, call, ids) if ids else \
+        [n for n in cloud.nodes.by_id.values() if n.region == call.region
+         and cloud.nodes.visible(n)]
+    everything = call.get("IncludeAllInstances") == "true"
+    rows = []
+    for node in nodes:
+        if not everything and node.state != "running":
+            continue
+        check = {"status": "ok" if node.state == "running" else "not-applicable"}
+        rows.append({"instanceId": node.id, "availabilityZone": node.zone, "instanceState": {
+            "code": CODES[node.state], "name": node.state}, "systemStatus": check,
+            "instanceStatus": check})
+    return ec2_reply("DescribeInstanceStatus", {"instanceStatusSet": rows})
+
+
+# ---- states ----
+
+
+def state_of(name):
+    return {"code": CODES[name], "name": name}
+
+
+def change(call, rows):
+    return ec2_reply(call.action, {"instancesSet": [
+        {"instanceId": node.id, "currentState": state_of(node.state), "previousState":
+            state_of(before)} for node, before in rows]})
+
+
+def terminate_instances(cloud, call):
+    nodes = check_ids(cloud, call, call.list("InstanceId"))
+    for node in nodes:
+        if cloud.moto.instance(node.region, node.id).disable_api_termination:
+            raise Refusal("OperationNotPermitted", f"The instance '{node.id}' may not be "
+                          "terminated. Modify its 'disableApiTermination' instance attribute and "
+                          "try again.")
+    check_dry_run(call)
+    rows = []
+    for node in nodes:
+        before = node.state
+        cloud.nodes.terminate(node)
+        rows.append((node, before))
+    return change(call, rows)
+
+
+def wrong_state(node, verb):
+    return Refusal("IncorrectInstanceState", f"The instance '{node.id}' is not in a state from "
+                                             f"which it can be {verb}.")
+
+
+def stop_instances(cloud, call):
+    nodes = check_ids(cloud, call, call.list("InstanceId"))
+    for node in nodes:
+        if node.spot:
+            raise Refusal("UnsupportedOperation", f"You can't stop the Spot Instance '{node.id}' "
+                          "because it is associated with a one-time Spot Instance request.")
+        if node.state not in ("running", "stopping", "stopped"):
+            raise wrong_state(node, "stopped")
+    check_dry_run(call)
+    rows = []
+    for node in nodes:
+        before = node.state
+        if before == "running":
+            cloud.nodes.stop(node)
+        rows.append((node, before))
+    return change(call, rows)
+
+
+def start_instances(cloud, call):
+    nodes = check_ids(cloud, call, call.list("InstanceId"))
+    for node in nodes:
+        if node.state not in ("stopped", "running", "pending"):
+            raise wrong_state(node, "started")
+    check_dry_run(call)
+    rows = []
+    for node in nodes:
+        before = node.state
+        if before == "stopped":
+            launch.check_quota(cloud, call.region, node.type, 1, 1, False)
+            if cloud.faults.capacity(node.type, node.zone, 1) < 1:
+                raise launch.no_capacity(node.type, node.zone)
+            cloud.nodes.start(node)
+        rows.append((node, before))
+    return change(call, rows)
+
+
+def reboot_instances(cloud, call):
+    nodes = check_ids(cloud, call, call.list("InstanceId"))
+    check_dry_run(call)
+    for node in nodes:
+        if node.state == "running":
+            cloud.nodes.reboot(node)
+    return ec2_reply(call.action, {"return": "true"})
+
+
+def console_output(cloud, call):
+    node = check_ids(cloud, call, [call.get("InstanceId", "")])[0]
+    text = cloud.nodes.console(node).encode()[-65536:]
+    return ec2_reply(call.action, {
+        "instanceId": node.id, "timestamp": time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime()),
+        "output": base64.b64encode(text).decode()})
+
+
+def metadata_options(cloud, call):
+    node = check_ids(cloud, call, [call.get("InstanceId", "")])[0]
+    reply = cloud.pass_on(call)
+    if reply.status == 200:
+        if call.get("HttpTokens"):
+            node.tokens_required = call.get("HttpTokens") == "required"
+        if call.get("HttpEndpoint"):
+            node.imds = call.get("HttpEndpoint") == "enabled"
+        if call.get("InstanceMetadataTags"):
+            node.imds_tags = call.get("InstanceMetadataTags") == "enabled"
+    return reply
+
+
+def modify_attribute(cloud, call):
+    node = check_ids(cloud, call, [call.get("InstanceId", "")])[0]
+    reply = cloud.pass_on(call)
+    if reply.status == 200:
+        node.shutdown = call.get("InstanceInitiatedShutdownBehavior.Value", node.shutdown)
+        cloud.nodes.rewire()
+    return reply
+
+
+# ---- tags ----
+
+
+def exists(cloud, call, ident):
+    prefix = ident.partition("-")[0]
+    if prefix == "i":
+        check_ids(cloud, call, [ident])
+    elif prefix == "sir":
+        return any(n.spot == ident for n in cloud.nodes.by_id.values())
+    elif prefix in PREFIXES:
+        backend = cloud.moto.backend(call.region)
+        places = {"vol": backend.volumes, "eni": backend.enis, "vpc": backend.vpcs,
+                  "ami": backend.amis, "lt": backend.launch_templates,
+                  "sg": cloud.moto.groups(call.region),
+                  "subnet": {s.id for s in cloud.moto.subnets(call.region)},
+                  "key": {k.id for k in backend.key_pairs.values()},
+                  "igw": backend.internet_gateways}
+        return ident in places[prefix]
+    else:
+        raise Refusal("InvalidID", f"The ID '{ident}' is not valid")
+    return True
+
+
+def create_tags(cloud, call):
+    pairs = [(item.get("Key", ""), item.get("Value", "")) for item in call.items("Tag")]
+    launch.check_tags(pairs)
+    for ident in call.list("ResourceId"):
+        if not exists(cloud, call, ident):
+            prefix = ident.partition("-")[0]
+            raise Refusal(f"{PREFIXES[prefix]}.NotFound", f"The ID '{ident}' does not exist")
+    check_dry_run(call)
+    # AWS counts what would stand there afterwards.
+    for ident in call.list("ResourceId"):
+        if len({**cloud.moto.tags_of(call.region, ident), **dict(pairs)}) > launch.TAGS_MAX:
+            raise Refusal("TagLimitExceeded", "The maximum number of tags for a resource has been "
+                                              "reached.")
+    return cloud.pass_on(call)
+
+
+# ---- groups ----
+
+
+def change_groups(cloud, call):
+    """Whatever changes rules: in force when the answer arrives."""
+    reply = cloud.pass_on(call)
+    if reply.status == 200:
+        cloud.nodes.rewire()
+    return reply
+
+
+def create_group(cloud, call):
+    """Without a VPC it belongs to the default one."""
+    if call.get("VpcId"):
+        return cloud.pass_on(call)
+    return cloud.ask_ec2(call, {**call.params, "VpcId": cloud.moto.default_vpc(call.region)})
+
+
+def delete_group(cloud, call):
+    groups = cloud.moto.groups(call.region)
+    ident = call.get("GroupId") or next((g.id for g in groups.values()
+                                         if g.name == call.get("GroupName")), None)
+    if ident not in groups:
+        raise Refusal("InvalidGroup.NotFound", f"The security group '{ident}' does not exist")
+    if groups[ident].name == "default":
+        raise Refusal("CannotDelete", f"the specified group: \"{ident}\" name: \"default\" cannot "
+                                      "be deleted by a user")
+    members = [n.id for n in cloud.nodes.live(call.region)
+               if ident in cloud.moto.groups_of(n.region, n.id)]
+    named = [other for other, rules in cloud.moto.group_rules(call.region).items()
+             if other != ident and any(rule["group"] == ident for rule in rules)]
+    if members or named:
+        raise Refusal("DependencyViolation", f"resource {ident} has a dependent object")
+    check_dry_run(call)
+    return cloud.pass_on(call)
+
+
+# ---- types ----
+
+
+def describe_types(cloud, call):
+    """In pages of 100; moto tells all 1400 at once, which takes it seconds, so it is asked once."""
+    if call.list("InstanceType") and call.get("MaxResults"):
+        raise Refusal("InvalidParameterCombination", "The parameter instanceTypes cannot be used "
+                                                     "with the parameter maxResults")
+    limit, start = page_size(call, cloud, high=100), position_of(call)
+    check_dry_run(call)
+    params = {k: v for k, v in call.params.items() if k not in ("NextToken", "MaxResults")}
+    key = (call.region, question(call))
+    if key not in cloud.type_lists:
+        status, body = cloud.moto.ec2(call.region, params)
+        if status != 200:
+            raise Refusal(*error_of(body), status)
+        cloud.type_lists[key] = list(parse(body).findall("instanceTypeSet/item"))
+    items = cloud.type_lists[key]
+    begin = start or 0
+    reply = parse(ec2_reply(call.action, {"instanceTypeSet": []}).body)
+    reply.find("instanceTypeSet").extend(items[begin:begin + limit])
+    if begin + limit < len(items):
+        put(reply, "nextToken", token_for(call, begin + limit))
+    return xml_reply(reply)
+
+
+def describe_spot_requests(cloud, call):
+    wanted = call.list("SpotInstanceRequestId")
+    rows = []
+    for node in cloud.nodes.by_id.values():
+        if node.spot and node.region == call.region and (not wanted or node.spot in wanted):
+            ended = node.state in ("shutting-down", "terminated")
+            rows.append({
+                "spotInstanceRequestId": node.spot, "instanceId": node.id, "type": "one-time",
+                "state": "closed" if ended else "active", "status": {
+                    "code": "instance-terminated-by-user" if ended else "fulfilled"},
+                "launchedAvailabilityZone": node.zone})
+    return ec2_reply(call.action, {"spotInstanceRequestSet": rows})

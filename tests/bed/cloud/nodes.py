@@ -1,0 +1,353 @@
+"""Instances: their life beyond moto's, and the container that each one is.
+
+A node's state goes pending, running, (stopping, stopped,) shutting-down, terminated at the pace that
+AWS has: the API answers at once, the container follows in a few worker threads, and the listing tells
+what is true by then. The container is named after the instance and gets its private address.
+"""
+
+import concurrent.futures
+import dataclasses
+import heapq
+import ipaddress
+import json
+import shutil
+import subprocess
+import threading
+import time
+
+from . import docker, images, network, settings
+
+CODES = {"pending": 0, "running": 16, "shutting-down": 32, "terminated": 48, "stopping": 64,
+         "stopped": 80}
+LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
+USER_SHUTDOWN = ("Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: User initiated "
+                                                 "shutdown")
+STARTS_AT_ONCE = 2
+
+
+@dataclasses.dataclass
+class Node:
+    id: str
+    region: str
+    zone: str
+    subnet: str
+    type: str
+    image: str
+    private: str
+    public: str = None
+    wants_public: bool = False
+    key_name: str = None
+    user_data: bytes = b""
+    profile: str = None
+    token: str = ""
+    spot: str = None               # the request's id
+    shutdown: str = "stop"
+    tokens_required: bool = False  # IMDSv2 only
+    imds: bool = True
+    imds_tags: bool = False
+    groups: tuple = ()
+    state: str = "pending"
+    reason: tuple = None           # (code, message)
+    created: float = 0.0
+    visible_at: float = 0.0
+    ended: float = 0.0
+    notice: dict = None
+    rebalance: str = None
+    faults: dict = dataclasses.field(default_factory=dict)
+    lock: object = dataclasses.field(default_factory=threading.Lock)
+
+    @property
+    def paper(self):
+        """Exists in the API only."""
+        return ipaddress.ip_address(self.private) not in ipaddress.ip_network(settings.NODES)
+
+    @property
+    def folder(self):
+        return settings.STATE / "nodes" / self.id
+
+    @property
+    def name(self):
+        return f"bed-{self.id}"
+
+
+class Clockwork:
+    """Work to be done later, without a waiting thread for each."""
+
+    def __init__(self, pool):
+        self.pool, self.heap, self.count = pool, [], 0
+        self.condition = threading.Condition()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def later(self, seconds, work, *words):
+        with self.condition:
+            self.count += 1
+            heapq.heappush(self.heap, (time.monotonic() + seconds, self.count, work, words))
+            self.condition.notify()
+
+    def _run(self):
+        while True:
+            with self.condition:
+                while not self.heap or self.heap[0][0] > time.monotonic():
+                    self.condition.wait(self.heap[0][0] - time.monotonic() if self.heap else None)
+                _, _, work, words = heapq.heappop(self.heap)
+            try:
+                self.pool.submit(work, *words)
+            except RuntimeError:  # the bed is closing
+                return
+
+
+class Nodes:
+    def __init__(self, moto, tunables):
+        self.moto, self.tunables = moto, tunables
+        self.by_id = {}
+        self.lock = threading.RLock()
+        self.wires = threading.Lock()
+        self.pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
+        self.later = Clockwork(self.pool).later
+        self.gate = threading.Semaphore(STARTS_AT_ONCE)
+        self.publics = [str(a) for a in ipaddress.ip_network(settings.PUBLIC).hosts()][9:]
+        self.images = {}
+        self.closing = False
+        threading.Thread(target=self.watch, daemon=True).start()
+
+    # ---- looking ----
+
+    def live(self, region=None):
+        return [n for n in list(self.by_id.values()) if n.state in LIVE
+                and region in (None, n.region)]
+
+    def at(self, address):
+        """The node that a private address belongs to."""
+        return next((n for n in self.live() if n.private == address), None)
+
+    def visible(self, node, now=None):
+        now = now or time.monotonic()
+        if node.ended and now - node.ended > self.tunables.terminated_kept:
+            return False
+        return now >= node.visible_at
+
+    def purge(self):
+        """Forgets what is no longer listed."""
+        now = time.monotonic()
+        for node in list(self.by_id.values()):
+            if node.ended and now - node.ended > self.tunables.terminated_kept:
+                self.moto.forget(node.region, node.id)
+                self.by_id.pop(node.id, None)
+
+    # ---- addresses and wires ----
+
+    def take_public(self):
+        with self.lock:
+            used = {n.public for n in self.by_id.values()}
+            # A fresh address each time, as long as there are any: the oldest free one.
+            for address in self.publics:
+                if address not in used:
+                    self.publics.remove(address)
+                    self.publics.append(address)
+                    return address
+        return None
+
+    def rewire(self):
+        """Makes the rules those of the nodes that run now."""
+        if not self.tunables.containers:
+            return
+        with self.wires:
+            nodes, groups = [], {}
+            for region in {n.region for n in self.live()}:
+                groups.update(self.moto.group_rules(region))
+            for node in self.live():
+                if not node.paper:
+                    node.groups = tuple(self.moto.groups_of(node.region, node.id))
+                    nodes.append((node.private, node.public, node.groups))
+            network.apply(nodes, groups, vpn=bool(self.tunables.vpn),
+                          relay=self.tunables.relay_ms > 0)
+
+    # ---- life ----
+
+    def launch(self, node):
+        with self.lock:
+            node.created = time.monotonic()
+            node.visible_at = node.created + self.tunables.listing_lag
+            if node.wants_public:
+                node.public = self.take_public()
+            self.by_id[node.id] = node
+        self.pool.submit(self._guard, self._start, node)
+
+    def _guard(self, work, node):
+        try:
+            work(node)
+        except Exception as error:  # the machine is lost, not the cloud
+            node.reason = ("Server.InternalError", f"Server.InternalError: {error}")
+            self._end(node)
+
+    def _start(self, node):
+        if "dies" in node.faults:
+            code = node.faults["dies"].code or "Server.InternalError"
+            node.reason = (code, f"{code}: Internal error on launch")
+            self.later(max(0.2, self.tunables.pending), self._end, node)
+            return
+        if self.tunables.containers and not node.paper:
+            self.rewire()
+            with self.gate, node.lock:
+                if node.state == "pending":
+                    self._run_container(node)
+        rest = node.created + self.tunables.pending - time.monotonic()
+        if rest > 0:
+            self.later(rest, self._running, node)
+        else:
+            self._running(node)
+
+    def _running(self, node):
+        with self.lock:
+            if node.state == "pending":
+                node.state = "running"
+
+    def _run_container(self, node):
+        kind = next(a.image for a in settings.AMIS if a.id == node.image)
+        if kind not in self.images:
+            self.images[kind] = images.ensure(kind)
+        node.folder.mkdir(parents=True, exist_ok=True)
+        words = ["run", "-d", "--name", node.name, "--hostname", host_name(node), "--label",
+                 settings.LABEL, "--label", f"{settings.LABEL}.instance={node.id}", "--network",
+                 settings.NETWORK_NAME, "--ip", node.private, "--shm-size", "256m",
+                 "--cpu-shares", "256", "-v", f"{node.folder}:/run/bed",
+                 "--log-opt", "max-size=1m", *self._fault_words(node)]
+        if kind == "systemd":
+            words += systemd_words()
+        docker.run(*words, self.images[kind], seconds=120)
+
+    def _fault_words(self, node):
+        words = []
+        delay = node.faults["boot-delay"].seconds if "boot-delay" in node.faults else \
+            self.tunables.boot_delay
+        if delay:
+            words += ["-e", f"BED_BOOT_DELAY={delay}"]
+        if "no-sshd" in node.faults:
+            words += ["-e", "BED_NO_SSHD=1"]
+        if "disk-full" in node.faults:
+            words += ["--tmpfs", "/tmp:size=16k,mode=1777"]
+        return words
+
+    def terminate(self, node, reason=USER_SHUTDOWN):
+        """To shutting-down now, to terminated in a while; False when it was ended before."""
+        with self.lock:
+            if node.state in ("shutting-down", "terminated"):
+                return False
+            node.state, node.reason = "shutting-down", reason
+        self.pool.submit(self._finish, node)
+        return True
+
+    def _finish(self, node):
+        start = time.monotonic()
+        with node.lock:  # a container still starting is waited for, then removed
+            self._remove_container(node)
+        self.later(max(0.0, start + self.tunables.terminating - time.monotonic()), self._end, node)
+
+    def _remove_container(self, node):
+        if self.tunables.containers and not node.paper:
+            docker.remove([node.name])
+
+    def _end(self, node):
+        self._remove_container(node)
+        with self.lock:
+            node.state, node.ended, node.public = "terminated", time.monotonic(), None
+        with self.moto.lock:
+            instance = self.moto.instance(node.region, node.id)
+            if instance.state != "terminated":
+                instance.disable_api_termination = False
+                instance.terminate()
+        if not self.closing:
+            self.rewire()
+
+    def stop(self, node, reason=USER_SHUTDOWN):
+        with self.lock:
+            node.state, node.reason = "stopping", reason
+        self.pool.submit(self._stop, node)
+
+    def _stop(self, node):
+        with node.lock:
+            if self.tunables.containers and not node.paper:
+                docker.run("stop", "-t", "3", node.name, check=False)
+            if node.state == "stopping":
+                node.state, node.public = "stopped", None
+        self.rewire()
+
+    def start(self, node):
+        with self.lock:
+            node.state, node.reason = "pending", None
+            node.created = time.monotonic()
+            if node.wants_public:
+                node.public = self.take_public()
+        self.pool.submit(self._guard, self._restart, node)
+
+    def _restart(self, node):
+        self.rewire()
+        with node.lock:
+            if self.tunables.containers and not node.paper:
+                docker.run("start", node.name)
+        self.later(self.tunables.pending, self._running, node)
+
+    def reboot(self, node):
+        self.pool.submit(docker.run, "restart", "-t", "3", node.name, check=False)
+
+    # ---- what happens to nodes ----
+
+    def watch(self):
+        """Notices machines that ended by themselves: powered off, or killed."""
+        while not self.closing:
+            child = subprocess.Popen(
+                ["docker", "events", "--filter", f"label={settings.LABEL}", "--filter",
+                 "event=die", "--format", "{{json .Actor.Attributes}}"],
+                stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+            self.events = child
+            for line in child.stdout:
+                node = self.by_id.get(json.loads(line).get(f"{settings.LABEL}.instance", ""))
+                if node:
+                    self.pool.submit(self._ended_by_itself, node)
+            time.sleep(0.5)
+
+    def _ended_by_itself(self, node):
+        time.sleep(0.2)  # a stop or restart that we asked for shows by then
+        found = docker.inspect(node.name)
+        if node.state != "running" or (found and found["State"]["Running"]):
+            return
+        reason = ("Client.InstanceInitiatedShutdown",
+                  "Client.InstanceInitiatedShutdown: Instance initiated shutdown")
+        if node.shutdown == "terminate" or node.spot:
+            self.terminate(node, reason)
+        else:
+            self.stop(node, reason)
+
+    def close(self):
+        self.closing = True
+        if hasattr(self, "events"):
+            self.events.kill()
+        self.pool.shutdown(wait=False, cancel_futures=True)
+        docker.remove([n.name for n in self.live()])
+        shutil.rmtree(settings.STATE / "nodes", ignore_errors=True)
+
+    # ---- what nodes tell ----
+
+    def ssh_counts(self, node):
+        """(connections, sessions) that the node's sshd has seen."""
+        try:
+            text = (node.folder / "sshd.log").read_text(errors="replace")
+        except OSError:
+            return 0, 0
+        lines = text.splitlines()
+        return (sum(line.startswith("Connection from ") for line in lines),
+                sum("Starting session:" in line for line in lines))
+
+    def console(self, node):
+        return docker.run("logs", node.name, check=False) if not node.paper else ""
+
+
+def host_name(node):
+    return "ip-" + node.private.replace(".", "-")
+
+
+def systemd_words():
+    """What systemd as first process needs of Docker."""
+    return ["-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--cap-add", "SYS_ADMIN",
+            "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt",
+            "apparmor=unconfined", "--tmpfs", "/tmp"]

@@ -1,0 +1,162 @@
+"""STS, IAM, SSM, Service Quotas and SSO, as far as the front must add to moto or answer itself."""
+
+import json
+import re
+import secrets
+import time
+
+from . import settings
+from .identity import Identity
+from .wire import QUERY_SERVICES, Refusal, Reply, json_reply
+
+ROLE = re.compile(r"arn:aws:iam::\d+:role/(?:.*/)?([^/]+)$")
+# Newest images by the parameters under which their publishers announce them.
+PUBLIC_PARAMETERS = {
+    "/aws/service/canonical/ubuntu/server/22.04/stable/current/{canonical}/hvm/ebs-gp2/ami-id": "base",
+    "/aws/service/canonical/ubuntu/server/24.04/stable/current/{canonical}/hvm/ebs-gp3/ami-id": "base",
+    "/aws/service/debian/release/12/latest/{canonical}": "base",
+    "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{plain}": "base",
+    "/aws/service/deeplearning/ami/{plain}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
+        "ray",
+}
+QUOTAS = {"L-1216C47A": ("vcpu_quota", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) "
+                                       "instances"),
+          "L-34B43A08": ("spot_vcpu_quota", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance "
+                                            "Requests")}
+SSO_TOKEN = "bed-sso-token"
+
+
+def query_reply(call, result):
+    body = (f'<{call.action}Response xmlns="{QUERY_SERVICES[call.service]}">'
+            f"<{call.action}Result>{result}</{call.action}Result><ResponseMetadata><RequestId>"
+            f"{secrets.token_hex(16)}</RequestId></ResponseMetadata></{call.action}Response>")
+    return Reply(200, body.encode(), {"Content-Type": "text/xml"})
+
+
+def when(seconds):
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(seconds))
+
+
+# ---- STS ----
+
+
+def caller_identity(_cloud, call):
+    who = call.identity
+    return query_reply(call, f"<Arn>{who.arn}</Arn><UserId>AIDA{who.key[4:]}</UserId>"
+                             f"<Account>{settings.ACCOUNT}</Account>")
+
+
+def credentials_xml(made):
+    return (f"<Credentials><AccessKeyId>{made.key}</AccessKeyId><SecretAccessKey>{made.secret}"
+            f"</SecretAccessKey><SessionToken>{made.token}</SessionToken><Expiration>"
+            f"{when(made.expires)}</Expiration></Credentials>")
+
+
+def assume_role(cloud, call):
+    """Also by web identity, which needs no signature but a token."""
+    match = ROLE.match(call.get("RoleArn", ""))
+    if not match or cloud.moto.policies_of("role", match.group(1)) is None:
+        who = call.identity.arn if call.identity else "anonymous"
+        raise Refusal("AccessDenied", f"User: {who} is not authorized to perform: "
+                      f"sts:{call.action} on resource: {call.get('RoleArn')}", 403)
+    if call.action == "AssumeRoleWithWebIdentity" and not call.get("WebIdentityToken"):
+        raise Refusal("InvalidIdentityToken", "No web identity token was given.")
+    session = call.get("RoleSessionName", "session")
+    made = cloud.identities.mint("role", match.group(1), int(call.get("DurationSeconds", "3600")),
+                                 session)
+    return query_reply(call, credentials_xml(made) +
+                       f"<AssumedRoleUser><Arn>{made.arn}</Arn><AssumedRoleId>AROABED:{session}"
+                       "</AssumedRoleId></AssumedRoleUser>")
+
+
+def session_token(cloud, call):
+    who = call.identity
+    made = cloud.identities.mint(who.kind, who.name, int(call.get("DurationSeconds", "43200")))
+    return query_reply(call, credentials_xml(made))
+
+
+# ---- IAM ----
+
+
+def create_access_key(cloud, call):
+    reply = cloud.pass_on(call)
+    text = reply.body.decode()
+    found = [re.search(f"<{name}>([^<]+)<", text)
+             for name in ("AccessKeyId", "SecretAccessKey", "UserName")]
+    if reply.status == 200 and all(found):
+        key, secret, user = (match.group(1) for match in found)
+        cloud.identities.add(Identity(key, secret, "user", user))
+    return reply
+
+
+def create_profile(cloud, call):
+    reply = cloud.pass_on(call)
+    if reply.status == 200:
+        cloud.profiles_made[call.get("InstanceProfileName")] = time.monotonic()
+    return reply
+
+
+# ---- SSM ----
+
+
+def public_parameter(name):
+    """(value) of a parameter that a publisher of images announces, or None."""
+    for pattern, image in PUBLIC_PARAMETERS.items():
+        for arch, canonical in (("x86_64", "amd64"), ("arm64", "arm64")):
+            if name == pattern.format(canonical=canonical, plain=arch):
+                return next(a.id for a in settings.AMIS if a.image == image and a.arch == arch)
+    return None
+
+
+def parameter_row(name, value):
+    return {"Name": name, "Type": "String", "Value": value, "Version": 1, "DataType":
+            "aws:ec2:image", "ARN": f"arn:aws:ssm:{settings.REGION}::parameter{name}"}
+
+
+def get_parameter(cloud, call):
+    name = call.json().get("Name", "")
+    if not name.startswith("/aws/service/"):
+        return cloud.pass_on(call)
+    value = public_parameter(name)
+    if value is None:
+        raise Refusal("ParameterNotFound", f"Parameter {name} not found.")
+    return json_reply({"Parameter": parameter_row(name, value)})
+
+
+def get_parameters(cloud, call):
+    names = call.json().get("Names", [])
+    if not any(name.startswith("/aws/service/") for name in names):
+        return cloud.pass_on(call)
+    known = {name: public_parameter(name) for name in names}
+    return json_reply({"Parameters": [parameter_row(n, v) for n, v in known.items() if v],
+                       "InvalidParameters": [n for n, v in known.items() if not v]})
+
+
+# ---- quotas ----
+
+
+def get_quota(cloud, call):
+    code = call.json().get("QuotaCode", "")
+    if call.json().get("ServiceCode") != "ec2" or code not in QUOTAS:
+        raise Refusal("NoSuchResourceException", "The request failed because the specified quota "
+                                                 "does not exist.")
+    field, name = QUOTAS[code]
+    return json_reply({"Quota": {
+        "ServiceCode": "ec2", "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
+        "QuotaCode": code, "QuotaName": name, "Value": float(getattr(cloud.tunables, field)),
+        "Unit": "None", "Adjustable": True, "GlobalQuota": False}})
+
+
+# ---- SSO ----
+
+
+def role_credentials(cloud, call):
+    if call.headers.get("x-amz-sso_bearer_token") != SSO_TOKEN:
+        return Reply(401, json.dumps({"message": "Session token not found or invalid"}).encode(),
+                     {"Content-Type": "application/json",
+                      "x-amzn-ErrorType": "UnauthorizedException"})
+    name = call.get("role_name", "")
+    made = cloud.identities.mint("admin" if name == "admin" else "role", name, 3600, "sso")
+    return json_reply({"roleCredentials": {
+        "accessKeyId": made.key, "secretAccessKey": made.secret, "sessionToken": made.token,
+        "expiration": int(made.expires * 1000)}})
