@@ -1,1 +1,1 @@
-"""The bed: a cloud on one machine. `front` answers for AWS, `nodes` runs a container per instance."""
+"""The bed, a cloud on one machine: `front` answers for AWS, `nodes` runs the instances."""

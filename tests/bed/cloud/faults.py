@@ -1,12 +1,12 @@
 """Faults on demand: which call meets which, how often, and how a broken reply looks.
 
-A fault of the API names an action ("RunInstances", "ec2:*", "*"), a kind, and how often it happens: a
-count, or a chance. Kinds:
+A fault of the API names an action ("RunInstances", "ec2:*", "*"), a kind, and how often it
+happens: a count, or a chance. Kinds:
 
 error      refused with `code` (and `status`); nothing happened
 throttle   refused with RequestLimitExceeded (ThrottlingException in JSON services)
 slow       answered after `seconds`
-hang       no answer for `seconds`, then the connection ends; with after=True the call was carried out
+hang       no answer for `seconds`, then the connection ends; with after=True: carried out
 reset      the connection is reset, before or after the effect
 truncate   carried out; half of the body, then the connection ends
 garbage    carried out; the body is not what it says: `shape` html, binary, empty, deep or entity

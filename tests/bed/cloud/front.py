@@ -1,4 +1,4 @@
-"""The front: answers for AWS. Checks who calls, applies faults, keeps AWS's rules, asks moto the rest.
+"""The front answers for AWS: who calls, faults, the rules of AWS, and moto for the rest.
 
 `Cloud` holds the state and takes one call from arrival to reply. What a single action does beyond
 moto stands in `launch`, `instances`, `prices` and `services`; the table below says which.

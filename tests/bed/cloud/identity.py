@@ -87,7 +87,8 @@ class Identities:
             return
         policies = self.moto.policies_of(call.identity.kind, call.identity.name)
         if not allows(policies or [], wanted, call):
-            raise denied(call, wanted, f"because no identity-based policy allows the {wanted} action")
+            raise denied(call, wanted, f"because no identity-based policy allows the {wanted} "
+                                       "action")
 
 
 def matches(pattern, action):
@@ -286,4 +287,5 @@ def check(identities, call, now):
 def missing(call):
     code = "AuthFailure" if call.service == "ec2" else \
         "AccessDenied" if call.service == "s3" else "MissingAuthenticationToken"
-    return Refusal(code, "Request is missing Authentication Token", 401 if code[:2] == "Au" else 403)
+    return Refusal(code, "Request is missing Authentication Token",
+                   401 if code == "AuthFailure" else 403)

@@ -1,7 +1,7 @@
 """RunInstances and CreateFleet: everything that AWS checks before there is a machine.
 
-The order of the checks is that of AWS as far as it is known: parameters, then idempotency, then what
-the request names (image, type, key, groups, subnet, profile), then quota, then capacity.
+The order of the checks is that of AWS as far as it is known: parameters, then idempotency, then
+what the request names (image, type, key, groups, subnet, profile), then quota, then capacity.
 """
 
 import base64
@@ -125,8 +125,8 @@ def check_tag_specifications(call):
     for item in call.items("TagSpecification"):
         kind = item.get("ResourceType", "")
         if kind not in TAGGABLE:
-            raise Refusal("InvalidParameterValue", f"'{kind}' is not a valid taggable resource type "
-                                                   "for this operation.")
+            raise Refusal("InvalidParameterValue", f"'{kind}' is not a valid taggable resource "
+                                                   "type for this operation.")
         pairs = [(value, item.get(name[:-3] + "Value", "")) for name, value in item.items()
                  if re.fullmatch(r"Tag\.\d+\.Key", name)]
         check_tags(pairs)
@@ -148,11 +148,11 @@ def check_image(cloud, call):
     architectures = facts["ProcessorInfo"]["SupportedArchitectures"]
     if image.architecture not in architectures:
         raise Refusal("InvalidParameterValue",
-                      f"The architecture '{','.join(architectures)}' of the specified instance type "
-                      f"does not match the architecture '{image.architecture}' of the specified "
+                      f"The architecture '{','.join(architectures)}' of the specified instance "
+                      f"type does not match the architecture '{image.architecture}' of the specified "
                       "AMI. Specify an instance type and an AMI that have matching architectures, "
-                      "and try again. You can use 'describe-instance-types' or 'describe-images' to "
-                      "discover the architecture of the instance type or AMI.")
+                      "and try again. You can use 'describe-instance-types' or 'describe-images' "
+                      "to discover the architecture of the instance type or AMI.")
     return image, facts
 
 
@@ -187,8 +187,8 @@ def check_groups(cloud, call, subnet):
         if ident not in known:
             raise Refusal("InvalidGroup.NotFound", f"The security group '{ident}' does not exist")
         if known[ident].vpc_id != subnet.vpc_id:
-            raise Refusal("InvalidParameter", f"Security group {ident} and subnet {subnet.id} belong "
-                                              "to different networks.")
+            raise Refusal("InvalidParameter", f"Security group {ident} and subnet {subnet.id} "
+                                              "belong to different networks.")
     if not given and not call.list("SecurityGroup"):
         return [g.id for g in known.values() if g.vpc_id == subnet.vpc_id and g.name == "default"]
     return given

@@ -1,4 +1,4 @@
-"""The metadata service at 169.254.169.254, as a node sees it: IMDSv2, user-data, credentials, notices.
+"""The metadata service at 169.254.169.254: IMDSv2, user-data, credentials, spot notices.
 
 A node is known by the address it calls from. IMDSv1 answers unless the instance requires tokens.
 """
@@ -128,8 +128,8 @@ class Metadata:
     def document(self, node):
         image = self.cloud.moto.image(node.region, node.image)
         return json.dumps({
-            "accountId": settings.ACCOUNT, "architecture": image.architecture if image else "x86_64",
-            "availabilityZone": node.zone, "imageId": node.image, "instanceId": node.id,
+            "accountId": settings.ACCOUNT,
+            "architecture": image.architecture if image else "x86_64", "availabilityZone": node.zone, "imageId": node.image, "instanceId": node.id,
             "instanceType": node.type, "privateIp": node.private, "region": node.region,
             "version": "2017-09-30"})
 

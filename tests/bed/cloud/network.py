@@ -1,8 +1,8 @@
 """The wires of the cloud: security groups, public addresses and the metadata address, in iptables.
 
-Between nodes the rules stand in DOCKER-USER (the bridge passes its frames through iptables), for the
-laptop, which is this host, in OUTPUT. A node reaches only the host's ports that belong to the cloud,
-and nothing beyond the host. All our rules stand in chains named BED-*.
+Between nodes the rules stand in DOCKER-USER (the bridge passes its frames through iptables), for
+the laptop, which is this host, in OUTPUT. A node reaches only the host's ports that belong to the
+cloud, and nothing beyond the host. All our rules stand in chains named BED-*.
 """
 
 import pathlib
@@ -107,7 +107,8 @@ def filter_text(nodes, groups, vpn, old):
     chains = ["BED-FWD", "BED-OUT", "BED-IN"] + [chain_of(group) for group in used]
     jumps = [(private, chain_of(group)) for private, _, of_node in nodes for group in of_node
              if group in groups]
-    lines = ["*filter"] + [f":{name} - [0:0]" for name in [*chains, *sorted(set(old) - set(chains))]]
+    unused = sorted(set(old) - set(chains))
+    lines = ["*filter"] + [f":{name} - [0:0]" for name in [*chains, *unused]]
     lines += [f"-A BED-FWD {ON_BRIDGE} {ESTABLISHED} -j RETURN"]
     lines += [f"-A BED-FWD {ON_BRIDGE} -d {private} -j {chain}" for private, chain in jumps]
     lines += [f"-A BED-FWD {ON_BRIDGE} -j DROP",
@@ -125,7 +126,7 @@ def filter_text(nodes, groups, vpn, old):
     lines += ["-A BED-IN -j DROP"]
     for group in used:
         lines += group_rules(group, groups[group], members)
-    lines += [f"-X {name}" for name in sorted(set(old) - set(chains))]
+    lines += [f"-X {name}" for name in unused]
     return "\n".join(lines + ["COMMIT", ""])
 
 

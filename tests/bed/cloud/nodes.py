@@ -1,8 +1,8 @@
 """Instances: their life beyond moto's, and the container that each one is.
 
-A node's state goes pending, running, (stopping, stopped,) shutting-down, terminated at the pace that
-AWS has: the API answers at once, the container follows in a few worker threads, and the listing tells
-what is true by then. The container is named after the instance and gets its private address.
+A node's state goes pending, running, (stopping, stopped,) shutting-down, terminated at the pace
+of AWS: the API answers at once, the container follows in a few worker threads, and the listing
+tells what is true by then. The container is named after the instance and has its private address.
 """
 
 import concurrent.futures

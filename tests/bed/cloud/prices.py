@@ -1,7 +1,7 @@
 """Canned prices: the Pricing API's products and the history of spot prices.
 
-A few types have the figures that AWS published for Oregon; the others follow from their size, so that
-every type has a price and the same one every time.
+A few types have the figures that AWS published for Oregon; the others follow from their size, so
+that every type has a price and the same one every time.
 """
 
 import json

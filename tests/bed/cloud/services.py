@@ -11,9 +11,10 @@ from .wire import QUERY_SERVICES, Refusal, Reply, json_reply
 
 ROLE = re.compile(r"arn:aws:iam::\d+:role/(?:.*/)?([^/]+)$")
 # Newest images by the parameters under which their publishers announce them.
+UBUNTU = "/aws/service/canonical/ubuntu/server"
 PUBLIC_PARAMETERS = {
-    "/aws/service/canonical/ubuntu/server/22.04/stable/current/{canonical}/hvm/ebs-gp2/ami-id": "base",
-    "/aws/service/canonical/ubuntu/server/24.04/stable/current/{canonical}/hvm/ebs-gp3/ami-id": "base",
+    UBUNTU + "/22.04/stable/current/{canonical}/hvm/ebs-gp2/ami-id": "base",
+    UBUNTU + "/24.04/stable/current/{canonical}/hvm/ebs-gp3/ami-id": "base",
     "/aws/service/debian/release/12/latest/{canonical}": "base",
     "/aws/service/ami-amazon-linux-latest/al2023-ami-kernel-default-{plain}": "base",
     "/aws/service/deeplearning/ami/{plain}/base-oss-nvidia-driver-gpu-ubuntu-22.04/latest/ami-id":
@@ -21,8 +22,8 @@ PUBLIC_PARAMETERS = {
 }
 QUOTAS = {"L-1216C47A": ("vcpu_quota", "Running On-Demand Standard (A, C, D, H, I, M, R, T, Z) "
                                        "instances"),
-          "L-34B43A08": ("spot_vcpu_quota", "All Standard (A, C, D, H, I, M, R, T, Z) Spot Instance "
-                                            "Requests")}
+          "L-34B43A08": ("spot_vcpu_quota", "All Standard (A, C, D, H, I, M, R, T, Z) Spot "
+                                            "Instance Requests")}
 SSO_TOKEN = "bed-sso-token"
 
 

@@ -1,7 +1,7 @@
 """Requests and replies on the wire: what was asked, of which service, and how that service speaks.
 
-`Call` is one request, taken apart. `Refusal` is an error as AWS would give it; `refuse` writes it in
-the protocol of the service. `Reply` is what goes back.
+`Call` is one request, taken apart. `Refusal` is an error as AWS would give it; `refuse` writes it
+in the protocol of the service. `Reply` is what goes back.
 """
 
 import dataclasses
