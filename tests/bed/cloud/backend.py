@@ -193,6 +193,22 @@ class Moto:
                     if not left:
                         del reservations[key]
 
+    def reset(self):
+        """Forgets what callers made. A whole reset of moto takes seconds."""
+        iam = self.iam()
+        with self.lock:
+            for made in (iam.roles, iam.users, iam.instance_profiles):
+                made.clear()
+            for region in settings.VPCS:
+                backend = self.backend(region)
+                for made in (backend.reservations, backend.key_pairs, backend.launch_templates,
+                             backend.launch_template_name_to_ids,
+                             backend.launch_template_insert_order):
+                    made.clear()
+                for of_vpc in backend.groups.values():
+                    for ident in [i for i, g in of_vpc.items() if g.name != "default"]:
+                        del of_vpc[ident]
+
     def open_default_group(self, region, vpc):
         """A VPC's default group lets its own members in; moto's does not."""
         group = next(g for g in self.groups(region).values()

@@ -108,10 +108,10 @@ class Bed:
         """As after `up`; returns when no instance is left."""
         end = time.monotonic() + seconds
         self.ask("reset")
-        while self.ask("reset")["live"]:
+        while self.ask("wipe")["live"]:
             if time.monotonic() > end:
                 raise BedError("instances do not end")
-            time.sleep(0.2)
+            time.sleep(0.05)
 
     # ---- with ----
 

@@ -11,7 +11,6 @@ import threading
 import time
 
 from . import docker, settings
-from .nodes import LIVE
 from .wire import Reply
 
 ACTIONS_ON_NODES = ("pause", "unpause", "kill", "disk-full", "disk-free", "sshd-stop", "sshd-start")
@@ -156,11 +155,19 @@ class Control:
     def do_reset(self):
         """As after `bed up`: no instances, no faults, no counts, default numbers."""
         for node in self.cloud.nodes.live():
+            node.quick = True
             self.cloud.nodes.terminate(node)
         self.do_clear()
         self.do_counts(clear=True)
         self.do_set(**dataclasses.asdict(settings.Tunables()))
-        return {"live": sum(n.state in LIVE for n in self.cloud.nodes.by_id.values())}
+        return {}
+
+    def do_wipe(self):
+        """After `reset`: once no instance lives, forgets everything; how many still live."""
+        live = len(self.cloud.nodes.live())
+        if not live:
+            self.cloud.forget()
+        return {"live": live}
 
     def do_quit(self):
         threading.Timer(0.1, self.bed.end.set).start()

@@ -69,6 +69,16 @@ class Cloud:
         self.log = (settings.STATE / "calls.jsonl").open("a", encoding="utf-8")
         self.log_lock = threading.Lock()
 
+    def forget(self):
+        """Everything that was made, as if the bed had just come up."""
+        with self.launching:
+            self.nodes.by_id.clear()
+            self.moto.reset()
+            self.identities.reset()
+            self.tokens.clear()
+            self.profiles_made.clear()
+            self.nodes.rewire()
+
     # ---- what actions use ----
 
     def overlay(self, item, node):

@@ -50,6 +50,9 @@ class Identities:
     def __init__(self, moto):
         self.moto = moto
         self.lock = threading.Lock()
+        self.reset()
+
+    def reset(self):
         self.by_key = {}
         self.denied = []  # (identity pattern, action pattern)
         self.add(Identity(settings.ADMIN_KEY, settings.ADMIN_SECRET, "admin", "admin"))

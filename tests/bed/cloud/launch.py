@@ -149,10 +149,10 @@ def check_image(cloud, call):
     if image.architecture not in architectures:
         raise Refusal("InvalidParameterValue",
                       f"The architecture '{','.join(architectures)}' of the specified instance "
-                      f"type does not match the architecture '{image.architecture}' of the specified "
-                      "AMI. Specify an instance type and an AMI that have matching architectures, "
-                      "and try again. You can use 'describe-instance-types' or 'describe-images' "
-                      "to discover the architecture of the instance type or AMI.")
+                      f"type does not match the architecture '{image.architecture}' of the "
+                      "specified AMI. Specify an instance type and an AMI that have matching "
+                      "architectures, and try again. You can use 'describe-instance-types' or "
+                      "'describe-images' to discover the architecture of the instance type or AMI.")
     return image, facts
 
 

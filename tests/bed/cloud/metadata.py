@@ -129,7 +129,8 @@ class Metadata:
         image = self.cloud.moto.image(node.region, node.image)
         return json.dumps({
             "accountId": settings.ACCOUNT,
-            "architecture": image.architecture if image else "x86_64", "availabilityZone": node.zone, "imageId": node.image, "instanceId": node.id,
+            "architecture": image.architecture if image else "x86_64",
+            "availabilityZone": node.zone, "imageId": node.image, "instanceId": node.id,
             "instanceType": node.type, "privateIp": node.private, "region": node.region,
             "version": "2017-09-30"})
 

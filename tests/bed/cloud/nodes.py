@@ -53,13 +53,10 @@ class Node:
     ended: float = 0.0
     notice: dict = None
     rebalance: str = None
+    paper: bool = False            # exists in the API only
+    quick: bool = False            # ends without delay
     faults: dict = dataclasses.field(default_factory=dict)
     lock: object = dataclasses.field(default_factory=threading.Lock)
-
-    @property
-    def paper(self):
-        """Exists in the API only."""
-        return ipaddress.ip_address(self.private) not in ipaddress.ip_network(settings.NODES)
 
     @property
     def folder(self):
@@ -149,8 +146,6 @@ class Nodes:
 
     def rewire(self):
         """Makes the rules those of the nodes that run now."""
-        if not self.tunables.containers:
-            return
         with self.wires:
             nodes, groups = [], {}
             for region in {n.region for n in self.live()}:
@@ -168,6 +163,8 @@ class Nodes:
         with self.lock:
             node.created = time.monotonic()
             node.visible_at = node.created + self.tunables.listing_lag
+            node.paper = not self.tunables.containers or ipaddress.ip_address(
+                node.private) not in ipaddress.ip_network(settings.NODES)
             if node.wants_public:
                 node.public = self.take_public()
             self.by_id[node.id] = node
@@ -186,7 +183,7 @@ class Nodes:
             node.reason = (code, f"{code}: Internal error on launch")
             self.later(max(0.2, self.tunables.pending), self._end, node)
             return
-        if self.tunables.containers and not node.paper:
+        if not node.paper:
             self.rewire()
             with self.gate, node.lock:
                 if node.state == "pending":
@@ -241,10 +238,11 @@ class Nodes:
         start = time.monotonic()
         with node.lock:  # a container still starting is waited for, then removed
             self._remove_container(node)
-        self.later(max(0.0, start + self.tunables.terminating - time.monotonic()), self._end, node)
+        delay = 0.0 if node.quick else start + self.tunables.terminating - time.monotonic()
+        self.later(max(0.0, delay), self._end, node)
 
     def _remove_container(self, node):
-        if self.tunables.containers and not node.paper:
+        if not node.paper:
             docker.remove([node.name])
 
     def _end(self, node):
@@ -256,7 +254,7 @@ class Nodes:
             if instance.state != "terminated":
                 instance.disable_api_termination = False
                 instance.terminate()
-        if not self.closing:
+        if not self.closing and not node.paper:
             self.rewire()
 
     def stop(self, node, reason=USER_SHUTDOWN):
@@ -266,11 +264,12 @@ class Nodes:
 
     def _stop(self, node):
         with node.lock:
-            if self.tunables.containers and not node.paper:
+            if not node.paper:
                 docker.run("stop", "-t", "3", node.name, check=False)
             if node.state == "stopping":
                 node.state, node.public = "stopped", None
-        self.rewire()
+        if not node.paper:
+            self.rewire()
 
     def start(self, node):
         with self.lock:
@@ -281,13 +280,16 @@ class Nodes:
         self.pool.submit(self._guard, self._restart, node)
 
     def _restart(self, node):
-        self.rewire()
+        if not node.paper:
+            self.rewire()
         with node.lock:
-            if self.tunables.containers and not node.paper:
+            if not node.paper:
                 docker.run("start", node.name)
         self.later(self.tunables.pending, self._running, node)
 
     def reboot(self, node):
+        if node.paper:
+            return
         self.pool.submit(docker.run, "restart", "-t", "3", node.name, check=False)
 
     # ---- what happens to nodes ----
