@@ -172,7 +172,8 @@ class Moto:
             owner = iam.users.get(name)
         if owner is None:
             return None
-        texts = [policy.document for policy in owner.managed_policies.values()]
+        texts = [version.document for policy in owner.managed_policies.values()
+                 for version in policy.versions if version.is_default]
         inline = owner.policies
         texts += list(inline.values()) if isinstance(inline, dict) else [p.document for p in inline]
         return [json.loads(text) if isinstance(text, str) else text for text in texts]

@@ -114,7 +114,9 @@ def filter_text(nodes, groups, vpn, old):
     lines += [f"-A BED-FWD {ON_BRIDGE} -j DROP",
               f"-A BED-FWD -i {settings.BRIDGE} -j REJECT --reject-with icmp-net-unreachable",
               f"-A BED-FWD -o {settings.BRIDGE} -j DROP"]
-    lines += [f"-A BED-OUT {ESTABLISHED} -j ACCEPT"]
+    # To the relay: the packet still names the bridge here, though it goes to this host.
+    lines += [f"-A BED-OUT {ESTABLISHED} -j ACCEPT",
+              f"-A BED-OUT -d {settings.GATEWAY} -p tcp --dport {settings.RELAY_PORT} -j ACCEPT"]
     if not vpn:
         lines += [f"-A BED-OUT -d {settings.NODES} -m mark ! --mark {MARK} "
                   f"-m conntrack ! --ctorigdst {settings.PUBLIC} -j DROP"]

@@ -1,0 +1,253 @@
+"""Who may call: signatures, clocks, expiry, policies, and the ways to credentials."""
+
+import json
+import time
+import urllib.error
+import urllib.request
+from email.utils import parsedate_to_datetime
+
+import pytest
+from botocore import UNSIGNED
+from conftest import refused
+
+from cloud import services, settings
+
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{
+    "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]})
+
+
+def ask(aws, service, **credentials):
+    """One harmless call of a service."""
+    client = aws(service, **credentials)
+    return {"ec2": lambda: client.describe_regions(), "sts": lambda: client.get_caller_identity(),
+            "iam": lambda: client.list_roles(), "s3": lambda: client.list_buckets(),
+            "ssm": lambda: client.describe_parameters()}[service]()
+
+
+# ---- keys and signatures ----
+
+
+@pytest.mark.parametrize("service, code", [
+    ("ec2", "AuthFailure"), ("sts", "InvalidClientTokenId"), ("s3", "InvalidAccessKeyId"),
+    ("ssm", "UnrecognizedClientException")])
+def test_unknown_key(paper, aws, service, code):
+    with refused(code):
+        ask(aws, service, key="AKIANOBODY0000000001")
+
+
+@pytest.mark.parametrize("service, code", [
+    ("ec2", "AuthFailure"), ("sts", "SignatureDoesNotMatch"), ("s3", "SignatureDoesNotMatch"),
+    ("ssm", "InvalidSignatureException")])
+def test_wrong_secret(paper, aws, service, code):
+    with refused(code):
+        ask(aws, service, secret="wrong")
+
+
+@pytest.mark.parametrize("service", ["ec2", "sts", "iam", "s3", "ssm"])
+def test_right_credentials(paper, aws, service):
+    ask(aws, service)
+
+
+def test_s3_objects_with_odd_names(paper, aws):
+    """The signature covers the path as it was sent."""
+    s3 = aws("s3")
+    s3.create_bucket(Bucket="odd-names", CreateBucketConfiguration={
+        "LocationConstraint": settings.REGION})
+    for key in ("a b/c+d", "ü/é", "x=1&y=2", "a//b", "~.-_"):
+        s3.put_object(Bucket="odd-names", Key=key, Body=key.encode())
+        assert s3.get_object(Bucket="odd-names", Key=key)["Body"].read() == key.encode()
+
+
+def test_s3_conditional_writes(paper, aws):
+    s3 = aws("s3")
+    s3.create_bucket(Bucket="anchors", CreateBucketConfiguration={
+        "LocationConstraint": settings.REGION})
+    s3.put_object(Bucket="anchors", Key="a", Body=b"1", IfNoneMatch="*")
+    with refused("PreconditionFailed"):
+        s3.put_object(Bucket="anchors", Key="a", Body=b"2", IfNoneMatch="*")
+
+
+def test_a_changed_body_is_noticed(paper, ec2):
+    """Somebody asks for something else on the way."""
+    def change(request, **_):
+        request.body = request.body.replace("DescribeRegions", "DescribeVolumes")
+
+    ec2.meta.events.register("before-send.ec2.DescribeRegions", change)
+    with refused("AuthFailure"):
+        ec2.describe_regions()
+
+
+def test_unsigned_requests(paper):
+    request = urllib.request.Request(
+        settings.ENDPOINT, b"Action=DescribeInstances&Version=2016-11-15",
+        {"Content-Type": "application/x-www-form-urlencoded"})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    with pytest.raises(urllib.error.HTTPError) as caught:
+        opener.open(request, timeout=10)
+    assert caught.value.code in (401, 403, 404)
+
+
+# ---- time ----
+
+
+@pytest.mark.parametrize("clock", [1000, -1000])
+@pytest.mark.parametrize("service, code", [
+    ("ec2", "RequestExpired"), ("sts", "SignatureDoesNotMatch"), ("s3", "RequestTimeTooSkewed"),
+    ("ssm", "InvalidSignatureException")])
+def test_clocks_apart(paper, aws, service, code, clock):
+    paper.set(clock=clock)
+    with refused(code):
+        ask(aws, service)
+
+
+def test_clocks_slightly_apart(paper, aws):
+    paper.set(clock=800)
+    ask(aws, "ec2")
+
+
+def test_the_date_header_tells_the_skew(paper, aws):
+    paper.set(clock=5000)
+    with refused("SignatureDoesNotMatch") as caught:
+        ask(aws, "sts")
+    date = caught.value.response["ResponseMetadata"]["HTTPHeaders"]["date"]
+    assert 4990 < parsedate_to_datetime(date).timestamp() - time.time() < 5010
+
+
+# ---- temporary credentials ----
+
+
+def short(made):
+    return {"key": made["key"], "secret": made["secret"], "token": made["token"]}
+
+
+@pytest.mark.parametrize("service, code", [
+    ("ec2", "RequestExpired"), ("sts", "ExpiredToken"), ("s3", "ExpiredToken"),
+    ("ssm", "ExpiredTokenException")])
+def test_expired_credentials(paper, aws, service, code):
+    made = paper.mint(name="guest")
+    ask(aws, service, **short(made))
+    assert paper.expire("guest") == 1
+    with refused(code):
+        ask(aws, service, **short(made))
+
+
+def test_a_token_belongs_to_its_key(paper, aws):
+    made = paper.mint()
+    with refused("AuthFailure"):
+        ask(aws, "ec2", key=made["key"], secret=made["secret"])
+    with refused("AuthFailure"):
+        ask(aws, "ec2", **{**short(made), "token": "other"})
+
+
+@pytest.fixture
+def role(aws):
+    def make(name, *actions, **more):
+        iam = aws("iam")
+        iam.create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)
+        if actions:
+            iam.put_role_policy(RoleName=name, PolicyName="p", PolicyDocument=json.dumps({
+                "Version": "2012-10-17", "Statement": [{
+                    "Effect": "Allow", "Action": list(actions), "Resource": "*", **more}]}))
+        return f"arn:aws:iam::{settings.ACCOUNT}:role/{name}"
+
+    return make
+
+
+def credentials_of(reply):
+    made = reply["Credentials"]
+    return {"key": made["AccessKeyId"], "secret": made["SecretAccessKey"],
+            "token": made["SessionToken"]}
+
+
+def assume(aws, arn):
+    return credentials_of(aws("sts").assume_role(RoleArn=arn, RoleSessionName="me"))
+
+
+def test_an_assumed_role_is_who_it_says(paper, aws, role):
+    made = assume(aws, role("reader", "ec2:Describe*"))
+    arn = ask(aws, "sts", **made)["Arn"]
+    assert arn == f"arn:aws:sts::{settings.ACCOUNT}:assumed-role/reader/me"
+
+
+def test_a_role_that_is_not_there(paper, aws):
+    with refused("AccessDenied"):
+        assume(aws, f"arn:aws:iam::{settings.ACCOUNT}:role/nobody")
+
+
+def test_web_identity_needs_no_signature(paper, aws, role):
+    arn = role("web", "ec2:*")
+    client = aws("sts", signature_version=UNSIGNED)
+    reply = client.assume_role_with_web_identity(RoleArn=arn, RoleSessionName="web",
+                                                 WebIdentityToken="token")
+    ask(aws, "ec2", **credentials_of(reply))
+
+
+def test_sso_gives_credentials_for_a_token(paper, aws):
+    sso = aws("sso", signature_version=UNSIGNED)
+    made = sso.get_role_credentials(roleName="admin", accountId=settings.ACCOUNT,
+                                    accessToken=services.SSO_TOKEN)["roleCredentials"]
+    ask(aws, "ec2", key=made["accessKeyId"], secret=made["secretAccessKey"],
+        token=made["sessionToken"])
+    with refused("UnauthorizedException"):
+        sso.get_role_credentials(roleName="admin", accountId=settings.ACCOUNT, accessToken="old")
+
+
+# ---- policies ----
+
+
+def test_policies_are_enforced(paper, aws, role, run):
+    made = assume(aws, role("reader", "ec2:Describe*"))
+    ask(aws, "ec2", **made)
+    with refused("UnauthorizedOperation") as caught:
+        run(aws("ec2", **made))
+    assert "ec2:RunInstances" in str(caught.value)
+    with refused("AccessDenied"):
+        aws("iam", **made).create_user(UserName="x")
+    with refused("AccessDeniedException"):
+        aws("ssm", **made).describe_parameters()
+
+
+def test_dry_run_tells_permission(paper, aws, role, run):
+    made = assume(aws, role("launcher", "ec2:RunInstances"))
+    with refused("DryRunOperation"):
+        run(aws("ec2", **made), DryRun=True)
+    with refused("UnauthorizedOperation"):
+        aws("ec2", **made).terminate_instances(InstanceIds=["i-0123456789abcdef0"], DryRun=True)
+
+
+def test_managed_policies_count(paper, aws, role):
+    arn = role("full")
+    aws("iam").attach_role_policy(RoleName="full",
+                                  PolicyArn="arn:aws:iam::aws:policy/AmazonEC2FullAccess")
+    ask(aws, "ec2", **assume(aws, arn))
+
+
+def test_conditions_on_request_tags(paper, aws, role, run):
+    arn = role("tagged", "ec2:RunInstances",
+               Condition={"StringEquals": {"aws:RequestTag/cluster": "mine"}})
+    client = aws("ec2", **assume(aws, arn))
+    with refused("UnauthorizedOperation"):
+        run(client)
+    assert run(client, TagSpecifications=[{"ResourceType": "instance", "Tags": [
+        {"Key": "cluster", "Value": "mine"}]}])
+
+
+def test_users_have_keys(paper, aws):
+    iam = aws("iam")
+    iam.create_user(UserName="ann")
+    made = iam.create_access_key(UserName="ann")["AccessKey"]
+    credentials = {"key": made["AccessKeyId"], "secret": made["SecretAccessKey"]}
+    assert ask(aws, "sts", **credentials)["Arn"].endswith("user/ann")
+    with refused("UnauthorizedOperation"):
+        ask(aws, "ec2", **credentials)
+
+
+def test_deny_by_action_and_identity(paper, aws, ec2, run):
+    guest = short(paper.mint(name="guest"))
+    paper.deny("guest", "ec2:Run*")
+    with refused("UnauthorizedOperation"):
+        run(aws("ec2", **guest))
+    ask(aws, "ec2", **guest)
+    assert run(ec2)
+    paper.clear()
+    assert run(aws("ec2", **guest))

@@ -1,0 +1,150 @@
+"""Security groups, on real machines: what reaches a node, from the laptop and from other nodes."""
+
+import pytest
+from conftest import FROM_LAPTOP, refused, tcp, wait_state
+
+from cloud import settings
+
+VPC = settings.VPCS[settings.REGION]
+
+
+def opens(shell, address, port):
+    """Can that machine open a port of another?"""
+    return shell.run(f"nc -z -w 2 {address} {port}").returncode == 0
+
+
+def listen(shell, port):
+    shell(f"(nohup nc -lk -p {port} >/dev/null 2>&1 &) ; sleep 0.3")
+
+
+# ---- the API ----
+
+
+def test_a_group_with_members_stays(paper, ec2, run, group):
+    paper.set(terminating=1.0)
+    ident = group()
+    node = run(SecurityGroupIds=[ident])[0]
+    with refused("DependencyViolation"):
+        ec2.delete_security_group(GroupId=ident)
+    ec2.terminate_instances(InstanceIds=[node])
+    with refused("DependencyViolation"):
+        ec2.delete_security_group(GroupId=ident)
+    wait_state(ec2, node, "terminated")
+    ec2.delete_security_group(GroupId=ident)
+    with refused("InvalidGroup.NotFound"):
+        ec2.delete_security_group(GroupId=ident)
+
+
+def test_a_group_named_by_another_stays(paper, ec2, group):
+    first = group()
+    group(tcp(22, group=first))
+    with refused("DependencyViolation"):
+        ec2.delete_security_group(GroupId=first)
+
+
+def test_the_default_group_stays(paper, ec2):
+    groups = ec2.describe_security_groups(GroupNames=["default"])["SecurityGroups"]
+    with refused("CannotDelete"):
+        ec2.delete_security_group(GroupId=groups[0]["GroupId"])
+
+
+def test_duplicates(paper, ec2, group):
+    ident = group(FROM_LAPTOP)
+    with refused("InvalidPermission.Duplicate"):
+        ec2.authorize_security_group_ingress(GroupId=ident, IpPermissions=[FROM_LAPTOP])
+
+
+# ---- the laptop ----
+
+
+def test_the_laptop_needs_a_rule(bed, ec2, machine, group, ssh):
+    ident = group()
+    node = machine(SecurityGroupIds=[ident])
+    shell = ssh(node, wait=False)
+    assert "timed out" in shell.run("true").stderr
+    ec2.authorize_security_group_ingress(GroupId=ident, IpPermissions=[FROM_LAPTOP])
+    shell.wait()
+    ec2.revoke_security_group_ingress(GroupId=ident, IpPermissions=[FROM_LAPTOP])
+    assert "timed out" in shell.run("true").stderr
+
+
+def test_a_rule_for_somebody_else_does_not_help(bed, machine, group, ssh):
+    node = machine(SecurityGroupIds=[group(tcp(22, VPC), tcp(22, "198.18.128.2/32"))])
+    assert "timed out" in ssh(node, wait=False).run("true").stderr
+
+
+def test_only_the_port_of_the_rule(bed, machine, group, ssh):
+    node = machine(SecurityGroupIds=[group(FROM_LAPTOP)])
+    shell = ssh(node)
+    listen(shell, 8265)
+    blocked = ssh(node, "-p", "8265", wait=False).run("true")
+    assert "timed out" in blocked.stderr
+
+
+def test_the_private_address_is_not_the_laptop_s(bed, machine, ssh):
+    node = machine()
+    ssh(node)
+    private = ssh(node["PrivateIpAddress"], wait=False)
+    assert "timed out" in private.run("true").stderr
+    bed.set(vpn=1)
+    private.wait()
+
+
+# ---- node to node ----
+
+
+def test_between_nodes_only_by_rule(bed, ec2, machine, group, ssh):
+    inner = group(FROM_LAPTOP)
+    ec2.authorize_security_group_ingress(GroupId=inner, IpPermissions=[
+        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": inner}]}])
+    first, second = machine(SecurityGroupIds=[inner]), machine(SecurityGroupIds=[inner])
+    stranger = machine(SecurityGroupIds=[group(FROM_LAPTOP)])
+    shell, outside = ssh(first), ssh(stranger)
+    listen(shell, 6379)
+    assert opens(ssh(second), first["PrivateIpAddress"], 6379)
+    assert not opens(outside, first["PrivateIpAddress"], 6379)
+    assert not opens(outside, first["PrivateIpAddress"], 22)
+    # A group changed under a running machine counts at once.
+    ec2.modify_instance_attribute(InstanceId=stranger["InstanceId"], Groups=[inner])
+    assert opens(outside, first["PrivateIpAddress"], 6379)
+
+
+def test_by_address_range(bed, machine, group, ssh):
+    open_one = machine(SecurityGroupIds=[group(FROM_LAPTOP, tcp(7000, VPC))])
+    other = machine()
+    listen(ssh(open_one), 7000)
+    shell = ssh(other)
+    assert opens(shell, open_one["PrivateIpAddress"], 7000)
+    assert not opens(shell, open_one["PrivateIpAddress"], 22)
+
+
+# ---- private subnets ----
+
+
+@pytest.fixture
+def private_subnet(ec2):
+    rows = ec2.describe_subnets(Filters=[{"Name": "tag:Name", "Values": ["private-a"]}])["Subnets"]
+    return rows[0]["SubnetId"]
+
+
+def test_a_private_subnet_by_a_jump_host(bed, machine, group, ssh, private_subnet, key_files):
+    jump_group = group(FROM_LAPTOP)
+    jump = machine(SecurityGroupIds=[jump_group])
+    hidden = machine(SubnetId=private_subnet, SecurityGroupIds=[group(tcp(22, group=jump_group))])
+    assert "PublicIpAddress" not in hidden
+    address = hidden["PrivateIpAddress"]
+    assert "timed out" in ssh(address, wait=False).run("true").stderr
+    ssh(jump)
+    proxy = " ".join(ssh(jump).words[:-1]) + f" -W %h:%p {ssh(jump).words[-1]}"
+    assert ssh(address, "-o", f"ProxyCommand={proxy}")("hostname").strip() == \
+        "ip-" + address.replace(".", "-")
+
+
+def test_nothing_leaves_the_machine(bed, machine, ssh):
+    shell = ssh(machine())
+    for target in ("http://192.0.2.1/", "http://10.0.0.1/", f"http://{settings.LAPTOP}:22/"):
+        assert shell.run(f"curl -s -m 2 {target}").returncode != 0
+    # Of the host only the cloud's ports.
+    assert opens(shell, settings.GATEWAY, settings.API_PORT)
+    assert not opens(shell, settings.GATEWAY, settings.CONTROL_PORT)
+    assert not opens(shell, settings.GATEWAY, settings.RELAY_PORT)
