@@ -25,6 +25,12 @@ SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")
 
+BASE_FILES = {"bed-init": "/usr/local/sbin/bed-init", "bed-boot": "/usr/local/sbin/bed-boot",
+              "bed-off": "/usr/local/sbin/bed-off"}
+SYSTEMD_FILES = {"bed-systemd": "/usr/local/sbin/bed-systemd",
+                 "bed-cloud.cfg": "/usr/local/share/bed-cloud.cfg",
+                 "bed-ssh.conf": "/usr/local/share/bed-ssh.conf"}
+
 SET_UP = """set -e
 useradd -m -s /bin/bash ubuntu && usermod -p '*' ubuntu
 echo 'ubuntu ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/ubuntu
@@ -59,15 +65,17 @@ def hash_of(*parts):
     return hashlib.sha256(text.encode()).hexdigest()[:10]
 
 
-def scripts():
-    return [path.read_text(encoding="utf-8") for path in sorted(SOURCES.iterdir())]
+def scripts(*names):
+    return [(SOURCES / name).read_text(encoding="utf-8") for name in names]
 
 
 def tag(kind):
+    own = scripts(*BASE_FILES)
     parts = {"rootfs": [PACKAGES], "rootfs-systemd": [PACKAGES, SYSTEMD_PACKAGES],
-             "base": [PACKAGES, SET_UP, *scripts()],
-             "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, *scripts()],
-             "ray": [PACKAGES, SET_UP, ADD_RAY, *scripts()]}[kind]
+             "base": [PACKAGES, SET_UP, *own],
+             "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD,
+                         *scripts(*SYSTEMD_FILES)],
+             "ray": [PACKAGES, SET_UP, ADD_RAY, *own]}[kind]
     return f"shoal-bed-{kind}:{hash_of(*parts)}"
 
 
@@ -80,7 +88,15 @@ def ensure(kind):
     if not docker.image_exists(name):
         say(f"building image {kind} (once)")
         BUILDERS[kind](name)
+        remove_older(name)
     return name
+
+
+def remove_older(name):
+    """Images of the same kind, made of something else."""
+    said = docker.run("images", name.partition(":")[0], "--format", "{{.Repository}}:{{.Tag}}")
+    for other in set(said.split()) - {name}:
+        docker.run("rmi", other, check=False)
 
 
 def build_rootfs(name, packages):
@@ -100,14 +116,14 @@ def build_rootfs(name, packages):
         shutil.rmtree(folder, ignore_errors=True)
 
 
-def derive(name, source, script, changes=(), volumes=(), copies=()):
-    """A new image: `source` after `script` ran in it."""
+def derive(name, source, script, changes=(), volumes=(), copies=None):
+    """A new image: `source` with files copied in, after `script` ran in it."""
     words = [word for volume in volumes for word in ("-v", volume)]
     container = docker.run("create", "--label", settings.LABEL, "--network", "none", *words,
                            source, "sh", "-c", script).strip()
     try:
-        for origin, target in copies:
-            docker.run("cp", str(origin), f"{container}:{target}")
+        for file, target in (copies or {}).items():
+            docker.run("cp", str(SOURCES / file), f"{container}:{target}")
         subprocess.run(["docker", "start", "-a", container], timeout=900, check=True)
         docker.run("commit", *[word for change in changes for word in ("--change", change)],
                    container, name, seconds=300)
@@ -117,8 +133,7 @@ def derive(name, source, script, changes=(), volumes=(), copies=()):
 
 def build_base(name):
     derive(name, ensure("rootfs"), SET_UP, ['CMD ["/usr/local/sbin/bed-init"]'],
-           copies=[(SOURCES / file, f"/usr/local/sbin/{file}")
-                   for file in ("bed-init", "bed-boot", "bed-off")])
+           copies=BASE_FILES)
 
 
 def build_ray(name):
@@ -130,9 +145,7 @@ def build_ray(name):
 def build_systemd(name):
     derive(name, ensure("rootfs-systemd"), SET_UP_SYSTEMD,
            ['CMD ["/usr/local/sbin/bed-systemd"]', "STOPSIGNAL SIGRTMIN+3"],
-           copies=[(SOURCES / "bed-systemd", "/usr/local/sbin/bed-systemd"),
-                   (SOURCES / "bed-cloud.cfg", "/usr/local/share/bed-cloud.cfg"),
-                   (SOURCES / "bed-ssh.conf", "/usr/local/share/bed-ssh.conf")])
+           copies=SYSTEMD_FILES)
 
 
 BUILDERS = {

@@ -350,6 +350,6 @@ def host_name(node):
 
 def systemd_words():
     """What systemd as first process needs of Docker."""
-    return ["-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--cap-add", "SYS_ADMIN",
+    return ["-t", "-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--cap-add", "SYS_ADMIN",
             "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt",
             "apparmor=unconfined", "--tmpfs", "/tmp"]

@@ -1,0 +1,90 @@
+"""The images with Ray, without pip, and with systemd: they are what the launcher will meet."""
+
+import pytest
+from conftest import FROM_LAPTOP, RAY, SYSTEMD, bed_client, wait_for, wait_state
+
+from cloud import images, settings
+
+INDEX = f"http://{settings.GATEWAY}:{settings.INDEX_PORT}"
+# What a node of Ray costs is its start; no dashboard, little memory.
+START = "ray start --num-cpus 1 --object-store-memory 80000000 --disable-usage-stats"
+TASK = """
+import ray
+ray.init(address="auto", logging_level="ERROR")
+@ray.remote(num_cpus=1, scheduling_strategy="SPREAD")
+def where():
+    import time, socket
+    time.sleep(1)
+    return socket.gethostname()
+print(*sorted(set(ray.get([where.remote() for _ in range(4)]))))
+"""
+
+
+@pytest.fixture
+def image(running_bed):
+    """image("ray"): built, if it was not."""
+    def ensure(kind):
+        bed_client.up([kind])
+    return ensure
+
+
+def test_ray_on_two_machines(bed, ec2, image, machine, group, ssh):
+    image("ray")
+    inner = group(FROM_LAPTOP)
+    ec2.authorize_security_group_ingress(GroupId=inner, IpPermissions=[
+        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": inner}]}])
+    head, worker = (machine(ImageId=RAY, SecurityGroupIds=[inner]) for _ in range(2))
+    address = head["PrivateIpAddress"]
+    shell = ssh(head)
+    shell(f"{START} --head --port 6379 --node-ip-address {address} --include-dashboard=false",
+          seconds=120)
+    ssh(worker)(f"{START} --address {address}:6379", seconds=120)
+    shell(f"cat > task.py <<'END'\n{TASK}END\n")
+    names = shell("python3 task.py", seconds=120).split()
+    assert names == sorted("ip-" + n["PrivateIpAddress"].replace(".", "-") for n in (head, worker))
+    for node in (head, worker):
+        ssh(node).run("ray stop --force", seconds=60)
+
+
+def test_ray_by_the_index_on_a_bare_machine(bed, machine, ssh):
+    images.ensure_wheels()
+    shell = ssh(machine())
+    page = shell(f"curl -s -m 5 {INDEX}/simple/pip/")
+    wheel = page.split('href="/files/')[1].split('"')[0]
+    shell(f"curl -s -m 20 -O {INDEX}/files/{wheel}")
+    install = f"sudo python3 {wheel}/pip install -q --break-system-packages --index-url " \
+              f"{INDEX}/simple --trusted-host {settings.GATEWAY}"
+    shell(f"{install} pip click", seconds=120)
+    assert "click" in shell("python3 -m pip list 2>/dev/null")
+    assert shell.run(f"{install} no-such-package", seconds=60).returncode != 0
+    found = shell(f"curl -s -m 5 {INDEX}/simple/ray/")
+    assert f"ray-{images.RAY_VERSION}" in found
+
+
+CONFIG = """#cloud-config
+write_files:
+  - path: /etc/systemd/system/ticker.service
+    content: |
+      [Service]
+      ExecStart=/bin/sleep 1000
+      Restart=always
+      RestartSec=0
+runcmd:
+  - systemctl start ticker
+  - echo real cloud-init > /var/made
+"""
+
+
+def test_systemd_and_cloud_init(bed, ec2, image, machine, ssh):
+    image("systemd")
+    node = machine(ImageId=SYSTEMD, UserData=CONFIG, InstanceInitiatedShutdownBehavior="terminate")
+    shell = ssh(node, wait=False).wait(90)
+    wait_for(lambda: shell.run("cat /var/made").stdout == "real cloud-init\n", 60)
+    assert shell("cat /proc/1/comm") == "systemd\n"
+    before = shell("systemctl show -p MainPID --value ticker")
+    shell("sudo systemctl kill -s KILL ticker")
+    wait_for(lambda: shell.run("systemctl is-active ticker").stdout == "active\n", 20)
+    assert shell("systemctl show -p MainPID --value ticker") != before
+    assert bed.ssh(node["InstanceId"])["sessions"] >= 3
+    shell.run("sudo systemctl poweroff")
+    wait_state(ec2, node["InstanceId"], "terminated")
