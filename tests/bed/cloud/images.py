@@ -9,6 +9,7 @@ A tag ends with a hash of what the image is made of, so that a change builds a n
 """
 
 import hashlib
+import os
 import pathlib
 import shutil
 import subprocess
@@ -99,13 +100,16 @@ def remove_older(name):
         docker.run("rmi", other, check=False)
 
 
-def build_rootfs(name, packages):
+def build_rootfs(name, more=()):
+    """Debian with PACKAGES; `more` by apt, as debootstrap cannot solve every dependency."""
     folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-bed-", dir="/var/tmp"))
     try:
         root = folder / "root"
         subprocess.run(["nice", "debootstrap", "--variant=minbase",
-                        "--include=" + ",".join(packages), "bookworm", str(root), MIRROR],
+                        "--include=" + ",".join(PACKAGES), "bookworm", str(root), MIRROR],
                        stdout=subprocess.DEVNULL, timeout=1200, check=True)
+        if more:
+            add_packages(root, more)
         for junk in ("var/cache/apt/archives", "var/lib/apt/lists"):
             shutil.rmtree(root / junk, ignore_errors=True)
         tar = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
@@ -116,6 +120,19 @@ def build_rootfs(name, packages):
         shutil.rmtree(folder, ignore_errors=True)
 
 
+def add_packages(root, packages):
+    shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
+    silence = root / "usr" / "sbin" / "policy-rc.d"  # no service starts in a folder
+    silence.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
+    silence.chmod(0o755)
+    env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+    for words in (["update", "-qq"],
+                  ["install", "-y", "-qq", "--no-install-recommends", *packages]):
+        subprocess.run(["nice", "chroot", str(root), "apt-get", *words], env=env, timeout=900,
+                       stdout=subprocess.DEVNULL, check=True)
+    silence.unlink()
+
+
 def derive(name, source, script, changes=(), volumes=(), copies=None):
     """A new image: `source` with files copied in, after `script` ran in it."""
     words = [word for volume in volumes for word in ("-v", volume)]
@@ -124,7 +141,10 @@ def derive(name, source, script, changes=(), volumes=(), copies=None):
     try:
         for file, target in (copies or {}).items():
             docker.run("cp", str(SOURCES / file), f"{container}:{target}")
-        subprocess.run(["docker", "start", "-a", container], timeout=900, check=True)
+        done = subprocess.run(["docker", "start", "-a", container], timeout=900, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
+        if done.returncode:
+            raise docker.DockerError(f"building {name} failed:\n{done.stdout[-2000:]}")
         docker.run("commit", *[word for change in changes for word in ("--change", change)],
                    container, name, seconds=300)
     finally:
@@ -144,13 +164,13 @@ def build_ray(name):
 
 def build_systemd(name):
     derive(name, ensure("rootfs-systemd"), SET_UP_SYSTEMD,
-           ['CMD ["/usr/local/sbin/bed-systemd"]', "STOPSIGNAL SIGRTMIN+3"],
+           ['CMD ["/usr/local/sbin/bed-systemd"]'],
            copies=SYSTEMD_FILES)
 
 
 BUILDERS = {
-    "rootfs": lambda name: build_rootfs(name, PACKAGES),
-    "rootfs-systemd": lambda name: build_rootfs(name, PACKAGES + SYSTEMD_PACKAGES),
+    "rootfs": build_rootfs,
+    "rootfs-systemd": lambda name: build_rootfs(name, SYSTEMD_PACKAGES),
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
 }
 

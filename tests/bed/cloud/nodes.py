@@ -207,7 +207,7 @@ class Nodes:
         words = ["run", "-d", "--name", node.name, "--hostname", host_name(node), "--label",
                  settings.LABEL, "--label", f"{settings.LABEL}.instance={node.id}", "--network",
                  settings.NETWORK_NAME, "--ip", node.private, "--shm-size", "256m",
-                 "--cpu-shares", "256", "-v", f"{node.folder}:/run/bed",
+                 "--cpu-shares", "256", "-v", f"{resolver()}:/etc/resolv.conf:ro", "-v", f"{node.folder}:/run/bed",
                  "--log-opt", "max-size=1m", *self._fault_words(node)]
         if kind == "systemd":
             words += systemd_words()
@@ -342,6 +342,14 @@ class Nodes:
 
     def console(self, node):
         return docker.run("logs", node.name, check=False) if not node.paper else ""
+
+
+def resolver():
+    """A file that names no name server. Docker's own one needs 20 s to say no."""
+    place = settings.STATE / "resolv.conf"
+    if not place.exists():
+        place.write_text("nameserver 127.0.0.1\noptions attempts:1 timeout:1\n", encoding="ascii")
+    return place
 
 
 def host_name(node):
