@@ -31,6 +31,8 @@ def test_facts(bed, machine, ssh):
             ("meta-data/placement/availability-zone", "us-west-2a"),
             ("meta-data/placement/region", "us-west-2"), ("user-data", "#!/bin/sh\ntrue")]:
         assert get(shell, path) == (200, value), path
+    assert get(shell, "meta-data/public-keys/") == (200, "0=tests")
+    assert get(shell, "meta-data/public-keys/0/openssh-key")[1].startswith("ssh-ed25519 ")
     assert get(shell, "meta-data/nothing")[0] == 404
     assert "instance-id" in get(shell, "meta-data/")[1].splitlines()
     assert json.loads(get(shell, "dynamic/instance-identity/document")[1])["region"] == "us-west-2"

@@ -79,6 +79,8 @@ class Metadata:
                 return None
         if callable(here):
             return here()
+        if here and words[-1] == "public-keys":  # listed in a way of their own
+            return f"0={node.key_name}"
         if isinstance(here, dict):
             return "\n".join(name + ("/" if isinstance(inner, dict) else "")
                              for name, inner in here.items() if inner is not None)
@@ -91,11 +93,16 @@ class Metadata:
         profile = cloud.moto.profile(node.profile) if node.profile else None
         role = profile[2] if profile else None
         key = cloud.moto.public_key(node.region, node.key_name)
+        mac = "02:42:" + ":".join(f"{int(n):02x}" for n in node.private.split("."))
+        subnet = cloud.moto.subnet(node.region, node.subnet)
         return {
             "ami-id": node.image, "ami-launch-index": "0", "hostname": name, "instance-id": node.id,
             "instance-life-cycle": "spot" if node.spot else "on-demand",
             "instance-type": node.type, "local-hostname": name, "local-ipv4": node.private,
-            "mac": "02:42:" + ":".join(f"{int(n):02x}" for n in node.private.split(".")),
+            "mac": mac, "network": {"interfaces": {"macs": {mac: {
+                "device-number": "0", "local-ipv4s": node.private, "mac": mac,
+                "subnet-id": node.subnet, "vpc-id": subnet.vpc_id,
+                "subnet-ipv4-cidr-block": subnet.cidr_block}}}},
             "placement": {"availability-zone": node.zone, "region": node.region},
             "public-ipv4": node.public, "reservation-id": "r-" + node.id[2:],
             "security-groups": "\n".join(groups[g].name for g in cloud.moto.groups_of(
