@@ -88,6 +88,17 @@ def test_a_page_token_is_bound_to_its_question(paper, ec2, run):
         ec2.describe_instances(MaxResults=5, NextToken="nonsense")
 
 
+def test_a_thousand_instances(paper, ec2, run):
+    """The size that a listing must carry."""
+    paper.set(vcpu_quota=2000)
+    made = {ident for _ in range(10) for ident in run(Count=100)}
+    start = time.monotonic()
+    reply = ec2.describe_instances()
+    assert len(ids_of(reply)) == 1000 and "NextToken" not in reply
+    seen = {i["InstanceId"] for i in listing(ec2, PaginationConfig={"PageSize": 100})}
+    assert seen == made and time.monotonic() - start < 60
+
+
 def test_types_come_in_pages_of_a_hundred(paper, ec2):
     reply = ec2.describe_instance_types()
     assert len(reply["InstanceTypes"]) == 100 and reply["NextToken"]

@@ -11,6 +11,7 @@ import threading
 import urllib.parse
 
 from . import settings
+from .wire import Refusal
 
 os.environ.update({
     "MOTO_IAM_LOAD_MANAGED_POLICIES": "true",
@@ -95,6 +96,18 @@ class Moto:
 
     def instance(self, region, ident):
         return self.backend(region).get_instance(ident)
+
+    def matching(self, region, filters):
+        """Ids of the instances that a listing with these filters has, oldest first."""
+        with self.lock:
+            try:
+                found = self.backend(region).all_reservations(filters=filters or None)
+            except Exception as error:  # moto's own kinds; they bear a code
+                if not hasattr(error, "error_type") and not hasattr(error, "code"):
+                    raise
+                raise Refusal(getattr(error, "error_type", "InvalidParameterValue"),
+                              f"The filter '{', '.join(filters)}' is invalid") from error
+            return [instance.id for reservation in found for instance in reservation.instances]
 
     def subnets(self, region):
         return [subnet for of_zone in self.backend(region).subnets.values()

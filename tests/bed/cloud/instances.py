@@ -2,14 +2,16 @@
 
 import base64
 import binascii
+import copy
 import hashlib
 import json
 import re
 import time
+import xml.etree.ElementTree as ET
 
-from . import launch
+from . import launch, settings
 from .nodes import CODES
-from .wire import Refusal, ec2_reply, error_of, parse, put, xml_reply
+from .wire import Refusal, ec2_reply, error_of, parse, put, put_all, xml_reply
 
 PREFIXES = {"i": "InvalidInstanceID", "vol": "InvalidVolume", "sg": "InvalidGroup",
             "subnet": "InvalidSubnetID", "vpc": "InvalidVpcID", "eni": "InvalidNetworkInterfaceID",
@@ -133,29 +135,26 @@ def position_of(call):
     return position
 
 
-def own_filter(node, item, name, values):
-    have = {"instance-state-name": [node.state], "instance-state-code": [str(CODES[node.state])],
-            "ip-address": [node.public], "spot-instance-request-id": [node.spot],
-            "instance-lifecycle": ["spot" if node.spot else None], "client-token": [node.token],
-            "instance.group-id": [e.text for e in item.findall("groupSet/item/groupId")]}[name]
+def own_filter(cloud, node, name, values):
+    have = {"instance-state-name": lambda: [node.state],
+            "instance-state-code": lambda: [str(CODES[node.state])],
+            "ip-address": lambda: [node.public], "client-token": lambda: [node.token],
+            "spot-instance-request-id": lambda: [node.spot],
+            "instance-lifecycle": lambda: ["spot" if node.spot else None],
+            "instance.group-id": lambda: cloud.moto.groups_of(node.region, node.id)}[name]()
     return any(value in have for value in values)
 
 
 def split_filters(call):
-    """(parameters for moto, [(name, values)] that the bed decides itself)."""
-    params = {k: v for k, v in call.params.items()
-              if not k.startswith(("Filter.", "InstanceId.")) and k not in ("MaxResults",
-                                                                            "NextToken")}
-    ours, number = [], 0
+    """({name: values} for moto, [(name, values)] that the bed decides itself)."""
+    theirs, ours = {}, []
     for item in call.items("Filter"):
         values = [v for k, v in sorted(item.items()) if k.startswith("Value.")]
         if item.get("Name") in OWN_FILTERS:
             ours.append((item["Name"], values))
-            continue
-        number += 1
-        params[f"Filter.{number}.Name"] = item.get("Name", "")
-        params.update({f"Filter.{number}.Value.{n}": v for n, v in enumerate(values, 1)})
-    return params, ours
+        else:
+            theirs[item.get("Name", "")] = values
+    return theirs, ours
 
 
 def describe_instances(cloud, call):
@@ -168,55 +167,47 @@ def describe_instances(cloud, call):
     if ids:
         check_ids(cloud, call, ids)
     check_dry_run(call)
-    params, ours = split_filters(call)
-    params.update({f"InstanceId.{n}": v for n, v in enumerate(ids, 1)})
-    status, body = cloud.moto.ec2(call.region, params)
-    if status != 200:
-        raise Refusal(*error_of(body), status)
-    root = parse(body)
-    last = trim(cloud, root, ours, limit, start)
-    put(root, "nextToken", token_for(call, last) if last else None)
+    theirs, ours = split_filters(call)
+    nodes = []
+    for ident in cloud.moto.matching(call.region, theirs):
+        node = cloud.nodes.by_id.get(ident)
+        if node and (not ids or ident in ids) and cloud.nodes.visible(node) and \
+                all(own_filter(cloud, node, *f) for f in ours):
+            nodes.append(node)
+    names = [node.id for node in nodes]
+    begin = names.index(start) + 1 if start in names else 0
+    page = nodes[begin:begin + limit]
+    root = ET.Element("DescribeInstancesResponse")
+    put(root, "requestId", "-")
+    ET.SubElement(root, "reservationSet").extend(reservations_of(cloud, call.region, page))
+    if begin + limit < len(nodes):
+        put(root, "nextToken", token_for(call, page[-1].id))
     return xml_reply(root)
 
 
-def trim(cloud, root, filters, limit, start):
-    """Leaves one page of visible, matching instances; the id it ends with if there are more."""
-    kept, last, more, begun = 0, None, False, start is None
-    reservations = root.find("reservationSet")
-    for reservation in list(reservations):
-        instances = reservation.find("instancesSet")
-        for item in list(instances):
-            ident = item.findtext("instanceId")
-            node = cloud.nodes.by_id.get(ident)
-            here = begun
-            begun = begun or ident == start
-            wanted = here and not more and node is not None and cloud.nodes.visible(node)
-            if wanted:
-                overlay(cloud, item, node)
-                wanted = all(own_filter(node, item, *f) for f in filters)
-            if wanted and kept == limit:
-                more, wanted = True, False
-            if wanted:
-                kept, last = kept + 1, ident
-            else:
-                instances.remove(item)
-        if not len(instances):
-            reservations.remove(reservation)
-    return last if more else None
+def reservations_of(cloud, region, nodes):
+    """<item>s of reservations with these instances, as they are now."""
+    items = cloud.renderings(region, [node.id for node in nodes])
+    found = {}
+    for node in nodes:
+        reservation, item = items[node.id]
+        item = copy.deepcopy(item)
+        overlay(cloud, item, node)
+        if reservation not in found:
+            found[reservation] = ET.Element("item")
+            put_all(found[reservation], {"reservationId": reservation, "ownerId": settings.ACCOUNT,
+                                         "groupSet": [], "instancesSet": []})
+        found[reservation].find("instancesSet").append(item)
+    return list(found.values())
 
 
 def describe_again(cloud, region, ids):
     """The reservation of an earlier launch, as its instances are now: the reply to a replay."""
-    params = {"Action": "DescribeInstances"}
-    params.update({f"InstanceId.{n}": v for n, v in enumerate(ids, 1)})
-    root = parse(cloud.moto.ec2(region, params)[1])
-    reservation = root.find("reservationSet/item")
-    root.tag = "RunInstancesResponse"
-    root.remove(root.find("reservationSet"))
-    for child in reservation:
-        root.append(child)
-    for item in root.findall("instancesSet/item"):
-        overlay(cloud, item, cloud.nodes.by_id[item.findtext("instanceId")])
+    root = ET.Element("RunInstancesResponse")
+    put(root, "requestId", "-")
+    nodes = [cloud.nodes.by_id[ident] for ident in ids if ident in cloud.nodes.by_id]
+    for reservation in reservations_of(cloud, region, nodes):
+        root.extend(reservation)
     return xml_reply(root)
 
 

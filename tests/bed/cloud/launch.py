@@ -6,6 +6,7 @@ what the request names (image, type, key, groups, subnet, profile), then quota, 
 
 import base64
 import binascii
+import copy
 import hashlib
 import json
 import re
@@ -335,6 +336,7 @@ def create(cloud, call, subnet, groups, count, data, profile, spot):
     for node in made:
         cloud.nodes.launch(node)
     for item, node in zip(root.findall("instancesSet/item"), made, strict=True):
+        cloud.items[node.id] = (root.findtext("reservationId"), copy.deepcopy(item))
         cloud.overlay(item, node)
     return xml_reply(root), made
 

@@ -207,7 +207,8 @@ class Nodes:
         words = ["run", "-d", "--name", node.name, "--hostname", host_name(node), "--label",
                  settings.LABEL, "--label", f"{settings.LABEL}.instance={node.id}", "--network",
                  settings.NETWORK_NAME, "--ip", node.private, "--shm-size", "256m",
-                 "--cpu-shares", "256", "-v", f"{resolver()}:/etc/resolv.conf:ro", "-v", f"{node.folder}:/run/bed",
+                 "--cpu-shares", "256", "-v", f"{resolver()}:/etc/resolv.conf:ro",
+                 "-v", f"{node.folder}:/run/bed",
                  "--log-opt", "max-size=1m", *self._fault_words(node)]
         if kind == "systemd":
             words += systemd_words()
