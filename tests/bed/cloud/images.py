@@ -32,12 +32,20 @@ SYSTEMD_FILES = {"bed-systemd": "/usr/local/sbin/bed-systemd",
                  "bed-cloud.cfg": "/usr/local/share/bed-cloud.cfg",
                  "bed-ssh.conf": "/usr/local/share/bed-ssh.conf"}
 
+# Whoever installs pip finds the bed's index, and may install as on other images.
+PIP_SET_UP = f"""rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
+cat >/etc/pip.conf <<'END'
+[global]
+index-url = http://{settings.GATEWAY}:{settings.INDEX_PORT}/simple
+trusted-host = {settings.GATEWAY}
+END
+"""
 SET_UP = """set -e
 useradd -m -s /bin/bash ubuntu && usermod -p '*' ubuntu
 echo 'ubuntu ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/ubuntu
 rm -f /etc/ssh/ssh_host_*
 for name in poweroff halt shutdown; do ln -sf /usr/local/sbin/bed-off /usr/local/sbin/$name; done
-"""
+""" + PIP_SET_UP
 SET_UP_SYSTEMD = """set -e
 rm -f /etc/ssh/ssh_host_* /etc/machine-id && touch /etc/machine-id
 mkdir -p /etc/cloud/cloud.cfg.d /etc/systemd/system/ssh.service.d
@@ -49,7 +57,7 @@ systemctl enable ssh.service
 """
 ADD_RAY = f"""set -e
 python3 "$(ls /wheels/pip-*.whl)/pip" install -q --no-index --find-links /wheels \\
-    --break-system-packages --no-compile pip boto3 'ray[default]=={RAY_VERSION}'
+    --root-user-action=ignore --no-compile pip boto3 'ray[default]=={RAY_VERSION}'
 python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || true
 """
 
