@@ -21,7 +21,7 @@ enum action_kind {
 
 enum reason_kind {
     REASON_NEEDED,        /* launch: `by_cause` says by whom */
-    REASON_REPEATED,      /* launch, terminate: the answer to the first call was lost */
+    REASON_REPEATED,      /* launch: asked again, there is no definite answer so far */
     REASON_CLOUD_RUNS_IT, /* set up: the machine is there */
     REASON_IDLE,          /* `amount` ms idle, `limit` ms allowed */
     REASON_OUTDATED,      /* the configuration of its type has changed */

@@ -215,7 +215,7 @@ static void launches_in_words(void **state)
                                       "1 to keep min_workers, 2 for pending requests");
     action.reason.kind = REASON_REPEATED;
     assert_str(words(scene, &action), "launch 0.7 again: 3 x g5.xlarge in us-east-1a (on demand): "
-                                      "the answer to the first call was lost");
+                                      "no definite answer so far");
 }
 
 static struct str terminate(struct scene *scene, enum reason_kind kind, int64_t amount,
@@ -250,7 +250,7 @@ static void ends_in_words(void **state)
     struct action again = {.kind = ACTION_TERMINATE, .instance = 17, .offering = 5};
     again.reason.kind = REASON_REPEATED;
     assert_str(words(scene, &again),
-               "again terminate instance 17 (offering 5): the answer to the first call was lost");
+               "again terminate instance 17 (offering 5): no definite answer so far");
 }
 
 /* The tables grow with their enums: a word that is missing would be seen by a user first. */

@@ -81,7 +81,7 @@ static struct str reason_text(const struct action *action, struct arena *arena)
     case REASON_NEEDED:
         return causes_text(action, arena);
     case REASON_REPEATED:
-        return STR("the answer to the first call was lost");
+        return STR("no definite answer so far");
     case REASON_CLOUD_RUNS_IT:
         return STR("the cloud runs it");
     case REASON_IDLE:
