@@ -12,7 +12,6 @@
 struct draft {
     struct core *core;
     struct plan_input input;
-    struct plan_node *nodes;
     uint32_t *positions; /* by plan node: position in the table */
     struct tally *types; /* the census, and what this decision adds to it */
     struct tally all;
@@ -51,19 +50,22 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
     return idle > 0 ? idle : 0;
 }
 
-static void give(struct draft *draft, const struct node *node, uint32_t type)
+/* A node as the planner wants it, read where it lies: copies of all of them are dear. */
+static void node_at(void *context, size_t index, struct plan_node *ret_node)
 {
+    struct draft *draft = context;
     struct core *core = draft->core;
-    draft->positions[draft->input.node_count] = nodes_position(core, node);
-    draft->nodes[draft->input.node_count++] = (struct plan_node){
-        .type = type,
-        .is_head = node->is_head,
-        .is_running = node->is_head || life_table[node->state].is_running,
-        .launch_hash = NAME_NONE,
-        .idle_ms = idle_time(core, node, type),
-        .capacities = node->capacities,
-        .capacity_count = node->capacity_count,
-        .labels = {node->labels, node->label_count}};
+    const struct node *node = &core->nodes[draft->positions[index]];
+    uint32_t type = node_type(core, node);
+    *ret_node = (struct plan_node){.type = type,
+                                   .is_head = node->is_head,
+                                   .is_running = node->is_head ||
+                                                 life_table[node->state].is_running,
+                                   .launch_hash = NAME_NONE,
+                                   .idle_ms = idle_time(core, node, type),
+                                   .capacities = node->capacities,
+                                   .capacity_count = node->capacity_count,
+                                   .labels = {node->labels, node->label_count}};
 }
 
 /* Within all limits, now and after min_workers are filled up. */
@@ -107,14 +109,14 @@ static void give_nodes(struct draft *draft, struct arena *scratch)
     struct core *core = draft->core;
     size_t most = (size_t)tally_offering(&draft->all) + 1;
     most -= draft->leaves_out_full ? (size_t)draft->all.counts[ROLE_FULL] : 0;
-    draft->nodes = ARENA_ARRAY(scratch, most, struct plan_node);
     draft->positions = ARENA_ARRAY(scratch, most, uint32_t);
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (is_given(draft, (enum role)core->marks[i].role)) {
-            give(draft, &core->nodes[i], node_type(core, &core->nodes[i]));
+            draft->positions[draft->input.node_count++] = i;
         }
     }
-    draft->input.nodes = draft->nodes;
+    draft->input.node_at = node_at;
+    draft->input.node_context = draft;
     if (draft->leaves_out_full) {
         int64_t *full = ARENA_ARRAY(scratch, core->settings->type_count, int64_t);
         for (size_t i = 0; i < core->settings->type_count; i++) {

@@ -32,7 +32,7 @@ void end_outdated(struct fleet *fleet)
          * Ray forgets the hash of a node that does not run yet and so ends it whenever its type
          * has one. Whoever does not want that turns the check off, as Ray's default does.
          */
-        uint32_t hash = node->is_running ? input->nodes[index].launch_hash : NAME_NONE;
+        uint32_t hash = node->is_running ? plan_node_at(input, index).launch_hash : NAME_NONE;
         if (type->is_gone || (type->launch_hash != NAME_NONE && type->launch_hash != hash)) {
             end_node(node, END_OUTDATED);
         }
@@ -60,7 +60,7 @@ static double mean_use(const struct fleet_node *node)
 
 static int64_t idle_of(const struct fleet *fleet, uint32_t node)
 {
-    return fleet->nodes[node].is_running ? fleet->input->nodes[node].idle_ms : 0;
+    return fleet->nodes[node].is_running ? plan_node_at(fleet->input, node).idle_ms : 0;
 }
 
 /* Nodes that do not run yet, then the longest idle, then the least used; else as listed. */

@@ -27,17 +27,17 @@ void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t t
 
 static void take_over(struct fleet *fleet, uint32_t index)
 {
-    const struct plan_node *source = &fleet->input->nodes[index];
-    const struct plan_type *type = &fleet->input->types[source->type];
+    const struct plan_node source = plan_node_at(fleet->input, index);
+    const struct plan_type *type = &fleet->input->types[source.type];
     struct fleet_node *node = &fleet->nodes[index];
-    node->is_head = source->is_head;
-    node->is_running = source->is_running;
-    node->type = source->type;
-    if (source->is_running) {
-        describe(fleet, node, source->capacities, source->capacity_count);
-        node->labels = source->labels;
+    node->is_head = source.is_head;
+    node->is_running = source.is_running;
+    node->type = source.type;
+    if (source.is_running) {
+        describe(fleet, node, source.capacities, source.capacity_count);
+        node->labels = source.labels;
     } else if (!type->is_gone) {
-        fleet_describe_new(fleet, node, source->type);
+        fleet_describe_new(fleet, node, source.type);
     } else if (fleet->input->checks_launch_hash) {
         node->end_cause = END_OUTDATED;
         node->is_head = false;
@@ -45,7 +45,7 @@ static void take_over(struct fleet *fleet, uint32_t index)
         return; /* nobody knows what it will be: Ray leaves it out of everything */
     }
     fleet->order[fleet->order_count++] = index;
-    fleet->type_nodes[source->type]++;
+    fleet->type_nodes[source.type]++;
     fleet->total_nodes++;
 }
 

@@ -85,6 +85,9 @@ struct plan_input {
     const struct plan_type *types; /* in the order of the configuration: it settles ties */
     size_t type_count;
     const struct plan_node *nodes; /* every node that runs Ray or may yet; order settles ties */
+    /* Instead of an array: makes the node at an index, the same one every time. */
+    void (*node_at)(void *context, size_t index, struct plan_node *ret_node);
+    void *node_context;
     size_t node_count;
     /*
      * By type: further running nodes that are busy and have no room for anything asked for here
@@ -103,6 +106,16 @@ struct plan_input {
     bool conserves_gpus;     /* keep work without GPU off GPU nodes; Ray's default */
     int64_t work_budget;     /* PLAN_PRICE: steps, not time; 0: Ray's answer; PLAN_NO_LIMIT */
 };
+
+static inline struct plan_node plan_node_at(const struct plan_input *input, size_t index)
+{
+    struct plan_node node;
+    if (input->nodes) {
+        return input->nodes[index];
+    }
+    input->node_at(input->node_context, index, &node);
+    return node;
+}
 
 /* Why a node is launched: how many of the launches were asked for by whom. */
 enum launch_cause {

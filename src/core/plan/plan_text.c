@@ -104,7 +104,7 @@ struct str plan_launch_text(const struct plan_input *input, const struct plan_la
 struct str plan_end_text(const struct plan_input *input, const struct plan_end *end,
                          struct arena *arena)
 {
-    struct str type = type_name(input, input->nodes[end->node].type);
+    struct str type = type_name(input, plan_node_at(input, end->node).type);
     switch (end->cause) {
     case END_NONE:
         break;
