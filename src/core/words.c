@@ -122,6 +122,7 @@ struct str words_name(const struct names *names, uint32_t name, struct arena *ar
     return text.len > 0 ? words_plain(text, arena) : STR("\"\"");
 }
 
+/* A list as it grows: `text`, a separator when it is not the first, the item. */
 static struct str joined(struct str text, const char *separator, struct str item,
                          struct arena *arena)
 {
