@@ -32,7 +32,7 @@ struct core_times {
     int64_t settle;          /* a node that joined may not count as idle before */
     int64_t drain_retry;     /* after a refused drain */
     int64_t drain_grace;     /* what a node gets that must go but is busy */
-    int64_t terminate_retry; /* a terminated instance that is still listed as running */
+    int64_t terminate_retry; /* after a terminate call that found nothing */
     int64_t retry_first;     /* after a failed call; doubles, full jitter */
     int64_t retry_most;
     int64_t cool_first; /* an offering without capacity; doubles */

@@ -14,9 +14,8 @@ static int64_t may_end_at(const struct core *core, const struct node *node)
         return INT64_MAX;
     }
     int64_t idle_at = node->idle_since + timeout;
-    int64_t settled_at = node->joined_at + core->settings->times.settle;
-    int64_t at = idle_at > settled_at ? idle_at : settled_at;
-    return at > node->until ? at : node->until;
+    int64_t from = idle_counts_from(core, node);
+    return idle_at > from ? idle_at : from;
 }
 
 /* Nothing that is asked for fits on it, and it need not end: it only counts. */

@@ -36,10 +36,9 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
     if (node->state != NODE_IDLE || timeout == PLAN_NO_LIMIT) {
         return 0;
     }
-    int64_t from = node->joined_at + core->settings->times.settle;
-    from = BUG(core, idle_kill_of_new) ? node->created_at : from;
-    if (core->now < from || core->now < node->until) {
-        decide_by(core, core->now < from ? from : node->until);
+    int64_t from = BUG(core, idle_kill_of_new) ? node->created_at : idle_counts_from(core, node);
+    if (core->now < from) {
+        decide_by(core, from);
         return 0;
     }
     int64_t since = BUG(core, idle_kill_of_new) ? node->created_at : node->idle_since;

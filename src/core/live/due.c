@@ -60,8 +60,7 @@ static void expire_drain(struct core *core, struct node *node)
         return;
     }
     if (is_free || core->now >= node->until) {
-        struct reason reason = node->reason;
-        node_end(core, node, NODE_TERMINATING, reason);
+        node_end(core, node, NODE_TERMINATING, node->reason);
     } else {
         note_due(core, node->until);
     }
@@ -118,12 +117,11 @@ static void act_draining(struct core *core, struct node *node)
 /* Given up: it ends as soon as something may end. */
 static void act_failed(struct core *core, struct node *node)
 {
-    struct reason reason = node->reason;
     if (sight_ending(core) != STANCE_ACTING) {
         note_due(core, core->now + core->settings->times.retry_first);
         return;
     }
-    node_end(core, node, NODE_TERMINATING, reason);
+    node_end(core, node, NODE_TERMINATING, node->reason);
     act_terminating(core, node);
 }
 
@@ -148,8 +146,7 @@ static void act(struct core *core, struct node *node)
 
 void due_act(struct core *core)
 {
-    bool has_lease = core->has_records && !core->is_fenced && core->now < core->lease_until;
-    if (!has_lease && !BUG(core, acts_without_lease)) {
+    if (sight_acting(core) != STANCE_ACTING) {
         core->is_stirred = true; /* look again when there is one */
         return;
     }

@@ -146,8 +146,7 @@ void hear_drain_reply(struct core *core, const struct event *event)
                       (answer == DRAIN_UNKNOWN && BUG(core, lost_drain_is_consent)) ||
                       (answer == DRAIN_REFUSED && BUG(core, refusal_is_consent));
     if (is_consent) {
-        struct reason reason = node->reason;
-        node_end(core, node, NODE_TERMINATING, reason);
+        node_end(core, node, NODE_TERMINATING, node->reason);
     } else {
         resume(core, node);
     }

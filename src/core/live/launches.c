@@ -245,13 +245,14 @@ void launches_repeat(struct core *core)
     if (sight_launching(core) != STANCE_ACTING) {
         return;
     }
+    bool is_over = core->launch_count > 0 && is_too_many(core);
     for (size_t i = 0; i < core->launch_count; i++) {
         struct launch *launch = &core->launches[i];
         if (launch->is_asked || launch->is_frozen || core->now < launch->retry_at) {
             continue;
         }
         bool is_forgotten = core->now - launch->first_at > core->settings->times.token_life;
-        if (is_forgotten || is_too_many(core)) {
+        if (is_forgotten || is_over) {
             launch->is_frozen = true;
         } else if (!trouble_blocks(core)) {
             repeat(core, launch);

@@ -7,7 +7,7 @@
  */
 #include "core/live/state.h"
 
-static enum stance may_act(const struct core *core)
+enum stance sight_acting(const struct core *core)
 {
     if (!core->has_records) {
         return STANCE_NOT_STARTED;
@@ -31,7 +31,7 @@ bool sight_of_cloud(const struct core *core)
 
 enum stance sight_launching(const struct core *core)
 {
-    enum stance stance = may_act(core);
+    enum stance stance = sight_acting(core);
     if (stance != STANCE_ACTING) {
         return stance;
     }
@@ -41,7 +41,7 @@ enum stance sight_launching(const struct core *core)
 
 enum stance sight_ending(const struct core *core)
 {
-    enum stance stance = may_act(core);
+    enum stance stance = sight_acting(core);
     if (stance != STANCE_ACTING) {
         return stance;
     }

@@ -154,6 +154,13 @@ static inline int64_t idle_timeout_of(const struct core *core, uint32_t type)
     return own != PLAN_NO_LIMIT ? own : core->settings->idle_timeout;
 }
 
+/* Until then it does not count as idle: it has just joined, or has just refused to go. */
+static inline int64_t idle_counts_from(const struct core *core, const struct node *node)
+{
+    int64_t settled_at = node->joined_at + core->settings->times.settle;
+    return settled_at > node->until ? settled_at : node->until;
+}
+
 /* Its machine failed: three in a row, and its type is left alone for a while. */
 void node_strike(struct core *core, const struct node *node);
 
@@ -181,7 +188,8 @@ bool trouble_blocks(const struct core *core);
 void trouble_note_call(struct core *core);
 void trouble_hear(struct core *core, enum outcome outcome);
 
-/* sight.c: what may be done now. */
+/* sight.c: what may be done now; acting at all, then launching and ending. */
+enum stance sight_acting(const struct core *core);
 enum stance sight_launching(const struct core *core);
 enum stance sight_ending(const struct core *core);
 bool sight_of_ray(const struct core *core);
