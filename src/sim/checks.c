@@ -52,12 +52,8 @@ static struct book *book_of(struct yard *yard, uint64_t instance)
 static bool is_written_down(const struct yard *yard, uint64_t launch)
 {
     for (size_t i = 0; i < yard->controller_count; i++) {
-        const struct journal *journal = &yard->controllers[i].journal;
-        for (size_t j = journal->count; j > 0; j--) {
-            if (journal->events[j - 1].kind == EVENT_INTENT &&
-                journal->events[j - 1].intent.launch == launch) {
-                return true;
-            }
+        if (journal_intent(&yard->controllers[i].journal, launch)) {
+            return true;
         }
     }
     return false;
@@ -237,18 +233,6 @@ static void check_known(struct yard *yard, uint32_t controller)
     }
 }
 
-static const struct event *intent_of(const struct yard *yard, uint32_t controller, uint64_t launch)
-{
-    const struct journal *journal = &yard->controllers[controller].journal;
-    for (size_t i = journal->count; i > 0; i--) {
-        const struct event *event = &journal->events[i - 1];
-        if (event->kind == EVENT_INTENT && event->intent.launch == launch) {
-            return event;
-        }
-    }
-    return NULL;
-}
-
 /* An offering that refused is left alone. Launches decided on before that do not count. */
 static void check_refusals(struct yard *yard, enum outcome outcome, const struct event *intent)
 {
@@ -274,7 +258,8 @@ static void check_refusals(struct yard *yard, enum outcome outcome, const struct
 void checks_after_event(struct yard *yard, uint32_t controller, const struct event *event)
 {
     if (event->kind == EVENT_LAUNCH_REPLY && event->at == yard->agenda.now) {
-        const struct event *intent = intent_of(yard, controller, event->launch_reply.launch);
+        const struct event *intent = journal_intent(&yard->controllers[controller].journal,
+                                                    event->launch_reply.launch);
         if (intent) {
             check_refusals(yard, event->launch_reply.outcome, intent);
         }

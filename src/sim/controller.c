@@ -66,15 +66,15 @@ static void record(struct controller *controller, const struct event *event)
     journal->events[journal->count++] = *event;
 }
 
-static bool is_recorded(const struct controller *controller, uint64_t launch)
+const struct event *journal_intent(const struct journal *journal, uint64_t launch)
 {
-    for (size_t i = controller->journal.count; i > 0; i--) {
-        const struct event *event = &controller->journal.events[i - 1];
+    for (size_t i = journal->count; i > 0; i--) {
+        const struct event *event = &journal->events[i - 1];
         if (event->kind == EVENT_INTENT && event->intent.launch == launch) {
-            return true;
+            return event;
         }
     }
-    return false;
+    return NULL;
 }
 
 static void perform(struct controller *controller, const struct action *action);
@@ -118,7 +118,7 @@ static void send(struct controller *controller, struct cloud_call call)
 
 static void perform_launch(struct controller *controller, const struct action *action)
 {
-    if (!is_recorded(controller, action->launch)) {
+    if (!journal_intent(&controller->journal, action->launch)) {
         struct event intent = event_now(controller, EVENT_INTENT);
         intent.intent.launch = action->launch;
         intent.intent.offering = action->offering;

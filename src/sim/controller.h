@@ -22,6 +22,9 @@ struct journal {
     uint64_t reign; /* the first one since which nobody else has had it */
 };
 
+/* The intent of a launch; NULL: it was never written down. */
+const struct event *journal_intent(const struct journal *journal, uint64_t launch);
+
 struct held_action {
     struct action action;
     struct held_action *next;
