@@ -80,23 +80,35 @@ static bool check_private(const char *path, const struct stat *status, const cha
     return true;
 }
 
-bool file_read_secret(const char *path, struct buf *out, struct err *err)
+/* A regular file, opened and looked at; -1: `err` says why not. */
+static int open_regular(const char *path, struct stat *ret_status, struct err *err)
 {
-    struct stat status;
     /* Opening a pipe would wait for a writer that never comes. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        return fail(err, path);
-    }
-    bool ok = fstat(fd, &status) == 0;
-    if (!ok) {
         fail(err, path);
-    } else if (!S_ISREG(status.st_mode)) {
-        ok = err_set(err, ERR_IO, "%s: not a regular file", path);
-    } else {
-        ok = check_private(path, &status, "600", err) &&
-             read_all(fd, path, take_into_buf, out, err);
+        return -1;
     }
+    if (fstat(fd, ret_status) != 0) {
+        fail(err, path);
+    } else if (!S_ISREG(ret_status->st_mode)) {
+        (void)err_set(err, ERR_IO, "%s: not a regular file", path);
+    } else {
+        return fd;
+    }
+    close(fd);
+    return -1;
+}
+
+bool file_read_secret(const char *path, struct buf *out, struct err *err)
+{
+    struct stat status;
+    int fd = open_regular(path, &status, err);
+    if (fd < 0) {
+        return false;
+    }
+    bool ok = check_private(path, &status, "600", err) &&
+              read_all(fd, path, take_into_buf, out, err);
     close(fd);
     if (ok && out->is_full) {
         return err_set(err, ERR_IO, "%s: larger than %zu bytes, which no secret is", path,
@@ -108,19 +120,11 @@ bool file_read_secret(const char *path, struct buf *out, struct err *err)
 bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err)
 {
     struct stat status;
-    /* Opening a pipe would wait for a writer that never comes. */
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd = open_regular(path, &status, err);
     if (fd < 0) {
-        return fail(err, path);
+        return false;
     }
-    bool ok = fstat(fd, &status) == 0;
-    if (!ok) {
-        fail(err, path);
-    } else if (!S_ISREG(status.st_mode)) {
-        ok = err_set(err, ERR_IO, "%s: not a regular file", path);
-    } else {
-        ok = read_all(fd, path, take, context, err);
-    }
+    bool ok = read_all(fd, path, take, context, err);
     close(fd);
     return ok;
 }
