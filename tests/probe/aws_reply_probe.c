@@ -212,15 +212,6 @@ static json_t *answer(const json_t *record, struct arena *arena)
 
 int main(void)
 {
-    AUTO_BUF struct buf bytes;
-    buf_init(&bytes, RECORD_BYTES_MAX);
-    while (record_next(&bytes)) {
-        struct arena arena;
-        json_t *record = json_loadb(bytes.ptr, bytes.len, JSON_ALLOW_NUL, NULL);
-        arena_init(&arena);
-        answer_print(answer(record, &arena));
-        arena_clear(&arena);
-        json_decref(record);
-    }
+    answer_records(answer, RECORD_BYTES_MAX);
     return 0;
 }

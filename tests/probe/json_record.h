@@ -1,7 +1,9 @@
 /* json_record.h: records and answers of the AWS probes, which are JSON, one object each. */
 #pragma once
 
+#include "base/arena.h"
 #include "base/str.h"
+#include "records.h"
 
 #include <jansson.h>
 
@@ -32,4 +34,20 @@ static inline void answer_print(json_t *answer)
     json_dumpf(answer, stdout, JSON_COMPACT | JSON_ENCODE_ANY);
     fputc('\n', stdout);
     json_decref(answer);
+}
+
+/* Answers every record on standard input; what an answer needs lives in `arena` until it is out. */
+static inline void answer_records(json_t *(*answer)(const json_t *record, struct arena *arena),
+                                  size_t record_bytes_max)
+{
+    AUTO_BUF struct buf bytes;
+    buf_init(&bytes, record_bytes_max);
+    while (record_next(&bytes)) {
+        struct arena arena;
+        json_t *record = json_loadb(bytes.ptr, bytes.len, JSON_ALLOW_NUL, NULL);
+        arena_init(&arena);
+        answer_print(answer(record, &arena));
+        arena_clear(&arena);
+        json_decref(record);
+    }
 }

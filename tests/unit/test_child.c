@@ -2,6 +2,7 @@
 #include "io/child.h"
 
 #include "io/file.h"
+#include "open_files.h"
 #include "unit.h"
 
 #include <errno.h>
@@ -493,33 +494,20 @@ static void a_freed_pool_leaves_no_process(void **state)
 
 static int open_before;
 
-static void count_entry(void *context, const struct file_entry *entry)
-{
-    (void)entry;
-    ++*(int *)context;
-}
-
-static int count_open(void)
-{
-    int count = 0;
-    file_list("/proc/self/fd", count_entry, &count);
-    return count;
-}
-
 /* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
 static int note_open(void **state)
 {
     (void)state;
     struct bench bench = open_bench(1);
     close_bench(&bench);
-    open_before = count_open();
+    open_before = open_files_count();
     return 0;
 }
 
 static void nothing_stays_open(void **state)
 {
     (void)state;
-    assert_int_equal(count_open(), open_before);
+    assert_int_equal(open_files_count(), open_before);
 }
 
 int main(void)

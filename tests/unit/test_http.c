@@ -3,6 +3,7 @@
 
 #include "http_server.h"
 #include "io/file.h"
+#include "open_files.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -700,19 +701,6 @@ static void clean_environment(void)
 
 static int open_before;
 
-static void count_entry(void *context, const struct file_entry *entry)
-{
-    (void)entry;
-    ++*(int *)context;
-}
-
-static int count_open(void)
-{
-    int count = 0;
-    file_list("/proc/self/fd", count_entry, &count);
-    return count;
-}
-
 /* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
 static int note_open(void **state)
 {
@@ -720,14 +708,14 @@ static int note_open(void **state)
     clean_environment();
     struct bench bench = open_bench(SERVER_TLS, &usual);
     close_bench(&bench);
-    open_before = count_open();
+    open_before = open_files_count();
     return 0;
 }
 
 static void nothing_stays_open(void **state)
 {
     (void)state;
-    assert_int_equal(count_open(), open_before);
+    assert_int_equal(open_files_count(), open_before);
 }
 
 int main(void)
