@@ -50,7 +50,7 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
 }
 
 /* A node as the planner wants it, read where it lies: copies of all of them are dear. */
-static void node_at(void *context, size_t index, struct plan_node *ret_node)
+static void describe_node(void *context, size_t index, struct plan_node *ret_node)
 {
     struct draft *draft = context;
     struct core *core = draft->core;
@@ -114,7 +114,7 @@ static void give_nodes(struct draft *draft, struct arena *scratch)
             draft->positions[draft->input.node_count++] = i;
         }
     }
-    draft->input.node_at = node_at;
+    draft->input.node_at = describe_node;
     draft->input.node_context = draft;
     if (draft->leaves_out_full) {
         int64_t *full = ARENA_ARRAY(scratch, core->settings->type_count, int64_t);
