@@ -11,7 +11,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "provider/aws/param.h"
+#include "provider/param.h"
 
 enum query_service { QUERY_EC2, QUERY_IAM, QUERY_STS };
 

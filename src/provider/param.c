@@ -1,5 +1,5 @@
 /* param.c: making and searching trees of parameters. */
-#include "provider/aws/param.h"
+#include "provider/param.h"
 
 static struct param *add(struct param *parent, enum param_kind kind, const char *name,
                          struct arena *arena)

@@ -1,0 +1,203 @@
+/*
+ * provider.h: what a cloud must be able to do. Every cloud stands behind this one interface, and
+ * tests/conformance holds each of them to it.
+ *
+ * A provider is opened for one cluster file. Every operation returns at once; its `done` is called
+ * exactly once, later, from the loop, and what it is given is valid during that call. Closing the
+ * provider ends what is under way without a call.
+ *
+ * Rules that the rest of the program leans on:
+ *   - an outcome other than OUTCOME_UNKNOWN is certain;
+ *   - a listing is complete or it is not given at all;
+ *   - nothing that lacks the cluster's uid is ever changed or removed, whatever its name;
+ *   - a launch is drafted first: the bytes of the call, to be written down before it is made, so
+ *     that making it again, by whoever finds the note, is the same launch to the cloud.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "core/event.h"
+#include "core/offering.h"
+#include "provider/param.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct provider;
+
+/* ---- what it is opened with ---- */
+
+struct provider_type {
+    struct str name;                 /* of the node type */
+    const struct param *node_config; /* the cloud's own words, as the file has them */
+    bool is_head;
+};
+
+/* Must outlive the provider. */
+struct provider_cluster {
+    struct str name;
+    const struct param *provider; /* the sections of the file */
+    const struct param *auth;
+    const struct provider_type *types;
+    size_t type_count;
+};
+
+/* ---- what every operation is answered with ---- */
+
+struct provider_answer {
+    enum outcome outcome;
+    struct err err; /* unless done */
+};
+
+typedef void provider_done_fn(void *context, const struct provider_answer *answer);
+
+/* ---- machines ---- */
+
+enum machine_state {
+    MACHINE_PENDING,
+    MACHINE_RUNNING,
+    MACHINE_STOPPING,
+    MACHINE_STOPPED,
+    MACHINE_ENDING,
+    MACHINE_GONE,
+    MACHINE_STATE_COUNT
+};
+
+struct machine_tag {
+    struct str key, value;
+};
+
+struct machine {
+    struct str id;
+    struct str type; /* the cloud's: "m5.large" */
+    struct str zone;
+    struct str private_ip, public_ip; /* empty: none */
+    struct str why;                   /* the cloud's words for the state; often empty */
+    struct str token;                 /* of the launch it came from */
+    int64_t launched_at;              /* seconds since 1970 */
+    enum machine_state state;
+    enum market market;
+    const struct machine_tag *tags; /* those of Ray and of Shoal */
+    size_t tag_count;
+};
+
+/* The machines are there only when the answer is OUTCOME_DONE. */
+typedef void provider_machines_fn(void *context, const struct provider_answer *answer,
+                                  const struct machine *machines, size_t count);
+
+enum { LAUNCH_TOKEN_MAX = 64 };
+
+struct launch_request {
+    struct str token; /* letters, digits and '-': the same launch whenever it is the same token */
+    size_t type;      /* in provider_cluster */
+    struct str zone;  /* one of the zones that the survey found usable */
+    enum market market;
+    int64_t count;                  /* at most; fewer may come, and at least one or a refusal */
+    struct str user_data;           /* not encoded */
+    const struct machine_tag *tags; /* beside those that every machine of the cluster has */
+    size_t tag_count;
+};
+
+/* ---- the cluster as a whole ---- */
+
+/* Who may act on a cluster. The first to take it makes the uid; everybody after reads it. */
+struct cluster_lease {
+    struct str uid;    /* 32 hexadecimal digits, made at random, once */
+    uint64_t epoch;    /* greater than all before: every taking has its own */
+    struct str holder; /* "me@laptop pid 4711 up": who has it, for whoever is refused */
+    int64_t since;     /* seconds since 1970 */
+    int64_t until;     /* by the cloud's clock */
+};
+
+/* OUTCOME_MISMATCH: somebody else has it, and `lease` says who. */
+typedef void provider_lease_fn(void *context, const struct provider_answer *answer,
+                               const struct cluster_lease *lease);
+
+/* Something that was made, found or left: a key, a group, a role. */
+struct provider_thing {
+    struct str kind; /* "security group" */
+    struct str id;
+    struct str note; /* "has 2 members", "made 40d ago"; may be empty */
+};
+
+typedef void provider_things_fn(void *context, const struct provider_answer *answer,
+                                const struct provider_thing *things, size_t count);
+
+/* ---- what is found out before anything is made ---- */
+
+enum finding_level { FINDING_FINE, FINDING_WARNING, FINDING_ERROR };
+
+/* One row under a finding: a subnet and why it was refused. */
+struct finding_row {
+    struct str name, where;
+    struct str why;
+    struct str remedy; /* what to write where; empty: nothing would help */
+    struct str path;   /* the key of the remedy in the cluster file, dots between; may be empty */
+};
+
+struct finding {
+    enum finding_level level;
+    struct str subject; /* "credentials", "image", "subnets", ... */
+    struct str text;    /* one sentence without its end */
+    struct str path;    /* the key it is about: "available_node_types.gpu.node_config.ImageId" */
+    struct str remedy;
+    const struct finding_row *rows;
+    size_t row_count;
+};
+
+typedef void provider_survey_fn(void *context, const struct provider_answer *answer,
+                                const struct finding *findings, size_t count);
+
+/* ---- the operations ---- */
+
+struct provider_ops {
+    const char *name; /* as the file's provider.type says */
+
+    /* Reads everything that launching needs and changes nothing. */
+    void (*survey)(struct provider *provider, provider_survey_fn *done, void *context);
+
+    /*
+     * Makes this process the one that may act, for `lease_ms`. `take_from` breaks the lease of that
+     * epoch, which its holder then notices; 0: none.
+     */
+    void (*take)(struct provider *provider, struct str holder, int64_t lease_ms, uint64_t take_from,
+                 provider_lease_fn *done, void *context);
+    /* OUTCOME_MISMATCH: it was taken from us. */
+    void (*renew)(struct provider *provider, int64_t lease_ms, provider_lease_fn *done,
+                  void *context);
+    void (*release)(struct provider *provider, provider_done_fn *done, void *context);
+
+    /* Makes what is missing around the machines: key, group, role. Safe to repeat. */
+    void (*prepare)(struct provider *provider, struct str ssh_public_key, provider_things_fn *done,
+                    void *context);
+    /* Removes what prepare() and take() made, in the right order, and tells what is left. */
+    void (*remove)(struct provider *provider, provider_things_fn *done, void *context);
+
+    void (*list)(struct provider *provider, provider_machines_fn *done, void *context);
+    /* The bytes of the call, in `arena`. Needs survey() and prepare(). */
+    bool (*draft)(struct provider *provider, const struct launch_request *request,
+                  struct arena *arena, struct str *ret_call, struct err *err);
+    void (*launch)(struct provider *provider, struct str call, provider_machines_fn *done,
+                   void *context);
+    /* Machines that are gone already count as done. */
+    void (*terminate)(struct provider *provider, const struct str *ids, size_t count,
+                      provider_done_fn *done, void *context);
+    void (*stop)(struct provider *provider, const struct str *ids, size_t count,
+                 provider_done_fn *done, void *context);
+    void (*start)(struct provider *provider, const struct str *ids, size_t count,
+                  provider_done_fn *done, void *context);
+    void (*tag)(struct provider *provider, const struct str *ids, size_t count,
+                const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                void *context);
+
+    void (*close)(struct provider *provider);
+};
+
+/* What an implementation begins with. */
+struct provider {
+    const struct provider_ops *ops;
+};
