@@ -4,8 +4,8 @@
  * A client is one identity. Its credentials come from the sources that source.h plans, are found at
  * the first call, kept, and renewed before they end. A call is signed, sent, and sent again where
  * that is safe: after throttling and refusals that may pass, with full jitter; after a reply that
- * never came only when the call says that twice is the same as once. A clock that is wrong is learnt
- * from the server's Date: signed again once, warned of once, remembered.
+ * never came only when the call says that twice is the same as once. A wrong clock is learnt from
+ * the server's Date: signed again once, warned of once, remembered.
  *
  * `done` is called exactly once, from the loop.
  */

@@ -21,7 +21,7 @@ typedef void aws_pages_fn(void *context, const struct aws_reply *reply,
 
 struct aws_pages;
 
-/* `request` as for aws_call_start(), without begin, bytes, done and context; its care is AWS_READ. */
+/* `request` as for aws_call_start(), without begin, bytes, done and context; care is AWS_READ. */
 struct aws_pages *aws_pages_start(struct aws_client *client, const struct aws_request *request,
                                   aws_pages_fn *done, void *context);
 void aws_pages_cancel(struct aws_pages *pages);
