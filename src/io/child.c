@@ -256,7 +256,9 @@ static void finish(struct child *child)
     if (pool->waiting.count > 0) {
         loop_later(pool->loop, &pool->start);
     }
-    child->spec.done(child->spec.context, &child->result);
+    if (child->spec.done) {
+        child->spec.done(child->spec.context, &child->result);
+    }
     child_let_go(child);
 }
 
@@ -332,6 +334,12 @@ void child_cancel(struct child *child)
         kill_group(child, SIGTERM);
         loop_timer_start(child->timer, child->spec.grace_ms);
     }
+}
+
+void child_forget(struct child *child)
+{
+    child->spec.done = NULL;
+    child_cancel(child);
 }
 
 /* ---- the start ---- */

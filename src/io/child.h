@@ -81,6 +81,10 @@ void child_end_input(struct child *child);
  * ended. The deadline does the same. One that still waits never starts. */
 void child_cancel(struct child *child);
 
+/* As child_cancel(), and nobody is told: no callback is called any more, so that their context may
+ * go at once. */
+void child_forget(struct child *child);
+
 /* The process id while it runs, else 0. */
 int child_pid(const struct child *child);
 

@@ -90,7 +90,9 @@ static void tell_line(struct child_reader *reader, struct str line)
     if (line.len > 0 && line.ptr[line.len - 1] == '\r') {
         line.len--; /* a remote terminal's line end */
     }
-    reader->want.line(child->spec.context, reader->stream, line);
+    if (child->spec.done) { /* else it was forgotten */
+        reader->want.line(child->spec.context, reader->stream, line);
+    }
 }
 
 /* `piece` ends a line when `is_end`; else it is the beginning of one. */

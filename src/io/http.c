@@ -152,7 +152,9 @@ static void tell(struct http_call *call, struct http_reply *reply)
     if (http->waiting > 0) {
         loop_later(http->loop, &http->start);
     }
-    call->request.done(call->request.context, reply);
+    if (call->request.done) {
+        call->request.done(call->request.context, reply);
+    }
     call_free(call);
 }
 
@@ -235,6 +237,17 @@ void http_cancel(struct http_call *call)
         call->is_cancelled = true;
         loop_later(call->host->http->loop, &call->late);
     }
+}
+
+void http_forget(struct http_call *call)
+{
+    call->request.done = NULL;
+    http_cancel(call);
+}
+
+int http_call_status(const struct http_call *call)
+{
+    return call->head.status;
 }
 
 /* ---- its turn ---- */

@@ -85,6 +85,13 @@ struct http_call *http_start(struct http *http, const struct http_request *reque
 /* `done` hears HTTP_CANCELLED, later; no bytes come any more. */
 void http_cancel(struct http_call *call);
 
+/* As http_cancel(), and nobody is told: neither `done` nor `bytes` is called any more, so that
+ * their context may go at once. Also from `bytes`. */
+void http_forget(struct http_call *call);
+
+/* Of the reply that is coming in: for `bytes`. 0 before its first line. */
+int http_call_status(const struct http_call *call);
+
 size_t http_active(const struct http *http);  /* calls that curl works on */
 size_t http_waiting(const struct http *http); /* calls that wait for their turn */
 
