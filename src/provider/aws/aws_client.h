@@ -3,9 +3,10 @@
  *
  * A client is one identity. Its credentials come from the sources that source.h plans, are found at
  * the first call, kept, and renewed before they end. A call is signed, sent, and sent again where
- * that is safe: after throttling and refusals that may pass, with full jitter; after a reply that
- * never came only when the call says that twice is the same as once. A wrong clock is learnt from
- * the server's Date: signed again once, warned of once, remembered.
+ * that is safe: after throttling and refusals that pass by themselves, with full jitter; after a
+ * reply that never came only when the call says that twice is the same as once. A wrong clock is
+ * learnt from the server's Date: signed again once, warned of once, remembered. Calls wait for
+ * their turn so that we stay below what AWS allows.
  *
  * `done` is called exactly once, from the loop.
  */
@@ -20,6 +21,7 @@
 #include "io/log.h"
 #include "io/loop.h"
 #include "provider/aws/aws_error.h"
+#include "provider/aws/aws_retry.h"
 #include "provider/aws/endpoint.h"
 #include "provider/aws/profile.h"
 #include "provider/param.h"
@@ -67,14 +69,11 @@ struct str aws_client_sources_report(const struct aws_client *client, struct are
 
 /* ---- a call ---- */
 
-enum aws_care {
-    AWS_READ,       /* changes nothing: repeated whenever that may help */
-    AWS_REPEATABLE, /* twice is the same as once, by its token or its nature: likewise */
-    AWS_ONCE,       /* repeated only when it certainly had no effect */
-};
-
 struct aws_reply;
 typedef void aws_done_fn(void *context, const struct aws_reply *reply);
+
+/* Is this whole body of a success what was asked for? Empty when `bytes` took it. */
+typedef bool aws_check_fn(void *context, struct str body, struct err *err);
 
 /* Everything is copied. What is zero takes the default named behind it. */
 struct aws_request {
@@ -83,28 +82,35 @@ struct aws_request {
     const char *action;        /* "DescribeInstances" */
     const struct param *input; /* with boto3's names; NULL: none */
     struct str body;           /* instead of both: a Query body made before, as it stands */
-    enum aws_care care;
+    enum aws_care care;        /* aws_retry.h */
+    /* What it names was made or taken away a moment ago: refusals that pass once all of AWS knows
+     * (AWS_REMEDY_SETTLE) are repeated, too, until the deadline. */
+    bool settles;
     int64_t deadline_ms; /* for all tries and waits together; 60 s */
     size_t body_max;     /* of the reply; 32 MB */
     /* Takes the body of a success as it comes; `begin` says that it starts, perhaps again. */
     void (*begin)(void *context);
     http_bytes_fn *bytes; /* NULL: it is collected */
+    /* False makes it a reply that cannot be read: repeated where that is safe. NULL: a collected
+     * body must be XML with the right root, or JSON, as the service speaks it. */
+    aws_check_fn *check;
     aws_done_fn *done;
-    void *context; /* of all three */
+    void *context; /* of all four */
 };
 
 struct aws_reply {
     bool is_ok;             /* a whole reply with status 200 */
-    bool may_have_acted;    /* when it is not */
+    bool may_have_acted;    /* when it is not; never of an AWS_READ */
     struct str body;        /* of a success, unless `bytes` took it */
     struct aws_error error; /* unless ok; also for replies that never came */
     struct err err;         /* unless ok: "ec2 RunInstances in us-west-2: ..." */
     unsigned tries;
 };
 
+/* The call is gone once `done` returns. */
 struct aws_call *aws_call_start(struct aws_client *client, const struct aws_request *request);
 
-/* No callback is called any more for this call. */
+/* No callback is called any more for this call. Not from its `done`. */
 void aws_call_cancel(struct aws_call *call);
 
 /* ---- counting, for tests and --debug ---- */

@@ -31,6 +31,8 @@ enum aws_remedy {
     AWS_REMEDY_CLOCK,   /* if the server's Date is far from ours, sign again with it */
     AWS_REMEDY_REFRESH, /* get new credentials and sign again */
     AWS_REMEDY_EITHER,  /* the code is used for both: the clock if it is wrong, else new ones */
+    AWS_REMEDY_REPEAT,  /* passes by itself in a moment */
+    AWS_REMEDY_SETTLE,  /* passes if what is named was made or taken away a moment ago */
 };
 
 struct aws_error {

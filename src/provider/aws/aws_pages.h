@@ -1,9 +1,9 @@
 /*
  * aws_pages.h: listings that come in pages, as trees, complete or not at all.
  *
- * Follows NextToken (EC2, SSM) and Marker (IAM). A token that was there before, more than
- * AWS_PAGES_MAX pages, a page that does not parse: the listing failed. Listings of machines have
- * their own reader (instance_reply.h).
+ * Follows NextToken of EC2 and Marker of IAM; the services that speak JSON are not for this. A
+ * token that was there before, more than AWS_PAGES_MAX pages, a page that does not parse: the
+ * listing failed. Listings of machines have their own reader (instance_reply.h).
  */
 #pragma once
 
@@ -21,7 +21,8 @@ typedef void aws_pages_fn(void *context, const struct aws_reply *reply,
 
 struct aws_pages;
 
-/* `request` as for aws_call_start(), without begin, bytes, done and context; care is AWS_READ. */
+/* `request` as for aws_call_start(), with `action` and `input`, without its callbacks; its care is
+ * AWS_READ, and the deadline is for each page. */
 struct aws_pages *aws_pages_start(struct aws_client *client, const struct aws_request *request,
                                   aws_pages_fn *done, void *context);
 void aws_pages_cancel(struct aws_pages *pages);

@@ -46,6 +46,14 @@ void aws_time_basic(int64_t moment, char ret_text[AWS_TIME_SIZE])
              (unsigned)left / 60 % 60, (unsigned)left % 60);
 }
 
+void aws_time_iso(int64_t moment, char ret_text[AWS_TIME_ISO_SIZE])
+{
+    char basic[AWS_TIME_SIZE];
+    aws_time_basic(moment, basic);
+    snprintf(ret_text, AWS_TIME_ISO_SIZE, "%.4s-%.2s-%.2sT%.2s:%.2s:%.2sZ", basic, basic + 4,
+             basic + 6, basic + 9, basic + 11, basic + 13);
+}
+
 /* Takes exactly `count` digits off the front. */
 static bool take_number(struct str *text, size_t count, int64_t *ret_value)
 {
@@ -141,5 +149,46 @@ bool aws_time_parse(struct str text, int64_t *ret_moment)
     }
     *ret_moment = days_from_date(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 +
                   second - offset;
+    return true;
+}
+
+static bool take_month(struct str *text, int64_t *ret_month)
+{
+    static const char names[] = "JanFebMarAprMayJunJulAugSepOctNovDec";
+    struct str name = str_sub(*text, 0, 3);
+    for (int64_t month = 0; month < 12 && name.len == 3; month++) {
+        if (str_eq(name, (struct str){names + 3 * month, 3})) {
+            *ret_month = month + 1;
+            *text = str_sub(*text, 3, text->len);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool aws_time_parse_http(struct str text, int64_t *ret_moment)
+{
+    int64_t year;
+    int64_t month;
+    int64_t day;
+    int64_t hour;
+    int64_t minute;
+    int64_t second;
+    size_t comma = str_find_char(text, ',');
+    text = str_sub(text, comma == SIZE_MAX ? 0 : comma + 1, text.len);
+    bool is_date = take_any_of(&text, " ") && take_number(&text, 2, &day) &&
+                   take_any_of(&text, " ") && take_month(&text, &month) &&
+                   take_any_of(&text, " ") && take_number(&text, 4, &year);
+    if (comma == SIZE_MAX || !is_date || year < 1 || day < 1 || day > days_in_month(year, month)) {
+        return false;
+    }
+    bool is_clock = take_any_of(&text, " ") && take_number(&text, 2, &hour) &&
+                    take_any_of(&text, ":") && take_number(&text, 2, &minute) &&
+                    take_any_of(&text, ":") && take_number(&text, 2, &second);
+    if (!is_clock || hour > 23 || minute > 59 || second > 60 || !str_is(text, " GMT")) {
+        return false;
+    }
+    *ret_moment = days_from_date(year, month, day) * DAY_SECONDS + hour * 3600 + minute * 60 +
+                  second;
     return true;
 }

@@ -2,6 +2,7 @@
 #include "provider/aws/credential_json.h"
 
 #include "provider/aws/aws_time.h"
+#include "provider/aws/secret_arena.h"
 
 #include <jansson.h>
 
@@ -221,5 +222,59 @@ bool sso_token_read(struct str json, struct arena *arena, struct sso_token *ret_
     if (ok) {
         *ret_token = got;
     }
+    return ok;
+}
+
+/* Puts `value` in, or takes the name away when there is none. */
+static bool set_text(json_t *json, const char *name, struct str value)
+{
+    if (value.len == 0) {
+        (void)json_object_del(json, name);
+        return true;
+    }
+    return json_object_set_new(json, name, json_stringn(value.ptr, value.len)) == 0;
+}
+
+static int add_piece(const char *bytes, size_t count, void *context)
+{
+    buf_add(context, (struct str){bytes, count});
+    return 0;
+}
+
+static bool renew(json_t *root, const json_t *reply, int64_t now, struct arena *arena,
+                  struct buf *out, struct err *err)
+{
+    static const json_int_t life_max = (json_int_t)366 * 24 * 3600;
+    struct str access;
+    struct str refresh;
+    char until[AWS_TIME_ISO_SIZE];
+    const json_t *life = json_object_get(reply, "expiresIn");
+    if (!get_text(reply, "accessToken", REQUIRED, arena, &access, err) ||
+        !get_text(reply, "refreshToken", OPTIONAL, arena, &refresh, err)) {
+        return false;
+    }
+    if (!json_is_integer(life) || json_integer_value(life) <= 0 ||
+        json_integer_value(life) > life_max) {
+        return err_set(err, ERR_PROTOCOL, "expiresIn is missing or not a sensible number");
+    }
+    aws_time_iso(now + json_integer_value(life), until);
+    bool ok = set_text(root, "accessToken", access) && set_text(root, "refreshToken", refresh) &&
+              set_text(root, "expiresAt", str_from(until)) &&
+              json_dump_callback(root, add_piece, out, JSON_COMPACT) == 0;
+    return (ok && !out->is_full) || err_set(err, ERR_INTERNAL, "the token cannot be written");
+}
+
+bool sso_token_renew(struct str json, struct str answer, int64_t now, struct buf *out,
+                     struct err *err)
+{
+    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *reply = root ? load(answer, err) : NULL;
+    if (!root || !reply) {
+        return false;
+    }
+    struct arena arena;
+    secret_arena_init(&arena);
+    bool ok = renew(root, reply, now, &arena, out, err);
+    arena_clear(&arena);
     return ok;
 }

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
 #include "base/str.h"
 
@@ -55,3 +56,10 @@ struct sso_token {
 /* A file of ~/.aws/sso/cache. */
 bool sso_token_read(struct str json, struct arena *arena, struct sso_token *ret_token,
                     struct err *err) MUST_USE;
+
+/*
+ * The same file with what single sign-on answered to a request for a new token, for the next who
+ * reads it, botocore among them. `now` is in seconds since 1970.
+ */
+bool sso_token_renew(struct str json, struct str answer, int64_t now, struct buf *out,
+                     struct err *err) MUST_USE;

@@ -20,7 +20,15 @@ static const struct {
     [AWS_S3] = {"s3", "s3", "AWS_ENDPOINT_URL_S3", "s3"},
     [AWS_PRICING] = {"pricing", "api.pricing", "AWS_ENDPOINT_URL_PRICING", "pricing"},
     [AWS_SSO] = {"awsssoportal", "portal.sso", "AWS_ENDPOINT_URL_SSO", "sso"},
+    [AWS_SSO_OIDC] = {"sso-oauth", "oidc", "AWS_ENDPOINT_URL_SSO_OIDC", "sso_oidc"},
+    [AWS_QUOTAS] = {"servicequotas", "servicequotas", "AWS_ENDPOINT_URL_SERVICE_QUOTAS",
+                    "service_quotas"},
 };
+
+const char *aws_service_name(enum aws_service service)
+{
+    return services[service].config_name;
+}
 
 /* A partition of AWS: regions that share accounts and a domain. The first fits all the rest. */
 struct partition {

@@ -23,7 +23,9 @@ enum aws_service {
     AWS_SSM,
     AWS_S3,
     AWS_PRICING,
-    AWS_SSO, /* single sign-on's portal */
+    AWS_SSO,      /* single sign-on's portal */
+    AWS_SSO_OIDC, /* its tokens */
+    AWS_QUOTAS,   /* Service Quotas */
     AWS_SERVICE_COUNT
 };
 
@@ -35,6 +37,9 @@ struct aws_endpoint {
     struct str signing_name;
     bool is_override;
 };
+
+/* "ec2", "sts", ...: for messages. */
+const char *aws_service_name(enum aws_service service);
 
 /*
  * `profiles` may be NULL: no overrides. Fails for a region that cannot be a part of a host name,
