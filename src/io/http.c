@@ -10,7 +10,6 @@
 #include "io/http_parts.h"
 
 #include <string.h>
-#include <unistd.h>
 
 enum { CALLS_MAX = 256, CALLS_PER_HOST_MAX = 32, IDLE_CONNECTIONS = 64, TOTAL_MS = 60000 };
 
@@ -426,43 +425,6 @@ const char *http_outcome_name(enum http_outcome outcome)
 
 /* ---- the client ---- */
 
-static char *copy_first_set(const char *const *names, size_t count)
-{
-    for (size_t i = 0; i < count; i++) {
-        const char *value = getenv(names[i]);
-        if (value && *value) {
-            size_t size = strlen(value) + 1;
-            return memcpy(heap_zeroed(size), value, size);
-        }
-    }
-    return NULL;
-}
-
-/* A libcurl that was built without a place for certificates gets one; it would trust nobody. */
-static void find_certificates(struct http *http)
-{
-    static const char *const files[] = {"SSL_CERT_FILE", "CURL_CA_BUNDLE", "REQUESTS_CA_BUNDLE"};
-    static const char *const folders[] = {"SSL_CERT_DIR"};
-    static const char *const places[] = {
-        "/etc/ssl/certs/ca-certificates.crt", /* Debian, Ubuntu, Alpine */
-        "/etc/pki/tls/certs/ca-bundle.crt",   /* Amazon Linux, Fedora */
-        "/etc/ssl/ca-bundle.pem",             /* SUSE */
-        "/etc/ssl/cert.pem",                  /* macOS */
-    };
-    const curl_version_info_data *built = curl_version_info(CURLVERSION_NOW);
-    http->ca_file = copy_first_set(files, ARRAY_LEN(files));
-    http->ca_folder = copy_first_set(folders, ARRAY_LEN(folders));
-    if (http->ca_file || http->ca_folder || (built->cainfo && access(built->cainfo, R_OK) == 0)) {
-        return;
-    }
-    for (size_t i = 0; i < ARRAY_LEN(places) && !http->ca_file; i++) {
-        if (access(places[i], R_OK) == 0) {
-            size_t size = strlen(places[i]) + 1;
-            http->ca_file = memcpy(heap_zeroed(size), places[i], size);
-        }
-    }
-}
-
 bool http_open(struct loop *loop, const struct http_limits *limits, struct http **ret_http,
                struct err *err)
 {
@@ -484,7 +446,7 @@ bool http_open(struct loop *loop, const struct http_limits *limits, struct http 
     curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAXCONNECTS, idle);
     /* A raw server has one connection; see http_transfer.c. */
     curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
-    find_certificates(http);
+    http_trust_find(&http->trust, curl_version_info(CURLVERSION_NOW)->cainfo, "");
     *ret_http = http;
     return true;
 }
@@ -520,8 +482,7 @@ void http_close(struct http *http)
         free(host->key);
         free(host);
     }
-    free(http->ca_file);
-    free(http->ca_folder);
+    http_trust_clear(&http->trust);
     free(http);
     curl_global_cleanup();
 }

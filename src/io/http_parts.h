@@ -9,6 +9,7 @@
 #include "io/heap.h"
 #include "io/http.h"
 #include "io/http_head.h"
+#include "io/http_trust.h"
 
 #include <curl/curl.h>
 
@@ -52,7 +53,7 @@ struct http {
     struct loop_task start;
     CURL *spare[HTTP_SPARE_MAX]; /* easy handles to be used again */
     size_t spare_count;
-    char *ca_file, *ca_folder; /* NULL: libcurl's own */
+    struct http_trust trust;
 };
 
 enum http_state { HTTP_WAITS, HTTP_RUNS, HTTP_ENDED };

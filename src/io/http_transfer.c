@@ -167,13 +167,13 @@ static void set_tls(struct http_call *call)
     set_number(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
     set_number(easy, CURLOPT_SSL_VERIFYPEER, 1);
     set_number(easy, CURLOPT_SSL_VERIFYHOST, 2);
-    if (request->ca_file || http->ca_file) {
-        set_text(easy, CURLOPT_CAINFO, request->ca_file ? request->ca_file : http->ca_file);
+    if (request->ca_file || http->trust.file) {
+        set_text(easy, CURLOPT_CAINFO, request->ca_file ? request->ca_file : http->trust.file);
     }
     if (request->ca_file) {
         set_text(easy, CURLOPT_CAPATH, NULL); /* the one file, and nobody else */
-    } else if (http->ca_folder) {
-        set_text(easy, CURLOPT_CAPATH, http->ca_folder);
+    } else if (http->trust.folder) {
+        set_text(easy, CURLOPT_CAPATH, http->trust.folder);
     }
     if (request->cert_file) {
         set_text(easy, CURLOPT_SSLCERT, request->cert_file);
