@@ -89,22 +89,30 @@ struct machine {
 typedef void provider_machines_fn(void *context, const struct provider_answer *answer,
                                   const struct machine *machines, size_t count);
 
+/* The tags of our own that every machine bears from its first moment. */
+#define TAG_CLUSTER_UID "shoal-cluster-uid"
+#define TAG_LAUNCH "shoal-launch" /* "EPOCH.COUNT", as LAUNCH_ARG writes it */
+#define TAG_EPOCH "shoal-epoch"   /* of the lease under which the call was drafted */
+
 enum { LAUNCH_TOKEN_MAX = 64 };
 
 struct launch_request {
     struct str token; /* letters, digits and '-': the same launch whenever it is the same token */
+    uint64_t launch;  /* its number; launch_token() makes the token of it */
     size_t type;      /* in provider_cluster */
     struct str zone;  /* one of the zones that the survey found usable */
     enum market market;
-    int64_t count;                  /* at most; fewer may come, and at least one or a refusal */
-    struct str user_data;           /* not encoded */
-    const struct machine_tag *tags; /* beside those that every machine of the cluster has */
+    int64_t count;        /* at most; fewer may come, and at least one or a refusal */
+    struct str user_data; /* not encoded; empty: what the type's own settings say */
+    /* Beside those that every machine of the cluster has: its name, uid, launch and epoch. */
+    const struct machine_tag *tags;
     size_t tag_count;
 };
 
 /* ---- the cluster as a whole ---- */
 
-/* Who may act on a cluster. The first to take it makes the uid; everybody after reads it. */
+/* Who may act on a cluster. The first to take it makes the uid; everybody after reads it. Whoever
+ * has not renewed before `until` has it no longer, whatever the cloud says later. */
 struct cluster_lease {
     struct str uid;    /* 32 hexadecimal digits, made at random, once */
     uint64_t epoch;    /* greater than all before: every taking has its own */
@@ -174,16 +182,29 @@ struct provider_ops {
     /* Makes what is missing around the machines: key, group, role. Safe to repeat. */
     void (*prepare)(struct provider *provider, struct str ssh_public_key, provider_things_fn *done,
                     void *context);
-    /* Removes what prepare() and take() made, in the right order, and tells what is left. */
+    /*
+     * Removes what prepare() and take() made, in the right order, and tells what is left. Machines
+     * must have been ended before: as long as one is there nothing is removed but it is told.
+     */
     void (*remove)(struct provider *provider, provider_things_fn *done, void *context);
 
+    /* Every machine of the cluster, the gone ones too as long as the cloud tells of them. A cluster
+     * that nobody has taken yet has none. */
     void (*list)(struct provider *provider, provider_machines_fn *done, void *context);
     /* The bytes of the call, in `arena`. Needs survey() and prepare(). */
     bool (*draft)(struct provider *provider, const struct launch_request *request,
                   struct arena *arena, struct str *ret_call, struct err *err);
+    /*
+     * Makes the call. One that was made before gives the machines of then in the state of now, so
+     * some may be gone; done with no machine at all means that all of them are gone and forgotten.
+     */
     void (*launch)(struct provider *provider, struct str call, provider_machines_fn *done,
                    void *context);
-    /* Machines that are gone already count as done. */
+    /*
+     * These four act on all machines that can be acted on. OUTCOME_NOT_FOUND: on all but those that
+     * the cloud does not know, or not as the cluster's: long gone, or too new to be seen. What has
+     * ended already counts as done.
+     */
     void (*terminate)(struct provider *provider, const struct str *ids, size_t count,
                       provider_done_fn *done, void *context);
     void (*stop)(struct provider *provider, const struct str *ids, size_t count,

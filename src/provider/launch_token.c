@@ -1,0 +1,42 @@
+/* launch_token.c: a hash, and two numbers with a dot. */
+#include "provider/launch_token.h"
+
+#include "base/panic.h"
+#include "core/event.h"
+
+#include <inttypes.h>
+#include <openssl/evp.h>
+
+enum { HASH_BYTES = 24 }; /* enough that no two launches of this world meet */
+
+struct str launch_token(struct str uid, uint64_t launch, struct arena *arena)
+{
+    uint8_t digest[EVP_MAX_MD_SIZE];
+    char hex[2 * HASH_BYTES + 1];
+    struct str text = arena_printf(arena, "shoal launch %.*s %" PRIu64, STR_ARG(uid), launch);
+    if (!EVP_Digest(text.ptr, text.len, digest, NULL, EVP_sha256(), NULL)) {
+        panic("SHA-256 is not to be had");
+    }
+    for (size_t i = 0; i < HASH_BYTES; i++) {
+        snprintf(&hex[2 * i], 3, "%02x", digest[i]);
+    }
+    return arena_printf(arena, "shoal-%s", hex);
+}
+
+struct str launch_number_text(uint64_t launch, struct arena *arena)
+{
+    return arena_printf(arena, "%u.%u", LAUNCH_ARG(launch));
+}
+
+bool launch_number_parse(struct str text, uint64_t *ret_launch)
+{
+    uint32_t epoch;
+    uint32_t count;
+    struct str rest = text;
+    struct str first = str_cut(&rest, '.');
+    if (!str_to_u32(first, &epoch) || !str_to_u32(rest, &count)) {
+        return false;
+    }
+    *ret_launch = (uint64_t)epoch << 32 | count;
+    return true;
+}

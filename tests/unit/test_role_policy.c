@@ -1,0 +1,159 @@
+/* test_role_policy.c: the policy of the head, whole; and the names of things. */
+#include "provider/aws/role_policy.h"
+
+#include "provider/aws/aws_names.h"
+#include "unit.h"
+
+#define TAG "\"aws:RequestTag/shoal-cluster-uid\":\"0123\""
+#define OWN "\"aws:ResourceTag/shoal-cluster-uid\":\"0123\""
+#define HERE "\"Condition\":{\"StringEquals\":{\"aws:RequestedRegion\":\"us-west-2\""
+#define ARN "arn:aws:ec2:us-west-2:123456789012:"
+
+static const char expected[] =
+    "{\"Version\":\"2012-10-17\",\"Statement\":["
+    "{\"Sid\":\"Look\",\"Effect\":\"Allow\",\"Action\":[\"ec2:DescribeImages\","
+    "\"ec2:DescribeInstanceStatus\",\"ec2:DescribeInstanceTypeOfferings\","
+    "\"ec2:DescribeInstanceTypes\",\"ec2:DescribeInstances\","
+    "\"ec2:DescribeLaunchTemplateVersions\",\"ec2:DescribeLaunchTemplates\","
+    "\"ec2:DescribeSecurityGroups\",\"ec2:DescribeSpotPriceHistory\",\"ec2:DescribeSubnets\","
+    "\"ec2:DescribeTags\"],\"Resource\":\"*\"," HERE "}}},"
+    "{\"Sid\":\"LaunchMachines\",\"Effect\":\"Allow\",\"Action\":[\"ec2:RunInstances\"],"
+    "\"Resource\":\"" ARN "instance/*\"," HERE "," TAG
+    ",\"ec2:InstanceType\":[\"m5.large\",\"p3.2xlarge\"],\"ec2:MetadataHttpTokens\":\"required\"},"
+    "\"NumericLessThanEquals\":{\"ec2:MetadataHttpPutResponseHopLimit\":\"1\"}}},"
+    "{\"Sid\":\"LaunchParts\",\"Effect\":\"Allow\",\"Action\":[\"ec2:RunInstances\"],"
+    "\"Resource\":[\"" ARN "volume/*\",\"" ARN "network-interface/*\",\"" ARN
+    "spot-instances-request/*\"]," HERE "," TAG "}}},"
+    "{\"Sid\":\"LaunchFrom\",\"Effect\":\"Allow\",\"Action\":[\"ec2:RunInstances\"],"
+    "\"Resource\":[\"arn:aws:ec2:us-west-2::image/ami-1\",\"" ARN "subnet/subnet-1\"]," HERE "}}},"
+    "{\"Sid\":\"TagAtLaunch\",\"Effect\":\"Allow\",\"Action\":[\"ec2:CreateTags\"],"
+    "\"Resource\":[\"" ARN "instance/*\",\"" ARN "volume/*\",\"" ARN "network-interface/*\",\"" ARN
+    "spot-instances-request/*\"]," HERE ",\"ec2:CreateAction\":\"RunInstances\"," TAG "}}},"
+    "{\"Sid\":\"TagLater\",\"Effect\":\"Allow\",\"Action\":[\"ec2:CreateTags\"],"
+    "\"Resource\":\"" ARN "instance/*\"," HERE "," OWN
+    "},\"ForAllValues:StringEquals\":{\"aws:TagKeys\":[\"Name\",\"ray-file-mounts-contents\","
+    "\"ray-launch-config\",\"ray-node-status\",\"ray-runtime-config\",\"shoal-epoch\"]}}},"
+    "{\"Sid\":\"EndWorkers\",\"Effect\":\"Allow\",\"Action\":[\"ec2:StartInstances\","
+    "\"ec2:StopInstances\",\"ec2:TerminateInstances\"],\"Resource\":\"" ARN "instance/*\"," HERE
+    "," OWN ",\"aws:ResourceTag/ray-node-type\":\"worker\"}}},"
+    "{\"Sid\":\"Lease\",\"Effect\":\"Allow\",\"Action\":[\"ec2:CreateLaunchTemplateVersion\","
+    "\"ec2:DeleteLaunchTemplateVersions\",\"ec2:ModifyLaunchTemplate\"],\"Resource\":\"" ARN
+    "launch-template/lt-1\"," HERE "," OWN "}}},"
+    "{\"Sid\":\"LeaseEnd\",\"Effect\":\"Allow\",\"Action\":[\"ec2:CreateTags\"],\"Resource\":\"" ARN
+    "launch-template/lt-1\"," HERE "," OWN
+    "},\"ForAllValues:StringEquals\":{\"aws:TagKeys\":[\"shoal-lease-until\"]}}},"
+    "{\"Sid\":\"NeverIdentities\",\"Effect\":\"Deny\",\"Action\":\"iam:*\",\"Resource\":\"*\"},"
+    "{\"Sid\":\"NeverOpenMachines\",\"Effect\":\"Deny\",\"Action\":["
+    "\"ec2:ModifyInstanceAttribute\",\"ec2:ModifyInstanceMetadataOptions\",\"ec2:DeleteTags\"],"
+    "\"Resource\":\"*\"},"
+    "{\"Sid\":\"NeverRelabel\",\"Effect\":\"Deny\",\"Action\":\"ec2:CreateTags\","
+    "\"Resource\":\"*\",\"Condition\":{\"ForAnyValue:StringEquals\":{\"aws:TagKeys\":["
+    "\"shoal-cluster-uid\",\"ray-node-type\"]},\"StringNotEquals\":{\"ec2:CreateAction\":"
+    "\"RunInstances\"}}},"
+    "{\"Sid\":\"NeverByOldMetadata\",\"Effect\":\"Deny\",\"Action\":\"*\",\"Resource\":\"*\","
+    "\"Condition\":{\"NumericLessThan\":{\"ec2:RoleDelivery\":\"2.0\"}}}]}";
+
+static const struct str machines[] = {{"m5.large", 8}, {"p3.2xlarge", 10}};
+static const struct str launch_from[] = {{"arn:aws:ec2:us-west-2::image/ami-1", 34},
+                                         {ARN "subnet/subnet-1", 50}};
+
+static struct role_needs usual_needs(void)
+{
+    return (struct role_needs){.partition = STR("aws"),
+                               .account = STR("123456789012"),
+                               .region = STR("us-west-2"),
+                               .uid = STR("0123"),
+                               .anchor = STR("lt-1"),
+                               .machines = machines,
+                               .machine_count = 2,
+                               .launch_from = launch_from,
+                               .launch_from_count = 2,
+                               .hop_limit = 1};
+}
+
+static void the_policy_is_exactly_this(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct role_needs needs = usual_needs();
+    (void)state;
+    arena_init(&arena);
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_str(policy, expected);
+    arena_clear(&arena);
+}
+
+static void workers_with_a_role_get_just_that(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct role_needs needs = usual_needs();
+    struct str roles[] = {STR("arn:aws:iam::123456789012:role/worker")};
+    (void)state;
+    arena_init(&arena);
+    needs.worker_roles = roles;
+    needs.worker_role_count = 1;
+    needs.takes_old_metadata = true;
+    needs.hop_limit = 2;
+    assert_true(role_policy_write(&needs, &arena, &policy, &err));
+    assert_like(policy,
+                "*\"Action\":\"iam:PassRole\",\"Resource\":[\"arn:aws:iam::123456789012:role/"
+                "worker\"],\"Condition\":{\"StringEquals\":{\"iam:PassedToService\":"
+                "\"ec2.amazonaws.com\"}}*");
+    assert_like(policy, "*\"Action\":\"iam:*\",\"NotResource\":[\"arn:aws:iam::123456789012:role/"
+                        "worker\"]*");
+    assert_like(policy, "*HopLimit\":\"2\"*");
+    assert_int_equal(str_find(policy, "ec2:MetadataHttpTokens"), SIZE_MAX);
+    arena_clear(&arena);
+}
+
+static void a_policy_too_long_is_refused(void **state)
+{
+    struct arena arena;
+    struct err err;
+    struct str policy = STR("");
+    struct str many[300];
+    struct role_needs needs = usual_needs();
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(many); i++) {
+        many[i] = arena_printf(&arena, ARN "subnet/subnet-%zu", i);
+    }
+    needs.launch_from = many;
+    needs.launch_from_count = ARRAY_LEN(many);
+    assert_false(role_policy_write(&needs, &arena, &policy, &err));
+    assert_like(str_from(err.text),
+                "the policy of the head's role has * bytes and AWS takes 10240*");
+    arena_clear(&arena);
+}
+
+static void names_fit_everywhere(void **state)
+{
+    struct arena arena;
+    struct str uid = STR("0123456789abcdef0123456789abcdef");
+    char long_name[200];
+    (void)state;
+    arena_init(&arena);
+    memset(long_name, 'x', sizeof(long_name));
+    struct str name = {long_name, sizeof(long_name)};
+    assert_str(aws_anchor_name(STR("my.demo_1"), &arena), "shoal-anchor-my.demo_1");
+    assert_like(aws_anchor_name(STR("my demo"), &arena), "shoal-anchor-my-demo-*");
+    assert_false(str_eq(aws_anchor_name(STR("a b"), &arena), aws_anchor_name(STR("a-b"), &arena)));
+    assert_true(aws_anchor_name(name, &arena).len <= 128);
+    assert_str(aws_own_name(STR("demo"), uid, "-head", &arena), "shoal-demo-01234567-head");
+    assert_true(aws_own_name(name, uid, "-head", &arena).len <= 64);
+    arena_clear(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_policy_is_exactly_this),
+        cmocka_unit_test(workers_with_a_role_get_just_that),
+        cmocka_unit_test(a_policy_too_long_is_refused),
+        cmocka_unit_test(names_fit_everywhere),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
