@@ -7,17 +7,11 @@
  */
 #pragma once
 
+#include "app/price_source.h"
 #include "base/err.h"
 #include "config/config.h"
 #include "config/workload/workload_file.h"
 #include "core/core.h"
-
-enum price_source {
-    PRICE_FROM_NOBODY,
-    PRICE_FROM_WORKLOAD,  /* `prices` of the workload file */
-    PRICE_FROM_FILE,      /* metadata.shoal.prices */
-    PRICE_FROM_CATALOGUE, /* one region, one day (catalog.h) */
-};
 
 /* What people want to know of a type, beside what the core does. */
 struct type_facts {

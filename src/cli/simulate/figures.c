@@ -61,7 +61,7 @@ struct str words_cluster(struct arena *arena, const struct result *result)
 
 static void add_sources(struct buf *out, const struct result *result)
 {
-    bool from[PRICE_FROM_CATALOGUE + 1] = {false};
+    bool from[PRICE_SOURCE_COUNT] = {false};
     bool has_share = false;
     for (size_t i = 0; i < result->setup.settings.type_count; i++) {
         from[result->setup.facts[i].source] = true;
