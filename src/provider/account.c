@@ -1,0 +1,283 @@
+/* account.c: finds to clusters, by uid where there is one and by name where there is not. */
+#include "provider/account.h"
+
+#include "base/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* One cluster while its parts are counted and then dealt out. */
+struct pile {
+    struct account_cluster cluster;
+    struct account_machine *machines;
+    struct account_volume *volumes;
+    struct account_thing *things;
+};
+
+struct sorter {
+    const struct account_finds *finds;
+    struct arena *arena;
+    struct pile *piles;
+    size_t count, capacity;
+    struct table by_owner;   /* region and uid, or region and name */
+    struct table by_machine; /* positions in finds->machines */
+    size_t *machine_piles;   /* of each find; SIZE_MAX: nobody's */
+    size_t *volume_piles;
+    size_t *thing_piles;
+};
+
+/* ---- whose ---- */
+
+static bool is_same_owner(const struct account_owner *a, const struct account_owner *b)
+{
+    bool by_uid = a->uid.len > 0 || b->uid.len > 0;
+    return str_eq(a->region, b->region) && str_eq(a->uid, b->uid) &&
+           (by_uid || str_eq(a->name, b->name));
+}
+
+struct owner_sought {
+    const struct sorter *sorter;
+    const struct account_owner *owner;
+};
+
+static bool owner_matches(const void *context, size_t position)
+{
+    const struct owner_sought *sought = context;
+    return is_same_owner(&sought->sorter->piles[position].cluster.owner, sought->owner);
+}
+
+static uint64_t owner_hash(const struct account_owner *owner)
+{
+    uint64_t start = str_hash_from(str_hash(owner->region), owner->uid);
+    return owner->uid.len > 0 ? start : str_hash_from(start, owner->name);
+}
+
+/* The pile of an owner, made when there is none yet; SIZE_MAX for nobody. */
+static size_t pile_of(struct sorter *sorter, const struct account_owner *owner)
+{
+    struct owner_sought sought = {sorter, owner};
+    if (owner->uid.len == 0 && owner->name.len == 0) {
+        return SIZE_MAX;
+    }
+    uint64_t hash = owner_hash(owner);
+    size_t position = table_find(&sorter->by_owner, hash, owner_matches, &sought);
+    if (position == TABLE_NONE) {
+        void *items = sorter->piles;
+        arena_grow(sorter->arena, &items, sorter->count, &sorter->capacity, sizeof(struct pile));
+        sorter->piles = items;
+        position = sorter->count++;
+        sorter->piles[position] = (struct pile){
+            .cluster = {.owner = *owner, .since = ACCOUNT_NO_TIME}};
+        table_add(&sorter->by_owner, sorter->arena, hash, position);
+    }
+    struct account_owner *own = &sorter->piles[position].cluster.owner;
+    own->name = own->name.len > 0 ? own->name : owner->name;
+    return position;
+}
+
+/* What is in no region belongs to the cluster of its uid, wherever that is. */
+static size_t pile_anywhere(struct sorter *sorter, const struct account_owner *owner)
+{
+    for (size_t i = 0; owner->region.len == 0 && owner->uid.len > 0 && i < sorter->count; i++) {
+        if (str_eq(sorter->piles[i].cluster.owner.uid, owner->uid)) {
+            return i;
+        }
+    }
+    return pile_of(sorter, owner);
+}
+
+struct machine_sought {
+    const struct sorter *sorter;
+    struct str id;
+};
+
+static bool machine_matches(const void *context, size_t position)
+{
+    const struct machine_sought *sought = context;
+    return str_eq(sought->sorter->finds->machines[position].id, sought->id);
+}
+
+/* A volume is its machine's; one that is left over says itself whose it was. */
+static size_t pile_of_volume(struct sorter *sorter, const struct account_volume *volume)
+{
+    struct machine_sought sought = {sorter, volume->machine};
+    size_t position = volume->machine.len == 0
+                          ? TABLE_NONE
+                          : table_find(&sorter->by_machine, str_hash(volume->machine),
+                                       machine_matches, &sought);
+    return position == TABLE_NONE ? pile_of(sorter, &volume->owner)
+                                  : sorter->machine_piles[position];
+}
+
+/* ---- counting, then dealing ---- */
+
+static void assign(struct sorter *sorter)
+{
+    const struct account_finds *finds = sorter->finds;
+    for (size_t i = 0; i < finds->machine_count; i++) {
+        const struct account_machine *machine = &finds->machines[i];
+        bool is_gone = machine->state == MACHINE_GONE;
+        size_t pile = is_gone ? SIZE_MAX : pile_of(sorter, &machine->owner);
+        sorter->machine_piles[i] = pile;
+        if (pile != SIZE_MAX) {
+            sorter->piles[pile].cluster.machine_count++;
+            table_add(&sorter->by_machine, sorter->arena, str_hash(machine->id), i);
+        }
+    }
+    for (size_t i = 0; i < finds->volume_count; i++) {
+        size_t pile = pile_of_volume(sorter, &finds->volumes[i]);
+        sorter->volume_piles[i] = pile;
+        if (pile != SIZE_MAX) {
+            sorter->piles[pile].cluster.volume_count++;
+        }
+    }
+    /* Those in a region first: a role then finds the cluster that they make. */
+    for (int pass = 0; pass < 2; pass++) {
+        for (size_t i = 0; i < finds->thing_count; i++) {
+            const struct account_owner *owner = &finds->things[i].owner;
+            if ((owner->region.len == 0) != (pass == 1)) {
+                continue;
+            }
+            size_t pile = pile_anywhere(sorter, owner);
+            sorter->thing_piles[i] = pile;
+            if (pile != SIZE_MAX) {
+                sorter->piles[pile].cluster.thing_count++;
+            }
+        }
+    }
+}
+
+static void deal(struct sorter *sorter)
+{
+    const struct account_finds *finds = sorter->finds;
+    for (size_t i = 0; i < sorter->count; i++) {
+        struct pile *pile = &sorter->piles[i];
+        struct account_cluster *cluster = &pile->cluster;
+        pile->machines = ARENA_ARRAY(sorter->arena, cluster->machine_count, struct account_machine);
+        pile->volumes = ARENA_ARRAY(sorter->arena, cluster->volume_count, struct account_volume);
+        pile->things = ARENA_ARRAY(sorter->arena, cluster->thing_count, struct account_thing);
+        cluster->machines = pile->machines;
+        cluster->volumes = pile->volumes;
+        cluster->things = pile->things;
+    }
+    for (size_t i = 0; i < finds->machine_count; i++) {
+        if (sorter->machine_piles[i] != SIZE_MAX) {
+            *sorter->piles[sorter->machine_piles[i]].machines++ = finds->machines[i];
+        }
+    }
+    for (size_t i = 0; i < finds->volume_count; i++) {
+        if (sorter->volume_piles[i] != SIZE_MAX) {
+            *sorter->piles[sorter->volume_piles[i]].volumes++ = finds->volumes[i];
+        }
+    }
+    for (size_t i = 0; i < finds->thing_count; i++) {
+        if (sorter->thing_piles[i] != SIZE_MAX) {
+            *sorter->piles[sorter->thing_piles[i]].things++ = finds->things[i];
+        }
+    }
+}
+
+/* ---- judging ---- */
+
+static void see_time(struct account_cluster *cluster, int64_t moment)
+{
+    bool is_older = cluster->since == ACCOUNT_NO_TIME || moment < cluster->since;
+    if (moment != ACCOUNT_NO_TIME && is_older) {
+        cluster->since = moment;
+    }
+}
+
+static enum account_state state_of(const struct account_cluster *cluster, bool head_runs)
+{
+    const size_t *counts = cluster->counts;
+    size_t stopped = counts[MACHINE_STOPPED] + counts[MACHINE_STOPPING];
+    size_t running = counts[MACHINE_RUNNING];
+    size_t pending = counts[MACHINE_PENDING];
+    if (cluster->machine_count == 0) {
+        return ACCOUNT_LEFTOVER;
+    }
+    if (stopped + running + pending == 0) {
+        return ACCOUNT_ENDING;
+    }
+    if (running + pending == 0) {
+        return ACCOUNT_STOPPED;
+    }
+    if (head_runs && stopped == 0) {
+        return ACCOUNT_UP;
+    }
+    /* A head that boots, perhaps with workers before it, or not asked for yet. */
+    bool head_boots = cluster->has_head && !head_runs;
+    return stopped == 0 && pending > 0 && (head_boots || running == 0) ? ACCOUNT_STARTING
+                                                                       : ACCOUNT_PARTLY;
+}
+
+static void judge(struct account_cluster *cluster)
+{
+    bool head_runs = false;
+    for (size_t i = 0; i < cluster->machine_count; i++) {
+        const struct account_machine *machine = &cluster->machines[i];
+        cluster->counts[machine->state]++;
+        see_time(cluster, machine->launched_at);
+        if (machine->is_head && machine->state != MACHINE_ENDING) {
+            cluster->has_head = true;
+            head_runs = head_runs || machine->state == MACHINE_RUNNING;
+        }
+    }
+    cluster->state = state_of(cluster, head_runs);
+    for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
+        see_time(cluster, cluster->volumes[i].made_at);
+    }
+    for (size_t i = 0; cluster->machine_count == 0 && i < cluster->thing_count; i++) {
+        see_time(cluster, cluster->things[i].made_at);
+    }
+}
+
+static int compare(const void *left, const void *right)
+{
+    const struct account_cluster *a = left;
+    const struct account_cluster *b = right;
+    int order = (a->state == ACCOUNT_LEFTOVER) - (b->state == ACCOUNT_LEFTOVER);
+    order = order ? order : str_cmp(a->owner.name, b->owner.name);
+    order = order ? order : str_cmp(a->owner.region, b->owner.region);
+    return order ? order : str_cmp(a->owner.uid, b->owner.uid);
+}
+
+void account_gather(const struct account_finds *finds, struct arena *arena,
+                    struct account_cluster **ret_clusters, size_t *ret_count)
+{
+    struct sorter sorter = {
+        .finds = finds,
+        .arena = arena,
+        .machine_piles = ARENA_ARRAY(arena, finds->machine_count, size_t),
+        .volume_piles = ARENA_ARRAY(arena, finds->volume_count, size_t),
+        .thing_piles = ARENA_ARRAY(arena, finds->thing_count, size_t),
+    };
+    assign(&sorter);
+    deal(&sorter);
+    struct account_cluster *clusters = ARENA_ARRAY(arena, sorter.count, struct account_cluster);
+    for (size_t i = 0; i < sorter.count; i++) {
+        clusters[i] = sorter.piles[i].cluster;
+        judge(&clusters[i]);
+    }
+    if (sorter.count > 0) {
+        qsort(clusters, sorter.count, sizeof(struct account_cluster), compare);
+    }
+    *ret_clusters = clusters;
+    *ret_count = sorter.count;
+}
+
+/* ---- words ---- */
+
+const char *account_state_name(enum account_state state)
+{
+    static const char *const names[ACCOUNT_STATE_COUNT] = {"up",      "starting", "partly",
+                                                           "stopped", "ending",   "leftover"};
+    return names[state];
+}
+
+const char *account_thing_name(enum account_thing_kind kind)
+{
+    static const char *const names[THING_KIND_COUNT] = {
+        "security group", "key pair", "launch template", "role", "instance profile"};
+    return names[kind];
+}

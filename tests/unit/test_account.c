@@ -1,0 +1,167 @@
+/* test_account.c: which finds make a cluster, and what state it is in. */
+#include "provider/account.h"
+
+#include "base/buf.h"
+#include "unit.h"
+
+#define OWNER(region, name, uid)                                \
+    {                                                           \
+        {region, sizeof(region) - 1}, {name, sizeof(name) - 1}, \
+        {                                                       \
+            uid, sizeof(uid) - 1                                \
+        }                                                       \
+    }
+
+static struct account_machine machine(const char *id, const char *cluster, const char *uid,
+                                      enum machine_state state, bool is_head)
+{
+    return (struct account_machine){
+        .owner = {STR("us-west-2"), str_from(cluster), str_from(uid)},
+        .id = str_from(id),
+        .type = STR("m5.large"),
+        .zone = STR("us-west-2a"),
+        .launched_at = 1000,
+        .state = state,
+        .is_head = is_head,
+    };
+}
+
+/* "name/region/uid state machines volumes things", a line each. */
+static void describe(const struct account_finds *finds, struct arena *arena, struct buf *out)
+{
+    struct account_cluster *clusters;
+    size_t count;
+    account_gather(finds, arena, &clusters, &count);
+    for (size_t i = 0; i < count; i++) {
+        const struct account_cluster *c = &clusters[i];
+        buf_addf(out, "%.*s/%.*s/%.*s %s %zu %zu %zu\n", STR_ARG(c->owner.name),
+                 STR_ARG(c->owner.region), STR_ARG(c->owner.uid), account_state_name(c->state),
+                 c->machine_count, c->volume_count, c->thing_count);
+    }
+}
+
+static void everything_finds_its_cluster(void **state)
+{
+    struct account_machine machines[] = {
+        machine("i-1", "demo", "u1", MACHINE_RUNNING, true),
+        machine("i-2", "demo", "", MACHINE_RUNNING, true), /* Ray's own of the same name */
+        machine("i-3", "", "u1", MACHINE_RUNNING, false),
+        machine("i-4", "old", "u2", MACHINE_GONE, true),
+        machine("i-5", "", "", MACHINE_RUNNING, false), /* nobody's */
+    };
+    struct account_volume volumes[] = {
+        {.owner = OWNER("us-west-2", "", ""), .id = STR("v1"), .machine = STR("i-1"), .gb = 8},
+        {.owner = OWNER("us-west-2", "", ""), .id = STR("v2"), .machine = STR("i-2"), .gb = 8},
+        {.owner = OWNER("us-west-2", "", ""), .id = STR("v3"), .machine = STR("i-9"), .gb = 8},
+        {.owner = OWNER("us-west-2", "lost", "u3"), .id = STR("v4"), .gb = 8, .made_at = 50},
+    };
+    struct account_thing things[] = {
+        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10},
+        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), ACCOUNT_NO_TIME},
+        {OWNER("us-west-2", "demo", ""), THING_GROUP, STR("sg-2"), ACCOUNT_NO_TIME},
+        {OWNER("us-east-1", "demo", "u1"), THING_KEY, STR("k"), 20},
+        {OWNER("", "", "u4"), THING_ROLE, STR("shoal-gone"), 30},
+        {OWNER("us-west-2", "old", "u2"), THING_TEMPLATE, STR("lt-1"), 40},
+    };
+    struct account_finds finds = {machines,           volumes,          things, ARRAY_LEN(machines),
+                                  ARRAY_LEN(volumes), ARRAY_LEN(things)};
+    struct arena arena;
+    AUTO_BUF struct buf out;
+    (void)state;
+    arena_init(&arena);
+    buf_init(&out, 4096);
+    describe(&finds, &arena, &out);
+    assert_str(buf_str(&out), "demo/us-west-2/ up 1 1 1\n"
+                              "demo/us-west-2/u1 up 2 1 2\n"
+                              "//u4 leftover 0 0 1\n"
+                              "demo/us-east-1/u1 leftover 0 0 1\n"
+                              "lost/us-west-2/u3 leftover 0 1 0\n"
+                              "old/us-west-2/u2 leftover 0 0 1\n");
+    arena_clear(&arena);
+}
+
+struct row {
+    const char *machines; /* a letter each, see machine_of(); upper case: the head */
+    enum account_state state;
+    bool has_head;
+};
+
+static struct account_machine machine_of(char letter)
+{
+    static const char letters[] = "prsteg";
+    static const enum machine_state states[] = {MACHINE_PENDING, MACHINE_RUNNING, MACHINE_STOPPING,
+                                                MACHINE_STOPPED, MACHINE_ENDING,  MACHINE_GONE};
+    bool is_head = letter < 'a';
+    char lower = is_head ? (char)(letter - 'A' + 'a') : letter;
+    size_t index = str_find_char(str_from(letters), lower);
+    return machine("i", "c", "u", states[index], is_head);
+}
+
+static void states_follow_from_machines(void **state)
+{
+    static const struct row rows[] = {
+        {"R", ACCOUNT_UP, true},         {"Rrrp", ACCOUNT_UP, true},
+        {"Re", ACCOUNT_UP, true},        {"P", ACCOUNT_STARTING, true},
+        {"Prp", ACCOUNT_STARTING, true}, {"p", ACCOUNT_STARTING, false},
+        {"r", ACCOUNT_PARTLY, false},    {"rp", ACCOUNT_PARTLY, false},
+        {"Rt", ACCOUNT_PARTLY, true},    {"Tr", ACCOUNT_PARTLY, true},
+        {"Tp", ACCOUNT_PARTLY, true},    {"Tts", ACCOUNT_STOPPED, true},
+        {"t", ACCOUNT_STOPPED, false},   {"Te", ACCOUNT_STOPPED, true},
+        {"Ee", ACCOUNT_ENDING, false},   {"Er", ACCOUNT_PARTLY, false},
+    };
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct account_machine machines[8];
+        struct account_finds finds = {.machines = machines};
+        struct account_cluster *clusters;
+        size_t count;
+        for (const char *p = rows[i].machines; *p; p++) {
+            machines[finds.machine_count++] = machine_of(*p);
+        }
+        account_gather(&finds, &arena, &clusters, &count);
+        assert_int_equal(count, 1);
+        assert_str(str_from(account_state_name(clusters[0].state)),
+                   account_state_name(rows[i].state));
+        assert_int_equal(clusters[0].has_head, rows[i].has_head);
+    }
+    arena_clear(&arena);
+}
+
+static void the_oldest_counts(void **state)
+{
+    struct account_machine machines[] = {machine("i-1", "a", "u", MACHINE_RUNNING, true),
+                                         machine("i-2", "a", "u", MACHINE_RUNNING, false),
+                                         machine("i-3", "a", "u", MACHINE_RUNNING, false)};
+    struct account_thing thing = {OWNER("us-west-2", "a", "u"), THING_KEY, STR("k"), 5};
+    struct account_finds finds = {.machines = machines, .machine_count = 3};
+    struct arena arena;
+    struct account_cluster *clusters;
+    size_t count;
+    (void)state;
+    arena_init(&arena);
+    machines[0].launched_at = ACCOUNT_NO_TIME;
+    machines[2].launched_at = 900;
+    finds.things = &thing;
+    finds.thing_count = 1;
+    account_gather(&finds, &arena, &clusters, &count);
+    assert_int_equal(clusters[0].since, 900); /* a key is not a machine */
+    finds.machine_count = 0;
+    account_gather(&finds, &arena, &clusters, &count);
+    assert_int_equal(clusters[0].since, 5);
+    finds.thing_count = 0;
+    account_gather(&finds, &arena, &clusters, &count);
+    assert_int_equal(count, 0);
+    arena_clear(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_finds_its_cluster),
+        cmocka_unit_test(states_follow_from_machines),
+        cmocka_unit_test(the_oldest_counts),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
