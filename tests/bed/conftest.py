@@ -3,11 +3,15 @@
 SHOAL_REQUIRE_BED  1: a machine that cannot have a bed is a failure, not a skip
 SHOAL_BED_KEEP     1: the bed stays up after the tests
 A bed that is up already is used, and emptied.
+
+`bed` and `paper` empty the bed before a test. A machine that several tests only look at is made
+once per file, by `plain`; tests that use it stand before those that empty the bed.
 """
 
 import contextlib
 import os
 import pathlib
+import secrets
 import subprocess
 import sys
 import time
@@ -25,6 +29,10 @@ from botocore.exceptions import ClientError  # noqa: E402
 from cloud import client as bed_client  # noqa: E402
 from cloud import settings  # noqa: E402
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: takes long, or needs an image that takes long")
+
+
 BASE, RAY, SYSTEMD, ARM = (ami.id for ami in settings.AMIS[:4])
 WAIT_SECONDS = 60
 
@@ -40,15 +48,21 @@ def running_bed():
     yield bed
     if os.environ.get("SHOAL_BED_KEEP") != "1":
         bed_client.down()
+    elif bed.alive():
+        bed.reset()
+
+
+def empty(bed):
+    """With fast endings; real machines."""
+    bed.reset()
+    bed.set(listing_lag=0, terminating=0.2)
+    return bed
 
 
 @pytest.fixture
 def bed(running_bed):
     """Empty, with fast endings; real machines."""
-    running_bed.reset()
-    running_bed.set(listing_lag=0, terminating=0.2)
-    yield running_bed
-    running_bed.reset()
+    return empty(running_bed)
 
 
 @pytest.fixture
@@ -58,7 +72,7 @@ def paper(bed):
     return bed
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def aws():
     """aws("ec2", region=..., **credentials): a client that neither retries nor waits long."""
 
@@ -73,12 +87,12 @@ def aws():
     return make
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def ec2(aws):
     return aws("ec2")
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def run(ec2):
     """run(Count=2, ...): RunInstances with what every launch needs; the ids."""
 
@@ -134,23 +148,25 @@ def key_files(tmp_path_factory):
     return path, path.with_suffix(".pub").read_text(encoding="ascii")
 
 
+def import_key(ec2, key_files):
+    """The name of the tests' key; the bed may have been emptied since."""
+    ec2.delete_key_pair(KeyName="tests")
+    ec2.import_key_pair(KeyName="tests", PublicKeyMaterial=key_files[1].encode())
+    return "tests"
+
+
 @pytest.fixture
 def key_name(ec2, key_files):
-    name = "tests"
-    ec2.delete_key_pair(KeyName=name)
-    ec2.import_key_pair(KeyName=name, PublicKeyMaterial=key_files[1].encode())
-    return name
+    return import_key(ec2, key_files)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def group(ec2):
     """group(rule, ...): a new security group in the default VPC with these rules."""
-    made = []
 
     def make(*rules):
         name = f"group-{time.monotonic_ns()}"
         ident = ec2.create_security_group(GroupName=name, Description="test")["GroupId"]
-        made.append(ident)
         if rules:
             ec2.authorize_security_group_ingress(GroupId=ident, IpPermissions=list(rules))
         return ident
@@ -168,29 +184,38 @@ def tcp(port, cidr=None, group=None):
     return rule
 
 
+PLAIN_DATA = "#!/bin/sh\ntrue"
 FROM_LAPTOP = tcp(22, f"{settings.LAPTOP}/32")
 
 
-@pytest.fixture
-def machine(ec2, run, key_name, group):
+@pytest.fixture(scope="session")
+def machine(ec2, run, key_files, group):
     """machine(**RunInstances): a running instance that the laptop may reach by ssh."""
 
     def make(**more):
         if "SecurityGroupIds" not in more and "NetworkInterfaces" not in more:
             more["SecurityGroupIds"] = [group(FROM_LAPTOP)]
-        ident = run(KeyName=key_name, **more)[0]
+        ident = run(KeyName=import_key(ec2, key_files), **more)[0]
         return wait_state(ec2, ident, "running")
 
     return make
+
+
+@pytest.fixture(scope="module")
+def plain(running_bed, machine):
+    """A machine of the base image, for the tests of one file that change nothing about it."""
+    empty(running_bed)
+    return machine(UserData=PLAIN_DATA)
 
 
 class Ssh:
     """ssh to one address with the tests' key."""
 
     def __init__(self, address, key, *options):
-        self.words = ["ssh", "-F", "none", "-i", str(key), "-o", "BatchMode=yes", "-o",
+        # The first value of an option counts.
+        self.words = ["ssh", "-F", "none", *options, "-i", str(key), "-o", "BatchMode=yes", "-o",
                       "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o",
-                      "LogLevel=ERROR", "-o", "ConnectTimeout=3", *options, f"ubuntu@{address}"]
+                      "LogLevel=ERROR", "-o", "ConnectTimeout=3", f"ubuntu@{address}"]
 
     def run(self, command, seconds=30):
         return subprocess.run([*self.words, command], capture_output=True, text=True,
@@ -207,7 +232,11 @@ class Ssh:
         return done.stdout
 
 
-@pytest.fixture
+# For a connection that is expected to fail: a packet on this host needs no second.
+IMPATIENT = ("-o", "ConnectTimeout=1")
+
+
+@pytest.fixture(scope="session")
 def ssh(key_files):
     """ssh(instance or address): a shell there, waited for."""
 
@@ -215,5 +244,17 @@ def ssh(key_files):
         address = where if isinstance(where, str) else where["PublicIpAddress"]
         shell = Ssh(address, key_files[0], *options)
         return shell.wait() if wait else shell
+
+    return connect
+
+
+@pytest.fixture
+def swift_ssh(ssh, tmp_path):
+    """The same over one kept connection: for tests that say much and do not count."""
+
+    def connect(where):
+        path = tmp_path / secrets.token_hex(4)
+        return ssh(where, "-o", "ControlMaster=auto", "-o", f"ControlPath={path}", "-o",
+                   "ControlPersist=20")
 
     return connect

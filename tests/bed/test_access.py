@@ -67,8 +67,10 @@ def test_s3_conditional_writes(paper, aws):
         s3.put_object(Bucket="anchors", Key="a", Body=b"2", IfNoneMatch="*")
 
 
-def test_a_changed_body_is_noticed(paper, ec2):
+def test_a_changed_body_is_noticed(paper, aws):
     """Somebody asks for something else on the way."""
+    ec2 = aws("ec2")
+
     def change(request, **_):
         request.body = request.body.replace("DescribeRegions", "DescribeVolumes")
 

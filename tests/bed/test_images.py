@@ -1,5 +1,7 @@
 """The images with Ray, without pip, and with systemd: they are what the launcher will meet."""
 
+import zipfile
+
 import pytest
 from conftest import FROM_LAPTOP, RAY, SYSTEMD, bed_client, wait_for, wait_state
 
@@ -28,6 +30,31 @@ def image(running_bed):
     return ensure
 
 
+@pytest.fixture
+def small_wheel():
+    """Something in the index, without a download."""
+    name = "bedtest-1.0-py3-none-any.whl"
+    settings.WHEELS.mkdir(parents=True, exist_ok=True)
+    path = settings.WHEELS / name
+    with zipfile.ZipFile(path, "w") as wheel:
+        wheel.writestr("bedtest.py", "WORDS = 'out of the index'\n")
+    yield name
+    path.unlink()
+
+
+def test_a_wheel_by_the_index(plain, ssh, small_wheel):
+    shell = ssh(plain)
+    assert '<a href="/simple/bedtest/">bedtest</a>' in shell(f"curl -s -m 5 {INDEX}/simple/")
+    page = shell(f"curl -s -m 5 {INDEX}/simple/bedtest/")
+    assert f'<a href="/files/{small_wheel}">' in page
+    shell(f"curl -s -m 5 -O {INDEX}/files/{small_wheel}")
+    assert shell(f"PYTHONPATH={small_wheel} python3 -c 'import bedtest; print(bedtest.WORDS)'") == \
+        "out of the index\n"
+    status = shell(f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' {INDEX}/simple/nothing/")
+    assert status == "404"
+
+
+@pytest.mark.long
 def test_ray_on_two_machines(bed, ec2, image, machine, group, ssh):
     image("ray")
     inner = group(FROM_LAPTOP)
@@ -46,6 +73,7 @@ def test_ray_on_two_machines(bed, ec2, image, machine, group, ssh):
         ssh(node).run("ray stop --force", seconds=60)
 
 
+@pytest.mark.long
 def test_ray_by_the_index_on_a_bare_machine(bed, machine, ssh):
     images.ensure_wheels()
     shell = ssh(machine())

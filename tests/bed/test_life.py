@@ -50,6 +50,7 @@ def up_again():
     bed_client.up()
 
 
+@pytest.mark.long
 def test_down_leaves_nothing(with_machine, up_again):
     assert call("down", "--keep-docker").returncode == 0
     assert leftovers() == []
@@ -63,6 +64,7 @@ def test_a_crashed_front_leaves_nothing(with_machine, up_again):
     assert leftovers() == []
 
 
+@pytest.mark.long
 def test_up_after_a_crash_begins_anew(with_machine, up_again):
     os.kill(front_pid(), signal.SIGKILL)
     wait_for(lambda: not bed_client.Bed().alive())
@@ -71,12 +73,14 @@ def test_up_after_a_crash_begins_anew(with_machine, up_again):
     assert docker.containers() == []
 
 
+@pytest.mark.long
 def test_it_ends_by_itself(with_machine, up_again):
     call("down", "--keep-docker")
     assert call("up", "--seconds", "3").returncode == 0
     wait_for(lambda: not leftovers(), 30)
 
 
+@pytest.mark.long
 def test_down_twice(running_bed, up_again):
     for _ in range(2):
         assert call("down", "--keep-docker").returncode == 0

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from conftest import refused, wait_for, wait_state
+from conftest import PLAIN_DATA, refused, wait_for, wait_state
 
 from cloud.client import BedError
 
@@ -21,15 +21,18 @@ def get(shell, path, token=True):
     return int(status), text
 
 
-def test_facts(bed, machine, ssh):
-    node = machine(UserData="#!/bin/sh\ntrue")
-    shell = ssh(node)
+# ---- of any machine ----
+
+
+def test_facts(plain, swift_ssh):
+    node = plain
+    shell = swift_ssh(node)
     for path, value in [
             ("meta-data/instance-id", node["InstanceId"]), ("meta-data/instance-type", "m5.large"),
             ("meta-data/local-ipv4", node["PrivateIpAddress"]),
             ("meta-data/public-ipv4", node["PublicIpAddress"]),
             ("meta-data/placement/availability-zone", "us-west-2a"),
-            ("meta-data/placement/region", "us-west-2"), ("user-data", "#!/bin/sh\ntrue")]:
+            ("meta-data/placement/region", "us-west-2"), ("user-data", PLAIN_DATA)]:
         assert get(shell, path) == (200, value), path
     assert get(shell, "meta-data/public-keys/") == (200, "0=tests")
     assert get(shell, "meta-data/public-keys/0/openssh-key")[1].startswith("ssh-ed25519 ")
@@ -38,9 +41,32 @@ def test_facts(bed, machine, ssh):
     assert json.loads(get(shell, "dynamic/instance-identity/document")[1])["region"] == "us-west-2"
 
 
-def test_tokens_can_be_required(bed, ec2, machine, ssh):
+@pytest.mark.parametrize("ttl", ["0", "21601", "x"])
+def test_a_token_needs_a_life(plain, ssh, ttl):
+    command = TOKEN.replace("seconds: 60", f"seconds: {ttl}")
+    assert ssh(plain)(f"{command} -o /dev/null -w '%{{http_code}}'") == "400"
+
+
+def test_forwarded_requests_are_refused(plain, ssh):
+    shell = ssh(plain)
+    assert get(shell, "meta-data/instance-id", "-H 'X-Forwarded-For: 1.2.3.4'")[0] == 403
+
+
+def test_no_profile_no_credentials(plain, ssh):
+    assert get(ssh(plain), "meta-data/iam/security-credentials/")[0] == 404
+
+
+def test_no_notice_for_an_on_demand_machine(running_bed, plain):
+    with pytest.raises(BedError, match="not a spot instance"):
+        running_bed.notice(plain["InstanceId"])
+
+
+# ---- of a machine of its own ----
+
+
+def test_tokens_can_be_required(bed, ec2, machine, swift_ssh):
     node = machine()
-    shell = ssh(node)
+    shell = swift_ssh(node)
     assert get(shell, "meta-data/instance-id", token=None)[0] == 200
     ec2.modify_instance_metadata_options(InstanceId=node["InstanceId"], HttpTokens="required")
     assert get(shell, "meta-data/instance-id", token=None)[0] == 401
@@ -56,21 +82,11 @@ def test_required_from_the_launch(bed, machine, ssh):
 
 
 def test_a_token_is_of_one_machine(bed, machine, ssh):
-    first, second = ssh(machine()), ssh(machine())
+    nodes = [machine(), machine()]
+    first, second = (ssh(node) for node in nodes)
     token = first(TOKEN).strip()
     assert get(first, "meta-data/instance-id", f"-H 'X-aws-ec2-metadata-token: {token}'")[0] == 200
     assert get(second, "meta-data/instance-id", f"-H 'X-aws-ec2-metadata-token: {token}'")[0] == 401
-
-
-@pytest.mark.parametrize("ttl", ["0", "21601", "x"])
-def test_a_token_needs_a_life(bed, machine, ssh, ttl):
-    command = TOKEN.replace("seconds: 60", f"seconds: {ttl}")
-    assert ssh(machine())(f"{command} -o /dev/null -w '%{{http_code}}'") == "400"
-
-
-def test_forwarded_requests_are_refused(bed, machine, ssh):
-    shell = ssh(machine())
-    assert get(shell, "meta-data/instance-id", "-H 'X-Forwarded-For: 1.2.3.4'")[0] == 403
 
 
 def test_credentials_of_the_role(bed, aws, machine, ssh):
@@ -96,16 +112,12 @@ def test_credentials_of_the_role(bed, aws, machine, ssh):
         client.describe_instances()
 
 
-def test_no_profile_no_credentials(bed, machine, ssh):
-    assert get(ssh(machine()), "meta-data/iam/security-credentials/")[0] == 404
-
-
 # ---- spot ----
 
 
-def test_a_notice_and_then_the_end(bed, ec2, machine, ssh):
+def test_a_notice_and_then_the_end(bed, ec2, machine, swift_ssh):
     node = machine(InstanceMarketOptions={"MarketType": "spot"})
-    shell = ssh(node)
+    shell = swift_ssh(node)
     assert get(shell, "meta-data/spot/instance-action")[0] == 404
     assert get(shell, "meta-data/events/recommendations/rebalance")[0] == 404
     bed.notice(node["InstanceId"], rebalance=True)
@@ -116,12 +128,6 @@ def test_a_notice_and_then_the_end(bed, ec2, machine, ssh):
     assert told["action"] == "terminate"
     found = wait_state(ec2, node["InstanceId"], "terminated", 15)
     assert found["StateReason"]["Code"] == "Server.SpotInstanceTermination"
-
-
-def test_no_notice_for_an_on_demand_machine(bed, machine):
-    node = machine()
-    with pytest.raises(BedError, match="not a spot instance"):
-        bed.notice(node["InstanceId"])
 
 
 def test_tags_by_metadata(bed, machine, ssh):

@@ -5,7 +5,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BASE, Ssh, by_id, wait_for, wait_state
+from conftest import BASE, IMPATIENT, Ssh, by_id, wait_for, wait_state
 
 from cloud import settings
 
@@ -18,11 +18,11 @@ def host_key(tmp_path):
     return path.read_text(encoding="ascii"), path.with_suffix(".pub").read_text(encoding="ascii")
 
 
-# ---- boot ----
+# ---- any machine ----
 
 
-def test_ssh_sudo_rsync_and_python(bed, machine, ssh, tmp_path):
-    node = machine()
+def test_ssh_sudo_rsync_and_python(plain, ssh, tmp_path):
+    node = plain
     shell = ssh(node)
     assert shell("sudo -n id -u").strip() == "0"
     assert shell("hostname").strip() == "ip-" + node["PrivateIpAddress"].replace(".", "-")
@@ -34,12 +34,55 @@ def test_ssh_sudo_rsync_and_python(bed, machine, ssh, tmp_path):
     assert shell("cat file") == "carried"
 
 
-def test_only_the_key_of_the_instance(bed, machine, ssh, tmp_path):
-    node = machine()
+def test_only_the_key_of_the_instance(plain, ssh, tmp_path):
+    node = plain
     ssh(node)
     other = tmp_path / "other"
     subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f", str(other)], check=True)
     assert "Permission denied" in Ssh(node["PublicIpAddress"], other).run("true").stderr
+
+
+def test_the_console_tells_the_host_key(ec2, plain, ssh):
+    node = plain
+    shell = ssh(node)
+    text = ec2.get_console_output(InstanceId=node["InstanceId"])["Output"]
+    fingerprint = shell("ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub").split()[1]
+    part = text.split("-----BEGIN SSH HOST KEY FINGERPRINTS-----")[1].split("-----END")[0]
+    assert fingerprint in part
+
+
+def test_connections_and_sessions_are_counted(running_bed, plain, ssh, tmp_path):
+    node, bed = plain, running_bed
+    ssh(node)
+    before = bed.ssh(node["InstanceId"])
+    shell = ssh(node, "-o", "ControlMaster=auto", "-o", f"ControlPath={tmp_path}/c", "-o",
+                "ControlPersist=20", wait=False)
+    for _ in range(3):
+        shell("true")
+    after = bed.ssh(node["InstanceId"])
+    assert after["connections"] - before["connections"] == 1
+    assert after["sessions"] - before["sessions"] == 3
+    subprocess.run([*shell.words[:1], "-O", "exit", *shell.words[1:]], capture_output=True,
+                   timeout=10, check=False)
+
+
+def test_calls_of_nodes_are_counted_apart(running_bed, plain, ssh):
+    node, bed = plain, running_bed
+    shell = ssh(node)
+    bed.counts(clear=True)
+    shell(f"curl -s -m 5 -d 'Action=DescribeInstances' {settings.ENDPOINT}/")
+    assert sum(bed.counts(who=node["InstanceId"]).values()) == 1
+    assert sum(bed.counts(who="laptop").values()) == 0
+
+
+def test_images_by_ami(plain, ssh):
+    """The base image has neither Ray nor pip."""
+    assert plain["ImageId"] == BASE
+    shell = ssh(plain)
+    assert shell.run("python3 -m pip --version").returncode != 0
+    assert shell.run("python3 -c 'import ray'").returncode != 0
+
+# ---- boot ----
 
 
 def test_user_data_runs_once(bed, ec2, machine, ssh):
@@ -78,49 +121,10 @@ def test_host_keys_by_user_data(bed, machine, ssh, tmp_path):
     known = tmp_path / "known"
     known.write_text(f"{node['InstanceId']} {public}", encoding="ascii")
     options = ["-o", f"HostKeyAlias={node['InstanceId']}", "-o", f"UserKnownHostsFile={known}"]
-    shell = ssh(node, wait=False)
-    # The first value of an option counts, so the strict ones stand in front.
-    shell.words[1:1] = [*options, "-o", "StrictHostKeyChecking=yes"]
-    shell.wait()
+    shell = ssh(node, *options, "-o", "StrictHostKeyChecking=yes")
     known.write_text(f"{node['InstanceId']} {host_key(tmp_path / '..')[1]}", encoding="ascii")
     assert "REMOTE HOST IDENTIFICATION HAS CHANGED" in shell.run("true").stderr or \
         "Host key verification failed" in shell.run("true").stderr
-
-
-def test_the_console_tells_the_host_key(bed, ec2, machine, ssh):
-    node = machine()
-    shell = ssh(node)
-    text = ec2.get_console_output(InstanceId=node["InstanceId"])["Output"]
-    fingerprint = shell("ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub").split()[1]
-    part = text.split("-----BEGIN SSH HOST KEY FINGERPRINTS-----")[1].split("-----END")[0]
-    assert fingerprint in part
-
-
-# ---- counting ----
-
-
-def test_connections_and_sessions_are_counted(bed, machine, ssh, tmp_path):
-    node = machine()
-    ssh(node)
-    before = bed.ssh(node["InstanceId"])
-    shell = ssh(node, "-o", "ControlMaster=auto", "-o", f"ControlPath={tmp_path}/c", "-o",
-                "ControlPersist=20", wait=False)
-    for _ in range(3):
-        shell("true")
-    after = bed.ssh(node["InstanceId"])
-    assert after["connections"] - before["connections"] == 1
-    assert after["sessions"] - before["sessions"] == 3
-    subprocess.run([*shell.words[:1], "-O", "exit", *shell.words[1:]], capture_output=True,
-                   timeout=10, check=False)
-
-
-def test_calls_of_nodes_are_counted_apart(bed, machine, ssh):
-    node = machine()
-    shell = ssh(node)
-    bed.counts(clear=True)
-    shell(f"curl -s -m 5 -d 'Action=DescribeInstances' {settings.ENDPOINT}/")
-    assert sum(bed.counts(who=node["InstanceId"]).values()) == 1
-    assert sum(bed.counts(who="laptop").values()) == 0
 
 
 # ---- stop, start, end ----
@@ -199,7 +203,7 @@ def test_a_paused_machine_is_a_black_hole(bed, ec2, machine, ssh):
     node = machine()
     shell = ssh(node)
     bed.node(node["InstanceId"], "pause")
-    assert "timed out" in shell.run("true").stderr
+    assert "timed out" in ssh(node, *IMPATIENT, wait=False).run("true").stderr
     assert by_id(ec2, node["InstanceId"])["State"]["Name"] == "running"
     bed.node(node["InstanceId"], "unpause")
     shell.wait()
@@ -217,7 +221,7 @@ def test_network_delay(bed, machine, ssh):
 
     def seconds():
         times = []
-        for _ in range(3):
+        for _ in range(2):
             start = time.monotonic()
             shell("true")
             times.append(time.monotonic() - start)
@@ -235,12 +239,13 @@ def test_network_delay(bed, machine, ssh):
 def test_the_relay_keeps_the_rules(bed, machine, group, ssh):
     bed.set(relay_ms=20)
     node = machine(SecurityGroupIds=[group()])
-    done = ssh(node, "-o", "ConnectTimeout=4", wait=False).run("true")
+    done = ssh(node, "-o", "ConnectTimeout=2", wait=False).run("true")
     assert done.returncode != 0
 
 
-def test_images_by_ami(bed, machine, ssh):
+def test_images_by_ami(plain, ssh):
     """The base image has neither Ray nor pip."""
-    shell = ssh(machine(ImageId=BASE))
+    assert plain["ImageId"] == BASE
+    shell = ssh(plain)
     assert shell.run("python3 -m pip --version").returncode != 0
     assert shell.run("python3 -c 'import ray'").returncode != 0

@@ -8,6 +8,7 @@ import json
 import re
 import subprocess
 
+import pytest
 from conftest import RAY, bed_client, listing, wait_for
 
 from cloud import images, settings
@@ -41,6 +42,7 @@ def on_laptop(folder, *words, seconds):
     return done.stdout
 
 
+@pytest.mark.long
 def test_ray_up_and_down(bed, ec2, key_name, key_files, ssh, tmp_path):
     bed_client.up(["ray"])
     (tmp_path / "key").write_bytes(key_files[0].read_bytes())

@@ -25,10 +25,14 @@ def section(text, heading):
                     flags=re.MULTILINE)[0]
 
 
-def steps(text):
-    """[(command, expected lines)] of the console blocks."""
+def blocks(text):
+    return re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+
+
+def steps(chosen):
+    """[(command, expected lines)] of console blocks."""
     found = []
-    for block in re.findall(r"^```console\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
+    for block in chosen:
         for line in block.splitlines():
             if line.startswith("$ "):
                 found.append((line[2:], []))
@@ -65,7 +69,8 @@ def aws_command():
     return pathlib.Path(chosen) if chosen else beside if beside.exists() else None
 
 
-def test_the_transcript(tmp_path):
+@pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.long)])
+def test_the_transcript(tmp_path, is_whole):
     aws = aws_command()
     why = bed_client.missing() or (None if aws else "the AWS command line is not installed")
     if why:
@@ -78,8 +83,11 @@ def test_the_transcript(tmp_path):
             if name in os.environ}
     env = {**kept, "PATH": f"{aws.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
            "SHOAL_BED_PYTHON": sys.executable, "AWS_PAGER": ""}
-    todo = steps(section((REPOSITORY / "docs" / "bed.md").read_text(encoding="utf-8"), "By hand"))
-    assert len(todo) > 25
+    found = blocks(section((REPOSITORY / "docs" / "bed.md").read_text(encoding="utf-8"), "By hand"))
+    todo = steps(found)
+    assert len(todo) > 35
+    if not is_whole:  # up, a key and a group; down
+        todo = steps(found[:2]) + todo[-1:]
     try:
         printed = play(todo, tmp_path, env)
     finally:
@@ -94,7 +102,8 @@ def test_the_transcript(tmp_path):
 
 
 def test_the_player_notices_differences():
-    assert steps("```console\n$ a \\\n> b\nc\n> d\n```\n") == [("a \\\nb", ["c", "> d"])]
+    assert steps(blocks("```console\n$ a \\\n> b\nc\n> d\n```\n")) == \
+        [("a \\\nb", ["c", "> d"])]
     for expected, text, answer in [
             (["a"], "a\n", True), (["a"], "b\n", False), (["a"], "a\nb\n", False), ([], "", True),
             ([], "a\n", False), (["a...c"], "abbc\n", True), (["a...c"], "abb\n", False),

@@ -154,8 +154,8 @@ def ensure_docker():
     (settings.STATE / "dockerd.pid").write_text(str(pid), encoding="ascii")
 
 
-def up(kinds=("base",), seconds=LIFE_SECONDS):
-    """Starts a bed with these images ready; a bed that runs already is used as it is."""
+def build(kinds=("base",)):
+    """A Docker daemon with these images."""
     why = missing()
     if why:
         raise BedError(why)
@@ -163,9 +163,16 @@ def up(kinds=("base",), seconds=LIFE_SECONDS):
     ensure_docker()
     for kind in kinds:
         images.ensure(kind)
+
+
+def up(kinds=("base",), seconds=LIFE_SECONDS):
+    """Starts a bed with these images ready; one that runs already, of the same code, is used."""
+    build(kinds)
     bed = Bed()
     if bed.alive():
-        return bed
+        if bed.ps().get("code") == settings.code():
+            return bed
+        down(keep_docker=True)
     log = (settings.STATE / "front.log").open("wb")
     child = subprocess.Popen([sys.executable, "-m", "cloud.server", str(seconds)],
                              cwd=settings.HERE, stdout=log, stderr=log, stdin=subprocess.DEVNULL,

@@ -5,11 +5,12 @@ import json
 import sys
 import time
 
-from . import client, images, settings
+from . import client, docker, images, settings
 from .control import ACTIONS_ON_NODES
 from .faults import KINDS, LAUNCH_KINDS, SHAPES
 
 MIB = 1 << 20
+IMAGES = ("base", "ray", "systemd")
 
 
 def megabytes(count):
@@ -28,6 +29,12 @@ def up(words):
     print(f"bed is up in {time.monotonic() - start:.1f} s, front {megabytes(state['front_memory'])}"
           f"; its call log: {settings.STATE / 'calls.jsonl'}", file=sys.stderr)
     env(words)
+
+
+def build(words):
+    start = time.monotonic()
+    client.build(words.image)
+    print(f"built in {time.monotonic() - start:.1f} s", file=sys.stderr)
 
 
 def env(_words):
@@ -115,11 +122,13 @@ def parser():
     verbs = top.add_subparsers(dest="verb", required=True)
 
     one = verbs.add_parser("up", help="start the bed and print variables for AWS clients")
-    one.add_argument("--image", action="append", choices=["base", "ray", "systemd"],
+    one.add_argument("--image", action="append", choices=IMAGES,
                      help="have this image ready (again for more; default: base)")
     one.add_argument("--wheels", action="store_true", help="fill the package index with Ray")
     one.add_argument("--seconds", type=float, default=client.LIFE_SECONDS,
                      help="go down by itself after so long (default: %(default)s)")
+    one = verbs.add_parser("build", help="build images ahead; starts Docker, not the bed")
+    one.add_argument("image", nargs="+", choices=IMAGES)
     verbs.add_parser("env", help="print the variables again")
     verbs.add_parser("ps", help="list instances, with memory and ssh counts")
 
@@ -160,15 +169,15 @@ def parser():
     return top
 
 
-VERBS = {"up": up, "env": env, "ps": ps, "fault": fault, "notice": notice, "set": turn,
-         "counts": counts, "logs": logs, "down": down}
+VERBS = {"up": up, "build": build, "env": env, "ps": ps, "fault": fault, "notice": notice,
+         "set": turn, "counts": counts, "logs": logs, "down": down}
 
 
 def main():
     words = parser().parse_args()
     try:
         VERBS[words.verb](words)
-    except client.BedError as error:
+    except (client.BedError, docker.DockerError) as error:
         print(f"bed: {error}", file=sys.stderr)
         return 1
     return 0

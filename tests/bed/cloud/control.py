@@ -54,6 +54,7 @@ class Control:
                 "sessions": sessions, "name": self.cloud.moto.tags_of(node.region, node.id).get(
                     "Name", "")})
         return {"nodes": rows, "pid": os.getpid(), "front_memory": own_memory(),
+                "code": self.bed.code,
                 "seconds": round(time.time() - self.bed.started, 1),
                 "calls": sum(self.cloud.counts.values())}
 
@@ -156,7 +157,8 @@ class Control:
         """As after `bed up`: no instances, no faults, no counts, default numbers."""
         for node in self.cloud.nodes.live():
             node.quick = True
-            self.cloud.nodes.terminate(node)
+            if not self.cloud.nodes.terminate(node):
+                self.cloud.nodes.end_now(node)
         self.do_clear()
         self.do_counts(clear=True)
         self.do_set(**dataclasses.asdict(settings.Tunables()))

@@ -3,11 +3,12 @@
 rootfs    Debian 12 by debootstrap: sshd, rsync, sudo, python3
 base      rootfs, the user, and a small boot in place of cloud-init; neither Ray nor pip
 ray       base with Ray, out of the wheels that the index serves
-systemd   rootfs with systemd as first process and the real cloud-init
+systemd   rootfs and, by apt, systemd as first process and the real cloud-init
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.
 """
 
+import contextlib
 import hashlib
 import os
 import pathlib
@@ -108,24 +109,53 @@ def remove_older(name):
         docker.run("rmi", other, check=False)
 
 
-def build_rootfs(name, more=()):
-    """Debian with PACKAGES; `more` by apt, as debootstrap cannot solve every dependency."""
+def build_rootfs(name):
+    with a_folder() as root:
+        tell(["nice", "debootstrap", "--variant=minbase", "--include=" + ",".join(PACKAGES),
+              "bookworm", str(root), MIRROR], 1200)
+        import_root(root, name)
+
+
+def build_rootfs_systemd(name):
+    """The same with more packages, by apt: debootstrap cannot solve every dependency."""
+    with a_folder() as root:
+        container = docker.run("create", "--label", settings.LABEL, ensure("rootfs"),
+                               "true").strip()
+        try:
+            tell(["sh", "-c", f"docker export {container} | tar -x -C {root}"], 300)
+        finally:
+            docker.remove([container])
+        add_packages(root, SYSTEMD_PACKAGES)
+        import_root(root, name)
+
+
+@contextlib.contextmanager
+def a_folder():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-bed-", dir="/var/tmp"))
+    root = folder / "root"
+    root.mkdir()
     try:
-        root = folder / "root"
-        subprocess.run(["nice", "debootstrap", "--variant=minbase",
-                        "--include=" + ",".join(PACKAGES), "bookworm", str(root), MIRROR],
-                       stdout=subprocess.DEVNULL, timeout=1200, check=True)
-        if more:
-            add_packages(root, more)
-        for junk in ("var/cache/apt/archives", "var/lib/apt/lists"):
-            shutil.rmtree(root / junk, ignore_errors=True)
-        tar = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
-        docker.run("import", "--change", f"LABEL {settings.LABEL}.image=1", "-", name,
-                   stdin=tar.stdout, seconds=300)
-        tar.wait(timeout=60)
+        yield root
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def tell(words, seconds, **more):
+    """Runs a builder's command; what it said is told when it fails."""
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+                          errors="replace", timeout=seconds, check=False, **more)
+    if done.returncode:
+        raise docker.DockerError(f"{' '.join(words[:4])} failed:\n{done.stdout[-2000:]}")
+
+
+def import_root(root, name):
+    for junk in ("var/cache/apt/archives", "var/lib/apt/lists"):
+        shutil.rmtree(root / junk, ignore_errors=True)
+    tar = subprocess.Popen(["tar", "-C", str(root), "-c", "."], stdout=subprocess.PIPE)
+    docker.run("import", "--change", f"LABEL {settings.LABEL}.image=1", "-", name,
+               stdin=tar.stdout, seconds=300)
+    if tar.wait(timeout=60):
+        raise docker.DockerError(f"tar of {root} failed")
 
 
 def add_packages(root, packages):
@@ -136,8 +166,7 @@ def add_packages(root, packages):
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
     for words in (["update", "-qq"],
                   ["install", "-y", "-qq", "--no-install-recommends", *packages]):
-        subprocess.run(["nice", "chroot", str(root), "apt-get", *words], env=env, timeout=900,
-                       stdout=subprocess.DEVNULL, check=True)
+        tell(["nice", "chroot", str(root), "apt-get", *words], 900, env=env)
     silence.unlink()
 
 
@@ -177,8 +206,7 @@ def build_systemd(name):
 
 
 BUILDERS = {
-    "rootfs": build_rootfs,
-    "rootfs-systemd": lambda name: build_rootfs(name, SYSTEMD_PACKAGES),
+    "rootfs": build_rootfs, "rootfs-systemd": build_rootfs_systemd,
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
 }
 

@@ -47,7 +47,7 @@ def set_up():
     for where in (settings.NODES, settings.PUBLIC):
         subprocess.run(["ip", "route", "replace", where, "dev", settings.BRIDGE, "src",
                         settings.LAPTOP], check=True, timeout=10)
-    apply([], {})
+    Rules().apply([], {})
     for table, chain, rule in JUMPS:
         iptables(table, "-I", chain, *rule.split())
 
@@ -145,7 +145,18 @@ def nat_text(nodes, relay):
     return "\n".join(lines + ["COMMIT", ""])
 
 
-def apply(nodes, groups, vpn=False, relay=False):
-    """Makes the rules those of these nodes and groups, at once."""
-    restore(filter_text(nodes, groups, vpn, our_chains("filter")))
-    restore(nat_text(nodes, relay))
+class Rules:
+    """What stands in the kernel's tables now."""
+
+    def __init__(self):
+        self.wanted = None
+
+    def apply(self, nodes, groups, vpn=False, relay=False):
+        """Makes the rules those of these nodes and groups, at once; often they are so already."""
+        wanted = filter_text(nodes, groups, vpn, []), nat_text(nodes, relay)
+        if wanted == self.wanted:
+            return
+        self.wanted = None
+        restore(filter_text(nodes, groups, vpn, our_chains("filter")))
+        restore(wanted[1])
+        self.wanted = wanted

@@ -99,6 +99,7 @@ class Nodes:
         self.by_id = {}
         self.lock = threading.RLock()
         self.wires = threading.Lock()
+        self.rules = network.Rules()
         self.pool = concurrent.futures.ThreadPoolExecutor(max_workers=8)
         self.later = Clockwork(self.pool).later
         self.gate = threading.Semaphore(STARTS_AT_ONCE)
@@ -154,8 +155,8 @@ class Nodes:
                 if not node.paper:
                     node.groups = tuple(self.moto.groups_of(node.region, node.id))
                     nodes.append((node.private, node.public, node.groups))
-            network.apply(nodes, groups, vpn=bool(self.tunables.vpn),
-                          relay=self.tunables.relay_ms > 0)
+            self.rules.apply(nodes, groups, vpn=bool(self.tunables.vpn),
+                             relay=self.tunables.relay_ms > 0)
 
     # ---- life ----
 
@@ -246,9 +247,15 @@ class Nodes:
         if not node.paper:
             docker.remove([node.name])
 
+    def end_now(self, node):
+        """For one whose end was put off: it comes at once."""
+        self.pool.submit(self._end, node)
+
     def _end(self, node):
         self._remove_container(node)
         with self.lock:
+            if node.state == "terminated":
+                return
             node.state, node.ended, node.public = "terminated", time.monotonic(), None
         with self.moto.lock:
             instance = self.moto.instance(node.region, node.id)

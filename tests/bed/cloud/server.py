@@ -165,7 +165,7 @@ def wheel_index(call):
 
 class Bed:
     def __init__(self, seconds):
-        self.started = time.time()
+        self.started, self.code = time.time(), settings.code()
         self.end = threading.Event()
         docker.remove_all()
         network.tear_down()

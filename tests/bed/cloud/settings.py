@@ -4,6 +4,7 @@ SHOAL_BED_HOME   images' wheels, logs and state (default: shoal-bed in the user'
 """
 
 import dataclasses
+import hashlib
 import os
 import pathlib
 
@@ -36,6 +37,12 @@ ACCOUNT = "123456789012"
 REGION = "us-west-2"
 ADMIN_KEY = "AKIABEDADMIN00000001"
 ADMIN_SECRET = "bed/admin/secret/not/a/secret/0000000001"
+
+
+def code():
+    """A hash of the bed's own program, so that nobody uses a bed of another version unawares."""
+    sources = sorted((HERE / "cloud").glob("*.py"))
+    return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
 
 @dataclasses.dataclass(frozen=True)
