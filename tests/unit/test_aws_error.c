@@ -21,7 +21,7 @@ static void codes_decide(void **state)
          ERR_THROTTLED},
         {400, "IdempotentParameterMismatch", AWS_PERMANENT, AWS_REMEDY_NONE, OUTCOME_MISMATCH,
          ERR_CONFIG},
-        {400, "InvalidInstanceID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_NONE, OUTCOME_NOT_FOUND,
+        {400, "InvalidInstanceID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_NOT_FOUND,
          ERR_NOT_FOUND},
         {403, "UnauthorizedOperation", AWS_AUTH, AWS_REMEDY_NONE, OUTCOME_DENIED, ERR_AUTH},
         {403, "ExpiredToken", AWS_AUTH, AWS_REMEDY_REFRESH, OUTCOME_DENIED, ERR_AUTH},
@@ -31,6 +31,16 @@ static void codes_decide(void **state)
         {400, "InvalidParameterValue", AWS_PERMANENT, AWS_REMEDY_NONE, OUTCOME_INVALID, ERR_CONFIG},
         {500, "NeverHeardOf", AWS_AMBIGUOUS, AWS_REMEDY_NONE, OUTCOME_UNKNOWN, ERR_UNAVAILABLE},
         {400, "NeverHeardOf", AWS_PERMANENT, AWS_REMEDY_NONE, OUTCOME_INVALID, ERR_CONFIG},
+        {409, "ConcurrentModification", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT, OUTCOME_THROTTLED,
+         ERR_UNAVAILABLE},
+        {404, "NoSuchEntity", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_THROTTLED, ERR_NOT_FOUND},
+        {400, "InvalidLaunchTemplateName.AlreadyExistsException", AWS_PERMANENT, AWS_REMEDY_NONE,
+         OUTCOME_INVALID, ERR_EXISTS},
+        {400, "InvalidSignatureException", AWS_AUTH, AWS_REMEDY_CLOCK, OUTCOME_DENIED, ERR_AUTH},
+        {500, "Server.InsufficientInstanceCapacity", AWS_CAPACITY, AWS_REMEDY_NONE,
+         OUTCOME_CAPACITY, ERR_CAPACITY},
+        {400, "ReservationCapacityExceeded", AWS_CAPACITY, AWS_REMEDY_NONE, OUTCOME_CAPACITY,
+         ERR_CAPACITY},
         {0, "", AWS_AMBIGUOUS, AWS_REMEDY_NONE, OUTCOME_UNKNOWN, ERR_TIMEOUT},
     };
     (void)state;
@@ -42,6 +52,24 @@ static void codes_decide(void **state)
         assert_int_equal(error.outcome, rows[i].outcome);
         assert_int_equal(aws_error_kind(&error), rows[i].kind);
     }
+}
+
+/* A profile that was made a moment ago is an invalid value to EC2, and so is any other mistake. */
+static void words_decide(void **state)
+{
+    struct aws_error error = {
+        .status = 400,
+        .code = STR("InvalidParameterValue"),
+        .message = STR("Value (x) for parameter iamInstanceProfile.name is invalid. Invalid IAM "
+                       "Instance Profile name")};
+    (void)state;
+    aws_error_judge(&error);
+    assert_int_equal(error.class, AWS_DEFINITE_NO);
+    assert_int_equal(error.remedy, AWS_REMEDY_SETTLE);
+    assert_int_equal(error.outcome, OUTCOME_INVALID);
+    error.message = STR("Value (x) for parameter availabilityZone is invalid");
+    aws_error_judge(&error);
+    assert_int_equal(error.class, AWS_PERMANENT);
 }
 
 static void bodies_are_read(void **state)
@@ -96,6 +124,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(codes_decide),
+        cmocka_unit_test(words_decide),
         cmocka_unit_test(bodies_are_read),
         cmocka_unit_test(keys_of_a_role_are_whole),
     };

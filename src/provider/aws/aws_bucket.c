@@ -1,7 +1,7 @@
 /* aws_bucket.c: filling, taking, draining. */
 #include "provider/aws/aws_bucket.h"
 
-enum { TOKEN = 1000, RATE_SHARE_MIN = 20, PRAISE_SHARE = 50 };
+enum { TOKEN = 1000 * 1000, RATE_SHARE_MIN = 20, PRAISE_SHARE = 50 };
 
 static void fill(struct aws_bucket *bucket, int64_t now_ms)
 {
@@ -9,17 +9,10 @@ static void fill(struct aws_bucket *bucket, int64_t now_ms)
     if (passed_ms <= 0) {
         return;
     }
-    /* More time than fills it counts as that; so nothing overflows. */
-    int64_t enough_ms = (bucket->size - bucket->level) * 1000 / bucket->rate + 1;
-    if (passed_ms >= enough_ms) {
-        bucket->level = bucket->size;
-        bucket->updated_ms = now_ms;
-        return;
-    }
-    int64_t gained = passed_ms * bucket->rate / 1000;
-    bucket->level += gained;
-    /* What the division left over is counted the next time. */
-    bucket->updated_ms += gained * 1000 / bucket->rate;
+    /* More time than fills it is not counted, so that nothing overflows. */
+    bool is_filled = passed_ms > (bucket->size - bucket->level) / bucket->rate;
+    bucket->level = is_filled ? bucket->size : bucket->level + passed_ms * bucket->rate;
+    bucket->updated_ms = now_ms;
 }
 
 void aws_bucket_init(struct aws_bucket *bucket, int64_t tokens, int64_t rate_milli, int64_t now_ms)
@@ -47,9 +40,7 @@ int64_t aws_bucket_wait_ms(struct aws_bucket *bucket, int64_t now_ms)
     if (bucket->level >= TOKEN) {
         return 0;
     }
-    int64_t wait_ms = ((TOKEN - bucket->level) * 1000 + bucket->rate - 1) / bucket->rate;
-    wait_ms -= now_ms - bucket->updated_ms;
-    return wait_ms > 0 ? wait_ms : 1;
+    return (TOKEN - bucket->level + bucket->rate - 1) / bucket->rate;
 }
 
 void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms)

@@ -12,10 +12,10 @@
 #include <stdint.h>
 
 struct aws_bucket {
-    int64_t size;       /* most tokens, in thousandths */
+    int64_t size;       /* most tokens, in millionths: a rate times milliseconds is exact */
     int64_t rate_full;  /* tokens per second, in thousandths, when nobody complains */
     int64_t rate;       /* now */
-    int64_t level;      /* thousandths of tokens */
+    int64_t level;      /* millionths of tokens */
     int64_t updated_ms; /* when the level was right */
 };
 

@@ -28,14 +28,20 @@ struct judgement {
     {                                     \
         code, class, remedy, OUTCOME_DONE \
     }
+#define BOTH(code, class, remedy, outcome) \
+    {                                      \
+        code, class, remedy, outcome       \
+    }
 #define OUTCOME(code, class, outcome)         \
     {                                         \
         code, class, AWS_REMEDY_NONE, outcome \
     }
 
 /* In the order of strcmp(). Codes that AWS documents for the calls of EC2, IAM, STS, SSM, S3 and
- * Pricing that we make, and those that are common to all. */
+ * Pricing that we make, and those that are common to all; botocore's models
+ * and its table of retries have been looked through for them. */
 static const struct judgement judgements[] = {
+    ROW("AWSServiceAccessNotEnabledException", AWS_AUTH),
     ROW("AccessDenied", AWS_AUTH),
     ROW("AccessDeniedException", AWS_AUTH),
     ROW("AddressLimitExceeded", AWS_QUOTA),
@@ -47,29 +53,39 @@ static const struct judgement judgements[] = {
     ROW("BucketAlreadyOwnedByYou", AWS_PERMANENT),
     ROW("CapacityReservationUnsupported", AWS_PERMANENT),
     ROW("ClientInternalError", AWS_AMBIGUOUS),
-    ROW("ConcurrentModification", AWS_DEFINITE_NO),
-    ROW("ConcurrentTagAccess", AWS_DEFINITE_NO),
-    ROW("DeleteConflict", AWS_DEFINITE_NO),
-    ROW("DependencyViolation", AWS_DEFINITE_NO),
+    /* Somebody else is at it: gone in a moment. */
+    REMEDY("ConcurrentModification", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
+    REMEDY("ConcurrentModificationException", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
+    REMEDY("ConcurrentMutationLimitExceeded", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
+    REMEDY("ConcurrentTagAccess", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
+    /* What is in the way may be on its way out. */
+    REMEDY("DeleteConflict", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
+    ROW("DependencyAccessDeniedException", AWS_AUTH),
+    REMEDY("DependencyViolation", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("DryRunOperation", AWS_DEFINITE_NO),
     ROW("EC2ThrottledException", AWS_THROTTLE),
     ROW("EncryptedVolumesNotSupported", AWS_PERMANENT),
     ROW("EntityAlreadyExists", AWS_PERMANENT),
-    ROW("EntityTemporarilyUnmodifiable", AWS_DEFINITE_NO),
+    REMEDY("EntityTemporarilyUnmodifiable", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
+    ROW("ExpiredNextTokenException", AWS_PERMANENT),
     REMEDY("ExpiredToken", AWS_AUTH, AWS_REMEDY_REFRESH),
     REMEDY("ExpiredTokenException", AWS_AUTH, AWS_REMEDY_REFRESH),
     ROW("FilterLimitExceeded", AWS_PERMANENT),
     ROW("HostLimitExceeded", AWS_QUOTA),
-    ROW("IDPCommunicationError", AWS_DEFINITE_NO),
+    REMEDY("IDPCommunicationError", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     ROW("IDPRejectedClaim", AWS_AUTH),
     /* The token's machine is gone for good; a new launch needs a new token. */
     ROW("IdempotentInstanceTerminated", AWS_PERMANENT),
     OUTCOME("IdempotentParameterMismatch", AWS_PERMANENT, OUTCOME_MISMATCH),
+    OUTCOME("IdempotentParameterMismatchException", AWS_PERMANENT, OUTCOME_MISMATCH),
+    ROW("IllegalArgumentException", AWS_PERMANENT),
     ROW("IncompleteSignature", AWS_AUTH),
-    ROW("IncorrectInstanceState", AWS_DEFINITE_NO),
-    ROW("IncorrectState", AWS_DEFINITE_NO),
-    ROW("IncorrectStateException", AWS_DEFINITE_NO),
+    ROW("IncompleteSignatureException", AWS_AUTH),
+    REMEDY("IncorrectInstanceState", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
+    REMEDY("IncorrectState", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
+    REMEDY("IncorrectStateException", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("InstanceAlreadyLinked", AWS_PERMANENT),
+    ROW("InstanceCreditSpecification.NotSupported", AWS_PERMANENT),
     ROW("InstanceLimitExceeded", AWS_QUOTA),
     ROW("InsufficientAddressCapacity", AWS_CAPACITY),
     ROW("InsufficientCapacity", AWS_CAPACITY),
@@ -83,6 +99,8 @@ static const struct judgement judgements[] = {
     ROW("InternalErrorException", AWS_AMBIGUOUS),
     ROW("InternalFailure", AWS_AMBIGUOUS),
     ROW("InternalServerError", AWS_AMBIGUOUS),
+    ROW("InternalServerException", AWS_AMBIGUOUS),
+    ROW("InternalServiceError", AWS_AMBIGUOUS),
     ROW("InvalidAMIAttributeItemValue", AWS_PERMANENT),
     ROW("InvalidAMIID.Malformed", AWS_PERMANENT),
     ROW("InvalidAMIID.NotFound", AWS_PERMANENT),
@@ -91,37 +109,51 @@ static const struct judgement judgements[] = {
     ROW("InvalidAction", AWS_PERMANENT),
     ROW("InvalidAvailabilityZone", AWS_PERMANENT),
     ROW("InvalidBlockDeviceMapping", AWS_PERMANENT),
+    ROW("InvalidCapacityReservationId.NotFound", AWS_PERMANENT),
+    ROW("InvalidCharacter", AWS_PERMANENT),
+    ROW("InvalidClientException", AWS_AUTH),
     REMEDY("InvalidClientTokenId", AWS_AUTH, AWS_REMEDY_REFRESH),
     ROW("InvalidFilter", AWS_PERMANENT),
+    ROW("InvalidFilterKey", AWS_PERMANENT),
+    ROW("InvalidFilterOption", AWS_PERMANENT),
+    ROW("InvalidFilterValue", AWS_PERMANENT),
+    ROW("InvalidGrantException", AWS_AUTH),
     ROW("InvalidGroup.Duplicate", AWS_PERMANENT),
-    ROW("InvalidGroup.InUse", AWS_DEFINITE_NO),
+    REMEDY("InvalidGroup.InUse", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     /* Groups, profiles and machines made a moment ago are not known everywhere yet. */
-    OUTCOME("InvalidGroup.NotFound", AWS_DEFINITE_NO, OUTCOME_INVALID),
+    BOTH("InvalidGroup.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID),
     ROW("InvalidGroup.Reserved", AWS_PERMANENT),
     ROW("InvalidGroupId.Malformed", AWS_PERMANENT),
-    ROW("InvalidHostState", AWS_DEFINITE_NO),
+    REMEDY("InvalidHostState", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("InvalidID", AWS_PERMANENT),
     ROW("InvalidIdentityToken", AWS_AUTH),
     ROW("InvalidInput", AWS_PERMANENT),
     ROW("InvalidInstanceAttributeValue", AWS_PERMANENT),
     OUTCOME("InvalidInstanceID", AWS_PERMANENT, OUTCOME_NOT_FOUND),
     OUTCOME("InvalidInstanceID.Malformed", AWS_PERMANENT, OUTCOME_INVALID),
-    OUTCOME("InvalidInstanceID.NotFound", AWS_DEFINITE_NO, OUTCOME_NOT_FOUND),
+    BOTH("InvalidInstanceID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_NOT_FOUND),
     ROW("InvalidInstanceType", AWS_PERMANENT),
     ROW("InvalidInterface.IpAddressLimitExceeded", AWS_QUOTA),
     ROW("InvalidIpamPoolId.NotFound", AWS_PERMANENT),
     ROW("InvalidKey.Format", AWS_PERMANENT),
+    ROW("InvalidKeyId", AWS_PERMANENT),
     ROW("InvalidKeyPair.Duplicate", AWS_PERMANENT),
     ROW("InvalidKeyPair.Format", AWS_PERMANENT),
-    OUTCOME("InvalidKeyPair.NotFound", AWS_DEFINITE_NO, OUTCOME_INVALID),
-    ROW("InvalidLaunchTemplateId.NotFound", AWS_PERMANENT),
-    ROW("InvalidLaunchTemplateId.VersionNotFound", AWS_PERMANENT),
-    ROW("InvalidLaunchTemplateName.NotFoundException", AWS_PERMANENT),
-    ROW("InvalidNetworkInterface.InUse", AWS_DEFINITE_NO),
-    ROW("InvalidNetworkInterfaceID.NotFound", AWS_DEFINITE_NO),
+    BOTH("InvalidKeyPair.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID),
+    ROW("InvalidLaunchTemplateId.Malformed", AWS_PERMANENT),
+    BOTH("InvalidLaunchTemplateId.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID),
+    BOTH("InvalidLaunchTemplateId.VersionNotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE,
+         OUTCOME_INVALID),
+    ROW("InvalidLaunchTemplateName.AlreadyExistsException", AWS_PERMANENT),
+    ROW("InvalidLaunchTemplateName.MalformedException", AWS_PERMANENT),
+    BOTH("InvalidLaunchTemplateName.NotFoundException", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE,
+         OUTCOME_INVALID),
+    REMEDY("InvalidNetworkInterface.InUse", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
+    REMEDY("InvalidNetworkInterfaceID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("InvalidNextToken", AWS_PERMANENT),
     ROW("InvalidNextTokenException", AWS_PERMANENT),
     ROW("InvalidPaginationToken", AWS_PERMANENT),
+    ROW("InvalidPaginationTokenException", AWS_PERMANENT),
     ROW("InvalidParameter", AWS_PERMANENT),
     ROW("InvalidParameterCombination", AWS_PERMANENT),
     ROW("InvalidParameterDependency", AWS_PERMANENT),
@@ -130,20 +162,32 @@ static const struct judgement judgements[] = {
     ROW("InvalidPermission.Duplicate", AWS_PERMANENT),
     ROW("InvalidPermission.Malformed", AWS_PERMANENT),
     ROW("InvalidPermission.NotFound", AWS_PERMANENT),
+    ROW("InvalidPlacementGroup.InUse", AWS_PERMANENT),
     ROW("InvalidPlacementGroup.Unknown", AWS_PERMANENT),
+    ROW("InvalidQueryParameter", AWS_PERMANENT),
     ROW("InvalidRequest", AWS_PERMANENT),
+    ROW("InvalidRequestException", AWS_PERMANENT),
+    ROW("InvalidRequestRegionException", AWS_PERMANENT),
+    ROW("InvalidResourceStateException", AWS_PERMANENT),
     ROW("InvalidResourceType.Unknown", AWS_PERMANENT),
-    ROW("InvalidSecurity.RequestHasExpired", AWS_AUTH),
-    OUTCOME("InvalidSecurityGroupID.NotFound", AWS_DEFINITE_NO, OUTCOME_INVALID),
+    ROW("InvalidScopeException", AWS_PERMANENT),
+    REMEDY("InvalidSecurity.RequestHasExpired", AWS_AUTH, AWS_REMEDY_EITHER),
+    BOTH("InvalidSecurityGroupID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID),
+    BOTH("InvalidSecurityGroupRuleId.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE,
+         OUTCOME_INVALID),
+    REMEDY("InvalidSignatureException", AWS_AUTH, AWS_REMEDY_CLOCK),
     ROW("InvalidSnapshot.NotFound", AWS_PERMANENT),
-    ROW("InvalidSpotInstanceRequestID.NotFound", AWS_DEFINITE_NO),
-    ROW("InvalidState", AWS_DEFINITE_NO),
+    REMEDY("InvalidSpotInstanceRequestID.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
+    REMEDY("InvalidState", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("InvalidSubnet", AWS_PERMANENT),
     ROW("InvalidSubnetID.NotFound", AWS_PERMANENT),
+    ROW("InvalidSubnetId.NotFound", AWS_PERMANENT),
+    ROW("InvalidTagKey.Malformed", AWS_PERMANENT),
     ROW("InvalidToken", AWS_AUTH),
     ROW("InvalidUserData.Malformed", AWS_PERMANENT),
     ROW("InvalidUserType", AWS_PERMANENT),
     ROW("InvalidVolume.NotFound", AWS_PERMANENT),
+    ROW("InvalidVolume.ZoneMismatch", AWS_PERMANENT),
     ROW("InvalidVpcID.NotFound", AWS_PERMANENT),
     ROW("InvalidZone.NotFound", AWS_PERMANENT),
     ROW("KeyPairLimitExceeded", AWS_QUOTA),
@@ -152,15 +196,20 @@ static const struct judgement judgements[] = {
     ROW("MalformedPolicyDocument", AWS_PERMANENT),
     ROW("MalformedQueryString", AWS_PERMANENT),
     ROW("MaxIOPSLimitExceeded", AWS_QUOTA),
+    ROW("MaxScheduledInstanceCapacityExceeded", AWS_QUOTA),
+    ROW("MaxSpotFleetRequestCountExceeded", AWS_QUOTA),
     ROW("MaxSpotInstanceCountExceeded", AWS_QUOTA),
+    ROW("MethodNotAllowed", AWS_PERMANENT),
     ROW("MissingAction", AWS_PERMANENT),
     ROW("MissingAuthenticationToken", AWS_AUTH),
+    ROW("MissingAuthenticationTokenException", AWS_AUTH),
     ROW("MissingInput", AWS_PERMANENT),
     ROW("MissingParameter", AWS_PERMANENT),
     ROW("NetworkInterfaceLimitExceeded", AWS_QUOTA),
     ROW("NoSuchBucket", AWS_PERMANENT),
-    ROW("NoSuchEntity", AWS_DEFINITE_NO),
+    REMEDY("NoSuchEntity", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("NoSuchKey", AWS_PERMANENT),
+    ROW("NoSuchResourceException", AWS_PERMANENT),
     ROW("NotAuthorized", AWS_AUTH),
     ROW("NotFoundException", AWS_PERMANENT),
     ROW("OperationNotPermitted", AWS_PERMANENT),
@@ -171,17 +220,22 @@ static const struct judgement judgements[] = {
     ROW("PendingVerification", AWS_QUOTA),
     ROW("PermanentRedirect", AWS_PERMANENT),
     ROW("PolicyNotAttachable", AWS_PERMANENT),
-    ROW("PriorRequestNotComplete", AWS_DEFINITE_NO),
+    REMEDY("PriorRequestNotComplete", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     ROW("PrivateIpAddressLimitExceeded", AWS_QUOTA),
     ROW("ProvisionedThroughputExceededException", AWS_THROTTLE),
+    ROW("QuotaExceededException", AWS_QUOTA),
     ROW("RegionDisabledException", AWS_AUTH),
     REMEDY("RequestExpired", AWS_AUTH, AWS_REMEDY_EITHER),
+    REMEDY("RequestInTheFuture", AWS_AUTH, AWS_REMEDY_CLOCK),
     ROW("RequestLimitExceeded", AWS_THROTTLE),
+    ROW("RequestResourceCountExceeded", AWS_PERMANENT),
     ROW("RequestThrottled", AWS_THROTTLE),
     ROW("RequestThrottledException", AWS_THROTTLE),
     REMEDY("RequestTimeTooSkewed", AWS_AUTH, AWS_REMEDY_CLOCK),
     ROW("RequestTimeout", AWS_AMBIGUOUS),
     ROW("RequestTimeoutException", AWS_AMBIGUOUS),
+    ROW("ReservationCapacityExceeded", AWS_CAPACITY),
+    ROW("ReservedInstancesLimitExceeded", AWS_QUOTA),
     ROW("ResourceAlreadyExists", AWS_PERMANENT),
     ROW("ResourceCountExceeded", AWS_QUOTA),
     ROW("ResourceCountLimitExceeded", AWS_QUOTA),
@@ -191,11 +245,16 @@ static const struct judgement judgements[] = {
     ROW("SecurityGroupLimitExceeded", AWS_QUOTA),
     ROW("SecurityGroupsPerInstanceLimitExceeded", AWS_QUOTA),
     ROW("SecurityGroupsPerInterfaceLimitExceeded", AWS_QUOTA),
+    ROW("SerializationException", AWS_PERMANENT),
     ROW("ServerInternal", AWS_AMBIGUOUS),
+    ROW("ServiceException", AWS_AMBIGUOUS),
     ROW("ServiceFailure", AWS_AMBIGUOUS),
     ROW("ServiceUnavailable", AWS_AMBIGUOUS),
+    ROW("ServiceUnavailableException", AWS_AMBIGUOUS),
     REMEDY("SignatureDoesNotMatch", AWS_AUTH, AWS_REMEDY_CLOCK),
     ROW("SlowDown", AWS_THROTTLE),
+    ROW("SlowDownException", AWS_THROTTLE),
+    ROW("SnapshotCreationPerVolumeRateExceeded", AWS_THROTTLE),
     ROW("SnapshotLimitExceeded", AWS_QUOTA),
     ROW("SpotMaxPriceTooLow", AWS_CAPACITY),
     ROW("TagLimitExceeded", AWS_QUOTA),
@@ -207,15 +266,18 @@ static const struct judgement judgements[] = {
     ROW("TooManyRequests", AWS_THROTTLE),
     ROW("TooManyRequestsException", AWS_THROTTLE),
     ROW("TransactionInProgressException", AWS_THROTTLE),
+    ROW("UnauthorizedClientException", AWS_AUTH),
     ROW("UnauthorizedException", AWS_AUTH),
     ROW("UnauthorizedOperation", AWS_AUTH),
     ROW("Unavailable", AWS_AMBIGUOUS),
     ROW("UnfulfillableCapacity", AWS_CAPACITY),
+    ROW("UnknownOperationException", AWS_PERMANENT),
     ROW("UnknownParameter", AWS_PERMANENT),
     ROW("UnmodifiableEntity", AWS_PERMANENT),
     REMEDY("UnrecognizedClientException", AWS_AUTH, AWS_REMEDY_REFRESH),
     /* "Your requested instance type is not supported in your requested Availability Zone". */
     ROW("Unsupported", AWS_CAPACITY),
+    ROW("UnsupportedGrantTypeException", AWS_PERMANENT),
     ROW("UnsupportedHibernationConfiguration", AWS_PERMANENT),
     ROW("UnsupportedInstanceAttribute", AWS_PERMANENT),
     ROW("UnsupportedOperation", AWS_PERMANENT),
@@ -226,6 +288,7 @@ static const struct judgement judgements[] = {
     ROW("ValidationError", AWS_PERMANENT),
     ROW("ValidationException", AWS_PERMANENT),
     ROW("VcpuLimitExceeded", AWS_QUOTA),
+    REMEDY("VolumeInUse", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("VolumeLimitExceeded", AWS_QUOTA),
     ROW("VolumeTypeNotAvailableInZone", AWS_CAPACITY),
 };
@@ -234,6 +297,36 @@ static int compare_code(const void *key, const void *row)
 {
     const struct str *code = key;
     return str_cmp(*code, str_from(((const struct judgement *)row)->code));
+}
+
+/* What EC2 says of a profile, and IAM of a role, that was made a moment ago and is not known
+ * everywhere yet; the codes alone mean any wrong value. */
+static const struct {
+    const char *code, *words;
+    struct judgement judgement;
+} by_words[] = {
+    {"InvalidParameterValue",
+     "Invalid IAM Instance Profile",
+     {NULL, AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID}},
+    {"MalformedPolicyDocument",
+     "Invalid principal in policy",
+     {NULL, AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID}},
+};
+
+static const struct judgement *find_row(const struct aws_error *error)
+{
+    struct str code = error->code;
+    /* Some calls of EC2 say whose fault it was before the code. */
+    if (str_starts(code, "Client.") || str_starts(code, "Server.")) {
+        code = str_sub(code, strlen("Client."), code.len);
+    }
+    for (size_t i = 0; i < ARRAY_LEN(by_words); i++) {
+        if (str_is(code, by_words[i].code) &&
+            str_find(error->message, by_words[i].words) != SIZE_MAX) {
+            return &by_words[i].judgement;
+        }
+    }
+    return bsearch(&code, judgements, ARRAY_LEN(judgements), sizeof(judgements[0]), compare_code);
 }
 
 static enum aws_error_class class_of_status(int status)
@@ -256,8 +349,7 @@ void aws_error_judge(struct aws_error *error)
         [AWS_QUOTA] = OUTCOME_QUOTA,           [AWS_CAPACITY] = OUTCOME_CAPACITY,
         [AWS_PERMANENT] = OUTCOME_INVALID,
     };
-    const struct judgement *row = bsearch(&error->code, judgements, ARRAY_LEN(judgements),
-                                          sizeof(judgements[0]), compare_code);
+    const struct judgement *row = find_row(error);
     error->class = row ? row->class : class_of_status(error->status);
     error->remedy = row ? row->remedy : AWS_REMEDY_NONE;
     error->outcome = row && row->outcome != OUTCOME_DONE ? row->outcome : outcomes[error->class];
@@ -290,6 +382,15 @@ enum err_kind aws_error_kind(const struct aws_error *error)
     };
     if (error->status == 0) {
         return ERR_TIMEOUT;
+    }
+    if (error->class == AWS_PERMANENT || error->class == AWS_DEFINITE_NO) {
+        if (str_find(error->code, "NotFound") != SIZE_MAX || str_starts(error->code, "NoSuch")) {
+            return ERR_NOT_FOUND;
+        }
+        if (str_find(error->code, "AlreadyExists") != SIZE_MAX ||
+            str_ends(error->code, ".Duplicate")) {
+            return ERR_EXISTS;
+        }
     }
     return error->outcome == OUTCOME_NOT_FOUND ? ERR_NOT_FOUND : kinds[error->class];
 }

@@ -53,7 +53,7 @@ struct aws_error {
 struct aws_error aws_error_read(int status, struct str type_header, struct str body,
                                 struct arena *arena);
 
-/* Classifies by status and code alone. */
+/* Classifies by status and code, of two codes by the message too. */
 void aws_error_judge(struct aws_error *error);
 
 /* "definite-no", "ambiguous", ... */
