@@ -18,11 +18,17 @@
 #include <unistd.h>
 #include <wchar.h>
 
-/* glibc has these as macros, and poison wants names. */
+/* glibc or macOS has these as macros, and poison wants names. */
 #undef alloca
 #undef asprintf
 #undef sprintf
+#undef stpcpy
+#undef stpncpy
+#undef strcat
+#undef strcpy
 #undef strdupa
+#undef strncat
+#undef strncpy
 #undef strndupa
 #undef vasprintf
 #undef vsprintf

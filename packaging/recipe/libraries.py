@@ -1,0 +1,217 @@
+"""The libraries that the program is linked with: a row each, and one function per way of building.
+
+To add one: its files in sources.tsv, a row here. The key of a library covers its row, its sources,
+the libraries it needs, the compiler and the function that builds it; nothing else is built anew.
+"""
+
+import dataclasses
+import inspect
+import shutil
+import time
+
+import cache
+import sources
+import zig
+
+
+@dataclasses.dataclass(frozen=True)
+class Library:
+    """`packages` is what pkg-config will know: name -> (link flags, names it requires)."""
+
+    name: str
+    how: str  # a row of WAYS
+    packages: dict
+    options: tuple = ()
+    needs: tuple = ()
+
+
+OPENSSL_OFF = """
+    shared tests apps docs legacy engine dso module ui-console autoload-config comp ssl3 dtls quic
+    srp srtp ct cmp cms ts rfc3779 sm2 sm3 sm4 aria camellia bf cast des idea rc2 rc4 seed
+    whirlpool md4 rmd160 mdc2 ec2m gost siv ocb scrypt dsa ml-dsa slh-dsa http filenames
+""".split()
+
+CURL_OFF = """
+    ENABLE_ARES USE_LIBIDN2 CURL_USE_LIBPSL CURL_USE_LIBSSH2 CURL_BROTLI CURL_ZSTD BUILD_CURL_EXE
+    BUILD_LIBCURL_DOCS BUILD_MISC_DOCS ENABLE_CURL_MANUAL BUILD_TESTING BUILD_EXAMPLES
+""".split()
+
+# We sign, redirect and remember by ourselves, or not at all.
+CURL_DISABLED = "NTLM ALTSVC HSTS DOH NETRC COOKIES AWS".split()
+
+LIBRARIES = (
+    Library("zlib", "zlib", {"zlib": ("-lz", "")}),
+    Library("openssl", "openssl",
+            {"libcrypto": ("-lcrypto", ""), "libssl": ("-lssl", "libcrypto"),
+             "openssl": ("", "libssl libcrypto")},
+            tuple(f"no-{name}" for name in OPENSSL_OFF)),
+    Library("nghttp2", "cmake", {"libnghttp2": ("-lnghttp2", "")},
+            ("-DENABLE_LIB_ONLY=ON", "-DBUILD_STATIC_LIBS=ON", "-DENABLE_DOC=OFF",
+             "-DBUILD_TESTING=OFF")),
+    # No place of certificates is built in: the program looks for the system's when it runs.
+    Library("curl", "cmake", {"libcurl": ("-lcurl", "libnghttp2 libssl libcrypto zlib")},
+            ("-DCURL_USE_OPENSSL=ON", "-DHTTP_ONLY=ON", "-DUSE_NGHTTP2=ON", "-DCURL_ZLIB=ON",
+             "-DCURL_CA_BUNDLE=none", "-DCURL_CA_PATH=none", "-DCURL_USE_PKGCONFIG=OFF")
+            + tuple(f"-D{name}=OFF" for name in CURL_OFF)
+            + tuple(f"-DCURL_DISABLE_{name}=ON" for name in CURL_DISABLED),
+            needs=("zlib", "openssl", "nghttp2")),
+    Library("libuv", "cmake", {"libuv": ("-luv -lpthread", "")},
+            ("-DLIBUV_BUILD_SHARED=OFF", "-DLIBUV_BUILD_TESTS=OFF", "-DLIBUV_BUILD_BENCH=OFF")),
+    Library("libyaml", "cmake", {"yaml-0.1": ("-lyaml", "")}, ("-DBUILD_TESTING=OFF",)),
+    # One folder down, and only the parser: no tools, no documents.
+    Library("expat", "cmake", {"expat": ("-lexpat -lm", "")},
+            ("-DEXPAT_BUILD_TOOLS=OFF", "-DEXPAT_BUILD_EXAMPLES=OFF", "-DEXPAT_BUILD_TESTS=OFF",
+             "-DEXPAT_BUILD_DOCS=OFF", "-DEXPAT_SHARED_LIBS=OFF")),
+    Library("jansson", "cmake", {"jansson": ("-ljansson", "")},
+            ("-DJANSSON_BUILD_DOCS=OFF", "-DJANSSON_WITHOUT_TESTS=ON", "-DJANSSON_EXAMPLES=OFF")),
+)
+
+BY_NAME = {library.name: library for library in LIBRARIES}
+
+
+def put(source, target):
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+# ---- ways of building: each installs PREFIX below `site.stage`, as packagers do ----
+
+# A name that is nobody's: a build system that ignores DESTDIR must not reach the machine's own
+# libraries. It is what gets into objects, and it is the same everywhere.
+PREFIX = "/shoal-portable"
+
+
+@dataclasses.dataclass(frozen=True)
+class Site:
+    """Where and for whom a library is being built."""
+
+    arch: str
+    folder: object
+    env: dict
+    jobs: int
+    needs: tuple  # the prefixes of the libraries it needs
+
+    @property
+    def stage(self):
+        return self.folder / "stage"
+
+    @property
+    def root(self):
+        return self.folder / "stage" / PREFIX.lstrip("/")
+
+    def run(self, *command, cwd):
+        cache.run(command, cwd=cwd, env={**self.env, "DESTDIR": str(self.stage)},
+                  log=self.folder / "log")
+
+
+def cmake(library, tree, site):
+    if not (tree / "CMakeLists.txt").exists():
+        (tree,) = (path.parent for path in tree.glob(f"{library.name}/CMakeLists.txt"))
+    roots = ";".join(str(path) for path in site.needs)
+    tools = {tool: shutil.which(f"zig-{tool}", path=site.env["PATH"]) for tool in ("ar", "ranlib")}
+    build = site.folder / "build"
+    site.run("cmake", "-G", "Ninja", "-S", tree, "-B", build, "-DCMAKE_SYSTEM_NAME=Linux",
+             f"-DCMAKE_SYSTEM_PROCESSOR={site.arch}",
+             f"-DCMAKE_C_COMPILER={zig.compiler(site.arch)}",
+             f"-DCMAKE_AR={tools['ar']}", f"-DCMAKE_RANLIB={tools['ranlib']}",
+             "-DCMAKE_BUILD_TYPE=None", f"-DCMAKE_C_FLAGS={' '.join(zig.LIBRARY_FLAGS)}",
+             "-DBUILD_SHARED_LIBS=OFF", "-DCMAKE_SKIP_INSTALL_RPATH=ON",
+             f"-DCMAKE_INSTALL_PREFIX={PREFIX}", "-DCMAKE_INSTALL_LIBDIR=lib",
+             f"-DCMAKE_FIND_ROOT_PATH={roots or '/nowhere'}",
+             "-DCMAKE_FIND_ROOT_PATH_MODE_PROGRAM=NEVER",
+             *(f"-DCMAKE_FIND_ROOT_PATH_MODE_{kind}=ONLY"
+               for kind in ("LIBRARY", "INCLUDE", "PACKAGE")),
+             *library.options, cwd=site.folder)
+    site.run("ninja", "-C", build, f"-j{site.jobs}", cwd=site.folder)
+    site.run("cmake", "--install", build, cwd=site.folder)
+
+
+def openssl(library, tree, site):
+    site.run("perl", "Configure", f"linux-{site.arch}", f"--prefix={PREFIX}", "--libdir=lib",
+             "--openssldir=/etc/ssl", *library.options, f"CC={zig.compiler(site.arch)}",
+             "AR=zig-ar", "RANLIB=zig-ranlib", f"CFLAGS={' '.join(zig.LIBRARY_FLAGS)}", cwd=tree)
+    site.run("make", f"-j{site.jobs}", "build_libs", cwd=tree)
+    # Its Makefile sets DESTDIR to nothing, whatever the environment says.
+    site.run("make", "install_dev", f"DESTDIR={site.stage}", cwd=tree)
+
+
+def zlib(_library, tree, site):
+    """Its own configure: its CMake cannot leave the shared library and the examples out."""
+    env = {**site.env, "CC": zig.compiler(site.arch), "AR": "zig-ar", "RANLIB": "zig-ranlib",
+           "CFLAGS": " ".join(zig.LIBRARY_FLAGS), "uname": "Linux"}
+    site = dataclasses.replace(site, env=env)
+    site.run("sh", "./configure", "--static", f"--prefix={PREFIX}", cwd=tree)
+    site.run("make", f"-j{site.jobs}", "libz.a", cwd=tree)
+    for name, folder in (("zlib.h", "include"), ("zconf.h", "include"), ("libz.a", "lib")):
+        put(tree / name, site.root / folder / name)
+
+
+WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib}
+
+# Read now: the file may change while a build runs.
+WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}
+
+
+# ---- one library ----
+
+
+def key(library, arch):
+    return cache.key_of(
+        arch, zig.facts(), dataclasses.asdict(library),
+        sources.table()[library.name], WAY_TEXTS[library.how],
+        [key(BY_NAME[name], arch) for name in library.needs])
+
+
+def prefix_of(library, arch):
+    return cache.folder("built", arch, f"{library.name}-{key(library, arch)}")
+
+
+def missing(arch):
+    """The libraries that a build for this architecture would have to make first."""
+    return [library for library in LIBRARIES if not prefix_of(library, arch).exists()]
+
+
+def build_all(arch, jobs):
+    """Every library of the table for this architecture; their prefixes."""
+    for library in LIBRARIES:  # the table lists a library behind those it needs
+        _build(library, arch, jobs)
+    return [prefix_of(library, arch) for library in LIBRARIES]
+
+
+def _build(library, arch, jobs):
+    target = prefix_of(library, arch)
+    with cache.made_once(target) as fresh:
+        if fresh is None:
+            return
+        began = time.monotonic()
+        print(f"static: {library.name} {sources.version(library.name)} for {arch}", flush=True)
+        work = cache.folder("work", f"{library.name}-{arch}")
+        shutil.rmtree(work, ignore_errors=True)
+        work.mkdir(parents=True)
+        tree = sources.unpack(library.name, work)
+        needs = tuple(prefix_of(BY_NAME[name], arch) for name in library.needs)
+        site = Site(arch, work, {**zig.environment(work), "PKG_CONFIG_LIBDIR": "/nowhere"}, jobs,
+                    needs)
+        WAYS[library.how](library, tree, site)
+        shutil.copytree(site.root, fresh, dirs_exist_ok=True)
+        _describe(library, fresh)
+        _keep_licence(library, tree, fresh)
+        shutil.rmtree(work)
+        print(f"static: {library.name} took {time.monotonic() - began:.0f} s", flush=True)
+
+
+def _describe(library, prefix):
+    """Our own .pc files: some projects install none, others name libraries of this machine."""
+    shutil.rmtree(prefix / "lib" / "pkgconfig", ignore_errors=True)
+    (prefix / "lib" / "pkgconfig").mkdir(parents=True)
+    for name, (flags, requires) in library.packages.items():
+        (prefix / "lib" / "pkgconfig" / f"{name}.pc").write_text(
+            "prefix=${pcfiledir}/../..\n"
+            f"Name: {name}\nDescription: {name}, static\nVersion: {sources.version(library.name)}\n"
+            f"Requires: {requires}\nCflags: -I${{prefix}}/include\n"
+            f"Libs: -L${{prefix}}/lib {flags}\n", encoding="ascii")
+
+
+def _keep_licence(library, tree, prefix):
+    """What we hand out has to carry the terms of what is in it."""
+    put(tree / "debian" / "copyright", prefix / "share" / f"{library.name}.copyright")

@@ -1,0 +1,70 @@
+"""The portable programs, built once for all tests.
+
+SHOAL_BUILD          the build folder of the ordinary program, to compare with
+SHOAL_PORTABLE_ARCH  the architectures to test (default: this machine's)
+
+The libraries come from the cache of packaging/static; on a machine without one, the first run
+builds them, which takes ten minutes or more.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import pytest
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+STATIC = REPOSITORY / "packaging" / "static"
+BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").resolve()
+OUT = BUILD / "portable"
+ARCHITECTURES = os.environ.get("SHOAL_PORTABLE_ARCH", os.uname().machine).split()
+
+sys.path[:0] = [str(HERE), str(REPOSITORY / "packaging" / "recipe"), str(HERE.parent / "bench")]
+
+EMULATOR = "qemu-aarch64-static"
+
+
+def packaging(*words):
+    """Runs packaging/static; what it printed."""
+    done = subprocess.run([STATIC, *words], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+@pytest.fixture(scope="session", params=ARCHITECTURES)
+def arch(request):
+    return request.param
+
+
+@pytest.fixture(scope="session")
+def built():
+    """Architecture -> the path of its program."""
+    packaging("build", "--out", str(OUT), *ARCHITECTURES)
+    return {name: OUT / name / "src" / "cli" / "shoal" for name in ARCHITECTURES}
+
+
+def _emulator():
+    """The emulator of arm64, installed or else unpacked from its package into the cache."""
+    found = shutil.which(EMULATOR) or shutil.which("qemu-aarch64")
+    if found:
+        return found
+    import cache  # pylint: disable=import-outside-toplevel
+    folder = cache.folder("qemu")
+    with cache.made_once(folder) as fresh:
+        if fresh is not None:
+            cache.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", "qemu-user-static"],
+                      cwd=fresh)
+            (deb,) = fresh.glob("*.deb")
+            cache.run(["dpkg-deb", "-x", deb, fresh])
+            deb.unlink()
+    return str(folder / "usr" / "bin" / EMULATOR)
+
+
+@pytest.fixture(scope="session")
+def runner(arch, built):
+    """The words that run the program of an architecture here."""
+    program = [str(built[arch])]
+    return program if arch == os.uname().machine else [_emulator(), *program]

@@ -1,0 +1,122 @@
+"""The recipe itself, without compiling: its tables fit each other, sources are proven, and a key
+changes when, and only when, what it stands for does."""
+
+import dataclasses
+import re
+import tarfile
+
+import pytest
+import conftest  # noqa: F401  pylint: disable=unused-import  (finds the recipe)
+import cache
+import libraries
+import sources
+import zig
+
+
+@pytest.fixture(name="nowhere")
+def _nowhere(tmp_path, monkeypatch):
+    """An empty cache, and no network."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("SHOAL_STATIC_SOURCES", str(tmp_path / "given"))
+    monkeypatch.setattr(sources, "MIRRORS", ())
+    (tmp_path / "given").mkdir()
+    return tmp_path
+
+
+def test_every_library_has_its_sources():
+    table = sources.table()
+    assert set(table) == {library.name for library in libraries.LIBRARIES}
+    for rows in table.values():
+        assert ".orig." in rows[0]["name"]
+        for row in rows:
+            assert re.fullmatch("[0-9a-f]{64}", row["sha256"])
+            assert row["name"].startswith(row["folder"].split("/")[-1] + "_")
+
+
+def test_needed_libraries_come_first():
+    seen = set()
+    for library in libraries.LIBRARIES:
+        assert set(library.needs) <= seen
+        seen.add(library.name)
+
+
+def test_packages_are_what_the_build_asks_for():
+    """meson.build names pkg-config packages; each comes from a library of ours."""
+    text = (cache.ROOT / "meson.build").read_text(encoding="utf-8")
+    asked = set(re.findall(r"dependency\('([^']+)'", text))
+    given = {name for library in libraries.LIBRARIES for name in library.packages}
+    assert asked <= given
+
+
+def test_versions_are_upstreams():
+    assert sources.version("zlib") == "1.3.1"
+    assert re.fullmatch(r"8\.\d+\.\d+", sources.version("curl"))
+
+
+def test_a_key_follows_what_it_stands_for(monkeypatch):
+    curl, yaml = libraries.BY_NAME["curl"], libraries.BY_NAME["libyaml"]
+    before = {name: libraries.key(library, "x86_64")
+              for name, library in libraries.BY_NAME.items()}
+    assert libraries.key(curl, "aarch64") != before["curl"]
+    changed = dataclasses.replace(libraries.BY_NAME["zlib"], options=("--other",))
+    monkeypatch.setitem(libraries.BY_NAME, "zlib", changed)
+    assert libraries.key(curl, "x86_64") != before["curl"]  # curl stands on zlib
+    assert libraries.key(yaml, "x86_64") == before["libyaml"]
+
+
+def test_content_is_proven(nowhere):
+    row = {"folder": "t/thing", "name": "thing_1.orig.tar.gz", "sha256": "0" * 64}
+    (nowhere / "given" / row["name"]).write_bytes(b"evil")
+    with pytest.raises(cache.Trouble, match="other content than sources.tsv says"):
+        sources.fetch(row)
+    assert not list((nowhere / "cache").rglob("thing*"))
+
+
+def test_a_missing_source_names_the_places(nowhere):
+    row = {"folder": "t/thing", "name": "thing_1.orig.tar.gz", "sha256": "0" * 64}
+    with pytest.raises(cache.Trouble, match=f"cannot get .*\n.*{nowhere}/given/thing_1"):
+        sources.fetch(row)
+
+
+def test_patches_are_applied_in_order(nowhere, monkeypatch):
+    """A made-up Debian source: upstream's tarball, then patches as the series lists them."""
+    def pack(name, files):
+        for path, text in files.items():
+            target = nowhere / name / path
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(text, encoding="utf-8")
+        with tarfile.open(nowhere / "given" / name, "w:gz") as archive:
+            for entry in (nowhere / name).iterdir():
+                archive.add(entry, entry.name)
+        return {"folder": "t/thing", "name": name,
+                "sha256": sources._digest(nowhere / "given" / name)}  # pylint: disable=W0212
+    change = "--- a/word\n+++ b/word\n@@ -1 +1 @@\n-{}\n+{}\n"
+    rows = [pack("thing_1.orig.tar.gz", {"thing-1/word": "one\n"}),
+            pack("thing_1-1.debian.tar.gz", {
+                "debian/patches/series": "# a comment\nfirst\nsecond  # why\n",
+                "debian/patches/first": change.format("one", "two"),
+                "debian/patches/second": change.format("two", "three")})]
+    monkeypatch.setattr(sources, "table", lambda: {"thing": rows})
+    (nowhere / "work").mkdir()
+    tree = sources.unpack("thing", nowhere / "work")
+    assert (tree / "word").read_text(encoding="utf-8") == "three\n"
+
+
+def test_what_failed_does_not_look_done(nowhere):
+    target = cache.folder("thing")
+    with pytest.raises(ZeroDivisionError), cache.made_once(target) as fresh:
+        (fresh / "half").write_text("", encoding="ascii")
+        raise ZeroDivisionError
+    assert not target.exists()
+    with cache.made_once(target) as fresh:
+        assert fresh is not None and not list(fresh.iterdir())
+    with cache.made_once(target) as fresh:
+        assert fresh is None
+    assert nowhere in target.parents
+
+
+def test_architectures_have_many_names():
+    assert zig.architecture("arm64") == "aarch64"
+    assert zig.architecture("amd64") == "x86_64"
+    with pytest.raises(cache.Trouble, match="x86_64, aarch64"):
+        zig.architecture("riscv64")

@@ -1,0 +1,97 @@
+"""Gate: the layers that should run on a Mac compile for one.
+
+usage: macos.py ROOT BUILDDIR [--cc CC] [--include FOLDER ...]
+
+Compiles the sources of the build with the build's own flags for macOS on arm64. Without --cc, uses
+the compiler and the headers of libraries that packaging/static keeps; skipped if it has none yet.
+"""
+
+import concurrent.futures
+import os
+import re
+import subprocess
+import sys
+import tempfile
+
+import gate
+import objects
+
+LAYERS = ("base", "core", "config")
+
+# Of a Linux build's command, what means the same on a Mac. Its -I point into ROOT or BUILDDIR.
+KEPT = re.compile(r"-(std=|I|D(?!_FORTIFY)|W(?!l,|no-error)|f(?!fat|sanitize|diagnostics))")
+
+# The build may be gcc's: what it warns of and we mean, see meson.build, and what only it knows.
+UNKNOWN_TO_GCC = ("-Wno-enum-float-conversion", "-Wno-unknown-warning-option")
+
+
+def check(root, build, compiler, folders):
+    # A source may be compiled more than once; any of its commands will do.
+    wanted = {command.source: command for command in objects.commands(build)
+              if command.layer in LAYERS}.values()
+    if {command.layer for command in wanted} != set(LAYERS):
+        raise gate.Usage(f"{build} does not build {', '.join(LAYERS)}")
+    if not compiler:
+        compiler, folders = kept_by_packaging(root)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        faults = pool.map(lambda command: _fault(command, compiler, folders), wanted)
+    return list(dict.fromkeys(fault for fault in faults if fault))  # a header's fault comes often
+
+
+def kept_by_packaging(root):
+    """The compiler and the folders of headers in packaging's cache."""
+    static = os.path.join(root, "packaging", "static")
+    arch = "x86_64"  # any: headers do not differ
+    if subprocess.run([static, "is-cached", arch], capture_output=True, check=False).returncode:
+        raise gate.Skip("no compiler for macOS here; `packaging/static libraries x86_64` gets one")
+    (tools,) = _ask(static, "zig")
+    folders = [f"{prefix}/include" for prefix in _ask(static, "prefix", arch)]
+    return [os.path.join(tools, "macos-cc")], folders
+
+
+def _ask(*words):
+    return subprocess.run(words, capture_output=True, text=True, check=True).stdout.split()
+
+
+def flags_of(command):
+    """The build's flags, and files that it includes by force."""
+    flags = []
+    for word, following in zip(command.args, command.args[1:] + [""]):
+        if word == "-include":
+            flags += [word, following]
+        elif KEPT.match(word):
+            flags.append(word)
+    return flags
+
+
+def _fault(command, compiler, folders):
+    cache = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+                         "shoal-static", "zig-cache")
+    env = {**os.environ, "LC_ALL": "C", "ZIG_GLOBAL_CACHE_DIR": cache,
+           "ZIG_LOCAL_CACHE_DIR": cache}
+    with tempfile.NamedTemporaryFile(suffix=".o") as out:
+        words = [*compiler, *flags_of(command), "-O2", "-Werror", *UNKNOWN_TO_GCC,
+                 *(f"-isystem{folder}" for folder in folders),
+                 "-c", command.file, "-o", out.name]
+        done = subprocess.run(words, capture_output=True, text=True, check=False, env=env,
+                              cwd=command.directory)
+    if done.returncode == 0:
+        return None
+    found = re.search(r"(src/[^:\n]*):(\d+):\d+: (?:fatal )?error: (.*)", done.stderr)
+    name, line, said = (found.groups() if found else
+                        (command.source, 1, done.stderr.strip() or "the compiler failed"))
+    return gate.problem(name, line,
+                        f"does not compile for macOS ({said}); use what both systems have, or the "
+                        "one file of the layer that knows the system")
+
+
+def main(argv):
+    parser = gate.parser(__doc__, "root", "build")
+    parser.add_argument("--cc", default="", help="the compiler, perhaps with leading words")
+    parser.add_argument("--include", action="append", default=[], help="a folder of headers")
+    args = parser.parse_args(argv)
+    return gate.finish(check, args.root, args.build, args.cc.split(), args.include)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
