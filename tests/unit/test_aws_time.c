@@ -68,11 +68,41 @@ static void moments_are_read(void **state)
     }
 }
 
+static void dates_of_http_are_read(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "Sun, 06 Nov 1994 08:49:37",
+        "Sunday, 06-Nov-94 08:49:37 GMT",
+        "Sun Nov  6 08:49:37 1994",
+        "Sun, 6 Nov 1994 08:49:37 GMT",
+        "Sun, 31 Feb 1994 08:49:37 GMT",
+        "Sun, 06 nov 1994 08:49:37 GMT",
+        "Sun, 06 Nov 1994 24:49:37 GMT",
+        "Sun, 06 Nov 1994 08:49:37 GMT ",
+        "06 Nov 1994 08:49:37 GMT",
+        ",",
+    };
+    int64_t moment = 1;
+    char text[AWS_TIME_ISO_SIZE];
+    (void)state;
+    assert_true(aws_time_parse_http(STR("Sun, 06 Nov 1994 08:49:37 GMT"), &moment));
+    assert_int_equal(moment, 784111777);
+    aws_time_iso(moment, text);
+    assert_string_equal(text, "1994-11-06T08:49:37Z");
+    assert_false(aws_time_parse_http((struct str){0}, &moment));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(aws_time_parse_http(str_from(bad[i]), &moment));
+    }
+    assert_int_equal(moment, 784111777);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moments_are_written),
         cmocka_unit_test(moments_are_read),
+        cmocka_unit_test(dates_of_http_are_read),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

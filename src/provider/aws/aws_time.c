@@ -175,11 +175,14 @@ bool aws_time_parse_http(struct str text, int64_t *ret_moment)
     int64_t minute;
     int64_t second;
     size_t comma = str_find_char(text, ',');
-    text = str_sub(text, comma == SIZE_MAX ? 0 : comma + 1, text.len);
+    if (comma == SIZE_MAX) {
+        return false;
+    }
+    text = str_sub(text, comma + 1, text.len);
     bool is_date = take_any_of(&text, " ") && take_number(&text, 2, &day) &&
                    take_any_of(&text, " ") && take_month(&text, &month) &&
                    take_any_of(&text, " ") && take_number(&text, 4, &year);
-    if (comma == SIZE_MAX || !is_date || year < 1 || day < 1 || day > days_in_month(year, month)) {
+    if (!is_date || year < 1 || day < 1 || day > days_in_month(year, month)) {
         return false;
     }
     bool is_clock = take_any_of(&text, " ") && take_number(&text, 2, &hour) &&
