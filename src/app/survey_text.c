@@ -1,0 +1,135 @@
+/* survey_text.c: findings as lines; what clouds say is shown without its control characters. */
+#include "app/survey_text.h"
+
+#include "app/node_params.h"
+#include "base/attr.h"
+#include "base/utf8.h"
+
+struct survey_counts survey_text_count(const struct finding *findings, size_t count)
+{
+    struct survey_counts counts = {0};
+    for (size_t i = 0; i < count; i++) {
+        counts.errors += findings[i].level == FINDING_ERROR;
+        counts.warnings += findings[i].level == FINDING_WARNING;
+        counts.fine += findings[i].level == FINDING_FINE;
+    }
+    return counts;
+}
+
+static size_t larger(size_t a, size_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Adds the text and blanks up to the width. */
+static void add_column(struct buf *out, struct str text, size_t width)
+{
+    utf8_add_visible(out, text, false);
+    buf_add_spaces(out, width > text.len ? width - text.len : 0);
+}
+
+void survey_text_fine(struct buf *out, const struct finding *findings, size_t count)
+{
+    size_t width = 0;
+    for (size_t i = 0; i < count; i++) {
+        width = larger(width, findings[i].level == FINDING_FINE ? findings[i].subject.len : 0);
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (findings[i].level == FINDING_FINE) {
+            add_column(out, findings[i].subject, width + 2);
+            utf8_add_visible(out, findings[i].text, false);
+            buf_add_char(out, '\n');
+        }
+    }
+}
+
+/* ---- problems ---- */
+
+/* " (cluster.yaml:5)", nothing when the file does not have it. */
+static void add_place(struct buf *out, const struct value *tree, struct str path)
+{
+    struct place place = node_params_place(tree, path);
+    if (path.len > 0 && place.line > 0) {
+        buf_add_c(out, " (");
+        utf8_add_visible(out, place.source->name, false);
+        buf_addf(out, ":%u)", place.line);
+    }
+}
+
+static void add_rows(struct buf *out, const struct finding *finding, const struct value *tree)
+{
+    size_t name = 0;
+    size_t where = 0;
+    size_t why = 0; /* of rows that have something behind it */
+    for (size_t i = 0; i < finding->row_count; i++) {
+        const struct finding_row *row = &finding->rows[i];
+        name = larger(name, row->name.len);
+        where = larger(where, row->where.len);
+        why = larger(why, row->remedy.len > 0 ? row->why.len : 0);
+    }
+    buf_add_char(out, '\n');
+    for (size_t i = 0; i < finding->row_count; i++) {
+        const struct finding_row *row = &finding->rows[i];
+        buf_add_c(out, "  ");
+        add_column(out, row->name, name + 2);
+        add_column(out, row->where, where > 0 ? where + 2 : 0);
+        add_column(out, row->why, row->remedy.len > 0 ? why + 2 : 0);
+        if (row->remedy.len > 0) {
+            buf_add_c(out, "-> ");
+            utf8_add_visible(out, row->remedy, false);
+        }
+        add_place(out, tree, row->path);
+        buf_add_c(out, row->remedy.len > 0 ? " would allow it\n" : "\n");
+    }
+}
+
+/* At its place, as findings of the file itself are told. */
+static void add_placed(struct buf *out, const struct finding *finding, struct place place,
+                       const struct diag_style *style)
+{
+    bool is_error = finding->level == FINDING_ERROR;
+    struct diag diag = {.level = is_error ? DIAG_ERROR : DIAG_WARNING,
+                        .code = "cloud",
+                        .place = place,
+                        .text = finding->text,
+                        .hint = finding->remedy};
+    diag_print(out, &diag, style);
+}
+
+static void add_problem(struct buf *out, const struct finding *finding, const struct value *tree,
+                        const struct diag_style *style)
+{
+    bool is_error = finding->level == FINDING_ERROR;
+    struct place place = node_params_place(tree, finding->path);
+    bool has_place = finding->path.len > 0 && place.line > 0;
+    if (has_place) {
+        add_placed(out, finding, place, style);
+    } else {
+        buf_addf(out, "%s%s:%s ", is_error ? style->error : style->warning,
+                 is_error ? "error" : "warning", style->reset);
+        utf8_add_visible(out, finding->text, false);
+        buf_add_char(out, '\n');
+    }
+    if (finding->row_count > 0) {
+        add_rows(out, finding, tree);
+        buf_add_char(out, '\n');
+    }
+    if (finding->remedy.len > 0 && !has_place) {
+        buf_add_c(out, "-> ");
+        utf8_add_visible(out, finding->remedy, false);
+        buf_add_c(out, finding->row_count > 0 ? "\n\n" : "\n");
+    }
+}
+
+void survey_text_problems(struct buf *out, const struct finding *findings, size_t count,
+                          const struct value *tree, const struct diag_style *style)
+{
+    static const enum finding_level levels[] = {FINDING_WARNING, FINDING_ERROR};
+    for (size_t level = 0; level < ARRAY_LEN(levels); level++) {
+        for (size_t i = 0; i < count; i++) {
+            if (findings[i].level == levels[level]) {
+                add_problem(out, &findings[i], tree, style);
+            }
+        }
+    }
+}

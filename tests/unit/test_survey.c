@@ -1,0 +1,540 @@
+/* test_survey.c: what is said of a cluster file when AWS has answered so and so. */
+#include "provider/aws/survey_judge.h"
+
+#include "app/node_params.h"
+#include "base/attr.h"
+#include "fixture.h"
+
+#include <string.h>
+
+#define TEXT(literal)                \
+    {                                \
+        literal, sizeof(literal) - 1 \
+    }
+#define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2}\n"
+#define TYPES(head, worker)                                            \
+    "head_node_type: head\navailable_node_types:\n"                    \
+    "  head: {resources: {}, node_config: {InstanceType: " head "}}\n" \
+    "  gpu: {resources: {}, node_config: {InstanceType: " worker "}}\n"
+
+/* ---- an account in which everything is fine ---- */
+
+static struct ec2_subnet subnets[] = {
+    {TEXT("subnet-a"), TEXT("us-west-2a"), TEXT("vpc-1"), TEXT("available"), 9, true},
+    {TEXT("subnet-b"), TEXT("us-west-2b"), TEXT("vpc-1"), TEXT("available"), 9, true},
+};
+static struct ec2_group groups[] = {{TEXT("sg-1"), TEXT("web"), TEXT("vpc-1")},
+                                    {TEXT("sg-2"), TEXT("far"), TEXT("vpc-2")}};
+static struct ec2_image images[] = {
+    {.id = TEXT("ami-x86"),
+     .name = TEXT("mine"),
+     .state = TEXT("available"),
+     .arch = TEXT("x86_64"),
+     .root_device = TEXT("/dev/sda1")},
+    {.id = TEXT("ami-0a2b85e15b7c0ac34"),
+     .name = TEXT("Deep Learning"),
+     .state = TEXT("available"),
+     .arch = TEXT("x86_64")},
+};
+static struct ec2_image new_images[] = {{.id = TEXT("ami-new-arm"), .arch = TEXT("arm64")},
+                                        {.id = TEXT("ami-new-x86"), .arch = TEXT("x86_64")}};
+static struct ec2_type types[] = {
+    {.name = TEXT("m5.large"),
+     .archs = {TEXT("x86_64")},
+     .vcpus = 2,
+     .memory_mib = 8192,
+     .has_spot = true},
+    {.name = TEXT("m6g.large"), .archs = {TEXT("arm64")}, .vcpus = 2, .memory_mib = 8192},
+    {.name = TEXT("g5.xlarge"),
+     .archs = {TEXT("x86_64")},
+     .vcpus = 4,
+     .memory_mib = 16384,
+     .gpus = 1},
+};
+static struct ec2_offering zones[] = {
+    {TEXT("m5.large"), TEXT("us-west-2b")},
+    {TEXT("m5.large"), TEXT("us-west-2a")},
+    {TEXT("m6g.large"), TEXT("us-west-2a")},
+    {TEXT("g5.xlarge"), TEXT("us-west-2b")},
+};
+static struct ec2_offering region_types[] = {{TEXT("m5.large"), TEXT("us-west-2")}};
+static struct ec2_key keys[] = {
+    {.name = TEXT("me"), .public_key = TEXT("ssh-ed25519 AAAA me@here")}};
+
+struct scene {
+    struct fixture *f;
+    struct survey_wish wish;
+    struct survey_answers answers;
+    struct survey_result result;
+};
+
+static void begin(struct scene *scene, const char *yaml)
+{
+    struct provider_cluster cluster;
+    struct err err;
+    scene->f = fixture_new();
+    struct arena *arena = &scene->f->arena;
+    const struct value *tree = fixture_prepare(scene->f, yaml);
+    assert_non_null(tree);
+    assert_true(node_params_cluster(config_type(arena, tree), arena, &cluster, &err));
+    survey_wish_read(&cluster, arena, &scene->wish);
+    scene->answers = (struct survey_answers){
+        .region = STR("us-west-2"),
+        .source = STR("profile work: sso"),
+        .identity = {STR("123"), STR("arn:me"), STR("u")},
+        .subnets = {subnets, ARRAY_LEN(subnets)},
+        .groups = {groups, ARRAY_LEN(groups)},
+        .images = {images, ARRAY_LEN(images)},
+        .new_images = {new_images, ARRAY_LEN(new_images)},
+        .types = {types, ARRAY_LEN(types)},
+        .zones = {zones, ARRAY_LEN(zones)},
+        .region_types = {region_types, ARRAY_LEN(region_types)},
+        .keys = {keys, ARRAY_LEN(keys)},
+        .profiles = ARENA_ARRAY(arena, scene->wish.profiles.count, struct survey_profile),
+    };
+    for (size_t i = 0; i < ASK_COUNT; i++) {
+        scene->answers.answers[i].was_asked = scene->answers.answers[i].is_ok = true;
+    }
+    for (size_t i = 0; i < scene->wish.profiles.count; i++) {
+        scene->answers.profiles[i].name = scene->wish.profiles.items[i];
+    }
+}
+
+/* As survey.c does between its waves: the newest images are announced for both architectures. */
+static void judge(struct scene *scene)
+{
+    survey_plan_parameters(&scene->wish, &scene->answers, &scene->f->arena);
+    for (size_t i = 0; i < scene->answers.parameter_count; i++) {
+        struct survey_parameter *parameter = &scene->answers.parameters[i];
+        if (parameter->image.len == 0) {
+            parameter->image = str_is(parameter->arch, "arm64") ? STR("ami-new-arm")
+                                                                : STR("ami-new-x86");
+        }
+    }
+    survey_judge(&scene->wish, &scene->answers, &scene->f->arena, &scene->result);
+}
+
+static void add(struct buf *out, const char *before, struct str text)
+{
+    if (text.len > 0) {
+        buf_addf(out, "%s%.*s", before, STR_ARG(text));
+    }
+}
+
+/* "!" an error, "?" a warning; "@" a path, "->" a remedy. `subject` NULL: all that are not fine. */
+static void check(struct scene *scene, const char *subject, const char *expected)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < scene->result.count; i++) {
+        const struct finding *finding = &scene->result.findings[i];
+        if (subject ? !str_is(finding->subject, subject) : finding->level == FINDING_FINE) {
+            continue;
+        }
+        buf_add_c(&out, finding->level == FINDING_ERROR     ? "!"
+                        : finding->level == FINDING_WARNING ? "?"
+                                                            : "");
+        add(&out, "", finding->text);
+        add(&out, " @", finding->path);
+        add(&out, " -> ", finding->remedy);
+        buf_add_char(&out, '\n');
+        for (size_t j = 0; j < finding->row_count; j++) {
+            const struct finding_row *row = &finding->rows[j];
+            add(&out, "  ", row->name);
+            add(&out, " ", row->where);
+            add(&out, ": ", row->why);
+            add(&out, " -> ", row->remedy);
+            add(&out, " @", row->path);
+            buf_add_char(&out, '\n');
+        }
+    }
+    assert_like(buf_str(&out), expected);
+}
+
+static void end(struct scene *scene)
+{
+    fixture_free(&scene->f);
+}
+
+static void check_yaml(const char *yaml, const char *subject, const char *expected)
+{
+    struct scene scene;
+    begin(&scene, yaml);
+    judge(&scene);
+    check(&scene, subject, expected);
+    end(&scene);
+}
+
+/* ---- fine ---- */
+
+static void everything_is_fine(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS);
+    judge(&scene);
+    check(&scene, NULL, "");
+    check(&scene, "identity", "arn:me (profile work: sso)\n");
+    check(&scene, "machine", "m5.large: 2 vCPUs, 8 GiB, x86_64, in 2a, 2b\n");
+    check(&scene, "image", "ami-0a2b85e15b7c0ac34 Deep Learning, x86_64 (Ray's default)\n");
+    check(&scene, "subnets", "subnet-b 2b, subnet-a 2a in vpc-1\n");
+    check(&scene, "security group", "the cluster's own, made by shoal up\n");
+    check(&scene, "key", "the cluster's own, made by shoal up\n");
+    check(&scene, "profile", "the head's own role, made by shoal up\n");
+    const struct aws_facts *facts = &scene.result.facts;
+    assert_false(scene.result.has_errors);
+    assert_str(facts->account, "123");
+    assert_str(facts->vpc, "vpc-1");
+    assert_int_equal(facts->types[0].subnet_count, 2);
+    assert_str(facts->types[0].subnets[0].id, "subnet-b");
+    assert_true(facts->types[0].makes_group && facts->types[0].makes_key);
+    assert_true(facts->types[0].makes_profile && !facts->types[1].makes_profile);
+    assert_str(facts->types[1].machine, "m5.large");
+    end(&scene);
+}
+
+static void each_type_has_its_own(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large", "g5.xlarge, ImageId: ami-x86"));
+    judge(&scene);
+    check(&scene, NULL, "");
+    check(&scene, "machine",
+          "m5.large: 2 vCPUs, 8 GiB, x86_64, in 2a, 2b (head)\n"
+          "g5.xlarge: 4 vCPUs, 16 GiB, 1 GPU, x86_64, in 2b (gpu)\n");
+    check(&scene, "image",
+          "ami-0a2b85e15b7c0ac34 Deep Learning, x86_64 (Ray's default) (head)\n"
+          "ami-x86 mine, x86_64 (the file) (gpu)\n");
+    check(&scene, "subnets",
+          "subnet-b 2b, subnet-a 2a in vpc-1 (head)\n"
+          "1 of 2: subnet-b 2b in vpc-1 (gpu)\n");
+    assert_str(scene.result.facts.types[1].image, "ami-x86");
+    assert_str(scene.result.facts.types[1].image_from, "the file");
+    assert_str(scene.result.facts.types[1].root_device, "/dev/sda1");
+    assert_int_equal(scene.result.facts.types[1].subnet_count, 1);
+    end(&scene);
+}
+
+/* ---- subnets ---- */
+
+static void every_refused_subnet_says_why(void **state)
+{
+    static struct ec2_subnet bad[] = {
+        {TEXT("subnet-0a1"), TEXT("us-west-2a"), TEXT("vpc-1"), TEXT("available"), 9, false},
+        {TEXT("subnet-0b2"), TEXT("us-west-2b"), TEXT("vpc-2"), TEXT("available"), 9, true},
+        {TEXT("subnet-0c3"), TEXT("us-west-2b"), TEXT("vpc-1"), TEXT("available"), 0, true},
+        {TEXT("subnet-0d4"), TEXT("us-west-2d"), TEXT("vpc-1"), TEXT("available"), 9, true},
+        {TEXT("subnet-0e5"), TEXT("us-west-2e"), TEXT("vpc-1"), TEXT("pending"), 9, true},
+    };
+    struct scene scene;
+    (void)state;
+    begin(&scene,
+          AWS TYPES("m5.large, SecurityGroupIds: [sg-1]", "m5.large, SecurityGroupIds: [sg-1]"));
+    scene.answers.subnets = (struct ec2_subnets){bad, ARRAY_LEN(bad)};
+    judge(&scene);
+    check(&scene, NULL,
+          "!no subnet in us-west-2 can be used\n"
+          "  subnet-0a1 2a: public addresses are off -> provider.use_internal_ips: true "
+          "@provider.use_internal_ips\n"
+          "  subnet-0b2 2b: belongs to another VPC than your security group "
+          "@available_node_types.head.node_config.SecurityGroupIds\n"
+          "  subnet-0c3 2b: full: 0 free addresses\n"
+          "  subnet-0d4 2d: its zone does not offer m5.large\n"
+          "  subnet-0e5 2e: is not ready: pending\n");
+    assert_true(scene.result.has_errors);
+    end(&scene);
+}
+
+static void no_subnet_at_all(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS);
+    scene.answers.subnets.count = 0;
+    judge(&scene);
+    check(&scene, NULL,
+          "!there is no subnet in us-west-2 -> make the usual ones: aws ec2 create-default-vpc "
+          "--region us-west-2\n");
+    end(&scene);
+}
+
+static void named_subnets(void **state)
+{
+    (void)state;
+    check_yaml(AWS TYPES("m5.large, SubnetIds: [subnet-a, subnet-x]", "m5.large"), NULL,
+               "!1 of 2 subnets that the file names cannot be used "
+               "@available_node_types.head.node_config.SubnetIds\n"
+               "  subnet-x: does not exist in us-west-2\n");
+    check_yaml(AWS TYPES("g5.xlarge, SubnetIds: [subnet-a, subnet-b]", "m5.large"), NULL,
+               "?1 of 2 subnets that the file names cannot be used "
+               "@available_node_types.head.node_config.SubnetIds\n"
+               "  subnet-a 2a: its zone does not offer g5.xlarge\n");
+    check_yaml(AWS TYPES("m5.large, SubnetId: subnet-a", "m5.large"), "subnets",
+               "subnet-a 2a in vpc-1 (head)\nsubnet-b 2b, subnet-a 2a in vpc-1 (gpu)\n");
+    check_yaml(AWS TYPES("m5.large, NetworkInterfaces: [{DeviceIndex: 0, SubnetId: subnet-b, "
+                         "Groups: [sg-1]}]",
+                         "m5.large"),
+               "subnets", "subnet-b 2b in vpc-1 (head)\nsubnet-b 2b, subnet-a 2a in vpc-1 (gpu)\n");
+}
+
+static void zones_that_are_asked_for(void **state)
+{
+    (void)state;
+    check_yaml("cluster_name: x\nprovider: {type: aws, region: us-west-2, "
+               "availability_zone: us-west-2c}\n",
+               NULL,
+               "!no subnet in us-west-2 can be used\n"
+               "  subnet-a 2a: its zone is not asked for -> add us-west-2a to "
+               "provider.availability_zone @provider.availability_zone\n"
+               "  subnet-b 2b: its zone is not asked for -> *\n");
+}
+
+/* ---- groups ---- */
+
+static void groups_that_are_not_there(void **state)
+{
+    (void)state;
+    check_yaml(AWS TYPES("m5.large, SecurityGroupIds: [sg-9]", "m5.large"), NULL,
+               "!security group sg-9 does not exist in us-west-2 "
+               "@available_node_types.head.node_config.SecurityGroupIds\n");
+    check_yaml(AWS TYPES("m5.large, SecurityGroupIds: [sg-1, sg-2]", "m5.large"), NULL,
+               "!security group sg-2 is in vpc-2, but others of the file are in vpc-1 @*\n");
+}
+
+/* ---- machines and images ---- */
+
+static void machines_that_are_not_there(void **state)
+{
+    (void)state;
+    check_yaml(AWS TYPES("m5.larg", "m5.large"), "machine",
+               "!there is no m5.larg in us-west-2 "
+               "@available_node_types.head.node_config.InstanceType -> did you mean "
+               "\"m5.large\"?\nm5.large: *\n");
+    check_yaml(AWS TYPES("m6g.large, InstanceMarketOptions: {MarketType: spot}", "m5.large"), NULL,
+               "!m6g.large is never offered as spot @*InstanceMarketOptions -> leave *\n");
+}
+
+static void an_image_for_another_processor(void **state)
+{
+    (void)state;
+    check_yaml(AWS TYPES("m6g.large, ImageId: ami-x86", "m5.large"), NULL,
+               "!image ami-x86 is for x86_64, but m6g.large is a machine for arm64 "
+               "@available_node_types.head.node_config.ImageId -> ImageId: ami-new-arm (newest "
+               "Ubuntu 22.04 arm64), or leave ImageId out\n");
+    check_yaml(AWS TYPES("m5.large, ImageId: ami-gone", "m5.large"), NULL,
+               "!image ami-gone is not in us-west-2, or not shared with this account @*ImageId -> "
+               "ImageId: ami-new-x86 (newest Ubuntu 22.04 x86_64), or leave ImageId out\n");
+}
+
+static void the_newest_image(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large", "m6g.large"));
+    scene.answers.images.count = 1; /* Ray's default is gone */
+    judge(&scene);
+    check(&scene, NULL, "");
+    check(&scene, "image",
+          "ami-new-x86 newest Ubuntu 22.04 x86_64 (/aws/service/canonical/*); Ray's default "
+          "ami-0a2b85e15b7c0ac34 is gone (head)\n"
+          "ami-new-arm newest Ubuntu 22.04 arm64 (/aws/service/canonical/*/arm64/*); * (gpu)\n");
+    assert_like(scene.result.facts.types[0].image_from, "/aws/service/canonical/*");
+    assert_str(scene.result.facts.types[1].arch, "arm64");
+    end(&scene);
+}
+
+static void no_image_anywhere(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large", "m5.large"));
+    scene.answers.images.count = 1;
+    scene.answers.new_images.count = 0;
+    judge(&scene);
+    check(&scene, NULL,
+          "!there is no image for node type head: the file names none, Ray's ami-* does not fit, "
+          "and /aws/service/* has none @*.head.node_config.ImageId -> add: ImageId: ami-...\n"
+          "!there is no image for node type gpu: *\n");
+    end(&scene);
+}
+
+/* ---- keys and profiles ---- */
+
+#define KEY "auth: {ssh_user: me, ssh_private_key: ~/k}\n"
+
+static void keys_of_the_file(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS KEY TYPES("m5.large, KeyName: me", "m5.large, KeyName: mee"));
+    scene.answers.key_state = SURVEY_KEY_READ;
+    scene.answers.key_half = STR("AAAA");
+    judge(&scene);
+    check(&scene, "key",
+          "me, ssh-ed25519, opened by ~/k (head)\n"
+          "!key pair \"mee\" does not exist in us-west-2 "
+          "@available_node_types.gpu.node_config.KeyName -> did you mean \"me\"?\n");
+    end(&scene);
+    begin(&scene, AWS KEY TYPES("m5.large, KeyName: me", "m5.large, KeyName: me"));
+    scene.answers.key_state = SURVEY_KEY_READ;
+    scene.answers.key_half = STR("BBBB");
+    judge(&scene);
+    check(&scene, "key",
+          "!~/k is not the private half of key pair \"me\" @auth.ssh_private_key -> *\n");
+    end(&scene);
+    begin(&scene, AWS KEY TYPES("m5.large, KeyName: me", "m5.large, KeyName: me"));
+    scene.answers.key_state = SURVEY_KEY_LOCKED;
+    judge(&scene);
+    check(&scene, "key", "me (not compared with ~/k: it has a passphrase)\n");
+    end(&scene);
+}
+
+static void keys_that_are_made(void **state)
+{
+    struct scene scene;
+    (void)state;
+    check_yaml(AWS TYPES("m5.large, KeyName: me", "m5.large"), "key",
+               "?KeyName me is not used, as in Ray: * @*KeyName -> add: auth: *\n"
+               "the cluster's own, made by shoal up\n");
+    begin(&scene, "cluster_name: x\nprovider: {type: aws, region: us-west-2, key_pair: "
+                  "{key_name: me}}\n");
+    judge(&scene);
+    check(&scene, "key", "the cluster's own, made by shoal up (there is no ~/.ssh/me.pem)\n");
+    scene.answers.has_key_file = true;
+    judge(&scene);
+    check(&scene, "key", "me, opened by ~/.ssh/me.pem\n");
+    assert_str(scene.result.facts.types[0].key, "me");
+    assert_false(scene.result.facts.types[0].makes_key);
+    end(&scene);
+}
+
+static void profiles(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large, IamInstanceProfile: {Arn: "
+                            "'arn:aws:iam::1:instance-profile/a/mine'}",
+                            "m5.large, IamInstanceProfile: {Name: other}"));
+    scene.answers.profiles[0].is_missing = true;
+    scene.answers.profiles[1].is_found = true;
+    scene.answers.profiles[1].found = (struct iam_profile){STR("other"), STR("arn"), STR("r")};
+    judge(&scene);
+    check(&scene, "profile",
+          "!instance profile \"mine\" does not exist in account 123 "
+          "@available_node_types.head.node_config.IamInstanceProfile\nother with role r\n");
+    scene.answers.profiles[1].found.role = STR("");
+    judge(&scene);
+    check(&scene, "profile",
+          "!*\n!instance profile \"other\" has no role, so it allows nothing *\n");
+    end(&scene);
+}
+
+/* ---- answers that did not come ---- */
+
+static void fail_ask(struct scene *scene, enum survey_ask ask, const char *code, bool is_denied)
+{
+    struct survey_answer *answer = &scene->answers.answers[ask];
+    *answer = (struct survey_answer){.was_asked = true,
+                                     .code = str_from(code),
+                                     .message = STR("there are none"),
+                                     .is_denied = is_denied};
+    err_set(&answer->err, ERR_UNAVAILABLE, "ec2 X in us-west-2: no answer");
+}
+
+static void what_may_not_be_asked(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS);
+    fail_ask(&scene, ASK_SUBNETS, "UnauthorizedOperation", true);
+    fail_ask(&scene, ASK_ZONES, "UnauthorizedOperation", true);
+    judge(&scene);
+    check(&scene, NULL,
+          "!arn:me may not do what this needs -> allow these actions in its policy\n"
+          "  ec2:DescribeSubnets: to choose subnets\n"
+          "  ec2:DescribeInstanceTypeOfferings: to see which zones have the machine\n");
+    check(&scene, "machine", "m5.large: 2 vCPUs, 8 GiB, x86_64*\n");
+    end(&scene);
+    begin(&scene, AWS);
+    fail_ask(&scene, ASK_ZONES, "UnauthorizedOperation", true);
+    judge(&scene);
+    assert_false(scene.result.has_errors);
+    assert_int_equal(scene.result.facts.types[0].subnet_count, 2);
+    end(&scene);
+}
+
+static void what_was_not_answered(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS);
+    fail_ask(&scene, ASK_IMAGES, "", false);
+    judge(&scene);
+    check(&scene, NULL,
+          "!1 question could not be answered\n"
+          "  ec2:DescribeImages: ec2 X in us-west-2: no answer\n");
+    end(&scene);
+}
+
+static void who_is_not_known(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS);
+    fail_ask(&scene, ASK_IDENTITY, "NoCredentials", false);
+    scene.answers.answers[ASK_IDENTITY].is_unknown = true;
+    scene.answers.sources = STR("  environment: X is not set\n  sso: the token: too old\n");
+    judge(&scene);
+    assert_int_equal(scene.result.count, 1);
+    check(&scene, NULL,
+          "!there are none -> name a profile *\n  environment: X is not set\n"
+          "  sso: the token: too old\n");
+    scene.answers.answers[ASK_IDENTITY].code = STR("ExpiredToken");
+    judge(&scene);
+    check(&scene, NULL,
+          "!the AWS credentials of profile work: sso have expired (ExpiredToken) -> "
+          "sign in again: aws sso login\n");
+    scene.answers.answers[ASK_IDENTITY].code = STR("InvalidClientTokenId");
+    judge(&scene);
+    check(&scene, NULL,
+          "!AWS does not accept the credentials of * (InvalidClientTokenId) -> "
+          "check that *\n");
+    end(&scene);
+}
+
+static void templates_are_not_looked_into(void **state)
+{
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"));
+    judge(&scene);
+    assert_str(scene.result.facts.types[0].image, "");
+    assert_false(scene.result.facts.types[0].makes_group);
+    end(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(everything_is_fine),
+        cmocka_unit_test(each_type_has_its_own),
+        cmocka_unit_test(every_refused_subnet_says_why),
+        cmocka_unit_test(no_subnet_at_all),
+        cmocka_unit_test(named_subnets),
+        cmocka_unit_test(zones_that_are_asked_for),
+        cmocka_unit_test(groups_that_are_not_there),
+        cmocka_unit_test(machines_that_are_not_there),
+        cmocka_unit_test(an_image_for_another_processor),
+        cmocka_unit_test(the_newest_image),
+        cmocka_unit_test(no_image_anywhere),
+        cmocka_unit_test(keys_of_the_file),
+        cmocka_unit_test(keys_that_are_made),
+        cmocka_unit_test(profiles),
+        cmocka_unit_test(what_may_not_be_asked),
+        cmocka_unit_test(what_was_not_answered),
+        cmocka_unit_test(who_is_not_known),
+        cmocka_unit_test(templates_are_not_looked_into),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
