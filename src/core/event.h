@@ -180,6 +180,9 @@ struct core_settings;
 struct str event_text(const struct event *event, const struct core_settings *settings,
                       struct arena *arena);
 
+/* "no capacity", "not found", ... */
+const char *outcome_text(enum outcome outcome);
+
 /*
  * The form in which events are stored: the same bytes on every machine, and only those bytes for
  * that event (record/frame.h). Names are stored as numbers, enums as they count: new kinds and

@@ -4,7 +4,7 @@
 #include "core/record/load_text.h"
 #include "core/record/offering_words.h"
 
-static const char *outcome_words(enum outcome outcome)
+const char *outcome_text(enum outcome outcome)
 {
     static const char *const words[OUTCOME_COUNT] = {
         [OUTCOME_DONE] = "done",
@@ -145,7 +145,7 @@ static struct str fact_text(const struct event *event, const struct core_setting
     case EVENT_LAUNCH_REPLY:
         return arena_printf(arena, "launch %u.%u answered: %s",
                             LAUNCH_ARG(event->launch_reply.launch),
-                            outcome_words(event->launch_reply.outcome));
+                            outcome_text(event->launch_reply.outcome));
     case EVENT_RECORDS_END:
         return arena_printf(arena, "records end: nobody else has acted since lease %llu",
                             (unsigned long long)event->reign);
@@ -153,7 +153,7 @@ static struct str fact_text(const struct event *event, const struct core_setting
         return listing_text(&event->listing, arena);
     case EVENT_TERMINATE_REPLY:
         return answer_text("termination", event->terminate_reply.instance,
-                           outcome_words(event->terminate_reply.outcome), arena);
+                           outcome_text(event->terminate_reply.outcome), arena);
     case EVENT_SETUP_REPLY:
         return arena_printf(arena, "set-up of instance %llu: %s",
                             (unsigned long long)event->setup_reply.instance,

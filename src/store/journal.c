@@ -1,0 +1,269 @@
+/* journal.c: the tables of a cluster's journal and what is done with them. */
+#include "store/journal.h"
+
+#include "io/file.h"
+#include "io/heap.h"
+#include "store/database.h"
+#include "store/lock.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 1 };
+
+struct journal {
+    struct database *database;
+    struct lock *lock; /* NULL: only reads */
+};
+
+/* Launches and outcomes stand in words beside their numbers: the numbers are the truth. */
+static const char schema[] =
+    "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+    "CREATE TABLE machine (instance INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL)"
+    " STRICT;"
+    "CREATE TABLE intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
+    " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
+    "CREATE TABLE history (number INTEGER PRIMARY KEY AUTOINCREMENT, wall_ms INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;";
+
+enum {
+    SET_FACT,
+    GET_FACT,
+    FIND_MACHINE,
+    ADD_MACHINE,
+    ALL_MACHINES,
+    ADD_INTENT,
+    SETTLE_INTENT,
+    ALL_INTENTS,
+    ADD_ENTRY,
+    ENTRIES_AFTER,
+    TRIM_ENTRIES,
+    STATEMENT_COUNT,
+};
+
+static const char *const statements[STATEMENT_COUNT + 1] = {
+    [SET_FACT] = "INSERT INTO fact VALUES (?, ?)"
+                 " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
+    [GET_FACT] = "SELECT value FROM fact WHERE name = ?",
+    [FIND_MACHINE] = "SELECT instance FROM machine WHERE id = ?",
+    [ADD_MACHINE] = "INSERT INTO machine (id) VALUES (?)",
+    [ALL_MACHINES] = "SELECT instance, id FROM machine ORDER BY instance",
+    [ADD_INTENT] = "INSERT INTO intent (launch, name, offering, count, token, call, wall_ms)"
+                   " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
+    [ALL_INTENTS] = "SELECT launch, offering, count, token, call, wall_ms, outcome IS NOT NULL,"
+                    " outcome FROM intent ORDER BY rowid",
+    [ADD_ENTRY] = "INSERT INTO history (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
+    [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM history WHERE number > ?"
+                      " ORDER BY number",
+    [TRIM_ENTRIES] = "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?",
+};
+
+/* ---- opening ---- */
+
+static bool open_parts(struct journal *journal, const char *folder, const char *holder,
+                       struct err *err)
+{
+    static const struct database_form form = {APPLICATION, VERSION, schema, statements};
+    char path[PATH_SIZE];
+    if (strlen(folder) > sizeof(path) - 32) {
+        return err_set(err, ERR_IO, "the path of the state folder is too long");
+    }
+    snprintf(path, sizeof(path), "%s/lock", folder);
+    if (holder &&
+        (!file_make_private_folder(folder, err) || !lock_take(path, holder, &journal->lock, err))) {
+        return false;
+    }
+    snprintf(path, sizeof(path), "%s/journal.db", folder);
+    return database_open(path, &form, holder != NULL, &journal->database, err);
+}
+
+bool journal_open(const char *folder, const char *holder, struct journal **ret_journal,
+                  struct err *err)
+{
+    struct journal *journal = HEAP_NEW(struct journal);
+    if (!open_parts(journal, folder, holder, err)) {
+        journal_close(journal);
+        return false;
+    }
+    *ret_journal = journal;
+    return true;
+}
+
+void journal_close(struct journal *journal)
+{
+    if (journal) {
+        database_close(journal->database);
+        lock_drop(journal->lock);
+        free(journal);
+    }
+}
+
+bool journal_begin(struct journal *journal, struct err *err)
+{
+    return database_begin(journal->database, err);
+}
+
+bool journal_commit(struct journal *journal, struct err *err)
+{
+    return database_commit(journal->database, err);
+}
+
+/* ---- facts ---- */
+
+bool journal_set(struct journal *journal, const char *name, struct str value, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, SET_FACT);
+    statement_text(statement, str_from(name));
+    statement_text(statement, value);
+    return statement_run(statement, err);
+}
+
+bool journal_get(struct journal *journal, const char *name, struct arena *arena,
+                 struct str *ret_value, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, GET_FACT);
+    bool failed;
+    struct str value = {0};
+    statement_text(statement, str_from(name));
+    while (statement_step(statement, &failed, err)) {
+        value = arena_str(arena, column_text(statement, 0));
+    }
+    if (!failed) {
+        *ret_value = value;
+    }
+    return !failed;
+}
+
+/* ---- machines ---- */
+
+static bool find_machine(struct journal *journal, struct str id, uint64_t *ret_instance,
+                         struct err *err)
+{
+    struct statement *statement = database_use(journal->database, FIND_MACHINE);
+    bool failed;
+    uint64_t instance = INSTANCE_NONE;
+    statement_text(statement, id);
+    while (statement_step(statement, &failed, err)) {
+        instance = (uint64_t)column_int(statement, 0);
+    }
+    *ret_instance = instance;
+    return !failed;
+}
+
+bool journal_number(struct journal *journal, struct str id, uint64_t *ret_instance, struct err *err)
+{
+    uint64_t instance;
+    if (!find_machine(journal, id, &instance, err)) {
+        return false;
+    }
+    if (instance == INSTANCE_NONE) {
+        struct statement *statement = database_use(journal->database, ADD_MACHINE);
+        statement_text(statement, id);
+        if (!statement_run(statement, err) || !find_machine(journal, id, &instance, err)) {
+            return false;
+        }
+    }
+    *ret_instance = instance;
+    return true;
+}
+
+bool journal_machines(struct journal *journal, journal_machine_fn *take, void *context,
+                      struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ALL_MACHINES);
+    bool failed;
+    while (statement_step(statement, &failed, err)) {
+        take(context, (uint64_t)column_int(statement, 0), column_text(statement, 1));
+    }
+    return !failed;
+}
+
+/* ---- intents ---- */
+
+bool journal_intend(struct journal *journal, const struct journal_intent *intent, struct err *err)
+{
+    char name[32];
+    int length = snprintf(name, sizeof(name), "%u.%u", LAUNCH_ARG(intent->launch));
+    struct statement *statement = database_use(journal->database, ADD_INTENT);
+    statement_int(statement, (int64_t)intent->launch);
+    statement_text(statement, (struct str){name, (size_t)length});
+    statement_int(statement, intent->offering);
+    statement_int(statement, intent->count);
+    statement_text(statement, intent->token);
+    statement_bytes(statement, intent->call);
+    statement_int(statement, intent->wall_ms);
+    return statement_run(statement, err);
+}
+
+bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, SETTLE_INTENT);
+    statement_int(statement, outcome);
+    statement_text(statement, str_from(outcome_text(outcome)));
+    statement_int(statement, (int64_t)launch);
+    return statement_run(statement, err);
+}
+
+bool journal_intents(struct journal *journal, journal_intent_fn *take, void *context,
+                     struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ALL_INTENTS);
+    bool failed;
+    while (statement_step(statement, &failed, err)) {
+        int64_t outcome = column_int(statement, 7);
+        struct journal_intent intent = {
+            .launch = (uint64_t)column_int(statement, 0),
+            .offering = (uint32_t)column_int(statement, 1),
+            .count = column_int(statement, 2),
+            .token = column_text(statement, 3),
+            .call = column_text(statement, 4),
+            .wall_ms = column_int(statement, 5),
+            .is_settled = column_int(statement, 6) != 0,
+            /* A word that a later version added: nothing definite is known here. */
+            .outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (enum outcome)outcome
+                                                               : OUTCOME_UNKNOWN,
+        };
+        take(context, &intent);
+    }
+    return !failed;
+}
+
+/* ---- history ---- */
+
+bool journal_add(struct journal *journal, const struct journal_entry *entry, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ADD_ENTRY);
+    statement_int(statement, entry->wall_ms);
+    statement_int(statement, entry->kind);
+    statement_text(statement, entry->text);
+    statement_bytes(statement, entry->bytes);
+    return statement_run(statement, err);
+}
+
+bool journal_history(struct journal *journal, int64_t after, journal_entry_fn *take, void *context,
+                     struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ENTRIES_AFTER);
+    bool failed;
+    statement_int(statement, after);
+    while (statement_step(statement, &failed, err)) {
+        struct journal_entry entry = {
+            .number = column_int(statement, 0),
+            .wall_ms = column_int(statement, 1),
+            .kind = column_int(statement, 2) == JOURNAL_ACTION ? JOURNAL_ACTION : JOURNAL_EVENT,
+            .text = column_text(statement, 3),
+            .bytes = column_text(statement, 4),
+        };
+        take(context, &entry);
+    }
+    return !failed;
+}
+
+bool journal_trim(struct journal *journal, int64_t keep, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, TRIM_ENTRIES);
+    statement_int(statement, keep);
+    return statement_run(statement, err);
+}

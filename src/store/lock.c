@@ -1,0 +1,52 @@
+/* lock.c: flock() on a file that says who has it. The file stays: removing it would let two
+ * processes hold locks on two files of one name. */
+#include "store/lock.h"
+
+#include "io/heap.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+struct lock {
+    int fd;
+};
+
+static bool refuse(int fd, const char *path, struct err *err)
+{
+    char holder[200] = {0};
+    ssize_t size = pread(fd, holder, sizeof(holder) - 1, 0);
+    holder[size > 0 ? strcspn(holder, "\n") : 0] = '\0';
+    close(fd);
+    return err_set(err, ERR_EXISTS, "%s: in use by %s", path,
+                   holder[0] ? holder : "another process");
+}
+
+bool lock_take(const char *path, const char *holder, struct lock **ret_lock, struct err *err)
+{
+    int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+        return refuse(fd, path, err);
+    }
+    /* What is said here is for people only; a disk that is full costs the words, not the lock. */
+    if (ftruncate(fd, 0) != 0 || pwrite(fd, holder, strlen(holder), 0) < 0) {
+        errno = 0;
+    }
+    struct lock *lock = HEAP_NEW(struct lock);
+    lock->fd = fd;
+    *ret_lock = lock;
+    return true;
+}
+
+void lock_drop(struct lock *lock)
+{
+    if (lock) {
+        close(lock->fd);
+        free(lock);
+    }
+}

@@ -1,0 +1,18 @@
+/*
+ * lock.h: one writer per folder on this machine.
+ *
+ * The lock goes with the process, however it ends. It holds between the processes of one machine;
+ * between machines the cluster's lease does (provider.h).
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+
+struct lock;
+
+/* `holder` says who we are, for whoever is refused: "shoal up, pid 4711". Fails with ERR_EXISTS and
+ * what the one who has it said. Does not wait. */
+bool lock_take(const char *path, const char *holder, struct lock **ret_lock,
+               struct err *err) MUST_USE;
+void lock_drop(struct lock *lock); /* NULL is fine */

@@ -1,0 +1,358 @@
+/* test_journal.c: what was committed is there after any end of the process, what was not is not,
+ * and a file that cannot be trusted is never written to. */
+#include "store/journal.h"
+
+#include "unit.h"
+
+#include <fcntl.h>
+#include <ftw.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+static char scratch[64];
+static char folder[128];
+
+static int make_scratch(void **state)
+{
+    (void)state;
+    memcpy(scratch, "/tmp/shoal-store-XXXXXX", 24);
+    if (!mkdtemp(scratch)) {
+        return -1;
+    }
+    snprintf(folder, sizeof(folder), "%s/demo", scratch);
+    return 0;
+}
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+static int drop_scratch(void **state)
+{
+    (void)state;
+    return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+}
+
+static struct journal *open_as(const char *holder)
+{
+    struct journal *journal = NULL;
+    struct err err = {0};
+    if (!journal_open(folder, holder, &journal, &err)) {
+        fail_msg("%s", err.text);
+    }
+    return journal;
+}
+
+static void begin(struct journal *journal)
+{
+    struct err err = {0};
+    assert_true(journal_begin(journal, &err));
+}
+
+static void commit(struct journal *journal)
+{
+    struct err err = {0};
+    assert_true(journal_commit(journal, &err));
+}
+
+static void intend(struct journal *journal, uint64_t launch)
+{
+    struct err err = {0};
+    struct journal_intent intent = {
+        .launch = launch,
+        .offering = 2,
+        .count = 3,
+        .token = STR("token-1"),
+        .call = STR("Action=RunInstances&x=\0y"),
+        .wall_ms = 1234,
+    };
+    assert_true(journal_intend(journal, &intent, &err));
+}
+
+struct seen {
+    size_t count, settled;
+    struct journal_intent last;
+    char call[64];
+};
+
+static void see_intent(void *context, const struct journal_intent *intent)
+{
+    struct seen *seen = context;
+    seen->count++;
+    seen->settled += intent->is_settled;
+    seen->last = *intent;
+    memcpy(seen->call, intent->call.ptr, intent->call.len);
+    seen->last.call = (struct str){seen->call, intent->call.len};
+}
+
+static struct seen intents(struct journal *journal)
+{
+    struct seen seen = {0};
+    struct err err = {0};
+    assert_true(journal_intents(journal, see_intent, &seen, &err));
+    return seen;
+}
+
+/* ---- keeping ---- */
+
+static void test_keeps_what_was_committed(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct arena arena;
+    struct str uid;
+    uint64_t first, again, second;
+    struct journal *journal = open_as("test");
+    begin(journal);
+    assert_true(journal_set(journal, "uid", STR("old"), &err));
+    assert_true(journal_set(journal, "uid", STR("0123abcd"), &err));
+    assert_true(journal_number(journal, STR("i-1"), &first, &err));
+    assert_true(journal_number(journal, STR("i-2"), &second, &err));
+    assert_true(journal_number(journal, STR("i-1"), &again, &err));
+    intend(journal, (7ULL << 32) | 3);
+    commit(journal);
+    journal_close(journal);
+    assert_int_not_equal(first, INSTANCE_NONE);
+    assert_int_equal(first, again);
+    assert_int_not_equal(first, second);
+
+    journal = open_as("test");
+    arena_init(&arena);
+    assert_true(journal_get(journal, "uid", &arena, &uid, &err));
+    assert_str(uid, "0123abcd");
+    assert_true(journal_get(journal, "nothing", &arena, &uid, &err));
+    assert_null(uid.ptr);
+    begin(journal);
+    assert_true(journal_number(journal, STR("i-2"), &again, &err));
+    assert_int_equal(second, again);
+    commit(journal);
+    struct seen seen = intents(journal);
+    assert_int_equal(seen.count, 1);
+    assert_int_equal(seen.settled, 0);
+    assert_int_equal(seen.last.launch, (7ULL << 32) | 3);
+    assert_int_equal(seen.last.count, 3);
+    assert_int_equal(seen.last.call.len, sizeof("Action=RunInstances&x=\0y") - 1);
+    begin(journal);
+    assert_true(journal_settle(journal, (7ULL << 32) | 3, OUTCOME_CAPACITY, &err));
+    commit(journal);
+    seen = intents(journal);
+    assert_int_equal(seen.settled, 1);
+    assert_int_equal(seen.last.outcome, OUTCOME_CAPACITY);
+    arena_clear(&arena);
+    journal_close(journal);
+}
+
+/* The process ends without a word, between two steps and within one. */
+static void test_survives_a_kill(void **state)
+{
+    (void)state;
+    for (int within = 0; within < 2; within++) {
+        pid_t pid = fork();
+        if (pid == 0) {
+            struct journal *journal = open_as("child");
+            begin(journal);
+            intend(journal, (uint64_t)within * 10 + 1);
+            commit(journal);
+            begin(journal);
+            intend(journal, (uint64_t)within * 10 + 2);
+            if (!within) {
+                commit(journal);
+            }
+            kill(getpid(), SIGKILL);
+        }
+        int status;
+        assert_int_equal(waitpid(pid, &status, 0), pid);
+        assert_true(WIFSIGNALED(status));
+    }
+    struct journal *journal = open_as("parent");
+    assert_int_equal(intents(journal).count, 3);
+    journal_close(journal);
+}
+
+static void test_one_writer_many_readers(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct journal *other = NULL;
+    struct journal *writer = open_as("shoal up, pid 4711");
+    begin(writer);
+    intend(writer, 1);
+    commit(writer);
+    assert_false(journal_open(folder, "another", &other, &err));
+    assert_int_equal(err.kind, ERR_EXISTS);
+    assert_non_null(strstr(err.text, "in use by shoal up, pid 4711"));
+    begin(writer);
+    intend(writer, 2);
+    struct journal *reader = open_as(NULL);
+    assert_int_equal(intents(reader).count, 1); /* what is not committed is not seen */
+    assert_false(journal_begin(reader, &err) && journal_set(reader, "uid", STR("x"), &err));
+    commit(writer);
+    journal_close(reader);
+    journal_close(writer);
+}
+
+/* ---- history ---- */
+
+struct history {
+    size_t count;
+    int64_t first, last;
+};
+
+static void see_entry(void *context, const struct journal_entry *entry)
+{
+    struct history *history = context;
+    if (history->count++ == 0) {
+        history->first = entry->number;
+    }
+    history->last = entry->number;
+    assert_int_equal(entry->kind, JOURNAL_ACTION);
+    assert_str(entry->text, "launch 1.1");
+    assert_str(entry->bytes, "bytes");
+}
+
+static void test_history_is_ordered_and_trimmed(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct history history = {0};
+    struct journal *journal = open_as("test");
+    struct journal_entry entry = {
+        .wall_ms = 1, .kind = JOURNAL_ACTION, .text = STR("launch 1.1"), .bytes = STR("bytes")};
+    begin(journal);
+    for (int i = 0; i < 100; i++) {
+        assert_true(journal_add(journal, &entry, &err));
+    }
+    assert_true(journal_trim(journal, 10, &err));
+    commit(journal);
+    assert_true(journal_history(journal, 0, see_entry, &history, &err));
+    assert_int_equal(history.count, 10);
+    assert_int_equal(history.last, 100);
+    begin(journal);
+    assert_true(journal_add(journal, &entry, &err));
+    commit(journal);
+    history = (struct history){0};
+    assert_true(journal_history(journal, 99, see_entry, &history, &err));
+    assert_int_equal(history.count, 2);
+    assert_int_equal(history.first, 100);
+    journal_close(journal);
+}
+
+/* ---- what cannot be trusted ---- */
+
+static void write_file(const char *name, const char *text)
+{
+    char path[256];
+    assert_true(mkdir(folder, 0700) == 0);
+    snprintf(path, sizeof(path), "%s/%s", folder, name);
+    int fd = open(path, O_WRONLY | O_CREAT, 0600);
+    assert_true(fd >= 0);
+    assert_int_equal(write(fd, text, strlen(text)), (ssize_t)strlen(text));
+    close(fd);
+}
+
+static void test_a_damaged_file_is_named_and_left(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct journal *journal = NULL;
+    write_file("journal.db", "this is not what SQLite writes, and long enough for its header ...."
+                             "....................................................");
+    assert_false(journal_open(folder, "test", &journal, &err));
+    assert_int_equal(err.kind, ERR_IO);
+    assert_non_null(strstr(err.text, "is damaged"));
+    assert_non_null(strstr(err.text, "found again by their tags"));
+}
+
+static void test_a_newer_form_is_refused(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char path[256];
+    unsigned char version[4] = {0, 0, 0, 2};
+    struct journal *journal = open_as("test");
+    journal_close(journal);
+    snprintf(path, sizeof(path), "%s/journal.db", folder);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, version, 4, 60), 4); /* user_version in SQLite's header */
+    close(fd);
+    assert_false(journal_open(folder, "test", &journal, &err));
+    assert_non_null(strstr(err.text, "written by a newer shoal"));
+}
+
+static void test_files_are_private(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    char path[256];
+    struct stat status;
+    struct journal *journal = open_as("test");
+    begin(journal);
+    intend(journal, 1);
+    commit(journal);
+    static const char *const names[] = {"journal.db", "journal.db-wal", "lock"};
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]);
+        assert_int_equal(stat(path, &status), 0);
+        assert_int_equal(status.st_mode & 0777, 0600);
+    }
+    journal_close(journal);
+    snprintf(path, sizeof(path), "%s/journal.db", folder);
+    assert_int_equal(chmod(path, 0644), 0);
+    assert_false(journal_open(folder, "test", &journal, &err));
+    assert_int_equal(err.kind, ERR_AUTH);
+}
+
+/* A write that fails costs the whole step, and says so at its end; the next step works again. */
+static void test_a_full_disk_keeps_nothing(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct rlimit before, small;
+    struct journal *journal = open_as("test");
+    begin(journal);
+    intend(journal, 1);
+    commit(journal);
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    small = before;
+    small.rlim_cur = 16 * 1024;
+    signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+    begin(journal);
+    for (uint64_t i = 2; i < 200; i++) {
+        intend(journal, i);
+    }
+    assert_false(journal_commit(journal, &err));
+    assert_int_equal(err.kind, ERR_IO);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_int_equal(intents(journal).count, 1);
+    begin(journal);
+    intend(journal, 2);
+    commit(journal);
+    assert_int_equal(intents(journal).count, 2);
+    journal_close(journal);
+}
+
+int main(void)
+{
+#define ROW(test) cmocka_unit_test_setup_teardown(test, make_scratch, drop_scratch)
+    const struct CMUnitTest tests[] = {
+        ROW(test_keeps_what_was_committed),
+        ROW(test_survives_a_kill),
+        ROW(test_one_writer_many_readers),
+        ROW(test_history_is_ordered_and_trimmed),
+        ROW(test_a_damaged_file_is_named_and_left),
+        ROW(test_a_newer_form_is_refused),
+        ROW(test_files_are_private),
+        ROW(test_a_full_disk_keeps_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
