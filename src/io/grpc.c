@@ -1,0 +1,262 @@
+/* grpc.c: one message in a frame, a status in the trailers. */
+#include "io/grpc.h"
+
+#include "base/buf.h"
+#include "io/heap.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    FRAME_HEAD = 5, /* a byte for compression, four for the length, most significant first */
+    DEADLINE_MS = 10 * 1000, /* unless the caller says another */
+    DEADLINE_SLACK_MS = 500, /* the server ends it at the deadline; we only when it does not */
+    BODY_MAX = 64 << 20,
+    TEXT_MAX = 4096, /* of a server's words */
+    METADATA_MAX = 16,
+};
+
+struct grpc_call {
+    grpc_done_fn *done;
+    void *context;
+    char method[];
+};
+
+/* ---- the server's words ---- */
+
+static int hex_digit(char c)
+{
+    if (c >= '0' && c <= '9') {
+        return c - '0';
+    }
+    c = (char)(c | 32);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* Percent escapes; one that is none stands for itself. */
+static struct str decode_percent(struct str text, struct arena *arena)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, TEXT_MAX);
+    for (size_t i = 0; i < text.len && out.len < TEXT_MAX; i++) {
+        int high = text.ptr[i] == '%' && i + 2 < text.len ? hex_digit(text.ptr[i + 1]) : -1;
+        int low = high >= 0 ? hex_digit(text.ptr[i + 2]) : -1;
+        if (low >= 0) {
+            buf_add_char(&out, (char)(high * 16 + low));
+            i += 2;
+        } else {
+            buf_add_char(&out, text.ptr[i]);
+        }
+    }
+    return arena_str(arena, buf_str(&out));
+}
+
+static int base64_digit(char c)
+{
+    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    const char *found = c ? strchr(digits, c) : NULL;
+    return found ? (int)(found - digits) : -1;
+}
+
+/* With or without its padding; what does not belong ends it. */
+static struct str decode_base64(struct str text, struct arena *arena)
+{
+    AUTO_BUF struct buf out;
+    uint32_t bits = 0;
+    unsigned count = 0;
+    buf_init(&out, TEXT_MAX);
+    for (size_t i = 0; i < text.len && out.len < TEXT_MAX; i++) {
+        int digit = base64_digit(text.ptr[i]);
+        if (digit < 0) {
+            break;
+        }
+        bits = bits << 6 | (uint32_t)digit;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            buf_add_char(&out, (char)(bits >> count & 0xff));
+        }
+    }
+    return arena_str(arena, buf_str(&out));
+}
+
+/* An error without a message may come without trailers: then it stands in the header. */
+static struct str find_word(const struct http_reply *reply, const char *name)
+{
+    struct str word = http_find_trailer(reply, name);
+    return word.ptr ? word : http_find_header(reply, name);
+}
+
+/* ---- the reply ---- */
+
+static bool take_frame(struct str bytes, struct str *ret_body)
+{
+    if (bytes.len < FRAME_HEAD || bytes.ptr[0] != 0) {
+        return false;
+    }
+    uint32_t length = 0;
+    for (size_t i = 1; i < FRAME_HEAD; i++) {
+        length = length << 8 | (unsigned char)bytes.ptr[i];
+    }
+    if (length != bytes.len - FRAME_HEAD) {
+        return false;
+    }
+    *ret_body = str_sub(bytes, FRAME_HEAD, bytes.len);
+    return true;
+}
+
+/* What a status of HTTP means where gRPC's own is missing. */
+static enum grpc_status from_http(int status)
+{
+    switch (status) {
+    case 400:
+        return GRPC_INTERNAL;
+    case 401:
+        return GRPC_UNAUTHENTICATED;
+    case 404:
+        return GRPC_UNIMPLEMENTED;
+    case 429:
+    case 502:
+    case 503:
+    case 504:
+        return GRPC_UNAVAILABLE;
+    default:
+        return GRPC_UNKNOWN;
+    }
+}
+
+static enum err_kind kind_of(enum grpc_status status)
+{
+    switch (status) {
+    case GRPC_UNAUTHENTICATED:
+        return ERR_AUTH;
+    case GRPC_NOT_FOUND:
+        return ERR_NOT_FOUND;
+    case GRPC_DEADLINE_EXCEEDED:
+        return ERR_TIMEOUT;
+    case GRPC_CANCELLED:
+        return ERR_CANCELLED;
+    case GRPC_UNAVAILABLE:
+        return ERR_UNAVAILABLE;
+    case GRPC_OK:
+    case GRPC_UNKNOWN:
+    case GRPC_INVALID_ARGUMENT:
+    case GRPC_ABORTED:
+    case GRPC_UNIMPLEMENTED:
+    case GRPC_INTERNAL:
+        break;
+    }
+    return ERR_PROTOCOL;
+}
+
+static void explain(struct grpc_reply *reply, const char *method, const char *otherwise)
+{
+    struct str words = reply->details.len > 0 ? reply->details : reply->message;
+    if (words.len == 0) {
+        words = str_from(otherwise);
+    }
+    err_set(&reply->err, kind_of(reply->status), "%s: %.*s (status %d)", method, STR_ARG(words),
+            (int)reply->status);
+}
+
+struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *method,
+                                  struct arena *arena)
+{
+    struct grpc_reply answer = {.status = GRPC_UNAVAILABLE,
+                                .may_have_acted = reply->may_have_acted};
+    if (reply->outcome != HTTP_REPLIED) {
+        bool is_late = reply->outcome == HTTP_TIMEOUT_SENT || reply->outcome == HTTP_TIMEOUT_UNSENT;
+        answer.status = is_late ? GRPC_DEADLINE_EXCEEDED : GRPC_UNAVAILABLE;
+        answer.status = reply->outcome == HTTP_CANCELLED ? GRPC_CANCELLED : answer.status;
+        err_set(&answer.err, kind_of(answer.status), "%s: %s", method, reply->err.text);
+        return answer;
+    }
+    uint32_t status;
+    if (!str_to_u32(find_word(reply, "grpc-status"), &status)) {
+        answer.status = from_http(reply->status);
+        explain(&answer, method, "the other side does not speak gRPC");
+        return answer;
+    }
+    answer.status = (enum grpc_status)status;
+    answer.message = decode_percent(find_word(reply, "grpc-message"), arena);
+    answer.details = decode_base64(find_word(reply, "grpc-status-details-bin"), arena);
+    if (answer.status == GRPC_OK && !take_frame(reply->body, &answer.body)) {
+        answer.status = GRPC_INTERNAL;
+        explain(&answer, method, "the reply is not one whole message");
+    } else if (answer.status != GRPC_OK) {
+        explain(&answer, method, "refused");
+    }
+    return answer;
+}
+
+/* ---- the call ---- */
+
+static void finish(void *context, const struct http_reply *reply)
+{
+    struct grpc_call *call = context;
+    struct arena arena;
+    arena_init(&arena);
+    struct grpc_reply answer = grpc_read_reply(reply, call->method, &arena);
+    call->done(call->context, &answer);
+    arena_clear(&arena);
+    free(call);
+}
+
+static struct grpc_call *new_call(const struct grpc_request *request)
+{
+    size_t size = strlen(request->method) + 1;
+    struct grpc_call *call = heap_zeroed(sizeof(*call) + size);
+    call->done = request->done;
+    call->context = request->context;
+    memcpy(call->method, request->method, size);
+    return call;
+}
+
+static size_t write_headers(const struct grpc_request *request, struct str timeout,
+                            struct http_header *headers)
+{
+    size_t count = 0;
+    headers[count++] = (struct http_header){STR("content-type"), STR("application/grpc")};
+    headers[count++] = (struct http_header){STR("te"), STR("trailers")};
+    headers[count++] = (struct http_header){STR("grpc-timeout"), timeout};
+    for (size_t i = 0; i < request->metadata_count && i < METADATA_MAX; i++) {
+        headers[count++] = request->metadata[i];
+    }
+    return count;
+}
+
+struct http_call *grpc_start(struct http *http, const struct grpc_request *request)
+{
+    AUTO_BUF struct buf url;
+    AUTO_BUF struct buf body;
+    struct http_header headers[METADATA_MAX + 3];
+    char timeout[16];
+    int64_t deadline = request->deadline_ms > 0 ? request->deadline_ms : DEADLINE_MS;
+    /* gRPC allows eight digits. */
+    deadline = deadline < 99999999 ? deadline : 99999999;
+    int length = snprintf(timeout, sizeof(timeout), "%lldm", (long long)deadline);
+    buf_init(&url, 4096);
+    buf_addf(&url, "%s%s", request->server, request->method);
+    buf_init(&body, request->body.len + FRAME_HEAD + 1);
+    for (int shift = 32; shift >= 0; shift -= 8) { /* the flag, which is 0, and the length */
+        buf_add_char(&body, (char)((uint64_t)request->body.len >> shift & 0xff));
+    }
+    buf_add(&body, request->body);
+    struct http_request wire = {
+        .method = "POST",
+        .url = url.ptr,
+        .headers = headers,
+        .header_count = write_headers(request, (struct str){timeout, (size_t)length}, headers),
+        .body = buf_str(&body),
+        .version = request->ca_file ? HTTP_VERSION_ANY : HTTP_VERSION_2_RAW,
+        .is_direct = true,
+        .ca_file = request->ca_file,
+        .cert_file = request->cert_file,
+        .key_file = request->key_file,
+        .total_ms = deadline + DEADLINE_SLACK_MS,
+        .body_max = request->body_max > 0 ? request->body_max : BODY_MAX,
+        .done = finish,
+        .context = new_call(request),
+    };
+    return http_start(http, &wire);
+}

@@ -1,0 +1,68 @@
+/*
+ * gcs.h: calls of Ray's GCS.
+ *
+ * Some well-formed requests end a GCS (ids of a wrong length, an address given to CheckAlive): none
+ * of them can be made through this interface. The first call asks for the cluster's id, every other
+ * one carries it, so that a new cluster behind an old address is noticed and not driven by mistake.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "io/grpc.h"
+#include "io/http.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct gcs;
+
+struct gcs_setup {
+    struct http *http;
+    const char *server; /* "http://10.0.0.4:6379"; https with the files below */
+    struct str token;   /* empty: authentication is off */
+    const char *ca_file, *cert_file, *key_file;
+    int64_t deadline_ms; /* of a call; 10 s */
+};
+
+/* Texts are copied; `http` must outlive it. Asks nobody. */
+struct gcs *gcs_open(const struct gcs_setup *setup);
+void gcs_close(struct gcs *gcs); /* ends its calls without a word */
+
+/* Why a call failed, for whoever decides what now. */
+enum gcs_trouble {
+    GCS_FINE,
+    GCS_AWAY,          /* not there, or starting, or too slow: try again, decide nothing */
+    GCS_OTHER_CLUSTER, /* another cluster is behind this address: forget what was known */
+    GCS_TOKEN_REFUSED,
+    GCS_TOO_OLD, /* it does not know this call */
+    GCS_REFUSED, /* anything else it said no to */
+};
+
+struct gcs_answer {
+    enum gcs_trouble trouble;
+    struct err err; /* unless fine */
+};
+
+typedef void gcs_alive_fn(void *context, const struct gcs_answer *answer, struct str ray_version);
+void gcs_check_alive(struct gcs *gcs, gcs_alive_fn *done, void *context);
+
+struct gcs_node {
+    struct str id;      /* 56 hexadecimal digits */
+    struct str address; /* of its raylet, without port */
+    struct str hostname;
+    struct str instance_id; /* what the node was started with; empty: nothing */
+    struct str type;        /* likewise */
+    struct str death;       /* Ray's words; empty while it lives */
+    int64_t started_ms;     /* since 1970 */
+    int64_t ended_ms;       /* 0: it lives */
+    bool is_alive;
+    bool is_head;
+};
+
+/* Dead nodes too, as long as Ray remembers them. Valid during the call. */
+typedef void gcs_nodes_fn(void *context, const struct gcs_answer *answer,
+                          const struct gcs_node *nodes, size_t count);
+void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context);

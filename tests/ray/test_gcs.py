@@ -1,0 +1,85 @@
+"""Our client of the GCS against a real one; what it makes of one that is away, new or strict."""
+
+import os
+import pathlib
+import subprocess
+import sys
+import time
+
+import pytest
+import ray
+
+from ray_box import RayBox
+
+PROBE = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "tests/gcs_probe")
+
+pytestmark = pytest.mark.skipif(os.geteuid() != 0 and not os.environ.get("SHOAL_REQUIRE_RAY"),
+                                reason="namespaces need root")
+
+
+class Probe:
+    """One client that stays open over several questions."""
+
+    def __init__(self, box, *token):
+        self.process = subprocess.Popen(box.inside([PROBE, "http://127.0.0.1:6379", *token]),
+                                        stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def ask(self, what):
+        self.process.stdin.write(what + "\n")
+        self.process.stdin.flush()
+        return self.process.stdout.readline().split(None, 2)
+
+    def nodes(self):
+        head = self.ask("nodes")
+        assert head[1] == "fine", head
+        return [self.process.stdout.readline().split()[1:] for _ in range(int(head[2]))]
+
+    def close(self):
+        self.process.stdin.close()
+        assert self.process.wait(10) == 0
+
+
+@pytest.fixture(scope="module")
+def box():
+    box = RayBox(token="a-secret-for-this-test").start_head()
+    yield box
+    box.close()
+
+
+def test_version_and_nodes(box):
+    probe = Probe(box, "a-secret-for-this-test")
+    assert probe.ask("alive") == ["alive", "fine", ray.__version__ + "\n"]
+    (node,) = probe.nodes()
+    said = box.run([sys.executable, "-c",
+                    "import ray; ray.init('127.0.0.1:6379', log_to_driver=False);"
+                    "print(ray.nodes()[0]['NodeID'])"])
+    assert node == [said.stdout.split()[-1], "127.0.0.1", "i-head", "alive", "head"]
+    probe.close()
+
+
+@pytest.mark.parametrize("token", [(), ("wrong",)])
+def test_a_wrong_token_is_said(box, token):
+    probe = Probe(box, *token)
+    kind, trouble, words = probe.ask("alive")
+    assert trouble == "token"
+    assert "Authentication token is missing or incorrect" in words
+    probe.close()
+
+
+def test_a_gcs_that_dies_and_one_that_is_new(box):
+    """Last: the raylet does not survive it."""
+    probe = Probe(box, "a-secret-for-this-test")
+    assert probe.ask("alive")[1] == "fine"
+    argv = box.kill_gcs()
+    assert probe.ask("alive")[1] == "away"
+    again = box.start_gcs(argv)
+    said = ["away"]
+    until = time.monotonic() + 20
+    while said[-1] == "away" and time.monotonic() < until:
+        time.sleep(0.02)
+        said.append(probe.ask("alive")[1])
+    # A GCS without storage comes back as another cluster. That is told once, and then it is known.
+    assert said[-1] == "other-cluster"
+    assert probe.ask("alive")[1] == "fine"
+    probe.close()
+    again.kill()
