@@ -3,8 +3,8 @@
 
 #include "io/file.h"
 #include "io/heap.h"
+#include "io/lock.h"
 #include "store/database.h"
-#include "store/lock.h"
 
 #include <stdio.h>
 #include <string.h>

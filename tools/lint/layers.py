@@ -47,9 +47,9 @@ LIMITED_HEADERS = {"base": BASE_HEADERS, "core": PURE_HEADERS}
 THIRD_PARTY = {
     "curl/": {"io"},
     "expat.h": {"io", "provider"},
-    "jansson.h": {"config", "io", "store", "provider", "ray", "app", "cli"},
+    "jansson.h": {"config", "io", "store", "provider", "remote", "ray", "app", "cli"},
     "microhttpd.h": {"io"},
-    "openssl/": {"config", "io", "provider"},
+    "openssl/": {"config", "io", "provider", "remote"},
     "protobuf-c/": {"io", "ray"},
     "sqlite3.h": {"store"},
     "uv.h": {"io"},

@@ -2,7 +2,8 @@
  * lock.h: one writer per folder on this machine.
  *
  * The lock goes with the process, however it ends. It holds between the processes of one machine;
- * between machines the cluster's lease does (provider.h).
+ * between machines the cluster's lease does. A child that is forked has it too: it is free once the
+ * last of them has dropped it or ended.
  */
 #pragma once
 
@@ -16,3 +17,6 @@ struct lock;
 bool lock_take(const char *path, const char *holder, struct lock **ret_lock,
                struct err *err) MUST_USE;
 void lock_drop(struct lock *lock); /* NULL is fine */
+
+/* By anybody, this process included. Does not get in anybody's way. */
+bool lock_is_held(const char *path) MUST_USE;

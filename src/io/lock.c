@@ -1,13 +1,15 @@
-/* lock.c: flock() on a file that says who has it. The file stays: removing it would let two
- * processes hold locks on two files of one name. */
-#include "store/lock.h"
+/*
+ * lock.c: a lock of the open file, which says who has it. Unlike flock() it can be asked about
+ * without being taken. The file stays: removing it would let two processes hold locks on two files
+ * of one name.
+ */
+#include "io/lock.h"
 
 #include "io/heap.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
-#include <sys/file.h>
 #include <unistd.h>
 
 struct lock {
@@ -30,7 +32,8 @@ bool lock_take(const char *path, const char *holder, struct lock **ret_lock, str
     if (fd < 0) {
         return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
     }
-    if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
         return refuse(fd, path, err);
     }
     /* What is said here is for people only; a disk that is full costs the words, not the lock. */
@@ -49,4 +52,15 @@ void lock_drop(struct lock *lock)
         close(lock->fd);
         free(lock);
     }
+}
+
+bool lock_is_held(const char *path)
+{
+    int fd = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    bool is_held = fd >= 0 && fcntl(fd, F_OFD_GETLK, &whole) == 0 && whole.l_type != F_UNLCK;
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_held;
 }

@@ -1,0 +1,185 @@
+/* bundle.c: bundles as JSON, and their keys. */
+#include "remote/bundle.h"
+
+#include <jansson.h>
+#include <openssl/evp.h>
+#include <openssl/sha.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { FORMAT = 1, VARIABLES_MAX = 1000 };
+
+/* ---- writing ---- */
+
+static json_t *text(struct str value)
+{
+    return json_stringn(value.ptr ? value.ptr : "", value.len);
+}
+
+static json_t *step_json(const struct step *step)
+{
+    json_t *variables = json_object();
+    for (size_t i = 0; i < step->variable_count; i++) {
+        const struct step_variable *variable = &step->variables[i];
+        json_object_setn_new(variables, variable->name.ptr, variable->name.len,
+                             text(variable->value));
+    }
+    json_t *json = json_object();
+    json_object_set_new(json, "name", text(step->name));
+    json_object_set_new(json, "command", text(step->command));
+    json_object_set_new(json, "variables", variables);
+    json_object_set_new(json, "deadline_ms", json_integer(step->deadline_ms));
+    json_object_set_new(json, "always", json_boolean(step->is_always));
+    return json;
+}
+
+static int add_piece(const char *bytes, size_t size, void *out)
+{
+    buf_add(out, (struct str){bytes, size});
+    return 0;
+}
+
+bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
+{
+    json_t *root = json_object();
+    json_t *steps = json_array();
+    bool ok = json_object_set_new(root, "format", json_integer(FORMAT)) == 0;
+    for (size_t i = 0; i < bundle->count; i++) {
+        json_t *step = step_json(&bundle->steps[i]);
+        /* A text that is not UTF-8 has no form in JSON. */
+        ok = ok && json_object_size(step) == 5 &&
+             json_object_size(json_object_get(step, "variables")) ==
+                 bundle->steps[i].variable_count;
+        json_array_append_new(steps, step);
+    }
+    json_object_set_new(root, "steps", steps);
+    ok = ok && json_dump_callback(root, add_piece, out, JSON_COMPACT) == 0 && !out->is_full;
+    json_decref(root);
+    return ok || err_set(err, ERR_CONFIG,
+                         "the commands for a node cannot be sent: they are not UTF-8, or more than "
+                         "4 MB");
+}
+
+/* ---- reading ---- */
+
+static bool refuse(struct err *err)
+{
+    return err_set(err, ERR_PROTOCOL, "this is not a bundle of steps that this shoal understands");
+}
+
+static struct str copy(const json_t *json, struct arena *arena)
+{
+    return arena_str(arena, (struct str){json_string_value(json), json_string_length(json)});
+}
+
+static bool read_variables(json_t *json, struct step *step, struct arena *arena)
+{
+    size_t count = json_object_size(json);
+    if (count > VARIABLES_MAX) {
+        return false;
+    }
+    struct step_variable *variables = ARENA_ARRAY(arena, count, struct step_variable);
+    size_t at = 0;
+    const char *name;
+    json_t *value;
+    json_object_foreach(json, name, value)
+    {
+        if (!json_is_string(value)) {
+            return false;
+        }
+        variables[at].name = arena_str(arena, str_from(name));
+        variables[at++].value = copy(value, arena);
+    }
+    step->variables = variables;
+    step->variable_count = count;
+    return true;
+}
+
+static bool read_step(json_t *json, struct step *step, struct arena *arena)
+{
+    json_t *name, *command, *variables;
+    json_int_t deadline;
+    int is_always;
+    if (json_unpack(json, "{s:o, s:o, s:o, s:I, s:b!}", "name", &name, "command", &command,
+                    "variables", &variables, "deadline_ms", &deadline, "always", &is_always) != 0 ||
+        !json_is_string(name) || !json_is_string(command) || !json_is_object(variables) ||
+        deadline < 0) {
+        return false;
+    }
+    step->name = copy(name, arena);
+    step->command = copy(command, arena);
+    step->deadline_ms = deadline;
+    step->is_always = is_always != 0;
+    return read_variables(variables, step, arena);
+}
+
+static bool read_steps(json_t *root, struct arena *arena, struct bundle *bundle)
+{
+    json_t *list;
+    int format;
+    if (json_unpack(root, "{s:i, s:o!}", "format", &format, "steps", &list) != 0 ||
+        format != FORMAT || !json_is_array(list) || json_array_size(list) > BUNDLE_STEPS_MAX) {
+        return false;
+    }
+    struct step *steps = ARENA_ARRAY(arena, json_array_size(list), struct step);
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        if (!read_step(json_array_get(list, i), &steps[i], arena)) {
+            return false;
+        }
+    }
+    *bundle = (struct bundle){steps, json_array_size(list)};
+    return true;
+}
+
+bool bundle_read(struct str bytes, struct arena *arena, struct bundle *ret_bundle, struct err *err)
+{
+    struct bundle bundle;
+    if (bytes.len > BUNDLE_BYTES_MAX) {
+        return refuse(err);
+    }
+    json_t *root = json_loadb(bytes.ptr ? bytes.ptr : "", bytes.len, JSON_REJECT_DUPLICATES, NULL);
+    bool ok = root && read_steps(root, arena, &bundle);
+    json_decref(root);
+    if (ok) {
+        *ret_bundle = bundle;
+    }
+    return ok || refuse(err);
+}
+
+/* ---- keys ---- */
+
+/* With its length before it, so that no two lists of texts look alike. */
+static void hash_text(EVP_MD_CTX *hash, struct str value)
+{
+    char length[24];
+    int size = snprintf(length, sizeof(length), "%zu:", value.len);
+    EVP_DigestUpdate(hash, length, (size_t)size);
+    EVP_DigestUpdate(hash, value.ptr ? value.ptr : "", value.len);
+}
+
+/* The name is not part of it: "3 of 5" becomes "3 of 6" when another one is added behind it. */
+static void hash_step(EVP_MD_CTX *hash, const struct step *step)
+{
+    hash_text(hash, step->command);
+    for (size_t i = 0; i < step->variable_count; i++) {
+        hash_text(hash, step->variables[i].name);
+        hash_text(hash, step->variables[i].value);
+    }
+    hash_text(hash, step->is_always ? STR("always") : STR("once"));
+}
+
+void bundle_keys(const struct bundle *bundle, char (*ret_keys)[STEP_KEY_SIZE])
+{
+    EVP_MD_CTX *hash = EVP_MD_CTX_new();
+    for (size_t i = 0; i < bundle->count; i++) {
+        unsigned char digest[SHA256_DIGEST_LENGTH] = {0};
+        EVP_DigestInit_ex(hash, EVP_sha256(), NULL);
+        hash_text(hash, i > 0 ? (struct str){ret_keys[i - 1], STEP_KEY_SIZE - 1} : STR(""));
+        hash_step(hash, &bundle->steps[i]);
+        EVP_DigestFinal_ex(hash, digest, NULL);
+        for (size_t byte = 0; byte < sizeof(digest); byte++) {
+            snprintf(&ret_keys[i][2 * byte], 3, "%02x", digest[byte]);
+        }
+    }
+    EVP_MD_CTX_free(hash);
+}

@@ -1,0 +1,104 @@
+/* step_event.c: the lines that tell of a bundle. */
+#include "remote/step_event.h"
+
+#include "base/utf8.h"
+
+#include <jansson.h>
+#include <string.h>
+
+static const char *const words[STEP_EVENT_KIND_COUNT] = {
+    [STEP_BUNDLE_BEGAN] = "bundle-began",
+    [STEP_BEGAN] = "began",
+    [STEP_SKIPPED] = "skipped",
+    [STEP_DONE] = "done",
+    [STEP_FAILED] = "failed",
+    [STEP_BUNDLE_DONE] = "bundle-done",
+    [STEP_BUNDLE_FAILED] = "bundle-failed",
+};
+
+/* What a command says may be any bytes; people shall read it and JSON must hold it. */
+static void set_text(json_t *json, const char *name, struct str value)
+{
+    AUTO_BUF struct buf visible;
+    buf_init(&visible, 64 * 1024);
+    utf8_add_visible(&visible, value, true);
+    if (value.len > 0) {
+        json_object_set_new(json, name, json_stringn(visible.ptr, visible.len));
+    }
+}
+
+static void set_number(json_t *json, const char *name, int64_t value)
+{
+    if (value != 0) {
+        json_object_set_new(json, name, json_integer(value));
+    }
+}
+
+static int add_piece(const char *bytes, size_t size, void *out)
+{
+    buf_add(out, (struct str){bytes, size});
+    return 0;
+}
+
+void step_event_write(const struct step_event *event, struct buf *out)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "what", json_string(words[event->kind]));
+    json_object_set_new(json, "at", json_integer(event->wall_ms));
+    set_text(json, "key", event->key);
+    set_number(json, "count", (int64_t)event->count);
+    set_number(json, "step", (int64_t)event->step);
+    set_text(json, "name", event->name);
+    set_number(json, "took_ms", event->took_ms);
+    set_number(json, "status", event->status);
+    set_number(json, "signal", event->signal);
+    set_number(json, "late", event->is_late);
+    set_text(json, "tail", event->tail);
+    json_dump_callback(json, add_piece, out, JSON_COMPACT);
+    buf_add_char(out, '\n');
+    json_decref(json);
+}
+
+/* ---- reading ---- */
+
+static struct str text_of(const json_t *json, const char *name, struct arena *arena)
+{
+    const json_t *value = json_object_get(json, name);
+    return arena_str(arena, (struct str){json_string_value(value), json_string_length(value)});
+}
+
+static int64_t number_of(const json_t *json, const char *name, int64_t most)
+{
+    int64_t value = json_integer_value(json_object_get(json, name));
+    return value >= 0 && value <= most ? value : 0;
+}
+
+bool step_event_read(struct str line, struct arena *arena, struct step_event *ret_event,
+                     struct err *err)
+{
+    json_t *json = json_loadb(line.ptr ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, NULL);
+    const char *what = json_string_value(json_object_get(json, "what"));
+    size_t kind = 0;
+    while (what && kind < STEP_EVENT_KIND_COUNT && strcmp(what, words[kind]) != 0) {
+        kind++;
+    }
+    if (!what || kind == STEP_EVENT_KIND_COUNT) {
+        json_decref(json);
+        return err_set(err, ERR_PROTOCOL, "a line from the node is not understood");
+    }
+    *ret_event = (struct step_event){
+        .kind = (enum step_event_kind)kind,
+        .wall_ms = number_of(json, "at", INT64_MAX),
+        .key = text_of(json, "key", arena),
+        .count = (size_t)number_of(json, "count", UINT32_MAX),
+        .step = (size_t)number_of(json, "step", UINT32_MAX),
+        .name = text_of(json, "name", arena),
+        .took_ms = number_of(json, "took_ms", INT64_MAX),
+        .status = (int)number_of(json, "status", 255),
+        .signal = (int)number_of(json, "signal", 255),
+        .is_late = number_of(json, "late", 1) == 1,
+        .tail = text_of(json, "tail", arena),
+    };
+    json_decref(json);
+    return true;
+}

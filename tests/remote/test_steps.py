@@ -1,0 +1,163 @@
+"""The steps of a node: done once, whatever becomes of the link that asked for them."""
+
+import json
+import os
+import pathlib
+import signal
+import subprocess
+import time
+
+import pytest
+
+PROBE = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "tests/step_probe")
+
+
+class Node:
+    """A home folder of its own; what a login shell finds there is known."""
+
+    def __init__(self, home):
+        self.home = home
+        self.folder = home / "shoal"
+        (home / ".bashrc").write_text("export FROM_BASHRC=yes\n")
+        (home / ".profile").write_text("export FROM_PROFILE=yes\n")
+        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "CANARY": "not for steps"}
+
+    def start(self, *steps):
+        """A session that sends the bundle and follows it."""
+        session = subprocess.Popen([PROBE, str(self.folder)], env=self.env, text=True,
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, cwd=self.home)
+        session.stdin.write(json.dumps({"format": 1, "steps": list(steps)}))
+        session.stdin.close()
+        session.stdin = None
+        return session
+
+    def run(self, *steps):
+        session = self.start(*steps)
+        out, err = session.communicate(timeout=30)
+        return session.returncode, [json.loads(line) for line in out.splitlines()], err
+
+    def said(self, step):
+        return (self.folder / "log" / str(step)).read_text()
+
+    def wait_for(self, name):
+        until = time.monotonic() + 10
+        while not (self.home / name).exists():
+            assert time.monotonic() < until, f"{name} never came"
+            time.sleep(0.01)
+
+
+@pytest.fixture
+def node(tmp_path):
+    return Node(tmp_path)
+
+
+def step(command, name="step", always=False, deadline_ms=0, **variables):
+    return {"name": name, "command": command, "variables": variables, "deadline_ms": deadline_ms,
+            "always": always}
+
+
+def whats(events):
+    return [event["what"] for event in events]
+
+
+def test_steps_run_in_the_users_login_shell(node):
+    status, events, _ = node.run(
+        step("echo $FROM_PROFILE $FROM_BASHRC $OMP_NUM_THREADS $PYTHONWARNINGS [$CANARY]"),
+        step('echo "$A"; echo "$B" # a comment at the end', A="it's", B='"$HOME" `id`'))
+    assert status == 0
+    assert whats(events) == ["bundle-began", "began", "done", "began", "done", "bundle-done"]
+    assert node.said(1) == "yes yes 1 ignore []\n"
+    assert node.said(2) == 'it\'s\n"$HOME" `id`\n'
+
+
+def test_what_was_done_is_not_done_again(node):
+    steps = [step("echo 1 >> made"), step("echo 2 >> made"), step("echo 3 >> made", always=True)]
+    assert node.run(*steps)[0] == 0
+    status, events, _ = node.run(*steps)
+    assert status == 0
+    assert whats(events)[1:4] == ["skipped", "skipped", "began"]
+    steps[1] = step("echo two >> made")
+    _, events, _ = node.run(*steps)
+    assert whats(events)[1:3] == ["skipped", "began"]
+    steps[0] = step("echo one >> made")  # what is behind a change is done again
+    node.run(*steps)
+    assert (node.home / "made").read_text().split() == [
+        "1", "2", "3", "3", "two", "3", "one", "two", "3"]
+
+
+def test_a_failed_step_says_what_it_said(node):
+    status, events, _ = node.run(
+        step("echo begin; for i in $(seq 30); do echo line $i >&2; done; exit 7", name="pip"),
+        step("touch never"))
+    failed = events[2]
+    assert status == 1
+    assert whats(events) == ["bundle-began", "began", "failed", "bundle-failed"]
+    assert (failed["name"], failed["status"]) == ("pip", 7)
+    assert failed["tail"].splitlines() == [f"line {i}" for i in range(11, 31)]
+    assert node.said(1).startswith("begin\nline 1\n")
+    assert not (node.home / "never").exists()
+
+
+def test_a_broken_link_neither_ends_nor_repeats_a_step(node):
+    steps = [step("echo x >> times; touch began; while [ ! -e go ]; do sleep 0.02; done"),
+             step("echo y >> times")]
+    first = node.start(*steps)
+    node.wait_for("began")
+    first.send_signal(signal.SIGKILL)
+    first.wait()
+    second = node.start(*steps)
+    time.sleep(0.2)
+    (node.home / "go").touch()
+    out, _ = second.communicate(timeout=20)
+    assert second.returncode == 0
+    # Who comes again hears all of it, from the beginning.
+    assert whats(map(json.loads, out.splitlines())) == [
+        "bundle-began", "began", "done", "began", "done", "bundle-done"]
+    assert (node.home / "times").read_text() == "x\ny\n"
+
+
+def test_another_bundle_does_not_come_between(node):
+    first = node.start(step("touch began; while [ ! -e go ]; do sleep 0.02; done"))
+    node.wait_for("began")
+    status, _, err = node.run(step("touch other"))
+    assert status == 3
+    assert "in use by" in err
+    (node.home / "go").touch()
+    assert first.wait(20) == 0
+    assert not (node.home / "other").exists()
+
+
+def test_a_step_that_hangs_is_ended_with_all_it_started(node):
+    status, events, _ = node.run(step("sleep 1000 & echo $! > pid; wait", deadline_ms=300))
+    assert status == 1
+    assert events[2]["late"] == 1
+    pid = (node.home / "pid").read_text().strip()
+    until = time.monotonic() + 5
+    while pathlib.Path(f"/proc/{pid}").exists() and time.monotonic() < until:
+        time.sleep(0.02)
+    assert not pathlib.Path(f"/proc/{pid}").exists()
+
+
+def test_a_runner_that_is_killed_is_missed(node):
+    session = node.start(step("echo $PPID $$ > pids; touch began; sleep 60"))
+    node.wait_for("began")
+    runner, shell = map(int, (node.home / "pids").read_text().split())
+    os.kill(runner, signal.SIGKILL)
+    _, err = session.communicate(timeout=20)
+    assert session.returncode == 1
+    assert "has gone without a word" in err
+    os.killpg(shell, signal.SIGKILL)
+
+
+def test_variables_are_not_on_a_command_line(node):
+    _, events, _ = node.run(step("tr '\\0' ' ' < /proc/$$/cmdline; echo", SECRET="s3cr3t"))
+    assert whats(events)[2] == "done"
+    assert "s3cr3t" not in node.said(1)
+    assert "bash" in node.said(1)
+
+
+def test_any_bytes_may_be_said(node):
+    status, events, _ = node.run(step("printf 'a\\377b\\033[31m\\n'; false"))
+    assert status == 1
+    assert "a" in events[2]["tail"] and "\x1b" not in events[2]["tail"]
