@@ -1,0 +1,113 @@
+/* test_ssh.c: what ssh is started with, and what it is never given. */
+#include "remote/ssh.h"
+
+#include "unit.h"
+
+#include <string.h>
+
+static struct arena arena;
+
+static int open_arena(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_clear(&arena);
+    return 0;
+}
+
+static struct ssh_place plain_place(void)
+{
+    return (struct ssh_place){.user = STR("ubuntu"),
+                              .address = STR("198.51.100.7"),
+                              .machine = STR("i-0f2"),
+                              .known_hosts = "/state/known_hosts",
+                              .identity = "/state/key"};
+}
+
+static struct str line_of(const struct ssh_place *place, const struct ssh_session *session)
+{
+    const char *const *argv;
+    struct err err = {0};
+    struct str line = STR("");
+    assert_true(ssh_words(place, session, &arena, &argv, &err));
+    for (size_t i = 0; argv[i]; i++) {
+        line = arena_printf(&arena, "%.*s%s%s", STR_ARG(line), i > 0 ? " " : "", argv[i]);
+    }
+    return line;
+}
+
+static void test_keys_are_pinned(void **state)
+{
+    (void)state;
+    struct ssh_place place = plain_place();
+    struct str line = line_of(&place, &(struct ssh_session){.command = STR("uptime; id")});
+    assert_like(line, "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes "
+                      "-o UserKnownHostsFile=/state/known_hosts -o GlobalKnownHostsFile=/dev/null "
+                      "-o HostKeyAlias=i-0f2 *-o ForwardAgent=no *-o IdentitiesOnly=yes "
+                      "-i /state/key *-l ubuntu -- 198.51.100.7 uptime; id");
+}
+
+static void test_ways_and_forwards(void **state)
+{
+    (void)state;
+    struct ssh_forward forwards[] = {{8265, 8265}, {10001, 10001}};
+    struct ssh_place place = plain_place();
+    place.jump = STR("me@bastion");
+    place.control = "/run/%C";
+    struct str line = line_of(&place, &(struct ssh_session){.is_interactive = true,
+                                                            .has_no_command = true,
+                                                            .forwards = forwards,
+                                                            .forward_count = 2});
+    assert_like(line, "ssh -tt -N -o BatchMode=no *-o ProxyJump=me@bastion *ControlPath=/run/%C "
+                      "*-L 127.0.0.1:8265:localhost:8265 -L 127.0.0.1:10001:localhost:10001 *");
+    place.proxy_command = STR("nc %h %p");
+    assert_like(line_of(&place, &(struct ssh_session){0}), "*-o ProxyCommand=nc %h %p -o *");
+}
+
+static void test_names_that_would_be_options(void **state)
+{
+    (void)state;
+    const struct str bad[] = {
+        STR("-oProxyCommand=x"), STR(""), STR("a b"), STR("a\nb"), STR("$(id)"), STR("a\0b")};
+    const char *const *argv;
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct err err = {0};
+        struct ssh_place place = plain_place();
+        place.address = bad[i];
+        assert_false(ssh_words(&place, &(struct ssh_session){0}, &arena, &argv, &err));
+        place = plain_place();
+        place.user = bad[i];
+        assert_false(ssh_words(&place, &(struct ssh_session){0}, &arena, &argv, &err));
+        assert_int_equal(err.kind, ERR_CONFIG);
+    }
+}
+
+static void test_for_rsync(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct str text;
+    struct ssh_place place = plain_place();
+    assert_true(ssh_for_rsync(&place, &arena, &text, &err));
+    assert_like(text,
+                "'ssh' '-T' '-o' 'BatchMode=yes' * '-i' '/state/key' *'ServerAliveCountMax=3'");
+    place.proxy_command = STR("sh -c 'x'");
+    assert_false(ssh_for_rsync(&place, &arena, &text, &err));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_keys_are_pinned),
+        cmocka_unit_test(test_ways_and_forwards),
+        cmocka_unit_test(test_names_that_would_be_options),
+        cmocka_unit_test(test_for_rsync),
+    };
+    return cmocka_run_group_tests(tests, open_arena, close_arena);
+}
