@@ -64,6 +64,12 @@ LIBRARIES = (
              "-DEXPAT_BUILD_DOCS=OFF", "-DEXPAT_SHARED_LIBS=OFF")),
     Library("jansson", "cmake", {"jansson": ("-ljansson", "")},
             ("-DJANSSON_BUILD_DOCS=OFF", "-DJANSSON_WITHOUT_TESTS=ON", "-DJANSSON_EXAMPLES=OFF")),
+    # Nothing of it runs on a second thread, and nothing loads code.
+    Library("sqlite", "sqlite", {"sqlite3": ("-lsqlite3 -lm", "")},
+            ("-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-DSQLITE_DQS=0",
+             "-DSQLITE_DEFAULT_MEMSTATUS=0")),
+    # As old as the protoc-c of the oldest system we build on: what that writes asks for no newer.
+    Library("protobuf-c", "protobuf_c", {"libprotobuf-c": ("-lprotobuf-c", "")}),
 )
 
 BY_NAME = {library.name: library for library in LIBRARIES}
@@ -146,7 +152,30 @@ def zlib(_library, tree, site):
         put(tree / name, site.root / folder / name)
 
 
-WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib}
+def compile_one(source, library, options, site):
+    """A library that is one file."""
+    site.run(zig.compiler(site.arch), *zig.LIBRARY_FLAGS, *options, "-I", source.parent.parent,
+             "-c", source, "-o", site.folder / "one.o", cwd=site.folder)
+    site.root.joinpath("lib").mkdir(parents=True, exist_ok=True)
+    site.run("zig-ar", "rcs", site.root / "lib" / library, site.folder / "one.o", cwd=site.folder)
+
+
+def sqlite(library, tree, site):
+    """Its many files become one by tools of its own, which run here."""
+    site.run("sh", "./configure", "--disable-tcl", "--disable-shared", cwd=tree)
+    site.run("make", "sqlite3.c", cwd=tree)
+    compile_one(tree / "sqlite3.c", "libsqlite3.a", library.options, site)
+    put(tree / "sqlite3.h", site.root / "include" / "sqlite3.h")
+
+
+def protobuf_c(_library, tree, site):
+    """Only what generated code calls; the generator itself runs on the builder's system."""
+    compile_one(tree / "protobuf-c" / "protobuf-c.c", "libprotobuf-c.a", (), site)
+    put(tree / "protobuf-c" / "protobuf-c.h", site.root / "include/protobuf-c/protobuf-c.h")
+
+
+WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "sqlite": sqlite,
+        "protobuf_c": protobuf_c}
 
 # Read now: the file may change while a build runs.
 WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}
