@@ -398,6 +398,38 @@ static void running_and_waiting_ones_can_be_cancelled(void **state)
     close_bench(&bench);
 }
 
+static void forget_now(void *context)
+{
+    struct seen *seen = context;
+    child_forget(seen->child);
+}
+
+static void forgotten_ones_are_silent(void **state)
+{
+    struct bench bench = open_bench(1);
+    struct seen first = {0}, second = {0}, third = {0};
+    struct child_spec spec = collect(ARGV("/bin/sh", "-c",
+                                          "trap 'echo late; exit' TERM; sleep 20 & "
+                                          "wait"),
+                                     &first);
+    (void)state;
+    spec.output[0].line = note_line;
+    first.child = child_start(bench.pool, &spec);
+    spec.context = &second;
+    second.child = child_start(bench.pool, &spec);
+    child_forget(second.child);
+    spec = collect(ARGV("/bin/true"), &third);
+    third.child = child_start(bench.pool, &spec);
+    struct loop_timer *timer = loop_timer_new(bench.loop, forget_now, &first);
+    loop_timer_start(timer, 100);
+    loop_run(bench.loop);
+    assert_int_equal(first.calls + second.calls, 0);
+    assert_int_equal(first.line_count + second.line_count, 0);
+    assert_true(child_was_fine(&third.result));
+    loop_timer_free(timer);
+    close_bench(&bench);
+}
+
 /* ---- many ---- */
 
 struct crowd {
@@ -528,6 +560,7 @@ int main(void)
         cmocka_unit_test(the_stubborn_are_killed_with_all_they_started),
         cmocka_unit_test(a_heir_with_the_pipe_does_not_hold_us),
         cmocka_unit_test(running_and_waiting_ones_can_be_cancelled),
+        cmocka_unit_test(forgotten_ones_are_silent),
         cmocka_unit_test(many_run_but_not_too_many_at_once),
         cmocka_unit_test(a_shortage_of_descriptors_is_waited_out),
         cmocka_unit_test(a_freed_pool_leaves_no_process),

@@ -354,6 +354,57 @@ static void calls_can_be_cancelled_at_any_time(void **state)
     close_bench(&bench);
 }
 
+static void forget_now(void *context)
+{
+    struct seen *seen = context;
+    http_forget(seen->call);
+}
+
+static void forget_in_stream(void *context, struct str bytes)
+{
+    struct seen *seen = context;
+    seen->streamed += bytes.len;
+    assert_int_equal(http_call_status(seen->call), 200);
+    http_forget(seen->call);
+}
+
+/* Waiting, running, in the middle of its body, and cancelled already: nobody is told. */
+static void forgotten_calls_are_silent(void **state)
+{
+    struct http_limits one = {.calls_per_host_max = 1};
+    struct bench bench = open_bench(SERVER_PLAIN, &one);
+    struct seen running = {0}, waiting = {0}, streamed = {0}, cancelled = {0};
+    struct http_request request = ask(http_server_url(bench.server, "127.0.0.1", "/slow"),
+                                      &running);
+    (void)state;
+    running.call = http_start(bench.http, &request);
+    assert_int_equal(http_call_status(running.call), 0);
+    request.context = &waiting;
+    waiting.call = http_start(bench.http, &request);
+    request.context = &cancelled;
+    cancelled.call = http_start(bench.http, &request);
+    http_cancel(cancelled.call);
+    http_forget(cancelled.call);
+    struct loop_timer *first = loop_timer_new(bench.loop, forget_now, &waiting);
+    struct loop_timer *second = loop_timer_new(bench.loop, forget_now, &running);
+    loop_timer_start(first, 20);
+    loop_timer_start(second, 50);
+    loop_run(bench.loop);
+    request = ask(http_server_url(bench.server, "127.0.0.1", "/huge"), &streamed);
+    request.bytes = forget_in_stream;
+    streamed.call = http_start(bench.http, &request);
+    loop_run(bench.loop);
+    assert_true(streamed.streamed > 0 && streamed.streamed < 100000);
+    assert_int_equal(running.calls + waiting.calls + streamed.calls + cancelled.calls, 0);
+    assert_int_equal(http_active(bench.http) + http_waiting(bench.http), 0);
+    request.context = &waiting; /* and closing right after is fine, too */
+    waiting.call = http_start(bench.http, &request);
+    http_forget(waiting.call);
+    loop_timer_free(first);
+    loop_timer_free(second);
+    close_bench(&bench);
+}
+
 static void closing_forgets_what_is_under_way(void **state)
 {
     struct http_limits one = {.calls_per_host_max = 1};
@@ -729,6 +780,7 @@ int main(void)
         cmocka_unit_test(slow_bodies_are_given_up),
         cmocka_unit_test(a_stream_has_no_bound_and_can_be_stopped),
         cmocka_unit_test(calls_can_be_cancelled_at_any_time),
+        cmocka_unit_test(forgotten_calls_are_silent),
         cmocka_unit_test(closing_forgets_what_is_under_way),
         cmocka_unit_test(no_more_calls_at_once_than_allowed),
         cmocka_unit_test(a_failed_repeat_may_have_acted),
