@@ -15,11 +15,12 @@ pytest.importorskip("botocore")
 
 import botocore.configprovider
 import botocore.endpoint_provider
+import botocore.exceptions
 import botocore.session
 
-SERVICES = ["ec2", "sts", "iam", "ssm", "s3", "sso"]
+SERVICES = ["ec2", "sts", "iam", "ssm", "s3", "sso", "sso-oidc", "service-quotas"]
 # Signed as the service is called where the rules do not say a name.
-NAMES = {"sso": "awsssoportal"}
+NAMES = {"sso": "awsssoportal", "sso-oidc": "sso-oauth", "service-quotas": "servicequotas"}
 MORE = {"s3": {"UseGlobalEndpoint": False, "Accelerate": False},
         "sts": {"UseGlobalEndpoint": False}}
 
@@ -44,9 +45,12 @@ def regions():
             for name in partition["regions"] if not name.endswith("-global")] + ["xx-north-9"]
 
 
-def expected(service, region):
-    found = rules(service).resolve_endpoint(Region=region, UseFIPS=False, UseDualStack=False,
-                                            **MORE.get(service, {}))
+def expected(service, region, fips=False, dual=False):
+    try:
+        found = rules(service).resolve_endpoint(Region=region, UseFIPS=fips, UseDualStack=dual,
+                                                **MORE.get(service, {}))
+    except botocore.exceptions.EndpointProviderError:
+        return None
     scheme = (found.properties.get("authSchemes") or [{}])[0]
     return {"url": found.url, "region": scheme.get("signingRegion", region),
             "name": scheme.get("signingName", NAMES.get(service, service))}
@@ -60,6 +64,22 @@ def test_every_region(say):
              if answer != expected(*case)]
     say("endpoints: %d services and regions, %d differ" % (len(cases), len(wrong)))
     assert not wrong, wrong[:5]
+
+
+@pytest.mark.parametrize("fips, dual", [(True, False), (False, True), (True, True)])
+def test_fips_and_dual_stack(say, fips, dual):
+    cases = [(service, region, fips, dual) for service in SERVICES for region in regions()]
+    environ = ["AWS_USE_FIPS_ENDPOINT=%s" % str(fips).lower()]
+    config = "[default]\nuse_fips_endpoint = true\nuse_dualstack_endpoint = %s" % dual
+    answers = ask([{"service": service, "region": region, "config": config, "environ": environ}
+                   for service, region, _, _ in cases])
+    wrong = [(case, answer, wanted) for case, answer in zip(cases, answers)
+             if (wanted := expected(*case)) != (None if "error" in answer else answer)]
+    say("endpoints: fips %d, dual-stack %d: %d services and regions, %d differ" % (
+        fips, dual, len(cases), len(wrong)))
+    assert not wrong, wrong[:5]
+    assert "error" in ask([{"service": "ec2", "region": "us-east-1", "config": config, "environ": [
+        *environ, "AWS_ENDPOINT_URL=http://x"]}])[0]
 
 
 def test_pricing_is_asked_where_it_is():

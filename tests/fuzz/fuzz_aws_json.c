@@ -1,7 +1,9 @@
-/* fuzz_aws_json.c: any bytes as credentials in each of their JSON forms, and as an error. */
+/* fuzz_aws_json.c: any bytes as credentials in each of their JSON forms, as an error, and as a
+ * date of HTTP. */
 #include "fuzz.h"
 
 #include "provider/aws/aws_error.h"
+#include "provider/aws/aws_time.h"
 #include "provider/aws/credential_json.h"
 
 typedef bool read_fn(struct str json, struct arena *arena, struct aws_credentials *ret_credentials,
@@ -34,6 +36,31 @@ static void check_form(read_fn *read_form, struct str bytes)
     arena_clear(&arena);
 }
 
+/* The bytes as a file of single sign-on, and as the answer that renews one: what is written back
+ * can be read again. */
+static void check_renewal(struct str file, struct str answer)
+{
+    struct arena arena;
+    struct sso_token token;
+    struct err err = {0};
+    AUTO_BUF struct buf out;
+    arena_init(&arena);
+    buf_init(&out, 2 * CREDENTIAL_BYTES_MAX);
+    if (sso_token_renew(file, answer, 1700000000, &out, &err) && out.len <= CREDENTIAL_BYTES_MAX &&
+        !sso_token_read(buf_str(&out), &arena, &token, &err) && err.kind != ERR_PROTOCOL) {
+        fuzz_fail("a renewed token can be read", buf_str(&out));
+    }
+    arena_clear(&arena);
+}
+
+static void check_date(struct str text)
+{
+    int64_t moment = 0;
+    if (aws_time_parse_http(text, &moment) && (moment < -62135596800 || moment > 253402300800)) {
+        fuzz_fail("a date is within the calendar", text);
+    }
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str bytes = {size > 0 ? (const char *)data : "", size};
@@ -48,6 +75,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sso_token_read(bytes, &arena, &token, &err)) {
         check_header(token.access_token);
     }
+    check_renewal(bytes, STR("{\"accessToken\":\"A\",\"expiresIn\":28800}"));
+    check_renewal(STR("{\"accessToken\":\"A\",\"expiresAt\":\"2020-06-17T10:11:12Z\"}"), bytes);
+    check_date(bytes);
     check_header(aws_error_read(400, STR(""), bytes, &arena).code);
     arena_clear(&arena);
     return 0;

@@ -11,8 +11,8 @@ enum { RECORD_BYTES_MAX = 1024 * 1024 };
 
 static enum aws_service service_named(struct str name)
 {
-    static const char *const names[AWS_SERVICE_COUNT] = {"ec2", "sts",     "iam", "ssm",
-                                                         "s3",  "pricing", "sso"};
+    static const char *const names[AWS_SERVICE_COUNT] = {
+        "ec2", "sts", "iam", "ssm", "s3", "pricing", "sso", "sso-oidc", "service-quotas"};
     enum aws_service service = AWS_EC2;
     while (!str_is(name, names[service])) {
         service++;

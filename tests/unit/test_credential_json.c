@@ -117,11 +117,46 @@ static void faults_are_told_without_secrets(void **state)
     }
 }
 
+static void tokens_are_renewed(void **state)
+{
+    static const char file[] = "{\"accessToken\":\"A\",\"expiresAt\":\"2020-06-17T10:11:12Z\","
+                               "\"startUrl\":\"u\",\"refreshToken\":\"R\",\"other\":[1]}";
+    static const char *const answers[] = {
+        "",
+        "{}",
+        "{\"accessToken\":\"B\"}",
+        "{\"accessToken\":\"B\",\"expiresIn\":0}",
+        "{\"accessToken\":\"B\",\"expiresIn\":1e300}",
+        "{\"accessToken\":\"B\",\"expiresIn\":99999999999}",
+        "{\"accessToken\":\"B\\n\",\"expiresIn\":60}",
+    };
+    AUTO_BUF struct buf out;
+    struct err err;
+    (void)state;
+    buf_init(&out, 4096);
+    assert_true(sso_token_renew(str_from(file),
+                                STR("{\"accessToken\":\"B\",\"expiresIn\":60,"
+                                    "\"refreshToken\":\"S\"}"),
+                                0, &out, &err));
+    assert_str(buf_str(&out), "{\"accessToken\":\"B\",\"expiresAt\":\"1970-01-01T00:01:00Z\","
+                              "\"startUrl\":\"u\",\"refreshToken\":\"S\",\"other\":[1]}");
+    buf_clear(&out);
+    /* A refresh token counts once: without a new one there is none. */
+    assert_true(sso_token_renew(str_from(file), STR("{\"accessToken\":\"B\",\"expiresIn\":60}"), 0,
+                                &out, &err));
+    assert_int_equal(str_find(buf_str(&out), "refreshToken"), SIZE_MAX);
+    for (size_t i = 0; i < ARRAY_LEN(answers); i++) {
+        assert_false(sso_token_renew(str_from(file), str_from(answers[i]), 0, &out, &err));
+        assert_int_equal(err.kind, ERR_PROTOCOL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(credentials_are_read),
         cmocka_unit_test(faults_are_told_without_secrets),
+        cmocka_unit_test(tokens_are_renewed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

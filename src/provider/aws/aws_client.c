@@ -170,29 +170,6 @@ static void open_lanes(struct aws_client *client)
 
 /* ---- life ---- */
 
-/* These would change every endpoint; ignoring them would send requests where the user must not. */
-static bool check_unsupported(const struct aws_client *client, struct err *err)
-{
-    static const struct {
-        const char *variable, *option;
-    } table[] = {{"AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint"},
-                 {"AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint"}};
-    const struct aws_profiles *profiles = &client->profiles;
-    const struct aws_profile *profile = aws_profile_find(profiles, profiles->active);
-    for (size_t i = 0; i < ARRAY_LEN(table); i++) {
-        const char *set = aws_variable(profiles->environ, table[i].variable);
-        const struct ini_option *option = aws_profile_option(profiles, profile, table[i].option);
-        struct str value = set ? str_from(set) : option ? option->value : STR("");
-        if (value.len == 4 && strncasecmp(value.ptr, "true", 4) == 0) {
-            return err_set(err, ERR_CONFIG,
-                           "%s is set, and such endpoints are not supported yet; name them by "
-                           "AWS_ENDPOINT_URL_EC2 and its like, or unset it",
-                           set ? table[i].variable : table[i].option);
-        }
-    }
-    return true;
-}
-
 static void learn_secrets(const struct aws_client *client)
 {
     static const char *const names[] = {"AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN",
@@ -209,8 +186,7 @@ bool aws_client_open(const struct aws_client_setup *setup, struct aws_client **r
     client->setup = *setup;
     secret_arena_init(&client->arena);
     client->setup.profile = arena_str(&client->arena, setup->profile);
-    if (!aws_client_load_profiles(&client->setup, &client->arena, &client->profiles, err) ||
-        !check_unsupported(client, err)) {
+    if (!aws_client_load_profiles(&client->setup, &client->arena, &client->profiles, err)) {
         arena_clear(&client->arena);
         free(client);
         return false;

@@ -3,6 +3,9 @@
 
 #include "provider/aws/shell_words.h"
 
+#include <string.h>
+#include <strings.h>
+
 enum { REGION_LEN_MAX = 63 };
 
 /* ---- tables ---- */
@@ -30,28 +33,80 @@ const char *aws_service_name(enum aws_service service)
     return services[service].config_name;
 }
 
+/* Endpoints come in four kinds; these are bits of an index. */
+enum { KIND_FIPS = 1, KIND_DUAL = 2, KIND_COUNT = 4 };
+
 /* A partition of AWS: regions that share accounts and a domain. The first fits all the rest. */
 struct partition {
     const char *region_prefix;
     const char *domain;
-    const char *iam_host;       /* NULL: as for every other service */
-    const char *iam_region;     /* for which IAM's requests are signed; NULL: the caller's */
-    const char *pricing_region; /* one that has the Pricing API; NULL: none does */
+    const char *dual_domain;           /* of endpoints that speak IPv6, too */
+    const char *iam_hosts[KIND_COUNT]; /* IAM is one for the partition, and follows no rule */
+    const char *iam_region;            /* for which IAM's requests are signed */
+    const char *pricing_region;        /* one that has the Pricing API; NULL: none does */
+    bool has_plain_fips;               /* what is not dual is always FIPS, under the usual names */
+    bool has_no_s3_fips;
 };
 
 static const struct partition partitions[] = {
-    {"", "amazonaws.com", "iam.amazonaws.com", "us-east-1", "us-east-1"},
-    {"cn-", "amazonaws.com.cn", "iam.cn-north-1.amazonaws.com.cn", "cn-north-1", "cn-northwest-1"},
-    {"us-gov-", "amazonaws.com", "iam.us-gov.amazonaws.com", "us-gov-west-1", NULL},
-    {"us-iso-", "c2s.ic.gov", "iam.us-iso-east-1.c2s.ic.gov", "us-iso-east-1", "us-iso-east-1"},
-    {"us-isob-", "sc2s.sgov.gov", "iam.us-isob-east-1.sc2s.sgov.gov", "us-isob-east-1",
-     "us-isob-east-1"},
-    {"us-isof-", "csp.hci.ic.gov", "iam.us-isof-south-1.csp.hci.ic.gov", "us-isof-south-1",
-     "us-isof-south-1"},
-    {"eu-isoe-", "cloud.adc-e.uk", "iam.eu-isoe-west-1.cloud.adc-e.uk", "eu-isoe-west-1",
-     "eu-isoe-west-1"},
-    {"eusc-", "amazonaws.eu", "iam.eusc-de-east-1.amazonaws.eu", "eusc-de-east-1",
-     "eusc-de-east-1"},
+    {.region_prefix = "",
+     .domain = "amazonaws.com",
+     .dual_domain = "api.aws",
+     .iam_hosts = {"iam.amazonaws.com", "iam-fips.amazonaws.com", "iam.global.api.aws",
+                   "iam-fips.global.api.aws"},
+     .iam_region = "us-east-1",
+     .pricing_region = "us-east-1"},
+    {.region_prefix = "cn-",
+     .domain = "amazonaws.com.cn",
+     .dual_domain = "api.amazonwebservices.com.cn",
+     .iam_hosts = {"iam.cn-north-1.amazonaws.com.cn", "iam-fips.amazonaws.com.cn",
+                   "iam.global.api.amazonwebservices.com.cn",
+                   "iam-fips.api.amazonwebservices.com.cn"},
+     .iam_region = "cn-north-1",
+     .pricing_region = "cn-northwest-1",
+     .has_no_s3_fips = true},
+    {.region_prefix = "us-gov-",
+     .domain = "amazonaws.com",
+     .dual_domain = "api.aws",
+     .iam_hosts = {"iam.us-gov.amazonaws.com", "iam.us-gov.amazonaws.com", "iam.us-gov.api.aws",
+                   "iam.us-gov.api.aws"},
+     .iam_region = "us-gov-west-1",
+     .has_plain_fips = true},
+    {.region_prefix = "us-iso-",
+     .domain = "c2s.ic.gov",
+     .dual_domain = "api.aws.ic.gov",
+     .iam_hosts = {"iam.us-iso-east-1.c2s.ic.gov", "iam-fips.us-iso-east-1.c2s.ic.gov",
+                   "iam.api.aws.ic.gov", "iam-fips.api.aws.ic.gov"},
+     .iam_region = "us-iso-east-1",
+     .pricing_region = "us-iso-east-1"},
+    {.region_prefix = "us-isob-",
+     .domain = "sc2s.sgov.gov",
+     .dual_domain = "api.aws.scloud",
+     .iam_hosts = {"iam.us-isob-east-1.sc2s.sgov.gov", "iam-fips.us-isob-east-1.sc2s.sgov.gov",
+                   "iam.api.aws.scloud", "iam-fips.api.aws.scloud"},
+     .iam_region = "us-isob-east-1",
+     .pricing_region = "us-isob-east-1"},
+    {.region_prefix = "us-isof-",
+     .domain = "csp.hci.ic.gov",
+     .dual_domain = "api.aws.hci.ic.gov",
+     .iam_hosts = {"iam.us-isof-south-1.csp.hci.ic.gov", "iam-fips.csp.hci.ic.gov",
+                   "iam.api.aws.hci.ic.gov", "iam-fips.api.aws.hci.ic.gov"},
+     .iam_region = "us-isof-south-1",
+     .pricing_region = "us-isof-south-1"},
+    {.region_prefix = "eu-isoe-",
+     .domain = "cloud.adc-e.uk",
+     .dual_domain = "api.cloud-aws.adc-e.uk",
+     .iam_hosts = {"iam.eu-isoe-west-1.cloud.adc-e.uk", "iam-fips.cloud.adc-e.uk",
+                   "iam.api.cloud-aws.adc-e.uk", "iam-fips.api.cloud-aws.adc-e.uk"},
+     .iam_region = "eu-isoe-west-1",
+     .pricing_region = "eu-isoe-west-1"},
+    {.region_prefix = "eusc-",
+     .domain = "amazonaws.eu",
+     .dual_domain = "api.amazonwebservices.eu",
+     .iam_hosts = {"iam.eusc-de-east-1.amazonaws.eu", "iam-fips.amazonaws.eu",
+                   "iam.global.api.amazonwebservices.eu", "iam-fips.api.amazonwebservices.eu"},
+     .iam_region = "eusc-de-east-1",
+     .pricing_region = "eusc-de-east-1"},
 };
 
 static const struct partition *partition_of(struct str region)
@@ -187,6 +242,56 @@ static bool check_region(struct str region, struct err *err)
                                                : "the AWS region is not a name like us-east-1");
 }
 
+/* A switch of the user's: the variable, then the profile's option; "true" in any case. */
+static bool is_switched_on(const struct aws_profiles *profiles, const char *variable_name,
+                           const char *option_name)
+{
+    const struct aws_profile *profile = aws_profile_find(profiles, profiles->active);
+    const char *set = aws_variable(profiles->environ, variable_name);
+    const struct ini_option *option = aws_profile_option(profiles, profile, option_name);
+    struct str value = set ? str_from(set) : option ? option->value : STR("");
+    return value.len == strlen("true") && strncasecmp(value.ptr, "true", value.len) == 0;
+}
+
+static unsigned wanted_kind(const struct aws_profiles *profiles)
+{
+    if (!profiles) {
+        return 0;
+    }
+    bool is_fips = is_switched_on(profiles, "AWS_USE_FIPS_ENDPOINT", "use_fips_endpoint");
+    bool is_dual = is_switched_on(profiles, "AWS_USE_DUALSTACK_ENDPOINT", "use_dualstack_endpoint");
+    return (is_fips ? KIND_FIPS : 0) | (is_dual ? KIND_DUAL : 0);
+}
+
+static bool find_host(const struct partition *partition, enum aws_service service, unsigned kind,
+                      struct arena *arena, struct aws_endpoint *endpoint, struct err *err)
+{
+    bool is_dual = kind & KIND_DUAL;
+    bool is_fips = kind & KIND_FIPS;
+    if (service == AWS_PRICING && !partition->pricing_region) {
+        return err_set(err, ERR_NOT_FOUND, "there is no Pricing API in this part of AWS");
+    }
+    if (service == AWS_IAM) {
+        endpoint->host = str_from(partition->iam_hosts[kind]);
+        return true;
+    }
+    if (service == AWS_S3) {
+        if (is_fips && partition->has_no_s3_fips) {
+            return err_set(err, ERR_CONFIG,
+                           "there are no FIPS endpoints of S3 in this part of AWS");
+        }
+        endpoint->host = arena_printf(arena, "s3%s%s.%.*s.%s", is_fips ? "-fips" : "",
+                                      is_dual ? ".dualstack" : "",
+                                      STR_ARG(endpoint->signing_region), partition->domain);
+        return true;
+    }
+    bool says_fips = is_fips && (is_dual || !partition->has_plain_fips);
+    endpoint->host = arena_printf(arena, "%s%s.%.*s.%s", services[service].host_prefix,
+                                  says_fips ? "-fips" : "", STR_ARG(endpoint->signing_region),
+                                  is_dual ? partition->dual_domain : partition->domain);
+    return true;
+}
+
 bool aws_endpoint_find(const struct aws_profiles *profiles, enum aws_service service,
                        struct str region, struct arena *arena, struct aws_endpoint *ret_endpoint,
                        struct err *err)
@@ -203,18 +308,20 @@ bool aws_endpoint_find(const struct aws_profiles *profiles, enum aws_service ser
     }
     endpoint.signing_name = str_from(services[service].name);
     struct str override = profiles ? find_override(profiles, service, arena) : STR("");
+    unsigned kind = wanted_kind(profiles);
     if (override.len > 0) {
         endpoint.is_override = true;
+        if (kind != 0) {
+            return err_set(err, ERR_CONFIG,
+                           "an endpoint of your own cannot be had together with %s; unset one",
+                           kind & KIND_FIPS ? "AWS_USE_FIPS_ENDPOINT"
+                                            : "AWS_USE_DUALSTACK_ENDPOINT");
+        }
         if (!parse_url(override, &endpoint, err)) {
             return err_wrap(err, "%s", services[service].config_name);
         }
-    } else if (service == AWS_PRICING && !partition->pricing_region) {
-        return err_set(err, ERR_NOT_FOUND, "there is no Pricing API for %.*s", STR_ARG(region));
-    } else if (service == AWS_IAM) {
-        endpoint.host = str_from(partition->iam_host);
-    } else {
-        endpoint.host = arena_printf(arena, "%s.%.*s.%s", services[service].host_prefix,
-                                     STR_ARG(endpoint.signing_region), partition->domain);
+    } else if (!find_host(partition, service, kind, arena, &endpoint, err)) {
+        return false;
     }
     *ret_endpoint = endpoint;
     return true;

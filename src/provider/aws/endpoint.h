@@ -4,7 +4,8 @@
  *
  * A small table of partitions instead of AWS's list of every service in every region. Overrides by
  * the user come first, in botocore's order: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, the
- * [services] section of the profile, the profile's endpoint_url.
+ * [services] section of the profile, the profile's endpoint_url. FIPS and dual-stack endpoints are
+ * found where the user wants them, and refused together with an override, as botocore does.
  */
 #pragma once
 
