@@ -25,6 +25,7 @@ enum {
 /* One way a registered value may be written. */
 struct form {
     struct form *next;
+    size_t owners; /* how often it was added */
     size_t len;
     char bytes[];
 };
@@ -38,6 +39,14 @@ struct redact *redact_new(void)
     return HEAP_NEW(struct redact);
 }
 
+static void unlink_form(struct form **at)
+{
+    struct form *form = *at;
+    *at = form->next;
+    explicit_bzero(form->bytes, form->len);
+    free(form);
+}
+
 void redact_free(struct redact *redact)
 {
     if (!redact) {
@@ -45,10 +54,7 @@ void redact_free(struct redact *redact)
     }
     for (size_t i = 0; i < ARRAY_LEN(redact->forms); i++) {
         while (redact->forms[i]) {
-            struct form *form = redact->forms[i];
-            redact->forms[i] = form->next;
-            explicit_bzero(form->bytes, form->len);
-            free(form);
+            unlink_form(&redact->forms[i]);
         }
     }
     free(redact);
@@ -56,18 +62,33 @@ void redact_free(struct redact *redact)
 
 /* ---- registering ---- */
 
-static void add_form(struct redact *redact, struct str bytes)
+/* The same walk adds and drops. */
+enum change { ADD, DROP };
+
+static void change_form(struct redact *redact, struct str bytes, enum change change)
 {
     struct form **at = &redact->forms[(unsigned char)bytes.ptr[0]];
     while (*at && (*at)->len > bytes.len) {
         at = &(*at)->next;
     }
-    for (struct form *same = *at; same && same->len == bytes.len; same = same->next) {
-        if (memcmp(same->bytes, bytes.ptr, bytes.len) == 0) {
-            return;
+    struct form **same = at;
+    while (*same && (*same)->len == bytes.len &&
+           memcmp((*same)->bytes, bytes.ptr, bytes.len) != 0) {
+        same = &(*same)->next;
+    }
+    bool is_there = *same && (*same)->len == bytes.len;
+    if (change == DROP) {
+        if (is_there && --(*same)->owners == 0) {
+            unlink_form(same);
         }
+        return;
+    }
+    if (is_there) {
+        (*same)->owners++;
+        return;
     }
     struct form *form = heap_zeroed(sizeof(*form) + bytes.len);
+    form->owners = 1;
     form->len = bytes.len;
     memcpy(form->bytes, bytes.ptr, bytes.len);
     form->next = *at;
@@ -86,7 +107,8 @@ static unsigned sextet(struct str bytes, size_t bit)
  * The value in base64, when it stands `shift` bytes behind a multiple of three, as the password
  * does in "user:password". Only the characters that depend on nothing but the value.
  */
-static void add_base64(struct redact *redact, struct str secret, size_t shift, const char *alphabet)
+static void change_base64(struct redact *redact, struct str secret, size_t shift,
+                          const char *alphabet, enum change change)
 {
     AUTO_BUF struct buf text;
     size_t bit = (6 - shift * 8 % 6) % 6;
@@ -95,40 +117,50 @@ static void add_base64(struct redact *redact, struct str secret, size_t shift, c
         buf_add_char(&text, alphabet[sextet(secret, bit)]);
     }
     if (text.len >= ENCODED_MIN) {
-        add_form(redact, buf_str(&text));
+        change_form(redact, buf_str(&text), change);
     }
     if (text.ptr) {
         explicit_bzero(text.ptr, text.len);
     }
 }
 
-static void add_value(struct redact *redact, struct str secret)
+static void change_value(struct redact *redact, struct str secret, enum change change)
 {
     static const char usual[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     static const char in_urls[] =
         "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-    add_form(redact, secret);
+    change_form(redact, secret, change);
     for (size_t shift = 0; shift < 3; shift++) {
-        add_base64(redact, secret, shift, usual);
-        add_base64(redact, secret, shift, in_urls);
+        change_base64(redact, secret, shift, usual, change);
+        change_base64(redact, secret, shift, in_urls, change);
     }
 }
 
-void redact_add(struct redact *redact, struct str secret)
+static void change_secret(struct redact *redact, struct str secret, enum change change)
 {
     if (secret.len < REDACT_BYTES_MIN) {
         return;
     }
-    add_value(redact, secret);
+    change_value(redact, secret, change);
     if (str_find_char(secret, '\n') == SIZE_MAX) {
         return;
     }
     while (secret.len > 0) {
         struct str line = str_trim(str_cut(&secret, '\n'));
         if (line.len >= LINE_MIN) {
-            add_value(redact, line);
+            change_value(redact, line, change);
         }
     }
+}
+
+void redact_add(struct redact *redact, struct str secret)
+{
+    change_secret(redact, secret, ADD);
+}
+
+void redact_drop(struct redact *redact, struct str secret)
+{
+    change_secret(redact, secret, DROP);
 }
 
 /* ---- finding registered values ---- */

@@ -24,5 +24,9 @@ void redact_free(struct redact *redact); /* wipes the secrets */
 enum { REDACT_BYTES_MIN = 4 };
 void redact_add(struct redact *redact, struct str secret);
 
+/* A value that counts no more, such as a key that has ended, is not looked for any more, unless it
+ * was added more often than this was called. */
+void redact_drop(struct redact *redact, struct str secret);
+
 /* Adds the text to `out` with every secret in it replaced by asterisks. */
 void redact_clean(const struct redact *redact, struct str text, struct buf *out);

@@ -91,6 +91,28 @@ static void long_secrets_are_found_line_by_line(void **state)
     redact_free(redact);
 }
 
+/* Keys are renewed every hour for months: the old ones must not stay for ever. */
+static void values_can_be_dropped(void **state)
+{
+    struct redact *redact = redact_new();
+    struct redact *empty = redact_new();
+    (void)state;
+    redact_add(redact, STR("correct horse"));
+    redact_add(redact, STR("correct horse"));
+    redact_add(redact, STR("battery staple"));
+    redact_drop(redact, STR("correct horse"));
+    redact_drop(redact, STR("never added"));
+    check(redact, "a correct horse, Y29ycmVjdCBob3JzZQ==", "a ********, ********Q==");
+    redact_drop(redact, STR("correct horse"));
+    check(redact, "a correct horse, Y29ycmVjdCBob3JzZQ==", "a correct horse, Y29ycmVjdCBob3JzZQ==");
+    check(redact, "battery staple", "********");
+    redact_drop(redact, STR("battery staple"));
+    redact_drop(redact, STR("battery staple"));
+    assert_memory_equal(redact, empty, 256 * sizeof(void *)); /* nothing of any form is left */
+    redact_free(redact);
+    redact_free(empty);
+}
+
 static void well_known_looks_are_hidden(void **state)
 {
     static const struct {
@@ -159,6 +181,7 @@ int main(void)
         cmocka_unit_test(base64_is_found_at_every_offset),
         cmocka_unit_test(values_may_overlap_and_contain_each_other),
         cmocka_unit_test(long_secrets_are_found_line_by_line),
+        cmocka_unit_test(values_can_be_dropped),
         cmocka_unit_test(well_known_looks_are_hidden),
         cmocka_unit_test(it_stays_fast),
     };
