@@ -331,7 +331,7 @@ static bool open_all(struct probe *probe, struct err *err)
     static const struct http_limits limits = {0};
     probe->redact = redact_new();
     probe->log_to = STDERR_FILENO;
-    probe->log = (struct log){&clock_of_machine, probe->redact, LOG_LEVEL_DEBUG, log_to_descriptor,
+    probe->log = (struct log){&clock_of_machine, probe->redact, LOG_LEVEL_INFO, log_to_descriptor,
                               &probe->log_to};
     if (!loop_open(&clock_of_machine, &probe->loop, err) ||
         !http_open(probe->loop, &limits, &probe->http, err)) {

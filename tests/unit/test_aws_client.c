@@ -240,6 +240,29 @@ static void settling_is_asked_for(void **state)
     scene_close(&scene);
 }
 
+/* A service that is down is not asked more by a hundred calls than by a few. */
+static void tries_after_the_first_share_a_bucket(void **state)
+{
+    struct script script = SCRIPT({.status = 503, .body = "down"});
+    struct scene scene;
+    struct heard heard[30];
+    (void)state;
+    scene_open(&scene, play, &script);
+    scene_start_with_keys(&scene);
+    for (size_t i = 0; i < ARRAY_LEN(heard); i++) {
+        struct aws_request request = scene_request(&heard[i], AWS_READ);
+        request.deadline_ms = 2000;
+        aws_call_start(scene.client, &request);
+    }
+    loop_run(scene.loop);
+    for (size_t i = 0; i < ARRAY_LEN(heard); i++) {
+        assert_int_equal(heard[i].calls, 1);
+        assert_int_equal(heard[i].reply.error.class, AWS_AMBIGUOUS);
+    }
+    assert_in_range(script_server_requests(scene.server), 30, 30 + 20 + 3);
+    scene_close(&scene);
+}
+
 /* ---- deadlines and ends ---- */
 
 static void deadlines_hold(void **state)
@@ -642,6 +665,7 @@ int main(void)
         cmocka_unit_test(redirects_and_pages_of_proxies_are_refusals),
         cmocka_unit_test(doubt_stays_until_it_is_settled),
         cmocka_unit_test(settling_is_asked_for),
+        cmocka_unit_test(tries_after_the_first_share_a_bucket),
         cmocka_unit_test(deadlines_hold),
         cmocka_unit_test(unsent_calls_are_safe),
         cmocka_unit_test(a_bucket_paces_calls),

@@ -525,6 +525,36 @@ static void old_keys_are_used_while_they_count(void **state)
     scene_close(&scene);
 }
 
+static bool is_hidden(const struct scene *scene, const char *secret)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 1000);
+    redact_clean(scene->redact, str_from(secret), &out);
+    return !str_is(buf_str(&out), secret);
+}
+
+/* Months of renewals do not pile up, and what may still be quoted is hidden. */
+static void secrets_are_hidden_while_they_count(void **state)
+{
+    struct mint mint = new_mint();
+    struct scene scene;
+    (void)state;
+    open_container(&scene, &mint);
+    for (int i = 1; i <= 3; i++) {
+        char user[16];
+        snprintf(user, sizeof(user), "AKIA%d", i);
+        expect_keys(&scene, &mint, user, "container");
+        assert_true(is_hidden(&scene, "sEcReT0001") == (i <= 2));
+        assert_true(is_hidden(&scene, "tOkEn0001") == (i <= 2));
+        assert_true(is_hidden(&scene, "sEcReT0003") == (i == 3));
+        move_clock(&scene, &mint, 3601);
+    }
+    aws_client_close(scene.client);
+    scene.client = NULL;
+    assert_true(is_hidden(&scene, "sEcReT0003"));
+    scene_close(&scene);
+}
+
 /* Keys that live for less than the usual windows are not fetched for every call. */
 static void short_lives_are_lived(void **state)
 {
@@ -605,6 +635,7 @@ int main(void)
         cmocka_unit_test(refused_keys_are_replaced_once),
         cmocka_unit_test(keys_are_renewed_before_their_end),
         cmocka_unit_test(old_keys_are_used_while_they_count),
+        cmocka_unit_test(secrets_are_hidden_while_they_count),
         cmocka_unit_test(short_lives_are_lived),
         cmocka_unit_test(closing_ends_a_fetch),
     };

@@ -203,11 +203,30 @@ void aws_call_take_turn(struct aws_call *call)
     aws_call_send(call, keys, call->request.bytes ? on_bytes : NULL, on_reply);
 }
 
+/* A pause is over. When many calls fail at once, a service that is down is not asked by all of them
+ * again and again: their next tries share a bucket. */
+static void end_pause(struct aws_call *call)
+{
+    struct aws_bucket *bucket = &call->client->again[call->request.service];
+    int64_t now_ms = loop_now_ms(loop_of(call));
+    if (aws_bucket_take(bucket, now_ms)) {
+        go_on(call);
+        return;
+    }
+    int64_t wait_ms = aws_bucket_wait_ms(bucket, now_ms) +
+                      aws_retry_wait_ms(1, &call->client->dice);
+    if (wait_ms >= left_ms(call)) {
+        fail(call);
+    } else {
+        loop_timer_start(call->timer, wait_ms);
+    }
+}
+
 static void on_timer(void *context)
 {
     struct aws_call *call = context;
     if (call->state == CALL_PAUSES) {
-        go_on(call);
+        end_pause(call);
         return;
     }
     if (call->state == CALL_QUEUED) {
@@ -225,6 +244,8 @@ static void pause_or_fail(struct aws_call *call)
         fail(call);
         return;
     }
+    log_write(call->client->setup.log, LOG_LEVEL_DEBUG, "again tries=%u wait_ms=%lld error=\"%s\"",
+              call->tries, (long long)wait_ms, call->last.err.text);
     call->state = CALL_PAUSES;
     loop_timer_start(call->timer, wait_ms);
 }
@@ -375,13 +396,15 @@ static void take_refusal(struct aws_call *call, const struct http_reply *reply)
         error->request_id = arena_str(&call->arena, http_find_header(reply, "x-amzn-RequestId"));
     }
     bool has_id = error->request_id.len > 0;
+    bool says_who = error->class == AWS_AUTH && call->way.auth == AUTH_OWN;
     struct str code = error->code.len > 0
                           ? error->code
                           : arena_printf(&call->arena, "HTTP status %d", reply->status);
-    struct str words = arena_printf(&call->arena, "%.*s%s%.*s%s%.*s%s", STR_ARG(code),
-                                    error->message.len > 0 ? ": " : "", STR_ARG(error->message),
-                                    has_id ? " (request " : "", STR_ARG(error->request_id),
-                                    has_id ? ")" : "");
+    struct str source = says_who ? aws_client_source(call->client) : STR("");
+    struct str words = arena_printf(
+        &call->arena, "%.*s%s%.*s%s%.*s%s%s%.*s", STR_ARG(code), error->message.len > 0 ? ": " : "",
+        STR_ARG(error->message), has_id ? " (request " : "", STR_ARG(error->request_id),
+        has_id ? ")" : "", says_who ? " with credentials from " : "", STR_ARG(source));
     set_words(call, aws_error_kind(error), words.ptr);
     settle(call, reply, false);
 }

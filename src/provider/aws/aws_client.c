@@ -7,7 +7,12 @@
 #include <openssl/crypto.h>
 #include <string.h>
 
-enum { FILE_BYTES_MAX = 4 * 1024 * 1024, PATH_BYTES_MAX = 4096 };
+enum {
+    FILE_BYTES_MAX = 4 * 1024 * 1024,
+    PATH_BYTES_MAX = 4096,
+    AGAIN_TOKENS = 20,
+    AGAIN_RATE_MILLI = 1000,
+};
 
 /* ---- files ---- */
 
@@ -156,6 +161,7 @@ static void open_lanes(struct aws_client *client)
 {
     int64_t now_ms = loop_now_ms(client->setup.loop);
     for (size_t service = 0; service < AWS_SERVICE_COUNT; service++) {
+        aws_bucket_init(&client->again[service], AGAIN_TOKENS, AGAIN_RATE_MILLI, now_ms);
         for (size_t pace = 0; pace < PACE_COUNT; pace++) {
             struct aws_lane *lane = &client->lanes[service][pace];
             bool is_ec2 = service == AWS_EC2;

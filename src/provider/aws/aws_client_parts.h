@@ -37,7 +37,8 @@ struct aws_client {
     bool has_warned_of_clock;
     struct credentials *credentials;
     struct aws_lane lanes[AWS_SERVICE_COUNT][PACE_COUNT];
-    struct aws_call *calls; /* all of them */
+    struct aws_bucket again[AWS_SERVICE_COUNT]; /* of tries after the first */
+    struct aws_call *calls;                     /* all of them */
     struct aws_client_counts counts;
 };
 

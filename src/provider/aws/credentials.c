@@ -2,6 +2,7 @@
 #include "provider/aws/credentials.h"
 
 #include "provider/aws/aws_client_parts.h"
+#include "provider/aws/secret_book.h"
 
 enum {
     ADVISORY_S = 15 * 60,
@@ -20,7 +21,8 @@ struct credentials {
     int64_t again_ms; /* monotonic: no fetch in the background before */
     struct credentials_fetch *fetch;
     struct credentials_wait *waiting, *serving;
-    struct arena words; /* of what follows */
+    struct secret_book book, old_book; /* of these keys, and of those before */
+    struct arena words;                /* of what follows */
     struct str source, report;
 };
 
@@ -29,6 +31,8 @@ struct credentials *credentials_new(struct aws_client *client)
     struct credentials *credentials = HEAP_NEW(struct credentials);
     credentials->client = client;
     secret_arena_init(&credentials->arena);
+    secret_book_init(&credentials->book);
+    secret_book_init(&credentials->old_book);
     arena_init(&credentials->words);
     return credentials;
 }
@@ -43,6 +47,8 @@ void credentials_stop(struct credentials *credentials)
 
 void credentials_free(struct credentials *credentials)
 {
+    secret_book_clear(&credentials->book, NULL); /* the log outlives us */
+    secret_book_clear(&credentials->old_book, NULL);
     arena_clear(&credentials->arena);
     arena_clear(&credentials->words);
     free(credentials);
@@ -106,22 +112,24 @@ static void keep_words(struct credentials *credentials, const struct credentials
     credentials->source = arena_str(&credentials->words, found->source);
 }
 
-static struct str keep_secret(struct credentials *credentials, struct str text, bool is_secret)
+/* What is in flight may still quote the keys before these; those before them have had their day. */
+static void keep_book(struct credentials *credentials, struct secret_book *book)
 {
-    if (is_secret && credentials->client->setup.redact && text.len > 0) {
-        redact_add(credentials->client->setup.redact, text);
-    }
-    return arena_str(&credentials->arena, text);
+    secret_book_clear(&credentials->old_book, credentials->client->setup.redact);
+    credentials->old_book = credentials->book;
+    credentials->book = *book;
+    secret_book_init(book);
 }
 
 static void keep_keys(struct credentials *credentials, const struct aws_credentials *keys)
 {
-    arena_clear(&credentials->arena);
+    struct arena *arena = &credentials->arena;
+    arena_clear(arena);
     credentials->keys = (struct aws_credentials){
-        .access_key = keep_secret(credentials, keys->access_key, false),
-        .secret_key = keep_secret(credentials, keys->secret_key, true),
-        .session_token = keep_secret(credentials, keys->session_token, true),
-        .account_id = keep_secret(credentials, keys->account_id, false),
+        .access_key = arena_str(arena, keys->access_key),
+        .secret_key = arena_str(arena, keys->secret_key),
+        .session_token = arena_str(arena, keys->session_token),
+        .account_id = arena_str(arena, keys->account_id),
         .expires_at = keys->expires_at};
     credentials->has_keys = true;
     credentials->is_rejected = false;
@@ -157,6 +165,10 @@ static void on_found(void *context, const struct credentials_found *result)
     if (check_age(credentials, &found)) {
         keep_words(credentials, &found);
         keep_keys(credentials, &found.keys);
+        keep_book(credentials, found.book);
+        log_write(credentials->client->setup.log, LOG_LEVEL_DEBUG,
+                  "credentials found source=\"%.*s\" key=%.*s", STR_ARG(credentials->source),
+                  STR_ARG(credentials->keys.access_key));
         serve(credentials, NULL);
         return;
     }

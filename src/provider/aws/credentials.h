@@ -14,6 +14,7 @@
 
 struct aws_client;
 struct credentials;
+struct secret_book;
 
 struct credentials *credentials_new(struct aws_client *client);
 void credentials_stop(struct credentials *credentials); /* ends a fetch; no callback any more */
@@ -49,8 +50,8 @@ struct credentials_found {
     struct aws_credentials keys; /* in the arena of the fetch */
     struct str source;           /* "profile work: assume-role" */
     const struct aws_source_plan *plan;
-    size_t decider;  /* which of the plan decided; SOURCE_KIND_COUNT: none */
-    struct str said; /* by it */
+    size_t decider;           /* which of the plan decided; SOURCE_KIND_COUNT: none */
+    struct secret_book *book; /* what was learnt; who takes it over leaves an empty one */
     bool is_ok;
     struct err err; /* unless ok */
 };

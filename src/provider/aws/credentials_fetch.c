@@ -24,7 +24,7 @@ static void fetch_free(struct credentials_fetch *fetch)
         child_forget(fetch->child);
     }
     loop_later_cancel(fetch->client->setup.loop, &fetch->start);
-    loop_timer_free(fetch->timer);
+    secret_book_clear(&fetch->book, fetch->client->setup.redact);
     arena_clear(&fetch->arena);
     free(fetch);
 }
@@ -34,8 +34,9 @@ void credentials_fetch_cancel(struct credentials_fetch *fetch)
     fetch_free(fetch);
 }
 
-static void finish(struct credentials_fetch *fetch, const struct credentials_found *found)
+static void finish(struct credentials_fetch *fetch, struct credentials_found *found)
 {
+    found->book = &fetch->book;
     fetch->done(fetch->context, found);
     fetch_free(fetch);
 }
@@ -59,6 +60,11 @@ void fetch_fail(struct credentials_fetch *fetch, enum err_kind kind, const char 
     err_set(&found.err, kind, "%.*s%s%s", STR_ARG(fetch->name), fetch->name.len > 0 ? ": " : "",
             clean.ptr ? clean.ptr : "");
     finish(fetch, &found);
+}
+
+void fetch_learn(struct credentials_fetch *fetch, struct str secret)
+{
+    secret_book_add(&fetch->book, fetch->client->setup.redact, secret);
 }
 
 bool fetch_read_file(struct credentials_fetch *fetch, struct str path, struct str *ret_text)
@@ -152,9 +158,7 @@ static void fetch_from_web_identity(struct credentials_fetch *fetch)
     if (!fetch_read_file(fetch, source->web.token_path, &token)) {
         return;
     }
-    if (fetch->client->setup.redact) {
-        redact_add(fetch->client->setup.redact, token);
-    }
+    fetch_learn(fetch, token);
     struct param *input = param_new_map(arena);
     param_add_text(input, "RoleArn", source->web.arn, arena);
     param_add_text(input, "RoleSessionName", session_name(fetch, source->web.session_name), arena);
@@ -211,6 +215,8 @@ void fetch_take_keys(struct credentials_fetch *fetch, const struct aws_credentia
         fetch_fail(fetch, ERR_AUTH, "the keys have a character that cannot be in them");
         return;
     }
+    fetch_learn(fetch, keys->secret_key);
+    fetch_learn(fetch, keys->session_token);
     fetch->keys = *keys;
     if (fetch->chain_count > 0) {
         ask_next(fetch);
@@ -272,6 +278,7 @@ struct credentials_fetch *credentials_fetch_start(struct aws_client *client,
 {
     struct credentials_fetch *fetch = HEAP_NEW(struct credentials_fetch);
     secret_arena_init(&fetch->arena);
+    secret_book_init(&fetch->book);
     fetch->client = client;
     fetch->done = done;
     fetch->context = context;

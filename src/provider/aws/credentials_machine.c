@@ -101,9 +101,7 @@ void fetch_from_container(struct credentials_fetch *fetch)
         return;
     }
     if (token.len > 0) {
-        if (fetch->client->setup.redact) {
-            redact_add(fetch->client->setup.redact, token);
-        }
+        fetch_learn(fetch, token);
         header = (struct http_header){STR("Authorization"), token};
     }
     ask_new(fetch, "GET", arena_str(&fetch->arena, source->container.url), header, on_container);

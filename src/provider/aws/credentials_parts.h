@@ -6,6 +6,7 @@
 
 #include "provider/aws/aws_client_parts.h"
 #include "provider/aws/credentials.h"
+#include "provider/aws/secret_book.h"
 
 enum { FETCH_CHAIN_MAX = 40 }; /* more than source.c lets through */
 
@@ -32,13 +33,13 @@ struct credentials_fetch {
     struct aws_credentials keys;     /* of the one asked before */
     struct str name;                 /* "profile work: assume-role" */
     struct loop_task start;
-    struct loop_timer *timer;
     struct aws_call *call; /* what is under way */
     struct http_call *http;
     struct child *child;
     unsigned tries;
     struct fetch_question question;
     struct str token; /* of a metadata service, or the text of a file of single sign-on */
+    struct secret_book book;
     credentials_found_fn *done;
     void *context;
 };
@@ -49,6 +50,9 @@ void fetch_take_keys(struct credentials_fetch *fetch, const struct aws_credentia
 /* The source is set up and did not give any. The fetch is gone after that. */
 void fetch_fail(struct credentials_fetch *fetch, enum err_kind kind, const char *fmt, ...)
     PRINTF_LIKE(3, 4);
+
+/* The log and every message keep silent about it from now on. */
+void fetch_learn(struct credentials_fetch *fetch, struct str secret);
 
 /* A small file of secrets whole, into the arena, without blanks around it; fails the fetch itself
  * and says false. */

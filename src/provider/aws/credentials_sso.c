@@ -11,13 +11,6 @@
 
 enum { SSO_MS = 30 * 1000, RENEW_S = 15 * 60, QUERY_BYTES_MAX = 4096 };
 
-static void learn(const struct credentials_fetch *fetch, struct str secret)
-{
-    if (fetch->client->setup.redact && secret.len > 0) {
-        redact_add(fetch->client->setup.redact, secret);
-    }
-}
-
 static void fail_login(struct credentials_fetch *fetch, const char *why)
 {
     fetch_fail(fetch, ERR_AUTH, "%s; run `aws sso login --profile %.*s`", why,
@@ -111,8 +104,8 @@ static void on_token(void *context, const struct aws_reply *reply)
         fetch_fail(fetch, err.kind, "single sign-on's new token: %s", err.text);
         return;
     }
-    learn(fetch, token.access_token);
-    learn(fetch, token.refresh_token);
+    fetch_learn(fetch, token.access_token);
+    fetch_learn(fetch, token.refresh_token);
     write_back(fetch, json);
     ask_for_keys(fetch, &token);
 }
@@ -169,9 +162,9 @@ void fetch_from_sso(struct credentials_fetch *fetch)
                    err.text, STR_ARG(source->profile));
         return;
     }
-    learn(fetch, token.access_token);
-    learn(fetch, token.refresh_token);
-    learn(fetch, token.client_secret);
+    fetch_learn(fetch, token.access_token);
+    fetch_learn(fetch, token.refresh_token);
+    fetch_learn(fetch, token.client_secret);
     int64_t now = aws_client_now(fetch->client);
     bool can_renew = source->sso.session.len > 0 && token.refresh_token.len > 0 &&
                      token.client_id.len > 0 && token.client_secret.len > 0 &&
