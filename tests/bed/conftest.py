@@ -223,7 +223,7 @@ class Ssh:
 
     def wait(self, seconds=30):
         """Until sshd lets us in."""
-        wait_for(lambda: self.run("true").returncode == 0, seconds, 0.3)
+        wait_for(lambda: self.run("true").returncode == 0, seconds, 0.1)
         return self
 
     def __call__(self, command, seconds=30):

@@ -1,11 +1,15 @@
 """Who may call: signatures, clocks, expiry, policies, and the ways to credentials."""
 
+import contextlib
+import http.server
 import json
+import threading
 import time
 import urllib.error
 import urllib.request
 from email.utils import parsedate_to_datetime
 
+import botocore.session
 import pytest
 from botocore import UNSIGNED
 from conftest import refused
@@ -92,27 +96,22 @@ def test_unsigned_requests(paper):
 # ---- time ----
 
 
-@pytest.mark.parametrize("clock", [1000, -1000])
-@pytest.mark.parametrize("service, code", [
-    ("ec2", "RequestExpired"), ("sts", "SignatureDoesNotMatch"), ("s3", "RequestTimeTooSkewed"),
-    ("ssm", "InvalidSignatureException")])
-def test_clocks_apart(paper, aws, service, code, clock):
+@pytest.mark.parametrize("service, clock, code", [
+    ("ec2", 1000, "RequestExpired"), ("ec2", -1000, "AuthFailure"),
+    *[(service, clock, code) for clock in (1000, -1000) for service, code in [
+        ("sts", "SignatureDoesNotMatch"), ("iam", "SignatureDoesNotMatch"),
+        ("s3", "RequestTimeTooSkewed"), ("ssm", "InvalidSignatureException")]]])
+def test_clocks_apart(paper, aws, service, clock, code):
     paper.set(clock=clock)
-    with refused(code):
+    with refused(code) as caught:
         ask(aws, service)
+    date = caught.value.response["ResponseMetadata"]["HTTPHeaders"]["date"]
+    assert abs(parsedate_to_datetime(date).timestamp() - time.time() - clock) < 10
 
 
 def test_clocks_slightly_apart(paper, aws):
     paper.set(clock=800)
     ask(aws, "ec2")
-
-
-def test_the_date_header_tells_the_skew(paper, aws):
-    paper.set(clock=5000)
-    with refused("SignatureDoesNotMatch") as caught:
-        ask(aws, "sts")
-    date = caught.value.response["ResponseMetadata"]["HTTPHeaders"]["date"]
-    assert 4990 < parsedate_to_datetime(date).timestamp() - time.time() < 5010
 
 
 # ---- temporary credentials ----
@@ -182,6 +181,20 @@ def test_web_identity_needs_no_signature(paper, aws, role):
     reply = client.assume_role_with_web_identity(RoleArn=arn, RoleSessionName="web",
                                                  WebIdentityToken="token")
     ask(aws, "ec2", **credentials_of(reply))
+    with refused("ExpiredTokenException"):
+        client.assume_role_with_web_identity(RoleArn=arn, RoleSessionName="web",
+                                             WebIdentityToken=services.EXPIRED_WEB_TOKEN)
+
+
+def test_the_life_of_a_session_is_bounded(paper, aws, role):
+    arn = role("brief", "ec2:*")
+    sts = aws("sts", parameter_validation=False)
+    for seconds in (60, 43201):
+        with refused("ValidationError"):
+            sts.assume_role(RoleArn=arn, RoleSessionName="brief", DurationSeconds=seconds)
+    reply = sts.assume_role(RoleArn=arn, RoleSessionName="brief", DurationSeconds=900)
+    left = reply["Credentials"]["Expiration"].timestamp() - time.time()
+    assert 890 < left <= 901
 
 
 def test_sso_gives_credentials_for_a_token(paper, aws):
@@ -192,6 +205,53 @@ def test_sso_gives_credentials_for_a_token(paper, aws):
         token=made["sessionToken"])
     with refused("UnauthorizedException"):
         sso.get_role_credentials(roleName="admin", accountId=settings.ACCOUNT, accessToken="old")
+    for role, account in (("nobody", settings.ACCOUNT), ("admin", "210987654321")):
+        with refused("ForbiddenException"):
+            sso.get_role_credentials(roleName=role, accountId=account,
+                                     accessToken=services.SSO_TOKEN)
+
+
+@contextlib.contextmanager
+def container_endpoint(credentials, token):
+    """What gives a task in a container its credentials; asked without a right token it refuses."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_GET(self):
+            good = self.headers.get("Authorization") == token
+            body = json.dumps(credentials if good else {"message": "Unauthorized"}).encode()
+            self.send_response(200 if good else 401)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, format, *args):
+            pass
+
+    server = http.server.HTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield f"http://127.0.0.1:{server.server_port}/credentials"
+    server.shutdown()
+    server.server_close()
+
+
+def test_credentials_of_a_container(paper, aws, monkeypatch):
+    """A client finds them by the variables that a container has."""
+    made = paper.mint(name="task")
+    told = {"AccessKeyId": made["key"], "SecretAccessKey": made["secret"], "Token": made["token"],
+            "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(made["expires"]))}
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN", "AWS_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
+    monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", "/nonexistent")
+    monkeypatch.setenv("AWS_CONFIG_FILE", "/nonexistent")
+    with container_endpoint(told, "sesame") as url:
+        monkeypatch.setenv("AWS_CONTAINER_CREDENTIALS_FULL_URI", url)
+        monkeypatch.setenv("AWS_CONTAINER_AUTHORIZATION_TOKEN", "sesame")
+        found = botocore.session.Session().get_credentials()
+        assert found.method == "container-role"
+        ask(aws, "ec2", key=found.access_key, secret=found.secret_key, token=found.token)
+        assert ask(aws, "sts", key=found.access_key, secret=found.secret_key,
+                   token=found.token)["Arn"].endswith("user/task")
 
 
 # ---- policies ----

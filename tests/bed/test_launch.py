@@ -1,6 +1,7 @@
 """RunInstances and CreateFleet refuse and grant what AWS does. No machines: the API alone."""
 
 import base64
+import json
 import string
 
 import pytest
@@ -144,20 +145,14 @@ def test_group_of_another_vpc(paper, ec2, run):
         run(SecurityGroupIds=[group])
 
 
-def test_a_new_profile_is_not_known_at_once(paper, aws, run):
-    iam = aws("iam")
-    name = "young"
-    iam.create_instance_profile(InstanceProfileName=name)
-    paper.set(iam_lag=30)
-    with refused("InvalidParameterValue") as caught:
-        run(IamInstanceProfile={"Name": name})
-    assert "Invalid IAM Instance Profile name" in str(caught.value)
-    paper.set(iam_lag=0)
-    assert run(IamInstanceProfile={"Name": name})
-
-
 def test_every_instance_of_a_launch_has_the_profile(paper, aws, ec2, run):
-    aws("iam").create_instance_profile(InstanceProfileName="both")
+    iam = aws("iam")
+    iam.create_role(RoleName="r", AssumeRolePolicyDocument=json.dumps({
+        "Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"},
+            "Action": "sts:AssumeRole"}]}))
+    iam.create_instance_profile(InstanceProfileName="both")
+    iam.add_role_to_instance_profile(InstanceProfileName="both", RoleName="r")
     run(Count=2, IamInstanceProfile={"Name": "both"})
     assert all(i["IamInstanceProfile"]["Arn"].endswith("/both") for i in listing(ec2))
 

@@ -97,17 +97,31 @@ class Moto:
     def instance(self, region, ident):
         return self.backend(region).get_instance(ident)
 
-    def matching(self, region, filters):
-        """Ids of the instances that a listing with these filters has, oldest first."""
+    def filtered(self, work, filters):
+        """What moto lists by filters; one that it does not know is refused as AWS would."""
         with self.lock:
             try:
-                found = self.backend(region).all_reservations(filters=filters or None)
+                return work(filters=filters or None)
             except Exception as error:  # moto's own kinds; they bear a code
                 if not hasattr(error, "error_type") and not hasattr(error, "code"):
                     raise
                 raise Refusal(getattr(error, "error_type", "InvalidParameterValue"),
                               f"The filter '{', '.join(filters)}' is invalid") from error
-            return [instance.id for reservation in found for instance in reservation.instances]
+
+    def matching(self, region, filters):
+        """Ids of the instances that a listing with these filters has, oldest first."""
+        found = self.filtered(self.backend(region).all_reservations, filters)
+        return [instance.id for reservation in found for instance in reservation.instances]
+
+    def templates(self, region, filters):
+        return self.filtered(self.backend(region).describe_launch_templates, filters)
+
+    def offerings(self, region, kind):
+        return self.backend(region).describe_instance_type_offerings(kind)
+
+    def zones(self, region):
+        """Names of a region's zones, also of those in which we have no subnet."""
+        return [zone.name for zone in self.backend(region).describe_availability_zones()]
 
     def subnets(self, region):
         return [subnet for of_zone in self.backend(region).subnets.values()
@@ -157,17 +171,16 @@ class Moto:
         return pair.material_public.decode() if pair else None
 
     def template(self, region, ident, name, version):
-        """The data of a launch template's version, or None."""
+        """The data of a launch template's version; {} without it, None without the template."""
         backend = self.backend(region)
         ident = ident or backend.launch_template_name_to_ids.get(name)
         found = backend.launch_templates.get(ident)
         if not found:
             return None
-        if version in (None, "", "$Default"):
-            return found.default_version().data
-        if version == "$Latest":
-            return found.latest_version().data
-        return next((v.data for v in found.versions if str(v.number) == str(version)), None)
+        have = [v for v in found.versions if not getattr(v, "is_deleted", False)]
+        number = {"$Latest": have[-1].number, "$Default": found.default_version_number}.get(
+            version or "$Default", version)
+        return next((v.data for v in have if str(v.number) == str(number)), {})
 
     def profile(self, name):
         """(arn, id, role name or None) of an instance profile, or None."""
@@ -215,7 +228,8 @@ class Moto:
                 made.clear()
             for region in settings.VPCS:
                 backend = self.backend(region)
-                for made in (backend.reservations, backend.key_pairs, backend.launch_templates,
+                for made in (backend.reservations, backend.volumes, backend.enis,
+                             backend.key_pairs, backend.launch_templates,
                              backend.launch_template_name_to_ids,
                              backend.launch_template_insert_order):
                     made.clear()
@@ -232,19 +246,34 @@ class Moto:
                               "IpPermissions.1.IpProtocol": "-1",
                               "IpPermissions.1.Groups.1.GroupId": group.id})
 
+    def open_to_the_world(self, backend, vpc, subnets):
+        """Public subnets have a way out by a gateway; the others only the VPC's own table."""
+        gateway = backend.create_internet_gateway()
+        backend.attach_internet_gateway(gateway.id, vpc.id)
+        table = backend.create_route_table(vpc.id)
+        backend.create_route(table.id, "0.0.0.0/0", gateway_id=gateway.id)
+        for subnet in subnets:
+            backend.associate_route_table(table.id, subnet_id=subnet.id)
+
     def seed(self):
-        """Our VPCs in place of moto's default ones."""
+        """Our VPCs in place of moto's default ones, and images only where they are."""
         for region, cidr in settings.VPCS.items():
             backend = self.backend(region)
+            for ami in settings.AMIS:
+                if ami.region not in ("", region):
+                    backend.amis.pop(ami.id, None)
             for vpc in list(backend.vpcs.values()):
                 for subnet in self.subnets(region):
                     backend.delete_subnet(subnet.id)
                 backend.delete_vpc(vpc.id)
             vpc = backend.create_vpc(cidr_block=cidr, is_default=True)
             self.open_default_group(region, vpc.id)
+            public = []
             for spec in (s for s in settings.SUBNETS if s.region == region):
                 subnet = backend.create_subnet(vpc_id=vpc.id, cidr_block=spec.cidr,
                                                availability_zone=spec.zone)
                 subnet.default_for_az = spec.public
                 subnet.map_public_ip_on_launch = spec.public
                 subnet.add_tag("Name", spec.name)
+                public += [subnet] if spec.public else []
+            self.open_to_the_world(backend, vpc, public)

@@ -1,7 +1,8 @@
 """The front answers for AWS: who calls, faults, the rules of AWS, and moto for the rest.
 
 `Cloud` holds the state and takes one call from arrival to reply. What a single action does beyond
-moto stands in `launch`, `instances`, `prices` and `services`; the table below says which.
+moto stands in `launch`, `instances`, `templates`, `places`, `prices` and `services`; the table
+below says which.
 """
 
 import collections
@@ -9,15 +10,24 @@ import json
 import threading
 import time
 
-from . import (backend, faults, identity, instances, launch, limits, nodes, prices, services,
-               settings)
+from . import (backend, faults, identity, instances, launch, limits, nodes, places, prices,
+               services, settings, templates)
 from .wire import UNSIGNED, Refusal, Reply, parse, refuse, understand
 
 ACTIONS = {
     ("ec2", "RunInstances"): launch.run_instances,
     ("ec2", "CreateFleet"): launch.create_fleet,
-    ("ec2", "CreateLaunchTemplate"): launch.once_by_token,
-    ("ec2", "CreateLaunchTemplateVersion"): launch.once_by_token,
+    ("ec2", "CreateLaunchTemplate"): templates.create_template,
+    ("ec2", "CreateLaunchTemplateVersion"): templates.create_version,
+    ("ec2", "DescribeLaunchTemplates"): templates.describe_templates,
+    ("ec2", "DescribeLaunchTemplateVersions"): templates.describe_versions,
+    ("ec2", "DeleteLaunchTemplate"): templates.delete_template,
+    ("ec2", "DeleteLaunchTemplateVersions"): templates.delete_versions,
+    ("ec2", "DescribeRegions"): places.describe_regions,
+    ("ec2", "DescribeInstanceTypeOfferings"): places.describe_offerings,
+    ("ec2", "DescribeSubnets"): places.describe_subnets,
+    ("ec2", "DescribeKeyPairs"): places.describe_keys,
+    ("ec2", "DescribeSecurityGroups"): places.describe_groups,
     ("ec2", "DescribeInstances"): instances.describe_instances,
     ("ec2", "DescribeInstanceStatus"): instances.describe_instance_status,
     ("ec2", "DescribeInstanceTypes"): instances.describe_types,
@@ -46,6 +56,8 @@ ACTIONS = {
     ("ssm", "GetParameter"): services.get_parameter,
     ("ssm", "GetParameters"): services.get_parameters,
     ("servicequotas", "GetServiceQuota"): services.get_quota,
+    ("servicequotas", "GetAWSDefaultServiceQuota"): services.get_default_quota,
+    ("servicequotas", "ListServiceQuotas"): services.list_quotas,
     ("sso", "GetRoleCredentials"): services.role_credentials,
 }
 # What these change, `instances.overlay` tells.
@@ -160,6 +172,7 @@ class Cloud:
             raise Refusal("UnknownEndpoint", f"The bed has no service {call.service!r}.", 404)
         if call.action in UNSIGNED or call.service == "sso":
             return
+        places.check_region(call)
         call.identity = identity.check(self.identities, call, time.time() + self.tunables.clock)
         self.identities.authorize(call)
         if self.tunables.throttle:

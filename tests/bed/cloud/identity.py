@@ -197,6 +197,10 @@ def wrong_signature(call):
 
 def skewed(call, stamp, now):
     now_text = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
+    if call.service == "ec2" and stamp_seconds(stamp) > now:
+        # By its reference both ways are RequestExpired; this one it tells by the words for a key.
+        return Refusal("AuthFailure", "AWS was not able to validate the provided access "
+                                      "credentials", 401)
     if call.service == "ec2":
         return Refusal("RequestExpired", "Request has expired.", 400)
     if call.service == "s3":

@@ -1,16 +1,14 @@
 """What is asked about instances, and done to them, once they exist: lists, tags, states, groups."""
 
 import base64
-import binascii
 import copy
-import hashlib
-import json
 import re
 import time
 import xml.etree.ElementTree as ET
 
 from . import launch, settings
 from .nodes import CODES
+from .paging import check_dry_run, page_size, position_of, question, token_for
 from .wire import Refusal, ec2_reply, error_of, parse, put, put_all, xml_reply
 
 PREFIXES = {"i": "InvalidInstanceID", "vol": "InvalidVolume", "sg": "InvalidGroup",
@@ -41,12 +39,6 @@ def check_ids(cloud, call, ids, lag=True):
                       f"The instance ID{'s' if plural else ''} '{', '.join(missing)}' "
                       f"do{'' if plural else 'es'} not exist")
     return found
-
-
-def check_dry_run(call):
-    if call.get("DryRun") == "true":
-        raise Refusal("DryRunOperation", "Request would have succeeded, but DryRun flag is set.",
-                      412)
 
 
 # ---- what an instance looks like ----
@@ -98,41 +90,6 @@ def overlay_interfaces(item, node, dns):
 
 
 # ---- DescribeInstances ----
-
-
-def page_size(call, cloud, low=5, high=1000):
-    text = call.get("MaxResults")
-    if text is None:
-        return min(high, cloud.tunables.page)
-    if not text.isdigit() or not low <= int(text) <= high:
-        raise Refusal("InvalidParameterValue", f"Value ( {text} ) for parameter maxResults is "
-                      f"invalid. Expecting a value between {low} and {high}.")
-    return min(int(text), cloud.tunables.page)
-
-
-def question(call):
-    """What a page token is bound to: the request without its paging."""
-    kept = sorted((k, v) for k, v in call.params.items()
-                  if k not in ("NextToken", "MaxResults", "Version"))
-    return hashlib.sha256(json.dumps(kept).encode()).hexdigest()[:16]
-
-
-def token_for(call, position):
-    return base64.urlsafe_b64encode(json.dumps([question(call), position]).encode()).decode()
-
-
-def position_of(call):
-    """Where a page begins: what token_for was given, or None at the start."""
-    token = call.get("NextToken")
-    if not token:
-        return None
-    try:
-        bound, position = json.loads(base64.urlsafe_b64decode(token.encode()))
-    except (ValueError, binascii.Error):
-        raise Refusal("InvalidParameterValue", "Invalid value for parameter nextToken.") from None
-    if bound != question(call):
-        raise Refusal("InvalidParameterValue", "The token was given for another request.")
-    return position
 
 
 def own_filter(cloud, node, name, values):

@@ -59,6 +59,9 @@ def effective(cloud, call):
         kind = "InvalidLaunchTemplateId.NotFound" if ident else \
             "InvalidLaunchTemplateName.NotFoundException"
         raise Refusal(kind, "The specified launch template does not exist.")
+    if not data:
+        raise Refusal("InvalidLaunchTemplateId.VersionNotFound",
+                      "Could not find the specified version of the launch template.")
     given = {key.split(".")[0] for key in own}
     below = {k: v for k, v in flatten(data).items() if k.split(".")[0] not in given}
     return {**below, **own}
@@ -172,8 +175,10 @@ def check_place(cloud, call):
         return subnet, subnet.availability_zone
     subnet = cloud.moto.default_subnet(call.region, zone)
     if subnet is None:
-        if zone:
+        if zone and zone not in cloud.moto.zones(call.region):
             raise Refusal("InvalidParameterValue", f"Invalid availability zone: [{zone}]")
+        if zone:
+            raise Refusal("MissingInput", f"No default subnet for availability zone: '{zone}'.")
         raise Refusal("MissingInput", "No subnets found for the default VPC. Please specify a "
                                       "subnet.")
     return subnet, zone or ""
@@ -209,11 +214,15 @@ def check_profile(cloud, call):
         if not value:
             continue
         young = time.monotonic() - cloud.profiles_made.get(value.rpartition("/")[2], -1e9) < \
-            cloud.tunables.iam_lag
-        if cloud.moto.profile(value) is None or young:
+            cloud.tunables.profile_lag
+        found = cloud.moto.profile(value)
+        if found is None or young:
             raise Refusal("InvalidParameterValue",
                           f"Value ({value}) for parameter iamInstanceProfile.{field.lower()} is "
                           f"invalid. Invalid IAM Instance Profile {field.lower()}")
+        if found[2] is None:
+            raise Refusal("InvalidParameterValue", f"IAM Instance Profile \"{found[0]}\" has no "
+                                                   "associated IAM Roles")
         return value
     return None
 
@@ -324,6 +333,9 @@ def create(cloud, call, subnet, groups, count, data, profile, spot):
     params = {k: v for k, v in call.params.items()
               if not k.startswith(("IamInstanceProfile.", "SecurityGroup", "Placement.Avail"))}
     params.update({"Action": "RunInstances", "MinCount": str(count), "MaxCount": str(count)})
+    for number, item in enumerate(call.items("BlockDeviceMapping"), 1):
+        if any(k.startswith("Ebs.") for k in item) and "Ebs.DeleteOnTermination" not in item:
+            params[f"BlockDeviceMapping.{number}.Ebs.DeleteOnTermination"] = "true"
     if not call.items("NetworkInterface"):
         params["SubnetId"] = subnet.id
         params.update({f"SecurityGroupId.{n}": g for n, g in enumerate(groups, 1)})
@@ -414,16 +426,3 @@ def create_fleet(cloud, call):
                                       "errorSet": errors, "fleetInstanceSet": won})
     remember(cloud, call, "", reply.body)
     return reply
-
-
-def once_by_token(cloud, call):
-    """Other creations that take a token (CreateLaunchTemplate): the same answer again."""
-    before = replay(cloud, call, "")
-    if before is not None:
-        return before
-    reply = cloud.pass_on(call)
-    if reply.status == 200:
-        remember(cloud, call, "", reply)
-    return reply
-
-

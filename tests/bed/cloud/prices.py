@@ -8,7 +8,7 @@ import json
 import time
 import zlib
 
-from .instances import page_size, position_of, token_for
+from .paging import page_size, position_of, token_for
 from .wire import Refusal, ec2_reply, json_reply
 
 KNOWN = {"t3.micro": 0.0104, "t3.medium": 0.0416, "m5.large": 0.096, "m5.xlarge": 0.192,

@@ -24,7 +24,10 @@ QUOTAS = {"L-1216C47A": ("vcpu_quota", "Running On-Demand Standard (A, C, D, H, 
                                        "instances"),
           "L-34B43A08": ("spot_vcpu_quota", "All Standard (A, C, D, H, I, M, R, T, Z) Spot "
                                             "Instance Requests")}
+DEFAULT_QUOTAS = settings.Tunables(vcpu_quota=5, spot_vcpu_quota=5)
 SSO_TOKEN = "bed-sso-token"
+EXPIRED_WEB_TOKEN = "bed-expired-web-token"
+SESSION_SECONDS = (900, 43200)
 
 
 def query_reply(call, result):
@@ -62,12 +65,26 @@ def assume_role(cloud, call):
                       f"sts:{call.action} on resource: {call.get('RoleArn')}", 403)
     if call.action == "AssumeRoleWithWebIdentity" and not call.get("WebIdentityToken"):
         raise Refusal("InvalidIdentityToken", "No web identity token was given.")
+    if call.get("WebIdentityToken") == EXPIRED_WEB_TOKEN:
+        raise Refusal("ExpiredTokenException", "Token expired: current date/time must be before "
+                                               "the expiration date/time")
     session = call.get("RoleSessionName", "session")
-    made = cloud.identities.mint("role", match.group(1), int(call.get("DurationSeconds", "3600")),
-                                 session)
+    made = cloud.identities.mint("role", match.group(1), session_seconds(call), session)
     return query_reply(call, credentials_xml(made) +
                        f"<AssumedRoleUser><Arn>{made.arn}</Arn><AssumedRoleId>AROABED:{session}"
                        "</AssumedRoleId></AssumedRoleUser>")
+
+
+def session_seconds(call):
+    """How long the credentials are to live; bounded, as by AWS."""
+    text, (low, high) = call.get("DurationSeconds", "3600"), SESSION_SECONDS
+    if not text.isdigit() or not low <= int(text) <= high:
+        edge = "greater than or equal to 900" if text.isdigit() and int(text) < low else \
+            "less than or equal to 43200"
+        raise Refusal("ValidationError", f"1 validation error detected: Value '{text}' at "
+                      f"'durationSeconds' failed to satisfy constraint: Member must have value "
+                      f"{edge}")
+    return int(text)
 
 
 def session_token(cloud, call):
@@ -136,16 +153,39 @@ def get_parameters(cloud, call):
 # ---- quotas ----
 
 
-def get_quota(cloud, call):
+def quota_row(values, code):
+    field, name = QUOTAS[code]
+    return {"ServiceCode": "ec2", "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
+            "QuotaCode": code, "QuotaName": name, "Value": float(getattr(values, field)),
+            "Unit": "None", "Adjustable": True, "GlobalQuota": False}
+
+
+def check_quota_named(call):
     code = call.json().get("QuotaCode", "")
     if call.json().get("ServiceCode") != "ec2" or code not in QUOTAS:
         raise Refusal("NoSuchResourceException", "The request failed because the specified quota "
                                                  "does not exist.")
-    field, name = QUOTAS[code]
-    return json_reply({"Quota": {
-        "ServiceCode": "ec2", "ServiceName": "Amazon Elastic Compute Cloud (Amazon EC2)",
-        "QuotaCode": code, "QuotaName": name, "Value": float(getattr(cloud.tunables, field)),
-        "Unit": "None", "Adjustable": True, "GlobalQuota": False}})
+    return code
+
+
+def get_quota(cloud, call):
+    return json_reply({"Quota": quota_row(cloud.tunables, check_quota_named(call))})
+
+
+def get_default_quota(_cloud, call):
+    return json_reply({"Quota": quota_row(DEFAULT_QUOTAS, check_quota_named(call))})
+
+
+def list_quotas(cloud, call):
+    """One per page, so that whoever does not turn pages is found out."""
+    if call.json().get("ServiceCode") != "ec2":
+        raise Refusal("NoSuchResourceException", "The request failed because the specified service "
+                                                 "does not exist.")
+    codes, start = sorted(QUOTAS), int(call.json().get("NextToken") or 0)
+    answer = {"Quotas": [quota_row(cloud.tunables, codes[start])]}
+    if start + 1 < len(codes):
+        answer["NextToken"] = str(start + 1)
+    return json_reply(answer)
 
 
 # ---- SSO ----
@@ -157,6 +197,11 @@ def role_credentials(cloud, call):
                      {"Content-Type": "application/json",
                       "x-amzn-ErrorType": "UnauthorizedException"})
     name = call.get("role_name", "")
+    known = name == "admin" or cloud.moto.policies_of("role", name) is not None
+    if not known or call.get("account_id") != settings.ACCOUNT:
+        return Reply(403, json.dumps({"message": "No access"}).encode(),
+                     {"Content-Type": "application/json",
+                      "x-amzn-ErrorType": "ForbiddenException"})
     made = cloud.identities.mint("admin" if name == "admin" else "role", name, 3600, "sso")
     return json_reply({"roleCredentials": {
         "accessKeyId": made.key, "secretAccessKey": made.secret, "sessionToken": made.token,

@@ -54,6 +54,7 @@ class Subnet:
     name: str = ""
 
 
+CLOSED_REGION = "ap-east-1"  # exists, and the account has not opened it
 VPCS = {"us-west-2": "198.18.0.0/18", "us-east-1": "198.18.64.0/18"}
 SUBNETS = (
     Subnet("us-west-2", "us-west-2a", "198.18.16.0/20", name="public-a"),
@@ -71,6 +72,7 @@ class Ami:
     arch: str
     name: str
     owner: str = "099720109477"
+    region: str = ""  # only there; otherwise in all
 
 
 # `image` names what the node runs: base has neither Ray nor pip. arm64 machines run the same
@@ -81,6 +83,9 @@ AMIS = (
     Ami("ami-0bed0000000000003", "systemd", "x86_64", "bed/images/systemd-amd64-20260101"),
     Ami("ami-0bed00000000000a1", "base", "arm64", "bed/images/base-arm64-20260101"),
     Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
+    # Ray's default: still there in Oregon; in Virginia its publisher has taken it back.
+    Ami("ami-0a2b85e15b7c0ac34", "base", "x86_64",
+        "Deep Learning AMI (Ubuntu 18.04) Version 71.0", "898082745236", "us-west-2"),
 )
 
 
@@ -92,7 +97,7 @@ class Tunables:
     pending: float = 0.0             # at least so long in state pending
     terminating: float = 2.0         # shutting-down takes so long
     terminated_kept: float = 3600.0  # a terminated instance is still listed
-    iam_lag: float = 0.0             # a new instance profile is not known to EC2 yet
+    profile_lag: float = 0.0         # a new instance profile is not known to EC2 yet
     clock: float = 0.0               # our clock is so far ahead of the caller's
     role_seconds: float = 21600.0    # life of the credentials a node gets
     boot_delay: float = 0.0          # before a node does anything

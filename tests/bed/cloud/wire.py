@@ -70,6 +70,11 @@ class Call:
                 found.setdefault(int(match.group(1)), {})[match.group(2)] = value
         return [found[number] for number in sorted(found)]
 
+    def filters(self):
+        """{name: [value]} of Filter.N."""
+        return {item.get("Name", ""): [v for k, v in sorted(item.items())
+                                       if k.startswith("Value.")] for item in self.items("Filter")}
+
     def json(self):
         return json.loads(self.body or b"{}")
 
