@@ -16,6 +16,9 @@ struct survey_counts survey_text_count(const struct finding *findings, size_t co
     return counts;
 }
 
+/* More of them have the same cause; programs get all. */
+enum { ROWS_SHOWN = 20 };
+
 static size_t larger(size_t a, size_t b)
 {
     return a > b ? a : b;
@@ -56,30 +59,38 @@ static void add_place(struct buf *out, const struct value *tree, struct str path
     }
 }
 
+static void add_row(struct buf *out, const struct finding_row *row, const size_t *widths,
+                    const struct value *tree)
+{
+    bool has_remedy = row->remedy.len > 0;
+    buf_add_c(out, "  ");
+    add_column(out, row->name, widths[0] + 2);
+    add_column(out, row->where, widths[1] > 0 ? widths[1] + 2 : 0);
+    add_column(out, row->why, has_remedy ? widths[2] + 2 : 0);
+    if (has_remedy) {
+        buf_add_c(out, "-> ");
+        utf8_add_visible(out, row->remedy, false);
+    }
+    add_place(out, tree, row->path);
+    buf_add_c(out, has_remedy ? " would allow it\n" : "\n");
+}
+
 static void add_rows(struct buf *out, const struct finding *finding, const struct value *tree)
 {
-    size_t name = 0;
-    size_t where = 0;
-    size_t why = 0; /* of rows that have something behind it */
-    for (size_t i = 0; i < finding->row_count; i++) {
+    size_t count = finding->row_count < ROWS_SHOWN ? finding->row_count : ROWS_SHOWN;
+    size_t widths[3] = {0}; /* name, where, and why of rows that have something behind it */
+    for (size_t i = 0; i < count; i++) {
         const struct finding_row *row = &finding->rows[i];
-        name = larger(name, row->name.len);
-        where = larger(where, row->where.len);
-        why = larger(why, row->remedy.len > 0 ? row->why.len : 0);
+        widths[0] = larger(widths[0], row->name.len);
+        widths[1] = larger(widths[1], row->where.len);
+        widths[2] = larger(widths[2], row->remedy.len > 0 ? row->why.len : 0);
     }
     buf_add_char(out, '\n');
-    for (size_t i = 0; i < finding->row_count; i++) {
-        const struct finding_row *row = &finding->rows[i];
-        buf_add_c(out, "  ");
-        add_column(out, row->name, name + 2);
-        add_column(out, row->where, where > 0 ? where + 2 : 0);
-        add_column(out, row->why, row->remedy.len > 0 ? why + 2 : 0);
-        if (row->remedy.len > 0) {
-            buf_add_c(out, "-> ");
-            utf8_add_visible(out, row->remedy, false);
-        }
-        add_place(out, tree, row->path);
-        buf_add_c(out, row->remedy.len > 0 ? " would allow it\n" : "\n");
+    for (size_t i = 0; i < count; i++) {
+        add_row(out, &finding->rows[i], widths, tree);
+    }
+    if (count < finding->row_count) {
+        buf_addf(out, "  and %zu more\n", finding->row_count - count);
     }
 }
 

@@ -72,7 +72,7 @@ static void zones_in_the_order_of_the_file(void **state)
     static const struct str zones[] = {ZONE("a"), ZONE("c")};
     (void)state;
     check((struct subnet_question){.zones = zones, .zone_count = 2},
-          "s-a1 s-c1 | s-other:8 s-private:7 s-full:6 s-new:2 s-b1:4 s-b2:4");
+          "s-a1 s-c1 | s-other:8 s-private:7 s-b1:4 s-b2:4 s-full:6 s-new:2");
 }
 
 static void the_vpc_of_the_groups(void **state)
@@ -90,7 +90,7 @@ static void named_ones_only(void **state)
                                        TEXT("s-private")};
     (void)state;
     check((struct subnet_question){.named = named, .named_count = 4},
-          "s-b1 | s-gone:1 s-private:7");
+          "s-b1 | s-private:7 s-gone:1");
 }
 
 static void only_where_the_machine_is_offered(void **state)

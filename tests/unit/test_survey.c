@@ -278,6 +278,24 @@ static void named_subnets(void **state)
                "subnets", "subnet-b 2b in vpc-1 (head)\nsubnet-b 2b, subnet-a 2a in vpc-1 (gpu)\n");
 }
 
+static void an_interface_may_ask_for_a_public_address(void **state)
+{
+    static struct ec2_subnet private_one[] = {
+        {TEXT("subnet-p"), TEXT("us-west-2b"), TEXT("vpc-1"), TEXT("available"), 9, false},
+        {TEXT("subnet-b"), TEXT("us-west-2b"), TEXT("vpc-1"), TEXT("available"), 9, true},
+    };
+    struct scene scene;
+    (void)state;
+    begin(&scene, AWS TYPES("m5.large, NetworkInterfaces: [{DeviceIndex: 0, SubnetId: subnet-p, "
+                            "Groups: [sg-1], AssociatePublicIpAddress: true}]",
+                            "m5.large"));
+    scene.answers.subnets = (struct ec2_subnets){private_one, 2};
+    judge(&scene);
+    check(&scene, NULL, "");
+    check(&scene, "subnets", "subnet-p 2b in vpc-1 (head)\n1 of 2: subnet-b 2b in vpc-1 (gpu)\n");
+    end(&scene);
+}
+
 static void zones_that_are_asked_for(void **state)
 {
     (void)state;
@@ -285,7 +303,7 @@ static void zones_that_are_asked_for(void **state)
                "availability_zone: us-west-2c}\n",
                NULL,
                "!no subnet in us-west-2 can be used\n"
-               "  subnet-a 2a: its zone is not asked for -> add us-west-2a to "
+               "  subnet-a 2a: its zone is not asked for -> us-west-2a in "
                "provider.availability_zone @provider.availability_zone\n"
                "  subnet-b 2b: its zone is not asked for -> *\n");
 }
@@ -309,8 +327,8 @@ static void machines_that_are_not_there(void **state)
     (void)state;
     check_yaml(AWS TYPES("m5.larg", "m5.large"), "machine",
                "!there is no m5.larg in us-west-2 "
-               "@available_node_types.head.node_config.InstanceType -> did you mean "
-               "\"m5.large\"?\nm5.large: *\n");
+               "@available_node_types.head.node_config.InstanceType -> the nearest there is "
+               "m5.large\nm5.large: *\n");
     check_yaml(AWS TYPES("m6g.large, InstanceMarketOptions: {MarketType: spot}", "m5.large"), NULL,
                "!m6g.large is never offered as spot @*InstanceMarketOptions -> leave *\n");
 }
@@ -319,7 +337,7 @@ static void an_image_for_another_processor(void **state)
 {
     (void)state;
     check_yaml(AWS TYPES("m6g.large, ImageId: ami-x86", "m5.large"), NULL,
-               "!image ami-x86 is for x86_64, but m6g.large is a machine for arm64 "
+               "!image ami-x86 is for x86_64, but m6g.large runs arm64 "
                "@available_node_types.head.node_config.ImageId -> ImageId: ami-new-arm (newest "
                "Ubuntu 22.04 arm64), or leave ImageId out\n");
     check_yaml(AWS TYPES("m5.large, ImageId: ami-gone", "m5.large"), NULL,
@@ -451,7 +469,7 @@ static void what_may_not_be_asked(void **state)
     fail_ask(&scene, ASK_ZONES, "UnauthorizedOperation", true);
     judge(&scene);
     check(&scene, NULL,
-          "!arn:me may not do what this needs -> allow these actions in its policy\n"
+          "!arn:me may not ask what a launch needs to know -> allow these actions in its policy\n"
           "  ec2:DescribeSubnets: to choose subnets\n"
           "  ec2:DescribeInstanceTypeOfferings: to see which zones have the machine\n");
     check(&scene, "machine", "m5.large: 2 vCPUs, 8 GiB, x86_64*\n");
@@ -493,12 +511,12 @@ static void who_is_not_known(void **state)
     scene.answers.answers[ASK_IDENTITY].code = STR("ExpiredToken");
     judge(&scene);
     check(&scene, NULL,
-          "!the AWS credentials of profile work: sso have expired (ExpiredToken) -> "
-          "sign in again: aws sso login\n");
+          "!the AWS credentials from profile work: sso have expired (ExpiredToken) -> "
+          "sign in again: aws sso login --profile work\n");
     scene.answers.answers[ASK_IDENTITY].code = STR("InvalidClientTokenId");
     judge(&scene);
     check(&scene, NULL,
-          "!AWS does not accept the credentials of * (InvalidClientTokenId) -> "
+          "!AWS does not accept the credentials from * (InvalidClientTokenId) -> "
           "check that *\n");
     end(&scene);
 }
@@ -522,6 +540,7 @@ int main(void)
         cmocka_unit_test(every_refused_subnet_says_why),
         cmocka_unit_test(no_subnet_at_all),
         cmocka_unit_test(named_subnets),
+        cmocka_unit_test(an_interface_may_ask_for_a_public_address),
         cmocka_unit_test(zones_that_are_asked_for),
         cmocka_unit_test(groups_that_are_not_there),
         cmocka_unit_test(machines_that_are_not_there),

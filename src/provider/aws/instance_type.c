@@ -16,6 +16,16 @@ const struct ec2_type *instance_type_find(const struct ec2_types *types, struct 
     return NULL;
 }
 
+bool instance_type_is_offered(const struct ec2_offerings *offered, struct str name)
+{
+    for (size_t i = 0; i < offered->count; i++) {
+        if (str_eq(offered->items[i].type, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool instance_type_runs(const struct ec2_type *type, struct str arch)
 {
     for (size_t i = 0; i < EC2_ARCH_MAX; i++) {
@@ -80,5 +90,5 @@ struct str instance_type_hint(struct str name, const struct ec2_offerings *offer
     if (sizes.len > 0 && !str_eq(family(best), family(name))) {
         return sizes; /* better than another family that happens to be spelt like it */
     }
-    return best.len > 0 ? arena_printf(arena, "did you mean \"%.*s\"?", STR_ARG(best)) : sizes;
+    return best.len > 0 ? arena_printf(arena, "the nearest there is %.*s", STR_ARG(best)) : sizes;
 }

@@ -10,6 +10,9 @@
 /* NULL when the listing does not have it. */
 const struct ec2_type *instance_type_find(const struct ec2_types *types, struct str name);
 
+/* Is it offered anywhere in the listing? */
+bool instance_type_is_offered(const struct ec2_offerings *offered, struct str name);
+
 /* Can it run an image of that architecture? */
 bool instance_type_runs(const struct ec2_type *type, struct str arch);
 
@@ -17,8 +20,8 @@ bool instance_type_runs(const struct ec2_type *type, struct str arch);
 struct str instance_type_arch(const struct ec2_type *type);
 
 /*
- * What may have been meant by a name that the region does not have: "did you mean "m5.large"?", or
- * the sizes of that family that are there; empty when nothing is near.
+ * What the region has instead of a machine that it does not have: "the nearest there is m5.large",
+ * or the sizes of that family; empty when nothing is near.
  */
 struct str instance_type_hint(struct str name, const struct ec2_offerings *offered,
                               struct arena *arena);

@@ -68,8 +68,11 @@ static bool comes_before(const struct subnet_question *question, const struct su
     if (a_is_usable != b_is_usable) {
         return a_is_usable;
     }
+    if (!a_is_usable && a->is_only != b->is_only) {
+        return a->is_only; /* for people: first what can be helped, then from a to z */
+    }
     if (!a_is_usable) {
-        return str_cmp(a->subnet.zone, b->subnet.zone) < 0; /* for people: from a to z */
+        return str_cmp(a->subnet.zone, b->subnet.zone) < 0;
     }
     return a_rank != b_rank ? a_rank < b_rank : str_cmp(a->subnet.zone, b->subnet.zone) > 0;
 }
@@ -100,6 +103,18 @@ static const struct ec2_subnet *find(const struct ec2_subnets *all, struct str i
     return NULL;
 }
 
+static struct subnet_judged judge_one(const struct subnet_question *question,
+                                      const struct ec2_subnet *subnet)
+{
+    struct subnet_judged judged = {*subnet, judge(question, subnet), false};
+    struct subnet_question anywhere = *question;
+    anywhere.zone_count = 0;
+    judged.is_only = judged.verdict == SUBNET_PRIVATE ||
+                     (judged.verdict == SUBNET_OTHER_ZONE &&
+                      judge(&anywhere, subnet) == SUBNET_USABLE);
+    return judged;
+}
+
 static size_t judge_all(const struct subnet_question *question, struct subnet_judged *judged)
 {
     const struct ec2_subnets *all = question->all;
@@ -110,11 +125,11 @@ static size_t judge_all(const struct subnet_question *question, struct subnet_ju
         if (has(question->named, i, id)) {
             continue; /* two interfaces in one subnet */
         }
-        judged[count++] = subnet ? (struct subnet_judged){*subnet, judge(question, subnet)}
-                                 : (struct subnet_judged){{.id = id}, SUBNET_MISSING};
+        judged[count++] = subnet ? judge_one(question, subnet)
+                                 : (struct subnet_judged){{.id = id}, SUBNET_MISSING, false};
     }
     for (size_t i = 0; question->named_count == 0 && i < all->count; i++) {
-        judged[count++] = (struct subnet_judged){all->items[i], judge(question, &all->items[i])};
+        judged[count++] = judge_one(question, &all->items[i]);
     }
     return count;
 }

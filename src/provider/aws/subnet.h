@@ -43,6 +43,7 @@ struct subnet_question {
 struct subnet_judged {
     struct ec2_subnet subnet; /* of a missing one only the id */
     enum subnet_verdict verdict;
+    bool is_only; /* nothing else stands against it */
 };
 
 struct subnet_choice {

@@ -75,13 +75,26 @@ static void add_sources(struct judge *judge, struct judge_rows *rows)
     }
 }
 
-static struct str login_remedy(const struct judge *judge)
+static struct str source_of(const struct judge *judge)
 {
-    struct str source = judge->answers->source;
-    if (str_find(source, "sso") != SIZE_MAX) {
-        return STR("sign in again: aws sso login");
+    return judge->wish->has_keys ? STR("the cluster file") : judge->answers->source;
+}
+
+/* How to get new ones, as far as their source tells. */
+static struct str renewal(const struct judge *judge)
+{
+    struct str rest = judge->answers->source; /* "profile work: sso" */
+    bool is_sso = str_find(rest, "sso") != SIZE_MAX;
+    if (is_sso && str_starts(rest, "profile ")) {
+        str_cut(&rest, ' ');
+        struct str profile = str_cut(&rest, ':');
+        return arena_printf(judge->arena, "sign in again: aws sso login --profile %.*s",
+                            STR_ARG(profile));
     }
-    return STR("get new ones from where these came from");
+    if (str_is(rest, "environment") && !judge->wish->has_keys) {
+        return STR("set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");
+    }
+    return STR("renew them where they come from");
 }
 
 /* None at all, or a source that is configured and does not work. */
@@ -99,9 +112,9 @@ static void refuse_sources(struct judge *judge, const struct survey_answer *answ
 static void refuse_credentials(struct judge *judge, const struct survey_answer *answer)
 {
     const struct survey_answers *answers = judge->answers;
-    struct str from = answers->source.len > 0
-                          ? arena_printf(judge->arena, " of %.*s", STR_ARG(answers->source))
-                          : STR("");
+    struct str source = source_of(judge);
+    struct str from = source.len > 0 ? arena_printf(judge->arena, " from %.*s", STR_ARG(source))
+                                     : STR("");
     bool is_expired = str_find(answer->code, "Expired") != SIZE_MAX;
     if (str_is(answer->code, "NoCredentials")) {
         refuse_sources(judge, answer);
@@ -113,7 +126,7 @@ static void refuse_credentials(struct judge *judge, const struct survey_answer *
                                             : "AWS does not accept the credentials%.*s (%.*s)",
                                         STR_ARG(from), STR_ARG(answer->code));
     if (is_expired) {
-        finding->remedy = login_remedy(judge);
+        finding->remedy = renewal(judge);
     } else if (judge_knows(judge, ASK_IDENTITY)) {
         finding->remedy = arena_printf(judge->arena,
                                        "they are good elsewhere: is region %.*s enabled for the "
@@ -127,7 +140,7 @@ static void refuse_credentials(struct judge *judge, const struct survey_answer *
 static void judge_identity(struct judge *judge)
 {
     const struct survey_answers *answers = judge->answers;
-    struct str source = judge->wish->has_keys ? STR("keys in the cluster file") : answers->source;
+    struct str source = source_of(judge);
     if (!judge_knows(judge, ASK_IDENTITY)) {
         return;
     }
@@ -190,7 +203,7 @@ static void judge_failures(struct judge *judge, bool is_denied)
     enum finding_level level = is_needed ? FINDING_ERROR : FINDING_WARNING;
     struct finding *finding = is_denied
                                   ? judge_add(judge, level, "permissions",
-                                              "%.*s may not do what this needs",
+                                              "%.*s may not ask what a launch needs to know",
                                               STR_ARG(arn.len > 0 ? arn : STR("this identity")))
                                   : judge_add(judge, level, "aws",
                                               "%zu question%s could not be answered", rows.count,

@@ -84,9 +84,12 @@ struct survey_answers {
     bool has_key_file; /* that of provider.key_pair, where Ray keeps it */
 };
 
+/* Does the region have this machine? True also when that is not known. */
+bool survey_has_machine(const struct survey_answers *answers, struct str machine);
+
 /* ---- what to ask after the first answers ---- */
 
-/* Is there a machine that EC2 did not describe, so that those of the region are worth asking? */
+/* Is there a machine that the region does not have, so that its others are worth asking for? */
 bool survey_needs_region(const struct survey_wish *wish, const struct survey_answers *answers);
 
 /* Fills the parameters that must be asked, without their images. */

@@ -7,6 +7,15 @@
 
 /* ---- machines ---- */
 
+bool survey_has_machine(const struct survey_answers *answers, struct str machine)
+{
+    bool is_described = !answers->answers[ASK_TYPES].is_ok ||
+                        instance_type_find(&answers->types, machine);
+    bool is_offered = !answers->answers[ASK_ZONES].is_ok ||
+                      instance_type_is_offered(&answers->zones, machine);
+    return machine.len == 0 || (is_described && is_offered);
+}
+
 /* The first node type with this machine, and all of them in `counts`. */
 static const struct wish_type *types_with(const struct judge *judge, struct str machine,
                                           bool *counts)
@@ -77,7 +86,7 @@ static void judge_machine(struct judge *judge, struct str machine, bool *counts)
     const struct wish_type *spot = spot_type_with(judge, machine);
     const struct ec2_type *type = instance_type_find(&judge->answers->types, machine);
     struct str region = judge->answers->region;
-    if (!type) {
+    if (!type || !survey_has_machine(judge->answers, machine)) {
         struct finding *missing = judge_add(judge, FINDING_ERROR, "machine",
                                             "there is no %.*s in %.*s", STR_ARG(machine),
                                             STR_ARG(region));
@@ -155,9 +164,9 @@ static void refuse_named(struct judge *judge, const struct wish_type *type,
         break;
     case IMAGE_WRONG_ARCH:
         finding = judge_add(judge, FINDING_ERROR, "image",
-                            "image %.*s is for %.*s, but %.*s is a machine for %.*s",
-                            STR_ARG(type->image), STR_ARG(choice->image->arch),
-                            STR_ARG(type->machine), STR_ARG(instance_type_arch(machine)));
+                            "image %.*s is for %.*s, but %.*s runs %.*s", STR_ARG(type->image),
+                            STR_ARG(choice->image->arch), STR_ARG(type->machine),
+                            STR_ARG(instance_type_arch(machine)));
         break;
     case IMAGE_FINE:
     case IMAGE_NONE:
@@ -287,8 +296,8 @@ void judge_images(struct judge *judge)
 
 bool survey_needs_region(const struct survey_wish *wish, const struct survey_answers *answers)
 {
-    for (size_t i = 0; answers->answers[ASK_TYPES].is_ok && i < wish->machines.count; i++) {
-        if (!instance_type_find(&answers->types, wish->machines.items[i])) {
+    for (size_t i = 0; i < wish->machines.count; i++) {
+        if (!survey_has_machine(answers, wish->machines.items[i])) {
             return true;
         }
     }

@@ -115,8 +115,9 @@ static struct finding_row refusal(const struct judge *judge, const struct wish_t
     case SUBNET_OTHER_ZONE:
         row.why = STR("its zone is not asked for");
         row.path = STR("provider.availability_zone");
-        row.remedy = arena_printf(arena, "add %.*s to provider.availability_zone",
-                                  STR_ARG(subnet->zone));
+        row.remedy = judged->is_only ? arena_printf(arena, "%.*s in provider.availability_zone",
+                                                    STR_ARG(subnet->zone))
+                                     : STR("");
         break;
     case SUBNET_NO_MACHINE:
         row.why = arena_printf(arena, "its zone does not offer %.*s", STR_ARG(type->machine));
@@ -156,10 +157,12 @@ static void refuse_all(struct judge *judge, const struct wish_type *type,
     struct judge_rows rows = {0};
     struct str region = judge->answers->region;
     add_refusals(judge, type, choice, &rows);
-    struct finding *finding = judge_add(judge, FINDING_ERROR, "subnets",
-                                        choice->count > 0 ? "no subnet in %.*s can be used%.*s"
-                                                          : "there is no subnet in %.*s%.*s",
-                                        STR_ARG(region), STR_ARG(types));
+    struct finding *finding = judge_add(
+        judge, FINDING_ERROR, "subnets",
+        type->subnets.count > 0 ? "none of the subnets that the file names in %.*s can be used%.*s"
+        : choice->count > 0     ? "no subnet in %.*s can be used%.*s"
+                                : "there is no subnet in %.*s%.*s",
+        STR_ARG(region), STR_ARG(types));
     judge_set_rows(finding, &rows);
     if (choice->count == 0) {
         finding->remedy = arena_printf(judge->arena,
@@ -232,13 +235,16 @@ static void choose(const struct judge *judge, const struct wish_type *type, stru
                    struct subnet_choice *ret_choice)
 {
     const struct survey_wish *wish = judge->wish;
+    /* A machine that the region does not have at all is told once, not for every subnet. */
+    bool knows_zones = judge_knows(judge, ASK_ZONES) &&
+                       survey_has_machine(judge->answers, type->machine);
     struct subnet_question question = {
         .all = &judge->answers->subnets,
         .named = type->subnets.items,
         .named_count = type->subnets.count,
         .zones = wish->zones.items,
         .zone_count = wish->zones.count,
-        .offered = judge_knows(judge, ASK_ZONES) ? &judge->answers->zones : NULL,
+        .offered = knows_zones ? &judge->answers->zones : NULL,
         .machine = type->machine,
         .vpc = vpc,
         .allows_private = wish->uses_private || type->asks_public,
