@@ -13,6 +13,7 @@ CLEAN = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
 # A command of each verb that prints something; a new verb needs its row.
 SAYS_SOMETHING = {
     "validate": ["validate", "x.yaml"],
+    "check": ["check", str(HERE.parents[1] / "examples/clusters/gcp-minimal.yaml")],
     "config": ["config", "x.yaml"],
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],

@@ -1,0 +1,114 @@
+/* cloud_provider.c: from provider.type to an open provider. */
+#include "app/cloud_provider.h"
+
+#include "app/node_params.h"
+#include "base/attr.h"
+#include "provider/aws/aws_provider.h"
+
+/* ---- credentials of the file ---- */
+
+/* Ray hands aws_credentials to boto3 as they stand; these are those that mean something there. */
+static const struct {
+    const char *key;
+    const char *variable;
+} credential_keys[] = {
+    {"aws_access_key_id", "AWS_ACCESS_KEY_ID"},
+    {"aws_secret_access_key", "AWS_SECRET_ACCESS_KEY"},
+    {"aws_session_token", "AWS_SESSION_TOKEN"},
+    {"endpoint_url", "AWS_ENDPOINT_URL"},
+};
+
+/* Keys of the file are whole keys: nothing of the environment's is mixed with them. */
+static bool is_replaced(struct str name, bool has_keys, bool has_endpoint)
+{
+    static const char *const of_keys[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
+                                          "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN",
+                                          "AWS_CREDENTIAL_EXPIRATION"};
+    for (size_t i = 0; has_keys && i < ARRAY_LEN(of_keys); i++) {
+        if (str_is(name, of_keys[i])) {
+            return true;
+        }
+    }
+    return has_endpoint && str_is(name, "AWS_ENDPOINT_URL");
+}
+
+aws_environ cloud_provider_environ(aws_environ env, const struct value *provider,
+                                   struct arena *arena)
+{
+    const struct value *given = value_get_c(provider, "aws_credentials");
+    bool has_keys = value_text(value_get_c(given, "aws_access_key_id")).len > 0;
+    bool has_endpoint = value_text(value_get_c(given, "endpoint_url")).len > 0;
+    size_t count = 0;
+    while (env[count]) {
+        count++;
+    }
+    if (!has_keys && !has_endpoint) {
+        return env;
+    }
+    const char **mine = ARENA_ARRAY(arena, count + ARRAY_LEN(credential_keys) + 1, const char *);
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        struct str rest = str_from(env[i]);
+        if (!is_replaced(str_cut(&rest, '='), has_keys, has_endpoint)) {
+            mine[used++] = env[i];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(credential_keys); i++) {
+        struct str text = value_text(value_get_c(given, credential_keys[i].key));
+        if (text.len > 0) {
+            mine[used++] =
+                arena_printf(arena, "%s=%.*s", credential_keys[i].variable, STR_ARG(text)).ptr;
+        }
+    }
+    return mine;
+}
+
+struct str cloud_provider_profile(const struct value *provider, struct str asked)
+{
+    const struct value *given = value_get_c(provider, "aws_credentials");
+    if (asked.len > 0) {
+        return asked;
+    }
+    if (value_text(value_get_c(given, "aws_access_key_id")).len > 0) {
+        return STR("");
+    }
+    struct str profile = value_text(value_get_c(provider, "aws_profile"));
+    return profile.len > 0 ? profile : value_text(value_get_c(given, "profile_name"));
+}
+
+/* ---- opening ---- */
+
+static bool open_aws(const struct cloud_session *session, const struct config *config,
+                     struct str profile, const struct provider_cluster *cluster,
+                     struct arena *arena, struct provider **ret_provider, struct err *err)
+{
+    struct aws_client_setup setup = cloud_session_aws(session);
+    struct aws_client *client;
+    setup.region = value_text(value_get_c(config->provider, "region"));
+    setup.profile = cloud_provider_profile(config->provider, profile);
+    if (profile.len == 0) {
+        setup.environ = cloud_provider_environ(setup.environ, config->provider, arena);
+    }
+    return aws_client_open(&setup, &client, err) &&
+           aws_provider_open(client, &setup, cluster, ret_provider, err);
+}
+
+bool cloud_provider_knows(struct str type)
+{
+    return str_is(type, "aws");
+}
+
+bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
+                         struct str profile, struct arena *arena, struct provider **ret_provider,
+                         struct err *err)
+{
+    struct provider_cluster *cluster = ARENA_NEW(arena, struct provider_cluster);
+    if (!node_params_cluster(config, arena, cluster, err)) {
+        return false;
+    }
+    if (!cloud_provider_knows(config->provider_type)) {
+        return err_set(err, ERR_UNAVAILABLE, "there is no provider for %.*s yet, only for aws",
+                       STR_ARG(str_sub(config->provider_type, 0, 100)));
+    }
+    return open_aws(session, config, profile, cluster, arena, ret_provider, err);
+}
