@@ -15,6 +15,7 @@ KNOWN = {"t3.micro": 0.0104, "t3.medium": 0.0416, "m5.large": 0.096, "m5.xlarge"
          "m5.2xlarge": 0.384, "m6i.large": 0.096, "m6g.large": 0.077, "c5.large": 0.085,
          "c5.xlarge": 0.17, "r5.large": 0.126, "g4dn.xlarge": 0.526, "p3.2xlarge": 3.06,
          "p4d.24xlarge": 32.7726}
+VOLUMES = {"gp3": 0.08, "gp2": 0.10, "io2": 0.125, "st1": 0.045, "sc1": 0.015}  # per GB and month
 LOCATIONS = {"us-west-2": "US West (Oregon)", "us-east-1": "US East (N. Virginia)"}
 PRICING_REGIONS = ("us-east-1", "eu-central-1", "ap-south-1")
 HISTORY_HOURS = 24
@@ -63,6 +64,30 @@ def product(cloud, kind, region):
                 "pricePerUnit": {"USD": f"{on_demand(cloud, kind):.10f}"}}}}}}})
 
 
+def volume_product(kind, region):
+    sku = f"BED{zlib.crc32((kind + region).encode()):010d}"
+    term = f"{sku}.JRTCKXETXF"
+    return json.dumps({
+        "product": {"productFamily": "Storage", "sku": sku, "attributes": {
+            "volumeApiName": kind, "regionCode": region, "location": LOCATIONS[region],
+            "servicecode": "AmazonEC2"}},
+        "serviceCode": "AmazonEC2", "version": "20260101000000",
+        "publicationDate": "2026-01-01T00:00:00Z",
+        "terms": {"OnDemand": {term: {
+            "sku": sku, "offerTermCode": "JRTCKXETXF", "effectiveDate": "2026-01-01T00:00:00Z",
+            "termAttributes": {}, "priceDimensions": {f"{term}.6YS6EN2CT7": {
+                "unit": "GB-Mo", "beginRange": "0", "endRange": "Inf",
+                "rateCode": f"{term}.6YS6EN2CT7", "appliesTo": [],
+                "description": f"{kind} storage",
+                "pricePerUnit": {"USD": f"{VOLUMES[kind]:.10f}"}}}}}}})
+
+
+def volumes_wanted(wanted, regions):
+    kinds = [wanted["volumeApiName"]] if "volumeApiName" in wanted else sorted(VOLUMES)
+    return json_reply({"FormatVersion": "aws_v1", "PriceList": [
+        volume_product(kind, region) for region in regions for kind in kinds if kind in VOLUMES]})
+
+
 def get_products(cloud, call):
     if call.region not in PRICING_REGIONS:
         raise Refusal("AccessDeniedException", f"There is no Pricing API in {call.region}.")
@@ -76,6 +101,8 @@ def get_products(cloud, call):
         return json_reply({"FormatVersion": "aws_v1", "PriceList": []})
     regions = [r for r, location in LOCATIONS.items() if wanted.get("regionCode", r) == r
                and wanted.get("location", location) == location]
+    if wanted.get("productFamily", "Compute Instance") == "Storage":
+        return volumes_wanted(wanted, regions)
     kinds = [wanted["instanceType"]] if "instanceType" in wanted else sorted(cloud.moto.types)
     rows = [(kind, region) for region in regions for kind in kinds if kind in cloud.moto.types]
     start, limit = int(asked.get("NextToken") or 0), min(int(asked.get("MaxResults") or 100), 100)
