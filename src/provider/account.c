@@ -12,6 +12,7 @@ struct pile {
     struct account_machine *machines;
     struct account_volume *volumes;
     struct account_thing *things;
+    size_t dealt_machines, dealt_volumes, dealt_things;
 };
 
 struct sorter {
@@ -75,15 +76,25 @@ static size_t pile_of(struct sorter *sorter, const struct account_owner *owner)
     return position;
 }
 
+static bool is_blind(const struct account_finds *finds, struct str region)
+{
+    for (size_t i = 0; i < finds->blind_count; i++) {
+        if (str_eq(finds->blind_regions[i], region)) {
+            return true;
+        }
+    }
+    return region.len == 0 && (finds->blind_count > 0 || !finds->sees_everywhere);
+}
+
 /* What is in no region belongs to the cluster of its uid, wherever that is. */
-static size_t pile_anywhere(struct sorter *sorter, const struct account_owner *owner)
+static size_t pile_of_thing(struct sorter *sorter, const struct account_owner *owner)
 {
     for (size_t i = 0; owner->region.len == 0 && owner->uid.len > 0 && i < sorter->count; i++) {
         if (str_eq(sorter->piles[i].cluster.owner.uid, owner->uid)) {
             return i;
         }
     }
-    return pile_of(sorter, owner);
+    return is_blind(sorter->finds, owner->region) ? SIZE_MAX : pile_of(sorter, owner);
 }
 
 struct machine_sought {
@@ -105,8 +116,11 @@ static size_t pile_of_volume(struct sorter *sorter, const struct account_volume 
                           ? TABLE_NONE
                           : table_find(&sorter->by_machine, str_hash(volume->machine),
                                        machine_matches, &sought);
-    return position == TABLE_NONE ? pile_of(sorter, &volume->owner)
-                                  : sorter->machine_piles[position];
+    if (position != TABLE_NONE) {
+        return sorter->machine_piles[position];
+    }
+    bool is_ours = !is_blind(sorter->finds, volume->owner.region);
+    return is_ours ? pile_of(sorter, &volume->owner) : SIZE_MAX;
 }
 
 /* ---- counting, then dealing ---- */
@@ -138,7 +152,7 @@ static void assign(struct sorter *sorter)
             if ((owner->region.len == 0) != (pass == 1)) {
                 continue;
             }
-            size_t pile = pile_anywhere(sorter, owner);
+            size_t pile = pile_of_thing(sorter, owner);
             sorter->thing_piles[i] = pile;
             if (pile != SIZE_MAX) {
                 sorter->piles[pile].cluster.thing_count++;
@@ -152,29 +166,75 @@ static void deal(struct sorter *sorter)
     const struct account_finds *finds = sorter->finds;
     for (size_t i = 0; i < sorter->count; i++) {
         struct pile *pile = &sorter->piles[i];
-        struct account_cluster *cluster = &pile->cluster;
+        const struct account_cluster *cluster = &pile->cluster;
         pile->machines = ARENA_ARRAY(sorter->arena, cluster->machine_count, struct account_machine);
         pile->volumes = ARENA_ARRAY(sorter->arena, cluster->volume_count, struct account_volume);
         pile->things = ARENA_ARRAY(sorter->arena, cluster->thing_count, struct account_thing);
-        cluster->machines = pile->machines;
-        cluster->volumes = pile->volumes;
-        cluster->things = pile->things;
     }
     for (size_t i = 0; i < finds->machine_count; i++) {
         if (sorter->machine_piles[i] != SIZE_MAX) {
-            *sorter->piles[sorter->machine_piles[i]].machines++ = finds->machines[i];
+            struct pile *pile = &sorter->piles[sorter->machine_piles[i]];
+            pile->machines[pile->dealt_machines++] = finds->machines[i];
         }
     }
     for (size_t i = 0; i < finds->volume_count; i++) {
         if (sorter->volume_piles[i] != SIZE_MAX) {
-            *sorter->piles[sorter->volume_piles[i]].volumes++ = finds->volumes[i];
+            struct pile *pile = &sorter->piles[sorter->volume_piles[i]];
+            pile->volumes[pile->dealt_volumes++] = finds->volumes[i];
         }
     }
     for (size_t i = 0; i < finds->thing_count; i++) {
         if (sorter->thing_piles[i] != SIZE_MAX) {
-            *sorter->piles[sorter->thing_piles[i]].things++ = finds->things[i];
+            struct pile *pile = &sorter->piles[sorter->thing_piles[i]];
+            pile->things[pile->dealt_things++] = finds->things[i];
         }
     }
+}
+
+/* ---- in an order that does not depend on who answered first ---- */
+
+static int compare_machines(const void *left, const void *right)
+{
+    const struct account_machine *a = left;
+    const struct account_machine *b = right;
+    int order = b->is_head - a->is_head;
+    order = order ? order : (a->launched_at > b->launched_at) - (a->launched_at < b->launched_at);
+    return order ? order : str_cmp(a->id, b->id);
+}
+
+static int compare_volumes(const void *left, const void *right)
+{
+    const struct account_volume *a = left;
+    const struct account_volume *b = right;
+    return str_cmp(a->id, b->id);
+}
+
+static int compare_things(const void *left, const void *right)
+{
+    const struct account_thing *a = left;
+    const struct account_thing *b = right;
+    int order = (int)a->kind - (int)b->kind;
+    return order ? order : str_cmp(a->id, b->id);
+}
+
+/* qsort() of nothing wants no array. */
+static void sort(void *items, size_t count, size_t size, int (*order)(const void *, const void *))
+{
+    if (count > 1) {
+        qsort(items, count, size, order);
+    }
+}
+
+static struct account_cluster finished(const struct pile *pile)
+{
+    struct account_cluster cluster = pile->cluster;
+    sort(pile->machines, cluster.machine_count, sizeof(struct account_machine), compare_machines);
+    sort(pile->volumes, cluster.volume_count, sizeof(struct account_volume), compare_volumes);
+    sort(pile->things, cluster.thing_count, sizeof(struct account_thing), compare_things);
+    cluster.machines = pile->machines;
+    cluster.volumes = pile->volumes;
+    cluster.things = pile->things;
+    return cluster;
 }
 
 /* ---- judging ---- */
@@ -256,12 +316,10 @@ void account_gather(const struct account_finds *finds, struct arena *arena,
     deal(&sorter);
     struct account_cluster *clusters = ARENA_ARRAY(arena, sorter.count, struct account_cluster);
     for (size_t i = 0; i < sorter.count; i++) {
-        clusters[i] = sorter.piles[i].cluster;
+        clusters[i] = finished(&sorter.piles[i]);
         judge(&clusters[i]);
     }
-    if (sorter.count > 0) {
-        qsort(clusters, sorter.count, sizeof(struct account_cluster), compare);
-    }
+    sort(clusters, sorter.count, sizeof(struct account_cluster), compare);
     *ret_clusters = clusters;
     *ret_count = sorter.count;
 }

@@ -76,6 +76,10 @@ struct account_finds {
     struct account_volume *volumes;
     struct account_thing *things;
     size_t machine_count, volume_count, thing_count;
+    /* Without its machines nothing can be called left over. */
+    const struct str *blind_regions; /* whose machines could not be listed */
+    size_t blind_count;
+    bool sees_everywhere; /* no region was left out */
 };
 
 /* ---- what it means ---- */
@@ -111,8 +115,9 @@ struct account {
 };
 
 /*
- * Sorts everything by cluster. What belongs to nobody (no name, no uid, no machine) is dropped.
- * The results point into `finds` and `arena`.
+ * Sorts everything by cluster. What belongs to nobody (no name, no uid, no machine) is dropped, and
+ * so is what would look left over only because its machines may be where nobody looked. The results
+ * point into `finds` and `arena`.
  */
 void account_gather(const struct account_finds *finds, struct arena *arena,
                     struct account_cluster **ret_clusters, size_t *ret_count);

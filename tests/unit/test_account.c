@@ -63,8 +63,13 @@ static void everything_finds_its_cluster(void **state)
         {OWNER("", "", "u4"), THING_ROLE, STR("shoal-gone"), 30},
         {OWNER("us-west-2", "old", "u2"), THING_TEMPLATE, STR("lt-1"), 40},
     };
-    struct account_finds finds = {machines,           volumes,          things, ARRAY_LEN(machines),
-                                  ARRAY_LEN(volumes), ARRAY_LEN(things)};
+    struct account_finds finds = {.machines = machines,
+                                  .volumes = volumes,
+                                  .things = things,
+                                  .machine_count = ARRAY_LEN(machines),
+                                  .volume_count = ARRAY_LEN(volumes),
+                                  .thing_count = ARRAY_LEN(things),
+                                  .sees_everywhere = true};
     struct arena arena;
     AUTO_BUF struct buf out;
     (void)state;
@@ -77,6 +82,47 @@ static void everything_finds_its_cluster(void **state)
                               "demo/us-east-1/u1 leftover 0 0 1\n"
                               "lost/us-west-2/u3 leftover 0 1 0\n"
                               "old/us-west-2/u2 leftover 0 0 1\n");
+    arena_clear(&arena);
+}
+
+static void what_was_not_looked_at_is_not_left_over(void **state)
+{
+    struct str blind = STR("us-west-2");
+    struct account_volume volume = {.owner = OWNER("us-west-2", "a", "u3"), .id = STR("v4")};
+    struct account_thing things[] = {
+        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10},
+        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), 10},
+        {OWNER("us-east-1", "other", "u2"), THING_KEY, STR("k"), 20},
+        {OWNER("", "", "u2"), THING_ROLE, STR("shoal-other"), 10},
+    };
+    struct account_finds finds = {.volumes = &volume,
+                                  .things = things,
+                                  .volume_count = 1,
+                                  .thing_count = ARRAY_LEN(things),
+                                  .blind_regions = &blind,
+                                  .blind_count = 1,
+                                  .sees_everywhere = true};
+    struct arena arena;
+    AUTO_BUF struct buf out;
+    (void)state;
+    arena_init(&arena);
+    buf_init(&out, 4096);
+    describe(&finds, &arena, &out);
+    assert_str(buf_str(&out), "other/us-east-1/u2 leftover 0 0 2\n");
+    /* some regions were not asked for: the role may be in use there */
+    out.len = 0;
+    finds.blind_count = 0;
+    finds.sees_everywhere = false;
+    describe(&finds, &arena, &out);
+    assert_str(buf_str(&out), "a/us-west-2/u3 leftover 0 1 0\n"
+                              "demo/us-west-2/u1 leftover 0 0 2\n"
+                              "other/us-east-1/u2 leftover 0 0 2\n");
+    finds.things = &things[3];
+    finds.thing_count = 1;
+    finds.volume_count = 0;
+    out.len = 0;
+    describe(&finds, &arena, &out);
+    assert_str(buf_str(&out), "");
     arena_clear(&arena);
 }
 
@@ -160,6 +206,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(everything_finds_its_cluster),
+        cmocka_unit_test(what_was_not_looked_at_is_not_left_over),
         cmocka_unit_test(states_follow_from_machines),
         cmocka_unit_test(the_oldest_counts),
     };

@@ -119,6 +119,43 @@ static void machines_are_taken_over(void **state)
     arena_clear(&arena);
 }
 
+static void roles_are_read(void **state)
+{
+    static const char roles[] =
+        "<ListRolesResponse><ListRolesResult><Roles><member><RoleName>shoal-a</RoleName>"
+        "<CreateDate>2020-06-17T10:11:12Z</CreateDate>"
+        "</member></Roles></ListRolesResult></ListRolesResponse>";
+    static const char profiles[] =
+        "<ListInstanceProfilesResponse><ListInstanceProfilesResult><InstanceProfiles><member>"
+        "<InstanceProfileName>shoal-a</InstanceProfileName></member></InstanceProfiles>"
+        "</ListInstanceProfilesResult></ListInstanceProfilesResponse>";
+    static const char tags[] =
+        "<ListRoleTagsResponse><ListRoleTagsResult><Tags><member><Key>shoal-cluster-uid</Key>"
+        "<Value>u1</Value></member><member><Key>ray-cluster-name</Key><Value>a</Value></member>"
+        "</Tags></ListRoleTagsResult></ListRoleTagsResponse>";
+    struct arena arena;
+    struct err err = {0};
+    const struct xml_element *root;
+    struct account_basket basket = {.arena = &arena};
+    (void)state;
+    arena_init(&arena);
+    assert_true(xml_tree_parse(str_from(roles), &arena, &root, &err));
+    assert_true(account_read_roles(&basket, root, &err));
+    assert_false(account_read_profiles(&basket, root, &err));
+    assert_true(xml_tree_parse(str_from(profiles), &arena, &root, &err));
+    assert_true(account_read_profiles(&basket, root, &err));
+    assert_int_equal(basket.finds.thing_count, 2);
+    assert_str(basket.finds.things[0].id, "shoal-a");
+    assert_int_equal(basket.finds.things[0].made_at, 1592388672);
+    assert_int_equal(basket.finds.things[1].kind, THING_PROFILE);
+    assert_true(xml_tree_parse(str_from(tags), &arena, &root, &err));
+    struct account_owner owner = account_read_tags(&basket, root);
+    assert_str(owner.uid, "u1");
+    assert_str(owner.name, "a");
+    assert_str(owner.region, "");
+    arena_clear(&arena);
+}
+
 static void broken_replies_are_refused(void **state)
 {
     static const struct {
@@ -174,8 +211,11 @@ static void regions_are_sorted(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(things_are_read),         cmocka_unit_test(volumes_are_read),
-        cmocka_unit_test(machines_are_taken_over), cmocka_unit_test(broken_replies_are_refused),
+        cmocka_unit_test(things_are_read),
+        cmocka_unit_test(volumes_are_read),
+        cmocka_unit_test(machines_are_taken_over),
+        cmocka_unit_test(roles_are_read),
+        cmocka_unit_test(broken_replies_are_refused),
         cmocka_unit_test(regions_are_sorted),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -67,25 +67,50 @@ void account_add_machines(struct account_basket *basket, struct str region,
 
 /* ---- things with tags ---- */
 
-static struct account_owner owner_of(const struct xml_element *item, struct str region)
+/* A page is gone after it was read. */
+static struct str keep(const struct account_basket *basket, struct str text)
+{
+    return text.len > 0 ? arena_str(basket->arena, text) : STR("");
+}
+
+static struct account_owner owner_of(const struct account_basket *basket,
+                                     const struct xml_element *item, struct str region)
 {
     struct account_owner owner = {.region = region, .name = STR(""), .uid = STR("")};
     const struct xml_element *tags = xml_child(item, "tagSet");
     for (const struct xml_element *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
         struct str key = xml_child_text(tag, "key");
         if (str_is(key, ACCOUNT_TAG_NAME)) {
-            owner.name = xml_child_text(tag, "value");
+            owner.name = keep(basket, xml_child_text(tag, "value"));
         } else if (str_is(key, ACCOUNT_TAG_UID)) {
-            owner.uid = xml_child_text(tag, "value");
+            owner.uid = keep(basket, xml_child_text(tag, "value"));
         }
     }
     return owner;
 }
 
-static int64_t time_of(const struct xml_element *item)
+static int64_t time_of(const struct xml_element *item, const char *name)
 {
     int64_t moment;
-    return aws_time_parse(xml_child_text(item, "createTime"), &moment) ? moment : ACCOUNT_NO_TIME;
+    return aws_time_parse(xml_child_text(item, name), &moment) ? moment : ACCOUNT_NO_TIME;
+}
+
+static void add_thing(struct account_basket *basket, const struct account_thing *thing)
+{
+    struct account_finds *finds = &basket->finds;
+    void *items = finds->things;
+    arena_grow(basket->arena, &items, finds->thing_count, &basket->thing_capacity,
+               sizeof(struct account_thing));
+    finds->things = items;
+    finds->things[finds->thing_count++] = *thing;
+}
+
+void account_add_things(struct account_basket *basket, const struct account_thing *things,
+                        size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        add_thing(basket, &things[i]);
+    }
 }
 
 /* The list in a reply; NULL, and the error, for a reply of another kind. */
@@ -109,13 +134,13 @@ static bool read_things(struct account_basket *basket, struct str region,
                         struct err *err)
 {
     const struct xml_element *list = list_in(root, form->reply, form->list, err);
-    struct account_finds *finds = &basket->finds;
     if (!list) {
         return false;
     }
     for (const struct xml_element *item = list->first; item; item = item->next) {
-        struct account_thing thing = {owner_of(item, region), form->kind,
-                                      xml_child_text(item, form->id), time_of(item)};
+        struct account_thing thing = {owner_of(basket, item, region), form->kind,
+                                      keep(basket, xml_child_text(item, form->id)),
+                                      time_of(item, "createTime")};
         if (thing.id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "a %s without %s", account_thing_name(form->kind),
                            form->id);
@@ -123,11 +148,7 @@ static bool read_things(struct account_basket *basket, struct str region,
         if (thing.owner.name.len + thing.owner.uid.len == 0) {
             continue;
         }
-        void *items = finds->things;
-        arena_grow(basket->arena, &items, finds->thing_count, &basket->thing_capacity,
-                   sizeof(struct account_thing));
-        finds->things = items;
-        finds->things[finds->thing_count++] = thing;
+        add_thing(basket, &thing);
     }
     return true;
 }
@@ -185,11 +206,12 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
     for (const struct xml_element *item = list->first; item; item = item->next) {
         const struct xml_element *attached = xml_child(item, "attachmentSet");
         struct account_volume volume = {
-            .owner = owner_of(item, region),
-            .id = xml_child_text(item, "volumeId"),
-            .machine = xml_child_text(attached ? attached->first : NULL, "instanceId"),
-            .kind = xml_child_text(item, "volumeType"),
-            .made_at = time_of(item),
+            .owner = owner_of(basket, item, region),
+            .id = keep(basket, xml_child_text(item, "volumeId")),
+            .machine = keep(basket,
+                            xml_child_text(attached ? attached->first : NULL, "instanceId")),
+            .kind = keep(basket, xml_child_text(item, "volumeType")),
+            .made_at = time_of(item, "createTime"),
         };
         volume.is_by_size = is_by_size(item, volume.kind);
         if (volume.id.len == 0 || !str_to_i64(xml_child_text(item, "size"), &volume.gb) ||
@@ -203,6 +225,63 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
         finds->volumes[finds->volume_count++] = volume;
     }
     return true;
+}
+
+/* ---- IAM ---- */
+
+/* <ActionResponse><ActionResult><List><member>... */
+static bool read_members(struct account_basket *basket, const struct xml_element *root,
+                         const struct thing_form *form, struct err *err)
+{
+    const struct xml_element *list = str_is(root->name, form->reply)
+                                         ? xml_child(root->first, form->list)
+                                         : NULL;
+    if (!list) {
+        return err_set(err, ERR_PROTOCOL, "a reply of another kind");
+    }
+    for (const struct xml_element *item = list->first; item; item = item->next) {
+        struct account_thing thing = {{STR(""), STR(""), STR("")},
+                                      form->kind,
+                                      keep(basket, xml_child_text(item, form->id)),
+                                      time_of(item, "CreateDate")};
+        if (thing.id.len == 0) {
+            return err_set(err, ERR_PROTOCOL, "a %s without a name",
+                           account_thing_name(form->kind));
+        }
+        add_thing(basket, &thing);
+    }
+    return true;
+}
+
+bool account_read_roles(struct account_basket *basket, const struct xml_element *root,
+                        struct err *err)
+{
+    static const struct thing_form form = {THING_ROLE, "ListRolesResponse", "Roles", "RoleName"};
+    return read_members(basket, root, &form, err);
+}
+
+bool account_read_profiles(struct account_basket *basket, const struct xml_element *root,
+                           struct err *err)
+{
+    static const struct thing_form form = {THING_PROFILE, "ListInstanceProfilesResponse",
+                                           "InstanceProfiles", "InstanceProfileName"};
+    return read_members(basket, root, &form, err);
+}
+
+struct account_owner account_read_tags(const struct account_basket *basket,
+                                       const struct xml_element *root)
+{
+    struct account_owner owner = {STR(""), STR(""), STR("")};
+    const struct xml_element *tags = xml_child(root->first, "Tags");
+    for (const struct xml_element *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
+        struct str key = xml_child_text(tag, "Key");
+        if (str_is(key, ACCOUNT_TAG_NAME)) {
+            owner.name = keep(basket, xml_child_text(tag, "Value"));
+        } else if (str_is(key, ACCOUNT_TAG_UID)) {
+            owner.uid = keep(basket, xml_child_text(tag, "Value"));
+        }
+    }
+    return owner;
 }
 
 /* ---- regions ---- */
@@ -229,7 +308,7 @@ bool account_read_regions(const struct xml_element *root, struct arena *arena,
         if (name.len == 0 || count == REGIONS_MAX) {
             return err_set(err, ERR_PROTOCOL, "a region without a name, or too many of them");
         }
-        regions[count++] = name;
+        regions[count++] = arena_str(arena, name);
     }
     if (count == 0) {
         return err_set(err, ERR_PROTOCOL, "no region at all");

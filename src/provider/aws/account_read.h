@@ -28,7 +28,10 @@ struct account_basket {
 void account_add_machines(struct account_basket *basket, struct str region,
                           const struct instance_list *list);
 
-/* One page of a listing each; its texts must outlive the basket. */
+void account_add_things(struct account_basket *basket, const struct account_thing *things,
+                        size_t count);
+
+/* One page of a listing each; texts are copied, but for the region. */
 typedef bool account_read_fn(struct account_basket *basket, struct str region,
                              const struct xml_element *root, struct err *err);
 
@@ -40,6 +43,19 @@ bool account_read_templates(struct account_basket *basket, struct str region,
                             const struct xml_element *root, struct err *err) MUST_USE;
 bool account_read_volumes(struct account_basket *basket, struct str region,
                           const struct xml_element *root, struct err *err) MUST_USE;
+
+/* ---- IAM, whose listings have no tags ---- */
+
+bool account_read_roles(struct account_basket *basket, const struct xml_element *root,
+                        struct err *err) MUST_USE;
+bool account_read_profiles(struct account_basket *basket, const struct xml_element *root,
+                           struct err *err) MUST_USE;
+
+/* What a reply to ListRoleTags or ListInstanceProfileTags says of the owner. */
+struct account_owner account_read_tags(const struct account_basket *basket,
+                                       const struct xml_element *root);
+
+/* ---- regions ---- */
 
 /* The enabled regions in a reply to DescribeRegions, sorted. */
 bool account_read_regions(const struct xml_element *root, struct arena *arena,
