@@ -1,0 +1,115 @@
+/* account_cost.c: from finds to questions, and from prices to sums. */
+#include "app/account_cost.h"
+
+/* ---- questions ---- */
+
+struct wish_list {
+    struct arena *arena;
+    struct price_wish *items;
+    size_t count, capacity;
+};
+
+static size_t find_wish(const struct price_wish *wishes, size_t count,
+                        const struct price_wish *wish)
+{
+    size_t i = 0;
+    while (i < count && !price_wish_eq(&wishes[i], wish)) {
+        i++;
+    }
+    return i;
+}
+
+static void add_wish(struct wish_list *list, struct price_wish wish)
+{
+    if (wish.name.len == 0 || find_wish(list->items, list->count, &wish) < list->count) {
+        return;
+    }
+    void *items = list->items;
+    arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct price_wish));
+    list->items = items;
+    list->items[list->count++] = wish;
+}
+
+static bool is_paid_for(const struct account_machine *machine)
+{
+    return machine->state == MACHINE_RUNNING || machine->state == MACHINE_PENDING;
+}
+
+static struct price_wish machine_wish(const struct account_machine *machine)
+{
+    bool is_spot = machine->market == MARKET_SPOT;
+    return (struct price_wish){is_spot ? PRICE_SPOT : PRICE_ON_DEMAND, machine->type,
+                               machine->owner.region, is_spot ? machine->zone : STR("")};
+}
+
+static struct price_wish volume_wish(const struct account_volume *volume)
+{
+    return (struct price_wish){PRICE_VOLUME, volume->kind, volume->owner.region, STR("")};
+}
+
+void account_cost_wishes(const struct account *account, struct arena *arena,
+                         struct price_wish **ret_wishes, size_t *ret_count)
+{
+    struct wish_list list = {.arena = arena};
+    for (size_t i = 0; i < account->cluster_count; i++) {
+        const struct account_cluster *cluster = &account->clusters[i];
+        for (size_t j = 0; j < cluster->machine_count; j++) {
+            const struct account_machine *machine = &cluster->machines[j];
+            if (is_paid_for(machine) && !machine->is_prepaid) {
+                add_wish(&list, machine_wish(machine));
+            }
+        }
+        for (size_t j = 0; j < cluster->volume_count; j++) {
+            if (cluster->volumes[j].is_by_size) {
+                add_wish(&list, volume_wish(&cluster->volumes[j]));
+            }
+        }
+    }
+    *ret_wishes = list.items;
+    *ret_count = list.count;
+}
+
+/* ---- sums ---- */
+
+static struct price_known price_of(const struct account_prices *prices, struct price_wish wish)
+{
+    size_t index = find_wish(prices->wishes, prices->count, &wish);
+    return index < prices->count ? prices->prices[index]
+                                 : (struct price_known){PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0};
+}
+
+struct price_known account_price_of_machine(const struct account_machine *machine,
+                                            const struct account_prices *prices)
+{
+    if (!is_paid_for(machine)) {
+        return (struct price_known){0, PRICE_FROM_NOBODY, 0};
+    }
+    return machine->is_prepaid ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0}
+                               : price_of(prices, machine_wish(machine));
+}
+
+struct account_cost account_cost_of(const struct account_cluster *cluster,
+                                    const struct account_prices *prices)
+{
+    struct account_cost cost = {0};
+    for (size_t i = 0; i < cluster->machine_count; i++) {
+        if (!is_paid_for(&cluster->machines[i])) {
+            continue;
+        }
+        struct price_known known = account_price_of_machine(&cluster->machines[i], prices);
+        bool is_known = known.price != PRICE_UNKNOWN;
+        cost.machines += is_known ? known.price : 0;
+        cost.unknown_machines += !is_known;
+        cost.known_count += is_known;
+    }
+    for (size_t i = 0; i < cluster->volume_count; i++) {
+        const struct account_volume *volume = &cluster->volumes[i];
+        struct price_known known = price_of(prices, volume_wish(volume));
+        bool is_known = known.price != PRICE_UNKNOWN && volume->is_by_size;
+        int64_t by_month = is_known ? known.price * volume->gb : 0;
+        cost.volumes += (by_month + PRICE_HOURS_A_MONTH / 2) / PRICE_HOURS_A_MONTH;
+        cost.unknown_volumes += !is_known;
+        cost.known_count += is_known;
+    }
+    return cost;
+}

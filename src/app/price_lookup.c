@@ -1,0 +1,225 @@
+/* price_lookup.c: one source after the other, the dear one (asking) in the middle. */
+#include "app/price_lookup.h"
+
+#include "app/price_cache.h"
+#include "config/catalog/catalog.h"
+#include "io/heap.h"
+#include "provider/aws/aws_time.h"
+#include "provider/aws/price_ask.h"
+
+#include <math.h>
+
+static const struct price_known unknown = {PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0};
+
+struct price_lookup {
+    struct price_lookup_setup setup; /* texts in `arena` */
+    price_lookup_fn *done;
+    void *context;
+    struct arena arena;
+    struct price_wish *wishes;
+    struct price_known *prices;
+    size_t count;
+    struct price_cache *caches; /* one for each region */
+    size_t cache_count, cache_capacity;
+    struct aws_price_ask *ask;
+    size_t *asked; /* positions of the wishes that are asked for */
+    size_t asked_count;
+    struct loop_task turn;
+    struct err trouble, unkept;
+};
+
+/* ---- without asking ---- */
+
+struct price_known price_written(const struct value *written, const struct price_wish *wish)
+{
+    const struct value *value = value_get(written, wish->name);
+    double dollars;
+    if (wish->kind != PRICE_ON_DEMAND || !value || !value_number(value, &dollars) ||
+        !(dollars >= 0 && dollars <= 1e6)) {
+        return unknown;
+    }
+    return (struct price_known){(int64_t)round(dollars * 1e6), PRICE_FROM_FILE, 0};
+}
+
+struct price_known price_built_in(const struct price_wish *wish)
+{
+    struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOGUE, 0};
+    if (wish->kind != PRICE_ON_DEMAND || !str_eq(wish->region, catalog_ec2_price_region()) ||
+        !catalog_ec2_price(wish->name, &known.price)) {
+        return unknown;
+    }
+    struct arena arena;
+    arena_init(&arena);
+    struct str date = catalog_ec2_price_date();
+    if (!aws_time_parse(arena_printf(&arena, "%.*sT00:00:00Z", STR_ARG(date)), &known.at)) {
+        known.at = 0;
+    }
+    arena_clear(&arena);
+    return known;
+}
+
+struct str price_cache_folder(aws_environ env, struct arena *arena)
+{
+    const char *cache = aws_variable(env, "XDG_CACHE_HOME");
+    const char *home = aws_variable(env, "HOME");
+    if (cache && cache[0] == '/') {
+        return arena_printf(arena, "%s/shoal", cache);
+    }
+    return home && home[0] == '/' ? arena_printf(arena, "%s/.cache/shoal", home) : STR("");
+}
+
+/* ---- the cache ---- */
+
+static struct price_cache *cache_of(struct price_lookup *lookup, struct str region)
+{
+    for (size_t i = 0; i < lookup->cache_count; i++) {
+        if (str_eq(lookup->caches[i].region, region)) {
+            return &lookup->caches[i];
+        }
+    }
+    void *items = lookup->caches;
+    arena_grow(&lookup->arena, &items, lookup->cache_count, &lookup->cache_capacity,
+               sizeof(struct price_cache));
+    lookup->caches = items;
+    struct price_cache *cache = &lookup->caches[lookup->cache_count++];
+    price_cache_load(lookup->setup.cache_folder, region, lookup->setup.endpoint, &lookup->arena,
+                     cache);
+    return cache;
+}
+
+static enum price_source source_of(enum price_kind kind)
+{
+    return kind == PRICE_SPOT ? PRICE_FROM_MARKET : PRICE_FROM_LIST;
+}
+
+static struct price_known price_kept(struct price_lookup *lookup, const struct price_wish *wish,
+                                     int64_t now)
+{
+    const struct price_cache *cache = cache_of(lookup, wish->region);
+    const struct price_row *row = price_cache_find(cache, wish, lookup->setup.account, now);
+    return row ? (struct price_known){row->price, source_of(row->kind), row->at} : unknown;
+}
+
+static void keep_prices(struct price_lookup *lookup, int64_t now)
+{
+    bool *is_changed = ARENA_ARRAY(&lookup->arena, lookup->cache_count, bool);
+    for (size_t i = 0; i < lookup->asked_count; i++) {
+        const struct price_wish *wish = &lookup->wishes[lookup->asked[i]];
+        const struct price_known *known = &lookup->prices[lookup->asked[i]];
+        bool is_spot = wish->kind == PRICE_SPOT;
+        bool is_told = known->source == source_of(wish->kind) && known->price > 0;
+        if (!is_told || (is_spot && lookup->setup.account.len == 0)) {
+            continue;
+        }
+        struct price_cache *cache = cache_of(lookup, wish->region);
+        struct price_row row = {wish->kind,
+                                wish->name,
+                                is_spot ? wish->zone : STR(""),
+                                is_spot ? lookup->setup.account : STR(""),
+                                known->price,
+                                known->at};
+        price_cache_put(cache, &row, &lookup->arena);
+        is_changed[cache - lookup->caches] = true;
+    }
+    for (size_t i = 0; i < lookup->cache_count && lookup->setup.cache_folder.len > 0; i++) {
+        if (is_changed[i] && !price_cache_save(&lookup->caches[i], lookup->setup.cache_folder, now,
+                                               &lookup->unkept)) {
+            return;
+        }
+    }
+}
+
+/* ---- asking ---- */
+
+static void free_lookup(struct price_lookup *lookup)
+{
+    loop_later_cancel(lookup->setup.loop, &lookup->turn);
+    arena_clear(&lookup->arena);
+    free(lookup);
+}
+
+static void finish(struct price_lookup *lookup)
+{
+    struct price_lookup_answer answer = {lookup->prices, lookup->count, lookup->asked_count,
+                                         lookup->trouble, lookup->unkept};
+    for (size_t i = 0; i < lookup->count; i++) {
+        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+            lookup->prices[i] = price_built_in(&lookup->wishes[i]);
+        }
+    }
+    lookup->done(lookup->context, &answer);
+    free_lookup(lookup);
+}
+
+static void on_prices(void *context, const struct aws_price_answers *answers)
+{
+    struct price_lookup *lookup = context;
+    lookup->ask = NULL;
+    lookup->trouble = answers->trouble;
+    for (size_t i = 0; i < answers->count; i++) {
+        size_t position = lookup->asked[i];
+        if (answers->prices[i] != PRICE_UNKNOWN) {
+            lookup->prices[position] = (struct price_known){
+                answers->prices[i], source_of(lookup->wishes[position].kind), answers->at};
+        }
+    }
+    keep_prices(lookup, answers->at);
+    finish(lookup);
+}
+
+static void take_turn(void *context)
+{
+    struct price_lookup *lookup = context;
+    struct price_wish *open = ARENA_ARRAY(&lookup->arena, lookup->count, struct price_wish);
+    int64_t now = aws_client_now(lookup->setup.client);
+    for (size_t i = 0; i < lookup->count; i++) {
+        const struct price_wish *wish = &lookup->wishes[i];
+        lookup->prices[i] = price_written(lookup->setup.written, wish);
+        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+            lookup->prices[i] = price_kept(lookup, wish, now);
+        }
+        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+            open[lookup->asked_count] = *wish;
+            lookup->asked[lookup->asked_count++] = i;
+        }
+    }
+    if (lookup->asked_count == 0) {
+        finish(lookup);
+        return;
+    }
+    lookup->ask = aws_price_ask_start(lookup->setup.client, lookup->setup.loop, open,
+                                      lookup->asked_count, on_prices, lookup);
+}
+
+struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
+                                        const struct price_wish *wishes, size_t count,
+                                        price_lookup_fn *done, void *context)
+{
+    struct price_lookup *lookup = HEAP_NEW(struct price_lookup);
+    *lookup = (struct price_lookup){
+        .setup = *setup, .done = done, .context = context, .count = count};
+    struct arena *arena = &lookup->arena;
+    arena_init(arena);
+    lookup->setup.account = arena_str(arena, setup->account);
+    lookup->setup.cache_folder = arena_str(arena, setup->cache_folder);
+    lookup->setup.endpoint = arena_str(arena, setup->endpoint);
+    lookup->wishes = ARENA_ARRAY(arena, count, struct price_wish);
+    lookup->prices = ARENA_ARRAY(arena, count, struct price_known);
+    lookup->asked = ARENA_ARRAY(arena, count, size_t);
+    for (size_t i = 0; i < count; i++) {
+        lookup->wishes[i] = (struct price_wish){wishes[i].kind, arena_str(arena, wishes[i].name),
+                                                arena_str(arena, wishes[i].region),
+                                                arena_str(arena, wishes[i].zone)};
+    }
+    lookup->turn = (struct loop_task){.run = take_turn, .context = lookup};
+    loop_later(setup->loop, &lookup->turn);
+    return lookup;
+}
+
+void price_lookup_cancel(struct price_lookup *lookup)
+{
+    if (lookup->ask) {
+        aws_price_ask_cancel(lookup->ask);
+    }
+    free_lookup(lookup);
+}
