@@ -11,25 +11,10 @@
 static bool is_verb_to_come(const char *name)
 {
     static const char *const names[] = {
-        "up",
-        "down",
-        "exec",
-        "attach",
-        "submit",
-        "rsync-up",
-        "rsync-down",
-        "rsync_up",
-        "rsync_down",
-        "get-head-ip",
-        "get_head_ip",
-        "status",
-        "get-worker-ips",
-        "monitor",
-        "dashboard",
-        "train",
-        "autoscaler",
-        "ls",
-        "plan",
+        "up",          "down",       "exec",           "attach",     "submit",
+        "rsync-up",    "rsync-down", "rsync_up",       "rsync_down", "get-head-ip",
+        "get_head_ip", "status",     "get-worker-ips", "monitor",    "dashboard",
+        "train",       "autoscaler", "plan",
     };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0) {

@@ -1,0 +1,290 @@
+"""`shoal ls` against the API: clusters in several regions, what is left of others, and prices."""
+
+import collections
+import json
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import time
+
+import pytest
+from conftest import BASE, wait_for
+
+from cloud import client, prices, settings
+
+BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or
+                     pathlib.Path(__file__).resolve().parents[2] / "build")
+SHOAL = BUILD / "src" / "cli" / "shoal"
+WEST, EAST = "us-west-2", "us-east-1"
+BOTH = f"{WEST},{EAST}"
+TRUST = json.dumps({"Version": "2012-10-17", "Statement": [{
+    "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]})
+UIDS = collections.defaultdict(lambda: f"{len(UIDS):032x}")
+HOURS = 730
+
+
+def tags(cluster, **more):
+    """As Shoal tags what it makes."""
+    given = {"ray-cluster-name": cluster, "shoal-cluster-uid": UIDS[cluster], **more}
+    return [{"Key": key.replace("_", "-"), "Value": value} for key, value in given.items()]
+
+
+def spec(kind, given):
+    return [{"ResourceType": kind, "Tags": given}]
+
+
+@pytest.fixture
+def launch(paper, aws):
+    """launch(region, tags, ...): machines that exist in the API."""
+
+    def make(region, given, **more):
+        fields = {"ImageId": BASE, "InstanceType": "m5.large", "MinCount": 1, "MaxCount": 1,
+                  "TagSpecifications": spec("instance", given), **more}
+        ec2 = aws("ec2", region=region)
+        ids = [i["InstanceId"] for i in ec2.run_instances(**fields)["Instances"]]
+        wait_for(lambda: states(ec2, ids) == {"running"}, step=0.05)
+        return ids
+
+    return make
+
+
+def states(ec2, ids):
+    found = ec2.describe_instances(InstanceIds=ids)["Reservations"]
+    return {i["State"]["Name"] for r in found for i in r["Instances"]}
+
+
+@pytest.fixture
+def ls(paper, tmp_path):
+    """ls(option, ...): the program with a cache of its own; its status, output and story."""
+
+    def run(*options, **env):
+        where = {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(tmp_path),
+                 "XDG_CACHE_HOME": str(tmp_path / "cache"), **env}
+        return subprocess.run([SHOAL, "ls", *options], env=where, capture_output=True, text=True,
+                              timeout=60, check=False)
+
+    run.cache = tmp_path / "cache" / "shoal"
+    return run
+
+
+def listed(done):
+    """{name: cluster} of -o json."""
+    assert done.returncode == 0, done.stderr
+    return {c["name"]: c for c in json.loads(done.stdout)["clusters"]}
+
+
+def cells(text):
+    """{name: cells of its row} of the table."""
+    return {row.split()[0]: row.split(None, 6) for row in text.splitlines()[1:]}
+
+
+def spot_price(aws, zone):
+    rows = aws("ec2").describe_spot_price_history(
+        InstanceTypes=["m5.large"], AvailabilityZone=zone, ProductDescriptions=["Linux/UNIX"],
+        StartTime=time.time())["SpotPriceHistory"]
+    return float(rows[0]["SpotPrice"])
+
+
+@pytest.fixture
+def scene(aws, launch):
+    """Clusters in two regions, one of Ray's own, one stopped, and what is left of another."""
+    launch(WEST, tags("demo", ray_node_type="head"))
+    launch(WEST, tags("demo", ray_node_type="worker"), MinCount=2, MaxCount=2,
+           InstanceMarketOptions={"MarketType": "spot"},
+           Placement={"AvailabilityZone": "us-west-2b"})
+    old = launch(EAST, tags("old-run", ray_node_type="head"), MinCount=2, MaxCount=2,
+                 BlockDeviceMappings=[{"DeviceName": "/dev/sda1",
+                                       "Ebs": {"VolumeSize": 100, "VolumeType": "gp3"}}])
+    launch(EAST, [{"Key": "ray-cluster-name", "Value": "rays"},
+                  {"Key": "ray-node-type", "Value": "head"}])
+    launch(WEST, [{"Key": "Name", "Value": "somebody else's"}])
+    east, west = aws("ec2", region=EAST), aws("ec2")
+    east.stop_instances(InstanceIds=old)
+    wait_for(lambda: states(east, old) == {"stopped"}, step=0.05)
+    west.create_security_group(GroupName="shoal-gone", Description="left",
+                               TagSpecifications=spec("security-group", tags("gone")))
+    west.import_key_pair(KeyName="shoal-gone", PublicKeyMaterial=b"ssh-ed25519 AAAAC3NzaC1lZDI1"
+                         b"NTE5AAAAIJ6mYq3GX0mYVxKqbiHhL2Yf8E3sQ0yGkVZ9lM4T0o1B me",
+                         TagSpecifications=spec("key-pair", tags("gone")))
+    west.create_launch_template(LaunchTemplateName="shoal-anchor-gone",
+                                LaunchTemplateData={"InstanceType": "m5.large"},
+                                TagSpecifications=spec("launch-template", tags("gone")))
+
+
+def test_every_region_is_looked_at(aws, scene, ls):
+    """With what belongs to no region: a role of a cluster that lives, and one that was left."""
+    iam = aws("iam")
+    for name in ("demo", "gone"):
+        iam.create_role(RoleName=f"shoal-{name}", Path="/shoal/", Tags=tags(name),
+                        AssumeRolePolicyDocument=TRUST)
+    iam.create_role(RoleName="another", AssumeRolePolicyDocument=TRUST)
+    done = ls("-o", "json")
+    found = listed(done)
+    whole = json.loads(done.stdout)
+    assert set(found) == {"demo", "old-run", "rays", "gone"}
+    assert whole["account"] == settings.ACCOUNT and whole["complete"]
+    assert {WEST, EAST} <= set(whole["regions"]) and "ap-east-1" not in whole["regions"]
+    assert [t["kind"] for t in found["gone"]["things"]] == ["security group", "key pair",
+                                                            "launch template", "role"]
+    assert [t["id"] for t in found["demo"]["things"]] == ["shoal-demo"]
+    # Where only some regions are looked at, a role of nobody may be somebody's elsewhere.
+    found = listed(ls("-o", "json", "--region", EAST))
+    assert set(found) == {"old-run", "rays"}
+
+
+def test_the_table(aws, scene, ls):
+    done = ls("--region", BOTH)
+    assert done.returncode == 0, done.stderr
+    rows = cells(done.stdout)
+    head = done.stdout.splitlines()[0].split()
+    assert head == ["CLUSTER", "REGION", "STATE", "NODES", "AGE", "$/H", "NOTE"]
+    assert list(rows) == ["demo", "old-run", "rays", "gone"]
+    spot = spot_price(aws, "us-west-2b")
+    volumes = 3 * 8 * prices.VOLUMES["gp2"] / HOURS
+    assert rows["demo"][1:4] == [WEST, "up", "3"]
+    assert float(rows["demo"][5]) == round(0.096 + 2 * spot + volumes, 2)
+    assert rows["old-run"][1:4] == [EAST, "stopped", "2"]
+    assert float(rows["old-run"][5]) == round(200 * 0.08 / HOURS, 2)
+    assert rows["old-run"][6] == "2 volumes, 200 GB: shoal down old-run --region us-east-1"
+    assert rows["rays"][1:4] == [EAST, "up", "1"] and rows["rays"][6] == "made by ray"
+    assert rows["gone"][1:4] == [WEST, "leftover", "-"]
+    assert rows["gone"][6] == "1 security group, 1 key pair, 1 launch template: shoal gc"
+    assert re.search(r"^3 clusters in 2 regions of account \d+: \$0\.\d\d an hour\. "
+                     r"Prices: AWS's list of \d{4}-\d\d-\d\d, spot at \d\d:\d\d UTC\.$",
+                     done.stderr, re.M)
+
+
+def test_prices_have_a_source_and_a_date(aws, scene, ls):
+    demo = listed(ls("-o", "json", "--region", WEST))["demo"]
+    by_market = {m["market"]: m for m in demo["machines"]}
+    assert by_market["on-demand"]["dollars_per_hour"] == 0.096
+    assert by_market["on-demand"]["price_from"] == "price-list"
+    assert by_market["spot"]["dollars_per_hour"] == spot_price(aws, "us-west-2b")
+    assert by_market["spot"]["price_from"] == "spot-history"
+    age = time.time() - time.mktime(time.strptime(by_market["spot"]["price_at"][:19],
+                                                  "%Y-%m-%dT%H:%M:%S")) + time.timezone
+    assert 0 <= age < 60
+    assert demo["nodes"]["running"] == 3 and demo["has_head"] and demo["dollars_are_complete"]
+
+
+def test_prices_are_kept(paper, scene, ls):
+    first = ls("--region", BOTH)
+    asked = paper.counts(who="laptop", clear=True)
+    assert asked["GetProducts"] == 5 and asked["DescribeSpotPriceHistory"] == 1
+    file = ls.cache / "prices-us-west-2.json"
+    assert file.stat().st_mode & 0o777 == 0o600
+    kept = json.loads(file.read_text(encoding="utf-8"))
+    assert kept["region"] == WEST and len(kept["prices"]) == 3
+    again = ls("--region", BOTH)
+    assert [row[5] for row in cells(again.stdout).values()] == [
+        row[5] for row in cells(first.stdout).values()]
+    asked = paper.counts(who="laptop", clear=True)
+    assert asked["GetProducts"] == 0 and asked["DescribeSpotPriceHistory"] == 0
+    # Old, from the future, of somebody else, damaged: not believed, and mended.
+    for change in (lambda row: {**row, "at": "2020-01-01T00:00:00Z"},
+                   lambda row: {**row, "at": "2090-01-01T00:00:00Z"},
+                   lambda row: {**row, "account": "1"} if row["kind"] == "spot" else row,
+                   lambda row: {**row, "price": "free"}):
+        wrong = {**kept, "prices": [change(row) for row in kept["prices"]]}
+        file.write_text(json.dumps(wrong), encoding="utf-8")
+        done = ls("--region", WEST)
+        assert done.returncode == 0 and cells(done.stdout)["demo"][5] == cells(
+            first.stdout)["demo"][5], done
+        asked = paper.counts(who="laptop", clear=True)
+        assert asked["DescribeSpotPriceHistory"] == 1
+    file.write_text(json.dumps(kept)[:-40], encoding="utf-8")
+    assert ls("--region", WEST).returncode == 0
+    assert json.loads(file.read_text(encoding="utf-8"))["region"] == WEST
+
+
+def test_nothing_is_invented(paper, aws, scene, ls):
+    """The price list is refused: the built-in table counts for its region only."""
+    paper.deny("admin", "pricing:*")
+    done = ls("-o", "json", "--region", BOTH)
+    found = listed(done)
+    head = next(m for m in found["demo"]["machines"] if m["head"])
+    assert head["dollars_per_hour"] is None and head["price_from"] is None
+    assert not found["demo"]["dollars_are_complete"]
+    assert found["demo"]["dollars_per_hour"] == pytest.approx(2 * spot_price(aws, "us-west-2b"))
+    assert found["rays"]["machines"][0]["price_from"] == "catalogue"
+    assert "some prices could not be asked for" in done.stderr
+    rows = cells(ls("--region", BOTH).stdout)
+    assert rows["demo"][5].endswith("+") and "price" in rows["demo"][6]
+    assert rows["old-run"][5] == "?"
+
+
+def test_a_region_that_refuses_is_named(aws, scene, ls):
+    iam = aws("iam")
+    iam.create_user(UserName="ann")
+    key = iam.create_access_key(UserName="ann")["AccessKey"]
+    policy = {"Version": "2012-10-17", "Statement": [
+        {"Effect": "Allow", "Action": ["ec2:*", "pricing:*", "iam:List*"], "Resource": "*"},
+        {"Effect": "Deny", "Action": "ec2:*", "Resource": "*",
+         "Condition": {"StringEquals": {"aws:RequestedRegion": WEST}}}]}
+    iam.put_user_policy(UserName="ann", PolicyName="p", PolicyDocument=json.dumps(policy))
+    who = {"AWS_ACCESS_KEY_ID": key["AccessKeyId"],
+           "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
+    done = ls(**who, AWS_REGION=EAST)
+    assert done.returncode == 1
+    assert set(cells(done.stdout)) == {"old-run", "rays"}  # and nothing of WEST as left over
+    lines = [line for line in done.stderr.splitlines() if "not seen" in line]
+    assert len(lines) == 1 and f"machines, security groups, key pairs, launch templates, " \
+        f"volumes in {WEST} (" in lines[0] and "not authorized" in lines[0]
+    done = ls("-o", "json", "--region", BOTH, **who)
+    whole = json.loads(done.stdout)
+    assert done.returncode == 1 and not whole["complete"]
+    assert {(g["region"], g["what"]) for g in whole["gaps"]} >= {(WEST, "machines")}
+    # No region left: that is a failure, not an empty account.
+    done = ls("--region", WEST, **who)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "not authorized" in done.stderr
+
+
+def test_broken_calls_are_repeated(paper, scene, ls):
+    before = listed(ls("-o", "json", "--region", BOTH))
+    paper.mix(0.15, seed=3, seconds=0.2)
+    for _ in range(2):
+        assert listed(ls("-o", "json", "--region", BOTH)) == before
+
+
+def test_many_pages_and_a_circle(paper, launch, ls):
+    launch(WEST, tags("many"), MinCount=12, MaxCount=12)
+    launch(EAST, tags("few", ray_node_type="head"))
+    paper.set(page=5)
+    found = listed(ls("-o", "json", "--region", BOTH))
+    assert len(found["many"]["machines"]) == len(found["many"]["volumes"]) == 12
+    paper.fault("DescribeInstances", "loop", count=0)
+    done = ls("--region", BOTH)
+    assert done.returncode == 1 and set(cells(done.stdout)) == {"few"}
+    assert "not seen: machines in us-west-2" in done.stderr and "circle" in done.stderr
+
+
+def test_an_empty_account(paper, ls):
+    done = ls("--region", BOTH)
+    assert (done.returncode, done.stdout) == (0, "")
+    assert done.stderr == (f"No clusters, and nothing left of any in 2 regions of account "
+                           f"{settings.ACCOUNT}.\n")
+    assert json.loads(ls("-o", "json", "--region", BOTH).stdout)["clusters"] == []
+
+
+def test_no_credentials(paper, ls):
+    done = ls(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
+    assert done.returncode == 1 and done.stdout == ""
+    assert "credentials" in done.stderr and "  environment: " in done.stderr
+    done = ls("--profile", "nobody")
+    assert done.returncode == 1 and "nobody" in done.stderr
+
+
+def test_ctrl_c(paper, tmp_path):
+    paper.fault("DescribeInstances", "hang", count=0, seconds=5)
+    where = {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(tmp_path)}
+    child = subprocess.Popen([SHOAL, "ls", "--region", WEST], env=where, text=True,
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    wait_for(lambda: paper.counts(who="laptop")["DescribeInstances"] > 0, step=0.05)
+    start = time.monotonic()
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=10)
+    assert time.monotonic() - start < 1
+    assert (child.returncode, out) == (130, "") and "Ctrl-C" in err
