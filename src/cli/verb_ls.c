@@ -170,11 +170,25 @@ static size_t columns_of(FILE *stream)
 static void print_lines(const struct cli *cli, const char *level, struct str text)
 {
     struct diag_style style = output_style(cli->colour_err);
+    const char *colour = strcmp(level, "warning") == 0 ? style.warning : "";
     while (text.len > 0) {
         struct str line = str_cut(&text, '\n');
-        fprintf(cli->err, "shoal: %s%s:%s %.*s\n", style.warning, level, style.reset,
+        fprintf(cli->err, "shoal: %s%s:%s %.*s\n", colour, level, *colour ? style.reset : "",
                 STR_ARG(line));
     }
+}
+
+/* Who looks at a stand-in for AWS should know it. */
+static void announce_overrides(const struct cli *cli, const struct gathering *gathering)
+{
+    AUTO_BUF struct buf text;
+    AUTO_BUF struct buf visible;
+    buf_init(&text, WARNINGS_BYTES_MAX);
+    buf_init(&visible, WARNINGS_BYTES_MAX);
+    cloud_session_overrides(cloud_session_aws(&gathering->session).environ,
+                            gathering->session.redact, &text);
+    utf8_add_visible(&visible, buf_str(&text), true);
+    print_lines(cli, "note", buf_str(&visible));
 }
 
 static void warn(const struct cli *cli, const struct gathering *gathering)
@@ -243,6 +257,7 @@ static int run_with(const struct cli *cli, const struct ls_fields *given,
     if (!cloud_session_open(&gathering->session, &session_setup, &err)) {
         return fail(cli, gathering, &err);
     }
+    announce_overrides(cli, gathering);
     struct aws_client_setup client_setup = cloud_session_aws(&gathering->session);
     client_setup.profile = str_from(given->profile);
     if (!aws_client_open(&client_setup, &gathering->client, &err)) {

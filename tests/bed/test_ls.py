@@ -134,6 +134,21 @@ def test_every_region_is_looked_at(aws, scene, ls):
     assert set(found) == {"old-run", "rays"}
 
 
+def keys_of(value):
+    """Every key of an object, however deep."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys_of(item)}
+    return set(value) | {key for item in value.values() for key in keys_of(item)} \
+        if isinstance(value, dict) else set()
+
+
+def test_every_key_is_in_the_guide(scene, ls):
+    guide = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md").read_text("utf-8")
+    section = guide.partition("`shoal ls`\n")[2].partition("\n## ")[0]
+    for key in keys_of(json.loads(ls("-o", "json", "--region", BOTH).stdout)):
+        assert re.search(rf"`\.?{key}(\[\])?`", section), key
+
+
 def test_the_table(aws, scene, ls):
     done = ls("--region", BOTH)
     assert done.returncode == 0, done.stderr
@@ -264,8 +279,9 @@ def test_many_pages_and_a_circle(paper, launch, ls):
 def test_an_empty_account(paper, ls):
     done = ls("--region", BOTH)
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr == (f"No clusters, and nothing left of any in 2 regions of account "
-                           f"{settings.ACCOUNT}.\n")
+    assert done.stderr.splitlines() == [
+        f"shoal: note: AWS_ENDPOINT_URL is set: calls go to {settings.ENDPOINT}",
+        f"No clusters, and nothing left of any in 2 regions of account {settings.ACCOUNT}."]
     assert json.loads(ls("-o", "json", "--region", BOTH).stdout)["clusters"] == []
 
 

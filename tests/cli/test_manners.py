@@ -15,6 +15,7 @@ SAYS_SOMETHING = {
     "validate": ["validate", "x.yaml"],
     "check": ["check", str(HERE.parents[1] / "examples/clusters/gcp-minimal.yaml")],
     "config": ["config", "x.yaml"],
+    "ls": ["ls", "--help"],  # anything else would ask a cloud
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],
     "completion": ["completion", "bash"],
