@@ -28,6 +28,9 @@ void arena_init_fixed(struct arena *arena, void *memory, size_t size);
 /* Over the heap (arena_heap.c). Release with arena_clear(). */
 void arena_init(struct arena *arena);
 
+/* The same (arena_secret.c), for keys and tokens: wiped when it is cleared. */
+void arena_init_secret(struct arena *arena);
+
 /* Returns everything to the source. The arena may be used again if it can grow. */
 void arena_clear(struct arena *arena);
 

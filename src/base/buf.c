@@ -21,6 +21,14 @@ void buf_clear(struct buf *buf)
     buf_init(buf, cap);
 }
 
+void buf_wipe(struct buf *buf)
+{
+    if (buf->ptr) {
+        explicit_bzero(buf->ptr, buf->capacity);
+    }
+    buf_clear(buf);
+}
+
 /* Makes room for `more` bytes and the zero behind them; false when that would pass the cap. */
 static bool reserve(struct buf *buf, size_t more)
 {

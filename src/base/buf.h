@@ -23,6 +23,7 @@ struct buf {
 
 void buf_init(struct buf *buf, size_t cap);
 void buf_clear(struct buf *buf); /* frees; the buffer may be used again */
+void buf_wipe(struct buf *buf);  /* the same, for secrets: overwritten before */
 
 void buf_add(struct buf *buf, struct str text);
 void buf_add_c(struct buf *buf, const char *text);

@@ -91,10 +91,10 @@ struct uv_loop_s *child_uv_loop(const struct child *child)
 
 static void child_free(struct child *child)
 {
-    buf_clear(&child->readers[0].kept);
-    buf_clear(&child->readers[1].kept);
-    buf_clear(&child->writer.waiting);
-    buf_clear(&child->writer.leaving);
+    buf_wipe(&child->readers[0].kept); /* a helper may have printed keys */
+    buf_wipe(&child->readers[1].kept);
+    buf_wipe(&child->writer.waiting);
+    buf_wipe(&child->writer.leaving);
     arena_clear(&child->arena);
     free(child);
 }

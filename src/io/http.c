@@ -86,6 +86,10 @@ static void drop_transfer(struct http_call *call)
             curl_easy_cleanup(call->easy);
         }
     }
+    /* Headers are where tokens are. */
+    for (struct curl_slist *line = call->lines; line; line = line->next) {
+        explicit_bzero(line->data, strlen(line->data));
+    }
     curl_slist_free_all(call->lines);
     call->easy = NULL;
     call->lines = NULL;
@@ -109,7 +113,7 @@ static void call_free(struct http_call *call)
     loop_timer_free(call->patience);
     loop_later_cancel(call->host->http->loop, &call->late);
     drop_transfer(call);
-    buf_clear(&call->body);
+    buf_wipe(&call->body);
     arena_clear(&call->arena);
     free(call);
 }
@@ -357,7 +361,7 @@ struct http_call *http_start(struct http *http, const struct http_request *reque
 {
     struct http_call *call = HEAP_NEW(struct http_call);
     struct err err = {0};
-    arena_init(&call->arena);
+    arena_init_secret(&call->arena);
     copy_request(call, request);
     call->began_ms = loop_now_ms(http->loop);
     call->late = (struct loop_task){.run = end_late, .context = call};

@@ -198,6 +198,23 @@ static void growing_array_keeps_its_items(void **state)
     arena_clear(&arena);
 }
 
+static void secret_memory_is_like_any_other(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init_secret(&arena);
+    for (size_t size = 1; size < 3 * 1000 * 1000; size *= 3) {
+        unsigned char *memory = arena_alloc(&arena, size);
+        assert_int_equal((uintptr_t)memory % alignof(max_align_t), 0);
+        assert_int_equal(memory[0] | memory[size - 1], 0);
+        memset(memory, 0xaa, size);
+    }
+    arena_clear(&arena);
+    assert_null(arena.blocks);
+    assert_str(arena_str(&arena, STR("again")), "again");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -208,6 +225,7 @@ int main(void)
         cmocka_unit_test(impossible_sizes_end_the_program),
         cmocka_unit_test(text_is_copied_and_terminated),
         cmocka_unit_test(growing_array_keeps_its_items),
+        cmocka_unit_test(secret_memory_is_like_any_other),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,6 @@
 /* test_aws_client.c: calls against a server that refuses, breaks off, lies and falls silent. */
 #include "aws_scene.h"
+#include "http_server.h"
 #include "provider/aws/aws_pages.h"
 
 #include <stdatomic.h>
@@ -635,6 +636,38 @@ static void listings_are_whole_or_failed(void **state)
     assert_int_equal(requests, AWS_PAGES_MAX);
 }
 
+/* ---- certificates ---- */
+
+/* A server whose certificate is signed by nobody's but the test's own. */
+static void certificates_of_the_users_own_win(void **state)
+{
+    static const char *const names[] = {NULL, "AWS_CA_BUNDLE"};
+    struct http_server *server = http_server_start(SERVER_TLS);
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct script script = SCRIPT(fine);
+        struct scene scene;
+        struct heard heard;
+        scene_open(&scene, play, &script);
+        scene_set(&scene, "AWS_ENDPOINT_URL_EC2", http_server_url(server, "localhost", ""));
+        if (names[i]) {
+            scene_set(&scene, names[i], http_server_ca_file(server));
+        }
+        scene_start_with_keys(&scene);
+        scene_ask(&scene, AWS_ONCE, &heard);
+        assert_int_equal(heard.reply.tries, 1);
+        if (names[i]) {
+            assert_true(heard.reply.may_have_acted); /* trusted, asked, and not what EC2 says */
+        } else {
+            assert_false(heard.reply.may_have_acted);
+            assert_int_equal(heard.reply.err.kind, ERR_AUTH);
+            assert_like(str_from(heard.reply.err.text), "*a certificate is not trusted*");
+        }
+        scene_close(&scene);
+    }
+    http_server_stop(server);
+}
+
 /* ---- what cannot be ---- */
 
 static void bad_calls_are_told_later(void **state)
@@ -676,6 +709,7 @@ int main(void)
         cmocka_unit_test(secrets_are_not_repeated),
         cmocka_unit_test(streams_begin_again),
         cmocka_unit_test(listings_are_whole_or_failed),
+        cmocka_unit_test(certificates_of_the_users_own_win),
         cmocka_unit_test(bad_calls_are_told_later),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -94,6 +94,21 @@ static void formatted_text_obeys_the_cap(void **state)
     assert_true(buf.is_full);
 }
 
+static void wiping_clears(void **state)
+{
+    struct buf buf;
+    (void)state;
+    buf_init(&buf, 10);
+    buf_wipe(&buf);
+    buf_add_c(&buf, "secret");
+    buf_wipe(&buf);
+    assert_int_equal(buf.len, 0);
+    buf_add_c(&buf, "0123456789a"); /* the cap stays */
+    assert_true(buf.is_full);
+    buf_wipe(&buf);
+    assert_false(buf.is_full);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -102,6 +117,7 @@ int main(void)
         cmocka_unit_test(cap_is_reached_exactly_and_not_passed),
         cmocka_unit_test(full_stays_full_until_cleared),
         cmocka_unit_test(formatted_text_obeys_the_cap),
+        cmocka_unit_test(wiping_clears),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

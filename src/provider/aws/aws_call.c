@@ -514,7 +514,7 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
                                     const struct aws_call_way *way)
 {
     struct aws_call *call = HEAP_NEW(struct aws_call);
-    secret_arena_init(&call->arena);
+    arena_init_secret(&call->arena);
     call->client = client;
     call->request = *request;
     copy_way(call, way);

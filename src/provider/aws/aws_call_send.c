@@ -54,7 +54,7 @@ static const char *action_of_body(struct str body, struct arena *arena)
 static bool write_body(struct aws_call *call, struct err *err)
 {
     struct aws_request *request = &call->request;
-    AUTO_BUF struct buf body;
+    struct buf body;
     buf_init(&body, BODY_SENT_MAX);
     bool ok = true;
     if (forms[request->service].form == FORM_QUERY) {
@@ -65,6 +65,7 @@ static bool write_body(struct aws_call *call, struct err *err)
     }
     request->body = arena_str(&call->arena, buf_str(&body));
     request->input = NULL;
+    buf_wipe(&body);
     return ok;
 }
 
@@ -167,7 +168,7 @@ void aws_call_send(struct aws_call *call, const struct aws_credentials *keys, ht
     struct http_header sent[HEADERS_MAX];
     struct arena arena;
     const char *method = call->way.method ? call->way.method : "POST";
-    secret_arena_init(&arena);
+    arena_init_secret(&arena);
     struct str path = arena_printf(&arena, "%.*s%.*s", STR_ARG(call->endpoint.path),
                                    STR_ARG(call->way.path.len > 0 ? call->way.path : STR("/")));
     struct str url = arena_printf(&arena, "http%s://%.*s%.*s", call->endpoint.is_tls ? "s" : "",

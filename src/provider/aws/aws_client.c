@@ -4,7 +4,6 @@
 #include "io/file.h"
 #include "provider/aws/aws_client_parts.h"
 
-#include <openssl/crypto.h>
 #include <string.h>
 
 enum {
@@ -79,10 +78,7 @@ static bool read_shared_file(aws_environ env, struct str path, struct arena *are
     if (ok) {
         *ret_text = arena_str(arena, buf_str(&bytes));
     }
-    if (bytes.ptr) {
-        OPENSSL_cleanse(bytes.ptr, bytes.capacity);
-    }
-    buf_clear(&bytes);
+    buf_wipe(&bytes);
     return ok;
 }
 
@@ -190,7 +186,7 @@ bool aws_client_open(const struct aws_client_setup *setup, struct aws_client **r
 {
     struct aws_client *client = HEAP_NEW(struct aws_client);
     client->setup = *setup;
-    secret_arena_init(&client->arena);
+    arena_init_secret(&client->arena);
     client->setup.profile = arena_str(&client->arena, setup->profile);
     if (!aws_client_load_profiles(&client->setup, &client->arena, &client->profiles, err)) {
         arena_clear(&client->arena);

@@ -11,7 +11,6 @@
 #include "provider/aws/aws_bucket.h"
 #include "provider/aws/aws_client.h"
 #include "provider/aws/credentials.h"
-#include "provider/aws/secret_arena.h"
 
 /* ---- the client (aws_client.c) ---- */
 

@@ -2,7 +2,6 @@
 #include "provider/aws/credential_json.h"
 
 #include "provider/aws/aws_time.h"
-#include "provider/aws/secret_arena.h"
 
 #include <jansson.h>
 
@@ -273,7 +272,7 @@ bool sso_token_renew(struct str json, struct str answer, int64_t now, struct buf
         return false;
     }
     struct arena arena;
-    secret_arena_init(&arena);
+    arena_init_secret(&arena);
     bool ok = renew(root, reply, now, &arena, out, err);
     arena_clear(&arena);
     return ok;

@@ -30,7 +30,7 @@ struct credentials *credentials_new(struct aws_client *client)
 {
     struct credentials *credentials = HEAP_NEW(struct credentials);
     credentials->client = client;
-    secret_arena_init(&credentials->arena);
+    arena_init_secret(&credentials->arena);
     secret_book_init(&credentials->book);
     secret_book_init(&credentials->old_book);
     arena_init(&credentials->words);
@@ -249,7 +249,7 @@ struct str credentials_report(const struct credentials *credentials, struct aren
         return arena_str(arena, credentials->report);
     }
     struct arena scratch;
-    secret_arena_init(&scratch);
+    arena_init_secret(&scratch);
     aws_source_plan(&credentials->client->profiles, &scratch, &plan);
     struct str report = aws_source_report(&plan, NULL, arena);
     arena_clear(&scratch);

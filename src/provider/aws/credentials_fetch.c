@@ -4,7 +4,6 @@
 #include "provider/aws/sts_reply.h"
 
 #include <inttypes.h>
-#include <openssl/crypto.h>
 #include <stdarg.h>
 #include <stdio.h>
 
@@ -77,10 +76,7 @@ bool fetch_read_file(struct credentials_fetch *fetch, struct str path, struct st
     if (ok) {
         *ret_text = arena_str(&fetch->arena, str_trim(buf_str(&bytes)));
     }
-    if (bytes.ptr) {
-        OPENSSL_cleanse(bytes.ptr, bytes.capacity);
-    }
-    buf_clear(&bytes);
+    buf_wipe(&bytes);
     if (!ok) {
         fetch_fail(fetch, ERR_AUTH, "%s", err.text);
     }
@@ -277,7 +273,7 @@ struct credentials_fetch *credentials_fetch_start(struct aws_client *client,
                                                   credentials_found_fn *done, void *context)
 {
     struct credentials_fetch *fetch = HEAP_NEW(struct credentials_fetch);
-    secret_arena_init(&fetch->arena);
+    arena_init_secret(&fetch->arena);
     secret_book_init(&fetch->book);
     fetch->client = client;
     fetch->done = done;

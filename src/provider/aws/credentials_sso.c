@@ -99,7 +99,7 @@ static void on_token(void *context, const struct aws_reply *reply)
     bool ok = sso_token_renew(fetch->token, reply->body, aws_client_now(fetch->client), &renewed,
                               &err);
     struct str json = arena_str(&fetch->arena, buf_str(&renewed));
-    buf_clear(&renewed);
+    buf_wipe(&renewed);
     if (!ok || !sso_token_read(json, &fetch->arena, &token, &err)) {
         fetch_fail(fetch, err.kind, "single sign-on's new token: %s", err.text);
         return;
@@ -122,7 +122,7 @@ static void ask_for_token(struct credentials_fetch *fetch, const struct sso_toke
     param_add_text(input, "refreshToken", token->refresh_token, arena);
     buf_init(&body, CREDENTIAL_BYTES_MAX);
     if (!aws_json_write(input, &body, &err)) {
-        buf_clear(&body);
+        buf_wipe(&body);
         fetch_fail(fetch, ERR_AUTH, "%s", err.text);
         return;
     }
@@ -139,7 +139,7 @@ static void ask_for_token(struct credentials_fetch *fetch, const struct sso_toke
                                   .deadline_ms = SSO_MS,
                                   .done = on_token,
                                   .context = fetch};
-    buf_clear(&body);
+    buf_wipe(&body);
     fetch->call = aws_call_start_way(fetch->client, &request, &way);
 }
 

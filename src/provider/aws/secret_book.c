@@ -1,12 +1,10 @@
 /* secret_book.c: copies, so that each can be taken back as it was given. */
 #include "provider/aws/secret_book.h"
 
-#include "provider/aws/secret_arena.h"
-
 void secret_book_init(struct secret_book *book)
 {
     *book = (struct secret_book){.count = 0};
-    secret_arena_init(&book->arena);
+    arena_init_secret(&book->arena);
 }
 
 void secret_book_add(struct secret_book *book, struct redact *redact, struct str secret)

@@ -1,9 +1,9 @@
-/* secret_arena.c: blocks that know their size, so that all of it can be wiped. */
-#include "provider/aws/secret_arena.h"
+/* arena_secret.c: the arena source whose memory is wiped before it goes back to the heap. Its
+ * blocks know their size, so that all of it can be wiped. */
+#include "base/arena.h"
 
 #include "base/panic.h"
 
-#include <openssl/crypto.h>
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
@@ -25,11 +25,11 @@ static void *grab(size_t size)
 static void drop(void *memory)
 {
     struct head *head = (struct head *)memory - 1;
-    OPENSSL_cleanse(head, head->size);
+    explicit_bzero(head, head->size);
     free(head);
 }
 
-void secret_arena_init(struct arena *arena)
+void arena_init_secret(struct arena *arena)
 {
     memset(arena, 0, sizeof(*arena));
     arena->grab = grab;
