@@ -109,31 +109,37 @@ static void refuse_sources(struct judge *judge, const struct survey_answer *answ
     judge_set_rows(none, &rows);
 }
 
-static void refuse_credentials(struct judge *judge, const struct survey_answer *answer)
+/* STS takes them and EC2 does not: regions that must be enabled first answer so. */
+static void refuse_region(struct judge *judge, const struct survey_answer *answer)
 {
     const struct survey_answers *answers = judge->answers;
+    struct finding *closed = judge_add(judge, FINDING_ERROR, "credentials",
+                                       "region %.*s does not take the credentials of %.*s (%.*s)",
+                                       STR_ARG(answers->region), STR_ARG(answers->identity.arn),
+                                       STR_ARG(answer->code));
+    closed->path = STR("provider.region");
+    closed->remedy = STR("is it enabled for the account?");
+}
+
+static void refuse_credentials(struct judge *judge, const struct survey_answer *answer)
+{
     struct str source = source_of(judge);
     struct str from = source.len > 0 ? arena_printf(judge->arena, " from %.*s", STR_ARG(source))
                                      : STR("");
-    bool is_expired = str_find(answer->code, "Expired") != SIZE_MAX;
     if (str_is(answer->code, "NoCredentials")) {
         refuse_sources(judge, answer);
-        return;
-    }
-    struct finding *finding = judge_add(judge, FINDING_ERROR, "credentials",
-                                        is_expired
-                                            ? "the AWS credentials%.*s have expired (%.*s)"
-                                            : "AWS does not accept the credentials%.*s (%.*s)",
-                                        STR_ARG(from), STR_ARG(answer->code));
-    if (is_expired) {
-        finding->remedy = renewal(judge);
+    } else if (str_find(answer->code, "Expired") != SIZE_MAX) {
+        judge_add(judge, FINDING_ERROR, "credentials",
+                  "the AWS credentials%.*s have expired (%.*s)", STR_ARG(from),
+                  STR_ARG(answer->code))
+            ->remedy = renewal(judge);
     } else if (judge_knows(judge, ASK_IDENTITY)) {
-        finding->remedy = arena_printf(judge->arena,
-                                       "they are good elsewhere: is region %.*s enabled for the "
-                                       "account?",
-                                       STR_ARG(answers->region));
+        refuse_region(judge, answer);
     } else {
-        finding->remedy = STR("check that they are those you meant, and still in use");
+        judge_add(judge, FINDING_ERROR, "credentials",
+                  "AWS does not accept the credentials%.*s (%.*s)", STR_ARG(from),
+                  STR_ARG(answer->code))
+            ->remedy = STR("check that they are those you meant, and still in use");
     }
 }
 
