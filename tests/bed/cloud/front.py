@@ -64,6 +64,7 @@ ACTIONS = {
 LOOKS_UNCHANGED = {"RunInstances", "CreateFleet", "TerminateInstances", "StopInstances",
                    "StartInstances", "RebootInstances", "AuthorizeSecurityGroupIngress",
                    "RevokeSecurityGroupIngress", "CreateLaunchTemplate", "ImportKeyPair"}
+MOTO_PAGE = 100  # it tells no more reservations at once, and says so in a way we do not follow
 SERVICES = {"ec2", "iam", "sts", "ssm", "s3", "pricing", "servicequotas", "sso"}
 
 
@@ -108,8 +109,9 @@ class Cloud:
     def renderings(self, region, ids):
         """{id: (reservation, <item>)} as moto writes them; kept, as it takes moto 5 ms for each."""
         missing = [ident for ident in ids if ident not in self.items]
-        if missing:
-            params = {f"InstanceId.{n}": ident for n, ident in enumerate(missing, 1)}
+        for begin in range(0, len(missing), MOTO_PAGE):
+            part = missing[begin:begin + MOTO_PAGE]
+            params = {f"InstanceId.{n}": ident for n, ident in enumerate(part, 1)}
             _, body = self.moto.ec2(region, {"Action": "DescribeInstances", **params})
             for reservation in parse(body).findall("reservationSet/item"):
                 name = reservation.findtext("reservationId")
