@@ -1,39 +1,57 @@
-/* aws_provider.c: AWS behind provider.h: the table of operations, opening and closing. */
+/* aws_provider.c: AWS as a table of operations. */
 #include "provider/aws/aws_provider.h"
 
 #include "io/heap.h"
 #include "provider/aws/aws_operation.h"
+#include "provider/aws/aws_state.h"
 
-static void close_provider(struct provider *provider)
+static void aws_close(struct provider *base)
 {
-    struct aws_provider *aws = aws_provider_of(provider);
-    aws_operations_end(aws);
-    aws_client_close(aws->client);
-    arena_clear(&aws->facts_arena);
-    arena_clear(&aws->own_arena);
-    free(aws);
+    struct aws_provider *provider = aws_provider_of(base);
+    aws_operations_end(provider);
+    aws_client_close(provider->client);
+    known_ids_renew(&provider->known, INT64_MAX);
+    arena_clear(&provider->facts_arena);
+    arena_clear(&provider->own_arena);
+    free(provider);
 }
 
 static const struct provider_ops ops = {
     .name = "aws",
     .survey = aws_survey,
-    .close = close_provider,
+    .take = aws_take,
+    .renew = aws_renew,
+    .release = aws_release,
+    .prepare = aws_prepare,
+    .remove = aws_remove,
+    .list = aws_list,
+    .draft = aws_draft,
+    .launch = aws_launch,
+    .terminate = aws_terminate,
+    .stop = aws_stop,
+    .start = aws_start,
+    .tag = aws_tag,
+    .close = aws_close,
 };
 
 bool aws_provider_open(struct aws_client *client, const struct aws_client_setup *setup,
                        const struct provider_cluster *cluster, struct provider **ret_provider,
                        struct err *err)
 {
-    struct aws_provider *aws = HEAP_NEW(struct aws_provider);
-    (void)err;
-    aws->base.ops = &ops;
-    aws->client = client;
-    aws->loop = setup->loop;
-    aws->http = setup->http;
-    aws->log = setup->log;
-    aws->cluster = cluster;
-    arena_init(&aws->facts_arena);
-    arena_init(&aws->own_arena);
-    *ret_provider = &aws->base;
+    if (cluster->name.len == 0) {
+        return err_set(err, ERR_CONFIG, "the cluster has no name");
+    }
+    struct aws_provider *provider = HEAP_NEW(struct aws_provider);
+    provider->base.ops = &ops;
+    provider->client = client;
+    provider->loop = setup->loop;
+    provider->http = setup->http;
+    provider->log = setup->log;
+    provider->environ = setup->environ;
+    provider->cluster = cluster;
+    provider->dice.state = setup->seed;
+    arena_init(&provider->facts_arena);
+    arena_init(&provider->own_arena);
+    *ret_provider = &provider->base;
     return true;
 }
