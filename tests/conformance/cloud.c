@@ -1,0 +1,82 @@
+/* cloud.c: the factory: a provider by its name, with a small cluster to try it on. */
+#include "conform.h"
+
+#include "base/panic.h"
+#include "provider/aws/aws_provider.h"
+
+#include <unistd.h>
+
+static const char *const machine_of[TYPE_COUNT] = {"m5.large", "m5.large", "c5.large"};
+
+static void add_types(struct cloud *cloud, const struct options *options)
+{
+    static const char *const names[TYPE_COUNT] = {"head", "worker", "scarce"};
+    struct provider_type *types = ARENA_ARRAY(&cloud->arena, TYPE_COUNT, struct provider_type);
+    for (size_t i = 0; i < TYPE_COUNT; i++) {
+        struct param *config = param_new_map(&cloud->arena);
+        param_add_text(config, "ImageId", str_from(options->image), &cloud->arena);
+        param_add_text(config, "InstanceType", str_from(machine_of[i]), &cloud->arena);
+        types[i] = (struct provider_type){
+            .name = str_from(names[i]), .node_config = config, .is_head = i == TYPE_HEAD};
+    }
+    cloud->cluster.types = types;
+    cloud->cluster.type_count = TYPE_COUNT;
+}
+
+void cloud_open(struct cloud *cloud, const struct options *options)
+{
+    static int standard_error = STDERR_FILENO;
+    struct err err;
+    *cloud = (struct cloud){0};
+    arena_init(&cloud->arena);
+    if (!loop_open(&clock_of_machine, &cloud->loop, &err) ||
+        !http_open(cloud->loop, &(struct http_limits){0}, &cloud->http, &err)) {
+        panic("%s", err.text);
+    }
+    cloud->children = child_pool_new(cloud->loop, 2);
+    cloud->redact = redact_new();
+    cloud->log = (struct log){.clock = &clock_of_machine,
+                              .redact = cloud->redact,
+                              .least = LOG_LEVEL_INFO,
+                              .sink = log_to_descriptor,
+                              .context = &standard_error};
+    struct param *settings = param_new_map(&cloud->arena);
+    param_add_text(settings, "type", str_from(options->cloud), &cloud->arena);
+    param_add_text(settings, "region", STR("us-west-2"), &cloud->arena);
+    cloud->cluster.name = str_from(options->cluster);
+    cloud->cluster.provider = settings;
+    cloud->cluster.auth = param_new_map(&cloud->arena);
+    add_types(cloud, options);
+}
+
+struct provider *cloud_provider(struct cloud *cloud, const struct options *options)
+{
+    struct aws_client_setup setup = {.loop = cloud->loop,
+                                     .http = cloud->http,
+                                     .children = cloud->children,
+                                     .log = &cloud->log,
+                                     .redact = cloud->redact,
+                                     .environ = (aws_environ)environ,
+                                     .region = STR("us-west-2"),
+                                     .seed = options->seed + (uint64_t)getpid()};
+    struct aws_client *client;
+    struct provider *provider;
+    struct err err;
+    if (!str_is(str_from(options->cloud), "aws")) {
+        panic("no cloud called %s", options->cloud);
+    }
+    if (!aws_client_open(&setup, &client, &err) ||
+        !aws_provider_open(client, &setup, &cloud->cluster, &provider, &err)) {
+        panic("%s", err.text);
+    }
+    return provider;
+}
+
+void cloud_close(struct cloud *cloud)
+{
+    child_pool_free(cloud->children);
+    http_close(cloud->http);
+    loop_close(cloud->loop);
+    redact_free(cloud->redact);
+    arena_clear(&cloud->arena);
+}

@@ -1,0 +1,108 @@
+/*
+ * conform.h: a provider as a straight line: every operation starts, the loop runs until it is
+ * answered, and what was told stays. Nothing in here knows which cloud it is; cloud.c opens one.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/dice.h"
+#include "io/child.h"
+#include "io/http.h"
+#include "io/log.h"
+#include "io/loop.h"
+#include "io/redact.h"
+#include "provider/provider.h"
+
+/* Types of the cluster that is tried. */
+enum { TYPE_HEAD, TYPE_WORKER, TYPE_SCARCE, TYPE_COUNT };
+
+struct options {
+    const char *cloud;
+    const char *cluster;
+    const char *image;
+    const char *zones[2];
+    const char *key;     /* file with the public key */
+    const char *journal; /* of launches */
+    const char *foreign; /* id of a machine that is not the cluster's */
+    const char *holder;
+    int64_t count;
+    uint64_t seed;
+    bool keeps; /* machines and things stay at the end */
+};
+
+/* ---- a cloud ---- */
+
+struct cloud {
+    struct arena arena;
+    struct loop *loop;
+    struct http *http;
+    struct child_pool *children;
+    struct redact *redact;
+    struct log log;
+    struct provider_cluster cluster;
+};
+
+void cloud_open(struct cloud *cloud, const struct options *options);
+void cloud_close(struct cloud *cloud);
+
+/* One more provider for the same cluster, as another process would have it. */
+struct provider *cloud_provider(struct cloud *cloud, const struct options *options);
+
+/* ---- what was answered ---- */
+
+struct told {
+    bool is_done; /* the callback came */
+    unsigned calls;
+    struct cloud *cloud;
+    enum outcome outcome;
+    struct err err;
+    struct machine *machines;
+    size_t count; /* of machines or things */
+    struct provider_thing *things;
+    struct cluster_lease lease;
+    bool has_lease;
+};
+
+/* The callbacks of operations that were started by hand, with a `told` as context. */
+void tell_done(void *context, const struct provider_answer *answer);
+void tell_machines(void *context, const struct provider_answer *answer,
+                   const struct machine *machines, size_t count);
+void tell_lease(void *context, const struct provider_answer *answer,
+                const struct cluster_lease *lease);
+void tell_things(void *context, const struct provider_answer *answer,
+                 const struct provider_thing *things, size_t count);
+void tell_survey(void *context, const struct provider_answer *answer,
+                 const struct finding *findings, size_t count);
+
+/* Until it is answered. */
+void await(struct cloud *cloud, struct told *told);
+void sleep_ms(struct cloud *cloud, int64_t ms);
+
+/* Starts, waits, and asks again as long as the outcome is uncertain or it is told to wait: what
+ * whoever uses a provider does. */
+struct told do_survey(struct cloud *cloud, struct provider *provider);
+struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
+                    int64_t lease_ms, uint64_t take_from);
+struct told do_renew(struct cloud *cloud, struct provider *provider, int64_t lease_ms);
+struct told do_release(struct cloud *cloud, struct provider *provider);
+struct told do_prepare(struct cloud *cloud, struct provider *provider, const char *key_file);
+struct told do_remove(struct cloud *cloud, struct provider *provider);
+struct told do_list(struct cloud *cloud, struct provider *provider);
+struct told do_launch(struct cloud *cloud, struct provider *provider, struct str call);
+struct told do_change(struct cloud *cloud, struct provider *provider, const char *what,
+                      const struct str *ids, size_t count);
+
+/* A draft with usual tags; ends the program when there is none. */
+struct str make_draft(struct cloud *cloud, struct provider *provider, size_t type, const char *zone,
+                      enum market market, int64_t count, struct str uid, uint64_t launch);
+
+struct str tag_of(const struct machine *machine, const char *key);
+bool is_live(const struct machine *machine);
+
+/* ---- what the program can do; each returns its exit status ---- */
+
+int run_rules(const struct options *options);
+int run_launches(const struct options *options);
+int run_uid(const struct options *options);     /* takes, says the uid, gives back */
+int run_prepare(const struct options *options); /* takes, prepares, says what came of it */
+int run_remove(const struct options *options);  /* ends all machines and removes everything */

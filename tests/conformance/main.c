@@ -1,0 +1,164 @@
+/*
+ * main.c: holds a provider to its interface.
+ *
+ *     conform rules|launches|uid|prepare|remove --cluster NAME --image ID --zone A --zone B ...
+ *
+ * Prints a line for each rule; ends with 0 when all of them hold.
+ */
+#include "conform.h"
+
+#include <getopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* ---- single operations ---- */
+
+static struct told take(struct cloud *cloud, struct provider *provider,
+                        const struct options *options)
+{
+    struct told told = do_survey(cloud, provider);
+    if (told.outcome == OUTCOME_DONE) {
+        told = do_take(cloud, provider, options->holder, 60 * 1000, 0);
+    }
+    if (told.outcome == OUTCOME_MISMATCH) {
+        told = do_take(cloud, provider, options->holder, 60 * 1000, told.lease.epoch);
+    }
+    return told;
+}
+
+static int say(const struct told *told)
+{
+    for (size_t i = 0; i < told->count && told->things; i++) {
+        printf("%.*s\t%.*s\t%.*s\n", STR_ARG(told->things[i].kind), STR_ARG(told->things[i].id),
+               STR_ARG(told->things[i].note));
+    }
+    printf("outcome %d %s\n", (int)told->outcome,
+           told->outcome == OUTCOME_DONE ? "" : told->err.text);
+    return told->outcome == OUTCOME_DONE ? 0 : 1;
+}
+
+static int with_cloud(const struct options *options,
+                      struct told (*work)(struct cloud *cloud, struct provider *provider,
+                                          const struct options *options))
+{
+    struct cloud cloud;
+    cloud_open(&cloud, options);
+    struct provider *provider = cloud_provider(&cloud, options);
+    struct told told = take(&cloud, provider, options);
+    if (told.outcome == OUTCOME_DONE) {
+        printf("uid %.*s\n", STR_ARG(told.lease.uid));
+        told = work(&cloud, provider, options);
+    }
+    int status = say(&told);
+    provider->ops->close(provider);
+    cloud_close(&cloud);
+    return status;
+}
+
+static struct told work_uid(struct cloud *cloud, struct provider *provider,
+                            const struct options *options)
+{
+    (void)options;
+    return do_release(cloud, provider);
+}
+
+static struct told work_prepare(struct cloud *cloud, struct provider *provider,
+                                const struct options *options)
+{
+    struct told told = do_prepare(cloud, provider, options->key);
+    struct told released = do_release(cloud, provider);
+    return told.outcome == OUTCOME_DONE && released.outcome != OUTCOME_DONE ? released : told;
+}
+
+static struct told work_remove(struct cloud *cloud, struct provider *provider,
+                               const struct options *options)
+{
+    (void)options;
+    struct told list = do_list(cloud, provider);
+    struct str *ids = ARENA_ARRAY(&cloud->arena, list.count + 1, struct str);
+    for (size_t i = 0; i < list.count; i++) {
+        ids[i] = list.machines[i].id;
+    }
+    struct told ended = do_change(cloud, provider, "terminate", ids, list.count);
+    return ended.outcome == OUTCOME_DONE || ended.outcome == OUTCOME_NOT_FOUND
+               ? do_remove(cloud, provider)
+               : ended;
+}
+
+int run_uid(const struct options *options)
+{
+    return with_cloud(options, work_uid);
+}
+
+int run_prepare(const struct options *options)
+{
+    return with_cloud(options, work_prepare);
+}
+
+int run_remove(const struct options *options)
+{
+    return with_cloud(options, work_remove);
+}
+
+/* ---- words ---- */
+
+static bool read_options(int argc, char **argv, struct options *options)
+{
+    static const struct option names[] = {
+        {"cloud", required_argument, NULL, 'p'},
+        {"cluster", required_argument, NULL, 'c'},
+        {"image", required_argument, NULL, 'i'},
+        {"zone", required_argument, NULL, 'z'},
+        {"key", required_argument, NULL, 'k'},
+        {"journal", required_argument, NULL, 'j'},
+        {"foreign", required_argument, NULL, 'f'},
+        {"holder", required_argument, NULL, 'h'},
+        {"count", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'},
+        {NULL, 0, NULL, 0},
+    };
+    size_t zones = 0;
+    int letter;
+    while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
+        const char **texts[128] = {
+            ['p'] = &options->cloud, ['c'] = &options->cluster, ['i'] = &options->image,
+            ['k'] = &options->key,   ['j'] = &options->journal, ['f'] = &options->foreign,
+            ['h'] = &options->holder};
+        int64_t number = 0;
+        if (letter == 'z' && zones < ARRAY_LEN(options->zones)) {
+            options->zones[zones++] = optarg;
+        } else if (letter > 0 && letter < 128 && texts[letter]) {
+            *texts[letter] = optarg;
+        } else if ((letter == 'n' || letter == 's') && str_to_i64(str_from(optarg), &number)) {
+            *(letter == 'n' ? &options->count : (int64_t *)&options->seed) = number;
+        } else {
+            return false;
+        }
+    }
+    return zones == 2 && options->cluster && options->image;
+}
+
+int main(int argc, char **argv)
+{
+    static const struct {
+        const char *name;
+        int (*run)(const struct options *options);
+    } verbs[] = {{"rules", run_rules},
+                 {"launches", run_launches},
+                 {"uid", run_uid},
+                 {"prepare", run_prepare},
+                 {"remove", run_remove}};
+    struct options options = {.cloud = "aws", .holder = "conform", .foreign = "", .count = 100};
+    for (size_t i = 0; i < ARRAY_LEN(verbs) && argc > 1; i++) {
+        if (strcmp(argv[1], verbs[i].name) == 0) {
+            if (!read_options(argc - 1, argv + 1, &options)) {
+                break;
+            }
+            return verbs[i].run(&options);
+        }
+    }
+    fprintf(stderr, "usage: conform rules|launches|uid|prepare|remove --cluster NAME --image ID "
+                    "--zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
+                    "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
+    return 2;
+}

@@ -1,0 +1,432 @@
+/* rules.c: what every provider must keep, one line each. */
+#include "conform.h"
+
+#include "base/panic.h"
+#include "provider/launch_token.h"
+
+#include <string.h>
+
+enum {
+    LEASE_MS = 300 * 1000,
+    SMALL = 3,  /* machines of a launch */
+    LARGE = 12, /* more than a page, if the page was made small */
+    SIGHT_MS = 30 * 1000,
+};
+
+struct trial {
+    const struct options *options;
+    struct cloud cloud;
+    struct provider *one, *two; /* two processes of one user */
+    struct str uid;
+    uint64_t epoch;
+    uint32_t launches;
+    int failures;
+};
+
+/* ---- saying it ---- */
+
+static bool rule(struct trial *trial, const char *name, bool holds, const struct told *told)
+{
+    const char *why = told && told->err.kind != ERR_NONE ? told->err.text : "";
+    printf("%s %s%s%s\n", holds ? "ok  " : "FAIL", name, holds || !*why ? "" : ": ",
+           holds ? "" : why);
+    fflush(stdout);
+    trial->failures += !holds;
+    return holds;
+}
+
+static bool is_done(const struct told *told)
+{
+    return told->outcome == OUTCOME_DONE;
+}
+
+static uint64_t next_launch(struct trial *trial)
+{
+    return trial->epoch << 32 | ++trial->launches;
+}
+
+/* ---- comparing ---- */
+
+static const struct machine *find(const struct told *list, struct str id)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (str_eq(list->machines[i].id, id)) {
+            return &list->machines[i];
+        }
+    }
+    return NULL;
+}
+
+static bool same_machines(const struct told *a, const struct told *b)
+{
+    bool same = a->count == b->count;
+    for (size_t i = 0; i < a->count && same; i++) {
+        same = find(b, a->machines[i].id) != NULL;
+    }
+    return same;
+}
+
+static bool no_twins(const struct told *list)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (find(list, list->machines[i].id) != &list->machines[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static size_t live_count(const struct told *list)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        count += is_live(&list->machines[i]);
+    }
+    return count;
+}
+
+static struct str *ids_of(struct trial *trial, const struct told *list)
+{
+    struct str *ids = ARENA_ARRAY(&trial->cloud.arena, list->count + 1, struct str);
+    for (size_t i = 0; i < list->count; i++) {
+        ids[i] = list->machines[i].id;
+    }
+    return ids;
+}
+
+/* A listing in which all of `wanted` are seen; what was launched a moment ago may take a while. */
+static struct told list_with(struct trial *trial, struct provider *provider,
+                             const struct told *wanted)
+{
+    struct told list;
+    int64_t end = loop_now_ms(trial->cloud.loop) + SIGHT_MS;
+    for (;;) {
+        list = do_list(&trial->cloud, provider);
+        bool has_all = is_done(&list);
+        for (size_t i = 0; i < wanted->count && has_all; i++) {
+            has_all = find(&list, wanted->machines[i].id) != NULL;
+        }
+        if (has_all || loop_now_ms(trial->cloud.loop) > end) {
+            return list;
+        }
+        sleep_ms(&trial->cloud, 100);
+    }
+}
+
+static bool wait_state(struct trial *trial, struct str id, enum machine_state state)
+{
+    int64_t end = loop_now_ms(trial->cloud.loop) + SIGHT_MS;
+    for (;;) {
+        struct told list = do_list(&trial->cloud, trial->one);
+        const struct machine *machine = is_done(&list) ? find(&list, id) : NULL;
+        if (machine && machine->state == state) {
+            return true;
+        }
+        if (loop_now_ms(trial->cloud.loop) > end) {
+            return false;
+        }
+        sleep_ms(&trial->cloud, 100);
+    }
+}
+
+/* ---- the lease ---- */
+
+static void try_first_taking(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told list = do_list(cloud, trial->one);
+    rule(trial, "a cluster that nobody has taken has no machines",
+         is_done(&list) && list.count == 0, &list);
+
+    struct told one = {.cloud = cloud};
+    struct told two = {.cloud = cloud};
+    trial->one->ops->take(trial->one, STR("one"), LEASE_MS, 0, tell_lease, &one);
+    trial->two->ops->take(trial->two, STR("two"), LEASE_MS, 0, tell_lease, &two);
+    await(cloud, &one);
+    two.is_done ? (void)0 : await(cloud, &two);
+    /* A taking that ended uncertain is taken up again by the same process. */
+    one = one.outcome == OUTCOME_UNKNOWN || one.outcome == OUTCOME_THROTTLED
+              ? do_take(cloud, trial->one, "one", LEASE_MS, 0)
+              : one;
+    two = two.outcome == OUTCOME_UNKNOWN || two.outcome == OUTCOME_THROTTLED
+              ? do_take(cloud, trial->two, "two", LEASE_MS, 0)
+              : two;
+    bool one_won = is_done(&one) && two.outcome == OUTCOME_MISMATCH;
+    bool two_won = is_done(&two) && one.outcome == OUTCOME_MISMATCH;
+    rule(trial, "of two who take at once one wins", one_won != two_won,
+         is_done(&one) ? &two : &one);
+    rule(trial, "both know the same uid",
+         one.has_lease && two.has_lease && one.lease.uid.len == 32 &&
+             str_eq(one.lease.uid, two.lease.uid),
+         NULL);
+    rule(trial, "the loser hears who has it",
+         one_won ? str_is(two.lease.holder, "one") : str_is(one.lease.holder, "two"), NULL);
+    if (two_won) {
+        struct provider *winner = trial->two;
+        trial->two = trial->one;
+        trial->one = winner;
+    }
+    trial->uid = one.lease.uid;
+    trial->epoch = (one_won ? one : two).lease.epoch;
+}
+
+static void try_lease(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told told = do_renew(cloud, trial->one, LEASE_MS);
+    rule(trial, "the holder renews", is_done(&told) && told.lease.epoch == trial->epoch, &told);
+    told = do_take(cloud, trial->two, "two", LEASE_MS, 0);
+    rule(trial, "a held lease is not given", told.outcome == OUTCOME_MISMATCH, &told);
+    told = do_take(cloud, trial->two, "two", LEASE_MS, trial->epoch + 77);
+    rule(trial, "nor broken with a wrong number", told.outcome == OUTCOME_MISMATCH, &told);
+    told = do_take(cloud, trial->two, "two", LEASE_MS, trial->epoch);
+    rule(trial, "it can be broken, and epochs grow",
+         is_done(&told) && told.lease.epoch > trial->epoch, &told);
+    uint64_t broken_by = told.lease.epoch;
+    told = do_renew(cloud, trial->one, LEASE_MS);
+    rule(trial, "who was thrown out notices it when renewing",
+         told.outcome == OUTCOME_MISMATCH && told.lease.epoch == broken_by, &told);
+    told = do_renew(cloud, trial->two, LEASE_MS);
+    rule(trial, "who has thrown him out still has it", is_done(&told), &told);
+    told = do_release(cloud, trial->two);
+    rule(trial, "it can be given back", is_done(&told), &told);
+    told = do_take(cloud, trial->one, trial->options->holder, LEASE_MS, 0);
+    rule(trial, "then anybody can have it at once, under a new number",
+         is_done(&told) && told.lease.epoch > broken_by && str_eq(told.lease.uid, trial->uid),
+         &told);
+    trial->epoch = told.lease.epoch;
+}
+
+/* ---- things ---- */
+
+static bool same_things(const struct told *a, const struct told *b)
+{
+    bool same = a->count == b->count && a->count > 0;
+    for (size_t i = 0; i < a->count && same; i++) {
+        same = str_eq(a->things[i].id, b->things[i].id) &&
+               str_eq(a->things[i].kind, b->things[i].kind);
+    }
+    return same;
+}
+
+static void try_prepare(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told first = do_prepare(cloud, trial->one, trial->options->key);
+    rule(trial, "what is missing is made", is_done(&first) && first.count > 0, &first);
+    struct told second = do_prepare(cloud, trial->one, trial->options->key);
+    rule(trial, "making it twice gives the same things", same_things(&first, &second), &second);
+    second = do_prepare(cloud, trial->two, trial->options->key);
+    rule(trial, "also when another process does it", same_things(&first, &second), &second);
+    struct told list = do_list(cloud, trial->one);
+    rule(trial, "there are no machines yet", is_done(&list) && list.count == 0, &list);
+}
+
+/* ---- machines ---- */
+
+static bool bears_tags(const struct trial *trial, const struct machine *machine, uint64_t launch)
+{
+    uint64_t number = 0;
+    return str_eq(tag_of(machine, TAG_CLUSTER_UID), trial->uid) &&
+           launch_number_parse(tag_of(machine, TAG_LAUNCH), &number) && number == launch &&
+           str_eq(tag_of(machine, "ray-cluster-name"), trial->cloud.cluster.name) &&
+           str_is(tag_of(machine, "ray-node-name"), "ray-conform") &&
+           str_is(tag_of(machine, "ray-node-type"), "worker");
+}
+
+static struct told try_launch(struct trial *trial, enum market market, const char *zone,
+                              int64_t count, const char *what)
+{
+    struct cloud *cloud = &trial->cloud;
+    char name[100];
+    uint64_t launch = next_launch(trial);
+    struct str call = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count, trial->uid,
+                                 launch);
+    struct str same = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count, trial->uid,
+                                 launch);
+    snprintf(name, sizeof(name), "%s: the same request is the same call", what);
+    rule(trial, name, str_eq(call, same), NULL);
+    struct told made = do_launch(cloud, trial->one, call);
+    bool fits = is_done(&made) && made.count == (size_t)count && no_twins(&made);
+    for (size_t i = 0; i < made.count && fits; i++) {
+        fits = is_live(&made.machines[i]) && bears_tags(trial, &made.machines[i], launch) &&
+               str_is(made.machines[i].zone, zone) && made.machines[i].market == market &&
+               str_eq(made.machines[i].token, launch_token(trial->uid, launch, &cloud->arena));
+    }
+    snprintf(name, sizeof(name), "%s: as many as asked for, tagged, where asked for", what);
+    rule(trial, name, fits, &made);
+    struct told again = do_launch(cloud, trial->one, call);
+    snprintf(name, sizeof(name), "%s: the same call again gives the same machines", what);
+    rule(trial, name, is_done(&again) && same_machines(&made, &again), &again);
+    again = do_launch(cloud, trial->two, call);
+    snprintf(name, sizeof(name), "%s: also when another process makes it", what);
+    rule(trial, name, is_done(&again) && same_machines(&made, &again), &again);
+    struct str other = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count + 1,
+                                  trial->uid, launch);
+    again = do_launch(cloud, trial->one, other);
+    snprintf(name, sizeof(name), "%s: another call with its token is refused", what);
+    rule(trial, name, again.outcome == OUTCOME_MISMATCH, &again);
+    struct told list = list_with(trial, trial->two, &made);
+    fits = is_done(&list) && no_twins(&list);
+    for (size_t i = 0; i < made.count && fits; i++) {
+        const struct machine *machine = find(&list, made.machines[i].id);
+        fits = machine && bears_tags(trial, machine, launch);
+    }
+    snprintf(name, sizeof(name), "%s: listed with their tags from the first sight on", what);
+    rule(trial, name, fits, &list);
+    return made;
+}
+
+static void try_partial(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    const char *zone = trial->options->zones[1];
+    struct str call = make_draft(cloud, trial->one, TYPE_SCARCE, zone, MARKET_ON_DEMAND, LARGE,
+                                 trial->uid, next_launch(trial));
+    struct told made = do_launch(cloud, trial->one, call);
+    rule(trial, "of a kind that is scarce come as many as there are",
+         is_done(&made) && made.count > 0 && made.count < LARGE, &made);
+    struct told again = do_launch(cloud, trial->one, call);
+    rule(trial, "and no more when it is asked again",
+         is_done(&again) && same_machines(&made, &again), &again);
+    call = make_draft(cloud, trial->one, TYPE_SCARCE, zone, MARKET_ON_DEMAND, 1, trial->uid,
+                      next_launch(trial));
+    made = do_launch(cloud, trial->one, call);
+    rule(trial, "when there are none it is said", made.outcome == OUTCOME_CAPACITY, &made);
+}
+
+static void try_ending(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    uint64_t launch = next_launch(trial);
+    struct str call = make_draft(cloud, trial->one, TYPE_WORKER, trial->options->zones[0],
+                                 MARKET_ON_DEMAND, SMALL, trial->uid, launch);
+    struct told made = do_launch(cloud, trial->one, call);
+    struct str *ids = ids_of(trial, &made);
+    (void)list_with(trial, trial->one, &made);
+    struct told told = do_change(cloud, trial->one, "terminate", ids, made.count);
+    rule(trial, "machines end", is_done(&told), &told);
+    told = do_change(cloud, trial->one, "terminate", ids, made.count);
+    rule(trial, "ending them twice is no error", is_done(&told), &told);
+    told = do_change(cloud, trial->two, "terminate", ids, made.count);
+    rule(trial, "nor by another process", is_done(&told), &told);
+    told = do_launch(cloud, trial->one, call);
+    rule(trial, "a launch whose machines have ended does not make them again",
+         is_done(&told) && live_count(&told) == 0, &told);
+    bool gone = true;
+    for (size_t i = 0; i < made.count && gone; i++) {
+        gone = wait_state(trial, ids[i], MACHINE_GONE);
+    }
+    rule(trial, "in the end they are listed as gone", gone, NULL);
+    told = do_launch(cloud, trial->two, call);
+    rule(trial, "not even then", is_done(&told) && live_count(&told) == 0, &told);
+}
+
+static void try_unknown(struct trial *trial, struct str known)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct str ids[] = {STR("i-0123456789abcdef0"), known};
+    struct told told = do_change(cloud, trial->one, "tag", ids, 2);
+    rule(trial, "of machines that are unknown it is said", told.outcome == OUTCOME_NOT_FOUND,
+         &told);
+    struct told list = do_list(cloud, trial->one);
+    const struct machine *machine = find(&list, known);
+    rule(trial, "and the known ones are served",
+         machine && str_is(tag_of(machine, "ray-node-status"), "up-to-date"), &list);
+    told = do_change(cloud, trial->one, "terminate", ids, 2);
+    rule(trial, "also when they are ended", told.outcome == OUTCOME_NOT_FOUND, &told);
+    rule(trial, "the known one ends", wait_state(trial, known, MACHINE_GONE), NULL);
+    told = do_change(cloud, trial->one, "terminate", ids, 0);
+    rule(trial, "nothing to end is nothing to fail", is_done(&told), &told);
+}
+
+static void try_stopping(struct trial *trial, struct str id)
+{
+    struct cloud *cloud = &trial->cloud;
+    rule(trial, "a machine runs", wait_state(trial, id, MACHINE_RUNNING), NULL);
+    struct told told = do_change(cloud, trial->one, "stop", &id, 1);
+    rule(trial, "it stops", is_done(&told) && wait_state(trial, id, MACHINE_STOPPED), &told);
+    told = do_change(cloud, trial->one, "start", &id, 1);
+    rule(trial, "it starts again", is_done(&told) && wait_state(trial, id, MACHINE_RUNNING), &told);
+}
+
+static void try_foreign(struct trial *trial)
+{
+    struct str id = str_from(trial->options->foreign);
+    static const char *const verbs[] = {"tag", "stop", "terminate"};
+    char name[100];
+    if (id.len == 0) {
+        return;
+    }
+    for (size_t i = 0; i < ARRAY_LEN(verbs); i++) {
+        struct told told = do_change(&trial->cloud, trial->one, verbs[i], &id, 1);
+        snprintf(name, sizeof(name), "%s does not touch a machine of somebody else", verbs[i]);
+        rule(trial, name, told.outcome == OUTCOME_NOT_FOUND, &told);
+    }
+    struct told list = do_list(&trial->cloud, trial->one);
+    rule(trial, "nor is it listed", is_done(&list) && !find(&list, id), &list);
+}
+
+/* ---- the end ---- */
+
+static void try_removing(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told told = do_remove(cloud, trial->one);
+    bool tells = is_done(&told) && told.count > 0;
+    for (size_t i = 0; i < told.count && tells; i++) {
+        tells = str_is(told.things[i].kind, "machine");
+    }
+    rule(trial, "with machines nothing is removed, and they are told", tells, &told);
+    struct told list = do_list(cloud, trial->one);
+    told = do_change(cloud, trial->one, "terminate", ids_of(trial, &list), list.count);
+    rule(trial, "all machines end", is_done(&told) || told.outcome == OUTCOME_NOT_FOUND, &told);
+    told = do_remove(cloud, trial->one);
+    rule(trial, "then all is removed", is_done(&told) && told.count == 0, &told);
+    for (size_t i = 0; i < told.count; i++) {
+        printf("left %.*s %.*s %.*s\n", STR_ARG(told.things[i].kind), STR_ARG(told.things[i].id),
+               STR_ARG(told.things[i].note));
+    }
+    told = do_remove(cloud, trial->two);
+    rule(trial, "removing it again finds nothing", is_done(&told) && told.count == 0, &told);
+    struct told renewed = do_renew(cloud, trial->one, LEASE_MS);
+    rule(trial, "what is removed cannot be held", renewed.outcome == OUTCOME_MISMATCH, &renewed);
+    told = do_take(cloud, trial->two, "two", LEASE_MS, 0);
+    rule(trial, "a cluster of the same name is another one",
+         is_done(&told) && !str_eq(told.lease.uid, trial->uid), &told);
+    list = do_list(cloud, trial->two);
+    rule(trial, "and has no machines", is_done(&list) && list.count == 0, &list);
+    told = do_remove(cloud, trial->two);
+    rule(trial, "it goes as it came", is_done(&told) && told.count == 0, &told);
+}
+
+int run_rules(const struct options *options)
+{
+    struct trial trial = {.options = options};
+    cloud_open(&trial.cloud, options);
+    trial.one = cloud_provider(&trial.cloud, options);
+    trial.two = cloud_provider(&trial.cloud, options);
+    struct told told = do_survey(&trial.cloud, trial.one);
+    rule(&trial, "the cloud can be surveyed", is_done(&told), &told);
+    told = do_survey(&trial.cloud, trial.two);
+    try_first_taking(&trial);
+    try_lease(&trial);
+    try_prepare(&trial);
+    struct told plain = try_launch(&trial, MARKET_ON_DEMAND, options->zones[0], SMALL, "on demand");
+    (void)try_launch(&trial, MARKET_SPOT, options->zones[1], SMALL, "spot");
+    (void)try_launch(&trial, MARKET_ON_DEMAND, options->zones[1], LARGE, "many");
+    try_partial(&trial);
+    try_ending(&trial);
+    if (plain.count >= 2) {
+        try_stopping(&trial, plain.machines[0].id);
+        try_unknown(&trial, plain.machines[1].id);
+    }
+    try_foreign(&trial);
+    try_removing(&trial);
+    trial.one->ops->close(trial.one);
+    trial.two->ops->close(trial.two);
+    cloud_close(&trial.cloud);
+    printf("%s %d\n", trial.failures == 0 ? "all rules hold, failures" : "failures",
+           trial.failures);
+    return trial.failures == 0 ? 0 : 1;
+}
