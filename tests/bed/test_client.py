@@ -293,6 +293,20 @@ def test_refusals_are_told(paper, admin):
     assert answer["kind"] == "timeout" and not answer["may_have_acted"]
 
 
+def test_a_profile_made_a_moment_ago(paper, admin, aws, role):
+    """Who has just made it waits for it; to everybody else it is a wrong name."""
+    role("new")
+    iam = aws("iam")
+    paper.set(profile_lag=1.0)
+    iam.create_instance_profile(InstanceProfileName="fresh")
+    iam.add_role_to_instance_profile(InstanceProfileName="fresh", RoleName="new")
+    launch = json.dumps({**json.loads(LAUNCH), "IamInstanceProfile": {"Name": "fresh"}})
+    answer, = admin("--care", "repeatable", "call", "ec2", "RunInstances", launch)
+    assert (answer["ok"], answer["class"], answer["tries"]) == (False, "definite-no", 1)
+    answer, = admin("--care", "repeatable", "--settles", 1, "call", "ec2", "RunInstances", launch)
+    assert answer["ok"] and answer["tries"] > 1
+
+
 def test_pages(paper, admin, run):
     run(Count=23)
     answer, = admin("--page", 5, "list")

@@ -6,7 +6,8 @@
  *               | pages SERVICE ACTION JSON
  *
  * --profile NAME, --region NAME, --deadline MS; --times N calls, --at-once 1 together, else one
- * after the other with --every MS between; --care read|repeatable|once; --page N machines a page.
+ * after the other with --every MS between; --care read|repeatable|once, --settles 1; --page N
+ * machines a page.
  */
 #include "io/redact.h"
 #include "json_record.h"
@@ -21,7 +22,7 @@
 
 struct options {
     const char *profile, *region, *care, *verb, *words[3];
-    int64_t times, at_once, every_ms, deadline_ms, page;
+    int64_t times, at_once, every_ms, deadline_ms, page, settles;
 };
 
 struct probe {
@@ -268,6 +269,7 @@ static void start(struct probe *probe)
                                           : strcmp(options->care, "repeatable") == 0
                                               ? AWS_REPEATABLE
                                               : AWS_READ,
+                                  .settles = options->settles != 0,
                                   .done = options->words[0] ? on_call : on_identity,
                                   .context = probe};
     probe->left--;
@@ -304,6 +306,7 @@ static bool read_options(char **argv, struct options *options)
         {"--every", NULL, &options->every_ms},
         {"--deadline", NULL, &options->deadline_ms},
         {"--page", NULL, &options->page},
+        {"--settles", NULL, &options->settles},
     };
     *options = (struct options){.care = "read", .times = 1};
     for (; *argv && strncmp(*argv, "--", 2) == 0; argv += 2) {
