@@ -1,11 +1,14 @@
 """The libraries that the program is linked with: a row each, and one function per way of building.
 
-To add one: its files in sources.tsv, a row here. The key of a library covers its row, its sources,
+To add one: its files in sources.tsv, a row here. It is built once meson.build asks for it, by
+dependency() of one of its packages. The key of a library covers its row, its sources,
 the libraries it needs, the compiler and the function that builds it; nothing else is built anew.
 """
 
 import dataclasses
 import inspect
+import os
+import re
 import shutil
 import time
 
@@ -16,7 +19,8 @@ import zig
 
 @dataclasses.dataclass(frozen=True)
 class Library:
-    """`packages` is what pkg-config will know: name -> (link flags, names it requires)."""
+    """`packages` is what pkg-config will know: name -> (link flags, names it requires), and
+    perhaps a flag for compiling."""
 
     name: str
     how: str  # a row of WAYS
@@ -64,15 +68,39 @@ LIBRARIES = (
              "-DEXPAT_BUILD_DOCS=OFF", "-DEXPAT_SHARED_LIBS=OFF")),
     Library("jansson", "cmake", {"jansson": ("-ljansson", "")},
             ("-DJANSSON_BUILD_DOCS=OFF", "-DJANSSON_WITHOUT_TESTS=ON", "-DJANSSON_EXAMPLES=OFF")),
-    # Nothing of it runs on a second thread, and nothing loads code.
     Library("sqlite", "sqlite", {"sqlite3": ("-lsqlite3 -lm", "")},
-            ("-DSQLITE_THREADSAFE=0", "-DSQLITE_OMIT_LOAD_EXTENSION", "-DSQLITE_DQS=0",
-             "-DSQLITE_DEFAULT_MEMSTATUS=0")),
-    # As old as the protoc-c of the oldest system we build on: what that writes asks for no newer.
-    Library("protobuf-c", "protobuf_c", {"libprotobuf-c": ("-lprotobuf-c", "")}),
+            ("-DSQLITE_THREADSAFE=1", "-DSQLITE_OMIT_LOAD_EXTENSION",
+             "-DSQLITE_DEFAULT_MEMSTATUS=0", "-DHAVE_FDATASYNC=1", "-DHAVE_USLEEP=1")),
+    # The version of Debian 12, whose generator of code checks that both are the same.
+    Library("protobuf-c", "files", {"libprotobuf-c": ("-lprotobuf-c", "")},
+            ("protobuf-c/protobuf-c.c", "protobuf-c/protobuf-c.h")),
+    Library("libmicrohttpd", "configure", {"libmicrohttpd": ("-lmicrohttpd -lpthread", "")},
+            ("--disable-https", "--disable-doc", "--disable-examples", "--disable-tools",
+             "--disable-curl", "--disable-dauth", "--disable-bauth", "--disable-postprocessor",
+             "--disable-httpupgrade")),
+    # For the tests only. It would define uintptr_t itself where it does not know the C library.
+    Library("cmocka", "cmake", {"cmocka": ("-lcmocka-static", "", "-D_UINTPTR_T")},
+            ("-DWITH_EXAMPLES=OFF", "-DUNIT_TESTING=OFF", "-DWITH_STATIC_LIB=ON",
+             "-DBUILD_STATIC_LIB=ON",
+             f"-DCMAKE_C_FLAGS={' '.join(zig.LIBRARY_FLAGS)} -D_UINTPTR_T")),
 )
 
 BY_NAME = {library.name: library for library in LIBRARIES}
+
+PROGRAM = ("meson.build", "src/*/meson.build")
+TESTS = ("tests/meson.build", "tests/unit/meson.build")
+
+
+def asked_for(meson_files):
+    """The libraries behind every dependency() of these files, in the order of the table."""
+    text = "".join(path.read_text(encoding="utf-8") for pattern in meson_files
+                   for path in cache.ROOT.glob(pattern))
+    names = set(re.findall(r"dependency\('([^']+)'", text))
+    wanted = {library.name for library in LIBRARIES if names & set(library.packages)}
+    for library in reversed(LIBRARIES):
+        if library.name in wanted:
+            wanted |= set(library.needs)
+    return [library for library in LIBRARIES if library.name in wanted]
 
 
 def put(source, target):
@@ -152,30 +180,47 @@ def zlib(_library, tree, site):
         put(tree / name, site.root / folder / name)
 
 
-def compile_one(source, library, options, site):
-    """A library that is one file."""
-    site.run(zig.compiler(site.arch), *zig.LIBRARY_FLAGS, *options, "-I", source.parent.parent,
-             "-c", source, "-o", site.folder / "one.o", cwd=site.folder)
-    site.root.joinpath("lib").mkdir(parents=True, exist_ok=True)
-    site.run("zig-ar", "rcs", site.root / "lib" / library, site.folder / "one.o", cwd=site.folder)
+def files(library, tree, site):
+    """A library that is a file or two: the options name its sources and its headers."""
+    sources_of_it = [name for name in library.options if name.endswith(".c")]
+    objects = [site.folder / f"{index}.o" for index in range(len(sources_of_it))]
+    for name, made in zip(sources_of_it, objects):
+        site.run(zig.compiler(site.arch), *zig.LIBRARY_FLAGS, f"-I{tree}", "-c", tree / name,
+                 "-o", made, cwd=tree)
+    archive(site, f"lib{library.name}.a", objects)
+    for name in library.options:
+        if name.endswith(".h"):
+            put(tree / name, site.root / "include" / name)
 
 
 def sqlite(library, tree, site):
-    """Its many files become one by tools of its own, which run here."""
-    site.run("sh", "./configure", "--disable-tcl", "--disable-shared", cwd=tree)
-    site.run("make", "sqlite3.c", cwd=tree)
-    compile_one(tree / "sqlite3.c", "libsqlite3.a", library.options, site)
+    """Debian has the separate files; one for all is made of them by the machine's own compiler."""
+    made = site.folder / "sqlite3.o"
+    host = dataclasses.replace(site, env={**site.env, "PATH": os.environ["PATH"]})
+    host.run("sh", "./configure", "--disable-tcl", "CC=cc", cwd=tree)
+    host.run("make", "sqlite3.c", cwd=tree)
+    site.run(zig.compiler(site.arch), *zig.LIBRARY_FLAGS, *library.options, "-c",
+             tree / "sqlite3.c", "-o", made, cwd=tree)
+    archive(site, "libsqlite3.a", [made])
     put(tree / "sqlite3.h", site.root / "include" / "sqlite3.h")
 
 
-def protobuf_c(_library, tree, site):
-    """Only what generated code calls; the generator itself runs on the builder's system."""
-    compile_one(tree / "protobuf-c" / "protobuf-c.c", "libprotobuf-c.a", (), site)
-    put(tree / "protobuf-c" / "protobuf-c.h", site.root / "include/protobuf-c/protobuf-c.h")
+def configure(library, tree, site):
+    site.run("sh", "./configure", f"--host={site.arch}-linux-musl", f"--prefix={PREFIX}",
+             "--disable-shared", "--enable-static", *library.options,
+             f"CC={zig.compiler(site.arch)}", "AR=zig-ar", "RANLIB=zig-ranlib",
+             f"CFLAGS={' '.join(zig.LIBRARY_FLAGS)}", cwd=tree)
+    site.run("make", f"-j{site.jobs}", cwd=tree)
+    site.run("make", "install", f"DESTDIR={site.stage}", cwd=tree)
 
 
-WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "sqlite": sqlite,
-        "protobuf_c": protobuf_c}
+def archive(site, name, objects):
+    (site.root / "lib").mkdir(parents=True)
+    site.run("zig-ar", "rcs", site.root / "lib" / name, *objects, cwd=site.folder)
+
+
+WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "files": files, "sqlite": sqlite,
+        "configure": configure}
 
 # Read now: the file may change while a build runs.
 WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}
@@ -197,14 +242,15 @@ def prefix_of(library, arch):
 
 def missing(arch):
     """The libraries that a build for this architecture would have to make first."""
-    return [library for library in LIBRARIES if not prefix_of(library, arch).exists()]
+    return [library for library in asked_for(PROGRAM) if not prefix_of(library, arch).exists()]
 
 
-def build_all(arch, jobs):
-    """Every library of the table for this architecture; their prefixes."""
-    for library in LIBRARIES:  # the table lists a library behind those it needs
+def build_all(arch, jobs, meson_files=PROGRAM):
+    """Every library that these files ask for; their prefixes."""
+    wanted = asked_for(meson_files)
+    for library in wanted:  # the table lists a library behind those it needs
         _build(library, arch, jobs)
-    return [prefix_of(library, arch) for library in LIBRARIES]
+    return [prefix_of(library, arch) for library in wanted]
 
 
 def _build(library, arch, jobs):
@@ -233,11 +279,12 @@ def _describe(library, prefix):
     """Our own .pc files: some projects install none, others name libraries of this machine."""
     shutil.rmtree(prefix / "lib" / "pkgconfig", ignore_errors=True)
     (prefix / "lib" / "pkgconfig").mkdir(parents=True)
-    for name, (flags, requires) in library.packages.items():
+    for name, (flags, requires, *compiling) in library.packages.items():
         (prefix / "lib" / "pkgconfig" / f"{name}.pc").write_text(
             "prefix=${pcfiledir}/../..\n"
             f"Name: {name}\nDescription: {name}, static\nVersion: {sources.version(library.name)}\n"
-            f"Requires: {requires}\nCflags: -I${{prefix}}/include\n"
+            f"Requires: {requires}\n"
+            f"Cflags: {' '.join(['-I${prefix}/include', *compiling])}\n"
             f"Libs: -L${{prefix}}/lib {flags}\n", encoding="ascii")
 
 

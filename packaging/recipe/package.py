@@ -51,7 +51,7 @@ def _gather(shared, here, runnable):
     doc.mkdir(parents=True)
     for name in ("README.md", "CHANGELOG.md"):
         shutil.copyfile(cache.ROOT / name, doc / name)
-    for library in libraries.LIBRARIES:
+    for library in libraries.asked_for(libraries.PROGRAM):
         terms = f"{library.name}.copyright"
         prefix = libraries.prefix_of(library, zig.host_architecture())
         shutil.copyfile(prefix / "share" / terms, doc / terms)

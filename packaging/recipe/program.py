@@ -5,6 +5,7 @@ import os
 import shutil
 
 import cache
+import emulator
 import libraries
 import zig
 
@@ -14,7 +15,7 @@ COMPILE_FLAGS = ("-g0", "-ffunction-sections", "-fdata-sections")
 LINK_FLAGS = ("-static", "-Wl,--gc-sections", "-s")
 
 OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=2", "-Ddebug=false",
-           "-Ddefault_library=static", "-Dprefer_static=true", "-Dtests=false")
+           "-Ddefault_library=static", "-Dprefer_static=true")
 
 
 def _quoted(words):
@@ -32,7 +33,7 @@ esac
 """
 
 
-def _cross_text(arch, compiler, prefixes, build):
+def _cross_text(arch, prefixes, compiler, build, more=""):
     tools = zig.home() / "bin"
     # Objects name their sources in assertions: as seen from the project, wherever it lies.
     maps = [f"-ffile-prefix-map={place}/=" for place in (os.path.relpath(cache.ROOT, build),
@@ -43,6 +44,7 @@ c = '{compiler}'
 ar = '{tools / 'zig-ar'}'
 ranlib = '{tools / 'zig-ranlib'}'
 pkgconfig = 'pkg-config'
+{more}
 
 [properties]
 pkg_config_libdir = {_quoted(prefix / 'lib' / 'pkgconfig' for prefix in prefixes)}
@@ -60,27 +62,57 @@ endian = 'little'
 """
 
 
+def _set_up(out, arch, name, text_of, options, log):
+    """A build folder of this name, new if it was made for another cross file."""
+    folder, compiler, cross = out / name, out / f"{arch}.cc", out / f"{name}.cross"
+    text = text_of(compiler, folder)
+    mark = folder / "made-for"  # whose text the folder was set up with
+    if mark.exists() and mark.read_text(encoding="utf-8") == text:
+        return folder
+    shutil.rmtree(folder, ignore_errors=True)
+    out.mkdir(parents=True, exist_ok=True)
+    compiler.write_text(_compiler_text(arch), encoding="ascii")
+    compiler.chmod(0o755)
+    cross.write_text(text, encoding="utf-8")
+    cache.run(["meson", "setup", "--cross-file", cross, *options, folder, cache.ROOT],
+              env=zig.environment(cache.ROOT), log=log)
+    mark.write_text(text, encoding="utf-8")
+    return folder
+
+
 def build(arch, out, jobs):
     """Builds the program for one architecture in out/ARCH; its path."""
     zig.install()
     prefixes = libraries.build_all(arch, jobs)
     out = out.resolve()
-    folder, compiler, cross, log = (out / f"{arch}{end}" for end in ("", ".cc", ".cross", ".log"))
-    out.mkdir(parents=True, exist_ok=True)
-    log.unlink(missing_ok=True)
-    env = zig.environment(cache.ROOT)
-    text = _cross_text(arch, compiler, prefixes, folder)
-    mark = folder / "made-for"  # whose text the folder was set up with
-    if not (mark.exists() and mark.read_text(encoding="utf-8") == text):
-        shutil.rmtree(folder, ignore_errors=True)
-        compiler.write_text(_compiler_text(arch), encoding="ascii")
-        compiler.chmod(0o755)
-        cross.write_text(text, encoding="utf-8")
-        cache.run(["meson", "setup", "--cross-file", cross, *OPTIONS, folder, cache.ROOT],
-                  env=env, log=log)
-        mark.write_text(text, encoding="utf-8")
-    cache.run(["ninja", "-C", folder, f"-j{jobs}"], env=env, log=log)
+    log = _fresh_log(out, arch)
+    folder = _set_up(out, arch, arch, lambda *place: _cross_text(arch, prefixes, *place),
+                     (*OPTIONS, "-Dtests=false"), log)
+    cache.run(["ninja", "-C", folder, f"-j{jobs}"], env=zig.environment(cache.ROOT), log=log)
     return folder / "src" / "cli" / "shoal"
+
+
+def test(arch, out, jobs):
+    """Builds the unit tests as the program is built, and runs them; what Meson said of them."""
+    zig.install()
+    prefixes = libraries.build_all(arch, jobs, libraries.PROGRAM + libraries.TESTS)
+    out = out.resolve()
+    name = f"{arch}-tests"
+    is_foreign = arch != zig.host_architecture()
+    log = _fresh_log(out, name)
+    more = f"exe_wrapper = '{emulator.find(arch)}'" if is_foreign else ""
+    folder = _set_up(out, arch, name, lambda *place: _cross_text(arch, prefixes, *place, more),
+                     (*OPTIONS, "-Dtests=true", "-Dwerror=false"), log)  # headers of cmocka warn
+    return cache.run(["meson", "test", "-C", folder, "--suite", "unit", "--num-processes", jobs,
+                      "--print-errorlogs", "-t", 10 if is_foreign else 1],
+                     env=zig.environment(cache.ROOT), log=log)
+
+
+def _fresh_log(out, name):
+    out.mkdir(parents=True, exist_ok=True)
+    log = out / f"{name}.log"
+    log.unlink(missing_ok=True)
+    return log
 
 
 def version(folder):

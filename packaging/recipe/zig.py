@@ -89,7 +89,7 @@ def compiler(arch):
 def environment(source_root):
     """For everything that calls the compiler. Paths below `source_root` are left out of objects."""
     keep = {name: os.environ[name] for name in ("HOME", "TMPDIR", "LANG") if name in os.environ}
-    zig_cache = str(cache.folder("zig-cache"))
+    zig_cache = os.environ.get("ZIG_GLOBAL_CACHE_DIR") or str(cache.folder("zig-cache"))
     return {
         **keep,
         "PATH": f"{home() / 'bin'}:{os.environ['PATH']}",

@@ -9,7 +9,6 @@ builds them, which takes ten minutes or more.
 
 import os
 import pathlib
-import shutil
 import subprocess
 import sys
 
@@ -24,7 +23,7 @@ ARCHITECTURES = os.environ.get("SHOAL_PORTABLE_ARCH", os.uname().machine).split(
 
 sys.path[:0] = [str(HERE), str(REPOSITORY / "packaging" / "recipe"), str(HERE.parent / "bench")]
 
-EMULATOR = "qemu-aarch64-static"
+import emulator  # noqa: E402  pylint: disable=wrong-import-position
 
 
 def packaging(*words):
@@ -46,25 +45,8 @@ def built():
     return {name: OUT / name / "src" / "cli" / "shoal" for name in ARCHITECTURES}
 
 
-def _emulator():
-    """The emulator of arm64, installed or else unpacked from its package into the cache."""
-    found = shutil.which(EMULATOR) or shutil.which("qemu-aarch64")
-    if found:
-        return found
-    import cache  # pylint: disable=import-outside-toplevel
-    folder = cache.folder("qemu")
-    with cache.made_once(folder) as fresh:
-        if fresh is not None:
-            cache.run(["apt-get", "-o", "APT::Sandbox::User=root", "download", "qemu-user-static"],
-                      cwd=fresh)
-            (deb,) = fresh.glob("*.deb")
-            cache.run(["dpkg-deb", "-x", deb, fresh])
-            deb.unlink()
-    return str(folder / "usr" / "bin" / EMULATOR)
-
-
 @pytest.fixture(scope="session")
 def runner(arch, built):
     """The words that run the program of an architecture here."""
     program = [str(built[arch])]
-    return program if arch == os.uname().machine else [_emulator(), *program]
+    return program if arch == os.uname().machine else [emulator.find(arch), *program]

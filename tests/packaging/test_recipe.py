@@ -48,6 +48,14 @@ def test_packages_are_what_the_build_asks_for():
     assert asked <= given
 
 
+def test_only_what_is_asked_for_is_built(tmp_path, monkeypatch):
+    (tmp_path / "meson.build").write_text("x = dependency('libcurl')\ny = dependency('expat')\n",
+                                          encoding="utf-8")
+    monkeypatch.setattr(cache, "ROOT", tmp_path)
+    names = [library.name for library in libraries.asked_for(libraries.PROGRAM)]
+    assert names == ["zlib", "openssl", "nghttp2", "curl", "expat"]
+
+
 def test_versions_are_upstreams():
     assert sources.version("zlib") == "1.3.1"
     assert re.fullmatch(r"8\.\d+\.\d+", sources.version("curl"))

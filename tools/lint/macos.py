@@ -16,10 +16,10 @@ import tempfile
 import gate
 import objects
 
-LAYERS = ("base", "core", "config")
+LAYERS = ("base", "core", "config", "sim")
 
-# Of a Linux build's command, what means the same on a Mac. Its -I point into ROOT or BUILDDIR.
-KEPT = re.compile(r"-(std=|I|D(?!_FORTIFY)|W(?!l,|no-error)|f(?!fat|sanitize|diagnostics))")
+# Of a Linux build's command, what means the same on a Mac. Absolute folders are this system's.
+KEPT = re.compile(r"-(std=|I(?!/)|D(?!_FORTIFY)|W(?!l,|no-error)|f(?!fat|sanitize|diagnostics))")
 
 # The build may be gcc's: what it warns of and we mean, see meson.build, and what only it knows.
 UNKNOWN_TO_GCC = ("-Wno-enum-float-conversion", "-Wno-unknown-warning-option")
@@ -77,9 +77,10 @@ def _fault(command, compiler, folders):
                               cwd=command.directory)
     if done.returncode == 0:
         return None
-    found = re.search(r"(src/[^:\n]*):(\d+):\d+: (?:fatal )?error: (.*)", done.stderr)
+    found = re.search(r"([^:\s]*):(\d+):\d+: (?:fatal )?error: (.*)", done.stderr)
     name, line, said = (found.groups() if found else
-                        (command.source, 1, done.stderr.strip() or "the compiler failed"))
+                        (command.source, 1, (done.stderr.strip() or "no words")[:200]))
+    name = re.sub(r"^.*?(?=src/)", "", name) if "src/" in name else command.source
     return gate.problem(name, line,
                         f"does not compile for macOS ({said}); use what both systems have, or the "
                         "one file of the layer that knows the system")
