@@ -9,8 +9,9 @@
 #include "config/document/json_write.h"
 
 #include <string.h>
+#include <unistd.h>
 
-enum { SECONDS = 60, SECONDS_MAX = 3600 };
+enum { SECONDS = 60, SECONDS_MAX = 3600, SLOW_MS = 2000 };
 
 struct check_fields {
     const char *file;
@@ -42,6 +43,7 @@ static const struct example examples[] = {
 /* What nobody can know without making a machine, and what is not looked at yet. */
 static const char *const not_checked[] = {
     "quotas and free capacity",
+    "permission to launch",
     "what is on the image",
     "set-up commands",
     "whether ssh will get through to the machines",
@@ -224,6 +226,29 @@ static void announce_overrides(struct check *check)
     }
 }
 
+/* A terminal that stays empty looks like a program that hangs. */
+static void say_waiting(void *context)
+{
+    const struct check *check = context;
+    AUTO_BUF struct buf line;
+    buf_init(&line, OUTPUT_BYTES_MAX);
+    utf8_add_visible(&line, region_of(check), false);
+    fprintf(check->cli->err, "shoal: still asking %.*s %s (Ctrl-C stops it)\n",
+            STR_ARG(check->input.config->provider_type), line.ptr ? line.ptr : "");
+}
+
+/* Runs until the survey has said something. */
+static bool wait_for_answer(struct check *check, struct err *err)
+{
+    struct loop_timer *slow = loop_timer_new(check->session.loop, say_waiting, check);
+    if (isatty(fileno(check->cli->err)) == 1) {
+        loop_timer_start(slow, SLOW_MS);
+    }
+    bool is_answered = cloud_session_run(&check->session, err);
+    loop_timer_free(slow);
+    return is_answered;
+}
+
 static bool ask(struct check *check, struct err *err)
 {
     struct provider *provider;
@@ -234,7 +259,7 @@ static bool ask(struct check *check, struct err *err)
         return false;
     }
     provider->ops->survey(provider, on_survey, check);
-    bool is_answered = cloud_session_run(&check->session, err);
+    bool is_answered = wait_for_answer(check, err);
     provider->ops->close(provider);
     if (!is_answered) {
         struct err why = *err;
@@ -336,9 +361,10 @@ const struct verb verb_check = {
         "to write instead. Nothing is created and nothing is changed.\n\n"
         "For AWS that is: credentials (every source that was tried and what it said), machine "
         "types and the zones that offer them, images (that of the file, else Ray's default for the "
-        "region, else the newest Ubuntu that is announced for the machine's architecture), subnets "
-        "and why each was refused, security groups and their VPC, the key pair and whether the "
-        "private key belongs to it, instance profiles, and the permissions to ask all that.\n\n"
+        "region, else the newest Ubuntu that is announced for the machine's architecture), root "
+        "volumes, subnets and why each was refused, security groups and their VPC, the key pair "
+        "and whether the private key belongs to it, instance profiles, and the permissions to ask "
+        "all that.\n\n"
         "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
         "of the file, or from where every AWS tool takes them. AWS_ENDPOINT_URL is honoured, and "
         "announced on standard error.",

@@ -30,7 +30,8 @@ static struct ec2_image images[] = {
      .name = TEXT("mine"),
      .state = TEXT("available"),
      .arch = TEXT("x86_64"),
-     .root_device = TEXT("/dev/sda1")},
+     .root_device = TEXT("/dev/xvda"),
+     .root_gib = 8},
     {.id = TEXT("ami-0a2b85e15b7c0ac34"),
      .name = TEXT("Deep Learning"),
      .state = TEXT("available"),
@@ -211,7 +212,7 @@ static void each_type_has_its_own(void **state)
           "1 of 2: subnet-b 2b in vpc-1 (gpu)\n");
     assert_str(scene.result.facts.types[1].image, "ami-x86");
     assert_str(scene.result.facts.types[1].image_from, "the file");
-    assert_str(scene.result.facts.types[1].root_device, "/dev/sda1");
+    assert_str(scene.result.facts.types[1].root_device, "/dev/xvda");
     assert_int_equal(scene.result.facts.types[1].subnet_count, 1);
     end(&scene);
 }
@@ -343,6 +344,26 @@ static void an_image_for_another_processor(void **state)
     check_yaml(AWS TYPES("m5.large, ImageId: ami-gone", "m5.large"), NULL,
                "!image ami-gone is not in us-west-2, or not shared with this account @*ImageId -> "
                "ImageId: ami-new-x86 (newest Ubuntu 22.04 x86_64), or leave ImageId out\n");
+}
+
+#define DISK(device, size)                                                       \
+    "m5.large, ImageId: ami-x86, BlockDeviceMappings: [{DeviceName: /dev/sdf}, " \
+    "{DeviceName: " device ", Ebs: {VolumeSize: " size "}}]"
+
+static void root_volumes(void **state)
+{
+    (void)state;
+    check_yaml(AWS TYPES(DISK("/dev/xvda", "8"), "m5.large"), NULL, "");
+    check_yaml(AWS TYPES(DISK("/dev/xvda", "7"), "m5.large"), NULL,
+               "!a root volume of 7 GiB is too small: image ami-x86 needs 8 GiB "
+               "@available_node_types.head.node_config.BlockDeviceMappings[1].Ebs.VolumeSize -> "
+               "VolumeSize: 8, or more\n");
+    check_yaml(AWS TYPES(DISK("/dev/sda1", "100"), "m5.large"), NULL,
+               "?/dev/sda1 becomes a second disk: the root of image ami-x86 is /dev/xvda, and "
+               "stays at 8 GiB "
+               "@available_node_types.head.node_config.BlockDeviceMappings[1].DeviceName -> "
+               "DeviceName: /dev/xvda\n");
+    check_yaml(AWS TYPES(DISK("/dev/sdg", "100"), "m5.large"), NULL, "");
 }
 
 static void the_newest_image(void **state)
@@ -545,6 +566,7 @@ int main(void)
         cmocka_unit_test(groups_that_are_not_there),
         cmocka_unit_test(machines_that_are_not_there),
         cmocka_unit_test(an_image_for_another_processor),
+        cmocka_unit_test(root_volumes),
         cmocka_unit_test(the_newest_image),
         cmocka_unit_test(no_image_anywhere),
         cmocka_unit_test(keys_of_the_file),

@@ -260,6 +260,7 @@ void survey_judge(const struct survey_wish *wish, const struct survey_answers *a
         judge_identity(&judge);
         judge_machines(&judge);
         judge_images(&judge);
+        judge_disks(&judge);
         judge_groups(&judge);
         judge_subnets(&judge);
         judge_keys(&judge);

@@ -42,6 +42,7 @@ void judge_set_rows(struct finding *finding, const struct judge_rows *rows);
 /* Each says what is fine, what is wrong, and fills its part of the facts. */
 void judge_machines(struct judge *judge);
 void judge_images(struct judge *judge);
+void judge_disks(struct judge *judge);
 void judge_groups(struct judge *judge);
 void judge_subnets(struct judge *judge);
 void judge_keys(struct judge *judge);

@@ -82,6 +82,24 @@ static void read_network(const struct param *config, struct arena *arena, struct
     }
 }
 
+static void read_disks(const struct param *config, struct arena *arena, struct wish_type *type)
+{
+    const struct param *list = find(config, PARAM_LIST, "BlockDeviceMappings");
+    const struct param *first = list ? list->first : NULL;
+    size_t count = 0;
+    for (const struct param *item = first; item; item = item->next) {
+        count++;
+    }
+    struct wish_disk *disks = ARENA_ARRAY(arena, count, struct wish_disk);
+    for (const struct param *item = first; item; item = item->next) {
+        const struct param *map = item->kind == PARAM_MAP ? item : NULL;
+        const struct param *size = find(find(map, PARAM_MAP, "Ebs"), PARAM_NUMBER, "VolumeSize");
+        disks[type->disk_count++] = (struct wish_disk){text_in(map, "DeviceName"),
+                                                       size ? size->number : 0};
+    }
+    type->disks = disks;
+}
+
 static void read_type(const struct provider_type *source, struct arena *arena,
                       struct wish_type *type)
 {
@@ -102,6 +120,7 @@ static void read_type(const struct provider_type *source, struct arena *arena,
         .has_template = param_find(config, "LaunchTemplate") != NULL,
     };
     read_network(config, arena, type);
+    read_disks(config, arena, type);
 }
 
 /* ---- the whole ---- */

@@ -21,6 +21,12 @@ struct wish_texts {
     size_t capacity;
 };
 
+/* One of BlockDeviceMappings. */
+struct wish_disk {
+    struct str device;
+    int64_t gib; /* 0: the file does not say */
+};
+
 struct wish_type {
     struct str name;
     struct str path;    /* "available_node_types.NAME.node_config" */
@@ -30,6 +36,8 @@ struct wish_type {
     const char *subnets_key;
     struct wish_texts groups;
     const char *groups_key;
+    const struct wish_disk *disks;
+    size_t disk_count;
     struct str key;     /* KeyName */
     struct str profile; /* ARN or name of the instance profile */
     bool is_head;
