@@ -304,6 +304,21 @@ static void unsent_calls_are_safe(void **state)
     scene_close(&scene);
 }
 
+static void every_region_has_its_own_pace(void **state)
+{
+    struct script script = SCRIPT(fine);
+    struct scene scene;
+    (void)state;
+    scene_open(&scene, play, &script);
+    scene_start_with_keys(&scene);
+    struct aws_lane *lane = aws_lane_of(scene.client, AWS_EC2, STR("us-west-2"), PACE_READ);
+    assert_ptr_equal(aws_lane_of(scene.client, AWS_EC2, STR("us-west-2"), PACE_READ), lane);
+    assert_ptr_not_equal(aws_lane_of(scene.client, AWS_EC2, STR("us-east-1"), PACE_READ), lane);
+    assert_ptr_not_equal(aws_lane_of(scene.client, AWS_EC2, STR("us-west-2"), PACE_CHANGE), lane);
+    assert_ptr_not_equal(aws_lane_of(scene.client, AWS_IAM, STR("us-west-2"), PACE_READ), lane);
+    scene_close(&scene);
+}
+
 static void a_bucket_paces_calls(void **state)
 {
     struct script script = SCRIPT(fine);
@@ -313,8 +328,8 @@ static void a_bucket_paces_calls(void **state)
     (void)state;
     scene_open(&scene, play, &script);
     scene_start_with_keys(&scene);
-    aws_bucket_init(&scene.client->lanes[AWS_EC2][PACE_CHANGE].bucket, 2, 20000,
-                    loop_now_ms(scene.loop));
+    struct aws_lane *lane = aws_lane_of(scene.client, AWS_EC2, scene.client->region, PACE_CHANGE);
+    aws_bucket_init(&lane->bucket, 2, 20000, loop_now_ms(scene.loop));
     int64_t start = loop_now_ms(scene.loop);
     for (size_t i = 0; i < ARRAY_LEN(heard); i++) {
         request = scene_request(&heard[i], AWS_REPEATABLE);
@@ -599,8 +614,8 @@ static void list(struct page_script *script, struct pages_heard *heard, int *ret
     scene_open(&scene, answer_page, script);
     scene_start_with_keys(&scene);
     /* A thousand pages at the usual pace would take minutes. */
-    aws_bucket_init(&scene.client->lanes[AWS_EC2][PACE_READ].bucket, 2000, 1000000,
-                    loop_now_ms(scene.loop));
+    struct aws_lane *lane = aws_lane_of(scene.client, AWS_EC2, scene.client->region, PACE_READ);
+    aws_bucket_init(&lane->bucket, 2000, 1000000, loop_now_ms(scene.loop));
     arena_init(&arena);
     struct param *input = param_new_map(&arena);
     param_add_number(input, "MaxResults", 5, &arena);
@@ -701,6 +716,7 @@ int main(void)
         cmocka_unit_test(tries_after_the_first_share_a_bucket),
         cmocka_unit_test(deadlines_hold),
         cmocka_unit_test(unsent_calls_are_safe),
+        cmocka_unit_test(every_region_has_its_own_pace),
         cmocka_unit_test(a_bucket_paces_calls),
         cmocka_unit_test(cancelled_calls_are_silent),
         cmocka_unit_test(closing_ends_calls),

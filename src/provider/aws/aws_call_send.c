@@ -94,7 +94,7 @@ bool aws_call_prepare(struct aws_call *call, struct err *err)
             return false;
         }
     }
-    call->lane = &call->client->lanes[request->service][pace_of(call)];
+    call->lane = aws_lane_of(call->client, request->service, request->region, pace_of(call));
     return aws_endpoint_find(&call->client->profiles, request->service, request->region,
                              &call->arena, &call->endpoint, err);
 }

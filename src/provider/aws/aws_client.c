@@ -153,20 +153,42 @@ void aws_lane_leave(struct aws_lane *lane, struct aws_call *call)
     }
 }
 
-static void open_lanes(struct aws_client *client)
+struct aws_lane *aws_lane_of(struct aws_client *client, enum aws_service service, struct str region,
+                             enum aws_pace pace)
 {
-    int64_t now_ms = loop_now_ms(client->setup.loop);
-    for (size_t service = 0; service < AWS_SERVICE_COUNT; service++) {
-        aws_bucket_init(&client->again[service], AGAIN_TOKENS, AGAIN_RATE_MILLI, now_ms);
-        for (size_t pace = 0; pace < PACE_COUNT; pace++) {
-            struct aws_lane *lane = &client->lanes[service][pace];
-            bool is_ec2 = service == AWS_EC2;
-            lane->client = client;
-            lane->timer = loop_timer_new(client->setup.loop, give_turns, lane);
-            aws_bucket_init(
-                &lane->bucket, is_ec2 ? ec2_paces[pace].tokens : other_paces[pace].tokens,
-                is_ec2 ? ec2_paces[pace].rate_milli : other_paces[pace].rate_milli, now_ms);
+    bool is_ec2 = service == AWS_EC2;
+    for (struct aws_lane *lane = client->lanes; lane; lane = lane->next) {
+        if (lane->service == service && lane->pace == pace && str_eq(lane->region, region)) {
+            return lane;
         }
+    }
+    struct aws_lane *lane = ARENA_NEW(&client->arena, struct aws_lane);
+    *lane = (struct aws_lane){.client = client,
+                              .service = service,
+                              .pace = pace,
+                              .region = arena_str(&client->arena, region),
+                              .next = client->lanes};
+    lane->timer = loop_timer_new(client->setup.loop, give_turns, lane);
+    aws_bucket_init(&lane->bucket, is_ec2 ? ec2_paces[pace].tokens : other_paces[pace].tokens,
+                    is_ec2 ? ec2_paces[pace].rate_milli : other_paces[pace].rate_milli,
+                    loop_now_ms(client->setup.loop));
+    client->lanes = lane;
+    return lane;
+}
+
+static void close_lanes(struct aws_client *client)
+{
+    for (struct aws_lane *lane = client->lanes; lane; lane = lane->next) {
+        loop_timer_free(lane->timer);
+    }
+    client->lanes = NULL;
+}
+
+static void open_repeats(struct aws_client *client)
+{
+    for (size_t service = 0; service < AWS_SERVICE_COUNT; service++) {
+        aws_bucket_init(&client->again[service], AGAIN_TOKENS, AGAIN_RATE_MILLI,
+                        loop_now_ms(client->setup.loop));
     }
 }
 
@@ -200,7 +222,7 @@ bool aws_client_open(const struct aws_client_setup *setup, struct aws_client **r
     client->dice = (struct dice){setup->seed};
     client->credentials = credentials_new(client);
     learn_secrets(client);
-    open_lanes(client);
+    open_repeats(client);
     *ret_client = client;
     return true;
 }
@@ -215,11 +237,7 @@ void aws_client_close(struct aws_client *client)
         aws_call_cancel(client->calls);
     }
     credentials_free(client->credentials);
-    for (size_t service = 0; service < AWS_SERVICE_COUNT; service++) {
-        for (size_t pace = 0; pace < PACE_COUNT; pace++) {
-            loop_timer_free(client->lanes[service][pace].timer);
-        }
-    }
+    close_lanes(client);
     arena_clear(&client->arena);
     free(client);
 }

@@ -17,9 +17,13 @@
 /* Each has its own bucket at AWS. */
 enum aws_pace { PACE_READ, PACE_CHANGE, PACE_LAUNCH, PACE_COUNT };
 
-/* Calls of one service and pace, waiting for their turn in order. */
+/* Calls of one service, region and pace, waiting for their turn in order. */
 struct aws_lane {
     struct aws_client *client;
+    enum aws_service service;
+    enum aws_pace pace;
+    struct str region;
+    struct aws_lane *next; /* of the client's */
     struct aws_bucket bucket;
     struct loop_timer *timer;
     struct aws_call *first, *last;
@@ -35,7 +39,7 @@ struct aws_client {
     int64_t clock_offset_ms; /* the servers' clock less ours */
     bool has_warned_of_clock;
     struct credentials *credentials;
-    struct aws_lane lanes[AWS_SERVICE_COUNT][PACE_COUNT];
+    struct aws_lane *lanes;                     /* as they were needed */
     struct aws_bucket again[AWS_SERVICE_COUNT]; /* of tries after the first */
     struct aws_call *calls;                     /* all of them */
     struct aws_client_counts counts;
@@ -47,6 +51,10 @@ bool aws_client_load_profiles(const struct aws_client_setup *setup, struct arena
 
 /* "~/x" and "$NAME/x" as paths of this user, with a zero byte behind. */
 struct str aws_client_expand(aws_environ env, struct str path, struct arena *arena);
+
+/* The lane, made when there is none yet. */
+struct aws_lane *aws_lane_of(struct aws_client *client, enum aws_service service, struct str region,
+                             enum aws_pace pace);
 
 /* Hands the call its turn by aws_call_send(), later or at once. */
 void aws_lane_join(struct aws_lane *lane, struct aws_call *call);
