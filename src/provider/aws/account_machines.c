@@ -96,7 +96,7 @@ static void on_page(void *context, const struct aws_reply *reply)
 static void ask(struct account_machines *machines, struct str token)
 {
     static const struct str tags[] = {{ACCOUNT_TAG_NAME, sizeof(ACCOUNT_TAG_NAME) - 1},
-                                      {ACCOUNT_TAG_UID, sizeof(ACCOUNT_TAG_UID) - 1}};
+                                      {TAG_CLUSTER_UID, sizeof(TAG_CLUSTER_UID) - 1}};
     static const struct str states[] = {
         {"pending", 7}, {"running", 7}, {"shutting-down", 13}, {"stopping", 8}, {"stopped", 7}};
     struct arena *arena = &machines->own_arena;

@@ -52,7 +52,7 @@ void account_add_machines(struct account_basket *basket, struct str region,
                    sizeof(struct account_machine));
         finds->machines = items;
         finds->machines[finds->machine_count++] = (struct account_machine){
-            .owner = {region, tag_of(record, ACCOUNT_TAG_NAME), tag_of(record, ACCOUNT_TAG_UID)},
+            .owner = {region, tag_of(record, ACCOUNT_TAG_NAME), tag_of(record, TAG_CLUSTER_UID)},
             .id = record->id,
             .type = record->type,
             .zone = record->zone,
@@ -82,7 +82,7 @@ static struct account_owner owner_of(const struct account_basket *basket,
         struct str key = xml_child_text(tag, "key");
         if (str_is(key, ACCOUNT_TAG_NAME)) {
             owner.name = keep(basket, xml_child_text(tag, "value"));
-        } else if (str_is(key, ACCOUNT_TAG_UID)) {
+        } else if (str_is(key, TAG_CLUSTER_UID)) {
             owner.uid = keep(basket, xml_child_text(tag, "value"));
         }
     }
@@ -277,7 +277,7 @@ struct account_owner account_read_tags(const struct account_basket *basket,
         struct str key = xml_child_text(tag, "Key");
         if (str_is(key, ACCOUNT_TAG_NAME)) {
             owner.name = keep(basket, xml_child_text(tag, "Value"));
-        } else if (str_is(key, ACCOUNT_TAG_UID)) {
+        } else if (str_is(key, TAG_CLUSTER_UID)) {
             owner.uid = keep(basket, xml_child_text(tag, "Value"));
         }
     }

@@ -14,7 +14,6 @@
 #include "provider/aws/xml_tree.h"
 
 #define ACCOUNT_TAG_NAME "ray-cluster-name"
-#define ACCOUNT_TAG_UID "shoal-cluster-uid"
 #define ACCOUNT_TAG_KIND "ray-node-type"
 
 /* Finds as they come in, in one arena. */

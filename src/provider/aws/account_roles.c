@@ -3,6 +3,7 @@
 
 #include "io/heap.h"
 #include "provider/aws/account_read.h"
+#include "provider/aws/aws_names.h"
 #include "provider/aws/aws_pages.h"
 
 enum { TAGS_AT_ONCE = 4 };
@@ -154,9 +155,8 @@ struct account_roles *account_roles_start(const struct account_roles_setup *setu
     roles->turn = (struct loop_task){.run = take_turn, .context = roles};
     roles->listings[0] = (struct role_question){.roles = roles, .kind = THING_ROLE};
     roles->listings[1] = (struct role_question){.roles = roles, .kind = THING_PROFILE};
-    ask(&roles->listings[0], "ListRoles", "PathPrefix", STR(ACCOUNT_ROLE_PATH), on_listing);
-    ask(&roles->listings[1], "ListInstanceProfiles", "PathPrefix", STR(ACCOUNT_ROLE_PATH),
-        on_listing);
+    ask(&roles->listings[0], "ListRoles", "PathPrefix", STR(ROLE_PATH), on_listing);
+    ask(&roles->listings[1], "ListInstanceProfiles", "PathPrefix", STR(ROLE_PATH), on_listing);
     return roles;
 }
 

@@ -10,9 +10,6 @@
 #include "provider/account.h"
 #include "provider/aws/aws_client.h"
 
-/* Where they are made. */
-#define ACCOUNT_ROLE_PATH "/shoal/"
-
 struct account_roles;
 
 /* What is pointed to must outlive the gathering. */
