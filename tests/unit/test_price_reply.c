@@ -109,7 +109,7 @@ static void a_product_has_a_price(void **state)
 
 static void other_products_are_passed_over(void **state)
 {
-    struct product others[8];
+    struct product others[9];
     struct arena arena;
     struct price_page page;
     struct err err = {0};
@@ -127,6 +127,7 @@ static void other_products_are_passed_over(void **state)
     others[5].capacity = "UnusedCapacityReservation";
     others[6].more = ",\"marketoption\":\"CapacityBlock\"";
     others[7].family = "Dedicated Host";
+    others[8].more = ",\"locationType\":\"AWS Outposts\"";
     for (size_t i = 0; i < ARRAY_LEN(others); i++) {
         assert_true(read_two(&others[i], NULL, PRICE_ON_DEMAND, &arena, &page, &err));
         assert_int_equal(page.price, PRICE_UNKNOWN);

@@ -146,9 +146,12 @@ static bool is_wanted(const json_t *product, const struct price_wish *wish)
         struct str expected = value ? str_from(value) : wish->name;
         is_wanted = str_eq(text_of(own, attributes[i].name), expected);
     }
-    /* Not on every product; where it stands, it says what kind of price this is. */
+    /* Not on every product; where they stand, they say what kind of price this is: an Outpost of a
+     * region, or a block that is paid for in advance, has other prices. */
     struct str option = text_of(own, "marketoption");
-    return is_wanted && (option.len == 0 || str_is(option, "OnDemand"));
+    struct str place = text_of(own, "locationType");
+    return is_wanted && (option.len == 0 || str_is(option, "OnDemand")) &&
+           (place.len == 0 || str_is(place, "AWS Region"));
 }
 
 /* ---- the price of a product ---- */
