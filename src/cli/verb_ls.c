@@ -11,7 +11,12 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-enum { DEADLINE_MS = 120 * 1000, REGIONS_MAX = 100, WARNINGS_BYTES_MAX = 64 * 1024 };
+enum {
+    DEADLINE_MS = 120 * 1000,
+    PROGRESS_MS = 500,
+    REGIONS_MAX = 100,
+    WARNINGS_BYTES_MAX = 64 * 1024,
+};
 
 struct ls_fields {
     const char *regions;
@@ -38,7 +43,9 @@ static const struct example examples[] = {
 /* ---- gathering ---- */
 
 struct gathering {
+    const struct cli *cli;
     struct cloud_session session;
+    struct loop_timer *progress; /* NULL: nobody watches */
     struct aws_client *client;
     struct arena *arena;
     struct aws_account *account_call; /* under way */
@@ -51,6 +58,43 @@ struct gathering {
     struct err trouble; /* with prices */
     struct err unkept;
 };
+
+/* Rewrites one line of a terminal; it is gone when the answer comes. */
+static void show_progress(void *context)
+{
+    struct gathering *gathering = context;
+    FILE *err = gathering->cli->err;
+    fputs("\r\033[K", err);
+    if (gathering->account_call) {
+        struct aws_account_progress now = aws_account_progress(gathering->account_call);
+        fprintf(err, "asking AWS: %zu of %zu listings", now.answered_count, now.asked_count);
+        if (now.region.len > 0) {
+            fprintf(err, ", waiting for %.*s", STR_ARG(now.region));
+        }
+    } else {
+        fputs("asking AWS for prices", err);
+    }
+    fflush(err);
+    loop_timer_start(gathering->progress, PROGRESS_MS);
+}
+
+static void start_progress(struct gathering *gathering)
+{
+    if (output_wants_colour(gathering->cli->err, NULL)) {
+        gathering->progress = loop_timer_new(gathering->session.loop, show_progress, gathering);
+        loop_timer_start(gathering->progress, PROGRESS_MS);
+    }
+}
+
+static void end_progress(struct gathering *gathering)
+{
+    if (gathering->progress) {
+        loop_timer_free(gathering->progress);
+        gathering->progress = NULL;
+        fputs("\r\033[K", gathering->cli->err);
+        fflush(gathering->cli->err);
+    }
+}
 
 static void on_prices(void *context, const struct price_lookup_answer *answer)
 {
@@ -271,7 +315,10 @@ static int run_with(const struct cli *cli, const struct ls_fields *given,
         .arena = cli->arena,
     };
     gathering->account_call = aws_account_start(&setup, on_account, gathering);
-    if (!cloud_session_run(&gathering->session, &err)) {
+    start_progress(gathering);
+    bool is_answered = cloud_session_run(&gathering->session, &err);
+    end_progress(gathering);
+    if (!is_answered) {
         return fail(cli, gathering, &err);
     }
     return gathering->account
@@ -282,7 +329,7 @@ static int run_with(const struct cli *cli, const struct ls_fields *given,
 static int run(const struct cli *cli, const void *fields)
 {
     const struct ls_fields *given = fields;
-    struct gathering gathering = {.arena = cli->arena};
+    struct gathering gathering = {.cli = cli, .arena = cli->arena};
     struct str regions[REGIONS_MAX];
     size_t region_count;
     struct err err;

@@ -126,6 +126,27 @@ static void a_terminal_gets_no_line_too_long(void **state)
     tear_down(&scene);
 }
 
+static void a_command_is_safe_to_copy(void **state)
+{
+    static const char *const rows[][2] = {
+        {"old-run_1.2", "shoal down old-run_1.2 --region r"},
+        {"a; rm -rf ~", "shoal down 'a; rm -rf ~' --region r"},
+        {"it's", "shoal down 'it'\\''s' --region r"},
+        {"--all", "shoal down '--all' --region r"},
+    };
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct account_cluster cluster = {.owner = {STR("r"), str_from(rows[i][0]), STR("u")},
+                                          .state = ACCOUNT_STOPPED};
+        assert_str(ls_remedy(&arena, &cluster), rows[i][1]);
+        cluster.owner.uid = STR("");
+        assert_str(ls_remedy(&arena, &cluster), "");
+    }
+    arena_clear(&arena);
+}
+
 static void colours_go_around_states(void **state)
 {
     struct scene scene;
@@ -209,6 +230,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_pipe_gets_one_line_each),
         cmocka_unit_test(a_terminal_gets_no_line_too_long),
+        cmocka_unit_test(a_command_is_safe_to_copy),
         cmocka_unit_test(colours_go_around_states),
         cmocka_unit_test(the_summary_says_who_said_the_prices),
         cmocka_unit_test(gaps_are_told_by_reason),

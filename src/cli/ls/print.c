@@ -76,6 +76,23 @@ static void add_volumes(struct buf *out, const struct account_cluster *cluster)
     }
 }
 
+/* A name comes from a tag that others may have written, and the command is there to be copied. */
+static struct str quoted(struct arena *arena, struct str word)
+{
+    AUTO_BUF struct buf out;
+    bool is_plain = word.len > 0 && word.ptr[0] != '-';
+    buf_init(&out, NOTE_BYTES);
+    buf_add_char(&out, '\'');
+    for (size_t i = 0; i < word.len; i++) {
+        char c = word.ptr[i];
+        is_plain = is_plain && ((c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                                (c >= '0' && c <= '9') || c == '-' || c == '_' || c == '.');
+        buf_add(&out, c == '\'' ? STR("'\\''") : str_sub(word, i, i + 1));
+    }
+    buf_add_char(&out, '\'');
+    return is_plain ? word : arena_str(arena, buf_str(&out));
+}
+
 struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster)
 {
     const struct account_owner *owner = &cluster->owner;
@@ -84,8 +101,8 @@ struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster)
         return STR("");
     }
     if (cluster->state == ACCOUNT_STOPPED && owner->name.len > 0) {
-        return arena_printf(arena, "shoal down %.*s --region %.*s", STR_ARG(owner->name),
-                            STR_ARG(owner->region));
+        return arena_printf(arena, "shoal down %.*s --region %.*s",
+                            STR_ARG(quoted(arena, owner->name)), STR_ARG(owner->region));
     }
     return cluster->state == ACCOUNT_LEFTOVER ? STR("shoal gc") : STR("");
 }

@@ -10,7 +10,7 @@
 
 enum {
     LISTINGS_AT_ONCE = 64, /* EC2 counts by region: many regions do not crowd each other */
-    LISTING_MS = 30 * 1000,
+    LISTING_MS = 20 * 1000,
     FILTER_VALUES = 200, /* EC2's limit */
 };
 
@@ -50,6 +50,7 @@ struct inquiry {
     const struct param *input;
     struct account_machines *machines; /* whichever is under way */
     struct aws_pages *pages;
+    bool is_started;
     struct inquiry *next; /* of all */
 };
 
@@ -120,7 +121,7 @@ static void add_inquiry(struct aws_account *account, enum inquiry_kind kind, str
 static void add_region(struct aws_account *account, struct str region)
 {
     static const struct str tags[] = {{ACCOUNT_TAG_NAME, sizeof(ACCOUNT_TAG_NAME) - 1},
-                                      {ACCOUNT_TAG_UID, sizeof(ACCOUNT_TAG_UID) - 1}};
+                                      {TAG_CLUSTER_UID, sizeof(TAG_CLUSTER_UID) - 1}};
     static const struct str loose = {"available", 9};
     struct arena *arena = &account->own_arena;
     add_inquiry(account, LIST_MACHINES, region, NULL);
@@ -199,6 +200,7 @@ static void start_inquiry(struct inquiry *inquiry)
 {
     struct aws_account *account = inquiry->account;
     account->active++;
+    inquiry->is_started = true;
     if (inquiry->kind == LIST_MACHINES) {
         inquiry->machines = account_machines_start(account->client, inquiry->region, LISTING_MS,
                                                    account->arena, on_machines, inquiry);
@@ -369,6 +371,20 @@ struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws
     }
     loop_later(setup->loop, &account->turn);
     return account;
+}
+
+struct aws_account_progress aws_account_progress(const struct aws_account *account)
+{
+    struct aws_account_progress progress = {.region = STR("")};
+    for (const struct inquiry *inquiry = account->first; inquiry; inquiry = inquiry->next) {
+        bool is_open = inquiry->machines || inquiry->pages;
+        progress.asked_count++;
+        progress.answered_count += inquiry->is_started && !is_open;
+        if (is_open && progress.region.len == 0) {
+            progress.region = inquiry->region;
+        }
+    }
+    return progress;
 }
 
 void aws_account_cancel(struct aws_account *account)

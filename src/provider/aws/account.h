@@ -30,5 +30,12 @@ typedef void aws_account_fn(void *context, const struct account *account, const 
 struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws_account_fn *done,
                                       void *context);
 
+/* How far it is, for who waits. */
+struct aws_account_progress {
+    size_t asked_count, answered_count; /* listings; more may follow */
+    struct str region;                  /* of one that is waited for; may be empty */
+};
+struct aws_account_progress aws_account_progress(const struct aws_account *account);
+
 /* No callback is called any more. */
 void aws_account_cancel(struct aws_account *account);
