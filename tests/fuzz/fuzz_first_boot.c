@@ -1,0 +1,31 @@
+/* fuzz_first_boot.c: any bytes as the user's own user-data. */
+#include "fuzz.h"
+
+#include "remote/first_boot.h"
+
+#define SECRET "0123456789abcdef0123456789abcdef"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct str given = {(const char *)data, size};
+    struct ssh_key key;
+    struct err err;
+    AUTO_BUF struct buf out;
+    buf_init(&out, (size_t)2 * FIRST_BOOT_BYTES_MAX);
+    if (!ssh_key_of_launch(STR(SECRET), size, &key, &err)) {
+        fuzz_fail("every launch has a key", STR(""));
+    }
+    bool is_composed = first_boot_compose(&key, given, &out, &err);
+    if (is_composed && (out.len == 0 || out.len > FIRST_BOOT_BYTES_MAX)) {
+        fuzz_fail("what is composed fits", buf_str(&out));
+    }
+    if (!is_composed && (out.len > 0 || err.kind != ERR_CONFIG)) {
+        fuzz_fail("what is refused leaves nothing", buf_str(&out));
+    }
+    bool is_small = size < FIRST_BOOT_BYTES_MAX / 2;
+    if (!is_composed && is_small && first_boot_form_of(given) != FIRST_BOOT_UNKNOWN) {
+        fuzz_fail("what cloud-init knows is taken", given);
+    }
+    ssh_key_wipe(&key);
+    return 0;
+}
