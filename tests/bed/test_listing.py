@@ -29,6 +29,14 @@ def test_a_new_instance_is_not_listed_at_once(paper, ec2, run):
     assert by_id(ec2, ident)
 
 
+def test_the_lag_can_be_taken_back(paper, ec2, run):
+    paper.set(listing_lag=60)
+    ident = run()[0]
+    assert listing(ec2) == []
+    paper.set(listing_lag=0)
+    assert [i["InstanceId"] for i in listing(ec2)] == [ident]
+
+
 def test_pending_takes_a_while(paper, ec2, run):
     paper.set(pending=1.0)
     ident = run()[0]

@@ -119,10 +119,11 @@ class Nodes:
         return next((n for n in self.live() if n.private == address), None)
 
     def visible(self, node, now=None):
+        """Is it listed? Who turns the lag down sees at once what is there."""
         now = now or time.monotonic()
         if node.ended and now - node.ended > self.tunables.terminated_kept:
             return False
-        return now >= node.visible_at
+        return now >= min(node.visible_at, node.created + self.tunables.listing_lag)
 
     def purge(self):
         """Forgets what is no longer listed."""
