@@ -2,6 +2,7 @@
 #include "io/grpc.h"
 
 #include "base/buf.h"
+#include "base/encode.h"
 #include "io/heap.h"
 
 #include <stdio.h>
@@ -51,32 +52,11 @@ static struct str decode_percent(struct str text, struct arena *arena)
     return arena_str(arena, buf_str(&out));
 }
 
-static int base64_digit(char c)
-{
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    const char *found = c ? strchr(digits, c) : NULL;
-    return found ? (int)(found - digits) : -1;
-}
-
-/* With or without its padding; what does not belong ends it. */
-static struct str decode_base64(struct str text, struct arena *arena)
+static struct str decode_details(struct str text, struct arena *arena)
 {
     AUTO_BUF struct buf out;
-    uint32_t bits = 0;
-    unsigned count = 0;
     buf_init(&out, TEXT_MAX);
-    for (size_t i = 0; i < text.len && out.len < TEXT_MAX; i++) {
-        int digit = base64_digit(text.ptr[i]);
-        if (digit < 0) {
-            break;
-        }
-        bits = bits << 6 | (uint32_t)digit;
-        count += 6;
-        if (count >= 8) {
-            count -= 8;
-            buf_add_char(&out, (char)(bits >> count & 0xff));
-        }
-    }
+    decode_base64(&out, text);
     return arena_str(arena, buf_str(&out));
 }
 
@@ -179,7 +159,7 @@ struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *me
     }
     answer.status = (enum grpc_status)status;
     answer.message = decode_percent(find_word(reply, "grpc-message"), arena);
-    answer.details = decode_base64(find_word(reply, "grpc-status-details-bin"), arena);
+    answer.details = decode_details(find_word(reply, "grpc-status-details-bin"), arena);
     if (answer.status == GRPC_OK && !take_frame(reply->body, &answer.body)) {
         answer.status = GRPC_INTERNAL;
         explain(&answer, method, "the reply is not one whole message");

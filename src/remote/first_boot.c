@@ -1,8 +1,8 @@
 /* first_boot.c: a cloud-config with the host key, and a MIME message around it and the user's. */
 #include "remote/first_boot.h"
 
+#include "base/encode.h"
 #include "base/panic.h"
-#include "remote/base64.h"
 
 #include <openssl/evp.h>
 #include <string.h>
@@ -138,7 +138,7 @@ static void add_user_part(struct buf *out, struct str user_data)
         buf_add(out, user_data);
     } else {
         buf_add_c(out, "Content-Transfer-Encoding: base64\n\n");
-        base64_add(out, user_data, MIME_LINE_LEN);
+        encode_base64_lines(out, user_data, MIME_LINE_LEN);
     }
 }
 

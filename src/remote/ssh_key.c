@@ -1,8 +1,8 @@
 /* ssh_key.c: keys by OpenSSL, their texts by the rules of RFC 8709 and OpenSSH's PROTOCOL.key. */
 #include "remote/ssh_key.h"
 
+#include "base/encode.h"
 #include "base/panic.h"
-#include "remote/base64.h"
 
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
@@ -146,7 +146,7 @@ void ssh_key_add_private(struct buf *out, const struct ssh_key *key, struct str 
         panic("a comment of %zu bytes on a key", comment.len);
     }
     buf_add_c(out, "-----BEGIN OPENSSH PRIVATE KEY-----\n");
-    base64_add(out, buf_str(&blob), PEM_LINE_LEN);
+    encode_base64_lines(out, buf_str(&blob), PEM_LINE_LEN);
     buf_add_c(out, "-----END OPENSSH PRIVATE KEY-----\n");
     buf_wipe(&section);
     buf_wipe(&blob);
@@ -158,7 +158,7 @@ void ssh_key_add_public(struct buf *out, const uint8_t public[SSH_PUBLIC_BYTES],
     buf_init(&blob, BLOB_BYTES_MAX);
     add_public_blob(&blob, public);
     buf_add_c(out, KIND " ");
-    base64_add(out, buf_str(&blob), 0);
+    encode_base64(out, buf_str(&blob));
     if (comment.len > 0) {
         buf_add_char(out, ' ');
         buf_add(out, comment);
@@ -176,7 +176,7 @@ void ssh_key_add_fingerprint(struct buf *out, const uint8_t public[SSH_PUBLIC_BY
     if (!EVP_Digest(blob.ptr, blob.len, digest, NULL, EVP_sha256(), NULL)) {
         panic("SHA-256 failed");
     }
-    base64_add(&text, bytes_of(digest, DIGEST_BYTES), 0);
+    encode_base64(&text, bytes_of(digest, DIGEST_BYTES));
     buf_add_c(out, "SHA256:");
     buf_add(out, str_sub(buf_str(&text), 0, str_find_char(buf_str(&text), '='))); /* no padding */
 }

@@ -2,8 +2,8 @@
  * make it signed; compared with botocore's signers. */
 #include "provider/aws/sigv4.h"
 
+#include "base/encode.h"
 #include "json_record.h"
-#include "provider/aws/encode.h"
 #include "records.h"
 
 #include <stdio.h>

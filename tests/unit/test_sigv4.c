@@ -2,7 +2,6 @@
  * breadth is in the comparison with botocore. */
 #include "provider/aws/sigv4.h"
 
-#include "provider/aws/encode.h"
 #include "unit.h"
 
 /* The keys and the moment of AWS's published examples. */
@@ -60,29 +59,11 @@ static void headers_of_ours_are_not_taken_from_the_caller(void **state)
     arena_clear(&arena);
 }
 
-static void texts_are_encoded(void **state)
-{
-    static const char *const rows[][2] = {
-        {"", ""}, {"f", "Zg=="}, {"fo", "Zm8="}, {"foo", "Zm9v"}, {"\xFF\xFE\xFD!", "//79IQ=="}};
-    AUTO_BUF struct buf out;
-    (void)state;
-    buf_init(&out, 1000);
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        buf_clear(&out);
-        encode_base64(&out, str_from(rows[i][0]));
-        assert_str(buf_str(&out), rows[i][1]);
-    }
-    buf_clear(&out);
-    encode_uri(&out, (struct str){"a/b c\0~\xC3\xA9", 9}, "/");
-    assert_str(buf_str(&out), "a/b%20c%00~%C3%A9");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(the_published_example_is_met),
         cmocka_unit_test(headers_of_ours_are_not_taken_from_the_caller),
-        cmocka_unit_test(texts_are_encoded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

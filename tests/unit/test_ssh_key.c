@@ -2,33 +2,11 @@
  * reads the texts is shown with ssh-keygen, in tests/diff. */
 #include "remote/ssh_key.h"
 
-#include "remote/base64.h"
 #include "unit.h"
 
 #include <string.h>
 
 #define SECRET "0123456789abcdef0123456789abcdef"
-
-static void base64_pads_and_breaks_lines(void **state)
-{
-    static const struct {
-        const char *bytes, *text;
-    } cases[] = {{"", ""},        {"f", "Zg=="},          {"fo", "Zm8="},
-                 {"foo", "Zm9v"}, {"foobar", "Zm9vYmFy"}, {"\xff\xfe\xfd", "//79"}};
-    (void)state;
-    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
-        AUTO_BUF struct buf out;
-        buf_init(&out, 100);
-        base64_add(&out, str_from(cases[i].bytes), 0);
-        assert_str(buf_str(&out), cases[i].text);
-    }
-    AUTO_BUF struct buf out;
-    buf_init(&out, 100);
-    base64_add(&out, STR("foobar"), 4);
-    assert_str(buf_str(&out), "Zm9v\nYmFy\n");
-    base64_add(&out, STR(""), 4);
-    assert_str(buf_str(&out), "Zm9v\nYmFy\n");
-}
 
 /* The first two tests of RFC 8032, 7.1. */
 static void a_seed_has_its_public_key(void **state)
@@ -134,7 +112,6 @@ static void random_keys_differ_and_are_wiped(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(base64_pads_and_breaks_lines),
         cmocka_unit_test(a_seed_has_its_public_key),
         cmocka_unit_test(a_private_key_is_the_same_text_every_time),
         cmocka_unit_test(keys_of_launches_stay_what_they_are),

@@ -1,7 +1,7 @@
 /* test_survey_key.c: public halves of keys made here. tests/bed compares with ssh-keygen. */
 #include "provider/aws/survey_key.h"
 
-#include "provider/aws/encode.h"
+#include "base/encode.h"
 #include "unit.h"
 
 #include <openssl/evp.h>

@@ -6,11 +6,11 @@
  */
 #include "provider/aws/anchor.h"
 
+#include "base/encode.h"
 #include "base/panic.h"
 #include "provider/aws/anchor_chain.h"
 #include "provider/aws/aws_names.h"
 #include "provider/aws/aws_state.h"
-#include "provider/aws/encode.h"
 
 #include <inttypes.h>
 #include <openssl/rand.h>

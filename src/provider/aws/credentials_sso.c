@@ -4,10 +4,10 @@
  * A token that has ended, or soon will, is renewed where the login left the means, and written back
  * to where it was found, as the AWS tools do.
  */
+#include "base/encode.h"
 #include "io/file.h"
 #include "provider/aws/aws_json.h"
 #include "provider/aws/credentials_parts.h"
-#include "provider/aws/encode.h"
 
 enum { SSO_MS = 30 * 1000, RENEW_S = 15 * 60, QUERY_BYTES_MAX = 4096 };
 

@@ -1,7 +1,7 @@
 /* query.c: the names of the wire, and the walk that writes them. */
 #include "provider/aws/query.h"
 
-#include "provider/aws/encode.h"
+#include "base/encode.h"
 
 #include <inttypes.h>
 

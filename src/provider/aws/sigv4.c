@@ -2,9 +2,9 @@
 #include "provider/aws/sigv4.h"
 
 #include "base/buf.h"
+#include "base/encode.h"
 #include "base/panic.h"
 #include "provider/aws/aws_time.h"
-#include "provider/aws/encode.h"
 
 #include <inttypes.h>
 #include <openssl/crypto.h>

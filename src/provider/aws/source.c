@@ -2,10 +2,10 @@
 #include "provider/aws/source.h"
 
 #include "base/buf.h"
+#include "base/encode.h"
 #include "base/panic.h"
 #include "base/utf8.h"
 #include "provider/aws/aws_time.h"
-#include "provider/aws/encode.h"
 #include "provider/aws/shell_words.h"
 
 #include <inttypes.h>

@@ -3,7 +3,7 @@
 
 #include "base/attr.h"
 #include "base/buf.h"
-#include "provider/aws/encode.h"
+#include "base/encode.h"
 
 #include <limits.h>
 #include <openssl/bio.h>

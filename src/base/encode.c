@@ -1,5 +1,5 @@
 /* encode.c: percent, hexadecimal and base64 encoding. */
-#include "provider/aws/encode.h"
+#include "base/encode.h"
 
 #include <string.h>
 
@@ -36,17 +36,55 @@ void encode_hex(struct buf *out, const uint8_t *bytes, size_t count)
     }
 }
 
+static const char base64_digits[] =
+    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
 void encode_base64(struct buf *out, struct str bytes)
 {
-    static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     for (size_t i = 0; i < bytes.len; i += 3) {
         size_t left = bytes.len - i;
         uint32_t group = (uint32_t)(unsigned char)bytes.ptr[i] << 16;
         group |= left > 1 ? (uint32_t)(unsigned char)bytes.ptr[i + 1] << 8 : 0;
         group |= left > 2 ? (uint32_t)(unsigned char)bytes.ptr[i + 2] : 0;
-        char four[4] = {digits[group >> 18], digits[group >> 12 & 63],
-                        left > 1 ? digits[group >> 6 & 63] : '=',
-                        left > 2 ? digits[group & 63] : '='};
+        char four[4] = {base64_digits[group >> 18], base64_digits[group >> 12 & 63],
+                        left > 1 ? base64_digits[group >> 6 & 63] : '=',
+                        left > 2 ? base64_digits[group & 63] : '='};
         buf_add(out, (struct str){four, sizeof(four)});
+    }
+}
+
+void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len)
+{
+    struct buf letters;
+    buf_init(&letters, bytes.len / 3 * 4 + 4);
+    encode_base64(&letters, bytes);
+    for (size_t at = 0; at < letters.len; at += line_len) {
+        buf_add(out, str_sub(buf_str(&letters), at, at + line_len));
+        buf_add_char(out, '\n');
+    }
+    buf_wipe(&letters); /* it may have been a key */
+}
+
+static int base64_value(char letter)
+{
+    const char *found = letter ? strchr(base64_digits, letter) : NULL;
+    return found ? (int)(found - base64_digits) : -1;
+}
+
+void decode_base64(struct buf *out, struct str text)
+{
+    uint32_t bits = 0;
+    unsigned count = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        int value = base64_value(text.ptr[i]);
+        if (value < 0) {
+            return;
+        }
+        bits = bits << 6 | (uint32_t)value;
+        count += 6;
+        if (count >= 8) {
+            count -= 8;
+            buf_add_char(out, (char)(bits >> count & 0xff));
+        }
     }
 }

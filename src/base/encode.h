@@ -1,4 +1,4 @@
-/* encode.h: bytes as text the way AWS wants them in URLs, forms and headers. */
+/* encode.h: bytes as text, for URLs, forms, headers and files: percent, hexadecimal, base64. */
 #pragma once
 
 #include "base/buf.h"
@@ -14,3 +14,9 @@ void encode_uri(struct buf *out, struct str text, const char *safe);
 
 void encode_hex(struct buf *out, const uint8_t *bytes, size_t count); /* lower case */
 void encode_base64(struct buf *out, struct str bytes);                /* with padding, one line */
+
+/* The same in lines of `line_len` letters, each with its end, the last one too. */
+void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len);
+
+/* With or without its padding; the first letter that is none of base64's ends it. */
+void decode_base64(struct buf *out, struct str text);
