@@ -21,6 +21,7 @@ static const struct {
     {"", "Groups", "GroupId"},
     {"", "Resources", "ResourceId"},
     {"", "ExecutableUsers", "ExecutableBy"},
+    {"", "Versions", "LaunchTemplateVersion"},
     {NULL, "IpPermissions", "IpPermissions"},
     {NULL, "UserIdGroupPairs", "Groups"},
     {NULL, "IpRanges", "IpRanges"},
