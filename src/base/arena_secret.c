@@ -3,6 +3,7 @@
 #include "base/arena.h"
 
 #include "base/panic.h"
+#include "base/wipe.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
@@ -25,7 +26,7 @@ static void *grab(size_t size)
 static void drop(void *memory)
 {
     struct head *head = (struct head *)memory - 1;
-    explicit_bzero(head, head->size);
+    wipe(head, head->size);
     free(head);
 }
 

@@ -2,6 +2,7 @@
 #include "base/buf.h"
 
 #include "base/panic.h"
+#include "base/wipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -24,7 +25,7 @@ void buf_clear(struct buf *buf)
 void buf_wipe(struct buf *buf)
 {
     if (buf->ptr) {
-        explicit_bzero(buf->ptr, buf->capacity);
+        wipe(buf->ptr, buf->capacity);
     }
     buf_clear(buf);
 }
