@@ -264,6 +264,20 @@ def test_what_is_not_there(check, golden):
         "SecurityGroupIds: [sg-0123456789abcdef0]\nIamInstanceProfile: {Name: nodes}")), 1)
 
 
+def test_launch_templates(check, golden, ec2):
+    """What they set counts where the file is silent."""
+    ec2.create_launch_template(LaunchTemplateName="team", LaunchTemplateData={
+        "InstanceType": "m6g.large", "ImageId": BASE})
+    ec2.create_launch_template_version(LaunchTemplateName="team", LaunchTemplateData={
+        "InstanceType": "m6g.large", "ImageId": ARM})
+    named = "LaunchTemplate: {{LaunchTemplateName: {}, Version: '{}'}}"
+    text = cluster(named.format("team", 2)).replace("      InstanceType: m5.large\n", "")
+    golden("template", check(text), 0)
+    text = text.replace("Version: '2'", "Version: '1'")
+    golden("template-arm", check(text), 1)
+    golden("template-gone", check(cluster(named.format("teem", 1))), 1)
+
+
 @pytest.mark.parametrize("kind", ["ed25519", "rsa"])
 @pytest.mark.parametrize("form", ["RFC4716", "PEM", "PKCS8"])
 def test_private_keys(check, ec2, place, kind, form):

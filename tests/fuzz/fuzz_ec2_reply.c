@@ -104,7 +104,18 @@ static bool profile(struct ec2_pages pages, struct arena *arena, struct str byte
     return ok;
 }
 
-static read_fn *const readers[] = {subnets, groups, vpcs, images, types, offerings, keys, profile};
+static bool template(struct ec2_pages pages, struct arena *arena, struct str bytes, struct err *err)
+{
+    struct param *data = NULL;
+    bool ok = ec2_template_read(pages, arena, &data, err);
+    if (ok && (!data || data->kind != PARAM_MAP)) {
+        fuzz_fail("a template is a map", bytes);
+    }
+    return ok;
+}
+
+static read_fn *const readers[] = {subnets,   groups, vpcs,    images,  types,
+                                   offerings, keys,   profile, template};
 
 /* ---- the bytes ---- */
 

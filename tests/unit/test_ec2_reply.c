@@ -152,6 +152,55 @@ static void machines_and_where_they_are(void **state)
     arena_clear(&scene.arena);
 }
 
+static void a_launch_template(void **state)
+{
+    struct scene scene = {0};
+    struct param *data;
+    (void)state;
+    add_page(&scene, "<r><launchTemplateVersionSet><item><launchTemplateId>lt-1</launchTemplateId>"
+                     "<versionNumber>3</versionNumber><launchTemplateData><imageId>ami-1</imageId>"
+                     "<instanceType>m5.large</instanceType><securityGroupIdSet><item>sg-1</item>"
+                     "<item>sg-2</item></securityGroupIdSet><networkInterfaceSet><item>"
+                     "<associatePublicIpAddress>true</associatePublicIpAddress><groupSet>"
+                     "<groupId>sg-3</groupId></groupSet><subnetId>subnet-1</subnetId></item>"
+                     "</networkInterfaceSet><iamInstanceProfile><name>p</name></iamInstanceProfile>"
+                     "<blockDeviceMappingSet><item><deviceName>/dev/sda1</deviceName><ebs>"
+                     "<volumeSize>50</volumeSize></ebs></item></blockDeviceMappingSet>"
+                     "<instanceMarketOptions><marketType>spot</marketType></instanceMarketOptions>"
+                     "</launchTemplateData></item></launchTemplateVersionSet></r>");
+    assert_true(ec2_template_read(scene.pages, &scene.arena, &data, &scene.err));
+    assert_str(param_find(data, "InstanceType")->text, "m5.large");
+    assert_str(param_find(data, "SecurityGroupIds")->last->text, "sg-2");
+    const struct param *interface = param_find(data, "NetworkInterfaces")->first;
+    assert_str(param_find(interface, "SubnetId")->text, "subnet-1");
+    assert_str(param_find(interface, "Groups")->first->text, "sg-3");
+    assert_true(param_find(interface, "AssociatePublicIpAddress")->boolean);
+    assert_str(param_find(param_find(data, "IamInstanceProfile"), "Name")->text, "p");
+    const struct param *disk = param_find(data, "BlockDeviceMappings")->first;
+    assert_int_equal(param_find(param_find(disk, "Ebs"), "VolumeSize")->number, 50);
+    assert_null(param_find(data, "KeyName"));
+    arena_clear(&scene.arena);
+}
+
+static void one_version_of_a_template_is_wanted(void **state)
+{
+    static const char *const pages[] = {
+        "<r><launchTemplateVersionSet/></r>",
+        "<r><launchTemplateVersionSet><item/></launchTemplateVersionSet></r>",
+        "<r><launchTemplateVersionSet><item/><item/></launchTemplateVersionSet></r>",
+        "<r/>",
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof(pages) / sizeof(pages[0]); i++) {
+        struct scene scene = {0};
+        struct param *data;
+        add_page(&scene, pages[i]);
+        assert_false(ec2_template_read(scene.pages, &scene.arena, &data, &scene.err));
+        assert_int_equal(scene.err.kind, ERR_PROTOCOL);
+        arena_clear(&scene.arena);
+    }
+}
+
 static void keys(void **state)
 {
     struct scene scene = {0};
@@ -227,6 +276,8 @@ int main(void)
         cmocka_unit_test(groups_and_vpcs),
         cmocka_unit_test(images),
         cmocka_unit_test(machines_and_where_they_are),
+        cmocka_unit_test(a_launch_template),
+        cmocka_unit_test(one_version_of_a_template_is_wanted),
         cmocka_unit_test(keys),
         cmocka_unit_test(a_profile),
         cmocka_unit_test(parameters),

@@ -69,8 +69,10 @@ struct scene {
     struct survey_result result;
 };
 
-static void begin(struct scene *scene, const char *yaml)
+/* With what the launch template of the first type sets; NULL: none, or not known. */
+static void begin_with(struct scene *scene, const char *yaml, const struct param *template)
 {
+    const struct param *templates[] = {template, NULL};
     struct provider_cluster cluster;
     struct err err;
     scene->f = fixture_new();
@@ -78,7 +80,8 @@ static void begin(struct scene *scene, const char *yaml)
     const struct value *tree = fixture_prepare(scene->f, yaml);
     assert_non_null(tree);
     assert_true(node_params_cluster(config_type(arena, tree), arena, &cluster, &err));
-    survey_wish_read(&cluster, arena, &scene->wish);
+    assert_true(cluster.type_count <= ARRAY_LEN(templates));
+    survey_wish_read(&cluster, templates, arena, &scene->wish);
     scene->answers = (struct survey_answers){
         .region = STR("us-west-2"),
         .source = STR("profile work: sso"),
@@ -101,7 +104,12 @@ static void begin(struct scene *scene, const char *yaml)
     }
 }
 
-/* As survey.c does between its waves: the newest images are announced for both architectures. */
+static void begin(struct scene *scene, const char *yaml)
+{
+    begin_with(scene, yaml, NULL);
+}
+
+/* As survey_run.c does between its waves: the newest images are announced for both kinds. */
 static void judge(struct scene *scene)
 {
     survey_plan_parameters(&scene->wish, &scene->answers, &scene->f->arena);
@@ -542,15 +550,66 @@ static void who_is_not_known(void **state)
     end(&scene);
 }
 
-static void templates_are_not_looked_into(void **state)
+static void a_template_that_is_not_there(void **state)
 {
     struct scene scene;
     (void)state;
     begin(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"));
     judge(&scene);
+    check(&scene, NULL,
+          "!launch template t, or that version of it, does not exist in us-west-2 "
+          "@available_node_types.head.node_config.LaunchTemplate\n");
     assert_str(scene.result.facts.types[0].image, "");
     assert_false(scene.result.facts.types[0].makes_group);
     end(&scene);
+    begin(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"));
+    fail_ask(&scene, ASK_TEMPLATES, "UnauthorizedOperation", true);
+    judge(&scene);
+    check(&scene, NULL, "!arn:me may not *\n  ec2:DescribeLaunchTemplateVersions: to read *\n");
+    end(&scene);
+}
+
+static void what_a_template_sets_counts(void **state)
+{
+    struct scene scene;
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    struct param *data = param_new_map(&arena);
+    param_add_text(data, "InstanceType", STR("m6g.large"), &arena);
+    param_add_text(data, "ImageId", STR("ami-x86"), &arena);
+    struct param *list = param_add_list(data, "SecurityGroupIds", &arena);
+    param_add_text(list, "", STR("sg-1"), &arena);
+    begin_with(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"),
+               data);
+    judge(&scene);
+    check(&scene, NULL, "");
+    check(&scene, "image",
+          "ami-x86 mine, x86_64 (the launch template) (head)\nami-0a2b85e15b7c0ac34 *\n");
+    check(&scene, "security group",
+          "sg-1 web in vpc-1\nthe cluster's own, made by shoal up (gpu)\n");
+    assert_str(scene.result.facts.types[0].machine, "m5.large");
+    assert_str(scene.result.facts.types[0].groups[0], "sg-1");
+    end(&scene);
+    begin_with(&scene, AWS TYPES("m6g.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"),
+               data);
+    judge(&scene);
+    check(&scene, NULL,
+          "!image ami-x86 is for x86_64, but m6g.large runs arm64 "
+          "@available_node_types.head.node_config.LaunchTemplate -> add to the node_config: "
+          "ImageId: ami-new-arm (newest Ubuntu 22.04 arm64)\n");
+    end(&scene);
+    list = param_add_list(data, "NetworkInterfaces", &arena);
+    param_add_text(param_add_map(list, "", &arena), "SubnetId", STR("subnet-a"), &arena);
+    begin_with(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateId: t}", "m5.large"),
+               data);
+    judge(&scene);
+    check(&scene, NULL,
+          "!network interfaces of a launch template (t) cannot be used yet "
+          "@available_node_types.head.node_config.LaunchTemplate -> write them into the "
+          "node_config\n");
+    end(&scene);
+    arena_clear(&arena);
 }
 
 int main(void)
@@ -575,7 +634,8 @@ int main(void)
         cmocka_unit_test(what_may_not_be_asked),
         cmocka_unit_test(what_was_not_answered),
         cmocka_unit_test(who_is_not_known),
-        cmocka_unit_test(templates_are_not_looked_into),
+        cmocka_unit_test(a_template_that_is_not_there),
+        cmocka_unit_test(what_a_template_sets_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -12,6 +12,7 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "provider/aws/xml_tree.h"
+#include "provider/param.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -117,6 +118,13 @@ struct ec2_offerings {
 };
 bool ec2_offerings_read(struct ec2_pages pages, struct arena *arena,
                         struct ec2_offerings *ret_offerings, struct err *err) MUST_USE;
+
+/*
+ * What a version of a launch template sets, with boto3's names: of each key those parts that a
+ * survey looks at. Of DescribeLaunchTemplateVersions with exactly one version.
+ */
+bool ec2_template_read(struct ec2_pages pages, struct arena *arena, struct param **ret_data,
+                       struct err *err) MUST_USE;
 
 /* ---- access ---- */
 

@@ -29,6 +29,9 @@ struct finding *judge_add(struct judge *judge, enum finding_level level, const c
 
 struct str judge_path(const struct judge *judge, const struct wish_type *type, const char *key)
 {
+    if (type->has_template && !param_find(type->own, key)) {
+        key = "LaunchTemplate"; /* which says it in place of the file */
+    }
     return arena_printf(judge->arena, "%.*s.%s", STR_ARG(type->path), key);
 }
 
@@ -172,6 +175,7 @@ static const struct {
                    false},
     [ASK_KEYS] = {"ec2:DescribeKeyPairs", "to find the key pair", true},
     [ASK_PROFILES] = {"iam:GetInstanceProfile", "to find the instance profile", false},
+    [ASK_TEMPLATES] = {"ec2:DescribeLaunchTemplateVersions", "to read the launch template", true},
     [ASK_REGION] = {"ec2:DescribeInstanceTypeOfferings", "to see which machines there are", false},
     [ASK_PARAMETERS] = {"ssm:GetParameter", "to find the newest image", true},
     [ASK_NEW_IMAGES] = {"ec2:DescribeImages", "to look at the newest image", true},
@@ -231,15 +235,29 @@ static const struct survey_answer *refused_identity(const struct survey_answers 
     return NULL;
 }
 
-static void judge_template(struct judge *judge)
+static void judge_template(struct judge *judge, const struct wish_type *type)
+{
+    struct finding *finding = NULL;
+    if (type->is_blind && judge_knows(judge, ASK_TEMPLATES)) {
+        finding = judge_add(judge, FINDING_ERROR, "launch template",
+                            "launch template %.*s, or that version of it, does not exist in %.*s",
+                            STR_ARG(type->template), STR_ARG(judge->answers->region));
+    } else if (type->has_template_interfaces) {
+        finding = judge_add(judge, FINDING_ERROR, "launch template",
+                            "network interfaces of a launch template (%.*s) cannot be used yet",
+                            STR_ARG(type->template));
+        finding->remedy = STR("write them into the node_config");
+    }
+    if (finding) {
+        finding->path = judge_path(judge, type, "LaunchTemplate");
+    }
+}
+
+static void judge_templates(struct judge *judge)
 {
     for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
-        if (type->has_template) {
-            judge_add(judge, FINDING_WARNING, "launch template",
-                      "what the launch template of node type %.*s sets is not checked",
-                      STR_ARG(type->name))
-                ->path = judge_path(judge, type, "LaunchTemplate");
+        if (judge->wish->types[i].has_template) {
+            judge_template(judge, &judge->wish->types[i]);
         }
     }
 }
@@ -265,7 +283,7 @@ void survey_judge(const struct survey_wish *wish, const struct survey_answers *a
         judge_subnets(&judge);
         judge_keys(&judge);
         judge_profiles(&judge);
-        judge_template(&judge);
+        judge_templates(&judge);
         judge_failures(&judge, true);
         judge_failures(&judge, false);
     }

@@ -29,6 +29,7 @@ enum survey_ask {
     ASK_ZONES, /* in which zones the machines are offered */
     ASK_KEYS,
     ASK_PROFILES,
+    ASK_TEMPLATES,  /* what launch templates set; before everything else */
     ASK_REGION,     /* all machines of the region, when one is not known */
     ASK_PARAMETERS, /* where the newest images are announced */
     ASK_NEW_IMAGES, /* those images themselves */
@@ -77,6 +78,7 @@ struct survey_answers {
     struct ec2_offerings region_types;
     struct ec2_keys keys;
     struct survey_profile *profiles; /* one for each of the wish's */
+    const struct param **templates;  /* one for each node type; NULL: none, or not known */
     struct survey_parameter parameters[SURVEY_PARAMETERS_MAX];
     size_t parameter_count;
     enum survey_key key_state; /* of auth.ssh_private_key */

@@ -132,14 +132,17 @@ static const struct survey_parameter *parameter_for(const struct survey_answers 
 }
 
 /* "ImageId: ami-1 (newest Ubuntu 22.04 arm64)"; empty when that is not known. */
-static struct str image_remedy(struct judge *judge, const struct ec2_type *type)
+static struct str image_remedy(struct judge *judge, const struct wish_type *type,
+                               const struct ec2_type *machine)
 {
-    const struct survey_parameter *parameter = parameter_for(judge->answers, type);
+    const struct survey_parameter *parameter = parameter_for(judge->answers, machine);
+    bool is_written = param_find(type->own, "ImageId") != NULL;
     if (!parameter || parameter->image.len == 0) {
         return STR("");
     }
-    return arena_printf(judge->arena, "ImageId: %.*s (%.*s), or leave ImageId out",
-                        STR_ARG(parameter->image), STR_ARG(parameter->what.words));
+    return arena_printf(judge->arena, "%sImageId: %.*s (%.*s)%s",
+                        is_written ? "" : "add to the node_config: ", STR_ARG(parameter->image),
+                        STR_ARG(parameter->what.words), is_written ? ", or leave ImageId out" : "");
 }
 
 static void refuse_named(struct judge *judge, const struct wish_type *type,
@@ -174,7 +177,7 @@ static void refuse_named(struct judge *judge, const struct wish_type *type,
         return;
     }
     finding->path = judge_path(judge, type, "ImageId");
-    finding->remedy = image_remedy(judge, machine);
+    finding->remedy = image_remedy(judge, type, machine);
 }
 
 /* Neither the file nor Ray has one, and the newest could not be found either. */
@@ -235,8 +238,11 @@ static void judge_image(struct judge *judge, size_t at)
     struct image_choice choice = image_choose(type->image, answers->region, machine,
                                               &answers->images);
     if (choice.verdict == IMAGE_FINE) {
+        bool is_written = param_find(type->own, "ImageId") != NULL;
         take_image(judge, at, choice.image,
-                   choice.is_rays ? STR("Ray's default") : STR("the file"));
+                   choice.is_rays ? STR("Ray's default")
+                   : is_written   ? STR("the file")
+                                  : STR("the launch template"));
     } else if (choice.verdict != IMAGE_NONE) {
         refuse_named(judge, type, machine, &choice);
     } else if (machine && !take_newest(judge, at, machine) && is_answered(answers)) {
@@ -275,7 +281,7 @@ void judge_images(struct judge *judge)
     bool *counts = ARENA_ARRAY(judge->arena, judge->wish->type_count, bool);
     for (size_t i = 0; judge_knows(judge, ASK_IMAGES) && i < judge->wish->type_count; i++) {
         const struct wish_type *type = &judge->wish->types[i];
-        if (image_is_named(type->image) || !type->has_template) {
+        if (image_is_named(type->image) || !type->is_blind) {
             judge_image(judge, i);
         }
     }
@@ -321,8 +327,8 @@ void survey_plan_parameters(const struct survey_wish *wish, struct survey_answer
     for (size_t i = 0; answers->answers[ASK_IMAGES].is_ok && i < wish->type_count; i++) {
         const struct wish_type *type = &wish->types[i];
         const struct ec2_type *machine = instance_type_find(&answers->types, type->machine);
-        bool is_template = type->has_template && !image_is_named(type->image);
-        if (machine && !is_template &&
+        bool is_blind = type->is_blind && !image_is_named(type->image);
+        if (machine && !is_blind &&
             image_choose(type->image, answers->region, machine, &answers->images).verdict !=
                 IMAGE_FINE) {
             plan_parameter(answers, machine, arena);

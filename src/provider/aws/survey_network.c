@@ -76,7 +76,7 @@ void judge_groups(struct judge *judge)
     bool makes_some = false;
     for (size_t i = 0; i < judge->wish->type_count; i++) {
         const struct wish_type *type = &judge->wish->types[i];
-        counts[i] = type->groups.count == 0 && !type->has_template;
+        counts[i] = type->groups.count == 0 && !type->is_blind;
         makes_some = makes_some || counts[i];
         judge->facts.types[i].groups = type->groups.items;
         judge->facts.types[i].group_count = type->groups.count;

@@ -7,7 +7,7 @@
 
 #include <openssl/crypto.h>
 
-enum { QUESTION_MS = 25 * 1000, WAVE_COUNT = 3 };
+enum { QUESTION_MS = 25 * 1000, WAVE_COUNT = 4 };
 
 struct survey_run;
 
@@ -23,6 +23,7 @@ struct question {
 
 struct survey_run {
     struct aws_client *client;
+    const struct provider_cluster *cluster;
     survey_run_fn *done;
     void *context;
     struct arena arena;
@@ -97,6 +98,17 @@ static void note_failure(struct survey_run *run, enum survey_ask ask, const stru
 
 /* ---- replies ---- */
 
+static bool read_template(struct survey_run *run, size_t index, struct ec2_pages pages,
+                          struct err *err)
+{
+    struct param *data;
+    if (!ec2_template_read(pages, &run->arena, &data, err)) {
+        return false;
+    }
+    run->answers.templates[index] = data;
+    return true;
+}
+
 static bool read_pages(struct survey_run *run, enum survey_ask ask, struct ec2_pages pages,
                        struct err *err)
 {
@@ -120,6 +132,7 @@ static bool read_pages(struct survey_run *run, enum survey_ask ask, struct ec2_p
     case ASK_KEYS:
         return ec2_keys_read(pages, arena, &answers->keys, err);
     case ASK_IDENTITY:
+    case ASK_TEMPLATES:
     case ASK_PROFILES:
     case ASK_PARAMETERS:
     case ASK_COUNT:
@@ -128,16 +141,31 @@ static bool read_pages(struct survey_run *run, enum survey_ask ask, struct ec2_p
     return err_set(err, ERR_INTERNAL, "not a question for a listing");
 }
 
+/* AWS knows that there is none: an answer, not a failure. */
+static bool is_absence(struct question *question, struct str code)
+{
+    struct survey_answers *answers = &question->run->answers;
+    if (question->ask == ASK_PROFILES && str_is(code, "NoSuchEntity")) {
+        answers->profiles[question->index].is_missing = true;
+        return true;
+    }
+    bool is_template = question->ask == ASK_TEMPLATES && str_starts(code, "InvalidLaunchTemplate");
+    return is_template || (question->ask == ASK_PARAMETERS && str_is(code, "ParameterNotFound"));
+}
+
 static void on_pages(void *context, const struct aws_reply *reply,
                      const struct xml_element *const *roots, size_t count)
 {
     struct question *question = context;
     struct survey_run *run = question->run;
+    struct ec2_pages pages = {roots, count};
     struct err err;
     question->pages = NULL;
-    if (!reply->is_ok) {
+    if (!reply->is_ok && !is_absence(question, reply->error.code)) {
         note_failure(run, question->ask, &reply->error, &reply->err);
-    } else if (!read_pages(run, question->ask, (struct ec2_pages){roots, count}, &err)) {
+    } else if (reply->is_ok &&
+               !(question->ask == ASK_TEMPLATES ? read_template(run, question->index, pages, &err)
+                                                : read_pages(run, question->ask, pages, &err))) {
         note_failure(run, question->ask, NULL, &err);
     }
     run->waiting--;
@@ -169,16 +197,6 @@ static bool read_reply(struct question *question, struct str body, struct err *e
     return ssm_parameter_read(body, &run->arena, &answers->parameters[question->index].image, err);
 }
 
-/* AWS knows that there is none: an answer, not a failure. */
-static bool is_absence(struct question *question, struct str code)
-{
-    if (question->ask == ASK_PROFILES && str_is(code, "NoSuchEntity")) {
-        question->run->answers.profiles[question->index].is_missing = true;
-        return true;
-    }
-    return question->ask == ASK_PARAMETERS && str_is(code, "ParameterNotFound");
-}
-
 static void on_reply(void *context, const struct aws_reply *reply)
 {
     struct question *question = context;
@@ -208,9 +226,10 @@ static struct question *add_question(struct survey_run *run, enum survey_ask ask
     return question;
 }
 
-static void ask_list(struct survey_run *run, enum survey_ask ask, const struct param *input)
+static void ask_list(struct survey_run *run, enum survey_ask ask, size_t index,
+                     const struct param *input)
 {
-    struct question *question = add_question(run, ask, 0);
+    struct question *question = add_question(run, ask, index);
     struct aws_request request = {.service = AWS_EC2,
                                   .action = survey_action(ask) + sizeof("ec2:") - 1,
                                   .input = input,
@@ -250,7 +269,7 @@ static void ask_images(struct survey_run *run, enum survey_ask ask, const struct
     }
     struct param *input = filtered(run, "image-id", ids, count);
     param_add_bool(input, "IncludeDeprecated", true, &run->arena);
-    ask_list(run, ask, input);
+    ask_list(run, ask, 0, input);
 }
 
 static void ask_named_images(struct survey_run *run)
@@ -279,10 +298,10 @@ static void ask_machines(struct survey_run *run)
         run->answers.answers[ASK_TYPES].is_ok = true;
         return;
     }
-    ask_list(run, ASK_TYPES, filtered(run, "instance-type", machines->items, machines->count));
+    ask_list(run, ASK_TYPES, 0, filtered(run, "instance-type", machines->items, machines->count));
     struct param *zones = filtered(run, "instance-type", machines->items, machines->count);
     param_add_text(zones, "LocationType", STR("availability-zone"), &run->arena);
-    ask_list(run, ASK_ZONES, zones);
+    ask_list(run, ASK_ZONES, 0, zones);
 }
 
 static void ask_keys(struct survey_run *run)
@@ -295,7 +314,7 @@ static void ask_keys(struct survey_run *run)
     }
     param_add_bool(input, "IncludePublicKey", true, &run->arena);
     if (is_named) {
-        ask_list(run, ASK_KEYS, input); /* all of them, so that a misspelt one has neighbours */
+        ask_list(run, ASK_KEYS, 0, input); /* all of them, so that a misspelt one has neighbours */
     }
 }
 
@@ -311,13 +330,45 @@ static void ask_profiles(struct survey_run *run)
     }
 }
 
+/* The version is a number or a text in the file, and a text for AWS, as in Ray. */
+static void ask_template(struct survey_run *run, size_t index)
+{
+    const struct param *named = param_find(run->wish.types[index].own, "LaunchTemplate");
+    struct arena *arena = &run->arena;
+    struct param *input = param_new_map(arena);
+    const struct param *version = param_find(named, "Version");
+    struct str text = !version ? STR("$Default")
+                      : version->kind == PARAM_NUMBER
+                          ? arena_printf(arena, "%lld", (long long)version->number)
+                          : version->text;
+    for (const struct param *child = named->first; child; child = child->next) {
+        if (child->kind == PARAM_TEXT && !str_is(child->name, "Version")) {
+            param_add_text(input, child->name.ptr, child->text, arena);
+        }
+    }
+    param_add_text(param_add_list(input, "Versions", arena), "", text, arena);
+    ask_list(run, ASK_TEMPLATES, index, input);
+}
+
+static void ask_templates(struct survey_run *run)
+{
+    run->answers.templates = ARENA_ARRAY(&run->arena, run->wish.type_count, const struct param *);
+    for (size_t i = 0; i < run->wish.type_count; i++) {
+        if (run->wish.types[i].has_template) {
+            ask_template(run, i);
+        }
+    }
+}
+
+/* What a launch template sets is now known. */
 static void ask_first(struct survey_run *run)
 {
+    survey_wish_read(run->cluster, run->answers.templates, &run->arena, &run->wish);
     const struct wish_texts *groups = &run->wish.groups;
     ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
-    ask_list(run, ASK_SUBNETS, NULL);
+    ask_list(run, ASK_SUBNETS, 0, NULL);
     if (groups->count > 0) {
-        ask_list(run, ASK_GROUPS, filtered(run, "group-id", groups->items, groups->count));
+        ask_list(run, ASK_GROUPS, 0, filtered(run, "group-id", groups->items, groups->count));
     }
     ask_named_images(run);
     ask_machines(run);
@@ -330,7 +381,7 @@ static void ask_second(struct survey_run *run)
     if (survey_needs_region(&run->wish, &run->answers)) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "LocationType", STR("region"), &run->arena);
-        ask_list(run, ASK_REGION, input);
+        ask_list(run, ASK_REGION, 0, input);
     }
     survey_plan_parameters(&run->wish, &run->answers, &run->arena);
     for (size_t i = 0; i < run->answers.parameter_count; i++) {
@@ -354,8 +405,8 @@ static void ask_third(struct survey_run *run)
 
 static void go_on(struct survey_run *run)
 {
-    static void (*const waves[WAVE_COUNT])(struct survey_run * run) = {ask_first, ask_second,
-                                                                       ask_third};
+    static void (*const waves[WAVE_COUNT])(struct survey_run * run) = {ask_templates, ask_first,
+                                                                       ask_second, ask_third};
     while (run->waiting == 0 && run->wave < WAVE_COUNT) {
         waves[run->wave++](run);
     }
@@ -401,10 +452,11 @@ struct survey_run *survey_run_start(struct aws_client *client,
 {
     struct survey_run *run = HEAP_NEW(struct survey_run);
     run->client = client;
+    run->cluster = cluster;
     run->done = done;
     run->context = context;
     arena_init(&run->arena);
-    survey_wish_read(cluster, &run->arena, &run->wish);
+    survey_wish_read(cluster, NULL, &run->arena, &run->wish);
     run->answers.region = arena_str(&run->arena, aws_client_region(client));
     look_at_key(run);
     look_for_pair(run);

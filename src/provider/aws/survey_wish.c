@@ -1,6 +1,7 @@
 /* survey_wish.c: keys of the file with Ray's meaning. */
 #include "provider/aws/survey_wish.h"
 
+#include "base/attr.h"
 #include "provider/aws/image.h"
 
 /* ---- trees ---- */
@@ -100,10 +101,41 @@ static void read_disks(const struct param *config, struct arena *arena, struct w
     type->disks = disks;
 }
 
-static void read_type(const struct provider_type *source, struct arena *arena,
-                      struct wish_type *type)
+/* The file's keys, and those of the template that the file does not have. */
+static const struct param *merged(const struct param *own, const struct param *template,
+                                  struct arena *arena)
 {
-    const struct param *config = source->node_config;
+    const struct param *sources[] = {own, template};
+    struct param *map = param_new_map(arena);
+    for (size_t i = 0; template && i < ARRAY_LEN(sources); i++) {
+        for (const struct param *child = sources[i]->first; child; child = child->next) {
+            if (!param_find(map, child->name.ptr)) {
+                struct param *copy = param_add_map(map, child->name.ptr, arena);
+                struct param *next = copy->next;
+                *copy = *child;
+                copy->next = next;
+            }
+        }
+    }
+    return template ? map : own;
+}
+
+static void read_template(const struct param *own, const struct param *data, struct wish_type *type)
+{
+    const struct param *named = find(own, PARAM_MAP, "LaunchTemplate");
+    struct str name = text_in(named, "LaunchTemplateName");
+    type->own = own;
+    type->has_template = named != NULL;
+    type->is_blind = named && !data;
+    type->template = name.len > 0 ? name : text_in(named, "LaunchTemplateId");
+    type->has_template_interfaces = data && find(data, PARAM_LIST, "NetworkInterfaces") &&
+                                    !param_find(own, "NetworkInterfaces");
+}
+
+static void read_type(const struct provider_type *source, const struct param *template,
+                      struct arena *arena, struct wish_type *type)
+{
+    const struct param *config = merged(source->node_config, template, arena);
     const struct param *profile = find(config, PARAM_MAP, "IamInstanceProfile");
     const struct param *market = find(config, PARAM_MAP, "InstanceMarketOptions");
     struct str arn = text_in(profile, "Arn");
@@ -117,8 +149,8 @@ static void read_type(const struct provider_type *source, struct arena *arena,
         .is_head = source->is_head,
         .is_spot = str_is(text_in(market, "MarketType"), "spot"),
         .has_user_data = param_find(config, "UserData") != NULL,
-        .has_template = param_find(config, "LaunchTemplate") != NULL,
     };
+    read_template(source->node_config, template, type);
     read_network(config, arena, type);
     read_disks(config, arena, type);
 }
@@ -143,8 +175,8 @@ static void gather(struct survey_wish *wish, struct arena *arena)
     }
 }
 
-void survey_wish_read(const struct provider_cluster *cluster, struct arena *arena,
-                      struct survey_wish *ret_wish)
+void survey_wish_read(const struct provider_cluster *cluster, const struct param *const *templates,
+                      struct arena *arena, struct survey_wish *ret_wish)
 {
     const struct param *provider = cluster->provider;
     const struct param *keys = find(provider, PARAM_MAP, "aws_credentials");
@@ -159,7 +191,7 @@ void survey_wish_read(const struct provider_cluster *cluster, struct arena *aren
     };
     read_zones(text_in(provider, "availability_zone"), arena, &ret_wish->zones);
     for (size_t i = 0; i < cluster->type_count; i++) {
-        read_type(&cluster->types[i], arena, &ret_wish->types[i]);
+        read_type(&cluster->types[i], templates ? templates[i] : NULL, arena, &ret_wish->types[i]);
     }
     gather(ret_wish, arena);
 }

@@ -2,8 +2,8 @@
  * survey_wish.h: what a cluster file wants of AWS, read once from its parameters, with Ray's
  * meaning of each key. Pure.
  *
- * Network interfaces say where their subnets and groups are, as in Ray. A bare SubnetId counts as a
- * list of one; Ray ignores it.
+ * What a launch template sets counts where the file is silent. Network interfaces say where their
+ * subnets and groups are, as in Ray. A bare SubnetId counts as a list of one; Ray ignores it.
  */
 #pragma once
 
@@ -44,7 +44,11 @@ struct wish_type {
     bool is_spot;
     bool has_user_data;
     bool has_template;
-    bool asks_public; /* its first interface asks for a public address by itself */
+    bool is_blind; /* what its launch template sets is not known */
+    bool has_template_interfaces;
+    struct str template;     /* its name or id */
+    const struct param *own; /* the file's node_config */
+    bool asks_public;        /* its first interface asks for a public address by itself */
 };
 
 struct survey_wish {
@@ -62,9 +66,12 @@ struct survey_wish {
     struct wish_texts profiles; /* by name */
 };
 
-/* Texts are shared with the parameters. */
-void survey_wish_read(const struct provider_cluster *cluster, struct arena *arena,
-                      struct survey_wish *ret_wish);
+/*
+ * Texts are shared with the parameters. `templates` has what the launch template of each type sets,
+ * NULL where that is not known or there is none; NULL alone: nothing is known.
+ */
+void survey_wish_read(const struct provider_cluster *cluster, const struct param *const *templates,
+                      struct arena *arena, struct survey_wish *ret_wish);
 
 /* "arn:aws:iam::1:instance-profile/path/name" is "name"; a name is itself. */
 struct str survey_profile_name(struct str profile);
