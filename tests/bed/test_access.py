@@ -142,13 +142,15 @@ def test_a_token_belongs_to_its_key(paper, aws):
 
 @pytest.fixture
 def role(aws):
-    def make(name, *actions, **more):
+    def make(name, *actions, statements=(), **more):
         iam = aws("iam")
         iam.create_role(RoleName=name, AssumeRolePolicyDocument=TRUST)
+        rows = [{"Effect": "Allow", "Resource": "*", **row} for row in statements]
         if actions:
+            rows.append({"Effect": "Allow", "Action": list(actions), "Resource": "*", **more})
+        if rows:
             iam.put_role_policy(RoleName=name, PolicyName="p", PolicyDocument=json.dumps({
-                "Version": "2012-10-17", "Statement": [{
-                    "Effect": "Allow", "Action": list(actions), "Resource": "*", **more}]}))
+                "Version": "2012-10-17", "Statement": rows}))
         return f"arn:aws:iam::{settings.ACCOUNT}:role/{name}"
 
     return make
@@ -284,14 +286,52 @@ def test_managed_policies_count(paper, aws, role):
     ask(aws, "ec2", **assume(aws, arn))
 
 
+MINE = {"StringEquals": {"aws:RequestTag/cluster": "mine"}}
+TAGGED = [{"ResourceType": "instance", "Tags": [{"Key": "cluster", "Value": "mine"}]}]
+
+
 def test_conditions_on_request_tags(paper, aws, role, run):
-    arn = role("tagged", "ec2:RunInstances",
-               Condition={"StringEquals": {"aws:RequestTag/cluster": "mine"}})
-    client = aws("ec2", **assume(aws, arn))
+    """A launch needs leave for what it makes, for what it makes it from, and for tagging it."""
+    made = {"Action": "ec2:RunInstances", "Resource": "arn:aws:ec2:*:*:instance/*",
+            "Condition": MINE}
+    rest = {"Action": "ec2:RunInstances", "Resource": [
+        f"arn:aws:ec2:*:*:{kind}/*" for kind in ("volume", "network-interface", "image")]}
+    tags = {"Action": "ec2:CreateTags", "Condition": {"StringEquals": {
+        "ec2:CreateAction": "RunInstances"}}}
+    client = aws("ec2", **assume(aws, role("tagged", statements=[made, rest, tags])))
     with refused("UnauthorizedOperation"):
         run(client)
-    assert run(client, TagSpecifications=[{"ResourceType": "instance", "Tags": [
-        {"Key": "cluster", "Value": "mine"}]}])
+    ident = run(client, TagSpecifications=TAGGED)[0]
+    with refused("UnauthorizedOperation"):
+        client.create_tags(Resources=[ident], Tags=[{"Key": "a", "Value": "b"}])
+    for name, rows in (("no-tags", [made, rest]), ("no-parts", [made, tags])):
+        client = aws("ec2", **assume(aws, role(name, statements=rows)))
+        with refused("UnauthorizedOperation"):
+            run(client, TagSpecifications=TAGGED)
+
+
+def test_conditions_on_resource_tags(paper, aws, ec2, role, run):
+    mine, other = run(TagSpecifications=TAGGED)[0], run()[0]
+    client = aws("ec2", **assume(aws, role("owner", "ec2:TerminateInstances", Condition={
+        "StringEquals": {"aws:ResourceTag/cluster": "mine"}})))
+    for idents in ([other], [mine, other]):
+        with refused("UnauthorizedOperation"):
+            client.terminate_instances(InstanceIds=idents)
+    client.terminate_instances(InstanceIds=[mine])
+
+
+def test_a_denial_wins(paper, aws, ec2, role, run):
+    ident = run()[0]
+    client = aws("ec2", **assume(aws, role("status", statements=[
+        {"Action": "ec2:CreateTags"},
+        {"Effect": "Deny", "Action": "ec2:CreateTags", "Condition": {
+            "ForAnyValue:StringEquals": {"aws:TagKeys": ["cluster"]}}},
+        {"Effect": "Deny", "Action": "*", "Condition": {
+            "NumericLessThan": {"ec2:RoleDelivery": "2.0"}}}])))
+    client.create_tags(Resources=[ident], Tags=[{"Key": "status", "Value": "up"}])
+    with refused("UnauthorizedOperation"):
+        client.create_tags(Resources=[ident], Tags=[{"Key": "status", "Value": "up"},
+                                                    {"Key": "cluster", "Value": "mine"}])
 
 
 def test_users_have_keys(paper, aws):

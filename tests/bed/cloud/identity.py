@@ -16,7 +16,7 @@ import threading
 import time
 import urllib.parse
 
-from . import settings
+from . import policy, settings
 from .wire import Refusal, credential_of, query_of
 
 SKEW_MAX = 900
@@ -84,68 +84,14 @@ class Identities:
         """Raises unless the caller's identity may take this action."""
         wanted = f"{call.service}:{call.action}"
         for who, what in self.denied:
-            if fnmatch.fnmatch(call.identity.label, who) and matches(what, wanted):
+            if fnmatch.fnmatch(call.identity.label, who) and policy.matches(what, wanted):
                 raise denied(call, wanted, "with an explicit deny in an identity-based policy")
         if call.identity.kind == "admin" or wanted == "sts:GetCallerIdentity":
             return
         policies = self.moto.policies_of(call.identity.kind, call.identity.name)
-        if not allows(policies or [], wanted, call):
+        if not policy.allows(policies or [], wanted, call, self.moto):
             raise denied(call, wanted, f"because no identity-based policy allows the {wanted} "
                                        "action")
-
-
-def matches(pattern, action):
-    return fnmatch.fnmatchcase(action.lower(), pattern.lower())
-
-
-def listed(value):
-    return value if isinstance(value, list) else [value]
-
-
-def allows(policies, action, call):
-    allowed = False
-    for policy in policies:
-        for statement in listed(policy.get("Statement", [])):
-            if "Action" in statement:
-                hit = any(matches(p, action) for p in listed(statement["Action"]))
-            else:
-                hit = not any(matches(p, action) for p in listed(statement.get("NotAction", [])))
-            if not hit or not conditions_hold(statement.get("Condition", {}), call):
-                continue
-            if statement["Effect"] == "Deny":
-                return False
-            allowed = True
-    return allowed
-
-
-def condition_value(key, call):
-    """What a request says about a condition key; None when the bed does not know the key."""
-    if key == "aws:RequestedRegion":
-        return call.region
-    if key == "ec2:InstanceType":
-        return call.get("InstanceType")
-    if key == "ec2:MetadataHttpTokens":
-        return call.get("MetadataOptions.HttpTokens")
-    if key.startswith("aws:RequestTag/"):
-        name = key.partition("/")[2]
-        pairs = [(v, call.params.get(k[:-3] + "Value", "")) for k, v in call.params.items()
-                 if re.search(r"Tag\.\d+\.Key$", k)]
-        return dict(pairs).get(name, "")
-    return None
-
-
-def conditions_hold(conditions, call):
-    """String conditions on the keys the bed knows; others are taken as fulfilled."""
-    for operator, wanted in conditions.items():
-        for key, values in wanted.items():
-            value = condition_value(key, call)
-            if value is None or not operator.startswith("String"):
-                continue
-            hit = any(fnmatch.fnmatchcase(value, pattern) if "Like" in operator
-                      else value == pattern for pattern in listed(values))
-            if hit == ("Not" in operator):
-                return False
-    return True
 
 
 def denied(call, action, why):

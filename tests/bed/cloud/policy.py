@@ -1,0 +1,182 @@
+"""What policies allow: actions, the resources a call touches, and conditions.
+
+A call is allowed when for each resource that it touches a statement allows it and none denies it,
+as IAM does it. RunInstances touches what it makes and what it makes it from, and where it tags, it
+is a CreateTags as well. Of actions whose resources the bed does not know, resources do not count.
+"""
+
+import fnmatch
+import re
+
+from . import settings
+
+# Resource kinds by the beginning of an id.
+KINDS = {"i": "instance", "vol": "volume", "eni": "network-interface", "sg": "security-group",
+         "lt": "launch-template", "key": "key-pair", "subnet": "subnet", "ami": "image",
+         "sir": "spot-instances-request", "snap": "snapshot"}
+MADE = ("instance", "volume", "network-interface")
+
+
+def listed(value):
+    return value if isinstance(value, list) else [value]
+
+
+def matches(pattern, text):
+    return fnmatch.fnmatchcase(text.lower(), pattern.lower())
+
+
+# ---- resources ----
+
+
+class Resource:
+    """An ARN and the tags it has now; `kind` is None when the bed does not know."""
+
+    def __init__(self, call, kind=None, ident="*", tags=None):
+        account = "" if kind in ("image", "snapshot") else settings.ACCOUNT
+        self.arn = f"arn:aws:ec2:{call.region}:{account}:{kind}/{ident}" if kind else None
+        self.kind, self.tags = kind, tags or {}
+
+
+def of_launch(call):
+    rows = [Resource(call, kind, "0") for kind in MADE]
+    if call.get("InstanceMarketOptions.MarketType") == "spot":
+        rows.append(Resource(call, "spot-instances-request", "0"))
+    interface = next(iter(call.items("NetworkInterface")), {})
+    groups = call.list("SecurityGroupId") + [v for k, v in interface.items()
+                                             if k.startswith("SecurityGroupId.")]
+    named = [("image", call.get("ImageId")), ("key-pair", call.get("KeyName")),
+             ("subnet", call.get("SubnetId") or interface.get("SubnetId"))]
+    named += [("security-group", group) for group in groups]
+    return rows + [Resource(call, kind, ident) for kind, ident in named if ident]
+
+
+def of_call(call, moto):
+    if call.service != "ec2" or call.action.startswith(("Describe", "Get")):
+        return [Resource(call)]
+    if call.action == "RunInstances":
+        return of_launch(call)
+    idents = call.list("InstanceId") + call.list("ResourceId")
+    idents += [call.get(name) for name in ("InstanceId", "LaunchTemplateId", "GroupId")
+               if call.get(name)]
+    rows = [Resource(call, KINDS[ident.partition("-")[0]], ident, moto.tags_of(call.region, ident))
+            for ident in idents if ident.partition("-")[0] in KINDS]
+    return rows or [Resource(call)]
+
+
+def covers(statement, resource):
+    if resource.arn is None:
+        return True
+    if "NotResource" in statement:
+        return not any(fnmatch.fnmatchcase(resource.arn, p)
+                       for p in listed(statement["NotResource"]))
+    return any(fnmatch.fnmatchcase(resource.arn, p) for p in listed(statement.get("Resource", "*")))
+
+
+# ---- conditions ----
+
+
+class Unknown(Exception):
+    """The bed does not know the key."""
+
+
+def request_tags(call, kind):
+    """The tags that the request gives to this kind of resource."""
+    specs = [(s.get("ResourceType"), s) for s in call.items("TagSpecification")]
+    specs = specs or [(kind, call.params)]
+    return {value: spec.get(key[:-3] + "Value", "") for given, spec in specs if given == kind
+            for key, value in spec.items() if re.search(r"Tag\.\d+\.Key$", key)}
+
+
+def values_of(key, call, resource, made_by):
+    """What is known about a condition key: a list, empty when the request does not have it."""
+    if key == "aws:RequestedRegion":
+        return [call.region]
+    if key.startswith("aws:RequestTag/"):
+        given = request_tags(call, resource.kind)
+        return [given[name] for name in given if name == key.partition("/")[2]]
+    if key.startswith("aws:ResourceTag/") and resource.kind:
+        return [v for k, v in resource.tags.items() if k == key.partition("/")[2]]
+    if key == "aws:TagKeys":
+        return list(request_tags(call, resource.kind))
+    if key == "ec2:CreateAction":
+        return [made_by] if made_by else []
+    if key == "ec2:RoleDelivery":
+        return ["2.0"] if call.identity.kind == "role" else []
+    names = {"ec2:InstanceType": "InstanceType",
+             "ec2:MetadataHttpTokens": "MetadataOptions.HttpTokens",
+             "ec2:MetadataHttpPutResponseHopLimit": "MetadataOptions.HttpPutResponseHopLimit"}
+    if key not in names:
+        raise Unknown(key)
+    return [call.get(names[key])] if call.get(names[key]) else []
+
+
+def compare(operator, have, wanted):
+    if operator.startswith("Numeric"):
+        tests = {"NumericEquals": have == wanted, "NumericLessThan": float(have) < float(wanted),
+                 "NumericLessThanEquals": float(have) <= float(wanted),
+                 "NumericGreaterThan": float(have) > float(wanted),
+                 "NumericGreaterThanEquals": float(have) >= float(wanted)}
+        return tests[operator]
+    return fnmatch.fnmatchcase(have, wanted) if "Like" in operator else have == wanted
+
+
+def one_holds(operator, have, wanted):
+    """One key of a condition; `have` are the request's values, `wanted` the policy's."""
+    quantity, _, plain = operator.rpartition(":")
+    if plain.endswith("IfExists"):
+        plain = plain[:-len("IfExists")]
+        if not have:
+            return True
+    negated = "Not" in plain
+    plain = plain.replace("Not", "")
+    hits = [any(compare(plain, value, w) for w in wanted) != negated for value in have]
+    if quantity == "ForAllValues":
+        return all(hits)
+    if quantity == "ForAnyValue":
+        return any(hits)
+    return all(hits) if have else negated
+
+
+def conditions_hold(statement, call, resource, made_by):
+    """A key that the bed does not know is fulfilled where it allows, and not where it denies."""
+    for operator, keys in statement.get("Condition", {}).items():
+        for key, wanted in keys.items():
+            try:
+                have = values_of(key, call, resource, made_by)
+            except Unknown:
+                if statement["Effect"] == "Deny":
+                    return False
+                continue
+            if not one_holds(operator, have, [str(w) for w in listed(wanted)]):
+                return False
+    return True
+
+
+# ---- the answer ----
+
+
+def allows_one(policies, action, call, resource, made_by=None):
+    allowed = False
+    for policy in policies:
+        for statement in listed(policy.get("Statement", [])):
+            if "Action" in statement:
+                hit = any(matches(p, action) for p in listed(statement["Action"]))
+            else:
+                hit = not any(matches(p, action) for p in listed(statement.get("NotAction", [])))
+            if not hit or not covers(statement, resource) or \
+                    not conditions_hold(statement, call, resource, made_by):
+                continue
+            if statement["Effect"] == "Deny":
+                return False
+            allowed = True
+    return allowed
+
+
+def allows(policies, action, call, moto):
+    if not all(allows_one(policies, action, call, resource) for resource in of_call(call, moto)):
+        return False
+    if action != "ec2:RunInstances":
+        return True
+    tagged = [item.get("ResourceType") for item in call.items("TagSpecification")]
+    return all(allows_one(policies, "ec2:CreateTags", call, Resource(call, kind, "0"),
+                          "RunInstances") for kind in tagged)
