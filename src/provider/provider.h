@@ -179,7 +179,10 @@ struct provider_ops {
                   void *context);
     void (*release)(struct provider *provider, provider_done_fn *done, void *context);
 
-    /* Makes what is missing around the machines: key, group, role. Safe to repeat. */
+    /*
+     * Makes what is missing around the machines: key, group, role. Safe to repeat. Without a key it
+     * only finds what is there, and makes and changes nothing: for a head, which may not do more.
+     */
     void (*prepare)(struct provider *provider, struct str ssh_public_key, provider_things_fn *done,
                     void *context);
     /*

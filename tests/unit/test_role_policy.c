@@ -14,6 +14,7 @@ static const char expected[] =
     "{\"Sid\":\"Look\",\"Effect\":\"Allow\",\"Action\":[\"ec2:DescribeImages\","
     "\"ec2:DescribeInstanceStatus\",\"ec2:DescribeInstanceTypeOfferings\","
     "\"ec2:DescribeInstanceTypes\",\"ec2:DescribeInstances\","
+    "\"ec2:DescribeKeyPairs\","
     "\"ec2:DescribeLaunchTemplateVersions\",\"ec2:DescribeLaunchTemplates\","
     "\"ec2:DescribeSecurityGroups\",\"ec2:DescribeSpotPriceHistory\",\"ec2:DescribeSubnets\","
     "\"ec2:DescribeTags\"],\"Resource\":\"*\"," HERE "}}},"

@@ -125,5 +125,5 @@ bool anchor_is_free(const struct anchor_claim *claim, struct str tag, int64_t no
 {
     int64_t end = anchor_lease_end(claim, tag);
     /* 0 is what a holder writes who gives it back. */
-    return end == 0 || now > end + ANCHOR_GRACE_S;
+    return end == 0 || now - ANCHOR_GRACE_S > end;
 }

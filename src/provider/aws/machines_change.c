@@ -131,7 +131,7 @@ static bool drop_named(struct change_op *change, struct str message)
     size_t end = change->at + change->in_call;
     size_t before = change->missing;
     for (size_t i = change->at; i < end; i++) {
-        if (str_find(message, arena_str(&change->op.arena, change->ids[i]).ptr) != SIZE_MAX) {
+        if (str_find(message, change->ids[i].ptr) != SIZE_MAX) {
             miss(change, change->ids[i]);
         } else {
             change->ids[kept++] = change->ids[i];
@@ -151,7 +151,8 @@ static enum aws_turn hear_change(struct aws_script *op, const struct aws_heard *
         return TURN_REPEAT;
     }
     bool is_unknown = str_is(reply->error.code, "InvalidInstanceID.NotFound") ||
-                      str_is(reply->error.code, "InvalidInstanceID");
+                      str_is(reply->error.code, "InvalidInstanceID") ||
+                      str_is(reply->error.code, "InvalidID");
     if (is_unknown && drop_named(change, reply->error.message)) {
         return TURN_REPEAT;
     }

@@ -109,8 +109,10 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_thin
     prepare->done = done;
     prepare->context = context;
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
+    prepare->only_finds = prepare->public_key.len == 0;
     if (provider->has_facts) {
         find_wishes(prepare);
     }
+    prepare->wants_role = prepare->wants_role && !prepare->only_finds;
     op_start(&prepare->op);
 }

@@ -35,6 +35,7 @@ struct prepare_op {
     struct provider_thing *things;
     size_t thing_count, thing_capacity;
     bool wants_key, wants_group, wants_role;
+    bool only_finds;
     struct str public_key;
     struct str group_name;
     struct str group; /* id */

@@ -51,10 +51,14 @@ static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *he
                 rule->description = arena_str(&op->arena, rule->description);
             }
             prepare_add_thing(prepare, "security group", prepare->group, "");
-            return op_goto(op, PREPARE_FIND_CALLER);
+            return op_goto(op, prepare->only_finds ? PREPARE_STEP_COUNT : PREPARE_FIND_CALLER);
         }
     }
-    return TURN_NEXT;
+    return prepare->only_finds
+               ? op_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
+                        "the cluster's security group %.*s is missing: run `shoal up` again",
+                        STR_ARG(prepare->group_name))
+               : TURN_NEXT;
 }
 
 static enum aws_ask ask_make(struct aws_script *op, struct aws_request *request)

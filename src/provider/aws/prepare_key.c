@@ -13,8 +13,8 @@ static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
     if (!prepare_of(op)->wants_key) {
         return ASK_NOTHING;
     }
-    if (prepare_of(op)->public_key.len == 0) {
-        op_end(op, OUTCOME_INVALID, ERR_INTERNAL, "no public key was given for the machines");
+    if (prepare_of(op)->only_finds) {
+        prepare_add_thing(prepare_of(op), "key pair", key_name(op), "");
         return ASK_NOTHING;
     }
     input_filter(input, "key-name", key_name(op), &op->arena);
@@ -64,7 +64,7 @@ static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *he
 static enum aws_ask ask_import(struct aws_script *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
-    if (!prepare_of(op)->wants_key) {
+    if (!prepare_of(op)->wants_key || prepare_of(op)->only_finds) {
         return ASK_NOTHING;
     }
     param_add_text(input, "KeyName", key_name(op), &op->arena);

@@ -11,7 +11,7 @@
 
 enum {
     REMOVE_MS = 300 * 1000,
-    GIVE_UP_MS = 60 * 1000, /* so much is left for the rest when something stays in use */
+    PATIENCE_MS = 90 * 1000, /* with a group whose machines have just ended */
 };
 
 enum remove_step {
@@ -50,6 +50,7 @@ struct remove_op {
     struct provider_thing *things;
     size_t thing_count, thing_capacity;
     struct ids policies, attached, groups, keys;
+    int64_t used_since; /* the group that is being deleted, on the loop's clock; 0: not so far */
 };
 
 static struct remove_op *remove_of(struct aws_script *op)
@@ -363,18 +364,21 @@ static enum aws_ask ask_delete_group(struct aws_script *op, struct aws_request *
 
 static enum aws_turn hear_delete_group(struct aws_script *op, const struct aws_heard *heard)
 {
-    struct ids *ids = &remove_of(op)->groups;
+    struct remove_op *remove = remove_of(op);
+    int64_t now = loop_now_ms(op->provider->loop);
     bool is_used = heard_code(heard, "DependencyViolation") ||
                    heard_code(heard, "InvalidGroup.InUse");
     if (heard->reply->is_ok || heard_code(heard, "InvalidGroup.NotFound") ||
         heard_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        ids->at++;
+        remove->groups.at++;
+        remove->used_since = 0;
         return TURN_REPEAT;
     }
-    if (is_used && op_left_ms(op) > GIVE_UP_MS) {
-        return op_wait(op, heard);
+    if (!is_used) {
+        return op_fail(op, heard);
     }
-    return is_used ? TURN_NEXT : op_fail(op, heard);
+    remove->used_since = remove->used_since == 0 ? now : remove->used_since;
+    return now - remove->used_since < PATIENCE_MS ? op_wait(op, heard) : TURN_NEXT;
 }
 
 /* Who still uses it: interfaces of machines, mostly. */
@@ -407,6 +411,7 @@ static enum aws_turn hear_members(struct aws_script *op, const struct aws_heard 
     }
     add_left(op, "security group", ids->items[ids->at], buf_str(&note));
     ids->at++;
+    remove_of(op)->used_since = 0;
     return op_goto(op, DELETE_GROUP);
 }
 

@@ -98,6 +98,7 @@ static void allow_looking(json_t *statements, const struct role_needs *needs)
         "ec2:DescribeInstanceTypeOfferings",
         "ec2:DescribeInstanceTypes",
         "ec2:DescribeInstances",
+        "ec2:DescribeKeyPairs",
         "ec2:DescribeLaunchTemplateVersions",
         "ec2:DescribeLaunchTemplates",
         "ec2:DescribeSecurityGroups",
