@@ -23,6 +23,28 @@ static void add_types(struct cloud *cloud, const struct options *options)
     cloud->cluster.type_count = TYPE_COUNT;
 }
 
+/* From where the machines may be reached. */
+static void add_places(struct param *settings, const struct options *options, struct arena *arena)
+{
+    if (*options->ssh_from) {
+        param_add_text(param_add_list(settings, "ssh_from", arena), "", str_from(options->ssh_from),
+                       arena);
+    }
+    if (options->is_private) {
+        param_add_bool(settings, "use_internal_ips", true, arena);
+    }
+    if (*options->open_to) {
+        struct param *group = param_add_map(settings, "security_group", arena);
+        struct param *rule = param_add_map(param_add_list(group, "IpPermissions", arena), "",
+                                           arena);
+        param_add_text(rule, "IpProtocol", STR("tcp"), arena);
+        param_add_number(rule, "FromPort", 8265, arena);
+        param_add_number(rule, "ToPort", 8265, arena);
+        struct param *place = param_add_map(param_add_list(rule, "IpRanges", arena), "", arena);
+        param_add_text(place, "CidrIp", str_from(options->open_to), arena);
+    }
+}
+
 void cloud_open(struct cloud *cloud, const struct options *options)
 {
     static int standard_error = STDERR_FILENO;
@@ -43,6 +65,7 @@ void cloud_open(struct cloud *cloud, const struct options *options)
     struct param *settings = param_new_map(&cloud->arena);
     param_add_text(settings, "type", str_from(options->cloud), &cloud->arena);
     param_add_text(settings, "region", STR("us-west-2"), &cloud->arena);
+    add_places(settings, options, &cloud->arena);
     cloud->cluster.name = str_from(options->cluster);
     cloud->cluster.provider = settings;
     cloud->cluster.auth = param_new_map(&cloud->arena);

@@ -25,9 +25,11 @@ struct options {
     const char *journal; /* of launches */
     const char *foreign; /* id of a machine that is not the cluster's */
     const char *holder;
+    const char *ssh_from; /* provider.ssh_from; empty: not said */
+    const char *open_to;  /* a rule of the file for that place; empty: none */
     int64_t count;
     uint64_t seed;
-    bool keeps; /* machines and things stay at the end */
+    bool is_private; /* provider.use_internal_ips */
 };
 
 /* ---- a cloud ---- */
@@ -86,6 +88,7 @@ struct told do_take(struct cloud *cloud, struct provider *provider, const char *
 struct told do_renew(struct cloud *cloud, struct provider *provider, int64_t lease_ms);
 struct told do_release(struct cloud *cloud, struct provider *provider);
 struct told do_prepare(struct cloud *cloud, struct provider *provider, const char *key_file);
+struct told do_find(struct cloud *cloud, struct provider *provider); /* prepare() without a key */
 struct told do_remove(struct cloud *cloud, struct provider *provider);
 struct told do_list(struct cloud *cloud, struct provider *provider);
 struct told do_launch(struct cloud *cloud, struct provider *provider, struct str call);
@@ -103,6 +106,8 @@ bool is_live(const struct machine *machine);
 
 int run_rules(const struct options *options);
 int run_launches(const struct options *options);
+int run_take(const struct options *options);    /* takes, and does not give back */
 int run_uid(const struct options *options);     /* takes, says the uid, gives back */
+int run_workers(const struct options *options); /* what a head does, with a head's rights */
 int run_prepare(const struct options *options); /* takes, prepares, says what came of it */
 int run_remove(const struct options *options);  /* ends all machines and removes everything */

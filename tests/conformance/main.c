@@ -1,7 +1,7 @@
 /*
  * main.c: holds a provider to its interface.
  *
- *     conform rules|launches|uid|prepare|remove --cluster NAME --image ID --zone A --zone B ...
+ *     conform VERB --cluster NAME --image ID --zone A --zone B ...
  *
  * Prints a line for each rule; ends with 0 when all of them hold.
  */
@@ -85,6 +85,64 @@ static struct told work_remove(struct cloud *cloud, struct provider *provider,
                : ended;
 }
 
+/* What the head does all day, with the rights it has: takes the lease, keeps it, launches a worker,
+ * tags it, stops it, starts it, ends it. */
+static struct told lead(struct cloud *cloud, struct provider *provider,
+                        const struct options *options, struct str uid, uint64_t epoch)
+{
+    static const char *const verbs[] = {"tag", "stop", "start", "terminate"};
+    struct told told = do_renew(cloud, provider, 60 * 1000);
+    if (told.outcome != OUTCOME_DONE) {
+        return told;
+    }
+    struct str call = make_draft(cloud, provider, TYPE_WORKER, options->zones[0], MARKET_SPOT, 1,
+                                 uid, epoch << 32 | 1);
+    told = do_launch(cloud, provider, call);
+    struct str call_2 = make_draft(cloud, provider, TYPE_WORKER, options->zones[0],
+                                   MARKET_ON_DEMAND, 1, uid, epoch << 32 | 2);
+    told = told.outcome == OUTCOME_DONE ? do_launch(cloud, provider, call_2) : told;
+    if (told.outcome != OUTCOME_DONE || told.count != 1) {
+        return told;
+    }
+    struct str id = told.machines[0].id;
+    sleep_ms(cloud, 600);
+    for (size_t i = 0; i < ARRAY_LEN(verbs) && told.outcome == OUTCOME_DONE; i++) {
+        told = do_change(cloud, provider, verbs[i], &id, 1);
+        sleep_ms(cloud, 600);
+    }
+    return told.outcome == OUTCOME_DONE ? do_list(cloud, provider) : told;
+}
+
+static struct told work_workers(struct cloud *cloud, struct provider *provider,
+                                const struct options *options)
+{
+    struct told told = do_renew(cloud, provider, 60 * 1000);
+    struct told found = do_find(cloud, provider);
+    return found.outcome != OUTCOME_DONE || told.outcome != OUTCOME_DONE
+               ? found
+               : lead(cloud, provider, options, told.lease.uid, told.lease.epoch);
+}
+
+int run_workers(const struct options *options)
+{
+    return with_cloud(options, work_workers);
+}
+
+/* Takes for `count` milliseconds and goes without a word, as somebody does who is killed. */
+int run_take(const struct options *options)
+{
+    struct cloud cloud;
+    cloud_open(&cloud, options);
+    struct provider *provider = cloud_provider(&cloud, options);
+    struct told told = do_take(&cloud, provider, options->holder, options->count, 0);
+    printf("epoch %llu holder %.*s\n", (unsigned long long)told.lease.epoch,
+           STR_ARG(told.lease.holder));
+    int status = say(&told);
+    provider->ops->close(provider);
+    cloud_close(&cloud);
+    return status;
+}
+
 int run_uid(const struct options *options)
 {
     return with_cloud(options, work_uid);
@@ -105,30 +163,28 @@ int run_remove(const struct options *options)
 static bool read_options(int argc, char **argv, struct options *options)
 {
     static const struct option names[] = {
-        {"cloud", required_argument, NULL, 'p'},
-        {"cluster", required_argument, NULL, 'c'},
-        {"image", required_argument, NULL, 'i'},
-        {"zone", required_argument, NULL, 'z'},
-        {"key", required_argument, NULL, 'k'},
-        {"journal", required_argument, NULL, 'j'},
-        {"foreign", required_argument, NULL, 'f'},
-        {"holder", required_argument, NULL, 'h'},
-        {"count", required_argument, NULL, 'n'},
-        {"seed", required_argument, NULL, 's'},
-        {NULL, 0, NULL, 0},
+        {"cloud", required_argument, NULL, 'p'},    {"cluster", required_argument, NULL, 'c'},
+        {"image", required_argument, NULL, 'i'},    {"zone", required_argument, NULL, 'z'},
+        {"key", required_argument, NULL, 'k'},      {"journal", required_argument, NULL, 'j'},
+        {"foreign", required_argument, NULL, 'f'},  {"holder", required_argument, NULL, 'h'},
+        {"ssh-from", required_argument, NULL, 'S'}, {"open-to", required_argument, NULL, 'O'},
+        {"private", no_argument, NULL, 'P'},        {"count", required_argument, NULL, 'n'},
+        {"seed", required_argument, NULL, 's'},     {NULL, 0, NULL, 0},
     };
     size_t zones = 0;
     int letter;
     while ((letter = getopt_long(argc, argv, "", names, NULL)) != -1) {
         const char **texts[128] = {
-            ['p'] = &options->cloud, ['c'] = &options->cluster, ['i'] = &options->image,
-            ['k'] = &options->key,   ['j'] = &options->journal, ['f'] = &options->foreign,
-            ['h'] = &options->holder};
+            ['p'] = &options->cloud,  ['c'] = &options->cluster,  ['i'] = &options->image,
+            ['k'] = &options->key,    ['j'] = &options->journal,  ['f'] = &options->foreign,
+            ['h'] = &options->holder, ['S'] = &options->ssh_from, ['O'] = &options->open_to};
         int64_t number = 0;
         if (letter == 'z' && zones < ARRAY_LEN(options->zones)) {
             options->zones[zones++] = optarg;
         } else if (letter > 0 && letter < 128 && texts[letter]) {
             *texts[letter] = optarg;
+        } else if (letter == 'P') {
+            options->is_private = true;
         } else if ((letter == 'n' || letter == 's') && str_to_i64(str_from(optarg), &number)) {
             *(letter == 'n' ? &options->count : (int64_t *)&options->seed) = number;
         } else {
@@ -143,12 +199,15 @@ int main(int argc, char **argv)
     static const struct {
         const char *name;
         int (*run)(const struct options *options);
-    } verbs[] = {{"rules", run_rules},
-                 {"launches", run_launches},
-                 {"uid", run_uid},
-                 {"prepare", run_prepare},
+    } verbs[] = {{"rules", run_rules},  {"launches", run_launches}, {"take", run_take},
+                 {"uid", run_uid},      {"workers", run_workers},   {"prepare", run_prepare},
                  {"remove", run_remove}};
-    struct options options = {.cloud = "aws", .holder = "conform", .foreign = "", .count = 100};
+    struct options options = {.cloud = "aws",
+                              .holder = "conform",
+                              .foreign = "",
+                              .count = 100,
+                              .ssh_from = "",
+                              .open_to = ""};
     for (size_t i = 0; i < ARRAY_LEN(verbs) && argc > 1; i++) {
         if (strcmp(argv[1], verbs[i].name) == 0) {
             if (!read_options(argc - 1, argv + 1, &options)) {
@@ -157,8 +216,10 @@ int main(int argc, char **argv)
             return verbs[i].run(&options);
         }
     }
-    fprintf(stderr, "usage: conform rules|launches|uid|prepare|remove --cluster NAME --image ID "
-                    "--zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
-                    "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
+    fprintf(
+        stderr,
+        "usage: conform rules|launches|take|uid|workers|prepare|remove --cluster NAME --image ID "
+        "--zone A --zone B [--key FILE] [--journal FILE] [--foreign ID] "
+        "[--holder TEXT] [--count N] [--seed N] [--cloud aws]\n");
     return 2;
 }

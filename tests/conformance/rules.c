@@ -224,6 +224,19 @@ static void try_prepare(struct trial *trial)
 
 /* ---- machines ---- */
 
+/* Its role was made a moment ago, and not all of the cloud may know it yet. */
+static void try_head(struct trial *trial)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct str call = make_draft(cloud, trial->one, TYPE_HEAD, trial->options->zones[0],
+                                 MARKET_ON_DEMAND, 1, trial->uid, next_launch(trial));
+    struct told made = do_launch(cloud, trial->one, call);
+    rule(trial, "a head can be launched as soon as its role is made",
+         is_done(&made) && made.count == 1 &&
+             str_is(tag_of(&made.machines[0], "ray-node-type"), "head"),
+         &made);
+}
+
 static bool bears_tags(const struct trial *trial, const struct machine *machine, uint64_t launch)
 {
     uint64_t number = 0;
@@ -412,6 +425,7 @@ int run_rules(const struct options *options)
     try_first_taking(&trial);
     try_lease(&trial);
     try_prepare(&trial);
+    try_head(&trial);
     struct told plain = try_launch(&trial, MARKET_ON_DEMAND, options->zones[0], SMALL, "on demand");
     (void)try_launch(&trial, MARKET_SPOT, options->zones[1], SMALL, "spot");
     (void)try_launch(&trial, MARKET_ON_DEMAND, options->zones[1], LARGE, "many");

@@ -186,6 +186,11 @@ struct told do_prepare(struct cloud *cloud, struct provider *provider, const cha
     SETTLE(cloud, provider->ops->prepare(provider, buf_str(&key), tell_things, &told));
 }
 
+struct told do_find(struct cloud *cloud, struct provider *provider)
+{
+    SETTLE(cloud, provider->ops->prepare(provider, STR(""), tell_things, &told));
+}
+
 struct told do_remove(struct cloud *cloud, struct provider *provider)
 {
     SETTLE(cloud, provider->ops->remove(provider, tell_things, &told));
