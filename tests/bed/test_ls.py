@@ -257,6 +257,14 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     assert "not authorized" in done.stderr
 
 
+def test_a_region_that_is_not_open(scene, ls):
+    done = ls("--region", f"{EAST},{settings.CLOSED_REGION}")
+    assert done.returncode == 1 and set(cells(done.stdout)) == {"old-run", "rays"}
+    line = next(line for line in done.stderr.splitlines() if "not seen" in line)
+    assert f"in {settings.CLOSED_REGION} (" in line
+    assert "a region that the account has not opened says the same" in line
+
+
 def test_broken_calls_are_repeated(paper, scene, ls):
     before = listed(ls("-o", "json", "--region", BOTH))
     paper.mix(0.15, seed=3, seconds=0.2)
