@@ -344,6 +344,11 @@ static enum http_outcome judge(const struct http_call *call, CURLcode code, bool
     if (code == CURLE_OK && !call->head.is_ended) {
         return HTTP_TRUNCATED; /* the end came in the middle of the headers */
     }
+    /* Closed while it was idle: libcurl 8 calls that an error of HTTP/2. */
+    if (code == CURLE_HTTP2 && call->head.status == 0 &&
+        ask_long(call, CURLINFO_NUM_CONNECTS) == 0) {
+        return HTTP_RESET;
+    }
     for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
         if (meanings[i].code == code) {
             return meanings[i].outcome;
