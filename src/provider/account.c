@@ -247,14 +247,29 @@ static void see_time(struct account_cluster *cluster, int64_t moment)
     }
 }
 
-static enum account_state state_of(const struct account_cluster *cluster, bool head_runs)
+/* Nobody shall be told to remove what somebody is just making. */
+static bool is_being_made(const struct account_cluster *cluster, int64_t now)
+{
+    bool is_made = false;
+    for (size_t i = 0; i < cluster->thing_count; i++) {
+        const struct account_thing *thing = &cluster->things[i];
+        bool is_young = thing->kind == THING_TEMPLATE && thing->made_at != ACCOUNT_NO_TIME &&
+                        thing->made_at > now - ACCOUNT_MAKING_SECONDS;
+        is_made = is_made ||
+                  (thing->held_until == ACCOUNT_NO_TIME ? is_young : thing->held_until > now);
+    }
+    return is_made;
+}
+
+static enum account_state state_of(const struct account_cluster *cluster, bool head_runs,
+                                   int64_t now)
 {
     const size_t *counts = cluster->counts;
     size_t stopped = counts[MACHINE_STOPPED] + counts[MACHINE_STOPPING];
     size_t running = counts[MACHINE_RUNNING];
     size_t pending = counts[MACHINE_PENDING];
     if (cluster->machine_count == 0) {
-        return ACCOUNT_LEFTOVER;
+        return is_being_made(cluster, now) ? ACCOUNT_STARTING : ACCOUNT_LEFTOVER;
     }
     if (stopped + running + pending == 0) {
         return ACCOUNT_ENDING;
@@ -271,7 +286,7 @@ static enum account_state state_of(const struct account_cluster *cluster, bool h
                                                                        : ACCOUNT_PARTLY;
 }
 
-static void judge(struct account_cluster *cluster)
+static void judge(struct account_cluster *cluster, int64_t now)
 {
     bool head_runs = false;
     for (size_t i = 0; i < cluster->machine_count; i++) {
@@ -283,7 +298,7 @@ static void judge(struct account_cluster *cluster)
             head_runs = head_runs || machine->state == MACHINE_RUNNING;
         }
     }
-    cluster->state = state_of(cluster, head_runs);
+    cluster->state = state_of(cluster, head_runs, now);
     for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
         see_time(cluster, cluster->volumes[i].made_at);
     }
@@ -317,7 +332,7 @@ void account_gather(const struct account_finds *finds, struct arena *arena,
     struct account_cluster *clusters = ARENA_ARRAY(arena, sorter.count, struct account_cluster);
     for (size_t i = 0; i < sorter.count; i++) {
         clusters[i] = finished(&sorter.piles[i]);
-        judge(&clusters[i]);
+        judge(&clusters[i], finds->now);
     }
     sort(clusters, sorter.count, sizeof(struct account_cluster), compare);
     *ret_clusters = clusters;

@@ -19,6 +19,9 @@
 
 /* ---- what is found ---- */
 
+/* An anchor so young may still get its first machine, when it does not say otherwise itself. */
+enum { ACCOUNT_MAKING_SECONDS = 600 };
+
 struct account_owner {
     struct str region; /* empty: it is in none, such as a role */
     struct str name;   /* of the cluster; may be empty beside a uid */
@@ -61,6 +64,8 @@ struct account_thing {
     enum account_thing_kind kind;
     struct str id;
     int64_t made_at;
+    int64_t
+        held_until; /* somebody is at work on the cluster until then; ACCOUNT_NO_TIME: not said */
 };
 
 /* A listing that failed, so that something may be missing. */
@@ -80,13 +85,14 @@ struct account_finds {
     const struct str *blind_regions; /* whose machines could not be listed */
     size_t blind_count;
     bool sees_everywhere; /* no region was left out */
+    int64_t now;          /* seconds since 1970, by the cloud's clock */
 };
 
 /* ---- what it means ---- */
 
 enum account_state {
     ACCOUNT_UP,       /* its head runs, and nothing of it is stopped */
-    ACCOUNT_STARTING, /* its head, or its first machine, is being started */
+    ACCOUNT_STARTING, /* its head, or its first machine, is being started or about to be */
     ACCOUNT_PARTLY,   /* some machines run, but the head does not, or others are stopped */
     ACCOUNT_STOPPED,  /* every machine is stopped or stopping; volumes are still paid for */
     ACCOUNT_ENDING,   /* every machine is on its way out */

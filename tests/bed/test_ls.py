@@ -110,7 +110,8 @@ def scene(aws, launch):
                          TagSpecifications=spec("key-pair", tags("gone")))
     west.create_launch_template(LaunchTemplateName="shoal-anchor-gone",
                                 LaunchTemplateData={"InstanceType": "m5.large"},
-                                TagSpecifications=spec("launch-template", tags("gone")))
+                                TagSpecifications=spec("launch-template", tags(
+                                    "gone", shoal_lease_until="1 0")))
 
 
 def test_every_region_is_looked_at(aws, scene, ls):
@@ -245,7 +246,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     assert done.returncode == 1
     assert set(cells(done.stdout)) == {"old-run", "rays"}  # and nothing of WEST as left over
     lines = [line for line in done.stderr.splitlines() if "not seen" in line]
-    assert len(lines) == 1 and f"machines, security groups, key pairs, launch templates, " \
+    assert len(lines) == 1 and "key pairs, launch templates, machines, security groups, " \
         f"volumes in {WEST} (" in lines[0] and "not authorized" in lines[0]
     done = ls("-o", "json", "--region", BOTH, **who)
     whole = json.loads(done.stdout)
@@ -282,6 +283,21 @@ def test_many_pages_and_a_circle(paper, launch, ls):
     done = ls("--region", BOTH)
     assert done.returncode == 1 and set(cells(done.stdout)) == {"few"}
     assert "not seen: machines in us-west-2" in done.stderr and "circle" in done.stderr
+
+
+def test_a_cluster_that_is_being_made(paper, aws, ls):
+    """Its anchor is there before its first machine, and nobody is told to remove it."""
+    for name, more in (("new", {}), ("held", {"shoal_lease_until": f"2 {int(time.time()) + 60}"}),
+                       ("given-back", {"shoal_lease_until": "1 0"})):
+        aws("ec2").create_launch_template(
+            LaunchTemplateName=f"shoal-anchor-{name}",
+            LaunchTemplateData={"InstanceType": "m5.large"},
+            TagSpecifications=spec("launch-template", tags(name, **more)))
+    rows = cells(ls("--region", WEST).stdout)
+    assert rows["new"][2:4] == rows["held"][2:4] == ["starting", "0"]
+    assert len(rows["new"]) == len(rows["held"]) == 6  # no note
+    assert rows["given-back"][2] == "leftover"
+    assert rows["given-back"][6] == "1 launch template: shoal gc"
 
 
 def test_an_empty_account(paper, ls):

@@ -56,12 +56,14 @@ static void everything_finds_its_cluster(void **state)
         {.owner = OWNER("us-west-2", "lost", "u3"), .id = STR("v4"), .gb = 8, .made_at = 50},
     };
     struct account_thing things[] = {
-        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10},
-        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), ACCOUNT_NO_TIME},
-        {OWNER("us-west-2", "demo", ""), THING_GROUP, STR("sg-2"), ACCOUNT_NO_TIME},
-        {OWNER("us-east-1", "demo", "u1"), THING_KEY, STR("k"), 20},
-        {OWNER("", "", "u4"), THING_ROLE, STR("shoal-gone"), 30},
-        {OWNER("us-west-2", "old", "u2"), THING_TEMPLATE, STR("lt-1"), 40},
+        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10, ACCOUNT_NO_TIME},
+        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), ACCOUNT_NO_TIME,
+         ACCOUNT_NO_TIME},
+        {OWNER("us-west-2", "demo", ""), THING_GROUP, STR("sg-2"), ACCOUNT_NO_TIME,
+         ACCOUNT_NO_TIME},
+        {OWNER("us-east-1", "demo", "u1"), THING_KEY, STR("k"), 20, ACCOUNT_NO_TIME},
+        {OWNER("", "", "u4"), THING_ROLE, STR("shoal-gone"), 30, ACCOUNT_NO_TIME},
+        {OWNER("us-west-2", "old", "u2"), THING_TEMPLATE, STR("lt-1"), 40, ACCOUNT_NO_TIME},
     };
     struct account_finds finds = {.machines = machines,
                                   .volumes = volumes,
@@ -69,7 +71,8 @@ static void everything_finds_its_cluster(void **state)
                                   .machine_count = ARRAY_LEN(machines),
                                   .volume_count = ARRAY_LEN(volumes),
                                   .thing_count = ARRAY_LEN(things),
-                                  .sees_everywhere = true};
+                                  .sees_everywhere = true,
+                                  .now = 100000};
     struct arena arena;
     AUTO_BUF struct buf out;
     (void)state;
@@ -90,10 +93,10 @@ static void what_was_not_looked_at_is_not_left_over(void **state)
     struct str blind = STR("us-west-2");
     struct account_volume volume = {.owner = OWNER("us-west-2", "a", "u3"), .id = STR("v4")};
     struct account_thing things[] = {
-        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10},
-        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), 10},
-        {OWNER("us-east-1", "other", "u2"), THING_KEY, STR("k"), 20},
-        {OWNER("", "", "u2"), THING_ROLE, STR("shoal-other"), 10},
+        {OWNER("", "", "u1"), THING_ROLE, STR("shoal-demo"), 10, ACCOUNT_NO_TIME},
+        {OWNER("us-west-2", "demo", "u1"), THING_GROUP, STR("sg-1"), 10, ACCOUNT_NO_TIME},
+        {OWNER("us-east-1", "other", "u2"), THING_KEY, STR("k"), 20, ACCOUNT_NO_TIME},
+        {OWNER("", "", "u2"), THING_ROLE, STR("shoal-other"), 10, ACCOUNT_NO_TIME},
     };
     struct account_finds finds = {.volumes = &volume,
                                   .things = things,
@@ -175,12 +178,43 @@ static void states_follow_from_machines(void **state)
     arena_clear(&arena);
 }
 
+static void what_is_being_made_is_not_left_over(void **state)
+{
+    static const struct {
+        enum account_thing_kind kind;
+        int64_t made_at, held_until;
+        enum account_state state;
+    } rows[] = {
+        {THING_TEMPLATE, 9500, ACCOUNT_NO_TIME, ACCOUNT_STARTING},
+        {THING_TEMPLATE, 9300, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
+        {THING_TEMPLATE, ACCOUNT_NO_TIME, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
+        {THING_TEMPLATE, 10, 10001, ACCOUNT_STARTING},
+        {THING_TEMPLATE, 9999, 0, ACCOUNT_LEFTOVER}, /* given back */
+        {THING_KEY, 9999, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
+    };
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct account_thing thing = {OWNER("r", "a", "u"), rows[i].kind, STR("x"), rows[i].made_at,
+                                      rows[i].held_until};
+        struct account_finds finds = {.things = &thing, .thing_count = 1, .now = 10000};
+        struct account_cluster *clusters;
+        size_t count;
+        account_gather(&finds, &arena, &clusters, &count);
+        assert_int_equal(count, 1);
+        assert_int_equal(clusters[0].state, rows[i].state);
+    }
+    arena_clear(&arena);
+}
+
 static void the_oldest_counts(void **state)
 {
     struct account_machine machines[] = {machine("i-1", "a", "u", MACHINE_RUNNING, true),
                                          machine("i-2", "a", "u", MACHINE_RUNNING, false),
                                          machine("i-3", "a", "u", MACHINE_RUNNING, false)};
-    struct account_thing thing = {OWNER("us-west-2", "a", "u"), THING_KEY, STR("k"), 5};
+    struct account_thing thing = {OWNER("us-west-2", "a", "u"), THING_KEY, STR("k"), 5,
+                                  ACCOUNT_NO_TIME};
     struct account_finds finds = {.machines = machines, .machine_count = 3};
     struct arena arena;
     struct account_cluster *clusters;
@@ -208,6 +242,7 @@ int main(void)
         cmocka_unit_test(everything_finds_its_cluster),
         cmocka_unit_test(what_was_not_looked_at_is_not_left_over),
         cmocka_unit_test(states_follow_from_machines),
+        cmocka_unit_test(what_is_being_made_is_not_left_over),
         cmocka_unit_test(the_oldest_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -35,12 +35,13 @@ static void things_are_read(void **state)
                          "2020-06-17T10:11:12.000Z</createTime>" TAGS(
                              "demo", "u1") "</item></keySet></DescribeKeyPairsResponse>",
                          &basket, &err));
-    assert_true(
-        read_one(account_read_templates,
-                 "<DescribeLaunchTemplatesResponse><launchTemplates><item>"
-                 "<launchTemplateId>lt-1</launchTemplateId>" TAGS(
-                     "demo", "u1") "</item></launchTemplates></DescribeLaunchTemplatesResponse>",
-                 &basket, &err));
+    assert_true(read_one(account_read_templates,
+                         "<DescribeLaunchTemplatesResponse><launchTemplates><item>"
+                         "<launchTemplateId>lt-1</launchTemplateId><tagSet><item><key>"
+                         "shoal-lease-until</key><value>7 1592388672</value></item>"
+                         "<item><key>shoal-cluster-uid</key><value>u1</value></item></tagSet>"
+                         "</item></launchTemplates></DescribeLaunchTemplatesResponse>",
+                         &basket, &err));
     assert_int_equal(basket.finds.thing_count, 3);
     const struct account_thing *things = basket.finds.things;
     assert_str(things[0].id, "sg-1");
@@ -51,6 +52,8 @@ static void things_are_read(void **state)
     assert_int_equal(things[1].kind, THING_KEY);
     assert_int_equal(things[1].made_at, 1592388672);
     assert_int_equal(things[2].kind, THING_TEMPLATE);
+    assert_int_equal(things[1].held_until, ACCOUNT_NO_TIME);
+    assert_int_equal(things[2].held_until, 1592388672);
     arena_clear(&arena);
 }
 

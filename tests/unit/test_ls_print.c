@@ -42,9 +42,21 @@ static struct account_volume volumes[] = {
      .is_by_size = true},
 };
 static struct account_thing things[] = {
-    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}}, THING_GROUP, {"sg-1", 4}, ACCOUNT_NO_TIME},
-    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}}, THING_GROUP, {"sg-2", 4}, ACCOUNT_NO_TIME},
-    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}}, THING_KEY, {"k", 1}, NOW - 40 * 86400},
+    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}},
+     THING_GROUP,
+     {"sg-1", 4},
+     ACCOUNT_NO_TIME,
+     ACCOUNT_NO_TIME},
+    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}},
+     THING_GROUP,
+     {"sg-2", 4},
+     ACCOUNT_NO_TIME,
+     ACCOUNT_NO_TIME},
+    {{{"us-east-1", 9}, {"gone", 4}, {"u3", 2}},
+     THING_KEY,
+     {"k", 1},
+     NOW - 40 * 86400,
+     ACCOUNT_NO_TIME},
 };
 
 struct scene {

@@ -8,6 +8,8 @@
 #include "provider/aws/aws_pages.h"
 #include "provider/aws/sts_reply.h"
 
+#include <stdlib.h>
+
 enum {
     LISTINGS_AT_ONCE = 64, /* EC2 counts by region: many regions do not crowd each other */
     LISTING_MS = 20 * 1000,
@@ -67,6 +69,7 @@ struct aws_account {
     size_t gap_count, gap_capacity;
     struct str *blind_regions; /* whose machines could not be listed */
     size_t blind_count;
+    struct err blind_err; /* of the first */
     bool sees_everywhere;
     struct inquiry *first, *last, *waiting; /* all; and the first that was not started yet */
     size_t active;                          /* calls and listings under way */
@@ -166,6 +169,7 @@ static void on_machines(void *context, const struct aws_reply *reply,
     if (!reply->is_ok) {
         add_gap(account, inquiry->region, forms[LIST_MACHINES].what, reply->error.code,
                 &reply->err);
+        account->blind_err = account->blind_count == 0 ? reply->err : account->blind_err;
         account->blind_regions[account->blind_count++] = inquiry->region;
     }
     for (size_t i = 0; i < count; i++) {
@@ -308,13 +312,25 @@ static void start_regions(struct aws_account *account, struct str region)
 
 /* ---- the whole ---- */
 
+/* In an order that does not depend on who answered first. */
+static int compare_gaps(const void *left, const void *right)
+{
+    const struct account_gap *a = left;
+    const struct account_gap *b = right;
+    int order = str_cmp(a->region, b->region);
+    return order ? order : str_cmp(a->what, b->what);
+}
+
 static void finish(struct aws_account *account)
 {
     struct account *result = &account->result;
     struct account_cluster *clusters;
     /* When no region tells its machines, the first reason is the reason. */
     if (account->err.kind == ERR_NONE && account->blind_count == result->region_count) {
-        account->err = account->gaps[0].err;
+        account->err = account->blind_err;
+    }
+    if (account->gap_count > 1) {
+        qsort(account->gaps, account->gap_count, sizeof(struct account_gap), compare_gaps);
     }
     if (account->err.kind != ERR_NONE) {
         account->done(account->context, NULL, &account->err);
@@ -325,6 +341,7 @@ static void finish(struct aws_account *account)
     finds.blind_regions = account->blind_regions;
     finds.blind_count = account->blind_count;
     finds.sees_everywhere = account->sees_everywhere;
+    finds.now = aws_client_now(account->client);
     account_gather(&finds, account->arena, &clusters, &result->cluster_count);
     result->clusters = clusters;
     result->gaps = account->gaps;

@@ -1,6 +1,7 @@
 /* account_read.c: elements to finds. */
 #include "provider/aws/account_read.h"
 
+#include "provider/aws/aws_names.h"
 #include "provider/aws/aws_time.h"
 
 #include <stdlib.h>
@@ -95,6 +96,21 @@ static int64_t time_of(const struct xml_element *item, const char *name)
     return aws_time_parse(xml_child_text(item, name), &moment) ? moment : ACCOUNT_NO_TIME;
 }
 
+/* The lease of an anchor, "EPOCH UNTIL": whoever makes or changes the cluster renews it. */
+static int64_t held_until(const struct xml_element *item)
+{
+    const struct xml_element *tags = xml_child(item, "tagSet");
+    int64_t until = ACCOUNT_NO_TIME;
+    for (const struct xml_element *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
+        struct str rest = xml_child_text(tag, "value");
+        (void)str_cut(&rest, ' ');
+        if (str_is(xml_child_text(tag, "key"), TAG_LEASE_UNTIL) && !str_to_i64(rest, &until)) {
+            until = ACCOUNT_NO_TIME;
+        }
+    }
+    return until;
+}
+
 static void add_thing(struct account_basket *basket, const struct account_thing *thing)
 {
     struct account_finds *finds = &basket->finds;
@@ -140,7 +156,7 @@ static bool read_things(struct account_basket *basket, struct str region,
     for (const struct xml_element *item = list->first; item; item = item->next) {
         struct account_thing thing = {owner_of(basket, item, region), form->kind,
                                       keep(basket, xml_child_text(item, form->id)),
-                                      time_of(item, "createTime")};
+                                      time_of(item, "createTime"), held_until(item)};
         if (thing.id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "a %s without %s", account_thing_name(form->kind),
                            form->id);
@@ -243,7 +259,8 @@ static bool read_members(struct account_basket *basket, const struct xml_element
         struct account_thing thing = {{STR(""), STR(""), STR("")},
                                       form->kind,
                                       keep(basket, xml_child_text(item, form->id)),
-                                      time_of(item, "CreateDate")};
+                                      time_of(item, "CreateDate"),
+                                      ACCOUNT_NO_TIME};
         if (thing.id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "a %s without a name",
                            account_thing_name(form->kind));
