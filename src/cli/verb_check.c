@@ -3,6 +3,7 @@
 #include "app/node_params.h"
 #include "app/survey_text.h"
 #include "base/utf8.h"
+#include "cli/cloud.h"
 #include "cli/input.h"
 #include "cli/output.h"
 #include "cli/record.h"
@@ -211,21 +212,6 @@ static void on_survey(void *context, const struct provider_answer *answer,
     cloud_session_stop(&check->session);
 }
 
-static void announce_overrides(struct check *check)
-{
-    AUTO_BUF struct buf text;
-    struct aws_client_setup setup = cloud_session_aws(&check->session);
-    buf_init(&text, OUTPUT_BYTES_MAX);
-    cloud_session_overrides(setup.environ, check->session.redact, &text);
-    struct str rest = buf_str(&text);
-    while (rest.len > 0) {
-        AUTO_BUF struct buf line;
-        buf_init(&line, OUTPUT_BYTES_MAX);
-        utf8_add_visible(&line, str_cut(&rest, '\n'), false);
-        fprintf(check->cli->err, "shoal: note: %s\n", line.ptr);
-    }
-}
-
 /* A terminal that stays empty looks like a program that hangs. */
 static void say_waiting(void *context)
 {
@@ -253,7 +239,7 @@ static bool ask(struct check *check, struct err *err)
 {
     struct provider *provider;
     struct str profile = str_from(check->given->profile);
-    announce_overrides(check);
+    cloud_announce(check->cli, &check->session);
     if (!cloud_provider_open(&check->session, check->input.config, profile, check->cli->arena,
                              &provider, err)) {
         return false;

@@ -3,6 +3,7 @@
 #include "app/cloud_session.h"
 #include "app/price_lookup.h"
 #include "base/utf8.h"
+#include "cli/cloud.h"
 #include "cli/ls/print.h"
 #include "cli/output.h"
 #include "provider/aws/account.h"
@@ -211,30 +212,6 @@ static size_t columns_of(FILE *stream)
     return is_known ? size.ws_col : 0;
 }
 
-static void print_lines(const struct cli *cli, const char *level, struct str text)
-{
-    struct diag_style style = output_style(cli->colour_err);
-    const char *colour = strcmp(level, "warning") == 0 ? style.warning : "";
-    while (text.len > 0) {
-        struct str line = str_cut(&text, '\n');
-        fprintf(cli->err, "shoal: %s%s:%s %.*s\n", colour, level, *colour ? style.reset : "",
-                STR_ARG(line));
-    }
-}
-
-/* Who looks at a stand-in for AWS should know it. */
-static void announce_overrides(const struct cli *cli, const struct gathering *gathering)
-{
-    AUTO_BUF struct buf text;
-    AUTO_BUF struct buf visible;
-    buf_init(&text, WARNINGS_BYTES_MAX);
-    buf_init(&visible, WARNINGS_BYTES_MAX);
-    cloud_session_overrides(cloud_session_aws(&gathering->session).environ,
-                            gathering->session.redact, &text);
-    utf8_add_visible(&visible, buf_str(&text), true);
-    print_lines(cli, "note", buf_str(&visible));
-}
-
 static void warn(const struct cli *cli, const struct gathering *gathering)
 {
     AUTO_BUF struct buf out;
@@ -250,7 +227,7 @@ static void warn(const struct cli *cli, const struct gathering *gathering)
         utf8_add_visible(&out, str_from(gathering->unkept.text), false);
         buf_add_c(&out, ")\n");
     }
-    print_lines(cli, "warning", buf_str(&out));
+    cloud_print_lines(cli, "warning", buf_str(&out));
 }
 
 static int tell(const struct cli *cli, const struct gathering *gathering, bool as_json)
@@ -286,8 +263,7 @@ static int fail(const struct cli *cli, const struct gathering *gathering, const 
     int status = output_error(cli, err);
     if (gathering->client && err->kind == ERR_AUTH &&
         aws_client_source(gathering->client).len == 0) {
-        struct str report = aws_client_sources_report(gathering->client, cli->arena);
-        fprintf(cli->err, "looked for credentials in:\n%.*s", STR_ARG(report));
+        cloud_print_sources(cli, aws_client_sources_report(gathering->client, cli->arena));
     }
     return gathering->session.loop ? cloud_session_exit_status(&gathering->session, err) : status;
 }
@@ -301,7 +277,7 @@ static int run_with(const struct cli *cli, const struct ls_fields *given,
     if (!cloud_session_open(&gathering->session, &session_setup, &err)) {
         return fail(cli, gathering, &err);
     }
-    announce_overrides(cli, gathering);
+    cloud_announce(cli, &gathering->session);
     struct aws_client_setup client_setup = cloud_session_aws(&gathering->session);
     client_setup.profile = str_from(given->profile);
     if (!aws_client_open(&client_setup, &gathering->client, &err)) {

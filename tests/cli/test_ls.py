@@ -18,7 +18,7 @@ def test_without_credentials_every_source_is_named(shoal, home):
     assert done.returncode == 1 and done.stdout == ""
     assert "there are no AWS credentials" in done.stderr.splitlines()[0]
     for source in ("environment", "credentials-file", "config-file", "instance-metadata"):
-        assert f"\n  {source}: " in done.stderr
+        assert f"\n  {source}  " in done.stderr
     assert list(home.iterdir()) == []
 
 

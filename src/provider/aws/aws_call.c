@@ -115,6 +115,9 @@ static void fail_unsent(struct aws_call *call, const char *code, enum aws_error_
                                           .class = class,
                                           .outcome = outcome};
     set_words(call, err->kind, err->text);
+    if (class == AWS_AUTH) {
+        call->last.err = *err; /* credentials are missing for every call, not for this one */
+    }
     fail(call);
 }
 
