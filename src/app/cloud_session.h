@@ -17,7 +17,7 @@
 #include "io/log.h"
 #include "io/loop.h"
 #include "io/redact.h"
-#include "provider/aws/aws_client.h"
+#include "provider/aws/client/aws_client.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -4,8 +4,8 @@
 #include "app/price_cache.h"
 #include "config/catalog/catalog.h"
 #include "io/heap.h"
-#include "provider/aws/aws_time.h"
-#include "provider/aws/price_ask.h"
+#include "provider/aws/account/price_ask.h"
+#include "provider/aws/wire/aws_time.h"
 
 #include <math.h>
 

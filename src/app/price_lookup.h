@@ -9,7 +9,7 @@
 #include "base/err.h"
 #include "config/document/value.h"
 #include "io/loop.h"
-#include "provider/aws/aws_client.h"
+#include "provider/aws/client/aws_client.h"
 #include "provider/price.h"
 
 struct price_lookup;

@@ -6,7 +6,7 @@
 #include "cli/cloud.h"
 #include "cli/ls/print.h"
 #include "cli/output.h"
-#include "provider/aws/account.h"
+#include "provider/aws/account/account.h"
 
 #include <string.h>
 #include <sys/ioctl.h>

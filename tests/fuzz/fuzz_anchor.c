@@ -2,8 +2,8 @@
  * ends of leases, rules, addresses, numbers of launches. */
 #include "fuzz.h"
 
-#include "provider/aws/anchor_chain.h"
-#include "provider/aws/group_rules.h"
+#include "provider/aws/cluster/anchor_chain.h"
+#include "provider/aws/cluster/group_rules.h"
 #include "provider/launch_token.h"
 
 enum { CLAIMS = 64 };

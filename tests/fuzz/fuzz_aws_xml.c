@@ -1,11 +1,11 @@
 /* fuzz_aws_xml.c: any bytes as a reply of AWS: a listing, a launch, a change, an error, keys. */
 #include "fuzz.h"
 
-#include "provider/aws/aws_error.h"
-#include "provider/aws/instance_reply.h"
-#include "provider/aws/sts_reply.h"
-#include "provider/aws/xml_scan.h"
-#include "provider/aws/xml_tree.h"
+#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/machines/instance_reply.h"
+#include "provider/aws/wire/aws_error.h"
+#include "provider/aws/wire/xml_scan.h"
+#include "provider/aws/wire/xml_tree.h"
 
 /* An empty element takes four bytes and becomes a node; records have room for what they grow to. */
 enum { GROWTH_MAX = 256, ROOM_MAX = 64 * 1024 };

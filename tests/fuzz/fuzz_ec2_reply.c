@@ -2,8 +2,8 @@
  * first byte says as which. */
 #include "fuzz.h"
 
-#include "provider/aws/ec2_reply.h"
-#include "provider/aws/survey_key.h"
+#include "provider/aws/survey/ec2_reply.h"
+#include "provider/aws/survey/survey_key.h"
 
 static void need(struct str name, struct str bytes)
 {

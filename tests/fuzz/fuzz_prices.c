@@ -4,8 +4,8 @@
 
 #include "app/price_cache.h"
 #include "provider/account.h"
-#include "provider/aws/account_read.h"
-#include "provider/aws/price_reply.h"
+#include "provider/aws/account/account_read.h"
+#include "provider/aws/account/price_reply.h"
 
 enum { NOW = 1794738600 };
 

@@ -11,10 +11,10 @@
  */
 #include "io/redact.h"
 #include "json_record.h"
-#include "provider/aws/aws_client.h"
-#include "provider/aws/aws_pages.h"
-#include "provider/aws/instance_reply.h"
-#include "provider/aws/sts_reply.h"
+#include "provider/aws/client/aws_client.h"
+#include "provider/aws/client/aws_pages.h"
+#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/machines/instance_reply.h"
 
 #include <string.h>
 #include <time.h>

@@ -1,6 +1,6 @@
 /* aws_query_probe.c: writes each record, a call with its parameters in JSON, as a form body;
  * compared with botocore's serializers. */
-#include "provider/aws/query.h"
+#include "provider/aws/wire/query.h"
 
 #include "json_record.h"
 #include "records.h"

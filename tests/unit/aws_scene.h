@@ -5,7 +5,7 @@
 #pragma once
 
 #include "io/redact.h"
-#include "provider/aws/aws_client_parts.h"
+#include "provider/aws/client/aws_client_parts.h"
 #include "script_server.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* test_account_read.c: finds in replies of EC2. */
-#include "provider/aws/account_read.h"
+#include "provider/aws/account/account_read.h"
 
 #include "unit.h"
 

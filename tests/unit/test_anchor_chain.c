@@ -1,5 +1,5 @@
 /* test_anchor_chain.c: claims as text, races for the same sight, leases. */
-#include "provider/aws/anchor_chain.h"
+#include "provider/aws/cluster/anchor_chain.h"
 
 #include "base/dice.h"
 #include "unit.h"

@@ -1,7 +1,7 @@
 /* test_aws_client.c: calls against a server that refuses, breaks off, lies and falls silent. */
 #include "aws_scene.h"
 #include "http_server.h"
-#include "provider/aws/aws_pages.h"
+#include "provider/aws/client/aws_pages.h"
 
 #include <stdatomic.h>
 

@@ -1,6 +1,6 @@
 /* test_aws_retry.c: the bucket and the policy of repeating, without a network. */
-#include "provider/aws/aws_bucket.h"
-#include "provider/aws/aws_retry.h"
+#include "provider/aws/client/aws_bucket.h"
+#include "provider/aws/client/aws_retry.h"
 #include "unit.h"
 
 static void a_bucket_fills_at_its_rate(void **state)

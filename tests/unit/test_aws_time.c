@@ -1,5 +1,5 @@
 /* test_aws_time.c: moments written and read, at the ends of months, centuries and the calendar. */
-#include "provider/aws/aws_time.h"
+#include "provider/aws/wire/aws_time.h"
 
 #include "unit.h"
 

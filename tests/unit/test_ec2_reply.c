@@ -1,5 +1,5 @@
 /* test_ec2_reply.c: listings as EC2, IAM and SSM write them. */
-#include "provider/aws/ec2_reply.h"
+#include "provider/aws/survey/ec2_reply.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* test_group_rules.c: what is added to a group, what is taken back, what is left alone. */
-#include "provider/aws/group_rules.h"
+#include "provider/aws/cluster/group_rules.h"
 
 #include "unit.h"
 

@@ -1,8 +1,8 @@
 /* test_image.c: which image, for which machine; and machines that are not there. */
-#include "provider/aws/image.h"
+#include "provider/aws/survey/image.h"
 
 #include "base/attr.h"
-#include "provider/aws/instance_type.h"
+#include "provider/aws/survey/instance_type.h"
 #include "unit.h"
 
 #define TEXT(literal)                \

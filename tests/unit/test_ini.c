@@ -1,7 +1,7 @@
 /* test_ini.c: what a configuration file means, and at which line it is refused. */
-#include "provider/aws/ini.h"
+#include "provider/aws/login/ini.h"
 
-#include "provider/aws/shell_words.h"
+#include "provider/aws/login/shell_words.h"
 #include "unit.h"
 
 static struct str value_of(struct arena *arena, const char *text, const char *section,

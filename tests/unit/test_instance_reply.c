@@ -1,9 +1,9 @@
 /* test_instance_reply.c: machines in replies, and replies that are not believed. The breadth is in
  * the comparison with botocore. */
-#include "provider/aws/instance_reply.h"
+#include "provider/aws/machines/instance_reply.h"
 
 #include "base/buf.h"
-#include "provider/aws/xml_scan.h"
+#include "provider/aws/wire/xml_scan.h"
 #include "unit.h"
 
 static bool read_reply(enum instance_reply_kind kind, struct str body, size_t piece,

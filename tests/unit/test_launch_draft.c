@@ -1,5 +1,5 @@
 /* test_launch_draft.c: what becomes of the file's words for a type, and what is always added. */
-#include "provider/aws/launch_draft.h"
+#include "provider/aws/machines/launch_draft.h"
 
 #include "provider/launch_token.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* test_price_reply.c: prices as AWS tells them, and what is not taken for one. */
-#include "provider/aws/price_reply.h"
+#include "provider/aws/account/price_reply.h"
 
 #include "base/buf.h"
 #include "config/document/json_write.h"

@@ -1,6 +1,6 @@
 /* test_query.c: one launch as it goes over the wire, names that follow no rule, and limits. The
  * breadth is in the comparison with botocore. */
-#include "provider/aws/query.h"
+#include "provider/aws/wire/query.h"
 
 #include "unit.h"
 

@@ -1,7 +1,7 @@
 /* test_role_policy.c: the policy of the head, whole; and the names of things. */
-#include "provider/aws/role_policy.h"
+#include "provider/aws/cluster/role_policy.h"
 
-#include "provider/aws/aws_names.h"
+#include "provider/aws/cluster/aws_names.h"
 #include "unit.h"
 
 #define TAG "\"aws:RequestTag/shoal-cluster-uid\":\"0123\""

@@ -1,6 +1,6 @@
 /* test_sigv4.c: the example that AWS publishes for version 4, and what must not be in a result. The
  * breadth is in the comparison with botocore. */
-#include "provider/aws/sigv4.h"
+#include "provider/aws/wire/sigv4.h"
 
 #include "unit.h"
 

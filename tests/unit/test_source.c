@@ -1,6 +1,6 @@
 /* test_source.c: what is said of sources that do not apply, and chains of roles. The breadth is in
  * the comparison with botocore. */
-#include "provider/aws/source.h"
+#include "provider/aws/login/source.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* test_survey.c: what is said of a cluster file when AWS has answered so and so. */
-#include "provider/aws/survey_judge.h"
+#include "provider/aws/survey/survey_judge.h"
 
 #include "app/node_params.h"
 #include "base/attr.h"

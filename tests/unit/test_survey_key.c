@@ -1,5 +1,5 @@
 /* test_survey_key.c: public halves of keys made here. tests/bed compares with ssh-keygen. */
-#include "provider/aws/survey_key.h"
+#include "provider/aws/survey/survey_key.h"
 
 #include "base/encode.h"
 #include "unit.h"

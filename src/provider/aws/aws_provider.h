@@ -1,7 +1,7 @@
 /* aws_provider.h: AWS behind provider.h. */
 #pragma once
 
-#include "provider/aws/aws_client.h"
+#include "provider/aws/client/aws_client.h"
 #include "provider/provider.h"
 
 /* Takes over the client and closes it. `cluster` must outlive the provider. */

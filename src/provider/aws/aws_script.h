@@ -10,10 +10,10 @@
 #include "base/arena.h"
 #include "io/http.h"
 #include "io/loop.h"
-#include "provider/aws/aws_client.h"
 #include "provider/aws/aws_operation.h"
-#include "provider/aws/aws_pages.h"
-#include "provider/aws/xml_tree.h"
+#include "provider/aws/client/aws_client.h"
+#include "provider/aws/client/aws_pages.h"
+#include "provider/aws/wire/xml_tree.h"
 #include "provider/provider.h"
 
 struct aws_script;

@@ -1,0 +1,61 @@
+/*
+ * account_read.h: what belongs to clusters, in replies of EC2 and IAM.
+ *
+ * A listing in which something has no id is not believed at all. What carries neither Ray's nor
+ * Shoal's tag is passed over, but for volumes, which are found by their machines.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "provider/account.h"
+#include "provider/aws/machines/instance_reply.h"
+#include "provider/aws/wire/xml_tree.h"
+
+#define ACCOUNT_TAG_NAME "ray-cluster-name"
+#define ACCOUNT_TAG_KIND "ray-node-type"
+
+/* Finds as they come in, in one arena. */
+struct account_basket {
+    struct arena *arena;
+    struct account_finds finds;
+    size_t machine_capacity, volume_capacity, thing_capacity;
+};
+
+/* Texts of the records must outlive the basket. */
+void account_add_machines(struct account_basket *basket, struct str region,
+                          const struct instance_list *list);
+
+void account_add_things(struct account_basket *basket, const struct account_thing *things,
+                        size_t count);
+
+/* One page of a listing each; texts are copied, but for the region. */
+typedef bool account_read_fn(struct account_basket *basket, struct str region,
+                             const struct xml_element *root, struct err *err);
+
+bool account_read_groups(struct account_basket *basket, struct str region,
+                         const struct xml_element *root, struct err *err) MUST_USE;
+bool account_read_keys(struct account_basket *basket, struct str region,
+                       const struct xml_element *root, struct err *err) MUST_USE;
+bool account_read_templates(struct account_basket *basket, struct str region,
+                            const struct xml_element *root, struct err *err) MUST_USE;
+bool account_read_volumes(struct account_basket *basket, struct str region,
+                          const struct xml_element *root, struct err *err) MUST_USE;
+
+/* ---- IAM, whose listings have no tags ---- */
+
+bool account_read_roles(struct account_basket *basket, const struct xml_element *root,
+                        struct err *err) MUST_USE;
+bool account_read_profiles(struct account_basket *basket, const struct xml_element *root,
+                           struct err *err) MUST_USE;
+
+/* What a reply to ListRoleTags or ListInstanceProfileTags says of the owner. */
+struct account_owner account_read_tags(const struct account_basket *basket,
+                                       const struct xml_element *root);
+
+/* ---- regions ---- */
+
+/* The enabled regions in a reply to DescribeRegions, sorted. */
+bool account_read_regions(const struct xml_element *root, struct arena *arena,
+                          struct str **ret_regions, size_t *ret_count, struct err *err) MUST_USE;

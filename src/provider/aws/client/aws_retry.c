@@ -1,0 +1,38 @@
+/* aws_retry.c: the policy of repeating. */
+#include "provider/aws/client/aws_retry.h"
+
+enum { WAIT_FIRST_MS = 200, WAIT_MOST_MS = 20000, DOUBLINGS_MAX = 7 };
+
+bool aws_retry_may(const struct aws_try *try, const struct aws_error *error)
+{
+    switch (error->class) {
+    case AWS_THROTTLE:
+        return true;
+    case AWS_AMBIGUOUS:
+        return try->care != AWS_ONCE;
+    case AWS_DEFINITE_NO:
+        return error->remedy == AWS_REMEDY_REPEAT ||
+               (error->remedy == AWS_REMEDY_SETTLE && try->settles);
+    case AWS_AUTH:
+    case AWS_QUOTA:
+    case AWS_CAPACITY:
+    case AWS_PERMANENT:
+    case AWS_ERROR_CLASS_COUNT:
+        break;
+    }
+    return false;
+}
+
+int64_t aws_retry_wait_ms(unsigned tries, struct dice *dice)
+{
+    unsigned doublings = tries > 0 ? tries - 1 : 0;
+    int64_t most = doublings < DOUBLINGS_MAX ? (int64_t)WAIT_FIRST_MS << doublings : WAIT_MOST_MS;
+    most = most < WAIT_MOST_MS ? most : WAIT_MOST_MS;
+    return dice_between(dice, 0, most);
+}
+
+bool aws_retry_settles_doubt(const struct aws_error *error)
+{
+    return error->class == AWS_PERMANENT || error->class == AWS_QUOTA ||
+           error->class == AWS_CAPACITY;
+}

@@ -1,0 +1,118 @@
+/* prepare.c: what has to be made, and the row in which it is. */
+#include "provider/aws/cluster/prepare.h"
+
+#include "provider/aws/cluster/anchor.h"
+#include "provider/aws/cluster/aws_names.h"
+
+enum { PREPARE_MS = 180 * 1000 };
+
+void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str id,
+                       const char *note)
+{
+    struct arena *arena = &prepare->op.arena;
+    void *items = prepare->things;
+    arena_grow(arena, &items, prepare->thing_count, &prepare->thing_capacity,
+               sizeof(struct provider_thing));
+    prepare->things = items;
+    prepare->things[prepare->thing_count++] = (struct provider_thing){
+        str_from(kind), arena_str(arena, id), str_from(note)};
+}
+
+enum aws_turn prepare_foreign(struct aws_script *op, const char *kind, struct str name)
+{
+    return op_end(op, OUTCOME_INVALID, ERR_EXISTS,
+                  "there is a %s %.*s which is not this cluster's (its tag " TAG_CLUSTER_UID
+                  " is missing or another one): remove it, or rename the cluster",
+                  kind, STR_ARG(name));
+}
+
+static enum aws_turn hear_anchor(struct aws_script *op, const struct aws_heard *heard)
+{
+    enum aws_turn turn = anchor_hear_find(op, heard);
+    return op->has_no_cluster ? op_end(op, OUTCOME_INVALID, ERR_INTERNAL,
+                                       "a cluster that nobody has taken cannot be prepared")
+                              : turn;
+}
+
+static void prepare_finish(struct aws_script *op)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    struct aws_provider *provider = op->provider;
+    struct arena *own = &provider->own_arena;
+    bool ok = op->answer.outcome == OUTCOME_DONE;
+    if (ok) {
+        struct str name = aws_own_name(provider->cluster->name, provider->uid, "", own);
+        provider->own_key = prepare->wants_key ? name : STR("");
+        provider->own_group = arena_str(own, prepare->group);
+        provider->own_profile = arena_str(own, prepare->role);
+    }
+    prepare->done(prepare->context, &op->answer, ok ? prepare->things : NULL,
+                  ok ? prepare->thing_count : 0);
+}
+
+/* What the file names is used as it is; only what it does not name is made. */
+static void find_wishes(struct prepare_op *prepare)
+{
+    const struct aws_provider *provider = prepare->op.provider;
+    size_t count = provider->cluster->type_count;
+    prepare->with = arena_array(&prepare->op.arena, count, sizeof(*prepare->with));
+    prepare->worker_roles = ARENA_ARRAY(&prepare->op.arena, count, struct str);
+    for (size_t i = 0; i < count; i++) {
+        const struct aws_type_facts *facts = &provider->facts.types[i];
+        prepare->wants_key = prepare->wants_key || facts->makes_key;
+        prepare->wants_group = prepare->wants_group || facts->makes_group;
+        prepare->wants_role = prepare->wants_role || facts->makes_profile;
+        if (!provider->cluster->types[i].is_head && facts->profile.len > 0) {
+            prepare->with[prepare->with_count++] = facts;
+        }
+    }
+}
+
+static enum aws_ask ask_anchor(struct aws_script *op, struct aws_request *request)
+{
+    if (!op->provider->has_facts) {
+        op_end(op, OUTCOME_INVALID, ERR_INTERNAL, "a cluster cannot be prepared before its survey");
+        return ASK_NOTHING;
+    }
+    return anchor_ask_find(op, request);
+}
+
+void aws_prepare(struct provider *base, struct str ssh_public_key, provider_things_fn *done,
+                 void *context)
+{
+    static const struct aws_step anchor = {ask_anchor, hear_anchor};
+    struct aws_step steps[PREPARE_STEP_COUNT];
+    const struct aws_step *const rows[PREPARE_STEP_COUNT] = {
+        [PREPARE_ANCHOR] = &anchor,
+        [PREPARE_FIND_KEY] = &prepare_find_key,
+        [PREPARE_IMPORT_KEY] = &prepare_import_key,
+        [PREPARE_FIND_GROUP] = &prepare_find_group,
+        [PREPARE_MAKE_GROUP] = &prepare_make_group,
+        [PREPARE_FIND_CALLER] = &prepare_find_caller,
+        [PREPARE_FIND_VPC] = &prepare_find_vpc,
+        [PREPARE_ADD_RULES] = &prepare_add_rules,
+        [PREPARE_TAKE_RULES] = &prepare_take_rules,
+        [PREPARE_FIND_WORKER_ROLES] = &prepare_find_worker_roles,
+        [PREPARE_FIND_ROLE] = &prepare_find_role,
+        [PREPARE_MAKE_ROLE] = &prepare_make_role,
+        [PREPARE_WRITE_POLICY] = &prepare_write_policy,
+        [PREPARE_FIND_PROFILE] = &prepare_find_profile,
+        [PREPARE_MAKE_PROFILE] = &prepare_make_profile,
+        [PREPARE_FILL_PROFILE] = &prepare_fill_profile,
+    };
+    for (size_t i = 0; i < PREPARE_STEP_COUNT; i++) {
+        steps[i] = *rows[i];
+    }
+    struct aws_provider *provider = aws_provider_of(base);
+    struct prepare_op *prepare = OP_NEW(provider, struct prepare_op, steps, PREPARE_MS,
+                                        prepare_finish);
+    prepare->done = done;
+    prepare->context = context;
+    prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
+    prepare->only_finds = prepare->public_key.len == 0;
+    if (provider->has_facts) {
+        find_wishes(prepare);
+    }
+    prepare->wants_role = prepare->wants_role && !prepare->only_finds;
+    op_start(&prepare->op);
+}

@@ -1,0 +1,314 @@
+/*
+ * prepare_group.c: the cluster's security group: everything among its members, ssh from where the
+ * user is and from nowhere else, and what the file adds.
+ */
+#include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/prepare.h"
+
+enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096 };
+
+#define CALLER_URL "https://checkip.amazonaws.com/"
+
+/* ---- the group ---- */
+
+static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    struct param *input = param_new_map(&op->arena);
+    if (!prepare->wants_group) {
+        return ASK_NOTHING;
+    }
+    prepare->group_name = aws_own_name(op->provider->cluster->name, op->provider->uid, "",
+                                       &op->arena);
+    input_filter(input, "group-name", prepare->group_name, &op->arena);
+    input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
+    return ask_pages(request, "DescribeSecurityGroups", input);
+}
+
+static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (!heard->reply->is_ok) {
+        return op_fail(op, heard);
+    }
+    for (size_t i = 0; i < heard->page_count; i++) {
+        const struct xml_element *set = xml_child(heard->pages[i], "securityGroupInfo");
+        for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
+            if (!str_eq(xml_child_text(item, "groupName"), prepare->group_name)) {
+                continue;
+            }
+            if (!str_eq(tag_in(item, TAG_CLUSTER_UID), op->provider->uid)) {
+                return prepare_foreign(op, "security group", prepare->group_name);
+            }
+            prepare->group = arena_str(&op->arena, xml_child_text(item, "groupId"));
+            prepare->there = (struct group_rules){0};
+            group_rules_read(item, &prepare->there, &op->arena);
+            for (size_t k = 0; k < prepare->there.count; k++) {
+                /* The pages are gone after this call. */
+                struct group_rule *rule = &prepare->there.items[k];
+                rule->protocol = arena_str(&op->arena, rule->protocol);
+                rule->source = arena_str(&op->arena, rule->source);
+                rule->description = arena_str(&op->arena, rule->description);
+            }
+            prepare_add_thing(prepare, "security group", prepare->group, "");
+            return op_goto(op, prepare->only_finds ? PREPARE_STEP_COUNT : PREPARE_FIND_CALLER);
+        }
+    }
+    return prepare->only_finds
+               ? op_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
+                        "the cluster's security group %.*s is missing: run `shoal up` again",
+                        STR_ARG(prepare->group_name))
+               : TURN_NEXT;
+}
+
+static enum aws_ask ask_make(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    struct param *input = param_new_map(&op->arena);
+    if (!prepare->wants_group) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "GroupName", prepare->group_name, &op->arena);
+    param_add_text(input, "Description", STR("Machines of a Ray cluster launched by Shoal"),
+                   &op->arena);
+    param_add_text(input, "VpcId", op->provider->facts.vpc, &op->arena);
+    input_own_tags(input, op->provider, "security-group", &op->arena);
+    return ask_change(request, "CreateSecurityGroup", input);
+}
+
+static enum aws_turn hear_make(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (heard_code(heard, "InvalidGroup.Duplicate")) {
+        op->at = PREPARE_FIND_GROUP;
+        return op_wait(op, heard);
+    }
+    if (!heard->reply->is_ok) {
+        return op_fail(op, heard);
+    }
+    prepare->group = xml_child_text(heard->root, "groupId");
+    if (prepare->group.len == 0) {
+        op->at = PREPARE_FIND_GROUP;
+        return op_wait(op, heard);
+    }
+    prepare_add_thing(prepare, "security group", prepare->group, "new");
+    return TURN_NEXT;
+}
+
+/* ---- from where ssh comes ---- */
+
+/* provider.ssh_from: places that the user names; false when one of them is none. */
+static bool add_named_places(struct prepare_op *prepare, struct str *ret_wrong)
+{
+    const struct param *given = prepare->op.provider->cluster->provider
+                                    ? param_find(prepare->op.provider->cluster->provider,
+                                                 "ssh_from")
+                                    : NULL;
+    const struct param *item = given && given->kind == PARAM_LIST ? given->first : given;
+    while (item) {
+        struct str cidr;
+        if (item->kind != PARAM_TEXT || !cidr_read(item->text, &prepare->op.arena, &cidr)) {
+            *ret_wrong = item->text;
+            return false;
+        }
+        group_rules_add_caller(&prepare->wanted, cidr, &prepare->op.arena);
+        prepare->has_place = true;
+        item = given->kind == PARAM_LIST ? item->next : NULL;
+    }
+    return true;
+}
+
+/* Nobody could tell our address: the places of an earlier run stay, if there are any. */
+static enum aws_turn keep_places(struct prepare_op *prepare, const char *url, const char *why)
+{
+    struct aws_script *op = &prepare->op;
+    for (size_t i = 0; i < prepare->there.count; i++) {
+        if (str_starts(prepare->there.items[i].description, RULE_MARK)) {
+            group_rules_add_caller(&prepare->wanted, prepare->there.items[i].source, &op->arena);
+            prepare->has_place = true;
+        }
+    }
+    if (!prepare->has_place) {
+        return op_end(op, OUTCOME_INVALID, ERR_UNAVAILABLE,
+                      "cannot learn from %s from which address ssh will come (%s): name it, "
+                      "metadata.shoal.ssh_from: [\"198.51.100.7/32\"]",
+                      url, why);
+    }
+    log_write(op->provider->log, LOG_LEVEL_WARNING,
+              "ssh stays open to where it was open to: cannot learn this machine's address url=%s "
+              "error=%s",
+              url, why);
+    return TURN_NEXT;
+}
+
+static const char *caller_url(const struct aws_script *op)
+{
+    const char *url = aws_variable(op->provider->environ, "SHOAL_CALLER_URL");
+    return url && *url ? url : CALLER_URL;
+}
+
+static void on_caller(void *context, const struct http_reply *reply)
+{
+    struct aws_script *op = context;
+    struct prepare_op *prepare = prepare_of(op);
+    struct str cidr;
+    op->http = NULL;
+    if (reply->outcome != HTTP_REPLIED) {
+        op_resume(op, keep_places(prepare, caller_url(op), reply->err.text));
+        return;
+    }
+    if (reply->status != 200 || str_find_char(reply->body, '/') != SIZE_MAX ||
+        !cidr_read(reply->body, &op->arena, &cidr)) {
+        op_resume(op, keep_places(prepare, caller_url(op), "the answer is no address"));
+        return;
+    }
+    group_rules_add_caller(&prepare->wanted, cidr, &op->arena);
+    prepare->has_place = true;
+    op_resume(op, TURN_NEXT);
+}
+
+static enum aws_ask ask_caller(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    const struct aws_provider *provider = op->provider;
+    struct str wrong = STR("");
+    (void)request;
+    if (!prepare->wants_group) {
+        return ASK_NOTHING;
+    }
+    prepare->wanted = (struct group_rules){0};
+    if (!add_named_places(prepare, &wrong)) {
+        op_end(op, OUTCOME_INVALID, ERR_CONFIG, "ssh_from: \"%.*s\" is no address", STR_ARG(wrong));
+        return ASK_NOTHING;
+    }
+    if (prepare->has_place || provider->facts.uses_private) {
+        return ASK_NOTHING;
+    }
+    op->http = http_start(provider->http, &(struct http_request){.url = caller_url(op),
+                                                                 .total_ms = CALLER_MS,
+                                                                 .body_max = CALLER_BYTES_MAX,
+                                                                 .done = on_caller,
+                                                                 .context = op});
+    return ASK_ELSEWHERE;
+}
+
+/* With use_internal_ips the user comes from inside the network. */
+static enum aws_ask ask_vpc(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    struct param *input = param_new_map(&op->arena);
+    if (!prepare->wants_group || prepare->has_place) {
+        return ASK_NOTHING;
+    }
+    input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
+    return ask_pages(request, "DescribeVpcs", input);
+}
+
+static void add_vpc_places(struct prepare_op *prepare, const struct xml_element *vpc)
+{
+    const struct xml_element *set = xml_child(vpc, "cidrBlockAssociationSet");
+    struct str cidr;
+    for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
+        if (cidr_read(xml_child_text(item, "cidrBlock"), &prepare->op.arena, &cidr)) {
+            group_rules_add_caller(&prepare->wanted, cidr, &prepare->op.arena);
+            prepare->has_place = true;
+        }
+    }
+    if (!prepare->has_place &&
+        cidr_read(xml_child_text(vpc, "cidrBlock"), &prepare->op.arena, &cidr)) {
+        group_rules_add_caller(&prepare->wanted, cidr, &prepare->op.arena);
+        prepare->has_place = true;
+    }
+}
+
+static enum aws_turn hear_vpc(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (!heard->reply->is_ok) {
+        return op_fail(op, heard);
+    }
+    for (size_t i = 0; i < heard->page_count; i++) {
+        const struct xml_element *set = xml_child(heard->pages[i], "vpcSet");
+        for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
+            add_vpc_places(prepare, item);
+        }
+    }
+    return prepare->has_place
+               ? TURN_NEXT
+               : op_end(op, OUTCOME_INVALID, ERR_NOT_FOUND, "the network %.*s tells no addresses",
+                        STR_ARG(op->provider->facts.vpc));
+}
+
+/* ---- the rules ---- */
+
+static void find_differences(struct prepare_op *prepare)
+{
+    const struct param *settings = prepare->op.provider->cluster->provider;
+    const struct param *group = settings ? param_find(settings, "security_group") : NULL;
+    struct arena *arena = &prepare->op.arena;
+    group_rules_add_members(&prepare->wanted, prepare->group, arena);
+    if (group && group->kind == PARAM_MAP) {
+        group_rules_from_file(param_find(group, "IpPermissions"), &prepare->wanted, arena);
+    }
+    prepare->missing = group_rules_missing(&prepare->wanted, &prepare->there, arena);
+    prepare->stale = group_rules_stale(&prepare->there, &prepare->wanted, arena);
+}
+
+static enum aws_ask ask_add(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (!prepare->wants_group) {
+        return ASK_NOTHING;
+    }
+    if (!prepare->missing.items && prepare->rule_at == 0) {
+        find_differences(prepare);
+    }
+    if (prepare->rule_at == prepare->missing.count) {
+        prepare->rule_at = 0;
+        return ASK_NOTHING;
+    }
+    return ask_change(
+        request, "AuthorizeSecurityGroupIngress",
+        group_rule_input(&prepare->missing.items[prepare->rule_at], prepare->group, &op->arena));
+}
+
+static enum aws_turn hear_add(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard->reply->is_ok || heard_code(heard, "InvalidPermission.Duplicate")) {
+        prepare_of(op)->rule_at++;
+        return TURN_REPEAT;
+    }
+    if (heard_code(heard, "InvalidGroup.NotFound") ||
+        heard_code(heard, "InvalidSecurityGroupID.NotFound")) {
+        return op_wait(op, heard); /* made a moment ago */
+    }
+    return op_fail(op, heard);
+}
+
+/* The new place was added before: nobody is locked out in between. */
+static enum aws_ask ask_take(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (prepare->rule_at >= prepare->stale.count) {
+        return ASK_NOTHING;
+    }
+    struct group_rule rule = prepare->stale.items[prepare->rule_at];
+    return ask_change(request, "RevokeSecurityGroupIngress",
+                      group_rule_input(&rule, prepare->group, &op->arena));
+}
+
+static enum aws_turn hear_take(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard->reply->is_ok || heard_code(heard, "InvalidPermission.NotFound")) {
+        prepare_of(op)->rule_at++;
+        return TURN_REPEAT;
+    }
+    return op_fail(op, heard);
+}
+
+const struct aws_step prepare_find_group = {ask_find, hear_find};
+const struct aws_step prepare_make_group = {ask_make, hear_make};
+const struct aws_step prepare_find_caller = {ask_caller, NULL};
+const struct aws_step prepare_find_vpc = {ask_vpc, hear_vpc};
+const struct aws_step prepare_add_rules = {ask_add, hear_add};
+const struct aws_step prepare_take_rules = {ask_take, hear_take};

@@ -1,0 +1,371 @@
+/* prepare_role.c: the role of the head and the profile that gives it to the machine. */
+#include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/prepare.h"
+#include "provider/aws/cluster/role_policy.h"
+
+#include <string.h>
+
+#define POLICY_NAME "shoal-head"
+#define ADVICE "; or name an IamInstanceProfile for the head in its node_config"
+
+static struct str role_name(struct aws_script *op)
+{
+    return aws_own_name(op->provider->cluster->name, op->provider->uid, "-head", &op->arena);
+}
+
+/* An IAM call about the role or the profile. */
+static enum aws_ask ask_iam(struct aws_script *op, struct aws_request *request, const char *action,
+                            struct param *input, bool is_change)
+{
+    request->service = AWS_IAM;
+    (void)op;
+    return is_change ? ask_change(request, action, input) : ask_call(request, action, input);
+}
+
+static struct param *role_input(struct aws_script *op, const char *field)
+{
+    struct param *input = param_new_map(&op->arena);
+    param_add_text(input, field, role_name(op), &op->arena);
+    return input;
+}
+
+static void add_tags(struct aws_script *op, struct param *input)
+{
+    struct param *tags = param_add_list(input, "Tags", &op->arena);
+    param_add_tag(tags, STR(TAG_CLUSTER_UID), op->provider->uid, &op->arena);
+    param_add_tag(tags, STR("ray-cluster-name"), op->provider->cluster->name, &op->arena);
+}
+
+/* Many may launch machines and make no roles: they hear what they can do. */
+static enum aws_turn fail_role(struct aws_script *op, const struct aws_heard *heard)
+{
+    op_fail(op, heard);
+    struct err told = op->answer.err;
+    if (heard->reply->error.class == AWS_AUTH) {
+        err_set(&op->answer.err, told.kind, "%.400s" ADVICE, told.text);
+    }
+    return TURN_END;
+}
+
+/* ---- roles that the file gives to workers ---- */
+
+static enum aws_ask ask_worker_roles(struct aws_script *op, struct aws_request *request)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    struct param *input = param_new_map(&op->arena);
+    if (!prepare->wants_role || prepare->with_at == prepare->with_count) {
+        return ASK_NOTHING;
+    }
+    struct str name = prepare->with[prepare->with_at]->profile;
+    while (str_find_char(name, '/') != SIZE_MAX) {
+        (void)str_cut(&name, '/'); /* of an ARN the name is the end */
+    }
+    param_add_text(input, "InstanceProfileName", name, &op->arena);
+    return ask_iam(op, request, "GetInstanceProfile", input, false);
+}
+
+static const struct xml_element *profile_in(const struct aws_heard *heard)
+{
+    return xml_child(xml_child(heard->root, "GetInstanceProfileResult"), "InstanceProfile");
+}
+
+static enum aws_turn hear_worker_roles(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    if (!heard->reply->is_ok) {
+        return fail_role(op, heard);
+    }
+    struct str arn = xml_child_text(xml_child(xml_child(profile_in(heard), "Roles"), "member"),
+                                    "Arn");
+    bool is_new = arn.len > 0;
+    for (size_t i = 0; i < prepare->worker_role_count; i++) {
+        is_new = is_new && !str_eq(prepare->worker_roles[i], arn);
+    }
+    if (is_new) {
+        prepare->worker_roles[prepare->worker_role_count++] = arn;
+    }
+    prepare->with_at++;
+    return TURN_REPEAT;
+}
+
+/* ---- the role ---- */
+
+static enum aws_ask ask_find_role(struct aws_script *op, struct aws_request *request)
+{
+    return !prepare_of(op)->wants_role
+               ? ASK_NOTHING
+               : ask_iam(op, request, "GetRole", role_input(op, "RoleName"), false);
+}
+
+static enum aws_turn hear_find_role(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard_code(heard, "NoSuchEntity")) {
+        return TURN_NEXT;
+    }
+    if (!heard->reply->is_ok) {
+        return fail_role(op, heard);
+    }
+    const struct xml_element *role = xml_child(xml_child(heard->root, "GetRoleResult"), "Role");
+    if (!str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid)) {
+        return prepare_foreign(op, "role", role_name(op));
+    }
+    prepare_add_thing(prepare_of(op), "role", role_name(op), "");
+    return op_goto(op, PREPARE_WRITE_POLICY);
+}
+
+/* "arn:PARTITION:sts::..." */
+static struct str partition_of(const struct aws_provider *provider)
+{
+    struct str rest = provider->facts.arn;
+    (void)str_cut(&rest, ':');
+    struct str partition = str_cut(&rest, ':');
+    return partition.len > 0 ? partition : STR("aws");
+}
+
+static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *request)
+{
+    struct param *input = role_input(op, "RoleName");
+    if (!prepare_of(op)->wants_role) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
+    param_add_text(input, "AssumeRolePolicyDocument",
+                   role_trust_policy(partition_of(op->provider), &op->arena), &op->arena);
+    param_add_text(input, "Description", STR("Head of a Ray cluster launched by Shoal"),
+                   &op->arena);
+    add_tags(op, input);
+    return ask_iam(op, request, "CreateRole", input, true);
+}
+
+static enum aws_turn hear_make_role(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard_code(heard, "EntityAlreadyExists")) {
+        op->at = PREPARE_FIND_ROLE;
+        return op_wait(op, heard);
+    }
+    if (!heard->reply->is_ok) {
+        return fail_role(op, heard);
+    }
+    prepare_add_thing(prepare_of(op), "role", role_name(op), "new");
+    return TURN_NEXT;
+}
+
+/* ---- its policy ---- */
+
+struct wishes {
+    struct arena *arena;
+    struct str *items;
+    size_t count, capacity;
+};
+
+static void wish(struct wishes *wishes, struct str text)
+{
+    void *items = wishes->items;
+    for (size_t i = 0; i < wishes->count; i++) {
+        if (str_eq(wishes->items[i], text)) {
+            return;
+        }
+    }
+    arena_grow(wishes->arena, &items, wishes->count, &wishes->capacity, sizeof(struct str));
+    wishes->items = items;
+    wishes->items[wishes->count++] = text;
+}
+
+static void wish_arn(struct wishes *wishes, const struct role_needs *needs, bool is_owned,
+                     const char *kind, struct str id)
+{
+    if (id.len > 0) {
+        wish(wishes, arena_printf(wishes->arena, "arn:%.*s:ec2:%.*s:%.*s:%s/%.*s",
+                                  STR_ARG(needs->partition), STR_ARG(needs->region),
+                                  STR_ARG(is_owned ? needs->account : STR("")), kind, STR_ARG(id)));
+    }
+}
+
+static struct str text_at(const struct param *map, const char *name)
+{
+    const struct param *found = map && map->kind == PARAM_MAP ? param_find(map, name) : NULL;
+    return found && found->kind == PARAM_TEXT ? found->text : STR("");
+}
+
+/* What a node_config may name beside: snapshots, placement groups, launch templates. */
+static void wish_extras(struct wishes *wishes, const struct role_needs *needs,
+                        const struct param *config)
+{
+    const struct param *disks = config ? param_find(config, "BlockDeviceMappings") : NULL;
+    const struct param *disk = disks && disks->kind == PARAM_LIST ? disks->first : NULL;
+    for (; disk; disk = disk->next) {
+        wish_arn(wishes, needs, false, "snapshot",
+                 text_at(disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL, "SnapshotId"));
+    }
+    wish_arn(wishes, needs, true, "placement-group",
+             text_at(config ? param_find(config, "Placement") : NULL, "GroupName"));
+    const struct param *template = config ? param_find(config, "LaunchTemplate") : NULL;
+    struct str id = text_at(template, "LaunchTemplateId");
+    wish_arn(wishes, needs, true, "launch-template",
+             !template    ? STR("")
+             : id.len > 0 ? id
+                          : STR("*"));
+}
+
+static void wish_metadata(struct role_needs *needs, const struct param *config)
+{
+    const struct param *options = config ? param_find(config, "MetadataOptions") : NULL;
+    const struct param *hops = options && options->kind == PARAM_MAP
+                                   ? param_find(options, "HttpPutResponseHopLimit")
+                                   : NULL;
+    needs->takes_old_metadata = needs->takes_old_metadata ||
+                                str_is(text_at(options, "HttpTokens"), "optional");
+    if (hops && hops->kind == PARAM_NUMBER && hops->number > needs->hop_limit) {
+        needs->hop_limit = hops->number;
+    }
+}
+
+static void wish_type(struct wishes *wishes, const struct role_needs *needs,
+                      const struct aws_type_facts *facts)
+{
+    wish_arn(wishes, needs, false, "image", facts->image);
+    for (size_t i = 0; i < facts->subnet_count; i++) {
+        wish_arn(wishes, needs, true, "subnet", facts->subnets[i].id);
+    }
+    for (size_t i = 0; i < facts->group_count; i++) {
+        wish_arn(wishes, needs, true, "security-group", facts->groups[i]);
+    }
+    wish_arn(wishes, needs, true, "key-pair", facts->key);
+}
+
+static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, struct err *err)
+{
+    struct aws_script *op = &prepare->op;
+    const struct aws_provider *provider = op->provider;
+    struct wishes machines = {.arena = &op->arena};
+    struct wishes from = {.arena = &op->arena};
+    struct role_needs needs = {.partition = partition_of(provider),
+                               .account = provider->facts.account,
+                               .region = provider->facts.region,
+                               .uid = provider->uid,
+                               .anchor = provider->anchor,
+                               .worker_roles = prepare->worker_roles,
+                               .worker_role_count = prepare->worker_role_count,
+                               .hop_limit = 1};
+    for (size_t i = 0; i < provider->cluster->type_count; i++) {
+        const struct param *config = provider->cluster->types[i].node_config;
+        wish(&machines, provider->facts.types[i].machine);
+        wish_type(&from, &needs, &provider->facts.types[i]);
+        wish_extras(&from, &needs, config);
+        wish_metadata(&needs, config);
+    }
+    wish_arn(&from, &needs, true, "security-group", prepare->group);
+    if (prepare->wants_key) {
+        wish_arn(&from, &needs, true, "key-pair",
+                 aws_own_name(provider->cluster->name, provider->uid, "", &op->arena));
+    }
+    needs.machines = machines.items;
+    needs.machine_count = machines.count;
+    needs.launch_from = from.items;
+    needs.launch_from_count = from.count;
+    return role_policy_write(&needs, &op->arena, ret_policy, err);
+}
+
+static enum aws_ask ask_policy(struct aws_script *op, struct aws_request *request)
+{
+    struct param *input = role_input(op, "RoleName");
+    struct str policy;
+    struct err err;
+    if (!prepare_of(op)->wants_role) {
+        return ASK_NOTHING;
+    }
+    if (!write_policy(prepare_of(op), &policy, &err)) {
+        op_end(op, OUTCOME_INVALID, err.kind, "%s", err.text);
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
+    param_add_text(input, "PolicyDocument", policy, &op->arena);
+    return ask_iam(op, request, "PutRolePolicy", input, true);
+}
+
+/* IAM knows what it made a moment ago not everywhere at once. */
+static enum aws_turn hear_young(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard_code(heard, "NoSuchEntity")) {
+        return op_wait(op, heard);
+    }
+    return heard->reply->is_ok ? TURN_NEXT : fail_role(op, heard);
+}
+
+/* ---- the profile ---- */
+
+static enum aws_ask ask_find_profile(struct aws_script *op, struct aws_request *request)
+{
+    return !prepare_of(op)->wants_role ? ASK_NOTHING
+                                       : ask_iam(op, request, "GetInstanceProfile",
+                                                 role_input(op, "InstanceProfileName"), false);
+}
+
+static enum aws_turn hear_find_profile(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct prepare_op *prepare = prepare_of(op);
+    prepare->role = role_name(op);
+    prepare->is_profile_empty = true;
+    if (heard_code(heard, "NoSuchEntity")) {
+        return TURN_NEXT;
+    }
+    if (!heard->reply->is_ok) {
+        return fail_role(op, heard);
+    }
+    const struct xml_element *profile = profile_in(heard);
+    if (!str_eq(tag_in(profile, TAG_CLUSTER_UID), op->provider->uid)) {
+        return prepare_foreign(op, "instance profile", role_name(op));
+    }
+    struct str has = xml_child_text(xml_child(xml_child(profile, "Roles"), "member"), "RoleName");
+    prepare->is_profile_empty = has.len == 0;
+    prepare_add_thing(prepare, "instance profile", prepare->role, "");
+    return op_goto(op, PREPARE_FILL_PROFILE);
+}
+
+static enum aws_ask ask_make_profile(struct aws_script *op, struct aws_request *request)
+{
+    struct param *input = role_input(op, "InstanceProfileName");
+    if (!prepare_of(op)->wants_role) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
+    add_tags(op, input);
+    return ask_iam(op, request, "CreateInstanceProfile", input, true);
+}
+
+static enum aws_turn hear_make_profile(struct aws_script *op, const struct aws_heard *heard)
+{
+    if (heard_code(heard, "EntityAlreadyExists")) {
+        op->at = PREPARE_FIND_PROFILE;
+        return op_wait(op, heard);
+    }
+    if (!heard->reply->is_ok) {
+        return fail_role(op, heard);
+    }
+    prepare_add_thing(prepare_of(op), "instance profile", role_name(op), "new");
+    return TURN_NEXT;
+}
+
+static enum aws_ask ask_fill(struct aws_script *op, struct aws_request *request)
+{
+    struct param *input = role_input(op, "InstanceProfileName");
+    if (!prepare_of(op)->wants_role || !prepare_of(op)->is_profile_empty) {
+        return ASK_NOTHING;
+    }
+    param_add_text(input, "RoleName", role_name(op), &op->arena);
+    return ask_iam(op, request, "AddRoleToInstanceProfile", input, true);
+}
+
+static enum aws_turn hear_fill(struct aws_script *op, const struct aws_heard *heard)
+{
+    /* A profile takes one role, and it has one: a try before this was not answered. */
+    return heard_code(heard, "LimitExceeded") ? TURN_NEXT : hear_young(op, heard);
+}
+
+const struct aws_step prepare_find_worker_roles = {ask_worker_roles, hear_worker_roles};
+const struct aws_step prepare_find_role = {ask_find_role, hear_find_role};
+const struct aws_step prepare_make_role = {ask_make_role, hear_make_role};
+const struct aws_step prepare_write_policy = {ask_policy, hear_young};
+const struct aws_step prepare_find_profile = {ask_find_profile, hear_find_profile};
+const struct aws_step prepare_make_profile = {ask_make_profile, hear_make_profile};
+const struct aws_step prepare_fill_profile = {ask_fill, hear_fill};

@@ -1,0 +1,257 @@
+/* credentials.c: keeping keys, and the queue of those who wait for them. */
+#include "provider/aws/login/credentials.h"
+
+#include "provider/aws/client/aws_client_parts.h"
+#include "provider/aws/login/secret_book.h"
+
+enum {
+    ADVISORY_S = 15 * 60,
+    MANDATORY_S = 10 * 60,
+    AGAIN_MS = 60 * 1000, /* after a fetch that failed while the old keys still count */
+    STABLE_S = 10 * 60,   /* keys of a machine whose service is ill are used on for so long */
+};
+
+struct credentials {
+    struct aws_client *client;
+    struct arena arena; /* secret: of `keys` */
+    struct aws_credentials keys;
+    bool has_keys, is_rejected;
+    unsigned number;
+    int64_t fetched_at;
+    int64_t again_ms; /* monotonic: no fetch in the background before */
+    struct credentials_fetch *fetch;
+    struct credentials_wait *waiting, *serving;
+    struct secret_book book, old_book; /* of these keys, and of those before */
+    struct arena words;                /* of what follows */
+    struct str source, report;
+};
+
+struct credentials *credentials_new(struct aws_client *client)
+{
+    struct credentials *credentials = HEAP_NEW(struct credentials);
+    credentials->client = client;
+    arena_init_secret(&credentials->arena);
+    secret_book_init(&credentials->book);
+    secret_book_init(&credentials->old_book);
+    arena_init(&credentials->words);
+    return credentials;
+}
+
+void credentials_stop(struct credentials *credentials)
+{
+    if (credentials->fetch) {
+        credentials_fetch_cancel(credentials->fetch);
+        credentials->fetch = NULL;
+    }
+}
+
+void credentials_free(struct credentials *credentials)
+{
+    secret_book_clear(&credentials->book, NULL); /* the log outlives us */
+    secret_book_clear(&credentials->old_book, NULL);
+    arena_clear(&credentials->arena);
+    arena_clear(&credentials->words);
+    free(credentials);
+}
+
+/* ---- who waits ---- */
+
+static void serve(struct credentials *credentials, const struct err *err)
+{
+    credentials->serving = credentials->waiting;
+    credentials->waiting = NULL;
+    /* One at a time: whoever is told may take others out, or come back. */
+    while (credentials->serving) {
+        struct credentials_wait *wait = credentials->serving;
+        credentials->serving = wait->next;
+        wait->next = NULL;
+        wait->is_waiting = false;
+        wait->ready(wait->context, err);
+    }
+}
+
+static bool take_out(struct credentials_wait **list, struct credentials_wait *wait)
+{
+    for (; *list; list = &(*list)->next) {
+        if (*list == wait) {
+            *list = wait->next;
+            return true;
+        }
+    }
+    return false;
+}
+
+void credentials_leave(struct credentials *credentials, struct credentials_wait *wait)
+{
+    if (wait->is_waiting && !take_out(&credentials->waiting, wait)) {
+        take_out(&credentials->serving, wait);
+    }
+    wait->is_waiting = false;
+    wait->next = NULL;
+}
+
+/* ---- fetching ---- */
+
+static int64_t left_s(const struct credentials *credentials)
+{
+    int64_t end = credentials->keys.expires_at;
+    return end == INT64_MAX ? INT64_MAX : end - aws_client_now(credentials->client);
+}
+
+static void keep_words(struct credentials *credentials, const struct credentials_found *found)
+{
+    struct str said[SOURCE_KIND_COUNT] = {{0}};
+    arena_clear(&credentials->words);
+    credentials->report = STR("");
+    if (found->plan) {
+        if (found->decider < SOURCE_KIND_COUNT) {
+            said[found->decider] = found->is_ok ? STR("in use") : str_from(found->err.text);
+        }
+        credentials->report = aws_source_report(found->plan, said, &credentials->words);
+    }
+    credentials->source = arena_str(&credentials->words, found->source);
+}
+
+/* What is in flight may still quote the keys before these; those before them have had their day. */
+static void keep_book(struct credentials *credentials, struct secret_book *book)
+{
+    secret_book_clear(&credentials->old_book, credentials->client->setup.redact);
+    credentials->old_book = credentials->book;
+    credentials->book = *book;
+    secret_book_init(book);
+}
+
+static void keep_keys(struct credentials *credentials, const struct aws_credentials *keys)
+{
+    struct arena *arena = &credentials->arena;
+    arena_clear(arena);
+    credentials->keys = (struct aws_credentials){
+        .access_key = arena_str(arena, keys->access_key),
+        .secret_key = arena_str(arena, keys->secret_key),
+        .session_token = arena_str(arena, keys->session_token),
+        .account_id = arena_str(arena, keys->account_id),
+        .expires_at = keys->expires_at};
+    credentials->has_keys = true;
+    credentials->is_rejected = false;
+    credentials->number++;
+    credentials->fetched_at = aws_client_now(credentials->client);
+    credentials->client->counts.refreshed++;
+}
+
+/* Keys that are too old when they come. A machine's role is an exception: when its service cannot
+ * renew them, AWS lets them live on, so they are tried. */
+static bool check_age(struct credentials *credentials, struct credentials_found *found)
+{
+    int64_t now = aws_client_now(credentials->client);
+    if (!found->is_ok || found->keys.expires_at > now) {
+        return found->is_ok;
+    }
+    if (found->decider == SOURCE_IMDS) {
+        log_write(credentials->client->setup.log, LOG_LEVEL_WARNING,
+                  "the metadata service gave credentials that have expired; trying them");
+        found->keys.expires_at = now + STABLE_S;
+        return true;
+    }
+    found->is_ok = false;
+    return err_set(&found->err, ERR_AUTH, "%.*s: the credentials have expired",
+                   STR_ARG(found->source));
+}
+
+static void on_found(void *context, const struct credentials_found *result)
+{
+    struct credentials *credentials = context;
+    struct credentials_found found = *result;
+    credentials->fetch = NULL;
+    if (check_age(credentials, &found)) {
+        keep_words(credentials, &found);
+        keep_keys(credentials, &found.keys);
+        keep_book(credentials, found.book);
+        log_write(credentials->client->setup.log, LOG_LEVEL_DEBUG,
+                  "credentials found source=\"%.*s\" key=%.*s", STR_ARG(credentials->source),
+                  STR_ARG(credentials->keys.access_key));
+        serve(credentials, NULL);
+        return;
+    }
+    bool has_old = credentials->has_keys && !credentials->is_rejected && left_s(credentials) > 0;
+    if (!has_old) {
+        keep_words(credentials, &found);
+        serve(credentials, &found.err);
+        return;
+    }
+    credentials->again_ms = loop_now_ms(credentials->client->setup.loop) + AGAIN_MS;
+    log_write(credentials->client->setup.log, LOG_LEVEL_WARNING,
+              "credentials cannot be renewed yet left_s=%lld error=\"%s\"",
+              (long long)left_s(credentials), found.err.text);
+    serve(credentials, NULL);
+}
+
+static void start_fetch(struct credentials *credentials)
+{
+    if (!credentials->fetch) {
+        credentials->fetch = credentials_fetch_start(credentials->client, on_found, credentials);
+    }
+}
+
+/* ---- asking ---- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+const struct aws_credentials *credentials_now(struct credentials *credentials, unsigned *ret_number)
+{
+    bool is_late = false;
+    if (!credentials->has_keys || credentials->is_rejected) {
+        return NULL;
+    }
+    if (credentials->keys.expires_at != INT64_MAX) {
+        int64_t life = credentials->keys.expires_at - credentials->fetched_at;
+        int64_t left = left_s(credentials);
+        bool may_fetch = loop_now_ms(credentials->client->setup.loop) >= credentials->again_ms;
+        is_late = left <= 0 || (left <= least(MANDATORY_S, life / 6) && may_fetch);
+        if (left <= least(ADVISORY_S, life / 4) && may_fetch) {
+            start_fetch(credentials);
+        }
+    }
+    *ret_number = credentials->number;
+    return is_late ? NULL : &credentials->keys;
+}
+
+void credentials_await(struct credentials *credentials, struct credentials_wait *wait)
+{
+    struct credentials_wait **end = &credentials->waiting;
+    while (*end) {
+        end = &(*end)->next;
+    }
+    wait->next = NULL;
+    wait->is_waiting = true;
+    *end = wait;
+    start_fetch(credentials);
+}
+
+void credentials_reject(struct credentials *credentials, unsigned number)
+{
+    if (credentials->number == number) {
+        credentials->is_rejected = true;
+    }
+}
+
+struct str credentials_source(const struct credentials *credentials)
+{
+    return credentials->has_keys ? credentials->source : STR("");
+}
+
+struct str credentials_report(const struct credentials *credentials, struct arena *arena)
+{
+    struct aws_source_plan plan;
+    if (credentials->report.len > 0) {
+        return arena_str(arena, credentials->report);
+    }
+    struct arena scratch;
+    arena_init_secret(&scratch);
+    aws_source_plan(&credentials->client->profiles, &scratch, &plan);
+    struct str report = aws_source_report(&plan, NULL, arena);
+    arena_clear(&scratch);
+    return report;
+}

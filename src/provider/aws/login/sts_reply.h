@@ -1,0 +1,21 @@
+/* sts_reply.h: what STS answers: who we are, and keys for a role. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "provider/aws/login/credential_json.h"
+
+struct sts_identity {
+    struct str account;
+    struct str arn;
+    struct str user_id;
+};
+
+bool sts_identity_read(struct str xml, struct arena *arena, struct sts_identity *ret_identity,
+                       struct err *err) MUST_USE;
+
+/* The answer to AssumeRole, AssumeRoleWithWebIdentity or GetSessionToken. */
+bool sts_credentials_read(struct str xml, struct arena *arena,
+                          struct aws_credentials *ret_credentials, struct err *err) MUST_USE;

@@ -1,0 +1,52 @@
+/* known_ids.c: a set of ids. */
+#include "provider/aws/machines/known_ids.h"
+
+struct question {
+    const struct known_ids *known;
+    struct str id;
+};
+
+static bool is_same(const void *context, size_t position)
+{
+    const struct question *question = context;
+    return str_eq(question->known->items[position].id, question->id);
+}
+
+static size_t find(const struct known_ids *known, struct str id)
+{
+    struct question question = {known, id};
+    return table_find(&known->table, str_hash(id), is_same, &question);
+}
+
+bool known_ids_has(const struct known_ids *known, struct str id)
+{
+    return find(known, id) != TABLE_NONE;
+}
+
+void known_ids_add(struct known_ids *known, struct str id, int64_t since)
+{
+    void *items = known->items;
+    if (known_ids_has(known, id)) {
+        return;
+    }
+    if (!known->arena.grab) {
+        arena_init(&known->arena);
+    }
+    arena_grow(&known->arena, &items, known->count, &known->capacity, sizeof(*known->items));
+    known->items = items;
+    known->items[known->count] = (struct known_id){arena_str(&known->arena, id), since};
+    table_add(&known->table, &known->arena, str_hash(id), known->count);
+    known->count++;
+}
+
+void known_ids_renew(struct known_ids *known, int64_t from)
+{
+    struct known_ids old = *known;
+    *known = (struct known_ids){0};
+    for (size_t i = 0; i < old.count; i++) {
+        if (old.items[i].since > 0 && old.items[i].since >= from) {
+            known_ids_add(known, old.items[i].id, old.items[i].since);
+        }
+    }
+    arena_clear(&old.arena);
+}

@@ -1,0 +1,219 @@
+/* machines.c: all machines of a cluster, complete or not at all. */
+#include "provider/aws/machines/machines.h"
+
+#include "base/table.h"
+#include "provider/aws/aws_state.h"
+#include "provider/aws/cluster/anchor.h"
+
+enum { LIST_MS = 60 * 1000, PAGE_MACHINES = 1000 };
+
+/* ---- one machine ---- */
+
+const char *const machine_tag_prefixes[] = {"ray-", "shoal-", "Name", NULL};
+
+static enum machine_state state_of(const struct instance_record *record)
+{
+    switch ((enum instance_state)record->state) {
+    case INSTANCE_RUNNING:
+        return MACHINE_RUNNING;
+    case INSTANCE_STOPPING:
+        return MACHINE_STOPPING;
+    case INSTANCE_STOPPED:
+        return MACHINE_STOPPED;
+    case INSTANCE_SHUTTING_DOWN:
+        return MACHINE_ENDING;
+    case INSTANCE_TERMINATED:
+        return MACHINE_GONE;
+    case INSTANCE_PENDING:
+    case INSTANCE_STATE_OTHER: /* a new word of AWS's: it is there, and more cannot be said */
+        break;
+    }
+    return MACHINE_PENDING;
+}
+
+struct machine machine_from_record(const struct instance_record *record, struct arena *arena)
+{
+    struct machine_tag *tags = ARENA_ARRAY(arena, record->tag_count, struct machine_tag);
+    for (size_t i = 0; i < record->tag_count; i++) {
+        /* As Ray has it: EC2's name of a machine is that of the node. */
+        bool is_name = str_is(record->tags[i].key, "Name");
+        tags[i].key = is_name ? STR("ray-node-name") : record->tags[i].key;
+        tags[i].value = record->tags[i].value;
+    }
+    return (struct machine){
+        .id = record->id,
+        .type = record->type,
+        .zone = record->zone,
+        .private_ip = record->private_ip,
+        .public_ip = record->public_ip,
+        .why = record->reason_text.len > 0 ? record->reason_text : record->reason,
+        .token = record->client_token,
+        .launched_at = record->launched_at == INT64_MIN ? 0 : record->launched_at,
+        .state = state_of(record),
+        .market = record->market == INSTANCE_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
+        .tags = tags,
+        .tag_count = record->tag_count,
+    };
+}
+
+/* ---- the listing ---- */
+
+struct list_op {
+    struct aws_script op;
+    provider_machines_fn *done;
+    void *context;
+    int64_t asked_at;
+    struct instance_reply *reader;
+    struct err broken; /* why the page cannot be read */
+    struct instance_list page;
+    struct str token; /* of the page that is asked for */
+    struct str *tokens;
+    size_t token_count, token_capacity;
+    struct machine *machines;
+    size_t count, capacity;
+    struct table by_id;
+};
+
+static struct list_op *list_of(struct aws_script *op)
+{
+    return (struct list_op *)op;
+}
+
+static void begin_page(void *context)
+{
+    struct list_op *list = context;
+    instance_reply_free(list->reader);
+    list->reader = instance_reply_new(INSTANCES_LISTED, machine_tag_prefixes, &list->op.arena);
+    list->broken = (struct err){0};
+}
+
+static void take_bytes(void *context, struct str bytes)
+{
+    struct list_op *list = context;
+    if (list->broken.kind == ERR_NONE && !instance_reply_feed(list->reader, bytes, &list->broken)) {
+        return;
+    }
+}
+
+static bool check_page(void *context, struct str body, struct err *err)
+{
+    struct list_op *list = context;
+    (void)body;
+    if (list->broken.kind != ERR_NONE) {
+        *err = list->broken;
+        return false;
+    }
+    return instance_reply_end(list->reader, &list->page, err);
+}
+
+static enum aws_ask list_ask(struct aws_script *op, struct aws_request *request)
+{
+    struct list_op *list = list_of(op);
+    struct param *input = param_new_map(&op->arena);
+    input_filter(input, "tag:" TAG_CLUSTER_UID, op->provider->uid, &op->arena);
+    param_add_number(input, "MaxResults", PAGE_MACHINES, &op->arena);
+    if (list->token.len > 0) {
+        param_add_text(input, "NextToken", list->token, &op->arena);
+    } else {
+        list->asked_at = loop_now_ms(op->provider->loop);
+    }
+    request->begin = begin_page;
+    request->bytes = take_bytes;
+    request->check = check_page;
+    return ask_call(request, "DescribeInstances", input);
+}
+
+struct machine_question {
+    const struct list_op *list;
+    struct str id;
+};
+
+static bool is_machine(const void *context, size_t position)
+{
+    const struct machine_question *question = context;
+    return str_eq(question->list->machines[position].id, question->id);
+}
+
+/* One that moved from page to page while they were asked for counts once, as last seen. */
+static void add_machine(struct list_op *list, const struct instance_record *record)
+{
+    struct arena *arena = &list->op.arena;
+    struct machine machine = machine_from_record(record, arena);
+    uint64_t hash = str_hash(machine.id);
+    struct machine_question question = {list, machine.id};
+    size_t there = table_find(&list->by_id, hash, is_machine, &question);
+    if (there != TABLE_NONE) {
+        list->machines[there] = machine;
+        return;
+    }
+    void *items = list->machines;
+    arena_grow(arena, &items, list->count, &list->capacity, sizeof(struct machine));
+    list->machines = items;
+    list->machines[list->count] = machine;
+    table_add(&list->by_id, arena, hash, list->count);
+    list->count++;
+}
+
+static bool was_there(const struct list_op *list, struct str token)
+{
+    for (size_t i = 0; i < list->token_count; i++) {
+        if (str_eq(list->tokens[i], token)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static enum aws_turn list_hear(struct aws_script *op, const struct aws_heard *heard)
+{
+    struct list_op *list = list_of(op);
+    if (!heard->reply->is_ok) {
+        return op_fail(op, heard);
+    }
+    for (size_t i = 0; i < list->page.count; i++) {
+        add_machine(list, &list->page.items[i]);
+    }
+    list->token = list->page.next_token;
+    if (list->token.len == 0) {
+        return TURN_NEXT;
+    }
+    if (was_there(list, list->token) || list->token_count >= AWS_PAGES_MAX) {
+        return op_end(op, OUTCOME_UNKNOWN, ERR_PROTOCOL,
+                      "the listing of machines leads in a circle after %zu pages",
+                      list->token_count + 1);
+    }
+    void *items = list->tokens;
+    arena_grow(&op->arena, &items, list->token_count, &list->token_capacity, sizeof(struct str));
+    list->tokens = items;
+    list->tokens[list->token_count++] = list->token;
+    return TURN_REPEAT;
+}
+
+static void list_finish(struct aws_script *op)
+{
+    struct list_op *list = list_of(op);
+    bool ok = op->answer.outcome == OUTCOME_DONE;
+    if (ok) {
+        known_ids_renew(&op->provider->known, list->asked_at);
+        for (size_t i = 0; i < list->count; i++) {
+            known_ids_add(&op->provider->known, list->machines[i].id, 0);
+        }
+    }
+    list->done(list->context, &op->answer, ok ? list->machines : NULL, ok ? list->count : 0);
+}
+
+static void list_dispose(struct aws_script *op)
+{
+    instance_reply_free(list_of(op)->reader);
+}
+
+void aws_list(struct provider *base, provider_machines_fn *done, void *context)
+{
+    static const struct aws_step steps[] = {ANCHOR_STEP, {list_ask, list_hear}};
+    struct list_op *list = OP_NEW(aws_provider_of(base), struct list_op, steps, LIST_MS,
+                                  list_finish);
+    list->op.dispose = list_dispose;
+    list->done = done;
+    list->context = context;
+    op_start(&list->op);
+}
