@@ -5,8 +5,6 @@
 #include "io/heap.h"
 #include "provider/aws/client/aws_pages.h"
 
-#include <openssl/crypto.h>
-
 enum { QUESTION_MS = 25 * 1000, WAVE_COUNT = 4 };
 
 struct survey_run;
@@ -419,7 +417,7 @@ static void go_on(struct survey_run *run)
 
 static void look_at_key(struct survey_run *run)
 {
-    AUTO_BUF struct buf text;
+    struct buf text;
     struct err err;
     struct str path = file_expand_home(&run->arena, run->wish.private_key);
     run->answers.key_state = SURVEY_KEY_UNREAD;
@@ -429,9 +427,7 @@ static void look_at_key(struct survey_run *run)
         run->answers.key_state = survey_key_public(buf_str(&text), &run->arena,
                                                    &run->answers.key_half);
     }
-    if (text.ptr) {
-        OPENSSL_cleanse(text.ptr, text.len);
-    }
+    buf_wipe(&text);
 }
 
 /* Where Ray keeps the private half of a key pair that it has made. */
