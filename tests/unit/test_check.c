@@ -217,6 +217,7 @@ static void members_of_ec2_parameters_must_exist(void **state)
         {WITH("CpuOptions: 2"), "5:57 error wrong-type: *a map*whole number*"},
         {WITH("EbsOptimized: 'yes'"), "5:59 error wrong-type: *true or false*text*"},
         {WITH("ImageId: 5"), "5:54 error wrong-type: *text*whole number*"},
+        {WITH("LaunchTemplate: {LaunchTemplateName: x, Version: 2}"), ""},
     };
 #undef WITH
     (void)state;

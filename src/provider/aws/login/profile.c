@@ -124,9 +124,10 @@ static bool fail_unknown(const struct aws_profiles *profiles, struct str name, s
     struct str credentials = aws_credentials_path(profiles->environ);
     return err_set(
         err, ERR_AUTH,
-        "there is no AWS profile \"%.*s\" in %.*s or %.*s (%zu profiles are there)%s%.*s%s",
+        "there is no AWS profile \"%.*s\" in %.*s or %.*s, which have %zu profile%s%s%.*s%s",
         STR_ARG(name), STR_ARG(config), STR_ARG(credentials), profiles->count,
-        best.len > 0 ? "; did you mean \"" : "", STR_ARG(best), best.len > 0 ? "\"?" : "");
+        profiles->count == 1 ? "" : "s", best.len > 0 ? "; did you mean \"" : "", STR_ARG(best),
+        best.len > 0 ? "\"?" : "");
 }
 
 static bool choose(const struct aws_profile_input *input, struct aws_profiles *profiles,
