@@ -6,6 +6,7 @@ below says which.
 """
 
 import collections
+import copy
 import json
 import threading
 import time
@@ -197,7 +198,7 @@ class Cloud:
             return Reply(0, b"", manner=fault.kind, seconds=fault.seconds)
         if fault.kind == "redirect":
             return Reply(302, b"", {"Location": "http://198.18.0.1:9/"})
-        reply = self.carry_out(call)
+        reply = copy.copy(self.carry_out(call))  # what is remembered for a token stays whole
         if fault.kind == "garbage":
             return faults.garbage(fault.shape)
         if fault.kind == "loop" and call.get("NextToken"):
