@@ -312,7 +312,7 @@ def test_an_empty_account(paper, ls):
 def test_no_credentials(paper, ls):
     done = ls(AWS_ACCESS_KEY_ID="", AWS_SECRET_ACCESS_KEY="")
     assert done.returncode == 1 and done.stdout == ""
-    assert "credentials" in done.stderr and "  environment: " in done.stderr
+    assert "credentials" in done.stderr and "  environment  " in done.stderr
     done = ls("--profile", "nobody")
     assert done.returncode == 1 and "nobody" in done.stderr
 
