@@ -149,9 +149,13 @@ def key_files(tmp_path_factory):
 
 
 def import_key(ec2, key_files):
-    """The name of the tests' key; the bed may have been emptied since."""
-    ec2.delete_key_pair(KeyName="tests")
-    ec2.import_key_pair(KeyName="tests", PublicKeyMaterial=key_files[1].encode())
+    """The name of the tests' key; the bed may have been emptied since. One that is there stays: a
+    machine that boots just now asks for it."""
+    try:
+        ec2.import_key_pair(KeyName="tests", PublicKeyMaterial=key_files[1].encode())
+    except ClientError as error:
+        if error.response["Error"]["Code"] != "InvalidKeyPair.Duplicate":
+            raise
     return "tests"
 
 
