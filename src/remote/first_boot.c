@@ -13,7 +13,8 @@ enum {
     MESSAGE_BYTES_MAX = 16 * 1024 * 1024, /* checked against EC2's limit when it is whole */
     BOUNDARY_DIGEST_BYTES = 12,
     BOUNDARY_SIZE = sizeof("shoal-") + (size_t)2 * BOUNDARY_DIGEST_BYTES,
-    MIME_LINE_LEN = 76
+    MIME_LINE_LEN = 76,
+    MIME_WORD_BYTES_MAX = 4096 /* so far cloud-init looks for it */
 };
 
 /* How cloud-init takes a part by its first bytes, and what it calls that in a message. A longer
@@ -36,20 +37,37 @@ static const struct form {
 
 /* ---- the user's form ---- */
 
+static bool starts_like(struct str text, const char *begin)
+{
+    size_t len = strlen(begin);
+    return text.len >= len && strncasecmp(text.ptr, begin, len) == 0;
+}
+
+/* Blanks before it and the case of letters do not matter to cloud-init. */
 static const char *mime_type_of(struct str user_data)
 {
+    struct str text = str_trim(user_data);
     for (size_t i = 0; i < ARRAY_LEN(forms); i++) {
-        if (str_starts(user_data, forms[i].begin)) {
+        if (starts_like(text, forms[i].begin)) {
             return forms[i].mime_type;
         }
     }
     return NULL;
 }
 
-static bool starts_with_header(struct str text, const char *name)
+/* By the header that cloud-init looks for, or by the one that most often stands first. */
+static bool is_message(struct str user_data)
 {
-    size_t len = strlen(name);
-    return text.len > len && strncasecmp(text.ptr, name, len) == 0 && text.ptr[len] == ':';
+    struct str head = str_sub(user_data, 0, MIME_WORD_BYTES_MAX);
+    if (starts_like(head, "Content-Type:")) {
+        return true;
+    }
+    for (; head.len > 0; head = str_sub(head, 1, head.len)) {
+        if (starts_like(head, "MIME-Version:")) {
+            return true;
+        }
+    }
+    return false;
 }
 
 enum first_boot_form first_boot_form_of(struct str user_data)
@@ -57,14 +75,13 @@ enum first_boot_form first_boot_form_of(struct str user_data)
     if (str_trim(user_data).len == 0) {
         return FIRST_BOOT_EMPTY;
     }
-    if (starts_with_header(user_data, "MIME-Version") ||
-        starts_with_header(user_data, "Content-Type")) {
-        return FIRST_BOOT_MIME;
-    }
     if (str_starts(user_data, "\x1f\x8b")) {
         return FIRST_BOOT_GZIP;
     }
-    return mime_type_of(user_data) ? FIRST_BOOT_PART : FIRST_BOOT_UNKNOWN;
+    if (mime_type_of(user_data)) { /* a script may hold a message; a message begins as none */
+        return FIRST_BOOT_PART;
+    }
+    return is_message(user_data) ? FIRST_BOOT_MIME : FIRST_BOOT_UNKNOWN;
 }
 
 /* ---- our part ---- */
@@ -125,14 +142,12 @@ static bool is_plain_text(struct str text)
 
 static void add_user_part(struct buf *out, struct str user_data)
 {
-    enum first_boot_form form = first_boot_form_of(user_data);
-    if (form ==
-        FIRST_BOOT_MIME) { /* a message is a part as it stands: its headers are the part's */
+    /* A message is a part as it stands: its headers are the part's. */
+    if (first_boot_form_of(user_data) == FIRST_BOOT_MIME) {
         buf_add(out, user_data);
         return;
     }
-    buf_addf(out, "Content-Type: %s\n",
-             form == FIRST_BOOT_GZIP ? "application/gzip" : mime_type_of(user_data));
+    buf_addf(out, "Content-Type: %s\n", mime_type_of(user_data));
     if (is_plain_text(user_data)) {
         buf_add_char(out, '\n');
         buf_add(out, user_data);
@@ -175,6 +190,9 @@ bool first_boot_compose(const struct ssh_key *host_key, struct str user_data, st
         return err_set(err, ERR_CONFIG,
                        "UserData begins with nothing that cloud-init knows, such as #! or "
                        "#cloud-config, so the machine's host key cannot be given with it");
+    }
+    if (form == FIRST_BOOT_GZIP) {
+        return err_set(err, ERR_CONFIG, "UserData is compressed; give it as it is");
     }
     add_config(&config, host_key);
     if (form == FIRST_BOOT_EMPTY) {

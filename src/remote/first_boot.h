@@ -22,16 +22,17 @@ enum { FIRST_BOOT_BYTES_MAX = 16384 };
 /* The forms that cloud-init tells apart by how user-data begins. */
 enum first_boot_form {
     FIRST_BOOT_EMPTY,
+    FIRST_BOOT_PART, /* a script, a cloud-config and the like: one part of a message */
     FIRST_BOOT_MIME,
     FIRST_BOOT_GZIP,
-    FIRST_BOOT_PART, /* a script, a cloud-config and the like: one part of a message */
     FIRST_BOOT_UNKNOWN
 };
 enum first_boot_form first_boot_form_of(struct str user_data);
 
 /*
  * The same inputs give the same bytes. ERR_CONFIG for user-data that cloud-init would not read (it
- * may be meant for something else, which would not find it in a MIME message), and for more than
+ * may be meant for something else, which would not find it in a MIME message), for what is
+ * compressed (a message in it would not be read in a part), and for more than
  * FIRST_BOOT_BYTES_MAX. `out` must be empty.
  */
 bool first_boot_compose(const struct ssh_key *host_key, struct str user_data, struct buf *out,
