@@ -2,9 +2,9 @@
  * date of HTTP. */
 #include "fuzz.h"
 
-#include "provider/aws/login/credential_json.h"
 #include "provider/aws/wire/aws_error.h"
 #include "provider/aws/wire/aws_time.h"
+#include "provider/aws/wire/credential_json.h"
 
 typedef bool read_fn(struct str json, struct arena *arena, struct aws_credentials *ret_credentials,
                      struct err *err);

@@ -1,9 +1,9 @@
 /* fuzz_aws_xml.c: any bytes as a reply of AWS: a listing, a launch, a change, an error, keys. */
 #include "fuzz.h"
 
-#include "provider/aws/login/sts_reply.h"
 #include "provider/aws/machines/instance_reply.h"
 #include "provider/aws/wire/aws_error.h"
+#include "provider/aws/wire/sts_reply.h"
 #include "provider/aws/wire/xml_scan.h"
 #include "provider/aws/wire/xml_tree.h"
 

@@ -13,8 +13,8 @@
 #include "json_record.h"
 #include "provider/aws/client/aws_client.h"
 #include "provider/aws/client/aws_pages.h"
-#include "provider/aws/login/sts_reply.h"
 #include "provider/aws/machines/instance_reply.h"
+#include "provider/aws/wire/sts_reply.h"
 
 #include <string.h>
 #include <time.h>

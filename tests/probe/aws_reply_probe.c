@@ -4,9 +4,9 @@
  * processor time of one reading and the memory that stays in use.
  */
 #include "json_record.h"
-#include "provider/aws/login/sts_reply.h"
 #include "provider/aws/machines/instance_reply.h"
 #include "provider/aws/wire/aws_error.h"
+#include "provider/aws/wire/sts_reply.h"
 #include "provider/aws/wire/xml_tree.h"
 #include "records.h"
 

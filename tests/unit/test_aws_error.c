@@ -1,7 +1,7 @@
 /* test_aws_error.c: what error replies mean for a launch, and who is told what. */
 #include "provider/aws/wire/aws_error.h"
 
-#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/wire/sts_reply.h"
 #include "unit.h"
 
 static void codes_decide(void **state)

@@ -1,6 +1,6 @@
 /* test_credential_json.c: each form of credentials in JSON, and what is refused without a secret in
  * the message. */
-#include "provider/aws/login/credential_json.h"
+#include "provider/aws/wire/credential_json.h"
 
 #include "unit.h"
 

@@ -6,7 +6,7 @@
 #include "provider/aws/account/account_read.h"
 #include "provider/aws/account/account_roles.h"
 #include "provider/aws/client/aws_pages.h"
-#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/wire/sts_reply.h"
 
 #include <stdlib.h>
 

@@ -10,7 +10,7 @@
 #include "io/heap.h"
 #include "provider/aws/client/aws_bucket.h"
 #include "provider/aws/client/aws_client.h"
-#include "provider/aws/login/credentials.h"
+#include "provider/aws/client/credentials.h"
 
 /* ---- the client (aws_client.c) ---- */
 

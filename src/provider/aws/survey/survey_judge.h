@@ -8,11 +8,11 @@
 #include "base/arena.h"
 #include "base/err.h"
 #include "provider/aws/aws_facts.h"
-#include "provider/aws/login/sts_reply.h"
 #include "provider/aws/survey/ec2_reply.h"
 #include "provider/aws/survey/image.h"
 #include "provider/aws/survey/survey_key.h"
 #include "provider/aws/survey/survey_wish.h"
+#include "provider/aws/wire/sts_reply.h"
 #include "provider/provider.h"
 
 #include <stdbool.h>

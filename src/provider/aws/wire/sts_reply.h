@@ -5,7 +5,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "provider/aws/login/credential_json.h"
+#include "provider/aws/wire/credential_json.h"
 
 struct sts_identity {
     struct str account;

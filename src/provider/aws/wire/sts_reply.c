@@ -1,5 +1,5 @@
 /* sts_reply.c: STS's replies; all parts of keys must be there, else there are no keys. */
-#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/wire/sts_reply.h"
 
 #include "provider/aws/wire/aws_time.h"
 #include "provider/aws/wire/xml_tree.h"

@@ -6,7 +6,7 @@
  */
 #include "base/encode.h"
 #include "io/file.h"
-#include "provider/aws/login/credentials_parts.h"
+#include "provider/aws/client/credentials_parts.h"
 #include "provider/aws/wire/aws_json.h"
 
 enum { SSO_MS = 30 * 1000, RENEW_S = 15 * 60, QUERY_BYTES_MAX = 4096 };

@@ -9,8 +9,8 @@
 #pragma once
 
 #include "base/err.h"
-#include "provider/aws/login/credential_json.h"
 #include "provider/aws/login/source.h"
+#include "provider/aws/wire/credential_json.h"
 
 struct aws_client;
 struct credentials;

@@ -1,5 +1,5 @@
 /* credentials_process.c: credentials that a program of the user's prints. */
-#include "provider/aws/login/credentials_parts.h"
+#include "provider/aws/client/credentials_parts.h"
 
 #include <string.h>
 

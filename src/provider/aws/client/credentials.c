@@ -1,8 +1,8 @@
 /* credentials.c: keeping keys, and the queue of those who wait for them. */
-#include "provider/aws/login/credentials.h"
+#include "provider/aws/client/credentials.h"
 
 #include "provider/aws/client/aws_client_parts.h"
-#include "provider/aws/login/secret_book.h"
+#include "provider/aws/client/secret_book.h"
 
 enum {
     ADVISORY_S = 15 * 60,

@@ -1,5 +1,5 @@
 /* credential_json.c: the five JSON forms of credentials, each as a list of its fields. */
-#include "provider/aws/login/credential_json.h"
+#include "provider/aws/wire/credential_json.h"
 
 #include "provider/aws/wire/aws_time.h"
 

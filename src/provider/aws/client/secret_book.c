@@ -1,5 +1,5 @@
 /* secret_book.c: copies, so that each can be taken back as it was given. */
-#include "provider/aws/login/secret_book.h"
+#include "provider/aws/client/secret_book.h"
 
 void secret_book_init(struct secret_book *book)
 {

@@ -1,7 +1,7 @@
 /* credentials_fetch.c: from the plan to keys: which source decides, then role by role. */
 #include "io/file.h"
-#include "provider/aws/login/credentials_parts.h"
-#include "provider/aws/login/sts_reply.h"
+#include "provider/aws/client/credentials_parts.h"
+#include "provider/aws/wire/sts_reply.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

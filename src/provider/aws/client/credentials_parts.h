@@ -5,8 +5,8 @@
 #pragma once
 
 #include "provider/aws/client/aws_client_parts.h"
-#include "provider/aws/login/credentials.h"
-#include "provider/aws/login/secret_book.h"
+#include "provider/aws/client/credentials.h"
+#include "provider/aws/client/secret_book.h"
 
 enum { FETCH_CHAIN_MAX = 40 }; /* more than source.c lets through */
 

@@ -1,5 +1,5 @@
 /* credentials_machine.c: credentials from a service of the machine: a container's, or EC2's. */
-#include "provider/aws/login/credentials_parts.h"
+#include "provider/aws/client/credentials_parts.h"
 
 #include <string.h>
 
