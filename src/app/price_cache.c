@@ -229,10 +229,10 @@ bool price_cache_save(const struct price_cache *cache, struct str folder, int64_
     enum { PRIVATE = 0600 };
     AUTO_BUF struct buf text;
     struct arena arena;
+    buf_init(&text, PRICE_CACHE_BYTES_MAX);
     if (folder.len == 0 || !is_name(cache->region, 1)) {
         return err_set(err, ERR_IO, "no folder for the cache of prices");
     }
-    buf_init(&text, PRICE_CACHE_BYTES_MAX);
     arena_init(&arena);
     struct str path = price_cache_path(folder, cache->region, &arena);
     struct str place = arena_str(&arena, folder);

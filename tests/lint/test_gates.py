@@ -62,6 +62,8 @@ SOURCE_FAULTS = (
     ("style", "src/core/planted.c", HEAD + "int x; // why\n", "`//`"),
     ("style", "src/core/planted.c", "int planted;\n", "what this file owns"),
     ("style", "src/core/planted.c", HEAD + "\tint x;\n", "tab"),
+    ("style", "src/core/planted.c", HEAD + "void f(int x)\n{\n    AUTO_BUF struct buf out;\n"
+     "    if (x) {\n        return;\n    }\n    buf_init(&out, 9);\n}\n", "before buf_init()"),
     ("style", "src/core/planted.c", HEAD + "int x; \n", "blanks"),
     ("style", "src/core/planted.c", HEAD + "int x;", "newline"),
     ("style", "src/core/planted.c", HEAD + f"int {'x' * 96};\n", "101 columns"),

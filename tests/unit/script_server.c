@@ -98,6 +98,7 @@ static bool reply(struct connection *connection, const struct script_answer *ans
     AUTO_BUF struct buf out;
     const char *body = answer->body ? answer->body : "";
     size_t len = strlen(body);
+    buf_init(&out, len + 4096);
     if (answer->deed == SCRIPT_RESET) {
         reset(connection);
         return false;
@@ -108,7 +109,6 @@ static bool reply(struct connection *connection, const struct script_answer *ans
         }
         return false;
     }
-    buf_init(&out, len + 4096);
     buf_addf(&out, "HTTP/1.1 %d X\r\nContent-Length: %zu\r\n%s\r\n",
              answer->status ? answer->status : 200, len, answer->headers ? answer->headers : "");
     bool is_half = answer->deed == SCRIPT_TRUNCATE;

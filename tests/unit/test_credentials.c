@@ -604,7 +604,7 @@ static void closing_ends_a_fetch(void **state)
         open_home(&scene, &mint, profiles[i / 2]);
         if (!profiles[i / 2]) {
             scene.variable_count--;
-            scene_set(&scene, "AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://198.18.255.254");
+            scene_set(&scene, "AWS_EC2_METADATA_SERVICE_ENDPOINT", scene_url(&scene, ""));
         }
         scene_start(&scene);
         struct aws_call *call = aws_call_start(scene.client, &request);

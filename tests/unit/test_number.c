@@ -57,6 +57,7 @@ static void doubles_read_back_exactly(void **state)
         AUTO_BUF struct buf out;
         double value;
         double back;
+        buf_init(&out, 64);
         bits ^= bits << 13;
         bits ^= bits >> 7;
         bits ^= bits << 17;
@@ -64,7 +65,6 @@ static void doubles_read_back_exactly(void **state)
         if (!isfinite(value)) {
             continue;
         }
-        buf_init(&out, 64);
         number_add_double(&out, value);
         assert_true(number_parse(buf_str(&out), &back));
         assert_memory_equal(&back, &value, sizeof(value));

@@ -28,6 +28,8 @@ FOREIGN = re.compile("|".join([
     r"(?<![\w~.$}])/wo" + r"rk/", r"(?<![\w~.$}])/opt/" + r"ray\b", r"(?<!\w)\.lib" + r"rary\b",
     r"\.\./sha" + r"red\b", r"/tmp/bash_" + r"jobs",
 ]))
+AUTO_BUF = re.compile(r"\s*AUTO_BUF struct buf (\w+);")
+WAY_OUT = re.compile(r"\b(?:return|continue|break|goto)\b")
 VAGUE_NAME = re.compile(r"^(utils?|common)\.")
 
 LINK = re.compile(r"(?<!\\)\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]^]+\]:\s*(\S+)",
@@ -72,6 +74,21 @@ def _blanks(name, text):
             yield gate.problem(name, number, "blanks at the end of the line; remove them")
     if text and not text.endswith("\n"):
         yield gate.problem(name, text.count("\n") + 1, "no newline at the end; add one")
+
+
+@_rule(".c", ".h")
+def _buffers(name, text):
+    """Freed at the end of its scope whatever happens, so it must be made before any way out."""
+    lines = text.split("\n")
+    for number, line in enumerate(lines, 1):
+        owned = AUTO_BUF.match(line)
+        for later in lines[number:] if owned else ():
+            if f"buf_init(&{owned.group(1)}," in later or later.startswith("}"):
+                break
+            if WAY_OUT.search(later):
+                yield gate.problem(name, number, f"{owned.group(1)} is freed on a way out before "
+                                                 "buf_init(); call that first")
+                break
 
 
 @_rule(*CODE)
@@ -162,7 +179,8 @@ def _links(root, name, text):
                                f"links to {target}, which is not there; mend or drop the link")
 
 
-RULES = (_blanks, _lines, _name, _file_size, _opening_comment, _line_comments, _function_size)
+RULES = (_blanks, _buffers, _lines, _name, _file_size, _opening_comment, _line_comments,
+         _function_size)
 
 
 def main(argv):
