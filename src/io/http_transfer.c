@@ -13,7 +13,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-enum { BODY_MAX = 16 * 1024 * 1024, CONNECT_MS = 10000 };
+enum {
+    BODY_MAX = 16 * 1024 * 1024,
+    CONNECT_MS = 10000,
+    PIECE_BYTES = 64 * 1024, /* of a body at once: a listing has megabytes */
+};
 
 /* ---- bytes that come ---- */
 
@@ -249,6 +253,7 @@ void http_transfer_prepare(struct http_call *call, int64_t left_ms)
     set_number(easy, CURLOPT_QUICK_EXIT, 1);
 #endif
     set_number(easy, CURLOPT_TCP_KEEPALIVE, 1);
+    set_number(easy, CURLOPT_BUFFERSIZE, PIECE_BYTES);
     set_headers(call);
     set_body(call);
     set_tls(call);

@@ -32,6 +32,7 @@ SKIPPED = 77
 CALLER = BUILD / "tests" / "aws_probe"
 REPEATS = 5
 CALLS = 20
+ROUNDS = 3
 RATIO_MIN = 50
 LIVE_BYTES_MAX = 2 * 1024 * 1024
 
@@ -190,33 +191,67 @@ def time_calls(body):
             ours_one[1], theirs_one[1])
 
 
+# ---- both, and what is asked of them ----
+
+
+def measure(body):
+    """One round: seconds and bytes by name."""
+    ours = time_ours(body)
+    seconds, live, count = time_theirs(body)
+    call, their_call, call_live, first, their_first = time_calls(body)
+    return {"body": len(body), "count": count, "our_count": ours["count"],
+            "ours": ours["seconds"], "theirs": seconds, "live": ours["live_bytes"],
+            "their_live": live, "call": call, "their_call": their_call, "call_live": call_live,
+            "first": first, "their_first": their_first}
+
+
+def better(one, other):
+    return {name: min(one[name], other[name]) for name in one}
+
+
+def problems(result, machines):
+    found = []
+    if not result["our_count"] == result["count"] == machines:
+        found.append("not all machines were read")
+    for name in ("ours", "call"):
+        theirs = result[{"ours": "theirs", "call": "their_call"}[name]]
+        if theirs / result[name] < RATIO_MIN:
+            found.append(f"wanted {RATIO_MIN} times")
+    if max(result["live"], result["call_live"]) > LIVE_BYTES_MAX:
+        found.append(f"wanted at most {LIVE_BYTES_MAX} bytes")
+    return found
+
+
+def describe(result):
+    return ("%d machines, %.1f MB of XML: ours %.2f ms and %.2f MB, botocore %.1f ms and %.1f MB: "
+            "%.0f times less processor time, %.0f times less memory\n"
+            "the whole call: ours %.2f ms and %.2f MB, boto3 %.1f ms: %.0f times less processor "
+            "time; a process that lists once: ours %.0f ms, boto3 %.0f ms" % (
+                result["count"], result["body"] / 1e6, result["ours"] * 1e3, result["live"] / 1e6,
+                result["theirs"] * 1e3, result["their_live"] / 1e6,
+                result["theirs"] / result["ours"], result["their_live"] / result["live"],
+                result["call"] * 1e3, result["call_live"] / 1e6, result["their_call"] * 1e3,
+                result["their_call"] / result["call"], result["first"] * 1e3,
+                result["their_first"] * 1e3))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--machines", type=int, default=1000)
     parser.add_argument("--write", type=pathlib.Path)
     options = parser.parse_args()
-    body = listing(options.machines)
-    ours = time_ours(body)
-    seconds, live, count = time_theirs(body)
-    ratio = seconds / ours["seconds"]
-    line = ("%d machines, %.1f MB of XML: ours %.2f ms and %.2f MB, botocore %.1f ms and %.1f MB: "
-            "%.0f times less processor time, %.0f times less memory" % (
-                count, len(body) / 1e6, ours["seconds"] * 1e3, ours["live_bytes"] / 1e6,
-                seconds * 1e3, live / 1e6, ratio, live / ours["live_bytes"]))
-    call, their_call, call_live, first, their_first = time_calls(body)
-    call_ratio = their_call / call
-    line += ("\nthe whole call: ours %.2f ms and %.2f MB, boto3 %.1f ms: %.0f times less processor "
-             "time; a process that lists once: ours %.0f ms, boto3 %.0f ms" % (
-                 call * 1e3, call_live / 1e6, their_call * 1e3, call_ratio, first * 1e3,
-                 their_first * 1e3))
+    best = measure(listing(options.machines))
+    for _ in range(ROUNDS - 1):  # a neighbour may have had the processor; each side keeps its best
+        if not problems(best, options.machines):
+            break
+        best = better(best, measure(listing(options.machines)))
+    line = describe(best)
     print(line)
     if options.write:
         options.write.write_text(line + "\n")
-    good = (ours["count"] == count == options.machines and min(ratio, call_ratio) >= RATIO_MIN
-            and max(ours["live_bytes"], call_live) <= LIVE_BYTES_MAX)
-    print("ok" if good else "FAILED: wanted %d times and at most %d bytes" % (
-        RATIO_MIN, LIVE_BYTES_MAX))
-    return 0 if good else 1
+    found = problems(best, options.machines)
+    print("FAILED: " + "; ".join(found) if found else "ok")
+    return 1 if found else 0
 
 
 if __name__ == "__main__":

@@ -24,7 +24,7 @@ import botocore.parsers
 import botocore.session
 
 REPLIES = int(os.environ.get("SHOAL_DIFF_REPLIES") or 200)
-ERROR_TABLE = conftest.REPOSITORY / "src" / "provider" / "aws" / "aws_error.c"
+ERROR_TABLE = conftest.REPOSITORY / "src" / "provider" / "aws" / "wire" / "aws_error.c"
 NEVER_TOLD = -2**63
 
 
