@@ -1,6 +1,7 @@
 """The portable program on a machine that has nothing of ours: it comes by ssh, runs, and asks the
 cloud with the role of that machine."""
 
+import json
 import os
 import pathlib
 import subprocess
@@ -23,15 +24,47 @@ def program():
     return pathlib.Path(done.stdout.split()[-1])
 
 
-def test_it_runs_on_a_node(bed, machine, ssh, program):
-    shell = ssh(machine())
+@pytest.fixture
+def role(aws):
+    """An instance profile whose role may look at everything."""
+    iam = aws("iam")
+    iam.create_role(RoleName="looker", AssumeRolePolicyDocument=json.dumps({
+        "Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"},
+            "Action": "sts:AssumeRole"}]}))
+    iam.put_role_policy(RoleName="looker", PolicyName="look", PolicyDocument=json.dumps({
+        "Version": "2012-10-17", "Statement": [{
+            "Effect": "Allow", "Action": ["ec2:Describe*", "iam:List*", "iam:Get*", "pricing:*"],
+            "Resource": "*"}]}))
+    iam.create_instance_profile(InstanceProfileName="looker")
+    iam.add_role_to_instance_profile(InstanceProfileName="looker", RoleName="looker")
+    return {"Name": "looker"}
+
+
+def put(shell, program):
     with open(program, "rb") as stream:
         subprocess.run([*shell.words, "cat > shoal && chmod 700 shoal"], stdin=stream, check=True,
                        timeout=60)
+
+
+def test_it_runs_on_a_node(bed, machine, ssh, program):
+    shell = ssh(machine())
+    put(shell, program)
     assert shell("./shoal version").startswith("shoal 0.")
     assert "demo on aws us-west-2" in shell(
         "printf 'cluster_name: demo\\nprovider: {type: aws, region: us-west-2}\\n' | "
         "./shoal validate -")
-    # No credentials there, and every place where they could be is named.
-    said = shell("./shoal ls --region us-west-2 2>&1 || true")
-    assert "there are no AWS credentials" in said and "instance-metadata" in said
+    assert "instance-metadata: this machine has no role" in shell(
+        "./shoal ls --region us-west-2 2>&1 || true")
+
+
+def test_it_asks_with_the_role_of_its_machine(bed, machine, ssh, program, role):
+    bed.set(profile_lag=0)
+    node = machine(IamInstanceProfile=role, TagSpecifications=[{
+        "ResourceType": "instance", "Tags": [{"Key": "ray-cluster-name", "Value": "found"},
+                                             {"Key": "ray-node-type", "Value": "head"}]}])
+    shell = ssh(node)
+    put(shell, program)
+    # moto cannot tell the tags of an instance profile, which ls reports: not what is asked here.
+    said = shell("AWS_ENDPOINT_URL=http://198.18.0.1:4566 ./shoal ls --region us-west-2 || true")
+    assert said.splitlines()[1].split()[:3] == ["found", "us-west-2", "up"]
