@@ -120,6 +120,8 @@ def test_every_region_is_looked_at(aws, scene, ls):
     for name in ("demo", "gone"):
         iam.create_role(RoleName=f"shoal-{name}", Path="/shoal/", Tags=tags(name),
                         AssumeRolePolicyDocument=TRUST)
+        iam.create_instance_profile(InstanceProfileName=f"shoal-{name}", Path="/shoal/",
+                                    Tags=tags(name))
     iam.create_role(RoleName="another", AssumeRolePolicyDocument=TRUST)
     done = ls("-o", "json")
     found = listed(done)
@@ -128,8 +130,9 @@ def test_every_region_is_looked_at(aws, scene, ls):
     assert whole["account"] == settings.ACCOUNT and whole["complete"]
     assert {WEST, EAST} <= set(whole["regions"]) and "ap-east-1" not in whole["regions"]
     assert [t["kind"] for t in found["gone"]["things"]] == ["security group", "key pair",
-                                                            "launch template", "role"]
-    assert [t["id"] for t in found["demo"]["things"]] == ["shoal-demo"]
+                                                            "launch template", "role",
+                                                            "instance profile"]
+    assert [t["id"] for t in found["demo"]["things"]] == ["shoal-demo", "shoal-demo"]
     # Where only some regions are looked at, a role of nobody may be somebody's elsewhere.
     found = listed(ls("-o", "json", "--region", EAST))
     assert set(found) == {"old-run", "rays"}

@@ -363,7 +363,8 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
     }
     size_t clusters = account->cluster_count - leftovers;
     if (account->cluster_count == 0) {
-        buf_add_c(out, "No clusters, and nothing left of any");
+        buf_add_c(out, account->gap_count > 0 ? "No clusters where it could be looked"
+                                              : "No clusters, and nothing left of any");
     } else {
         buf_addf(out, "%zu cluster%s", clusters, clusters == 1 ? "" : "s");
     }

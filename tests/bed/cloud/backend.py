@@ -189,6 +189,11 @@ class Moto:
                 return profile.arn, profile.id, next((r.name for r in profile.roles), None)
         return None
 
+    def profile_tags(self, name):
+        """The tags of an instance profile, or None when it does not exist."""
+        found = [p for p in self.iam().instance_profiles.values() if p.name == name]
+        return found[0].tags if found else None
+
     def policies_of(self, kind, name):
         """Policy documents of a role or user, or None when it does not exist."""
         iam = self.iam()

@@ -54,6 +54,7 @@ ACTIONS = {
     ("sts", "GetSessionToken"): services.session_token,
     ("iam", "CreateAccessKey"): services.create_access_key,
     ("iam", "CreateInstanceProfile"): services.create_profile,
+    ("iam", "ListInstanceProfileTags"): services.profile_tags,
     ("ssm", "GetParameter"): services.get_parameter,
     ("ssm", "GetParameters"): services.get_parameters,
     ("servicequotas", "GetServiceQuota"): services.get_quota,

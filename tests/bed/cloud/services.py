@@ -4,6 +4,7 @@ import json
 import re
 import secrets
 import time
+from xml.sax.saxutils import escape
 
 from . import settings
 from .identity import Identity
@@ -112,6 +113,17 @@ def create_profile(cloud, call):
     if reply.status == 200:
         cloud.profiles_made[call.get("InstanceProfileName")] = time.monotonic()
     return reply
+
+
+def profile_tags(cloud, call):
+    """moto has the tags and no way to ask for them."""
+    name = call.get("InstanceProfileName", "")
+    tags = cloud.moto.profile_tags(name)
+    if tags is None:
+        raise Refusal("NoSuchEntity", f"Instance Profile {name} cannot be found.", 404)
+    rows = "".join(f"<member><Key>{escape(tag['Key'])}</Key><Value>{escape(tag['Value'])}</Value>"
+                   "</member>" for tag in tags)
+    return query_reply(call, f"<Tags>{rows}</Tags><IsTruncated>false</IsTruncated>")
 
 
 # ---- SSM ----
