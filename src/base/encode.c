@@ -27,12 +27,22 @@ void encode_uri(struct buf *out, struct str text, const char *safe)
     buf_add(out, str_sub(text, start, text.len));
 }
 
-void encode_hex(struct buf *out, const uint8_t *bytes, size_t count)
+void encode_hex_to(char *ret_text, const uint8_t *bytes, size_t count)
 {
     static const char digits[] = "0123456789abcdef";
     for (size_t i = 0; i < count; i++) {
-        char pair[2] = {digits[bytes[i] >> 4], digits[bytes[i] & 15]};
-        buf_add(out, (struct str){pair, sizeof(pair)});
+        ret_text[2 * i] = digits[bytes[i] >> 4];
+        ret_text[2 * i + 1] = digits[bytes[i] & 15];
+    }
+    ret_text[2 * count] = '\0';
+}
+
+void encode_hex(struct buf *out, const uint8_t *bytes, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        char pair[3];
+        encode_hex_to(pair, &bytes[i], 1);
+        buf_add(out, (struct str){pair, 2});
     }
 }
 

@@ -13,7 +13,9 @@
 void encode_uri(struct buf *out, struct str text, const char *safe);
 
 void encode_hex(struct buf *out, const uint8_t *bytes, size_t count); /* lower case */
-void encode_base64(struct buf *out, struct str bytes);                /* with padding, one line */
+/* The same into room for 2 * count digits and a zero byte. */
+void encode_hex_to(char *ret_text, const uint8_t *bytes, size_t count);
+void encode_base64(struct buf *out, struct str bytes); /* with padding, one line */
 
 /* The same in lines of `line_len` letters, each with its end, the last one too. */
 void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len);

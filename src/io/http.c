@@ -7,6 +7,7 @@
  */
 #include "io/http.h"
 
+#include "base/wipe.h"
 #include "io/http_parts.h"
 
 #include <string.h>
@@ -88,7 +89,7 @@ static void drop_transfer(struct http_call *call)
     }
     /* Headers are where tokens are. */
     for (struct curl_slist *line = call->lines; line; line = line->next) {
-        explicit_bzero(line->data, strlen(line->data));
+        wipe(line->data, strlen(line->data));
     }
     curl_slist_free_all(call->lines);
     call->easy = NULL;

@@ -11,6 +11,7 @@
 
 #include "base/arena.h"
 #include "base/secret_text.h"
+#include "base/wipe.h"
 #include "io/heap.h"
 
 #include <string.h>
@@ -43,7 +44,7 @@ static void unlink_form(struct form **at)
 {
     struct form *form = *at;
     *at = form->next;
-    explicit_bzero(form->bytes, form->len);
+    wipe(form->bytes, form->len);
     free(form);
 }
 
@@ -120,7 +121,7 @@ static void change_base64(struct redact *redact, struct str secret, size_t shift
         change_form(redact, buf_str(&text), change);
     }
     if (text.ptr) {
-        explicit_bzero(text.ptr, text.len);
+        wipe(text.ptr, text.len);
     }
 }
 

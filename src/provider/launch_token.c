@@ -1,6 +1,7 @@
 /* launch_token.c: a hash, and two numbers with a dot. */
 #include "provider/launch_token.h"
 
+#include "base/encode.h"
 #include "base/panic.h"
 #include "core/event.h"
 
@@ -17,9 +18,7 @@ struct str launch_token(struct str uid, uint64_t launch, struct arena *arena)
     if (!EVP_Digest(text.ptr, text.len, digest, NULL, EVP_sha256(), NULL)) {
         panic("SHA-256 is not to be had");
     }
-    for (size_t i = 0; i < HASH_BYTES; i++) {
-        snprintf(&hex[2 * i], 3, "%02x", digest[i]);
-    }
+    encode_hex_to(hex, digest, HASH_BYTES);
     return arena_printf(arena, "shoal-%s", hex);
 }
 

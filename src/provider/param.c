@@ -66,6 +66,18 @@ struct param *param_find(const struct param *map, const char *name)
     return child;
 }
 
+const struct param *param_get(const struct param *map, enum param_kind kind, const char *name)
+{
+    const struct param *found = map ? param_find(map, name) : NULL;
+    return found && found->kind == kind ? found : NULL;
+}
+
+struct str param_text(const struct param *map, const char *name)
+{
+    const struct param *found = param_get(map, PARAM_TEXT, name);
+    return found ? found->text : STR("");
+}
+
 struct param *param_add_filter(struct param *list, const char *name, const struct str *values,
                                size_t count, struct arena *arena)
 {

@@ -41,6 +41,12 @@ struct param *param_add_map(struct param *parent, const char *name, struct arena
 /* NULL when the map has none of that name. */
 struct param *param_find(const struct param *map, const char *name);
 
+/* The same for one of that kind; NULL has nothing. */
+const struct param *param_get(const struct param *map, enum param_kind kind, const char *name);
+
+/* Its text; empty when there is none of that name, or it is no text. */
+struct str param_text(const struct param *map, const char *name);
+
 /* {"Name": name, "Values": [value, ...]}, the form of EC2's filters, added to a list. */
 struct param *param_add_filter(struct param *list, const char *name, const struct str *values,
                                size_t count, struct arena *arena);

@@ -2,11 +2,9 @@
 #include "ray/gcs.h"
 
 #include "base/arena.h"
+#include "base/encode.h"
 #include "io/heap.h"
 #include "ray/gcs.pb-c.h"
-
-#include <stdio.h>
-#include <string.h>
 
 enum { ID_BYTES = 28, ID_TEXT = 2 * ID_BYTES };
 
@@ -218,9 +216,7 @@ static struct gcs_answer take_id(struct gcs *gcs, const struct gcs_answer *answe
     if (!reply || reply->cluster_id.len != ID_BYTES) {
         result = garbled(SERVICE "GetClusterId");
     } else if (!is_refused(reply->status, SERVICE "GetClusterId", &result)) {
-        for (size_t i = 0; i < ID_BYTES; i++) {
-            snprintf(&gcs->cluster_id[2 * i], 3, "%02x", reply->cluster_id.data[i]);
-        }
+        encode_hex_to(gcs->cluster_id, reply->cluster_id.data, ID_BYTES);
     }
     shoal__gcs__cluster_id_reply__free_unpacked(reply, NULL);
     return result;
@@ -289,8 +285,8 @@ void gcs_check_alive(struct gcs *gcs, gcs_alive_fn *done, void *context)
 static struct gcs_node read_node(const Shoal__Gcs__Node *from, struct arena *arena)
 {
     char id[ID_TEXT + 1] = "";
-    for (size_t i = 0; from->node_id.len == ID_BYTES && i < ID_BYTES; i++) {
-        snprintf(&id[2 * i], 3, "%02x", from->node_id.data[i]);
+    if (from->node_id.len == ID_BYTES) {
+        encode_hex_to(id, from->node_id.data, ID_BYTES);
     }
     return (struct gcs_node){
         .id = arena_str(arena, str_from(id)),

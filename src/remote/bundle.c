@@ -1,6 +1,8 @@
 /* bundle.c: bundles as JSON, and their keys. */
 #include "remote/bundle.h"
 
+#include "base/encode.h"
+
 #include <jansson.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
@@ -177,9 +179,7 @@ void bundle_keys(const struct bundle *bundle, char (*ret_keys)[STEP_KEY_SIZE])
         hash_text(hash, i > 0 ? (struct str){ret_keys[i - 1], STEP_KEY_SIZE - 1} : STR(""));
         hash_step(hash, &bundle->steps[i]);
         EVP_DigestFinal_ex(hash, digest, NULL);
-        for (size_t byte = 0; byte < sizeof(digest); byte++) {
-            snprintf(&ret_keys[i][2 * byte], 3, "%02x", digest[byte]);
-        }
+        encode_hex_to(ret_keys[i], digest, sizeof(digest));
     }
     EVP_MD_CTX_free(hash);
 }

@@ -54,12 +54,6 @@ void group_rules_read(const struct xml_element *group, struct group_rules *rules
     }
 }
 
-static struct str text_in(const struct param *map, const char *name)
-{
-    const struct param *found = map->kind == PARAM_MAP ? param_find(map, name) : NULL;
-    return found && found->kind == PARAM_TEXT ? found->text : STR("");
-}
-
 static int64_t number_in(const struct param *map, const char *name)
 {
     const struct param *found = map->kind == PARAM_MAP ? param_find(map, name) : NULL;
@@ -72,7 +66,7 @@ static struct str protocol_in(const struct param *map, struct arena *arena)
     const struct param *found = map->kind == PARAM_MAP ? param_find(map, "IpProtocol") : NULL;
     return found && found->kind == PARAM_NUMBER
                ? arena_printf(arena, "%lld", (long long)found->number)
-               : text_in(map, "IpProtocol");
+               : param_text(map, "IpProtocol");
 }
 
 void group_rules_from_file(const struct param *permissions, struct group_rules *rules,
@@ -91,8 +85,8 @@ void group_rules_from_file(const struct param *permissions, struct group_rules *
             const struct param *source = list && list->kind == PARAM_LIST ? list->first : NULL;
             for (; source; source = source->next) {
                 rule.source_kind = places[i].kind;
-                rule.source = text_in(source, places[i].file_name);
-                rule.description = text_in(source, "Description");
+                rule.source = param_text(source, places[i].file_name);
+                rule.description = param_text(source, "Description");
                 rule.raw = source;
                 add(rules, rule, arena);
             }

@@ -181,12 +181,6 @@ static void wish_arn(struct wishes *wishes, const struct role_needs *needs, bool
     }
 }
 
-static struct str text_at(const struct param *map, const char *name)
-{
-    const struct param *found = map && map->kind == PARAM_MAP ? param_find(map, name) : NULL;
-    return found && found->kind == PARAM_TEXT ? found->text : STR("");
-}
-
 /* What a node_config may name beside: snapshots, placement groups, launch templates. */
 static void wish_extras(struct wishes *wishes, const struct role_needs *needs,
                         const struct param *config)
@@ -194,13 +188,14 @@ static void wish_extras(struct wishes *wishes, const struct role_needs *needs,
     const struct param *disks = config ? param_find(config, "BlockDeviceMappings") : NULL;
     const struct param *disk = disks && disks->kind == PARAM_LIST ? disks->first : NULL;
     for (; disk; disk = disk->next) {
-        wish_arn(wishes, needs, false, "snapshot",
-                 text_at(disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL, "SnapshotId"));
+        wish_arn(
+            wishes, needs, false, "snapshot",
+            param_text(disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL, "SnapshotId"));
     }
     wish_arn(wishes, needs, true, "placement-group",
-             text_at(config ? param_find(config, "Placement") : NULL, "GroupName"));
+             param_text(config ? param_find(config, "Placement") : NULL, "GroupName"));
     const struct param *template = config ? param_find(config, "LaunchTemplate") : NULL;
-    struct str id = text_at(template, "LaunchTemplateId");
+    struct str id = param_text(template, "LaunchTemplateId");
     wish_arn(wishes, needs, true, "launch-template",
              !template    ? STR("")
              : id.len > 0 ? id
@@ -214,7 +209,7 @@ static void wish_metadata(struct role_needs *needs, const struct param *config)
                                    ? param_find(options, "HttpPutResponseHopLimit")
                                    : NULL;
     needs->takes_old_metadata = needs->takes_old_metadata ||
-                                str_is(text_at(options, "HttpTokens"), "optional");
+                                str_is(param_text(options, "HttpTokens"), "optional");
     if (hops && hops->kind == PARAM_NUMBER && hops->number > needs->hop_limit) {
         needs->hop_limit = hops->number;
     }

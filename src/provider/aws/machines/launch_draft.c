@@ -18,22 +18,10 @@ static struct param *add_shared(struct param *parent, const struct param *from, 
     return copy;
 }
 
-static struct str text_of(const struct param *map, const char *name)
-{
-    const struct param *found = map ? param_find(map, name) : NULL;
-    return found && found->kind == PARAM_TEXT ? found->text : STR("");
-}
-
-static const struct param *map_of(const struct param *map, const char *name)
-{
-    const struct param *found = map ? param_find(map, name) : NULL;
-    return found && found->kind == PARAM_MAP ? found : NULL;
-}
-
 static const struct param *items_of(const struct param *map, const char *name)
 {
-    const struct param *found = map ? param_find(map, name) : NULL;
-    return found && found->kind == PARAM_LIST ? found->first : NULL;
+    const struct param *list = param_get(map, PARAM_LIST, name);
+    return list ? list->first : NULL;
 }
 
 /* ---- what the file says and we do not change ---- */
@@ -148,7 +136,7 @@ static bool add_place(struct param *call, const struct launch_draft *draft, stru
 static void add_identity(struct param *call, const struct launch_draft *draft, struct arena *arena)
 {
     const struct aws_type_facts *facts = draft->facts;
-    const struct param *profile = map_of(draft->node_config, "IamInstanceProfile");
+    const struct param *profile = param_get(draft->node_config, PARAM_MAP, "IamInstanceProfile");
     struct str key = facts->makes_key ? draft->own_key : facts->key;
     if (key.len > 0) {
         param_add_text(call, "KeyName", key, arena);
@@ -165,7 +153,7 @@ static void add_identity(struct param *call, const struct launch_draft *draft, s
 
 static void add_metadata(struct param *call, const struct param *config, struct arena *arena)
 {
-    const struct param *given = map_of(config, "MetadataOptions");
+    const struct param *given = param_get(config, PARAM_MAP, "MetadataOptions");
     struct param *options = param_add_map(call, "MetadataOptions", arena);
     for (const struct param *child = given ? given->first : NULL; child; child = child->next) {
         add_shared(options, child, arena);
@@ -181,9 +169,9 @@ static void add_metadata(struct param *call, const struct param *config, struct 
 /* The market is the request's: the file's options count when they are for that market. */
 static void add_market(struct param *call, const struct launch_draft *draft, struct arena *arena)
 {
-    const struct param *given = map_of(draft->node_config, "InstanceMarketOptions");
+    const struct param *given = param_get(draft->node_config, PARAM_MAP, "InstanceMarketOptions");
     bool is_spot = draft->request->market == MARKET_SPOT;
-    bool gives_spot = str_is(text_of(given, "MarketType"), "spot");
+    bool gives_spot = str_is(param_text(given, "MarketType"), "spot");
     if (given && is_spot == gives_spot) {
         add_shared(call, given, arena);
     } else if (is_spot) {
@@ -195,9 +183,9 @@ static void add_market(struct param *call, const struct launch_draft *draft, str
 static void add_machine(struct param *call, const struct launch_draft *draft, struct arena *arena)
 {
     const struct param *config = draft->node_config;
-    struct str shutdown = text_of(config, "InstanceInitiatedShutdownBehavior");
+    struct str shutdown = param_text(config, "InstanceInitiatedShutdownBehavior");
     struct str user_data = draft->request->user_data;
-    user_data = user_data.len > 0 ? user_data : text_of(config, "UserData");
+    user_data = user_data.len > 0 ? user_data : param_text(config, "UserData");
     param_add_text(call, "ImageId", draft->facts->image, arena);
     param_add_text(call, "InstanceType", draft->facts->machine, arena);
     /* A machine that switches itself off because nobody leads it any more must not stay behind. */
@@ -215,7 +203,7 @@ static void add_machine(struct param *call, const struct launch_draft *draft, st
 static struct param *find_tag(const struct param *tags, struct str key)
 {
     for (struct param *tag = tags->first; tag; tag = tag->next) {
-        if (str_eq(text_of(tag, "Key"), key)) {
+        if (str_eq(param_text(tag, "Key"), key)) {
             return tag;
         }
     }
@@ -226,7 +214,7 @@ static struct param *find_tag(const struct param *tags, struct str key)
 static struct param *tags_for(struct param *specs, struct str kind, struct arena *arena)
 {
     for (struct param *spec = specs->first; spec; spec = spec->next) {
-        if (str_eq(text_of(spec, "ResourceType"), kind)) {
+        if (str_eq(param_text(spec, "ResourceType"), kind)) {
             return param_find(spec, "Tags");
         }
     }
@@ -262,10 +250,10 @@ static void add_file_tags(struct param *specs, const struct param *config, struc
 {
     for (const struct param *spec = items_of(config, "TagSpecifications"); spec;
          spec = spec->next) {
-        struct param *tags = tags_for(specs, text_of(spec, "ResourceType"), arena);
+        struct param *tags = tags_for(specs, param_text(spec, "ResourceType"), arena);
         for (const struct param *tag = items_of(spec, "Tags"); tag; tag = tag->next) {
-            if (!str_starts(text_of(tag, "Key"), "shoal-")) {
-                set_tag(tags, text_of(tag, "Key"), text_of(tag, "Value"), arena);
+            if (!str_starts(param_text(tag, "Key"), "shoal-")) {
+                set_tag(tags, param_text(tag, "Key"), param_text(tag, "Value"), arena);
             }
         }
     }
@@ -276,9 +264,9 @@ static bool check_tags(const struct param *specs, struct err *err)
     for (const struct param *spec = specs->first; spec; spec = spec->next) {
         size_t count = 0;
         for (const struct param *tag = items_of(spec, "Tags"); tag; tag = tag->next) {
-            struct str key = text_of(tag, "Key");
+            struct str key = param_text(tag, "Key");
             if (key.len == 0 || key.len > TAG_KEY_MAX ||
-                text_of(tag, "Value").len > TAG_VALUE_MAX) {
+                param_text(tag, "Value").len > TAG_VALUE_MAX) {
                 return err_set(err, ERR_CONFIG, "the tag \"%.*s\" or its value is too long",
                                STR_ARG(key));
             }

@@ -6,21 +6,9 @@
 
 /* ---- trees ---- */
 
-static const struct param *find(const struct param *map, enum param_kind kind, const char *name)
-{
-    const struct param *found = map ? param_find(map, name) : NULL;
-    return found && found->kind == kind ? found : NULL;
-}
-
-static struct str text_in(const struct param *map, const char *name)
-{
-    const struct param *found = find(map, PARAM_TEXT, name);
-    return found ? found->text : STR("");
-}
-
 static bool is_set(const struct param *map, const char *name)
 {
-    const struct param *found = find(map, PARAM_BOOL, name);
+    const struct param *found = param_get(map, PARAM_BOOL, name);
     return found && found->boolean;
 }
 
@@ -60,32 +48,32 @@ static void read_interfaces(const struct param *list, struct arena *arena, struc
     type->asks_public = is_set(list->first, "AssociatePublicIpAddress");
     for (const struct param *item = list->first; item; item = item->next) {
         if (item->kind == PARAM_MAP) {
-            add(&type->subnets, text_in(item, "SubnetId"), arena);
-            add_list(&type->groups, find(item, PARAM_LIST, "Groups"), arena);
+            add(&type->subnets, param_text(item, "SubnetId"), arena);
+            add_list(&type->groups, param_get(item, PARAM_LIST, "Groups"), arena);
         }
     }
 }
 
 static void read_network(const struct param *config, struct arena *arena, struct wish_type *type)
 {
-    const struct param *interfaces = find(config, PARAM_LIST, "NetworkInterfaces");
+    const struct param *interfaces = param_get(config, PARAM_LIST, "NetworkInterfaces");
     type->subnets_key = "SubnetIds";
     type->groups_key = "SecurityGroupIds";
     if (interfaces && interfaces->first && interfaces->first->kind == PARAM_MAP) {
         read_interfaces(interfaces, arena, type);
         return;
     }
-    add_list(&type->subnets, find(config, PARAM_LIST, "SubnetIds"), arena);
-    add_list(&type->groups, find(config, PARAM_LIST, "SecurityGroupIds"), arena);
+    add_list(&type->subnets, param_get(config, PARAM_LIST, "SubnetIds"), arena);
+    add_list(&type->groups, param_get(config, PARAM_LIST, "SecurityGroupIds"), arena);
     if (type->subnets.count == 0) {
         type->subnets_key = "SubnetId";
-        add(&type->subnets, text_in(config, "SubnetId"), arena);
+        add(&type->subnets, param_text(config, "SubnetId"), arena);
     }
 }
 
 static void read_disks(const struct param *config, struct arena *arena, struct wish_type *type)
 {
-    const struct param *list = find(config, PARAM_LIST, "BlockDeviceMappings");
+    const struct param *list = param_get(config, PARAM_LIST, "BlockDeviceMappings");
     const struct param *first = list ? list->first : NULL;
     size_t count = 0;
     for (const struct param *item = first; item; item = item->next) {
@@ -94,8 +82,9 @@ static void read_disks(const struct param *config, struct arena *arena, struct w
     struct wish_disk *disks = ARENA_ARRAY(arena, count, struct wish_disk);
     for (const struct param *item = first; item; item = item->next) {
         const struct param *map = item->kind == PARAM_MAP ? item : NULL;
-        const struct param *size = find(find(map, PARAM_MAP, "Ebs"), PARAM_NUMBER, "VolumeSize");
-        disks[type->disk_count++] = (struct wish_disk){text_in(map, "DeviceName"),
+        const struct param *size = param_get(param_get(map, PARAM_MAP, "Ebs"), PARAM_NUMBER,
+                                             "VolumeSize");
+        disks[type->disk_count++] = (struct wish_disk){param_text(map, "DeviceName"),
                                                        size ? size->number : 0};
     }
     type->disks = disks;
@@ -122,13 +111,13 @@ static const struct param *merged(const struct param *own, const struct param *t
 
 static void read_template(const struct param *own, const struct param *data, struct wish_type *type)
 {
-    const struct param *named = find(own, PARAM_MAP, "LaunchTemplate");
-    struct str name = text_in(named, "LaunchTemplateName");
+    const struct param *named = param_get(own, PARAM_MAP, "LaunchTemplate");
+    struct str name = param_text(named, "LaunchTemplateName");
     type->own = own;
     type->has_template = named != NULL;
     type->is_blind = named && !data;
-    type->template = name.len > 0 ? name : text_in(named, "LaunchTemplateId");
-    type->has_template_interfaces = data && find(data, PARAM_LIST, "NetworkInterfaces") &&
+    type->template = name.len > 0 ? name : param_text(named, "LaunchTemplateId");
+    type->has_template_interfaces = data && param_get(data, PARAM_LIST, "NetworkInterfaces") &&
                                     !param_find(own, "NetworkInterfaces");
 }
 
@@ -136,18 +125,18 @@ static void read_type(const struct provider_type *source, const struct param *te
                       struct arena *arena, struct wish_type *type)
 {
     const struct param *config = merged(source->node_config, template, arena);
-    const struct param *profile = find(config, PARAM_MAP, "IamInstanceProfile");
-    const struct param *market = find(config, PARAM_MAP, "InstanceMarketOptions");
-    struct str arn = text_in(profile, "Arn");
+    const struct param *profile = param_get(config, PARAM_MAP, "IamInstanceProfile");
+    const struct param *market = param_get(config, PARAM_MAP, "InstanceMarketOptions");
+    struct str arn = param_text(profile, "Arn");
     *type = (struct wish_type){
         .name = source->name,
         .path = arena_printf(arena, "available_node_types.%.*s.node_config", STR_ARG(source->name)),
-        .machine = text_in(config, "InstanceType"),
-        .image = text_in(config, "ImageId"),
-        .key = text_in(config, "KeyName"),
-        .profile = arn.len > 0 ? arn : text_in(profile, "Name"),
+        .machine = param_text(config, "InstanceType"),
+        .image = param_text(config, "ImageId"),
+        .key = param_text(config, "KeyName"),
+        .profile = arn.len > 0 ? arn : param_text(profile, "Name"),
         .is_head = source->is_head,
-        .is_spot = str_is(text_in(market, "MarketType"), "spot"),
+        .is_spot = str_is(param_text(market, "MarketType"), "spot"),
         .has_user_data = param_find(config, "UserData") != NULL,
     };
     read_template(source->node_config, template, type);
@@ -179,17 +168,17 @@ void survey_wish_read(const struct provider_cluster *cluster, const struct param
                       struct arena *arena, struct survey_wish *ret_wish)
 {
     const struct param *provider = cluster->provider;
-    const struct param *keys = find(provider, PARAM_MAP, "aws_credentials");
+    const struct param *keys = param_get(provider, PARAM_MAP, "aws_credentials");
     *ret_wish = (struct survey_wish){
-        .region = text_in(provider, "region"),
+        .region = param_text(provider, "region"),
         .uses_private = is_set(provider, "use_internal_ips"),
-        .has_keys = text_in(keys, "aws_access_key_id").len > 0,
-        .key_pair = text_in(find(provider, PARAM_MAP, "key_pair"), "key_name"),
-        .private_key = text_in(cluster->auth, "ssh_private_key"),
+        .has_keys = param_text(keys, "aws_access_key_id").len > 0,
+        .key_pair = param_text(param_get(provider, PARAM_MAP, "key_pair"), "key_name"),
+        .private_key = param_text(cluster->auth, "ssh_private_key"),
         .types = ARENA_ARRAY(arena, cluster->type_count, struct wish_type),
         .type_count = cluster->type_count,
     };
-    read_zones(text_in(provider, "availability_zone"), arena, &ret_wish->zones);
+    read_zones(param_text(provider, "availability_zone"), arena, &ret_wish->zones);
     for (size_t i = 0; i < cluster->type_count; i++) {
         read_type(&cluster->types[i], templates ? templates[i] : NULL, arena, &ret_wish->types[i]);
     }
