@@ -1,0 +1,99 @@
+/*
+ * controller.h: the live shell around one core: what the simulator's controller is in virtual time.
+ *
+ * Asks the cloud for listings, writes down intents and answers, carries out what the core asks for,
+ * renews its lease. Runs on the laptop during `up` and `down` and for good on the head. Everything
+ * it knows is in the journal before it acts, so that it can be killed between any two lines.
+ *
+ * The head is instance HEAD_INSTANCE, whatever its id is: the core never makes or ends it; whoever
+ * launches the cluster does (launch/head_launch.h).
+ */
+#pragma once
+
+#include "app/cloud_session.h"
+#include "app/core_setup.h"
+#include "base/attr.h"
+#include "core/core.h"
+#include "provider/provider.h"
+#include "store/journal.h"
+
+#define HEAD_INSTANCE 1 /* the journal gives this number to the word "head", first of all */
+
+struct controller;
+
+/* A machine as both the cloud and the core see it. Valid until the loop goes on. */
+struct controlled {
+    uint64_t instance;
+    const struct machine *machine; /* from the latest listing or launch; NULL: none yet */
+    const struct node *node;       /* of the core; NULL for what it does not know */
+    bool is_head;
+};
+
+struct controller_hooks {
+    void *context;
+    /* The lease is ours, everything written down was played, the first listing is in. */
+    void (*started)(void *context, const struct cluster_lease *lease);
+    /* Set this machine up; asked again for one that is being set up: go on. Tell how it goes with
+     * controller_set_up(). NULL: nobody sets up here (the laptop leaves that to the head). */
+    void (*set_up)(void *context, const struct controlled *controlled);
+    /* Its state, its address or its end: whatever a view of it depends on. */
+    void (*changed)(void *context, const struct controlled *controlled);
+    /* A call did not go well: "launch 1.2: no capacity for m5.large in us-west-2a"; it goes on. */
+    void (*trouble)(void *context, const struct provider_answer *answer, struct str what);
+    /* The lease was lost to `lease` (NULL: not known to whom): nothing is done any more. */
+    void (*deposed)(void *context, const struct cluster_lease *lease);
+};
+
+struct controller_setup {
+    struct cloud_session *session;
+    struct provider *provider;
+    struct journal *journal;
+    const struct config *config;
+    const struct core_setup *core; /* head_instance is set */
+    struct str holder;             /* of the lease */
+    struct str secret;             /* of which host keys are made */
+    struct str public_key;         /* for prepare(); empty: on a head, which only finds */
+    uint64_t take_from;            /* an epoch whose lease is to be broken; 0: none */
+    bool is_prepared;              /* survey() and prepare() were done by the caller */
+    enum goal goal;
+    struct controller_hooks hooks;
+};
+
+/* Nothing happens before the loop runs. Everything given must outlive it. */
+struct controller *controller_open(const struct controller_setup *setup);
+/* Drops everything under way. The lease stays taken until it runs out. */
+void controller_close(struct controller *controller);
+/* Hands the lease back first; `done` may then close it. */
+void controller_release(struct controller *controller, provider_done_fn *done, void *context);
+
+void controller_want(struct controller *controller, enum goal goal);
+void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news);
+
+/* ---- Ray, told by whoever watches it ---- */
+
+struct controller_ray_node {
+    struct str instance_id; /* as the node was started with */
+    enum ray_status status;
+    int64_t idle_since_ms; /* monotonic, or NOT_IDLE */
+};
+/* All that Ray lists, as of when it was asked (monotonic). Only a call here counts as sight. */
+void controller_ray_seen(struct controller *controller, const struct controller_ray_node *nodes,
+                         size_t count, int64_t asked_at_ms);
+
+/* ---- looking ---- */
+
+typedef void controlled_fn(void *context, const struct controlled *controlled);
+void controller_each(const struct controller *controller, controlled_fn *take, void *context);
+bool controller_find(const struct controller *controller, uint64_t instance,
+                     struct controlled *ret_controlled) MUST_USE;
+/* By the cloud's id; 0: not known. */
+uint64_t controller_instance_of(const struct controller *controller, struct str id);
+
+/* Sets tags of one machine some time soon, together with those of others; nobody waits for it. */
+void controller_tag(struct controller *controller, uint64_t instance, struct str key,
+                    struct str value);
+
+/* A listing now rather than later: something is expected. Done by itself while nodes come or go. */
+void controller_look(struct controller *controller);
+
+const struct cluster_lease *controller_lease(const struct controller *controller);

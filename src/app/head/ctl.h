@@ -1,0 +1,79 @@
+/*
+ * ctl.h: the one control channel of a cluster: lines of JSON with the head's service.
+ *
+ * The service listens on ~/.shoal/cluster/ctl.sock (0600); `shoal ctl` on the head connects its
+ * standard input and output to it, so that every verb on the laptop speaks through
+ * `ssh head ~/.shoal/bin/shoal ctl`. The service speaks first:
+ *
+ *     {"shoal": "0.1.0", "protocol": 1, "least": 1, "cluster": "demo", "uid": "...", "epoch": 3}
+ *
+ * and then answers requests. "protocol" is the newest it speaks, "least" the oldest. Requests:
+ *
+ *     {"do": "status"}       -> {"status": {...}}, {"node": {...}} for each, {"end": "status"}
+ *     {"do": "follow"}       the same without the end, then whatever changes, as it happens
+ *     {"do": "update"}       a new handover.json is there -> {"done": "update"} once it is taken in
+ *     {"do": "stand-down"}   lease released, nothing done any more -> {"done": "stand-down"}
+ *     {"do": "log", "node": "worker-2", "follow": true} -> {"log": "line"}..., {"end": "log"}
+ *
+ * What goes wrong is {"error": "...", "do": "..."}; a request that is not known is answered so.
+ */
+#pragma once
+
+#include "app/view.h"
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "base/str.h"
+#include "io/child.h"
+
+enum { CTL_PROTOCOL = 1, CTL_PROTOCOL_LEAST = 1, CTL_LINE_BYTES_MAX = 1 << 20 };
+
+/* The cluster as a whole, beside its nodes. */
+struct ctl_status {
+    struct str ray_version; /* empty: Ray does not answer */
+    struct str ray_address; /* "10.0.0.4:6379" */
+    struct str stance;      /* "acting", "standing by: ...", in words */
+    struct str goal;        /* "run", "down" */
+    size_t joined;          /* nodes that Ray lists as alive */
+    size_t wanted;          /* that there should be, head included */
+    bool is_settled;        /* all that are wanted have joined, or have failed for good */
+    int64_t serial;         /* of the handover that is in force */
+};
+
+enum ctl_line_kind { CTL_GREETING, CTL_STATUS, CTL_NODE, CTL_LOG, CTL_DONE, CTL_END, CTL_ERROR };
+
+struct ctl_line {
+    enum ctl_line_kind kind;
+    struct ctl_status status;
+    struct node_view node;
+    struct str text; /* of a log line, an error, what is done or ended */
+    struct {
+        struct str version, cluster, uid;
+        uint64_t epoch;
+        int64_t protocol, least;
+    } greeting;
+};
+
+/* Both directions of a line, for service and verbs. */
+void ctl_line_write(const struct ctl_line *line, struct buf *out); /* with its newline */
+bool ctl_line_read(struct str text, struct arena *arena, struct ctl_line *ret_line,
+                   struct err *err) MUST_USE;
+
+/* ---- a verb's end ---- */
+
+struct ctl_client;
+
+struct ctl_client_hooks {
+    void *context;
+    void (*line)(void *context, const struct ctl_line *line);
+    /* Once: the connection has ended, or could not be made. */
+    void (*done)(void *context, const struct err *err);
+};
+
+/* `argv` starts ssh with `shoal ctl` on the head (ssh_words()), or `shoal ctl` itself there. A
+ * greeting of a protocol that is not ours ends it with what to do about it. */
+struct ctl_client *ctl_client_open(struct child_pool *children, const char *const *argv,
+                                   const struct ctl_client_hooks *hooks);
+void ctl_client_ask(struct ctl_client *client, const char *what); /* "status", "follow", ... */
+void ctl_client_ask_log(struct ctl_client *client, struct str node, bool follows);
+void ctl_client_close(struct ctl_client *client); /* NULL is fine; also from a hook */

@@ -1,0 +1,23 @@
+/*
+ * service.h: what runs on the head for good: `shoal autoscaler`.
+ *
+ * Takes the handover in, holds the lease, keeps the workers that there should be (control/), sets
+ * them up (worker_setup.h), watches who joins Ray, and answers on the control channel.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+
+struct service_setup {
+    const char *folder; /* NULL: ~/.shoal/cluster */
+};
+
+/* Returns the exit status of the process: 0 after it stood down. */
+int service_run(const struct service_setup *setup);
+
+/*
+ * Starts it in the background under a supervisor that starts it again when it dies, unless one is
+ * there already. Returns when the control socket answers.
+ */
+bool service_start(const char *folder, struct err *err) MUST_USE;
