@@ -8,6 +8,15 @@ static bool is_name_char(char c)
            c == '.' || c == '_' || c == ':';
 }
 
+bool known_hosts_is_name(struct str name)
+{
+    bool is_name = name.len > 0 && name.len <= KNOWN_HOSTS_NAME_BYTES_MAX;
+    for (size_t i = 0; is_name && i < name.len; i++) {
+        is_name = is_name_char(name.ptr[i]);
+    }
+    return is_name;
+}
+
 bool known_hosts_add(struct buf *out, struct str name, const uint8_t public[SSH_PUBLIC_BYTES],
                      struct err *err)
 {

@@ -16,6 +16,9 @@
 
 enum { KNOWN_HOSTS_NAME_BYTES_MAX = 255 };
 
+/* Is it a name of one machine, and nothing that ssh gives another meaning? */
+bool known_hosts_is_name(struct str name);
+
 /* One line. Refuses a name that ssh would read as a pattern, a list or a mark. */
 bool known_hosts_add(struct buf *out, struct str name, const uint8_t public[SSH_PUBLIC_BYTES],
                      struct err *err) MUST_USE;

@@ -32,8 +32,10 @@ enum {
     GET_FACT,
     FIND_MACHINE,
     ADD_MACHINE,
+    ADOPT_MACHINE,
     ALL_MACHINES,
     ADD_INTENT,
+    ADOPT_INTENT,
     SETTLE_INTENT,
     ALL_INTENTS,
     ADD_ENTRY,
@@ -48,9 +50,13 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [GET_FACT] = "SELECT value FROM fact WHERE name = ?",
     [FIND_MACHINE] = "SELECT instance FROM machine WHERE id = ?",
     [ADD_MACHINE] = "INSERT INTO machine (id) VALUES (?)",
+    [ADOPT_MACHINE] = "INSERT OR IGNORE INTO machine VALUES (?, ?)",
     [ALL_MACHINES] = "SELECT instance, id FROM machine ORDER BY instance",
     [ADD_INTENT] = "INSERT INTO intent (launch, name, offering, count, token, call, wall_ms)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [ADOPT_INTENT] =
+        "INSERT OR IGNORE INTO intent (launch, name, offering, count, token, call, wall_ms)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
     [ALL_INTENTS] = "SELECT launch, offering, count, token, call, wall_ms, outcome IS NOT NULL,"
                     " outcome FROM intent ORDER BY rowid",
@@ -169,6 +175,19 @@ bool journal_number(struct journal *journal, struct str id, uint64_t *ret_instan
     return true;
 }
 
+bool journal_adopt(struct journal *journal, uint64_t instance, struct str id, struct err *err)
+{
+    uint64_t known;
+    struct statement *statement = database_use(journal->database, ADOPT_MACHINE);
+    statement_int(statement, (int64_t)instance);
+    statement_text(statement, id);
+    if (!statement_run(statement, err) || !find_machine(journal, id, &known, err)) {
+        return false;
+    }
+    return known == instance || err_set(err, ERR_EXISTS, "machine %.*s has another number here",
+                                        STR_ARG(str_sub(id, 0, 100)));
+}
+
 bool journal_machines(struct journal *journal, journal_machine_fn *take, void *context,
                       struct err *err)
 {
@@ -182,11 +201,12 @@ bool journal_machines(struct journal *journal, journal_machine_fn *take, void *c
 
 /* ---- intents ---- */
 
-bool journal_intend(struct journal *journal, const struct journal_intent *intent, struct err *err)
+static bool write_intent(struct journal *journal, size_t how, const struct journal_intent *intent,
+                         struct err *err)
 {
     char name[32];
     int length = snprintf(name, sizeof(name), "%u.%u", LAUNCH_ARG(intent->launch));
-    struct statement *statement = database_use(journal->database, ADD_INTENT);
+    struct statement *statement = database_use(journal->database, how);
     statement_int(statement, (int64_t)intent->launch);
     statement_text(statement, (struct str){name, (size_t)length});
     statement_int(statement, intent->offering);
@@ -195,6 +215,18 @@ bool journal_intend(struct journal *journal, const struct journal_intent *intent
     statement_bytes(statement, intent->call);
     statement_int(statement, intent->wall_ms);
     return statement_run(statement, err);
+}
+
+bool journal_intend(struct journal *journal, const struct journal_intent *intent, struct err *err)
+{
+    return write_intent(journal, ADD_INTENT, intent, err);
+}
+
+bool journal_adopt_intent(struct journal *journal, const struct journal_intent *intent,
+                          struct err *err)
+{
+    return write_intent(journal, ADOPT_INTENT, intent, err) &&
+           (!intent->is_settled || journal_settle(journal, intent->launch, intent->outcome, err));
 }
 
 bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome, struct err *err)

@@ -48,6 +48,11 @@ bool journal_get(struct journal *journal, const char *name, struct arena *arena,
 bool journal_number(struct journal *journal, struct str id, uint64_t *ret_instance,
                     struct err *err) MUST_USE;
 
+/* A number that another journal gave; nothing when it is known already, ERR_EXISTS when the number
+ * or the id stands for something else here. */
+bool journal_adopt(struct journal *journal, uint64_t instance, struct str id,
+                   struct err *err) MUST_USE;
+
 typedef void journal_machine_fn(void *context, uint64_t instance, struct str id);
 bool journal_machines(struct journal *journal, journal_machine_fn *take, void *context,
                       struct err *err) MUST_USE;
@@ -67,6 +72,9 @@ struct journal_intent {
 
 bool journal_intend(struct journal *journal, const struct journal_intent *intent,
                     struct err *err) MUST_USE;
+/* The same for one of another journal, with its answer if it has one; again: nothing. */
+bool journal_adopt_intent(struct journal *journal, const struct journal_intent *intent,
+                          struct err *err) MUST_USE;
 bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome,
                     struct err *err) MUST_USE;
 

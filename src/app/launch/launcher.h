@@ -66,7 +66,7 @@ struct launcher_head {
 bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
                         struct launcher_head *ret_head, struct err *err) MUST_USE;
 
-/* How ssh reaches it: user, key, pinned host key, proxies; a shared connection when there is one. */
+/* How ssh reaches it: user, key, pinned host key, proxies; a shared connection if there is one. */
 bool launcher_head_place(const struct launcher_setup *setup, const struct launcher_head *head,
                          struct arena *arena, struct ssh_place *ret_place,
                          struct err *err) MUST_USE;

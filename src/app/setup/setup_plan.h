@@ -60,5 +60,5 @@ struct setup_plan {
 bool setup_plan_make(const struct setup_input *input, struct arena *arena,
                      struct setup_plan *ret_plan, struct err *err) MUST_USE;
 
-/* What a failed step's last words usually mean, and what to do: from a table. False: nothing known. */
+/* What a failed step's last words usually mean, and what to do, from a table. */
 bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);

@@ -1,0 +1,263 @@
+/* handover.c: the file itself, and the journal's part in it. */
+#include "app/head/handover.h"
+
+#include "base/encode.h"
+#include "io/json_line.h"
+
+#include <inttypes.h>
+
+enum { MACHINES_MAX = 1000000 };
+
+#define EXPECTED "a handover"
+
+/* ---- writing ---- */
+
+static void put_u64(json_t *json, const char *name, uint64_t value)
+{
+    json_object_set_new(json, name, json_integer((json_int_t)value));
+}
+
+static json_t *intent_json(const struct journal_intent *intent)
+{
+    json_t *json = json_object();
+    AUTO_BUF struct buf call;
+    buf_init(&call, HANDOVER_BYTES_MAX);
+    encode_base64(&call, intent->call);
+    put_u64(json, "launch", intent->launch);
+    put_u64(json, "offering", intent->offering);
+    json_put_number(json, "count", intent->count);
+    json_put_text(json, "token", intent->token);
+    json_put_text(json, "call", buf_str(&call));
+    json_put_number(json, "wall_ms", intent->wall_ms);
+    if (intent->is_settled) {
+        put_u64(json, "outcome", intent->outcome);
+    }
+    return json;
+}
+
+static void put_lists(json_t *json, const struct handover *handover)
+{
+    json_t *environment = json_object();
+    json_t *machines = json_array();
+    json_t *intents = json_array();
+    for (size_t i = 0; i < handover->environment_count; i++) {
+        struct str name = handover->environment[i].name;
+        struct str value = handover->environment[i].value;
+        json_object_setn_new(environment, name.ptr, name.len, json_stringn(value.ptr, value.len));
+    }
+    for (size_t i = 0; i < handover->machine_count; i++) {
+        json_t *machine = json_object();
+        put_u64(machine, "instance", handover->machines[i].instance);
+        json_put_text(machine, "id", handover->machines[i].id);
+        json_array_append_new(machines, machine);
+    }
+    for (size_t i = 0; i < handover->intent_count; i++) {
+        json_array_append_new(intents, intent_json(&handover->intents[i]));
+    }
+    json_object_set_new(json, "environment", environment);
+    json_object_set_new(json, "machines", machines);
+    json_object_set_new(json, "intents", intents);
+}
+
+void handover_write(const struct handover *handover, struct buf *out)
+{
+    json_t *json = json_object();
+    json_put_number(json, "format", HANDOVER_FORMAT);
+    json_put_text(json, "uid", handover->uid);
+    put_u64(json, "epoch", handover->epoch);
+    put_u64(json, "reign", handover->reign);
+    json_put_number(json, "serial", handover->serial);
+    json_put_text(json, "config", handover->config);
+    json_put_text(json, "secret", handover->secret);
+    json_put_text(json, "key", handover->key);
+    json_put_text(json, "head_id", handover->head_id);
+    json_put_text(json, "head_private_ip", handover->head_private_ip);
+    json_put_text(json, "head_public_ip", handover->head_public_ip);
+    json_put_text(json, "known_hosts", handover->known_hosts);
+    json_put_text(json, "runtime_hash", handover->runtime_hash);
+    put_lists(json, handover);
+    json_put_out(json, true, out);
+}
+
+/* ---- reading ---- */
+
+static bool read_intent(const json_t *json, struct arena *arena, struct journal_intent *ret_intent)
+{
+    AUTO_BUF struct buf call;
+    buf_init(&call, HANDOVER_BYTES_MAX);
+    decode_base64(&call, json_take_text(json, "call", arena));
+    const json_t *outcome = json_object_get(json, "outcome");
+    *ret_intent = (struct journal_intent){
+        .launch = (uint64_t)json_take_number(json, "launch", 0, INT64_MAX),
+        .offering = (uint32_t)json_take_number(json, "offering", 0, UINT32_MAX),
+        .count = json_take_number(json, "count", 0, MACHINES_MAX),
+        .token = json_take_text(json, "token", arena),
+        .call = arena_str(arena, buf_str(&call)),
+        .wall_ms = json_take_number(json, "wall_ms", 0, INT64_MAX),
+        .is_settled = outcome != NULL,
+        .outcome = (enum outcome)json_take_number(json, "outcome", 0, OUTCOME_COUNT - 1),
+    };
+    return ret_intent->launch != 0 && ret_intent->token.len > 0;
+}
+
+static bool read_lists(const json_t *json, struct arena *arena, struct handover *handover)
+{
+    json_t *environment = json_object_get(json, "environment");
+    const json_t *machines = json_object_get(json, "machines");
+    const json_t *intents = json_object_get(json, "intents");
+    struct step_variable *variables = ARENA_ARRAY(arena, json_object_size(environment),
+                                                  struct step_variable);
+    struct handover_machine *known = ARENA_ARRAY(arena, json_array_size(machines),
+                                                 struct handover_machine);
+    struct journal_intent *open = ARENA_ARRAY(arena, json_array_size(intents),
+                                              struct journal_intent);
+    const char *name;
+    json_t *value;
+    json_object_foreach(environment, name, value)
+    {
+        variables[handover->environment_count++] = (struct step_variable){
+            arena_str(arena, str_from(name)), json_take_text(environment, name, arena)};
+    }
+    bool ok = true;
+    for (size_t i = 0; i < json_array_size(machines); i++) {
+        const json_t *machine = json_array_get(machines, i);
+        known[i].instance = (uint64_t)json_take_number(machine, "instance", 0, INT64_MAX);
+        known[i].id = json_take_text(machine, "id", arena);
+        ok = ok && known[i].instance != INSTANCE_NONE && known[i].id.len > 0;
+    }
+    for (size_t i = 0; i < json_array_size(intents); i++) {
+        ok = read_intent(json_array_get(intents, i), arena, &open[i]) && ok;
+    }
+    handover->environment = variables;
+    handover->machines = known;
+    handover->machine_count = json_array_size(machines);
+    handover->intents = open;
+    handover->intent_count = json_array_size(intents);
+    return ok;
+}
+
+bool handover_read(struct str text, struct arena *arena, struct handover *ret_handover,
+                   struct err *err)
+{
+    json_t *json;
+    if (!json_line_read(text, EXPECTED, &json, err)) {
+        return false;
+    }
+    int64_t format = json_take_number(json, "format", 0, INT64_MAX);
+    struct handover handover = {
+        .uid = json_take_text(json, "uid", arena),
+        .epoch = (uint64_t)json_take_number(json, "epoch", 0, INT64_MAX),
+        .reign = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
+        .serial = json_take_number(json, "serial", 0, INT64_MAX),
+        .config = json_take_text(json, "config", arena),
+        .secret = json_take_text(json, "secret", arena),
+        .key = json_take_text(json, "key", arena),
+        .head_id = json_take_text(json, "head_id", arena),
+        .head_private_ip = json_take_text(json, "head_private_ip", arena),
+        .head_public_ip = json_take_text(json, "head_public_ip", arena),
+        .known_hosts = json_take_text(json, "known_hosts", arena),
+        .runtime_hash = json_take_text(json, "runtime_hash", arena),
+    };
+    bool ok = read_lists(json, arena, &handover) && handover.uid.len > 0 &&
+              handover.config.len > 0 && handover.head_id.len > 0;
+    json_decref(json);
+    if (format > HANDOVER_FORMAT) {
+        return err_set(err, ERR_PROTOCOL,
+                       "this handover is of a newer shoal (format %" PRId64 "; this one knows %d)",
+                       format, HANDOVER_FORMAT);
+    }
+    if (!ok) {
+        return err_set(err, ERR_PROTOCOL, "this handover is damaged");
+    }
+    *ret_handover = handover;
+    return true;
+}
+
+/* ---- the journal ---- */
+
+struct gathering {
+    struct arena *arena;
+    struct handover_machine *machines;
+    struct journal_intent *intents;
+    size_t machine_count, machine_capacity, intent_count, intent_capacity;
+};
+
+static void gather_machine(void *context, uint64_t instance, struct str id)
+{
+    struct gathering *all = context;
+    void *items = all->machines;
+    arena_grow(all->arena, &items, all->machine_count, &all->machine_capacity,
+               sizeof(*all->machines));
+    all->machines = items;
+    all->machines[all->machine_count++] = (struct handover_machine){instance,
+                                                                    arena_str(all->arena, id)};
+}
+
+static void gather_intent(void *context, const struct journal_intent *intent)
+{
+    struct gathering *all = context;
+    void *items = all->intents;
+    arena_grow(all->arena, &items, all->intent_count, &all->intent_capacity, sizeof(*all->intents));
+    all->intents = items;
+    struct journal_intent *kept = &all->intents[all->intent_count++];
+    *kept = *intent;
+    kept->token = arena_str(all->arena, intent->token);
+    kept->call = arena_str(all->arena, intent->call);
+}
+
+bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,
+                     struct err *err)
+{
+    struct gathering all = {.arena = arena};
+    if (!journal_machines(journal, gather_machine, &all, err) ||
+        !journal_intents(journal, gather_intent, &all, err)) {
+        return false;
+    }
+    handover->machines = all.machines;
+    handover->machine_count = all.machine_count;
+    handover->intents = all.intents;
+    handover->intent_count = all.intent_count;
+    return true;
+}
+
+static bool set_number(struct journal *journal, const char *name, uint64_t value, struct err *err)
+{
+    char text[32];
+    int length = snprintf(text, sizeof(text), "%" PRIu64, value);
+    return journal_set(journal, name, (struct str){text, (size_t)length}, err);
+}
+
+static bool take_all(struct journal *journal, const struct handover *handover, struct err *err)
+{
+    bool ok = journal_set(journal, "uid", handover->uid, err) &&
+              set_number(journal, "epoch", handover->epoch, err) &&
+              set_number(journal, "reign", handover->reign, err) &&
+              set_number(journal, "handover", (uint64_t)handover->serial, err);
+    for (size_t i = 0; ok && i < handover->machine_count; i++) {
+        ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);
+    }
+    for (size_t i = 0; ok && i < handover->intent_count; i++) {
+        ok = journal_adopt_intent(journal, &handover->intents[i], err);
+    }
+    return ok;
+}
+
+bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
+                   struct err *err)
+{
+    struct arena arena;
+    struct str last;
+    int64_t serial = -1;
+    arena_init(&arena);
+    bool ok = journal_get(journal, "handover", &arena, &last, err);
+    if (ok && last.ptr && !str_to_i64(last, &serial)) {
+        serial = -1;
+    }
+    *ret_is_new = ok && handover->serial > serial;
+    if (*ret_is_new) {
+        ok = journal_begin(journal, err) && take_all(journal, handover, err) &&
+             journal_commit(journal, err);
+    }
+    arena_clear(&arena);
+    return ok;
+}
