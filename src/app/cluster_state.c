@@ -126,27 +126,30 @@ static bool make_key(const char *path, const char *public_path, struct str comme
     return ok;
 }
 
+/* The cluster's own key is there even if the file names another one: what surrounds the machines is
+ * made with it. Which of the two ssh uses is the file's word. */
 static bool find_key(struct cluster_state *state, const struct config *config, bool makes,
                      struct arena *arena, struct err *err)
 {
-    if (config->ssh_private_key.len > 0) {
-        state->key = file_expand_home(arena, config->ssh_private_key).ptr;
-        return true;
-    }
     const char *path = arena_printf(arena, "%s/key", state->folder).ptr;
     const char *public_path = arena_printf(arena, "%s/key.pub", state->folder).ptr;
     bool is_there = file_look(public_path).kind != FILE_MISSING;
-    if (!is_there && !makes) {
-        return true;
-    }
+    bool is_named = config->ssh_private_key.len > 0;
     struct str comment = arena_printf(arena, "shoal-%.*s", STR_ARG(config->cluster_name));
     AUTO_BUF struct buf text;
     buf_init(&text, KEY_FILE_BYTES_MAX);
+    if (is_named) {
+        state->key = file_expand_home(arena, config->ssh_private_key).ptr;
+    } else if (is_there || makes) {
+        state->key = path;
+    }
+    if (!is_there && !makes) {
+        return true;
+    }
     if ((!is_there && !make_key(path, public_path, comment, err)) ||
         !file_read(public_path, &text, err)) {
         return false;
     }
-    state->key = path;
     state->public_key = arena_str(arena, str_trim(buf_str(&text)));
     return true;
 }

@@ -5,7 +5,7 @@
  *
  *     journal.db    store/journal.h
  *     secret        of which host keys are made; 64 hexadecimal digits
- *     key, key.pub  the cluster's own ssh key, unless the file names one
+ *     key, key.pub  the cluster's own ssh key; the file may name another for ssh to use
  *     known_hosts/  a file per machine, named by its id: the key it must show
  *     log/NODE      what the set-up of a node said
  *
@@ -26,7 +26,7 @@ struct cluster_state {
     const char *key;       /* path of the private key that machines let in; NULL: the user's own */
     const char *control;   /* folder for sockets */
     struct str secret;     /* the bytes; empty while there is none */
-    struct str public_key; /* "ssh-ed25519 AAAA... shoal-NAME"; empty: the file names a key */
+    struct str public_key; /* "ssh-ed25519 AAAA... shoal-NAME" of its own key */
 };
 
 /* Finds, and when `makes` is set makes, the folder and what is in it. Asks no cloud. */

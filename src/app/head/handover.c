@@ -230,9 +230,11 @@ static bool set_number(struct journal *journal, const char *name, uint64_t value
 static bool take_all(struct journal *journal, const struct handover *handover, struct err *err)
 {
     bool ok = journal_set(journal, "uid", handover->uid, err) &&
-              set_number(journal, "epoch", handover->epoch, err) &&
-              set_number(journal, "reign", handover->reign, err) &&
               set_number(journal, "handover", (uint64_t)handover->serial, err);
+    if (handover->epoch != 0) {
+        ok = ok && set_number(journal, "epoch", handover->epoch, err) &&
+             set_number(journal, "reign", handover->reign, err);
+    }
     for (size_t i = 0; ok && i < handover->machine_count; i++) {
         ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);
     }
