@@ -100,7 +100,7 @@ struct launch_request {
     struct str token; /* letters, digits and '-': the same launch whenever it is the same token */
     uint64_t launch;  /* its number; launch_token() makes the token of it */
     size_t type;      /* in provider_cluster */
-    struct str zone;  /* one of the zones that the survey found usable */
+    struct str zone;  /* one of those that the survey found usable; empty: the first of them */
     enum market market;
     int64_t count;        /* at most; fewer may come, and at least one or a refusal */
     struct str user_data; /* not encoded; empty: what the type's own settings say */

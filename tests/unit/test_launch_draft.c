@@ -235,7 +235,9 @@ static void what_cannot_be_launched_is_refused(void **state)
     scene.request.zone = STR("us-west-2c");
     assert_false(launch_draft_write(&scene.draft, &scene.arena, &body, &scene.err));
     assert_like(str_from(scene.err.text), "no usable subnet for m5.large in zone us-west-2c");
-    scene.request.zone = STR("us-west-2a");
+    scene.request.zone = STR(""); /* the file names none: the first that can be used */
+    assert_true(launch_draft_write(&scene.draft, &scene.arena, &body, &scene.err));
+    assert_true(str_find(body, "&SubnetId=subnet-a&") != SIZE_MAX);
     scene.draft.own_group = STR("");
     assert_false(launch_draft_write(&scene.draft, &scene.arena, &body, &scene.err));
     scene.draft.own_group = STR("sg-own");

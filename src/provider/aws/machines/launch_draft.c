@@ -71,7 +71,7 @@ static bool find_subnet(const struct launch_draft *draft, struct str *ret_id, st
 {
     const struct aws_type_facts *facts = draft->facts;
     for (size_t i = 0; i < facts->subnet_count; i++) {
-        if (str_eq(facts->subnets[i].zone, draft->request->zone)) {
+        if (draft->request->zone.len == 0 || str_eq(facts->subnets[i].zone, draft->request->zone)) {
             *ret_id = facts->subnets[i].id;
             return true;
         }
