@@ -1,0 +1,388 @@
+/* fake_provider.c: machines in an array; answers by timers. */
+#include "fake_provider.h"
+
+#include "io/heap.h"
+#include "provider/launch_token.h"
+
+#include <string.h>
+
+struct answer_later;
+
+struct fake_provider {
+    struct provider base;
+    struct fake_cloud *cloud;
+    struct loop *loop;
+    uint64_t epoch;
+    struct answer_later *first;
+};
+
+/* One operation under way. */
+struct answer_later {
+    struct fake_provider *provider;
+    struct answer_later *next;
+    struct loop_timer *timer;
+    enum fake_verb verb;
+    struct provider_answer answer;
+    provider_done_fn *done;
+    provider_machines_fn *done_machines;
+    provider_lease_fn *done_lease;
+    provider_survey_fn *done_survey;
+    provider_things_fn *done_things;
+    void *context;
+    struct str call;
+    bool tells_lease;
+    struct cluster_lease lease;
+};
+
+void fake_cloud_init(struct fake_cloud *cloud)
+{
+    *cloud = (struct fake_cloud){.uid = STR("0123456789abcdef0123456789abcdef")};
+    arena_init(&cloud->arena);
+    buf_init(&cloud->calls, 1 << 20);
+    buf_init(&cloud->sent, 1 << 20);
+}
+
+void fake_cloud_clear(struct fake_cloud *cloud)
+{
+    buf_clear(&cloud->calls);
+    buf_clear(&cloud->sent);
+    arena_clear(&cloud->arena);
+}
+
+size_t fake_cloud_living(const struct fake_cloud *cloud)
+{
+    size_t living = 0;
+    for (size_t i = 0; i < cloud->count; i++) {
+        living += cloud->machines[i].state < MACHINE_ENDING;
+    }
+    return living;
+}
+
+struct machine *fake_cloud_find(struct fake_cloud *cloud, const char *id)
+{
+    for (size_t i = 0; i < cloud->count; i++) {
+        if (str_is(cloud->machines[i].id, id)) {
+            return &cloud->machines[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- answering ---- */
+
+static void unlink_answer(struct answer_later *later)
+{
+    struct answer_later **at = &later->provider->first;
+    while (*at != later) {
+        at = &(*at)->next;
+    }
+    *at = later->next;
+    loop_timer_free(later->timer);
+}
+
+static void boot(struct fake_provider *provider)
+{
+    struct fake_cloud *cloud = provider->cloud;
+    for (size_t i = 0; i < cloud->count; i++) {
+        struct machine *machine = &cloud->machines[i];
+        if (machine->state == MACHINE_PENDING &&
+            loop_now_ms(provider->loop) >= cloud->made_at[i] + cloud->boot_ms) {
+            machine->state = MACHINE_RUNNING;
+            machine->private_ip = arena_printf(&cloud->arena, "10.0.0.%zu", i + 10);
+        }
+    }
+}
+
+static void tell_machines(const struct answer_later *later)
+{
+    struct fake_cloud *cloud = later->provider->cloud;
+    struct machine *found = heap_zeroed((cloud->count + 1) * sizeof(*found));
+    size_t count = 0;
+    boot(later->provider);
+    for (size_t i = 0; i < cloud->count && later->answer.outcome == OUTCOME_DONE; i++) {
+        if (later->verb == FAKE_LIST || str_eq(cloud->machines[i].token, later->call)) {
+            found[count++] = cloud->machines[i];
+        }
+    }
+    later->done_machines(later->context, &later->answer, found, count);
+    free(found);
+}
+
+static void answer(void *context)
+{
+    struct answer_later *later = context;
+    unlink_answer(later);
+    if (later->done_machines) {
+        tell_machines(later);
+    } else if (later->done_lease) {
+        later->done_lease(later->context, &later->answer,
+                          later->tells_lease ? &later->lease : NULL);
+    } else if (later->done_survey) {
+        later->done_survey(later->context, &later->answer, NULL, 0);
+    } else if (later->done_things) {
+        later->done_things(later->context, &later->answer, NULL, 0);
+    } else {
+        later->done(later->context, &later->answer);
+    }
+    free(later);
+}
+
+static struct answer_later *begin(struct provider *base, enum fake_verb verb, void *context)
+{
+    struct fake_provider *provider = (struct fake_provider *)base;
+    struct fake_cloud *cloud = provider->cloud;
+    struct answer_later *later = HEAP_NEW(struct answer_later);
+    later->provider = provider;
+    later->verb = verb;
+    later->context = context;
+    later->answer.outcome = cloud->next[verb];
+    if (cloud->next[verb] != OUTCOME_DONE) {
+        (void)err_set(&later->answer.err, ERR_UNAVAILABLE, "the cloud says no");
+    }
+    cloud->next[verb] = OUTCOME_DONE;
+    cloud->counts[verb]++;
+    later->next = provider->first;
+    provider->first = later;
+    later->timer = loop_timer_new(provider->loop, answer, later);
+    if (!cloud->is_mute[verb]) {
+        loop_timer_start(later->timer, cloud->delay_ms[verb]);
+    }
+    return later;
+}
+
+static bool acts(const struct answer_later *later)
+{
+    return later->answer.outcome == OUTCOME_DONE ||
+           (later->answer.outcome == OUTCOME_UNKNOWN && later->provider->cloud->acts_anyway);
+}
+
+/* ---- the cluster ---- */
+
+static void survey(struct provider *base, provider_survey_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_SURVEY, context);
+    buf_add_c(&later->provider->cloud->calls, "survey\n");
+    later->done_survey = done;
+}
+
+static void prepare(struct provider *base, struct str key, provider_things_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_PREPARE, context);
+    buf_addf(&later->provider->cloud->calls, "prepare %.*s\n", STR_ARG(key));
+    later->done_things = done;
+}
+
+static void tell_lease(struct answer_later *later, provider_lease_fn *done)
+{
+    const struct fake_cloud *cloud = later->provider->cloud;
+    later->done_lease = done;
+    later->lease = (struct cluster_lease){
+        .uid = cloud->uid, .epoch = cloud->epoch, .holder = cloud->holder};
+    later->tells_lease = later->answer.outcome == OUTCOME_DONE ||
+                         later->answer.outcome == OUTCOME_MISMATCH;
+}
+
+static void take(struct provider *base, struct str holder, int64_t lease_ms, uint64_t take_from,
+                 provider_lease_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_TAKE, context);
+    struct fake_cloud *cloud = later->provider->cloud;
+    (void)lease_ms;
+    buf_addf(&cloud->calls, "take %.*s\n", STR_ARG(holder));
+    if (acts(later)) {
+        if (cloud->epoch == 0 || cloud->is_released || take_from == cloud->epoch) {
+            cloud->holder = arena_str(&cloud->arena, holder);
+            cloud->is_released = false;
+            later->provider->epoch = ++cloud->epoch;
+        } else {
+            later->answer.outcome = OUTCOME_MISMATCH;
+            (void)err_set(&later->answer.err, ERR_EXISTS, "held by %.*s", STR_ARG(cloud->holder));
+        }
+    }
+    tell_lease(later, done);
+}
+
+static void renew(struct provider *base, int64_t lease_ms, provider_lease_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_RENEW, context);
+    (void)lease_ms;
+    buf_add_c(&later->provider->cloud->calls, "renew\n");
+    if (later->answer.outcome == OUTCOME_DONE &&
+        later->provider->epoch != later->provider->cloud->epoch) {
+        later->answer.outcome = OUTCOME_MISMATCH;
+    }
+    tell_lease(later, done);
+}
+
+static void release(struct provider *base, provider_done_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_RELEASE, context);
+    buf_add_c(&later->provider->cloud->calls, "release\n");
+    later->provider->cloud->is_released = true;
+    later->done = done;
+}
+
+/* ---- machines ---- */
+
+static void list(struct provider *base, provider_machines_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_LIST, context);
+    later->done_machines = done;
+}
+
+/* "COUNT TYPE ZONE MARKET TOKEN LAUNCH key=value ...|user data", readable for tests. */
+static bool draft(struct provider *base, const struct launch_request *request, struct arena *arena,
+                  struct str *ret_call, struct err *err)
+{
+    AUTO_BUF struct buf text;
+    (void)base;
+    (void)err;
+    buf_init(&text, 1 << 20);
+    buf_addf(&text, "%d type-%zu zone-%.*s %s %.*s %.*s", (int)request->count, request->type,
+             STR_ARG(request->zone), request->market == MARKET_SPOT ? "spot" : "on-demand",
+             STR_ARG(request->token), STR_ARG(launch_number_text(request->launch, arena)));
+    for (size_t i = 0; i < request->tag_count; i++) {
+        buf_addf(&text, " %.*s=%.*s", STR_ARG(request->tags[i].key),
+                 STR_ARG(request->tags[i].value));
+    }
+    buf_addf(&text, "|%.*s", STR_ARG(request->user_data));
+    *ret_call = arena_str(arena, buf_str(&text));
+    return true;
+}
+
+static void add_machine(struct fake_provider *provider, struct str call)
+{
+    struct fake_cloud *cloud = provider->cloud;
+    struct str rest = str_sub(call, 0, str_find_char(call, '|'));
+    struct machine_tag *tags = ARENA_ARRAY(&cloud->arena, 16, struct machine_tag);
+    size_t tag_count = 0;
+    void *items = cloud->machines;
+    if (cloud->count == cloud->capacity) {
+        arena_grow(&cloud->arena, &items, cloud->count, &cloud->capacity, sizeof(struct machine));
+        cloud->machines = items;
+        int64_t *times = ARENA_ARRAY(&cloud->arena, cloud->capacity, int64_t);
+        memcpy(times, cloud->made_at ? cloud->made_at : times, cloud->count * sizeof(*times));
+        cloud->made_at = times;
+    }
+    for (int i = 0; i < 5; i++) {
+        (void)str_cut(&rest, ' ');
+    }
+    tags[tag_count++] = (struct machine_tag){STR(TAG_LAUNCH), str_cut(&rest, ' ')};
+    while (rest.len > 0) {
+        struct str value = str_cut(&rest, ' ');
+        struct str key = str_cut(&value, '=');
+        tags[tag_count++] = (struct machine_tag){key, value};
+    }
+    cloud->made_at[cloud->count] = loop_now_ms(provider->loop);
+    cloud->machines[cloud->count] = (struct machine){
+        .id = arena_printf(&cloud->arena, "i-%zu", cloud->count + 1),
+        .type = STR("m5.large"),
+        .zone = STR("us-west-2a"),
+        .token = call,
+        .tags = tags,
+        .tag_count = tag_count,
+    };
+    cloud->count++;
+}
+
+static bool was_launched(const struct fake_cloud *cloud, struct str call)
+{
+    for (size_t i = 0; i < cloud->count; i++) {
+        if (str_eq(cloud->machines[i].token, call)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void launch(struct provider *base, struct str call, provider_machines_fn *done,
+                   void *context)
+{
+    struct answer_later *later = begin(base, FAKE_LAUNCH, context);
+    struct fake_cloud *cloud = later->provider->cloud;
+    struct str rest = call;
+    int64_t count = 0;
+    later->done_machines = done;
+    later->call = arena_str(&cloud->arena, call);
+    (void)!str_to_i64(str_cut(&rest, ' '), &count);
+    for (int i = 0; i < 4; i++) {
+        (void)str_cut(&rest, ' ');
+    }
+    buf_addf(&cloud->calls, "launch %.*s\n", STR_ARG(str_cut(&rest, ' ')));
+    buf_add(&cloud->sent, call);
+    buf_add_c(&cloud->sent, "\n");
+    if (acts(later) && !was_launched(cloud, call)) {
+        for (int64_t i = 0; i < count; i++) {
+            add_machine(later->provider, later->call);
+        }
+    }
+}
+
+static void terminate(struct provider *base, const struct str *ids, size_t count,
+                      provider_done_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_TERMINATE, context);
+    struct fake_cloud *cloud = later->provider->cloud;
+    later->done = done;
+    buf_add_c(&cloud->calls, "terminate");
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&cloud->calls, " %.*s", STR_ARG(ids[i]));
+        struct machine *machine = fake_cloud_find(cloud, arena_str(&cloud->arena, ids[i]).ptr);
+        if (machine && acts(later)) {
+            machine->state = MACHINE_GONE;
+        }
+    }
+    buf_add_c(&cloud->calls, "\n");
+}
+
+static void tag(struct provider *base, const struct str *ids, size_t count,
+                const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
+                void *context)
+{
+    struct answer_later *later = begin(base, FAKE_TAG, context);
+    struct fake_cloud *cloud = later->provider->cloud;
+    later->done = done;
+    buf_add_c(&cloud->calls, "tag");
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&cloud->calls, " %.*s", STR_ARG(ids[i]));
+    }
+    for (size_t i = 0; i < tag_count; i++) {
+        buf_addf(&cloud->calls, " %.*s=%.*s", STR_ARG(tags[i].key), STR_ARG(tags[i].value));
+    }
+    buf_add_c(&cloud->calls, "\n");
+}
+
+/* ---- the table ---- */
+
+static void close_provider(struct provider *base)
+{
+    struct fake_provider *provider = (struct fake_provider *)base;
+    while (provider->first) {
+        struct answer_later *later = provider->first;
+        unlink_answer(later);
+        free(later);
+    }
+    free(provider);
+}
+
+static const struct provider_ops ops = {
+    .name = "fake",
+    .survey = survey,
+    .take = take,
+    .renew = renew,
+    .release = release,
+    .prepare = prepare,
+    .list = list,
+    .draft = draft,
+    .launch = launch,
+    .terminate = terminate,
+    .tag = tag,
+    .close = close_provider,
+};
+
+struct provider *fake_provider_new(struct fake_cloud *cloud, struct loop *loop)
+{
+    struct fake_provider *provider = HEAP_NEW(struct fake_provider);
+    *provider = (struct fake_provider){.base = {&ops}, .cloud = cloud, .loop = loop};
+    return &provider->base;
+}
