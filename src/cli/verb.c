@@ -1,18 +1,32 @@
 /* verb.c: the table of verbs. */
 #include "cli/verb.h"
 
+#include "base/attr.h"
+
 #include <string.h>
 
 #define VERB(name) extern const struct verb verb_##name;
+#define HIDDEN_VERB(name) VERB(name)
 #include "cli/verbs.def"
+#undef HIDDEN_VERB
 #undef VERB
 
 const struct verb *const all_verbs[] = {
 #define VERB(name) &verb_##name,
+#define HIDDEN_VERB(name)
 #include "cli/verbs.def"
+#undef HIDDEN_VERB
 #undef VERB
 };
 const size_t verb_count = sizeof(all_verbs) / sizeof(all_verbs[0]);
+
+static const struct verb *const hidden_verbs[] = {
+#define VERB(name)
+#define HIDDEN_VERB(name) &verb_##name,
+#include "cli/verbs.def"
+#undef HIDDEN_VERB
+#undef VERB
+};
 
 static const char *const colour_choices[] = {"auto", "always", "never", NULL};
 
@@ -31,6 +45,11 @@ const struct verb *verb_find(const char *name)
     for (size_t i = 0; i < verb_count; i++) {
         if (strcmp(all_verbs[i]->name, name) == 0) {
             return all_verbs[i];
+        }
+    }
+    for (size_t i = 0; i < ARRAY_LEN(hidden_verbs); i++) {
+        if (strcmp(hidden_verbs[i]->name, name) == 0) {
+            return hidden_verbs[i];
         }
     }
     return NULL;

@@ -73,11 +73,11 @@ struct verb {
     int (*run)(const struct cli *cli, const void *fields);
 };
 
-/* All verbs, in the order of verbs.def. */
+/* All verbs that people call, in the order of verbs.def. */
 extern const struct verb *const all_verbs[];
 extern const size_t verb_count;
 
-/* NULL when there is none of that name. */
+/* Hidden ones too. NULL when there is none of that name. */
 const struct verb *verb_find(const char *name);
 
 /* Options that every verb has, behind its own; their offsets are in this struct. */
