@@ -32,6 +32,9 @@ static json_t *step_json(const struct step *step)
     json_object_set_new(json, "variables", variables);
     json_object_set_new(json, "deadline_ms", json_integer(step->deadline_ms));
     json_object_set_new(json, "always", json_boolean(step->is_always));
+    if (step->attempts > 1) { /* a shoal of before must not refuse what it can do */
+        json_object_set_new(json, "attempts", json_integer(step->attempts));
+    }
     return json;
 }
 
@@ -49,7 +52,7 @@ bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
     for (size_t i = 0; i < bundle->count; i++) {
         json_t *step = step_json(&bundle->steps[i]);
         /* A text that is not UTF-8 has no form in JSON. */
-        ok = ok && json_object_size(step) == 5 &&
+        ok = ok && json_object_size(step) == (bundle->steps[i].attempts > 1 ? 6U : 5U) &&
              json_object_size(json_object_get(step, "variables")) ==
                  bundle->steps[i].variable_count;
         json_array_append_new(steps, step);
@@ -100,18 +103,20 @@ static bool read_variables(json_t *json, struct step *step, struct arena *arena)
 static bool read_step(json_t *json, struct step *step, struct arena *arena)
 {
     json_t *name, *command, *variables;
-    json_int_t deadline;
+    json_int_t deadline, attempts = 1;
     int is_always;
-    if (json_unpack(json, "{s:o, s:o, s:o, s:I, s:b!}", "name", &name, "command", &command,
-                    "variables", &variables, "deadline_ms", &deadline, "always", &is_always) != 0 ||
+    if (json_unpack(json, "{s:o, s:o, s:o, s:I, s:b, s?I!}", "name", &name, "command", &command,
+                    "variables", &variables, "deadline_ms", &deadline, "always", &is_always,
+                    "attempts", &attempts) != 0 ||
         !json_is_string(name) || !json_is_string(command) || !json_is_object(variables) ||
-        deadline < 0) {
+        deadline < 0 || attempts < 1 || attempts > STEP_ATTEMPTS_MAX) {
         return false;
     }
     step->name = copy(name, arena);
     step->command = copy(command, arena);
     step->deadline_ms = deadline;
     step->is_always = is_always != 0;
+    step->attempts = attempts;
     return read_variables(variables, step, arena);
 }
 
@@ -168,6 +173,11 @@ static void hash_step(EVP_MD_CTX *hash, const struct step *step)
         hash_text(hash, step->variables[i].value);
     }
     hash_text(hash, step->is_always ? STR("always") : STR("once"));
+    if (step->attempts > 1) { /* only then, so that the keys of all others stay what they were */
+        char text[24];
+        int size = snprintf(text, sizeof(text), "%lld", (long long)step->attempts);
+        hash_text(hash, (struct str){text, (size_t)size});
+    }
 }
 
 void bundle_keys(const struct bundle *bundle, char (*ret_keys)[STEP_KEY_SIZE])

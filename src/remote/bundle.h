@@ -20,6 +20,7 @@
 enum {
     BUNDLE_BYTES_MAX = 4 << 20,
     BUNDLE_STEPS_MAX = 1000,
+    STEP_ATTEMPTS_MAX = 100,
     STEP_KEY_SIZE = 65, /* 64 hexadecimal digits and a zero byte */
 };
 
@@ -33,6 +34,7 @@ struct step {
     const struct step_variable *variables;
     size_t variable_count;
     int64_t deadline_ms; /* 0: none */
+    int64_t attempts;    /* so often at most, at once after a failure; 0: once */
     bool is_always;      /* done again every time, such as starting Ray */
 };
 

@@ -2,7 +2,7 @@
  * node_request.h: what is said over the one connection to a node, in lines of JSON.
  *
  * The node greets with what it is; it is sent files and steps; what happens to the steps comes back
- * as step events (step_event.h).
+ * as step events (step_event.h), and what else there is to say as notices.
  */
 #pragma once
 
@@ -17,7 +17,12 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { NODE_PROTOCOL = 1, NODE_REQUEST_BYTES_MAX = 24 << 20 };
+enum {
+    NODE_PROTOCOL = 1,
+    NODE_REQUEST_BYTES_MAX = 24 << 20,
+    NODE_FILES_MAX = 1000,
+    NODE_RUN_SIZE = 33, /* 32 hexadecimal digits and a zero byte */
+};
 
 /* A file to be written whole before the first step, folders above it made. Never in a log. */
 struct node_file {
@@ -27,6 +32,9 @@ struct node_file {
 };
 
 struct node_request {
+    /* Whoever asks again, because the link broke, says the same: then what has ended meanwhile is
+     * told and not done once more. A session fills it in; empty: another one every time. */
+    struct str run;
     const struct node_file *files;
     size_t file_count;
     struct bundle bundle; /* may be empty: then it is done when the files are there */
@@ -42,10 +50,10 @@ struct node_hello {
     int64_t protocol;
     struct str version; /* of Shoal there */
     struct str machine; /* uname -m */
-    struct str system;  /* PRETTY_NAME of os-release */
+    struct str os;      /* PRETTY_NAME of os-release */
     struct str user, home;
-    struct str
-        host_key; /* "ssh-ed25519 AAAA...": what it will show from now on; empty: as before */
+    /* "ssh-ed25519 AAAA...": what it will show once the request has come; empty: as before. */
+    struct str host_key;
     int64_t disk_free, disk_size; /* bytes, of the home's file system */
     int64_t memory;
     int64_t processors;
@@ -54,3 +62,21 @@ struct node_hello {
 void node_hello_write(const struct node_hello *hello, struct buf *out);
 bool node_hello_read(struct str line, struct arena *arena, struct node_hello *ret_hello,
                      struct err *err) MUST_USE;
+
+enum node_notice_kind {
+    NODE_WAITS,       /* before the steps begin: `text` says for what */
+    NODE_ROTATED,     /* the host key of the greeting is shown from now on, and no other */
+    NODE_NOT_ROTATED, /* it could not be put there: `text` says why */
+    NODE_TROUBLE,     /* nothing can be done there: `text` says why */
+    NODE_NOTICE_KIND_COUNT
+};
+
+struct node_notice {
+    enum node_notice_kind kind;
+    struct str text;
+};
+
+void node_notice_write(const struct node_notice *notice, struct buf *out);
+/* False for a line that is none, such as a step event. */
+bool node_notice_read(struct str line, struct arena *arena,
+                      struct node_notice *ret_notice) MUST_USE;

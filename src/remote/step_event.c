@@ -14,6 +14,7 @@ static const char *const words[STEP_EVENT_KIND_COUNT] = {
     [STEP_FAILED] = "failed",
     [STEP_BUNDLE_DONE] = "bundle-done",
     [STEP_BUNDLE_FAILED] = "bundle-failed",
+    [STEP_AGAIN] = "again",
 };
 
 /* What a command says may be any bytes; people shall read it and JSON must hold it. */
@@ -46,6 +47,7 @@ void step_event_write(const struct step_event *event, struct buf *out)
     json_object_set_new(json, "what", json_string(words[event->kind]));
     json_object_set_new(json, "at", json_integer(event->wall_ms));
     set_text(json, "key", event->key);
+    set_text(json, "run", event->run);
     set_number(json, "count", (int64_t)event->count);
     set_number(json, "step", (int64_t)event->step);
     set_text(json, "name", event->name);
@@ -90,6 +92,7 @@ bool step_event_read(struct str line, struct arena *arena, struct step_event *re
         .kind = (enum step_event_kind)kind,
         .wall_ms = number_of(json, "at", INT64_MAX),
         .key = text_of(json, "key", arena),
+        .run = text_of(json, "run", arena),
         .count = (size_t)number_of(json, "count", UINT32_MAX),
         .step = (size_t)number_of(json, "step", UINT32_MAX),
         .name = text_of(json, "name", arena),

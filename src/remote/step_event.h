@@ -17,13 +17,14 @@
 #include <stdint.h>
 
 enum step_event_kind {
-    STEP_BUNDLE_BEGAN, /* `key`: of the bundle; `count` steps */
+    STEP_BUNDLE_BEGAN, /* `key`: of the bundle; `count` steps; `run`: which time it is done */
     STEP_BEGAN,
     STEP_SKIPPED, /* done before */
     STEP_DONE,
     STEP_FAILED, /* `status` or `signal`, or late; `tail`: the last lines it said */
     STEP_BUNDLE_DONE,
     STEP_BUNDLE_FAILED,
+    STEP_AGAIN, /* as STEP_FAILED, and it is tried again at once */
     STEP_EVENT_KIND_COUNT
 };
 
@@ -31,6 +32,7 @@ struct step_event {
     enum step_event_kind kind;
     int64_t wall_ms;
     struct str key;
+    struct str run;
     size_t count;
     size_t step; /* from 0 */
     struct str name;

@@ -18,7 +18,8 @@ struct step_follow {
     struct watch *watch;
     struct loop_timer *alive;
     struct loop_task look;
-    size_t told; /* bytes of the file */
+    size_t told;    /* bytes of the file */
+    uint64_t first; /* of its first line: another one means another bundle in its place */
     step_line_fn *line;
     step_follow_done_fn *done;
     void *context;
@@ -32,6 +33,16 @@ static void end_with(struct step_follow *follow, bool is_ok, const struct err *e
     follow->watch = NULL;
     loop_timer_stop(follow->alive);
     follow->done(follow->context, is_ok, err);
+}
+
+static bool is_replaced(struct step_follow *follow, struct str bytes)
+{
+    size_t end = str_find_char(bytes, '\n');
+    uint64_t first = end != SIZE_MAX ? str_hash(str_sub(bytes, 0, end)) : 0;
+    if (follow->told == 0) {
+        follow->first = first;
+    }
+    return bytes.len < follow->told || (first != 0 && first != follow->first);
 }
 
 /* Tells whole lines. True when one of them was the last. */
@@ -65,6 +76,11 @@ static bool look(struct step_follow *follow)
     struct err err = {0};
     buf_init(&bytes, EVENTS_MAX);
     if (!file_read(follow->events, &bytes, &err)) {
+        end_with(follow, false, &err);
+        return true;
+    }
+    if (is_replaced(follow, buf_str(&bytes))) {
+        err_set(&err, ERR_CANCELLED, "another set-up of this node has begun in place of this one");
         end_with(follow, false, &err);
         return true;
     }

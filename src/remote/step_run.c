@@ -5,33 +5,43 @@
 #include "io/file.h"
 #include "io/lock.h"
 #include "remote/step_event.h"
+#include "remote/step_group.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum {
     LINE_MAX_BYTES = 8 * 1024,
     TAIL_LINES = 20,
     TAIL_BYTES = 4 * 1024,
+    STOP_MS = 12000, /* a step has 5 s from SIGTERM to SIGKILL */
+    STOP_LOOK_MS = 10,
+    EVENTS_MAX = 16 << 20,
 };
 
 struct runner {
     const char *folder;
     struct arena *arena;
     struct bundle bundle;
+    struct str run;
     char (*keys)[STEP_KEY_SIZE];
     struct loop *loop;
     struct child_pool *pool;
-    size_t at; /* the step that runs */
+    size_t at;       /* the step that runs */
+    int64_t attempt; /* from 1 */
+    struct child *child;
+    struct loop_task note; /* of its process group, once it has one */
     int events, log;
     struct buf tail[TAIL_LINES]; /* a ring of the last lines */
     size_t line_count;
-    bool is_ok;
+    bool is_ok, is_stopped;
 };
 
 /* Bundles are short: what is left behind in the arena is given back when the runner ends. */
@@ -109,6 +119,19 @@ static void write_tail(const struct runner *runner, struct buf *out)
 /* ---- one step ---- */
 
 static void next_step(struct runner *runner);
+static void try_step(struct runner *runner);
+
+/* For what is no loss when the machine goes down: no waiting for the disk. */
+static bool write_plain(const char *path, struct str bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    if (fd < 0) {
+        return false;
+    }
+    ssize_t size = write(fd, bytes.ptr ? bytes.ptr : "", bytes.len);
+    close(fd);
+    return size >= 0 && (size_t)size == bytes.len;
+}
 
 static bool was_done(const struct runner *runner)
 {
@@ -119,17 +142,25 @@ static bool was_done(const struct runner *runner)
 /* A mark that cannot be written only means that the step is done again some day. */
 static void mark_done(const struct runner *runner)
 {
-    struct err err;
-    if (!file_write(mark_of(runner), STR(""), 0600, &err)) {
-        write_all(runner->log, str_from(err.text));
+    if (!write_plain(mark_of(runner), STR(""))) {
+        write_all(runner->log, STR("shoal: cannot remember that this was done\n"));
     }
+}
+
+static enum step_event_kind kind_of(const struct runner *runner, const struct child_result *result)
+{
+    bool is_last = runner->attempt >= runner->bundle.steps[runner->at].attempts;
+    if (child_was_fine(result)) {
+        return STEP_DONE;
+    }
+    return is_last || runner->is_stopped ? STEP_FAILED : STEP_AGAIN;
 }
 
 static void finish_step(void *context, const struct child_result *result)
 {
     struct runner *runner = context;
     struct step_event event = {
-        .kind = child_was_fine(result) ? STEP_DONE : STEP_FAILED,
+        .kind = kind_of(runner, result),
         .step = runner->at,
         .name = runner->bundle.steps[runner->at].name,
         .took_ms = result->ran_ms,
@@ -139,11 +170,14 @@ static void finish_step(void *context, const struct child_result *result)
     };
     AUTO_BUF struct buf tail;
     buf_init(&tail, TAIL_BYTES * 2);
+    runner->child = NULL;
+    step_group_forget(runner->folder);
     if (result->end == CHILD_NOT_STARTED) {
         buf_add_c(&tail, result->err.text);
     }
-    if (event.kind == STEP_FAILED) {
+    if (event.kind != STEP_DONE) {
         write_tail(runner, &tail);
+        buf_add_c(&tail, runner->is_stopped ? "stopped: another set-up of this node began\n" : "");
         event.tail = buf_str(&tail);
     }
     runner->is_ok = event.kind == STEP_DONE;
@@ -152,16 +186,19 @@ static void finish_step(void *context, const struct child_result *result)
     }
     close(runner->log);
     tell(runner, event);
-    if (!runner->is_ok) {
+    if (event.kind == STEP_AGAIN) {
+        runner->attempt++;
+        try_step(runner);
+    } else if (event.kind == STEP_FAILED) {
         loop_stop(runner->loop);
-        return;
+    } else {
+        runner->at++;
+        next_step(runner);
     }
-    runner->at++;
-    next_step(runner);
 }
 
 /* Secrets among the variables must not stand in an argv, so the script is a file of its own. */
-static bool write_script(const struct step *step, const char *path, struct err *err)
+static bool write_script(const struct step *step, const char *path)
 {
     AUTO_BUF struct buf script;
     buf_init(&script, BUNDLE_BYTES_MAX * 4);
@@ -179,44 +216,54 @@ static bool write_script(const struct step *step, const char *path, struct err *
     }
     buf_add(&script, step->command);
     buf_add_char(&script, '\n');
-    return file_write(path, buf_str(&script), 0600, err);
+    return write_plain(path, buf_str(&script));
 }
 
 static int open_log(const struct runner *runner)
 {
     const char *path =
         arena_printf(runner->arena, "%s/log/%zu", runner->folder, runner->at + 1).ptr;
-    return open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    int whole = runner->attempt > 1 ? 0 : O_TRUNC; /* what it said before it failed stays */
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | whole, 0600);
+}
+
+static void note_group(void *context)
+{
+    struct runner *runner = context;
+    if (runner->child && child_pid(runner->child) > 0) {
+        step_group_note(runner->folder, child_pid(runner->child));
+    }
 }
 
 /* The shell that Ray gives to users' commands: a login shell that also reads ~/.bashrc, the command
  * in a shell below it, so that its exit ends only itself. */
-static void run_step(struct runner *runner)
+static void try_step(struct runner *runner)
 {
     static const char shell[] = "source ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore "
                                 "&& (. \"$SHOAL_STEP\")";
     const struct step *step = &runner->bundle.steps[runner->at];
     const char *path = in_folder(runner, "step.sh");
     struct err err = {0};
-    tell_step(runner, STEP_BEGAN);
     runner->line_count = 0;
     runner->log = open_log(runner);
-    if (!write_script(step, path, &err)) {
+    if (!write_script(step, path)) {
+        err_set(&err, ERR_IO, "%s: %s", path, strerror(errno));
         finish_step(runner, &(struct child_result){.end = CHILD_NOT_STARTED, .err = err});
         return;
     }
     const char *const argv[] = {"bash", "--login", "-c", "-i", shell, NULL};
     const char *const extra[] = {arena_printf(runner->arena, "SHOAL_STEP=%s", path).ptr, NULL};
-    child_start(runner->pool, &(struct child_spec){
-                                  .argv = argv,
-                                  .env_names = child_usual_env,
-                                  .env_extra = extra,
-                                  .output = {{LINE_MAX_BYTES, take_line, false},
-                                             {LINE_MAX_BYTES, take_line, false}},
-                                  .deadline_ms = step->deadline_ms,
-                                  .done = finish_step,
-                                  .context = runner,
-                              });
+    runner->child = child_start(runner->pool, &(struct child_spec){
+                                                  .argv = argv,
+                                                  .env_names = child_usual_env,
+                                                  .env_extra = extra,
+                                                  .output = {{LINE_MAX_BYTES, take_line, false},
+                                                             {LINE_MAX_BYTES, take_line, false}},
+                                                  .deadline_ms = step->deadline_ms,
+                                                  .done = finish_step,
+                                                  .context = runner,
+                                              });
+    loop_later(runner->loop, &runner->note); /* behind the pool's own task, which starts it */
 }
 
 static void next_step(struct runner *runner)
@@ -225,10 +272,26 @@ static void next_step(struct runner *runner)
         tell_step(runner, STEP_SKIPPED);
         runner->at++;
     }
-    if (runner->at < runner->bundle.count) {
-        run_step(runner);
+    if (runner->at < runner->bundle.count && runner->is_stopped) {
+        runner->is_ok = false;
+        loop_stop(runner->loop);
+    } else if (runner->at < runner->bundle.count) {
+        tell_step(runner, STEP_BEGAN);
+        runner->attempt = 1;
+        try_step(runner);
     } else {
         loop_stop(runner->loop);
+    }
+}
+
+/* Another set-up wants the node. */
+static void stop(void *context, int number)
+{
+    struct runner *runner = context;
+    (void)number;
+    runner->is_stopped = true;
+    if (runner->child) {
+        child_cancel(runner->child);
     }
 }
 
@@ -249,9 +312,16 @@ static void leave_session(void)
 static void run_all(struct runner *runner)
 {
     struct err err;
-    if (!loop_open(&clock_of_machine, &runner->loop, &err)) {
+    struct loop_signal *term = NULL;
+    char text[32];
+    snprintf(text, sizeof(text), "%d\n", getpid());
+    if (!loop_open(&clock_of_machine, &runner->loop, &err) ||
+        !loop_signal_new(runner->loop, SIGTERM, stop, runner, &term, &err) ||
+        !write_plain(in_folder(runner, "runner"), str_from(text))) {
+        tell(runner, (struct step_event){.kind = STEP_BUNDLE_FAILED});
         return;
     }
+    runner->note = (struct loop_task){.run = note_group, .context = runner};
     runner->pool = child_pool_new(runner->loop, 1);
     runner->is_ok = true;
     next_step(runner);
@@ -261,6 +331,7 @@ static void run_all(struct runner *runner)
     tell(runner,
          (struct step_event){.kind = runner->is_ok ? STEP_BUNDLE_DONE : STEP_BUNDLE_FAILED});
     child_pool_free(runner->pool);
+    loop_signal_free(term);
     loop_close(runner->loop);
 }
 
@@ -291,8 +362,10 @@ static bool make_folders(const struct runner *runner, struct err *err)
 static bool begin(struct runner *runner, struct str text, struct err *err)
 {
     const char *path = in_folder(runner, "events");
-    if (!file_write(in_folder(runner, "bundle.json"), text, 0600, err)) {
-        return false;
+    step_group_end(runner->folder);
+    unlink(in_folder(runner, "runner"));
+    if (!write_plain(in_folder(runner, "bundle.json"), text)) {
+        return err_set(err, ERR_IO, "%s/bundle.json: %s", runner->folder, strerror(errno));
     }
     runner->events = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
                           0600);
@@ -301,18 +374,41 @@ static bool begin(struct runner *runner, struct str text, struct err *err)
     }
     tell(runner, (struct step_event){.kind = STEP_BUNDLE_BEGAN,
                                      .key = str_from(runner->keys[runner->bundle.count - 1]),
+                                     .run = runner->run,
                                      .count = runner->bundle.count});
     bool ok = start_process(runner, err);
     close(runner->events);
     return ok;
 }
 
-bool step_run_start(const char *folder, struct str text, char ret_key[STEP_KEY_SIZE],
-                    struct err *err)
+/* Did this very run of the bundle come to its end? */
+static bool has_ended(const struct runner *runner, const char *key)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    struct step_event first = {0}, event = {0};
+    buf_init(&text, EVENTS_MAX);
+    if (runner->run.len == 0 || !file_read(in_folder(runner, "events"), &text, &err)) {
+        return false;
+    }
+    struct str rest = buf_str(&text);
+    for (size_t i = 0; rest.len > 0; i++) {
+        if (!step_event_read(str_cut(&rest, '\n'), runner->arena, &event, &err)) {
+            return false;
+        }
+        first = i == 0 ? event : first;
+    }
+    return first.kind == STEP_BUNDLE_BEGAN && str_is(first.key, key) &&
+           str_eq(first.run, runner->run) &&
+           (event.kind == STEP_BUNDLE_DONE || event.kind == STEP_BUNDLE_FAILED);
+}
+
+bool step_run_start(const char *folder, struct str text, struct str run,
+                    char ret_key[STEP_KEY_SIZE], struct err *err)
 {
     struct arena arena;
     struct lock *lock = NULL;
-    struct runner runner = {.folder = folder, .arena = &arena};
+    struct runner runner = {.folder = folder, .arena = &arena, .run = run};
     arena_init(&arena);
     bool ok = bundle_read(text, &arena, &runner.bundle, err) &&
               (runner.bundle.count > 0 || err_set(err, ERR_PROTOCOL, "a bundle without steps")) &&
@@ -322,10 +418,59 @@ bool step_run_start(const char *folder, struct str text, char ret_key[STEP_KEY_S
         bundle_keys(&runner.bundle, runner.keys);
         memcpy(ret_key, runner.keys[runner.bundle.count - 1], STEP_KEY_SIZE);
         ok = lock_take(in_folder(&runner, "lock"), ret_key, &lock, err)
-                 ? begin(&runner, text, err)
+                 ? has_ended(&runner, ret_key) || begin(&runner, text, err)
                  : err->kind == ERR_EXISTS && strstr(err->text, ret_key); /* at it already */
     }
     lock_drop(lock);
+    arena_clear(&arena);
+    return ok;
+}
+
+/* ---- stopping ---- */
+
+/* Asked for while its lock is held, so that the number is not somebody else's. */
+static int64_t runner_of(const char *path)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    int64_t pid = 0;
+    buf_init(&text, 64);
+    return file_read(path, &text, &err) && str_to_i64(str_trim(buf_str(&text)), &pid) && pid > 1
+               ? pid
+               : 0;
+}
+
+static bool wait_for_end(const char *lock, const char *runner, int number, int64_t wait_ms)
+{
+    const struct timespec nap = {0, STOP_LOOK_MS * 1000000};
+    int64_t until = clock_monotonic_ms(&clock_of_machine) + wait_ms;
+    int64_t told = 0;
+    while (lock_is_held(lock)) {
+        int64_t pid = runner_of(runner); /* one that has just begun has no number yet */
+        if (clock_monotonic_ms(&clock_of_machine) > until) {
+            return false;
+        }
+        if (pid > 0 && pid != told) {
+            told = pid;
+            kill((pid_t)pid, number);
+        }
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+bool step_run_stop(const char *folder, struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    const char *lock = arena_printf(&arena, "%s/lock", folder).ptr;
+    const char *runner = arena_printf(&arena, "%s/runner", folder).ptr;
+    bool ok = wait_for_end(lock, runner, SIGTERM, STOP_MS) ||
+              wait_for_end(lock, runner, SIGKILL, STOP_MS / 4) ||
+              err_set(err, ERR_EXISTS,
+                      "the set-up that runs on this node cannot be stopped; its "
+                      "process is named in %s",
+                      runner);
     arena_clear(&arena);
     return ok;
 }

@@ -9,6 +9,8 @@
  *     log/3         all that step 3 said, the last time it ran
  *     done/KEY      a step that need not be done again
  *     lock          held by the runner, says which bundle
+ *     runner        its process id
+ *     group         the processes of the step that runs (step_group.h)
  */
 #pragma once
 
@@ -20,10 +22,15 @@
 
 /*
  * Starts a runner for the bundle, or finds that one is at it already. Fails with ERR_EXISTS when a
- * runner is busy with another bundle. Forks: not while a loop is open.
+ * runner is busy with another bundle. A `run` that is not empty names this request: asked for again
+ * under its name, a bundle that has ended meanwhile is not begun again. Forks: not while a loop is
+ * open.
  */
-bool step_run_start(const char *folder, struct str bundle, char ret_key[STEP_KEY_SIZE],
-                    struct err *err) MUST_USE;
+bool step_run_start(const char *folder, struct str bundle, struct str run,
+                    char ret_key[STEP_KEY_SIZE], struct err *err) MUST_USE;
+
+/* Ends the runner that is busy there, and its step; waits for it. Nothing when there is none. */
+bool step_run_stop(const char *folder, struct err *err) MUST_USE;
 
 /* ---- following ---- */
 
@@ -32,7 +39,8 @@ struct step_follow;
 /* A line of `events` with its newline. */
 typedef void step_line_fn(void *context, struct str line);
 
-/* Called once: the bundle has ended, well or not, or (err) its runner has gone without a word. */
+/* Called once: the bundle has ended, well or not, or (err) its runner has gone without a word, or
+ * another bundle has taken its place. */
 typedef void step_follow_done_fn(void *context, bool is_ok, const struct err *err);
 
 /* The bundle that step_run_start() began or found, from its beginning. Call step_follow_end() also

@@ -7,6 +7,7 @@
 #include "remote/step_run.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 struct follower {
@@ -53,7 +54,7 @@ int main(int argc, char **argv)
     struct err err = {0};
     buf_init(&bundle, BUNDLE_BYTES_MAX);
     if (argc != 2 || !file_read("-", &bundle, &err) ||
-        !step_run_start(argv[1], buf_str(&bundle), key, &err)) {
+        !step_run_start(argv[1], buf_str(&bundle), str_from(getenv("RUN")), key, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return err.kind == ERR_EXISTS ? 3 : 2;
     }

@@ -161,3 +161,41 @@ def test_any_bytes_may_be_said(node):
     status, events, _ = node.run(step("printf 'a\\377b\\033[31m\\n'; false"))
     assert status == 1
     assert "a" in events[2]["tail"] and "\x1b" not in events[2]["tail"]
+
+
+def test_a_step_is_tried_as_often_as_it_may_be(node):
+    flaky = dict(step("echo x >> tries; [ $(wc -l < tries) -ge 3 ] || { echo not yet; exit 4; }"),
+                 attempts=3)
+    status, events, _ = node.run(flaky, step("true"))
+    assert status == 0
+    assert whats(events)[1:5] == ["began", "again", "again", "done"]
+    assert (events[2]["status"], events[2]["tail"]) == (4, "not yet\n")
+    assert node.said(1) == "not yet\nnot yet\n"
+    status, events, _ = node.run(dict(step("exit 4 # always"), attempts=2))
+    assert status == 1
+    assert whats(events) == ["bundle-began", "began", "again", "failed", "bundle-failed"]
+
+
+def test_what_ended_while_nobody_looked_is_told_and_not_repeated(node):
+    steps = [step("echo x >> times", always=True)]
+    node.env["RUN"] = "a" * 32
+    for _ in range(2):
+        status, events, _ = node.run(*steps)
+        assert status == 0
+        assert whats(events) == ["bundle-began", "began", "done", "bundle-done"]
+    assert (node.home / "times").read_text() == "x\n"
+    node.env["RUN"] = "b" * 32
+    assert node.run(*steps)[0] == 0
+    assert (node.home / "times").read_text() == "x\nx\n"
+
+
+def test_what_a_killed_runner_left_is_ended_before_the_next_begins(node):
+    session = node.start(step("sleep 1000 & echo $PPID $! > pids; touch began; wait"))
+    node.wait_for("began")
+    runner, left = map(int, (node.home / "pids").read_text().split())
+    os.kill(runner, signal.SIGKILL)
+    session.communicate(timeout=20)
+    assert pathlib.Path(f"/proc/{left}").exists()
+    assert node.run(step("true"))[0] == 0
+    assert not pathlib.Path(f"/proc/{left}").exists() or "Z" in pathlib.Path(
+        f"/proc/{left}/stat").read_text()

@@ -1,0 +1,266 @@
+/* node_request.c: greeting, request and notices as JSON. */
+#include "remote/node_request.h"
+
+#include "base/encode.h"
+#include "base/utf8.h"
+
+#include <jansson.h>
+#include <string.h>
+
+enum { TEXT_MAX = 16 * 1024, MODE_MAX = 0777 };
+
+static int add_piece(const char *bytes, size_t size, void *out)
+{
+    buf_add(out, (struct str){bytes, size});
+    return 0;
+}
+
+static json_t *parse(struct str line)
+{
+    return json_loadb(line.ptr ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, NULL);
+}
+
+static struct str copy(const json_t *json, struct arena *arena)
+{
+    return arena_str(arena, (struct str){json_string_value(json), json_string_length(json)});
+}
+
+/* ---- the request, written ---- */
+
+static bool is_run(struct str run)
+{
+    for (size_t i = 0; i < run.len; i++) {
+        if (!strchr("0123456789abcdef", run.ptr[i]) || run.ptr[i] == '\0') {
+            return false;
+        }
+    }
+    return run.len == 0 || run.len == NODE_RUN_SIZE - 1;
+}
+
+/* Written piece by piece: a file may be large, and need not stand in memory three times. */
+static bool add_file(const struct node_file *file, struct buf *out)
+{
+    json_t *path = json_stringn(file->path.ptr ? file->path.ptr : "", file->path.len);
+    bool ok = path && json_dump_callback(path, add_piece, out, JSON_ENCODE_ANY) == 0;
+    json_decref(path);
+    buf_addf(out, ",\"mode\":%u,\"bytes\":\"", file->mode);
+    encode_base64(out, file->bytes);
+    buf_add_c(out, "\"}");
+    return ok;
+}
+
+bool node_request_write(const struct node_request *request, struct buf *out, struct err *err)
+{
+    AUTO_BUF struct buf bundle;
+    buf_init(&bundle, BUNDLE_BYTES_MAX);
+    bool ok = is_run(request->run) && request->file_count <= NODE_FILES_MAX;
+    buf_addf(out, "{\"protocol\":%d,\"run\":\"%.*s\",\"files\":[", NODE_PROTOCOL,
+             STR_ARG(request->run));
+    for (size_t i = 0; i < request->file_count; i++) {
+        buf_add_c(out, i > 0 ? ",{\"path\":" : "{\"path\":");
+        ok = add_file(&request->files[i], out) && ok;
+    }
+    buf_add_c(out, "],\"bundle\":");
+    if (!bundle_write(&request->bundle, &bundle, err)) {
+        return false;
+    }
+    buf_add(out, buf_str(&bundle));
+    buf_add_c(out, "}\n");
+    return (ok && !out->is_full) ||
+           err_set(err, ERR_CONFIG,
+                   "the files for a node cannot be sent: more than %d MB of them, "
+                   "or a name that is not UTF-8",
+                   NODE_REQUEST_BYTES_MAX >> 20);
+}
+
+/* ---- and read ---- */
+
+static bool read_bytes(const json_t *json, struct arena *arena, struct str *ret_bytes)
+{
+    AUTO_BUF struct buf bytes;
+    struct str text = {json_string_value(json), json_string_length(json)};
+    size_t padding = str_ends(text, "==") ? 2 : str_ends(text, "=") ? 1 : 0;
+    if (text.len % 4 != 0) {
+        return false;
+    }
+    buf_init(&bytes, NODE_REQUEST_BYTES_MAX);
+    decode_base64(&bytes, text);
+    /* The decoder ends at what is no letter of base64: then bytes are missing. */
+    if (bytes.is_full || bytes.len != text.len / 4 * 3 - padding) {
+        return false;
+    }
+    *ret_bytes = arena_str(arena, buf_str(&bytes));
+    return true;
+}
+
+static bool is_place(struct str path)
+{
+    return (str_starts(path, "/") || str_starts(path, "~/")) && !str_ends(path, "/");
+}
+
+static bool read_file(json_t *json, struct arena *arena, struct node_file *file)
+{
+    json_t *path, *bytes;
+    int mode;
+    if (json_unpack(json, "{s:o, s:i, s:o!}", "path", &path, "mode", &mode, "bytes", &bytes) != 0 ||
+        !json_is_string(path) || !json_is_string(bytes) || mode < 0 || mode > MODE_MAX) {
+        return false;
+    }
+    file->path = copy(path, arena);
+    file->mode = (unsigned)mode;
+    return is_place(file->path) && read_bytes(bytes, arena, &file->bytes);
+}
+
+static bool read_files(json_t *list, struct arena *arena, struct node_request *request)
+{
+    size_t count = json_array_size(list);
+    if (!json_is_array(list) || count > NODE_FILES_MAX) {
+        return false;
+    }
+    struct node_file *files = ARENA_ARRAY(arena, count, struct node_file);
+    for (size_t i = 0; i < count; i++) {
+        if (!read_file(json_array_get(list, i), arena, &files[i])) {
+            return false;
+        }
+    }
+    request->files = files;
+    request->file_count = count;
+    return true;
+}
+
+/* The one reader of bundles reads text. */
+static bool read_bundle(json_t *json, struct arena *arena, struct bundle *bundle, struct err *err)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, BUNDLE_BYTES_MAX);
+    return json_is_object(json) && json_dump_callback(json, add_piece, &text, JSON_COMPACT) == 0 &&
+           !text.is_full && bundle_read(buf_str(&text), arena, bundle, err);
+}
+
+bool node_request_read(struct str line, struct arena *arena, struct node_request *ret_request,
+                       struct err *err)
+{
+    struct node_request request = {0};
+    int protocol = 0;
+    json_t *run, *files, *bundle;
+    json_t *root = line.len <= NODE_REQUEST_BYTES_MAX ? parse(line) : NULL;
+    bool ok = root &&
+              json_unpack(root, "{s:i, s:o, s:o, s:o!}", "protocol", &protocol, "run", &run,
+                          "files", &files, "bundle", &bundle) == 0 &&
+              protocol == NODE_PROTOCOL && json_is_string(run);
+    if (ok) {
+        request.run = copy(run, arena);
+        ok = is_run(request.run) && read_files(files, arena, &request) &&
+             read_bundle(bundle, arena, &request.bundle, err);
+    }
+    json_decref(root);
+    if (ok) {
+        *ret_request = request;
+    }
+    return ok || err_set(err, ERR_PROTOCOL, "this is not a request that this shoal understands");
+}
+
+/* ---- greeting and notices ---- */
+
+/* What a machine says of itself may be any bytes. */
+static void set_text(json_t *json, const char *name, struct str value)
+{
+    AUTO_BUF struct buf visible;
+    buf_init(&visible, TEXT_MAX);
+    utf8_add_visible(&visible, str_sub(value, 0, TEXT_MAX / 4), false);
+    json_object_set_new(json, name, json_stringn(buf_str(&visible).ptr, visible.len));
+}
+
+static void write_line(json_t *json, struct buf *out)
+{
+    json_dump_callback(json, add_piece, out, JSON_COMPACT);
+    buf_add_char(out, '\n');
+    json_decref(json);
+}
+
+void node_hello_write(const struct node_hello *hello, struct buf *out)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "what", json_string("hello"));
+    json_object_set_new(json, "protocol", json_integer(hello->protocol));
+    set_text(json, "version", hello->version);
+    set_text(json, "machine", hello->machine);
+    set_text(json, "os", hello->os);
+    set_text(json, "user", hello->user);
+    set_text(json, "home", hello->home);
+    set_text(json, "host_key", hello->host_key);
+    json_object_set_new(json, "disk_free", json_integer(hello->disk_free));
+    json_object_set_new(json, "disk_size", json_integer(hello->disk_size));
+    json_object_set_new(json, "memory", json_integer(hello->memory));
+    json_object_set_new(json, "processors", json_integer(hello->processors));
+    write_line(json, out);
+}
+
+static struct str text_of(const json_t *json, const char *name, struct arena *arena)
+{
+    return copy(json_object_get(json, name), arena);
+}
+
+static int64_t number_of(const json_t *json, const char *name)
+{
+    int64_t value = json_integer_value(json_object_get(json, name));
+    return value > 0 ? value : 0;
+}
+
+/* A node may run a newer Shoal for a while: what is not known here is passed over. */
+bool node_hello_read(struct str line, struct arena *arena, struct node_hello *ret_hello,
+                     struct err *err)
+{
+    json_t *json = parse(line);
+    const char *what = json_string_value(json_object_get(json, "what"));
+    bool ok = what && strcmp(what, "hello") == 0 && number_of(json, "protocol") > 0;
+    if (ok) {
+        *ret_hello = (struct node_hello){
+            .protocol = number_of(json, "protocol"),
+            .version = text_of(json, "version", arena),
+            .machine = text_of(json, "machine", arena),
+            .os = text_of(json, "os", arena),
+            .user = text_of(json, "user", arena),
+            .home = text_of(json, "home", arena),
+            .host_key = text_of(json, "host_key", arena),
+            .disk_free = number_of(json, "disk_free"),
+            .disk_size = number_of(json, "disk_size"),
+            .memory = number_of(json, "memory"),
+            .processors = number_of(json, "processors"),
+        };
+    }
+    json_decref(json);
+    return ok || err_set(err, ERR_PROTOCOL, "the node did not greet as a shoal does");
+}
+
+static const char *const notices[NODE_NOTICE_KIND_COUNT] = {
+    [NODE_WAITS] = "waits",
+    [NODE_ROTATED] = "rotated",
+    [NODE_NOT_ROTATED] = "not-rotated",
+    [NODE_TROUBLE] = "trouble",
+};
+
+void node_notice_write(const struct node_notice *notice, struct buf *out)
+{
+    json_t *json = json_object();
+    json_object_set_new(json, "what", json_string(notices[notice->kind]));
+    set_text(json, "text", notice->text);
+    write_line(json, out);
+}
+
+bool node_notice_read(struct str line, struct arena *arena, struct node_notice *ret_notice)
+{
+    json_t *json = parse(line);
+    const char *what = json_string_value(json_object_get(json, "what"));
+    size_t kind = 0;
+    while (what && kind < NODE_NOTICE_KIND_COUNT && strcmp(what, notices[kind]) != 0) {
+        kind++;
+    }
+    bool ok = what && kind < NODE_NOTICE_KIND_COUNT;
+    if (ok) {
+        *ret_notice = (struct node_notice){.kind = (enum node_notice_kind)kind,
+                                           .text = text_of(json, "text", arena)};
+    }
+    json_decref(json);
+    return ok;
+}

@@ -1,0 +1,138 @@
+/* step_group.c: ending what a runner left behind. */
+#include "remote/step_group.h"
+
+#include "base/arena.h"
+#include "base/buf.h"
+#include "io/clock.h"
+#include "io/file.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { TERM_MS = 3000, KILL_MS = 2000, LOOK_MS = 10, ENVIRONMENT_MAX = 4 << 20 };
+
+static const char *path_of(struct arena *arena, const char *folder)
+{
+    return arena_printf(arena, "%s/group", folder).ptr;
+}
+
+void step_group_note(const char *folder, int leader)
+{
+    struct arena arena;
+    char text[32];
+    arena_init(&arena);
+    int size = snprintf(text, sizeof(text), "%d\n", leader);
+    int fd = open(path_of(&arena, folder), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
+                  0600);
+    /* A full disk: then a killed runner's step is not found, which is what there was before. */
+    if (fd >= 0 && write(fd, text, (size_t)size) != size) {
+        step_group_forget(folder);
+    }
+    if (fd >= 0) {
+        close(fd);
+    }
+    arena_clear(&arena);
+}
+
+void step_group_forget(const char *folder)
+{
+    struct arena arena;
+    arena_init(&arena);
+    unlink(path_of(&arena, folder));
+    arena_clear(&arena);
+}
+
+/* ---- whose processes they are ---- */
+
+struct search {
+    const char *mark; /* "SHOAL_STEP=/home/...": a variable of every process of a step */
+    int64_t group;
+    bool is_found;
+};
+
+/* The fifth field of stat; the second is a name in parentheses that may hold anything. */
+static int64_t group_of(const char *stat)
+{
+    const char *name_end = strrchr(stat, ')');
+    struct str rest = str_trim(str_from(name_end ? name_end + 1 : ""));
+    struct str state = str_cut(&rest, ' ');
+    int64_t group = 0;
+    (void)str_cut(&rest, ' '); /* the parent */
+    return str_to_i64(str_cut(&rest, ' '), &group) && !str_is(state, "Z") ? group : 0;
+}
+
+static bool has_mark(struct str environment, const char *mark)
+{
+    while (environment.len > 0) {
+        if (str_is(str_cut(&environment, '\0'), mark)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void look_at(void *context, const struct file_entry *entry)
+{
+    struct search *search = context;
+    AUTO_BUF struct buf stat, environment;
+    char path[64];
+    int64_t pid;
+    struct err err;
+    buf_init(&stat, 4096);
+    buf_init(&environment, ENVIRONMENT_MAX);
+    if (search->is_found || !str_to_i64(entry->name, &pid)) {
+        return;
+    }
+    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
+    if (!file_read(path, &stat, &err) || group_of(buf_str(&stat).ptr) != search->group) {
+        return;
+    }
+    snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
+    search->is_found = file_read(path, &environment, &err) &&
+                       has_mark(buf_str(&environment), search->mark);
+}
+
+static bool is_there(struct search *search)
+{
+    search->is_found = false;
+    file_list("/proc", look_at, search);
+    return search->is_found;
+}
+
+/* True when they are gone. */
+static bool end_within(struct search *search, int number, int64_t wait_ms)
+{
+    const struct timespec nap = {0, LOOK_MS * 1000000};
+    int64_t until = clock_monotonic_ms(&clock_of_machine) + wait_ms;
+    while (is_there(search)) {
+        if (clock_monotonic_ms(&clock_of_machine) > until) {
+            return false;
+        }
+        kill((pid_t)-search->group, number);
+        nanosleep(&nap, NULL);
+    }
+    return true;
+}
+
+void step_group_end(const char *folder)
+{
+    struct arena arena;
+    struct err err;
+    AUTO_BUF struct buf text;
+    arena_init(&arena);
+    buf_init(&text, 64);
+    struct search search = {
+        .mark = arena_printf(&arena, "SHOAL_STEP=%s/step.sh", folder).ptr,
+    };
+    if (file_read(path_of(&arena, folder), &text, &err) &&
+        str_to_i64(str_trim(buf_str(&text)), &search.group) && search.group > 1 &&
+        !end_within(&search, SIGTERM, TERM_MS)) {
+        (void)end_within(&search, SIGKILL, KILL_MS);
+    }
+    step_group_forget(folder);
+    arena_clear(&arena);
+}
