@@ -1,0 +1,466 @@
+/*
+ * local_socket.c: libuv's pipes with names.
+ *
+ * libuv cuts a name that is too long and listens somewhere else without a word, so every name is
+ * measured here first.
+ */
+#include "io/local_socket.h"
+
+#include "base/buf.h"
+#include "io/file.h"
+#include "io/heap.h"
+#include "io/loop_parts.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+#include <uv.h>
+
+enum {
+    LINE_MAX_BYTES = 1 << 20,
+    WAITING_MAX_BYTES = 8 << 20,
+    PIECE_BYTES = 64 * 1024,
+    BACKLOG = 64,
+};
+
+struct local_link {
+    uv_pipe_t uv;
+    uv_connect_t connecting;
+    uv_write_t writing;
+    uv_shutdown_t ending;
+    struct loop *loop;
+    struct local_server *server;      /* that accepted it, while that lives */
+    struct local_link *next, *before; /* in its list */
+    struct local_link_hooks hooks;
+    struct local_link_limits limits;
+    struct buf line;             /* the beginning of one */
+    struct buf waiting, leaving; /* to be written; being written */
+    struct loop_task late;       /* tells the end */
+    struct err err;
+    bool is_connected, is_writing, is_begun;
+    bool is_over;     /* ended() is told, or about to be */
+    bool is_broken;   /* nothing can be written any more */
+    bool is_closing;  /* uv_close() was called */
+    bool is_finished; /* closes when all is written */
+    char piece[PIECE_BYTES];
+};
+
+struct local_server {
+    uv_pipe_t uv;
+    struct loop *loop;
+    struct local_link_limits limits;
+    local_accept_fn *accepted;
+    void *context;
+    struct local_link *links;
+};
+
+static bool measure(const char *path, struct err *err)
+{
+    size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
+    size_t len = strlen(path);
+    if (len == 0 || len > most) {
+        return err_set(err, ERR_IO,
+                       "%.300s: a socket's path may have %zu bytes and this one has %zu: use a "
+                       "folder with a shorter name",
+                       path, most, len);
+    }
+    return true;
+}
+
+bool local_socket_connect(const char *path, int *ret_fd, struct err *err)
+{
+    struct sockaddr_un address = {.sun_family = AF_UNIX};
+    if (!measure(path, err)) {
+        return false;
+    }
+    memcpy(address.sun_path, path, strlen(path) + 1);
+    int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return err_set(err, ERR_IO, "no socket could be made: %s", strerror(errno));
+    }
+    if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
+        enum err_kind kind = errno == ENOENT         ? ERR_NOT_FOUND
+                             : errno == ECONNREFUSED ? ERR_UNAVAILABLE
+                                                     : ERR_IO;
+        err_set(err, kind, "%s: %s", path, strerror(errno));
+        close(fd);
+        return false;
+    }
+    *ret_fd = fd;
+    return true;
+}
+
+/* ---- the life of a link ---- */
+
+static void link_closed(uv_handle_t *handle)
+{
+    struct local_link *link = handle->data;
+    buf_clear(&link->line);
+    buf_wipe(&link->waiting);
+    buf_wipe(&link->leaving);
+    free(link);
+}
+
+static void leave_server(struct local_link *link)
+{
+    if (link->server) {
+        *(link->before ? &link->before->next : &link->server->links) = link->next;
+        if (link->next) {
+            link->next->before = link->before;
+        }
+        link->server = NULL;
+    }
+}
+
+void local_link_close(struct local_link *link)
+{
+    if (link && !link->is_closing) {
+        link->is_closing = true;
+        leave_server(link);
+        loop_later_cancel(link->loop, &link->late);
+        uv_close((uv_handle_t *)&link->uv, link_closed);
+    }
+}
+
+static void tell_end(void *context)
+{
+    struct local_link *link = context;
+    if (link->hooks.ended) {
+        link->hooks.ended(link->hooks.context, &link->err);
+    }
+}
+
+/* The end is told from the loop, whoever noticed it. */
+static void end_link(struct local_link *link)
+{
+    if (!link->is_over) {
+        link->is_over = true;
+        uv_read_stop((uv_stream_t *)&link->uv);
+        loop_later(link->loop, &link->late);
+    }
+}
+
+static void break_link(struct local_link *link, enum err_kind kind, const char *why)
+{
+    if (link->is_closing) {
+        return;
+    }
+    link->is_broken = true;
+    if (link->is_finished) {
+        local_link_close(link);
+        return;
+    }
+    if (!link->is_over) {
+        err_set(&link->err, kind, "%s", why);
+    }
+    end_link(link);
+}
+
+static void set_limits(struct local_link_limits *limits, const struct local_link_limits *given)
+{
+    *limits = given ? *given : (struct local_link_limits){0};
+    if (limits->line_max == 0) {
+        limits->line_max = LINE_MAX_BYTES;
+    }
+    if (limits->waiting_max == 0) {
+        limits->waiting_max = WAITING_MAX_BYTES;
+    }
+}
+
+static struct local_link *make_link(struct loop *loop, const struct local_link_limits *limits)
+{
+    struct local_link *link = HEAP_NEW(struct local_link);
+    link->loop = loop;
+    set_limits(&link->limits, limits);
+    buf_init(&link->line, link->limits.line_max);
+    buf_init(&link->waiting, link->limits.waiting_max);
+    link->late = (struct loop_task){.run = tell_end, .context = link};
+    uv_pipe_init(loop_uv(loop), &link->uv, 0);
+    link->uv.data = link;
+    return link;
+}
+
+/* ---- reading ---- */
+
+static void take_line(struct local_link *link, struct str piece)
+{
+    buf_add(&link->line, piece);
+    struct str line = buf_str(&link->line);
+    if (line.len > 0 && line.ptr[line.len - 1] == '\r') {
+        line.len--;
+    }
+    if (link->hooks.line) {
+        link->hooks.line(link->hooks.context, line);
+    }
+    link->line.len = 0;
+}
+
+static void take_bytes(struct local_link *link, struct str bytes)
+{
+    while (bytes.len > 0 && !link->is_closing && !link->is_over && !link->is_finished) {
+        size_t end = str_find_char(bytes, '\n');
+        bool is_whole = end != SIZE_MAX;
+        struct str piece = str_sub(bytes, 0, is_whole ? end : bytes.len);
+        bytes = str_sub(bytes, is_whole ? end + 1 : bytes.len, bytes.len);
+        if (piece.len > link->limits.line_max - link->line.len) {
+            break_link(link, ERR_PROTOCOL, "a line is too long");
+        } else if (is_whole) {
+            take_line(link, piece);
+        } else {
+            buf_add(&link->line, piece);
+        }
+    }
+}
+
+static void lend_piece(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_piece)
+{
+    struct local_link *link = handle->data;
+    (void)wanted;
+    *ret_piece = uv_buf_init(link->piece, sizeof(link->piece));
+}
+
+static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
+{
+    struct local_link *link = stream->data;
+    if (got > 0) {
+        take_bytes(link, (struct str){piece->base, (size_t)got});
+    } else if (got == UV_EOF) {
+        end_link(link); /* half a line at the end is nothing that was said */
+    } else if (got < 0) {
+        break_link(link, ERR_UNAVAILABLE, uv_strerror((int)got));
+    }
+}
+
+static void read_on(struct local_link *link)
+{
+    if (uv_read_start((uv_stream_t *)&link->uv, lend_piece, on_read) != 0) {
+        break_link(link, ERR_IO, "cannot be read");
+    }
+}
+
+/* ---- writing ---- */
+
+static void push(struct local_link *link);
+
+static void on_shut(uv_shutdown_t *request, int fault)
+{
+    (void)fault;
+    local_link_close(request->data);
+}
+
+static void on_written(uv_write_t *request, int fault)
+{
+    struct local_link *link = request->data;
+    link->is_writing = false;
+    buf_clear(&link->leaving);
+    if (fault != 0) {
+        break_link(link, ERR_UNAVAILABLE, "nobody reads what is written");
+    } else {
+        push(link);
+    }
+}
+
+static void push(struct local_link *link)
+{
+    if (!link->is_connected || link->is_writing || link->is_broken || link->is_closing) {
+        return;
+    }
+    if (link->waiting.len == 0) {
+        link->ending.data = link;
+        if (link->is_finished &&
+            uv_shutdown(&link->ending, (uv_stream_t *)&link->uv, on_shut) != 0) {
+            local_link_close(link);
+        }
+        return;
+    }
+    struct buf sent = link->leaving;
+    link->leaving = link->waiting;
+    link->waiting = sent;
+    buf_init(&link->waiting, link->limits.waiting_max);
+    uv_buf_t piece = uv_buf_init(link->leaving.ptr, (unsigned)link->leaving.len);
+    link->writing.data = link;
+    link->is_writing = true;
+    if (uv_write(&link->writing, (uv_stream_t *)&link->uv, &piece, 1, on_written) != 0) {
+        link->is_writing = false;
+        break_link(link, ERR_UNAVAILABLE, "cannot be written to");
+    }
+}
+
+void local_link_write(struct local_link *link, struct str bytes)
+{
+    if (link->is_broken || link->is_closing || link->is_finished) {
+        return;
+    }
+    if (bytes.len > link->limits.waiting_max - link->waiting.len) {
+        break_link(link, ERR_TIMEOUT, "cut off: it does not read what is written to it");
+        return;
+    }
+    buf_add(&link->waiting, bytes);
+    push(link);
+}
+
+void local_link_finish(struct local_link *link)
+{
+    link->is_finished = true;
+    link->hooks = (struct local_link_hooks){0};
+    if (link->is_broken) {
+        local_link_close(link);
+    } else {
+        push(link);
+    }
+}
+
+/* ---- connecting ---- */
+
+static void on_connected(uv_connect_t *request, int fault)
+{
+    struct local_link *link = request->data;
+    if (fault == UV_ECANCELED || link->is_closing) {
+        return;
+    }
+    if (fault != 0) {
+        bool is_away = fault == UV_ENOENT || fault == UV_ECONNREFUSED;
+        break_link(link, is_away ? ERR_UNAVAILABLE : ERR_IO, uv_strerror(fault));
+        return;
+    }
+    link->is_connected = true;
+    read_on(link);
+    push(link);
+}
+
+bool local_link_open(struct loop *loop, const char *path, const struct local_link_limits *limits,
+                     const struct local_link_hooks *hooks, struct local_link **ret_link,
+                     struct err *err)
+{
+    if (!measure(path, err)) {
+        return false;
+    }
+    struct local_link *link = make_link(loop, limits);
+    link->hooks = *hooks;
+    link->is_begun = true;
+    link->connecting.data = link;
+    uv_pipe_connect(&link->connecting, &link->uv, path, on_connected);
+    *ret_link = link;
+    return true;
+}
+
+/* ---- the server ---- */
+
+void local_link_begin(struct local_link *link, const struct local_link_hooks *hooks)
+{
+    link->hooks = *hooks;
+    link->is_begun = true;
+}
+
+static void join_server(struct local_link *link, struct local_server *server)
+{
+    link->server = server;
+    link->next = server->links;
+    if (link->next) {
+        link->next->before = link;
+    }
+    server->links = link;
+}
+
+static void on_connection(uv_stream_t *stream, int fault)
+{
+    struct local_server *server = stream->data;
+    if (fault != 0) {
+        return; /* whoever wanted to come has gone, or there is no descriptor for it */
+    }
+    struct local_link *link = make_link(server->loop, &server->limits);
+    join_server(link, server);
+    link->is_connected = uv_accept(stream, (uv_stream_t *)&link->uv) == 0;
+    if (link->is_connected) {
+        server->accepted(server->context, link);
+    }
+    if (!link->is_begun) {
+        local_link_close(link);
+    } else if (!link->is_closing && !link->is_finished) {
+        read_on(link);
+    }
+}
+
+/* Whether somebody answers there is asked, not guessed: a file proves nothing. */
+static bool clear_the_way(const char *path, struct err *err)
+{
+    struct stat status;
+    struct err why;
+    int fd;
+    if (lstat(path, &status) != 0) {
+        return true; /* nothing there */
+    }
+    if (!S_ISSOCK(status.st_mode)) {
+        return err_set(err, ERR_EXISTS, "%s: is there and is no socket", path);
+    }
+    if (local_socket_connect(path, &fd, &why)) {
+        close(fd);
+        return err_set(err, ERR_EXISTS, "%s: somebody listens there already", path);
+    }
+    if (why.kind == ERR_UNAVAILABLE && unlink(path) == 0) {
+        return true;
+    }
+    *err = why;
+    return why.kind == ERR_NOT_FOUND;
+}
+
+static bool make_folder(const char *path, struct err *err)
+{
+    char folder[PATH_MAX];
+    const char *slash = strrchr(path, '/');
+    if (!slash || slash == path) {
+        return true;
+    }
+    snprintf(folder, sizeof(folder), "%.*s", (int)(slash - path), path);
+    return file_make_private_folder(folder, err);
+}
+
+static void server_closed(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+bool local_server_open(struct loop *loop, const char *path, const struct local_link_limits *limits,
+                       local_accept_fn *accepted, void *context, struct local_server **ret_server,
+                       struct err *err)
+{
+    if (!measure(path, err) || !make_folder(path, err) || !clear_the_way(path, err)) {
+        return false;
+    }
+    struct local_server *server = HEAP_NEW(struct local_server);
+    server->loop = loop;
+    set_limits(&server->limits, limits);
+    server->accepted = accepted;
+    server->context = context;
+    uv_pipe_init(loop_uv(loop), &server->uv, 0);
+    server->uv.data = server;
+    mode_t mask = umask(0177); /* from its first moment on for this user only */
+    int fault = uv_pipe_bind(&server->uv, path);
+    umask(mask);
+    if (fault == 0) {
+        fault = uv_listen((uv_stream_t *)&server->uv, BACKLOG, on_connection);
+    }
+    if (fault != 0) {
+        uv_close((uv_handle_t *)&server->uv, server_closed);
+        return err_set(err, ERR_IO, "%s: %s", path, uv_strerror(fault));
+    }
+    *ret_server = server;
+    return true;
+}
+
+/* libuv removes the name of what it has bound. */
+void local_server_close(struct local_server *server)
+{
+    if (!server) {
+        return;
+    }
+    while (server->links) {
+        local_link_close(server->links);
+    }
+    uv_close((uv_handle_t *)&server->uv, server_closed);
+}
