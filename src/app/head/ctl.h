@@ -46,7 +46,8 @@ struct ctl_line {
     enum ctl_line_kind kind;
     struct ctl_status status;
     struct node_view node;
-    struct str text; /* of a log line, an error, what is done or ended */
+    struct str text;  /* of a log line, an error, what is done or ended */
+    struct str about; /* errors: the request; empty: none in particular */
     struct {
         struct str version, cluster, uid;
         uint64_t epoch;
@@ -58,6 +59,19 @@ struct ctl_line {
 void ctl_line_write(const struct ctl_line *line, struct buf *out); /* with its newline */
 bool ctl_line_read(struct str text, struct arena *arena, struct ctl_line *ret_line,
                    struct err *err) MUST_USE;
+
+struct ctl_request {
+    struct str what;
+    struct str node; /* "log" */
+    bool follows;    /* "log" */
+};
+
+void ctl_request_write(const struct ctl_request *request, struct buf *out); /* with its newline */
+bool ctl_request_read(struct str text, struct arena *arena, struct ctl_request *ret_request,
+                      struct err *err) MUST_USE;
+
+/* Does whoever greets so speak a protocol that we speak? Else says what to do about it. */
+bool ctl_greeting_check(const struct ctl_line *line, struct err *err) MUST_USE;
 
 /* ---- a verb's end ---- */
 
@@ -77,3 +91,12 @@ struct ctl_client *ctl_client_open(struct child_pool *children, const char *cons
 void ctl_client_ask(struct ctl_client *client, const char *what); /* "status", "follow", ... */
 void ctl_client_ask_log(struct ctl_client *client, struct str node, bool follows);
 void ctl_client_close(struct ctl_client *client); /* NULL is fine; also from a hook */
+
+/* ---- on the head: `shoal ctl` ---- */
+
+/*
+ * Connects descriptors 0 and 1 with the service's socket until one side ends; the exit status.
+ * Nobody listens: says so in one line of this protocol. `wait_ms` is how long a service that was
+ * just started may take to listen; 0: it must be there.
+ */
+int ctl_relay(const char *folder, int64_t wait_ms);

@@ -6,8 +6,17 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
+
+#define SERVICE_FOLDER "~/.shoal/cluster"
+#define SERVICE_SOCKET "ctl.sock" /* what follows is in the folder */
+#define SERVICE_LOG "service.log"
+#define SERVICE_LOCK "supervisor.lock"
+
+/* The full path of a folder that was given, or of the usual one for NULL. */
+const char *service_folder(const char *given, struct arena *arena);
 
 struct service_setup {
     const char *folder; /* NULL: ~/.shoal/cluster */

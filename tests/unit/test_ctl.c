@@ -1,0 +1,252 @@
+/* test_ctl.c: lines of the control channel, and a verb's end of it. */
+#include "app/head/ctl.h"
+
+#include "unit.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct sheet {
+    struct arena arena;
+    struct buf text;
+    struct err err;
+};
+
+static void open_sheet(struct sheet *sheet)
+{
+    *sheet = (struct sheet){0};
+    arena_init(&sheet->arena);
+    buf_init(&sheet->text, 1 << 20);
+}
+
+static void close_sheet(struct sheet *sheet)
+{
+    arena_clear(&sheet->arena);
+    buf_clear(&sheet->text);
+}
+
+static struct ctl_line there_and_back(struct sheet *sheet, const struct ctl_line *line)
+{
+    struct ctl_line again;
+    sheet->text.len = 0;
+    ctl_line_write(line, &sheet->text);
+    assert_int_equal(sheet->text.ptr[sheet->text.len - 1], '\n');
+    assert_true(ctl_line_read(buf_str(&sheet->text), &sheet->arena, &again, &sheet->err));
+    assert_int_equal(again.kind, line->kind);
+    return again;
+}
+
+static void every_kind_of_line_comes_back(void **state)
+{
+    struct sheet sheet;
+    (void)state;
+    open_sheet(&sheet);
+    struct ctl_line line = {.kind = CTL_GREETING,
+                            .greeting = {STR("0.1.0"), STR("demo"), STR("abc"), 3, 2, 1}};
+    struct ctl_line again = there_and_back(&sheet, &line);
+    assert_str(again.greeting.version, "0.1.0");
+    assert_int_equal(again.greeting.epoch, 3);
+    assert_int_equal(again.greeting.protocol, 2);
+    assert_int_equal(again.greeting.least, 1);
+    line = (struct ctl_line){.kind = CTL_STATUS,
+                             .status = {.ray_version = STR("2.60.0"),
+                                        .stance = STR("acting"),
+                                        .joined = 2,
+                                        .wanted = 3,
+                                        .is_settled = true,
+                                        .serial = 1790000000000}};
+    again = there_and_back(&sheet, &line);
+    assert_str(again.status.ray_version, "2.60.0");
+    assert_int_equal(again.status.joined, 2);
+    assert_int_equal(again.status.serial, 1790000000000);
+    assert_true(again.status.is_settled);
+    line = (struct ctl_line){.kind = CTL_NODE,
+                             .node = {.name = STR("worker-2"),
+                                      .phase = PHASE_FAILED,
+                                      .failure = {.said = STR("no such file\xff"), .status = 2}}};
+    again = there_and_back(&sheet, &line);
+    assert_str(again.node.name, "worker-2");
+    assert_int_equal(again.node.failure.status, 2);
+    static const enum ctl_line_kind with_text[] = {CTL_LOG, CTL_DONE, CTL_END, CTL_ERROR};
+    for (size_t i = 0; i < ARRAY_LEN(with_text); i++) {
+        line = (struct ctl_line){.kind = with_text[i], .text = STR("so\n\x1b it is")};
+        assert_str(there_and_back(&sheet, &line).text, "so\n\x1b it is");
+        line.text = STR("");
+        assert_str(there_and_back(&sheet, &line).text, "");
+    }
+    close_sheet(&sheet);
+}
+
+static void strange_lines_are_refused_and_strange_keys_are_not(void **state)
+{
+    static const char *const bad[] = {
+        "",
+        "hello",
+        "[]",
+        "{}",
+        "{\"status\": 3}",
+        "{\"status\": {\"joined\": \"3\"}}",
+        "{\"status\": {\"joined\": -1}}",
+        "{\"status\": {\"settled\": 1}}",
+        "{\"node\": []}",
+        "{\"node\": {\"name\": \"a\"}}",
+        "{\"log\": 7}",
+        "{\"shoal\": \"0.1\", \"protocol\": 1, \"least\": 2}",
+        "{\"end\": \"status\"} {}",
+    };
+    struct sheet sheet;
+    struct ctl_line line;
+    (void)state;
+    open_sheet(&sheet);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        if (ctl_line_read(str_from(bad[i]), &sheet.arena, &line, &sheet.err)) {
+            fail_msg("accepted: %s", bad[i]);
+        }
+    }
+    assert_true(ctl_line_read(STR("{\"log\": \"x\", \"colour\": [1, {}]}"), &sheet.arena, &line,
+                              &sheet.err));
+    close_sheet(&sheet);
+}
+
+static void requests_come_back(void **state)
+{
+    struct sheet sheet;
+    struct ctl_request request = {STR("log"), STR("worker-1"), true};
+    struct ctl_request again;
+    (void)state;
+    open_sheet(&sheet);
+    ctl_request_write(&request, &sheet.text);
+    assert_str(buf_str(&sheet.text), "{\"do\":\"log\",\"node\":\"worker-1\",\"follow\":true}\n");
+    assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
+    assert_str(again.what, "log");
+    assert_str(again.node, "worker-1");
+    assert_true(again.follows);
+    assert_false(ctl_request_read(STR("{\"don't\": 1}"), &sheet.arena, &again, &sheet.err));
+    assert_false(ctl_request_read(STR("{\"do\": 1}"), &sheet.arena, &again, &sheet.err));
+    assert_false(ctl_request_read(STR("do it"), &sheet.arena, &again, &sheet.err));
+    close_sheet(&sheet);
+}
+
+static void versions_that_do_not_fit_say_what_to_do(void **state)
+{
+    struct err err = {0};
+    struct ctl_line line = {.kind = CTL_GREETING,
+                            .greeting = {.version = STR("0.9.1"),
+                                         .least = CTL_PROTOCOL + 1,
+                                         .protocol = CTL_PROTOCOL + 2}};
+    (void)state;
+    assert_false(ctl_greeting_check(&line, &err));
+    assert_like(str_from(err.text), "the head runs Shoal 0.9.1 (protocols * to *), this is Shoal "
+                                    "* (protocol *): install Shoal 0.9.1 or newer here");
+    line.greeting.least = line.greeting.protocol = CTL_PROTOCOL_LEAST - 1;
+    assert_false(ctl_greeting_check(&line, &err));
+    assert_like(str_from(err.text), "*: run `shoal up` to bring the head to this version");
+    line.greeting.least = 1; /* newer, and still speaks ours */
+    line.greeting.protocol = CTL_PROTOCOL + 5;
+    assert_true(ctl_greeting_check(&line, &err));
+}
+
+/* ---- a client of a service that a shell plays ---- */
+
+struct talk {
+    struct loop *loop;
+    struct child_pool *pool;
+    struct ctl_client *client;
+    char heard[1000];
+    struct err err;
+    int done_calls;
+    bool closes_at_status;
+};
+
+static void hear(void *context, const struct ctl_line *line)
+{
+    struct talk *talk = context;
+    size_t used = strlen(talk->heard);
+    snprintf(talk->heard + used, sizeof(talk->heard) - used, "%d:%.*s ", line->kind,
+             STR_ARG(line->text));
+    if (line->kind == CTL_STATUS && talk->closes_at_status) {
+        ctl_client_close(talk->client);
+        talk->client = NULL;
+    }
+}
+
+static void note_done(void *context, const struct err *err)
+{
+    struct talk *talk = context;
+    talk->done_calls++;
+    talk->err = *err;
+}
+
+static void play(struct talk *talk, const char *script)
+{
+    const char *const argv[] = {"/bin/sh", "-c", script, NULL};
+    struct ctl_client_hooks hooks = {talk, hear, note_done};
+    struct err err;
+    assert_true(loop_open(&clock_of_machine, &talk->loop, &err));
+    talk->pool = child_pool_new(talk->loop, 2);
+    talk->client = ctl_client_open(talk->pool, argv, &hooks);
+    ctl_client_ask(talk->client, "status");
+    ctl_client_ask_log(talk->client, STR("worker-1"), false);
+    loop_run(talk->loop);
+    ctl_client_close(talk->client);
+    child_pool_free(talk->pool);
+    loop_close(talk->loop);
+}
+
+#define GREETING "echo '{\"shoal\":\"0.1\",\"protocol\":1,\"least\":1}';"
+
+static void a_client_asks_after_the_greeting(void **state)
+{
+    struct talk talk = {0};
+    (void)state;
+    play(&talk, "echo 'Welcome to Debian!';" GREETING "read a; echo '{\"status\":{}}'; read b; "
+                "echo \"{\\\"log\\\":\\\"${#a} ${#b}\\\"}\"");
+    assert_string_equal(talk.heard, "0: 1: 3:15 30 ");
+    assert_int_equal(talk.done_calls, 1);
+    assert_int_equal(talk.err.kind, ERR_NONE);
+}
+
+static void a_client_says_why_it_ended(void **state)
+{
+    struct talk away = {0};
+    struct talk refused = {0};
+    struct talk other = {0};
+    struct talk silent = {0};
+    struct talk garbled = {0};
+    (void)state;
+    play(&away, "echo 'debug1: x' >&2; echo 'ssh: connect to host: No route' >&2; exit 255");
+    assert_string_equal(away.err.text,
+                        "the head's service was not reached: ssh: connect to host: No route");
+    play(&refused, "echo '{\"error\":\"it does not run\"}'; exit 1");
+    assert_string_equal(refused.err.text, "it does not run");
+    play(&other, "echo '{\"shoal\":\"9.0\",\"protocol\":9,\"least\":8}'; read a; echo $a");
+    assert_like(str_from(other.err.text), "the head runs Shoal 9.0*");
+    assert_string_equal(other.heard, "");
+    play(&silent, "exit 0");
+    assert_string_equal(silent.err.text, "the head's service did not answer");
+    play(&garbled, GREETING "echo nonsense; sleep 5");
+    assert_int_equal(garbled.err.kind, ERR_PROTOCOL);
+}
+
+static void a_client_may_be_closed_from_its_hook(void **state)
+{
+    struct talk talk = {.closes_at_status = true};
+    (void)state;
+    play(&talk, GREETING "echo '{\"status\":{}}'; echo '{\"status\":{}}'; sleep 5");
+    assert_string_equal(talk.heard, "0: 1: ");
+    assert_int_equal(talk.done_calls, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(every_kind_of_line_comes_back),
+        cmocka_unit_test(strange_lines_are_refused_and_strange_keys_are_not),
+        cmocka_unit_test(requests_come_back),
+        cmocka_unit_test(versions_that_do_not_fit_say_what_to_do),
+        cmocka_unit_test(a_client_asks_after_the_greeting),
+        cmocka_unit_test(a_client_says_why_it_ended),
+        cmocka_unit_test(a_client_may_be_closed_from_its_hook),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
