@@ -43,16 +43,21 @@ static bool find_option(const struct parse *parse, struct str name, char letter,
     return false;
 }
 
+static void offer_options(struct suggest *suggest, const struct option *options, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!options[i].is_hidden) {
+            suggest_offer(suggest, str_from(options[i].name));
+        }
+    }
+}
+
 static bool unknown_option(const struct parse *parse, struct str name)
 {
     struct suggest suggest;
     suggest_start(&suggest, name);
-    for (size_t i = 0; i < parse->verb->option_count; i++) {
-        suggest_offer(&suggest, str_from(parse->verb->options[i].name));
-    }
-    for (size_t i = 0; i < common_option_count; i++) {
-        suggest_offer(&suggest, str_from(common_options[i].name));
-    }
+    offer_options(&suggest, parse->verb->options, parse->verb->option_count);
+    offer_options(&suggest, common_options, common_option_count);
     struct str best = suggest_best(&suggest);
     if (best.len > 0) {
         return err_set(parse->err, ERR_USAGE, "unknown option --%.*s; did you mean --%.*s?",
@@ -80,11 +85,32 @@ static bool check_choice(const struct parse *parse, const char *dashes, const ch
                    name, value, list);
 }
 
+static bool set_number(const struct parse *parse, const struct option *option, const char *value,
+                       int64_t *ret_number)
+{
+    if (!str_to_i64(str_from(value), ret_number)) {
+        return err_set(parse->err, ERR_USAGE, "--%s wants a whole number, not \"%.100s\"",
+                       option->name, value);
+    }
+    return true;
+}
+
+static bool add_number(const struct parse *parse, const struct option *option, const char *value,
+                       struct option_numbers *numbers)
+{
+    if (numbers->count == OPTION_NUMBERS_MAX) {
+        return err_set(parse->err, ERR_USAGE, "--%s was given more than %d times", option->name,
+                       OPTION_NUMBERS_MAX);
+    }
+    return set_number(parse, option, value, &numbers->items[numbers->count++]);
+}
+
 static bool set_value(const struct parse *parse, struct target target, const char *value)
 {
     switch (target.option->kind) {
     case OPTION_FLAG:
-        *(bool *)target.field = true;
+    case OPTION_UNFLAG:
+        *(bool *)target.field = target.option->kind == OPTION_FLAG;
         return true;
     case OPTION_COUNT:
         ++*(unsigned *)target.field;
@@ -97,18 +123,17 @@ static bool set_value(const struct parse *parse, struct target target, const cha
         *(const char **)target.field = value;
         return check_choice(parse, "--", target.option->name, target.option->choices, value);
     case OPTION_NUMBER:
-        if (!str_to_i64(str_from(value), (int64_t *)target.field)) {
-            return err_set(parse->err, ERR_USAGE, "--%s wants a whole number, not \"%.100s\"",
-                           target.option->name, value);
-        }
-        return true;
+        return set_number(parse, target.option, value, target.field);
+    case OPTION_NUMBERS:
+        return add_number(parse, target.option, value, target.field);
     }
     return false;
 }
 
 static bool takes_value(const struct option *option)
 {
-    return option->kind != OPTION_FLAG && option->kind != OPTION_COUNT;
+    return option->kind != OPTION_FLAG && option->kind != OPTION_UNFLAG &&
+           option->kind != OPTION_COUNT;
 }
 
 /* The next word as the value of an option; false when there is none. */
@@ -170,8 +195,15 @@ static bool parse_operand(struct parse *parse, const char *word)
     if (parse->operands_seen >= parse->verb->operand_count) {
         return err_set(parse->err, ERR_USAGE, "\"%.100s\" is one argument too many", word);
     }
-    const struct operand *operand = &parse->verb->operands[parse->operands_seen++];
-    *(const char **)(void *)(parse->fields + operand->offset) = word;
+    const struct operand *operand = &parse->verb->operands[parse->operands_seen];
+    void *field = parse->fields + operand->offset;
+    if (operand->is_rest) {
+        struct operand_rest *rest = field;
+        rest->words[rest->count++] = word;
+        return true;
+    }
+    parse->operands_seen++;
+    *(const char **)field = word;
     return true;
 }
 
@@ -179,6 +211,9 @@ static bool check_operands(const struct parse *parse)
 {
     for (size_t i = 0; i < parse->verb->operand_count; i++) {
         const struct operand *operand = &parse->verb->operands[i];
+        if (operand->is_rest) {
+            continue;
+        }
         const char *word = *(const char **)(void *)(parse->fields + operand->offset);
         if (!word && !operand->is_optional) {
             return err_set(parse->err, ERR_USAGE, "the argument %s is missing. %s", operand->name,
@@ -192,10 +227,23 @@ static bool check_operands(const struct parse *parse)
     return true;
 }
 
-bool args_parse(const struct verb *verb, int count, char *const *words, void *fields,
-                struct common_fields *common, struct err *err)
+/* The words of the rest are kept beside each other, in room for all words there are. */
+static void make_room(const struct parse *parse, struct arena *arena)
+{
+    for (size_t i = 0; i < parse->verb->operand_count; i++) {
+        const struct operand *operand = &parse->verb->operands[i];
+        if (operand->is_rest) {
+            struct operand_rest *rest = (void *)(parse->fields + operand->offset);
+            rest->words = ARENA_ARRAY(arena, (size_t)parse->count + 1, const char *);
+        }
+    }
+}
+
+bool args_parse(const struct verb *verb, int count, char *const *words, struct arena *arena,
+                void *fields, struct common_fields *common, struct err *err)
 {
     struct parse parse = {verb, count, words, 0, fields, common, 0, err};
+    make_room(&parse, arena);
     bool options_ended = false;
     while (parse.next < count) {
         const char *word = words[parse.next++];

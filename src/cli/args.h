@@ -12,7 +12,8 @@
 
 /*
  * Fills `fields` (the verb's own struct, zeroed by the caller) and `common` from the words behind
- * the verb. Texts point into `words`. Missing operands are no error when --help is given.
+ * the verb. Texts point into `words`, lists of them
+ * into `arena`. Missing operands are no error when --help is given.
  */
-bool args_parse(const struct verb *verb, int count, char *const *words, void *fields,
-                struct common_fields *common, struct err *err) MUST_USE;
+bool args_parse(const struct verb *verb, int count, char *const *words, struct arena *arena,
+                void *fields, struct common_fields *common, struct err *err) MUST_USE;

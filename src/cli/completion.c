@@ -8,7 +8,9 @@ typedef void option_fn(struct buf *out, const struct verb *verb, const struct op
 static void each_option(struct buf *out, const struct verb *verb, option_fn *print)
 {
     for (size_t i = 0; i < verb->option_count; i++) {
-        print(out, verb, &verb->options[i]);
+        if (!verb->options[i].is_hidden) {
+            print(out, verb, &verb->options[i]);
+        }
     }
     for (size_t i = 0; i < common_option_count; i++) {
         print(out, verb, &common_options[i]);
@@ -157,7 +159,7 @@ static void zsh_operands(struct buf *out, const struct verb *verb)
 {
     for (size_t i = 0; i < verb->operand_count; i++) {
         const struct operand *operand = &verb->operands[i];
-        buf_addf(out, " \\\n            ':%s:", operand->name);
+        buf_addf(out, " \\\n            '%s:%s:", operand->is_rest ? "*" : "", operand->name);
         if (operand->complete == COMPLETE_FILE) {
             buf_add_c(out, "_files");
         } else if (operand->complete == COMPLETE_VERB) {

@@ -62,6 +62,9 @@ static void add_option(struct buf *out, const struct option *option)
 {
     AUTO_BUF struct buf left;
     buf_init(&left, 256);
+    if (option->is_hidden) {
+        return;
+    }
     if (option->letter) {
         buf_addf(&left, "-%c, ", option->letter);
     } else {
@@ -80,6 +83,7 @@ void help_usage(struct buf *out, const struct verb *verb)
     for (size_t i = 0; i < verb->operand_count; i++) {
         const struct operand *operand = &verb->operands[i];
         buf_addf(out, operand->is_optional ? " [%s]" : " %s", operand->name);
+        buf_add_c(out, operand->is_rest ? "..." : "");
     }
 }
 

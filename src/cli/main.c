@@ -66,7 +66,7 @@ static int run_verb(struct cli *cli, const struct verb *verb, int count, char **
     struct common_fields common = {0};
     void *fields = arena_alloc(cli->arena, verb->fields_size);
     buf_init(&help, OUTPUT_BYTES_MAX);
-    bool ok = args_parse(verb, count, words, fields, &common, &err);
+    bool ok = args_parse(verb, count, words, cli->arena, fields, &common, &err);
     cli->colour_out = output_wants_colour(stdout, common.colour);
     cli->colour_err = output_wants_colour(stderr, common.colour);
     if (!ok) {

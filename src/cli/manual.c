@@ -27,6 +27,9 @@ static void add_header(struct buf *out, const char *name, int section, const cha
 
 static void add_option(struct buf *out, const struct option *option)
 {
+    if (option->is_hidden) {
+        return;
+    }
     buf_add_c(out, "*");
     if (option->letter) {
         buf_addf(out, "-%c*, *", option->letter);
@@ -57,6 +60,7 @@ static void add_synopsis(struct buf *out, const struct verb *verb)
     for (size_t i = 0; i < verb->operand_count; i++) {
         const struct operand *operand = &verb->operands[i];
         buf_addf(out, operand->is_optional ? " \\[_%s_\\]" : " _%s_", operand->name);
+        buf_add_c(out, operand->is_rest ? "..." : "");
     }
     buf_add_c(out, "\n\n");
 }

@@ -1,22 +1,20 @@
 /* verb.c: the table of verbs. */
 #include "cli/verb.h"
 
-#include "base/attr.h"
-
 #include <string.h>
 
 #define VERB(name) extern const struct verb verb_##name;
 #define HIDDEN_VERB(name) VERB(name)
 #include "cli/verbs.def"
-#undef HIDDEN_VERB
 #undef VERB
+#undef HIDDEN_VERB
 
 const struct verb *const all_verbs[] = {
 #define VERB(name) &verb_##name,
 #define HIDDEN_VERB(name)
 #include "cli/verbs.def"
-#undef HIDDEN_VERB
 #undef VERB
+#undef HIDDEN_VERB
 };
 const size_t verb_count = sizeof(all_verbs) / sizeof(all_verbs[0]);
 
@@ -24,8 +22,9 @@ static const struct verb *const hidden_verbs[] = {
 #define VERB(name)
 #define HIDDEN_VERB(name) &verb_##name,
 #include "cli/verbs.def"
-#undef HIDDEN_VERB
 #undef VERB
+#undef HIDDEN_VERB
+    NULL, /* there may be none */
 };
 
 static const char *const colour_choices[] = {"auto", "always", "never", NULL};
@@ -40,15 +39,20 @@ const size_t common_option_count = sizeof(common_options) / sizeof(common_option
 
 const char *const text_or_json[] = {"text", "json", NULL};
 
+static bool is_called(const struct verb *verb, const char *name)
+{
+    return strcmp(verb->name, name) == 0 || (verb->alias && strcmp(verb->alias, name) == 0);
+}
+
 const struct verb *verb_find(const char *name)
 {
     for (size_t i = 0; i < verb_count; i++) {
-        if (strcmp(all_verbs[i]->name, name) == 0) {
+        if (is_called(all_verbs[i], name)) {
             return all_verbs[i];
         }
     }
-    for (size_t i = 0; i < ARRAY_LEN(hidden_verbs); i++) {
-        if (strcmp(hidden_verbs[i]->name, name) == 0) {
+    for (size_t i = 0; hidden_verbs[i]; i++) {
+        if (is_called(hidden_verbs[i], name)) {
             return hidden_verbs[i];
         }
     }

@@ -3,7 +3,7 @@
  *
  * A verb is one file verb_NAME.c that defines `const struct verb verb_NAME`, and one row in
  * verbs.def. The parser, --help, the manual pages and the shells' completion are all made from the
- * struct, so they cannot disagree.
+ * struct, so they cannot disagree. A dash in a name is an underscore in the file's and the row's.
  */
 #pragma once
 
@@ -14,12 +14,21 @@
 #include <stdio.h>
 
 enum option_kind {
-    OPTION_FLAG,   /* bool */
-    OPTION_COUNT,  /* unsigned: how often it was given */
-    OPTION_TEXT,   /* const char * */
-    OPTION_FILE,   /* the same; shells complete the names of files */
-    OPTION_NUMBER, /* int64_t */
-    OPTION_CHOICE, /* const char *, one of `choices` */
+    OPTION_FLAG,    /* bool */
+    OPTION_UNFLAG,  /* bool: takes back the flag of the same field */
+    OPTION_COUNT,   /* unsigned: how often it was given */
+    OPTION_TEXT,    /* const char * */
+    OPTION_FILE,    /* the same; shells complete the names of files */
+    OPTION_NUMBER,  /* int64_t */
+    OPTION_NUMBERS, /* struct option_numbers: may be given several times */
+    OPTION_CHOICE,  /* const char *, one of `choices` */
+};
+
+enum { OPTION_NUMBERS_MAX = 32 };
+
+struct option_numbers {
+    int64_t items[OPTION_NUMBERS_MAX];
+    size_t count; /* 0: it was not given */
 };
 
 struct option {
@@ -30,11 +39,18 @@ struct option {
     const char *argument; /* "FORMAT"; NULL for flags */
     const char *const *choices;
     const char *help;
+    bool is_hidden; /* understood, not told of */
 };
 
 enum operand_complete { COMPLETE_FILE, COMPLETE_VERB, COMPLETE_CHOICE, COMPLETE_NOTHING };
 
-/* A positional argument; the field is a const char *. */
+/* All the words that no other operand took. */
+struct operand_rest {
+    const char **words; /* room for all words of the command line */
+    size_t count;
+};
+
+/* A positional argument; the field is a const char *, or a struct operand_rest. */
 struct operand {
     const char *name;
     size_t offset;
@@ -42,6 +58,7 @@ struct operand {
     enum operand_complete complete;
     const char *const *choices; /* for COMPLETE_CHOICE */
     const char *help;
+    bool is_rest; /* the last one only */
 };
 
 struct example {
@@ -60,6 +77,7 @@ struct cli {
 
 struct verb {
     const char *name;
+    const char *alias;       /* another name that is understood; NULL: none */
     const char *summary;     /* one line, no full stop */
     const char *description; /* paragraphs for the manual, separated by blank lines */
     const struct operand *operands;
@@ -73,11 +91,12 @@ struct verb {
     int (*run)(const struct cli *cli, const void *fields);
 };
 
-/* All verbs that people call, in the order of verbs.def. */
+/* All verbs that people use, in the order of verbs.def. Those that only this program itself uses on
+ * other machines are found by name, and told of nowhere. */
 extern const struct verb *const all_verbs[];
 extern const size_t verb_count;
 
-/* Hidden ones too. NULL when there is none of that name. */
+/* By name or alias; NULL when there is none. */
 const struct verb *verb_find(const char *name);
 
 /* Options that every verb has, behind its own; their offsets are in this struct. */

@@ -12,8 +12,10 @@ struct fields {
     const char *text;
     int64_t number;
     const char *choice;
+    struct option_numbers ports;
     const char *first;
     const char *second;
+    struct operand_rest rest;
 };
 
 static const char *const choices[] = {"red", "green", NULL};
@@ -24,11 +26,22 @@ static const struct option options[] = {
     {"text", 't', OPTION_TEXT, offsetof(struct fields, text), "TEXT", NULL, "A text."},
     {"number", 'n', OPTION_NUMBER, offsetof(struct fields, number), "N", NULL, "A number."},
     {"colour-of", 'c', OPTION_CHOICE, offsetof(struct fields, choice), "C", choices, "Which."},
+    {"none", 0, OPTION_UNFLAG, offsetof(struct fields, all), NULL, NULL, "None of it."},
+    {"port", 'p', OPTION_NUMBERS, offsetof(struct fields, ports), "PORT", NULL, "Some ports."},
+    {.name = "secret",
+     .kind = OPTION_FLAG,
+     .offset = offsetof(struct fields, all),
+     .is_hidden = true},
 };
 
 static const struct operand operands[] = {
     {"FIRST", offsetof(struct fields, first), false, COMPLETE_FILE, NULL, "The first thing."},
     {"SECOND", offsetof(struct fields, second), true, COMPLETE_NOTHING, NULL, "Another thing."},
+};
+
+static const struct operand greedy_operands[] = {
+    {"FIRST", offsetof(struct fields, first), false, COMPLETE_FILE, NULL, "The first thing."},
+    {"REST", offsetof(struct fields, rest), true, COMPLETE_NOTHING, NULL, "All else.", true},
 };
 
 static const struct verb verb = {.name = "try",
@@ -38,7 +51,19 @@ static const struct verb verb = {.name = "try",
                                  .option_count = ARRAY_LEN(options),
                                  .fields_size = sizeof(struct fields)};
 
-enum { WORD_COUNT_MAX = 8 };
+enum { WORD_COUNT_MAX = 80 };
+
+/* The words of a line are separated by |. */
+static int split(struct arena *arena, const char *line, char **words)
+{
+    int count = 0;
+    for (struct str rest = str_from(line); rest.len > 0 && count < WORD_COUNT_MAX;) {
+        struct str word = str_cut(&rest, '|');
+        words[count] = arena_alloc(arena, word.len + 1);
+        memcpy(words[count++], word.ptr, word.len);
+    }
+    return count;
+}
 
 static const char *or_dash(const char *text)
 {
@@ -49,16 +74,11 @@ static const char *or_dash(const char *text)
 static struct str parsed(struct arena *arena, const char *line)
 {
     char *words[WORD_COUNT_MAX];
-    int count = 0;
+    int count = split(arena, line, words);
     struct fields fields = {0};
     struct common_fields common = {0};
     struct err err;
-    for (struct str rest = str_from(line); rest.len > 0 && count < WORD_COUNT_MAX;) {
-        struct str word = str_cut(&rest, '|');
-        words[count] = arena_alloc(arena, word.len + 1);
-        memcpy(words[count++], word.ptr, word.len);
-    }
-    if (!args_parse(&verb, count, words, &fields, &common, &err)) {
+    if (!args_parse(&verb, count, words, arena, &fields, &common, &err)) {
         assert_int_equal(err.kind, ERR_USAGE);
         return arena_printf(arena, "!%s", err.text);
     }
@@ -68,7 +88,6 @@ static struct str parsed(struct arena *arena, const char *line)
                         or_dash(common.colour));
 }
 
-/* The words of a line are separated by |. */
 struct row {
     const char *line, *result;
 };
@@ -182,8 +201,79 @@ static void long_words_do_not_flood_the_message(void **state)
     struct err err;
     (void)state;
     memset(word, '-', sizeof(word) - 1);
-    assert_false(args_parse(&verb, 1, words, &fields, &common, &err));
+    struct arena arena;
+    arena_init(&arena);
+    assert_false(args_parse(&verb, 1, words, &arena, &fields, &common, &err));
     assert_true(strlen(err.text) < 200);
+    arena_clear(&arena);
+}
+
+static void flags_can_be_taken_back(void **state)
+{
+    static const struct row rows[] = {
+        {"f|--all|--none", "0 0 - 0 - f - 0 -"},
+        {"f|--none|--all", "1 0 - 0 - f - 0 -"},
+        {"f|--none=x", "!--none*no value*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void hidden_options_are_understood_and_not_told_of(void **state)
+{
+    static const struct row rows[] = {
+        {"f|--secret", "1 0 - 0 - f - 0 -"},
+        {"f|--secre", "!unknown option --secre"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void an_option_may_be_given_several_times(void **state)
+{
+    char *words[WORD_COUNT_MAX];
+    struct fields fields = {0};
+    struct common_fields common = {0};
+    struct arena arena;
+    struct err err;
+    (void)state;
+    arena_init(&arena);
+    int count = split(&arena, "f|-p|80|--port=81|-p82", words);
+    assert_true(args_parse(&verb, count, words, &arena, &fields, &common, &err));
+    assert_int_equal(fields.ports.count, 3);
+    assert_int_equal(fields.ports.items[0] + fields.ports.items[1] + fields.ports.items[2], 243);
+    fields = (struct fields){0};
+    for (count = 0; count <= OPTION_NUMBERS_MAX; count++) {
+        split(&arena, "-p1", &words[count]);
+    }
+    assert_false(args_parse(&verb, count, words, &arena, &fields, &common, &err));
+    assert_non_null(strstr(err.text, "more than 32 times"));
+    arena_clear(&arena);
+}
+
+/* As in `submit FILE SCRIPT -- --its-own-option`. */
+static void the_last_operand_takes_the_rest(void **state)
+{
+    char *words[WORD_COUNT_MAX];
+    struct verb greedy = verb;
+    struct fields fields = {0};
+    struct common_fields common = {0};
+    struct arena arena;
+    struct err err;
+    (void)state;
+    greedy.operands = greedy_operands;
+    arena_init(&arena);
+    int count = split(&arena, "f|a|-a|--|b|--all|--", words);
+    assert_true(args_parse(&greedy, count, words, &arena, &fields, &common, &err));
+    assert_true(fields.all);
+    assert_int_equal(fields.rest.count, 4);
+    assert_string_equal(fields.rest.words[0], "a");
+    assert_string_equal(fields.rest.words[2], "--all");
+    assert_string_equal(fields.rest.words[3], "--");
+    fields = (struct fields){0};
+    assert_true(args_parse(&greedy, 1, words, &arena, &fields, &common, &err));
+    assert_int_equal(fields.rest.count, 0);
+    arena_clear(&arena);
 }
 
 int main(void)
@@ -193,6 +283,10 @@ int main(void)
         cmocka_unit_test(operands_are_taken_in_order),
         cmocka_unit_test(help_wins_over_missing_operands),
         cmocka_unit_test(mistakes_are_told),
+        cmocka_unit_test(flags_can_be_taken_back),
+        cmocka_unit_test(hidden_options_are_understood_and_not_told_of),
+        cmocka_unit_test(an_option_may_be_given_several_times),
+        cmocka_unit_test(the_last_operand_takes_the_rest),
         cmocka_unit_test(long_words_do_not_flood_the_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
