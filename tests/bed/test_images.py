@@ -1,13 +1,17 @@
 """The images with Ray, without pip, and with systemd: they are what the launcher will meet."""
 
+import os
+import pathlib
+import subprocess
 import zipfile
 
 import pytest
-from conftest import FROM_LAPTOP, RAY, SYSTEMD, bed_client, wait_for, wait_state
+from conftest import FROM_LAPTOP, HERE, RAY, SYSTEMD, bed_client, wait_for, wait_state
 
 from cloud import images, settings
 
 INDEX = f"http://{settings.GATEWAY}:{settings.INDEX_PORT}"
+SHOAL = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build") / "src/cli/shoal"
 # What a node of Ray costs is its start; no dashboard, little memory.
 START = "ray start --num-cpus 1 --object-store-memory 80000000 --disable-usage-stats"
 TASK = """
@@ -52,6 +56,29 @@ def test_a_wheel_by_the_index(plain, ssh, small_wheel):
         "out of the index\n"
     status = shell(f"curl -s -m 5 -o /dev/null -w '%{{http_code}}' {INDEX}/simple/nothing/")
     assert status == "404"
+
+
+def test_an_ordinary_build_runs_there(plain, ssh):
+    """The machines have its libraries, and the tools that setting a node up needs."""
+    shell = ssh(plain)
+    with open(SHOAL, "rb") as stream:
+        subprocess.run([*shell.words, "cat > shoal && chmod 700 shoal"], stdin=stream, check=True,
+                       timeout=60)
+    assert shell("./shoal --version").startswith("shoal ")
+    shell("command -v rsync nc pgrep sudo python3")
+    assert shell.run("python3 -m pip --version").returncode != 0
+    assert shell.run("python3 -m ensurepip --version").returncode != 0
+
+
+def test_sshd_says_when(running_bed, plain, ssh):
+    """The log of a machine's sshd has times: tests of needless waits compare them."""
+    ssh(plain)("true")
+    row = next(n for n in running_bed.ps()["nodes"] if n["id"] == plain["InstanceId"])
+    log = running_bed.ssh(plain["InstanceId"])["log"]
+    lines = [line.split(" ", 1) for line in log.splitlines()]
+    up = next(float(when) for when, text in lines if text.startswith("Server listening"))
+    let_in = next(float(when) for when, text in lines if text.startswith("Starting session"))
+    assert row["times"]["pending"] < up < let_in
 
 
 @pytest.mark.long

@@ -51,8 +51,8 @@ class Control:
                 "private": node.private, "public": node.public, "image": node.image,
                 "spot": bool(node.spot), "seconds": round(time.monotonic() - node.created),
                 "memory": memory.get(node.name, 0), "connections": connections,
-                "sessions": sessions, "name": self.cloud.moto.tags_of(node.region, node.id).get(
-                    "Name", "")})
+                "sessions": sessions, "times": node.times,
+                "name": self.cloud.moto.tags_of(node.region, node.id).get("Name", "")})
         return {"nodes": rows, "pid": os.getpid(), "front_memory": own_memory(),
                 "code": self.bed.code,
                 "seconds": round(time.time() - self.bed.started, 1),
@@ -68,8 +68,10 @@ class Control:
         return {"calls": rows, "refused": refused}
 
     def do_ssh(self, instance):
-        connections, sessions = self.cloud.nodes.ssh_counts(self.node(instance))
-        return {"connections": connections, "sessions": sessions}
+        node = self.node(instance)
+        connections, sessions = self.cloud.nodes.ssh_counts(node)
+        return {"connections": connections, "sessions": sessions,
+                "log": self.cloud.nodes.ssh_log(node)}
 
     def do_logs(self, instance):
         return {"console": self.cloud.nodes.console(self.node(instance))}

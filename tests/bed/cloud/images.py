@@ -21,8 +21,12 @@ from . import docker, settings
 
 SOURCES = settings.HERE / "image"
 MIRROR = "http://deb.debian.org/debian"
+# The libraries of an ordinary build of shoal: where the portable one was not built, tests send that
+# to the machines. A user's machine has none of them and needs none.
+LIBRARIES = ("libcurl4 libexpat1 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3 libuv1 "
+             "libyaml-0-2").split()
 PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps ca-certificates "
-            "iputils-ping netcat-openbsd").split()
+            "iputils-ping netcat-openbsd").split() + LIBRARIES
 SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")

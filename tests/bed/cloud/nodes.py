@@ -51,6 +51,7 @@ class Node:
     created: float = 0.0
     visible_at: float = 0.0
     ended: float = 0.0
+    times: dict = dataclasses.field(default_factory=dict)  # state: when it was entered, wall clock
     notice: dict = None
     rebalance: str = None
     paper: bool = False            # exists in the API only
@@ -164,6 +165,7 @@ class Nodes:
     def launch(self, node):
         with self.lock:
             node.created = time.monotonic()
+            node.times["pending"] = time.time()
             node.visible_at = node.created + self.tunables.listing_lag
             node.paper = not self.tunables.containers or ipaddress.ip_address(
                 node.private) not in ipaddress.ip_network(settings.NODES)
@@ -200,6 +202,7 @@ class Nodes:
         with self.lock:
             if node.state == "pending":
                 node.state = "running"
+                node.times["running"] = time.time()
 
     def _run_container(self, node):
         kind = next(a.image for a in settings.AMIS if a.id == node.image)
@@ -234,6 +237,7 @@ class Nodes:
             if node.state in ("shutting-down", "terminated"):
                 return False
             node.state, node.reason = "shutting-down", reason
+            node.times["shutting-down"] = time.time()
         self.pool.submit(self._finish, node)
         return True
 
@@ -258,6 +262,7 @@ class Nodes:
             if node.state == "terminated":
                 return
             node.state, node.ended, node.public = "terminated", time.monotonic(), None
+            node.times["terminated"] = time.time()
         with self.moto.lock:
             instance = self.moto.instance(node.region, node.id)
             if instance.state != "terminated":
@@ -339,15 +344,17 @@ class Nodes:
 
     # ---- what nodes tell ----
 
+    def ssh_log(self, node):
+        """What the node's sshd has said. With the base image each line begins with its time."""
+        try:
+            return (node.folder / "sshd.log").read_text(errors="replace")
+        except OSError:
+            return ""
+
     def ssh_counts(self, node):
         """(connections, sessions) that the node's sshd has seen."""
-        try:
-            text = (node.folder / "sshd.log").read_text(errors="replace")
-        except OSError:
-            return 0, 0
-        lines = text.splitlines()
-        return (sum(line.startswith("Connection from ") for line in lines),
-                sum("Starting session:" in line for line in lines))
+        text = self.ssh_log(node)
+        return text.count("Connection from "), text.count("Starting session:")
 
     def console(self, node):
         return docker.run("logs", node.name, check=False) if not node.paper else ""
