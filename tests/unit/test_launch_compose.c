@@ -77,13 +77,14 @@ static void the_head_is_launched_the_same_way(void **state)
     (void)state;
     set_up(&scene);
     scene.wish.type = 0;
-    scene.wish.launch = HEAD_LAUNCH(3);
+    scene.wish.launch = HEAD_LAUNCH(3, 0);
     scene.wish.zone = STR("us-west-2");
     scene.wish.is_head = true;
     assert_true(compose(&scene, f, FILE_HEAD));
     struct str first = str_sub(scene.call, 0, str_find_char(scene.call, '|'));
-    assert_like(first,
-                "2 type-0 zone- spot * 3.0 ray-node-name=ray-demo-head ray-node-type=head *");
+    assert_like(
+        first,
+        "2 type-0 zone- spot * 3.2147483648 ray-node-name=ray-demo-head ray-node-type=head *");
     assert_false(launch_is_cores(scene.wish.launch));
     tear_down(&scene);
 }

@@ -4,8 +4,8 @@
  * The same wish gives the same bytes as long as the file and what surrounds the machines stay the
  * same; whoever repeats a launch sends the bytes that were written down, not new ones.
  *
- * Workers' launches are numbered by the core, from EPOCH.1 on. EPOCH.0 is the head's launch: it is
- * not the core's and is never told to it.
+ * Workers' launches are numbered by the core, from EPOCH.1 on. Those of the head have numbers that
+ * the core never reaches: they are not its, and it is not told of them.
  */
 #pragma once
 
@@ -16,12 +16,14 @@
 #include "core/event.h"
 #include "provider/provider.h"
 
-#define HEAD_LAUNCH(epoch) ((uint64_t)(epoch) << 32)
+#define HEAD_LAUNCH_BIT 0x80000000u
+#define HEAD_LAUNCH(epoch, attempt) ((uint64_t)(epoch) << 32 | HEAD_LAUNCH_BIT | (attempt))
+#define HEAD_LAUNCH_ATTEMPT(launch) ((uint32_t)(launch) & ~HEAD_LAUNCH_BIT)
 
 /* Is it one that the core knows of? */
 static inline bool launch_is_cores(uint64_t launch)
 {
-    return (launch & UINT32_MAX) != 0;
+    return (launch & HEAD_LAUNCH_BIT) == 0;
 }
 
 struct launch_wish {
