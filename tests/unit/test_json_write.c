@@ -125,9 +125,18 @@ static void bytes_that_are_not_utf8_become_escapes(void **state)
     assert_str(buf_str(&out), "\"a\\udcff\\udcc3\"\"a\\udcff\"");
 }
 
+static void tight(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    assert_str(json(f, "{a: [1, 2], b: {c: 'd, e'}}", JSON_TIGHT),
+               "{\"a\":[1,2],\"b\":{\"c\":\"d, e\"}}");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(tight),
         cmocka_unit_test(compact_is_json_dumps),
         cmocka_unit_test(sorted_is_json_dumps_with_sort_keys),
         cmocka_unit_test(sorted_fails_where_python_does),

@@ -15,11 +15,12 @@
 #include "config/config.h"
 #include "remote/node_request.h"
 
-#define SETUP_PROGRAM "~/.shoal/bin/shoal" /* this program, on every node */
+#define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* this program, on every node */
+#define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray itself looks */
 
 enum setup_restart {
     SETUP_RESTARTS,     /* as Ray: everything that is not done yet, then start Ray again */
-    SETUP_NO_RESTART,   /* leaves a running Ray alone */
+    SETUP_NO_RESTART,   /* no start commands: for a node whose Ray is to be left alone */
     SETUP_RESTART_ONLY, /* no set-up commands */
 };
 
@@ -32,12 +33,15 @@ struct setup_input {
     bool is_spot;
     struct str head_ip;     /* workers: the head's private address */
     struct str token;       /* workers: of Ray's authentication; heads make their own */
-    struct str ray_version; /* to be installed when there is none; empty: the newest tested */
+    struct str ray_version; /* to be installed when there is none; empty: by the file, or tested */
     bool has_usage_stats;
     bool has_dashboard_warning_off;
     enum setup_restart restart;
     /* The head's service, and what it is told first (handover.h); empty for workers. */
     struct str handover;
+    /* What else is to be there before the first step: ~/ray_bootstrap_config.yaml, keys. */
+    const struct node_file *files;
+    size_t file_count;
 };
 
 /* What a step is to the user, by its number in the bundle. */
@@ -60,5 +64,12 @@ struct setup_plan {
 bool setup_plan_make(const struct setup_input *input, struct arena *arena,
                      struct setup_plan *ret_plan, struct err *err) MUST_USE;
 
-/* What a failed step's last words usually mean, and what to do, from a table. */
+/* Does the file itself say how Ray authenticates? Then we leave that alone. */
+bool setup_has_own_auth(const struct config *config);
+
+/* What a failed step's last words usually mean, and what to do: from a table. False: nothing is
+ * known. */
 bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);
+
+/* The same by the exit status alone, for a step that said nothing known. */
+bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next);

@@ -87,7 +87,8 @@ static void new_line(struct writer *writer)
 static void separate(struct writer *writer, size_t index)
 {
     if (index > 0) {
-        buf_add_c(writer->out, writer->style == JSON_PRETTY ? "," : ", ");
+        bool is_bare = writer->style == JSON_PRETTY || writer->style == JSON_TIGHT;
+        buf_add_c(writer->out, is_bare ? "," : ", ");
     }
     new_line(writer);
 }
@@ -195,7 +196,7 @@ static bool write_entries(struct writer *writer, const struct value_entry *entri
         if (!write_key(writer, entries[i].key)) {
             return false;
         }
-        buf_add_c(writer->out, ": ");
+        buf_add_c(writer->out, writer->style == JSON_TIGHT ? ":" : ": ");
         if (!write_value(writer, entries[i].value)) {
             return false;
         }

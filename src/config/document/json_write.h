@@ -14,6 +14,7 @@
 enum json_style {
     JSON_COMPACT, /* ", " and ": " on one line, as json.dumps does by default */
     JSON_SORTED,  /* the same with sort_keys=True */
+    JSON_TIGHT,   /* "," and ":", as with separators=(",", ":") */
     JSON_PRETTY,  /* two blanks of indent, for people; UTF-8 instead of \u escapes */
 };
 

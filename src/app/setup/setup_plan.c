@@ -1,0 +1,369 @@
+/* setup_plan.c: the steps of one node: the file's commands, with Ray's environment, among ours. */
+#include "app/setup/setup_plan.h"
+
+#include "app/head/handover.h"
+#include "app/setup/command_list.h"
+#include "app/setup/start_command.h"
+#include "config/document/json_write.h"
+#include "ray/version.h"
+
+enum { VARIABLES_MAX = 12, JSON_MAX = 1 << 20 };
+
+#define OWN(words) SETUP_PROGRAM " " words
+
+/* A plan in the making. */
+struct maker {
+    const struct setup_input *input;
+    struct arena *arena;
+    struct setup_plan *plan;
+    struct step *steps;
+    struct setup_step *infos;
+    size_t count, capacity, info_capacity;
+    size_t warning_capacity;
+    bool has_own_auth;
+};
+
+struct variables {
+    struct step_variable *items;
+    size_t count;
+};
+
+/* ---- adding ---- */
+
+static void warn(struct maker *maker, struct str text)
+{
+    struct setup_plan *plan = maker->plan;
+    arena_grow(maker->arena, (void **)&plan->warnings, plan->warning_count,
+               &maker->warning_capacity, sizeof *plan->warnings);
+    plan->warnings[plan->warning_count++] = text;
+}
+
+static void add_step(struct maker *maker, const struct setup_step *info, const struct step *step)
+{
+    arena_grow(maker->arena, (void **)&maker->steps, maker->count, &maker->capacity,
+               sizeof *maker->steps);
+    arena_grow(maker->arena, (void **)&maker->infos, maker->count, &maker->info_capacity,
+               sizeof *maker->infos);
+    maker->steps[maker->count] = *step;
+    maker->infos[maker->count] = *info;
+    struct str name = str_from(info->kind);
+    if (info->command.len > 0) {
+        name = arena_printf(maker->arena, "%s %zu of %zu", info->kind, info->number, info->count);
+    }
+    maker->steps[maker->count++].name = name;
+}
+
+static void add_variable(struct variables *variables, const char *name, struct str value)
+{
+    variables->items[variables->count++] = (struct step_variable){str_from(name), value};
+}
+
+static struct variables new_variables(struct maker *maker)
+{
+    return (struct variables){ARENA_ARRAY(maker->arena, VARIABLES_MAX, struct step_variable), 0};
+}
+
+/* ---- the environment ---- */
+
+/* A part of the node type as Ray's updater writes it: JSON without blanks. Nothing for {}. */
+static bool add_json(struct maker *maker, struct variables *variables, const char *name,
+                     const char *key, struct err *err)
+{
+    const struct value *types = value_get_c(maker->input->config->tree, "available_node_types");
+    const struct value *own = value_get(types, maker->input->type->name);
+    const struct value *part = value_get_c(own, key);
+    if (!value_is_true(part)) {
+        return true;
+    }
+    AUTO_BUF struct buf json;
+    buf_init(&json, JSON_MAX);
+    if (!json_write(&json, part, JSON_TIGHT, err)) {
+        return false;
+    }
+    add_variable(variables, name, arena_str(maker->arena, buf_str(&json)));
+    return true;
+}
+
+/* Of every start command: what Ray's launcher and updater export, and what its labels are from. */
+static bool start_variables(struct maker *maker, struct variables *ret_variables, struct err *err)
+{
+    const struct setup_input *input = maker->input;
+    struct variables variables = new_variables(maker);
+    if (input->is_head) {
+        add_variable(&variables, "RAY_USAGE_STATS_ENABLED",
+                     input->has_usage_stats ? STR("1") : STR("0"));
+        add_variable(&variables, "RAY_enable_autoscaler_v2", STR("1"));
+    } else {
+        add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
+    }
+    if (!str_is(input->config->provider_type, "local") &&
+        (!add_json(maker, &variables, "RAY_OVERRIDE_RESOURCES", "resources", err) ||
+         !add_json(maker, &variables, "RAY_OVERRIDE_LABELS", "labels", err))) {
+        return false;
+    }
+    add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
+    add_variable(&variables, "RAY_NODE_TYPE_NAME", input->type->name);
+    add_variable(&variables, "RAY_CLOUD_INSTANCE_TYPE_NAME", input->machine);
+    if (input->is_spot) {
+        add_variable(&variables, "RAY_NODE_MARKET_TYPE", STR("spot"));
+    }
+    if (!maker->has_own_auth && (input->is_head || input->token.len > 0)) {
+        add_variable(&variables, "RAY_AUTH_MODE", STR("token"));
+    }
+    *ret_variables = variables;
+    return true;
+}
+
+bool setup_has_own_auth(const struct config *config)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        const struct config_node_type *type = &config->node_types[i];
+        for (size_t j = 0; j < type->start_commands.count; j++) {
+            if (str_find(type->start_commands.items[j], "RAY_AUTH_MODE") != SIZE_MAX) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* ---- the file's commands ---- */
+
+static void add_commands(struct maker *maker, const char *kind, const struct command_list *list)
+{
+    const struct setup_input *input = maker->input;
+    struct variables variables = new_variables(maker);
+    if (!input->is_head) {
+        add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
+    }
+    for (size_t i = 0; i < list->count; i++) {
+        struct setup_step info = {
+            .kind = kind,
+            .number = i + 1,
+            .count = list->count,
+            .command = list->items[i].text,
+            .path = list->items[i].path,
+            .phase = SETUP_IS_SETUP,
+        };
+        add_step(maker, &info,
+                 &(struct step){
+                     .command = list->items[i].text,
+                     .variables = variables.items,
+                     .variable_count = variables.count,
+                 });
+    }
+}
+
+static void look_at_dashboard(struct maker *maker, const struct command_item *item)
+{
+    struct str host;
+    if (!item->is_default && !maker->input->has_dashboard_warning_off &&
+        start_command_opens_dashboard(item->text, &host)) {
+        warn(maker, arena_printf(maker->arena,
+                                 "%.*s has --dashboard-host=%.*s: Ray's dashboard, which can run "
+                                 "anything on the cluster, answers to every machine that reaches "
+                                 "the head. Leave the option out to keep it on the head; "
+                                 "`shoal dashboard` shows it from there",
+                                 STR_ARG(item->path), STR_ARG(host)));
+    }
+}
+
+static struct str start_text(struct maker *maker, const struct command_item *item)
+{
+    struct str text = item->text;
+    if (maker->input->is_head) {
+        look_at_dashboard(maker, item);
+        text = start_command_for_head(text, item->is_default, maker->arena);
+    }
+    return start_command_with_quick_stop(text, OWN("node idle"), maker->arena);
+}
+
+static bool add_starts(struct maker *maker, struct err *err)
+{
+    struct command_list list = command_list_start(maker->input->config, maker->input->type,
+                                                  maker->arena);
+    struct variables variables;
+    bool has_start = false;
+    if (!start_variables(maker, &variables, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < list.count; i++) {
+        struct setup_step info = {
+            .kind = "start",
+            .number = i + 1,
+            .count = list.count,
+            .command = list.items[i].text,
+            .path = list.items[i].path,
+            .phase = SETUP_IS_STARTING,
+        };
+        bool is_start = start_command_is_ray(list.items[i].text);
+        has_start = has_start || is_start;
+        add_step(maker, &info,
+                 &(struct step){
+                     .command = start_text(maker, &list.items[i]),
+                     .variables = variables.items,
+                     .variable_count = variables.count,
+                     .is_always = true,
+                     .attempts = is_start ? 2 : 1,
+                 });
+    }
+    if (!has_start) {
+        const char *key = maker->input->is_head ? "head" : "worker";
+        warn(maker, arena_printf(maker->arena,
+                                 "Ray will not be started: no command of %s_start_ray_commands has "
+                                 "`ray start`",
+                                 key));
+    }
+    return true;
+}
+
+/* ---- our own steps ---- */
+
+static void add_own(struct maker *maker, struct setup_step info, struct str command, bool is_always)
+{
+    add_step(maker, &info, &(struct step){.command = command, .is_always = is_always});
+}
+
+static void add_probe(struct maker *maker, const struct command_list *first,
+                      const struct command_list *set_up)
+{
+    AUTO_BUF struct buf command;
+    buf_init(&command, 4096);
+    buf_add_c(&command, OWN("node probe"));
+    if (first->count + set_up->count == 0) {
+        buf_add_c(&command, " --bare");
+    }
+    const char *need = command_list_need(first, set_up);
+    if (need) {
+        buf_addf(&command, " --need %s", need);
+    }
+    add_own(maker, (struct setup_step){.kind = "look around"},
+            arena_str(maker->arena, buf_str(&command)), false);
+}
+
+/* It becomes a word of a shell command. */
+static bool is_version(struct str text)
+{
+    for (size_t i = 0; i < text.len; i++) {
+        char c = text.ptr[i];
+        bool is_fine = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '.' || c == '+';
+        if (!is_fine) {
+            return false;
+        }
+    }
+    return text.len > 0 && text.len < 64;
+}
+
+static bool add_ray(struct maker *maker, struct err *err)
+{
+    const struct setup_input *input = maker->input;
+    struct str version = input->ray_version;
+    if (version.len == 0) {
+        version = value_text(value_get_c(input->config->shoal, "ray_version"));
+    }
+    if (version.len == 0) {
+        version = STR(RAY_VERSION_TESTED);
+    }
+    if (!is_version(version)) {
+        return err_set(err, ERR_CONFIG, "metadata.shoal.ray_version: \"%.*s\" is no release of Ray",
+                       STR_ARG(version));
+    }
+    const char *auth = "";
+    if (!maker->has_own_auth) {
+        auth = input->is_head ? " --make-token" : input->token.len > 0 ? " --token" : "";
+    }
+    add_own(maker, (struct setup_step){.kind = "Ray is there"},
+            arena_printf(maker->arena, OWN("node ray --version %.*s && ") OWN("node env%s"),
+                         STR_ARG(version), auth),
+            false);
+    return true;
+}
+
+static void add_gate(struct maker *maker)
+{
+    const struct setup_input *input = maker->input;
+    const struct config *config = input->config;
+    const struct config_node_type *head = &config->node_types[config->head_type];
+    uint32_t port = start_command_port(head->start_commands.items, head->start_commands.count);
+    if (port == 0) {
+        return; /* `ray start` itself will say whether it reaches the head */
+    }
+    bool is_v6 = str_find_char(input->head_ip, ':') != SIZE_MAX;
+    add_own(maker, (struct setup_step){.kind = "the head's Ray answers", .phase = SETUP_IS_WAITING},
+            arena_printf(maker->arena, OWN("node gate --gcs %s%.*s%s:%u%s"), is_v6 ? "[" : "",
+                         STR_ARG(input->head_ip), is_v6 ? "]" : "", port,
+                         input->token.len > 0 ? " --token-file " SETUP_TOKEN_FILE : ""),
+            true);
+}
+
+/* ---- files ---- */
+
+static void add_files(struct maker *maker)
+{
+    const struct setup_input *input = maker->input;
+    struct node_file *files = ARENA_ARRAY(maker->arena, input->file_count + 2, struct node_file);
+    size_t count = 0;
+    if (input->handover.len > 0) {
+        files[count++] = (struct node_file){STR(HANDOVER_FILE), input->handover, 0600};
+    }
+    if (!input->is_head && input->token.len > 0) {
+        files[count++] = (struct node_file){STR(SETUP_TOKEN_FILE), input->token, 0600};
+    }
+    for (size_t i = 0; i < input->file_count; i++) {
+        files[count++] = input->files[i];
+    }
+    maker->plan->request.files = files;
+    maker->plan->request.file_count = count;
+}
+
+/* ---- the whole ---- */
+
+static bool add_all(struct maker *maker, struct err *err)
+{
+    const struct setup_input *input = maker->input;
+    struct command_list first = command_list_first(input->config, input->type, maker->arena);
+    struct command_list set_up = command_list_set_up(input->config, input->type, maker->arena);
+    if (input->restart == SETUP_RESTART_ONLY) {
+        set_up.count = 0;
+    }
+    if (input->is_head) {
+        add_own(maker, (struct setup_step){.kind = "service"}, STR(OWN("autoscaler --background")),
+                true);
+    }
+    add_probe(maker, &first, &set_up);
+    add_commands(maker, "initialization", &first);
+    add_commands(maker, "set-up", &set_up);
+    if (!add_ray(maker, err)) {
+        return false;
+    }
+    if (input->restart == SETUP_NO_RESTART) {
+        return true;
+    }
+    if (!input->is_head) {
+        add_gate(maker);
+    }
+    return add_starts(maker, err);
+}
+
+bool setup_plan_make(const struct setup_input *input, struct arena *arena,
+                     struct setup_plan *ret_plan, struct err *err)
+{
+    struct setup_plan plan = {0};
+    struct maker maker = {
+        .input = input,
+        .arena = arena,
+        .plan = &plan,
+        .has_own_auth = setup_has_own_auth(input->config),
+    };
+    if (input->type->docker.image.len > 0) {
+        return err_set(err, ERR_CONFIG, "docker: containers cannot be set up yet");
+    }
+    add_files(&maker);
+    if (!add_all(&maker, err)) {
+        return err_wrap(err, "%.*s", STR_ARG(input->type->name));
+    }
+    plan.request.bundle = (struct bundle){maker.steps, maker.count};
+    plan.steps = maker.infos;
+    *ret_plan = plan;
+    return true;
+}

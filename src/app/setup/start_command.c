@@ -1,0 +1,172 @@
+/* start_command.c: options found, taken out and put into commands that start Ray. */
+#include "app/setup/start_command.h"
+
+#include "base/buf.h"
+
+#include <string.h>
+
+enum { COMMAND_MAX = 1 << 20 };
+
+/* Where an option stands, with its value if it has one. */
+struct option_place {
+    size_t from, to;
+    struct str value;
+};
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t' || c == '\n';
+}
+
+/* What ends a word, whether the whole command stands in quotes (bash -c "...") or not. */
+static bool ends_word(char c)
+{
+    return is_blank(c) || strchr(";&|()<>'\"`", c) != NULL;
+}
+
+/* The end of a value that begins at `at`: one in quotes ends with its quote. */
+static size_t value_end(struct str text, size_t at)
+{
+    char quote = at < text.len ? text.ptr[at] : '\0';
+    if (quote == '\'' || quote == '"') {
+        size_t length = str_find_char(str_sub(text, at + 1, text.len), quote);
+        return length == SIZE_MAX ? text.len : at + length + 2;
+    }
+    while (at < text.len && !ends_word(text.ptr[at])) {
+        at++;
+    }
+    return at;
+}
+
+static struct str without_quotes(struct str value)
+{
+    bool is_quoted = value.len >= 2 && (value.ptr[0] == '\'' || value.ptr[0] == '"');
+    return is_quoted ? str_sub(value, 1, value.len - 1) : value;
+}
+
+/* `at` is behind the option's name. */
+static struct option_place with_value(struct str text, size_t from, size_t at)
+{
+    size_t start = at;
+    if (at < text.len && text.ptr[at] == '=') {
+        start = at + 1;
+    } else {
+        while (start < text.len && is_blank(text.ptr[start])) {
+            start++;
+        }
+        if (start < text.len && text.ptr[start] == '-') {
+            start = at; /* the next option */
+        }
+    }
+    size_t end = value_end(text, start);
+    if (end == start) {
+        end = at;
+    }
+    return (struct option_place){from, end, without_quotes(str_sub(text, start, end))};
+}
+
+static bool find_option(struct str text, const char *name, bool has_value,
+                        struct option_place *ret_place)
+{
+    size_t length = strlen(name);
+    for (size_t at = 0; at < text.len;) {
+        size_t found = str_find(str_sub(text, at, text.len), name);
+        if (found == SIZE_MAX) {
+            return false;
+        }
+        found += at;
+        at = found + length;
+        bool begins = found == 0 || ends_word(text.ptr[found - 1]);
+        bool ends = at == text.len || text.ptr[at] == '=' || ends_word(text.ptr[at]);
+        if (begins && ends) {
+            *ret_place = has_value ? with_value(text, found, at)
+                                   : (struct option_place){found, at, {0}};
+            return true;
+        }
+    }
+    return false;
+}
+
+bool start_command_option(struct str command, const char *name, struct str *ret_value)
+{
+    struct option_place place;
+    if (!find_option(command, name, true, &place)) {
+        return false;
+    }
+    *ret_value = place.value;
+    return true;
+}
+
+bool start_command_is_ray(struct str command)
+{
+    return str_find(command, "ray start") != SIZE_MAX;
+}
+
+static bool has_option(struct str command, const char *name)
+{
+    struct option_place place;
+    return find_option(command, name, false, &place);
+}
+
+static struct str replace(struct str text, const struct option_place *place, const char *with,
+                          struct arena *arena)
+{
+    struct str behind = str_sub(text, place->to, text.len);
+    size_t from = place->from;
+    if (with[0] == '\0' && from > 0 && text.ptr[from - 1] == ' ') {
+        from--;
+    }
+    return arena_printf(arena, "%.*s%s%.*s", STR_ARG(str_sub(text, 0, from)), with,
+                        STR_ARG(behind));
+}
+
+/* ---- the head's command ---- */
+
+static bool is_loopback(struct str host)
+{
+    return str_is(host, "127.0.0.1") || str_is(host, "localhost") || str_is(host, "::1");
+}
+
+bool start_command_opens_dashboard(struct str command, struct str *ret_host)
+{
+    return start_command_option(command, "--dashboard-host", ret_host) && !is_loopback(*ret_host);
+}
+
+struct str start_command_for_head(struct str command, bool is_default, struct arena *arena)
+{
+    struct option_place place;
+    while (find_option(command, "--autoscaling-config", true, &place)) {
+        bool has_it = has_option(command, "--no-monitor");
+        command = replace(command, &place, has_it ? "" : "--no-monitor", arena);
+    }
+    if (start_command_is_ray(command) && !has_option(command, "--no-monitor") &&
+        find_option(command, "--head", false, &place)) {
+        command = replace(command, &place, "--head --no-monitor", arena);
+    }
+    if (is_default && find_option(command, "--dashboard-host", true, &place)) {
+        command = replace(command, &place, "--dashboard-host=127.0.0.1", arena);
+    }
+    return command;
+}
+
+struct str start_command_with_quick_stop(struct str command, const char *calm, struct arena *arena)
+{
+    return str_is(str_trim(command), "ray stop") ? arena_printf(arena, "%s || ray stop", calm)
+                                                 : command;
+}
+
+uint32_t start_command_port(const struct str *commands, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        struct str value;
+        uint32_t port;
+        if (!start_command_is_ray(commands[i]) || !has_option(commands[i], "--head")) {
+            continue;
+        }
+        if (!start_command_option(commands[i], "--port", &value)) {
+            return RAY_GCS_PORT;
+        }
+        return str_to_u32(value, &port) && port <= 65535 ? port : 0;
+    }
+    return RAY_GCS_PORT;
+}

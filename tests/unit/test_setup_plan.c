@@ -1,0 +1,259 @@
+/* test_setup_plan.c: the steps of heads and workers, in their order and with their environment. */
+#include "app/setup/setup_plan.h"
+
+#include "fixture.h"
+
+#define MINIMAL "cluster_name: x\nprovider: {type: aws, region: us-west-2}\n"
+
+#define OWN                                                                                       \
+    MINIMAL "available_node_types:\n"                                                             \
+            "  h: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}, labels: {a: b}}\n" \
+            "  w: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}}\n"                 \
+            "  v: {node_config: {InstanceType: m5.large}, resources: {}, "                        \
+            "worker_setup_commands: [own], initialization_commands: [begin]}\n"                   \
+            "head_node_type: h\n"                                                                 \
+            "initialization_commands: [init]\n"                                                   \
+            "setup_commands: [one]\n"                                                             \
+            "head_setup_commands: [two]\n"                                                        \
+            "worker_setup_commands: [three]\n"                                                    \
+            "head_start_ray_commands: [ray stop, ray start --head --port=7 "                      \
+            "--dashboard-host=0.0.0.0]\n"
+
+struct scene {
+    struct fixture *f;
+    struct setup_input input;
+    struct setup_plan plan;
+    struct err err;
+};
+
+static void set(struct scene *scene, struct fixture *f, const char *yaml, const char *type)
+{
+    const struct value *tree = fixture_prepare(f, yaml);
+    assert_non_null(tree);
+    const struct config *config = config_type(&f->arena, tree);
+    *scene = (struct scene){.f = f};
+    scene->input.config = config;
+    scene->input.type = &config->node_types[config->head_type];
+    for (size_t i = 0; type && i < config->node_type_count; i++) {
+        if (str_is(config->node_types[i].name, type)) {
+            scene->input.type = &config->node_types[i];
+        }
+    }
+    scene->input.is_head = scene->input.type->is_head;
+    scene->input.instance_id = STR("i-1");
+    scene->input.machine = STR("m5.large");
+    scene->input.head_ip = STR("10.0.0.4");
+}
+
+static void make(struct scene *scene)
+{
+    assert_true(setup_plan_make(&scene->input, &scene->f->arena, &scene->plan, &scene->err));
+}
+
+/* "name: command", a line each; our program is "S". */
+static struct str show(const struct scene *scene)
+{
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    const struct bundle *bundle = &scene->plan.request.bundle;
+    for (size_t i = 0; i < bundle->count; i++) {
+        const struct step *step = &bundle->steps[i];
+        buf_addf(&out, "%s%.*s:", step->is_always ? "*" : "", STR_ARG(step->name));
+        struct str rest = step->command;
+        while (rest.len > 0) {
+            struct str word = str_cut(&rest, ' ');
+            buf_add_char(&out, ' ');
+            buf_add(&out, str_is(word, SETUP_PROGRAM) ? STR("S") : word);
+        }
+        if (scene->plan.steps[i].path.len > 0) {
+            buf_addf(&out, " <%.*s>", STR_ARG(scene->plan.steps[i].path));
+        }
+        buf_add_char(&out, '\n');
+    }
+    struct str text = arena_str(&scene->f->arena, buf_str(&out));
+    buf_clear(&out);
+    return text;
+}
+
+/* "A=1 B=2" of the last step with that name's beginning. */
+static struct str variables(const struct scene *scene, const char *name)
+{
+    struct buf out;
+    buf_init(&out, 1 << 16);
+    const struct bundle *bundle = &scene->plan.request.bundle;
+    for (size_t i = 0; i < bundle->count; i++) {
+        const struct step *step = &bundle->steps[i];
+        if (!str_starts(step->name, name)) {
+            continue;
+        }
+        out.len = 0;
+        for (size_t j = 0; j < step->variable_count; j++) {
+            buf_addf(&out, "%s%.*s=%.*s", j > 0 ? " " : "", STR_ARG(step->variables[j].name),
+                     STR_ARG(step->variables[j].value));
+        }
+    }
+    struct str text = arena_str(&scene->f->arena, buf_str(&out));
+    buf_clear(&out);
+    return text;
+}
+
+static void a_head_of_a_minimal_file(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, MINIMAL, NULL);
+    make(&scene);
+    assert_str(show(&scene),
+               "*service: S autoscaler --background\n"
+               "look around: S node probe --bare\n"
+               "Ray is there: S node ray --version 2.60.0 && S node env --make-token\n"
+               "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
+               "*start 2 of 2: ulimit -n 65536; ray start --head --port=6379 "
+               "--object-manager-port=8076 --no-monitor --dashboard-host=127.0.0.1 "
+               "<head_start_ray_commands[1]>\n");
+    assert_int_equal(scene.plan.warning_count, 0);
+    assert_str(variables(&scene, "start"),
+               "RAY_USAGE_STATS_ENABLED=0 RAY_enable_autoscaler_v2=1 "
+               "RAY_OVERRIDE_RESOURCES={\"CPU\":2} RAY_CLOUD_INSTANCE_ID=i-1 "
+               "RAY_NODE_TYPE_NAME=ray.head.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large "
+               "RAY_AUTH_MODE=token");
+    assert_str(variables(&scene, "set-up"), "");
+}
+
+static void a_worker_of_a_minimal_file(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, MINIMAL, "ray.worker.default");
+    scene.input.token = STR("secret");
+    scene.input.is_spot = true;
+    make(&scene);
+    assert_str(show(&scene),
+               "look around: S node probe --bare\n"
+               "Ray is there: S node ray --version 2.60.0 && S node env --token\n"
+               "*the head's Ray answers: S node gate --gcs 10.0.0.4:6379 "
+               "--token-file ~/.ray/auth_token\n"
+               "*start 1 of 2: S node idle || ray stop <worker_start_ray_commands[0]>\n"
+               "*start 2 of 2: ulimit -n 65536; ray start --address=$RAY_HEAD_IP:6379 "
+               "--object-manager-port=8076 <worker_start_ray_commands[1]>\n");
+    assert_like(variables(&scene, "start"),
+                "RAY_HEAD_IP=10.0.0.4 RAY_OVERRIDE_RESOURCES={*} RAY_CLOUD_INSTANCE_ID=i-1 "
+                "RAY_NODE_TYPE_NAME=ray.worker.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large "
+                "RAY_NODE_MARKET_TYPE=spot RAY_AUTH_MODE=token");
+    assert_int_equal(scene.plan.request.file_count, 1);
+    assert_str(scene.plan.request.files[0].path, "~/.ray/auth_token");
+    assert_str(scene.plan.request.files[0].bytes, "secret");
+    assert_int_equal(scene.plan.request.files[0].mode, 0600);
+}
+
+static void the_files_commands(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, OWN, NULL);
+    make(&scene);
+    assert_like(show(&scene),
+                "*service: *\n"
+                "look around: S node probe\n"
+                "initialization 1 of 1: init <initialization_commands[0]>\n"
+                "set-up 1 of 2: one <setup_commands[0]>\n"
+                "set-up 2 of 2: two <head_setup_commands[0]>\n"
+                "Ray is there: *\n"
+                "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
+                "*start 2 of 2: ray start --head --no-monitor --port=7 --dashboard-host=0.0.0.0 "
+                "<head_start_ray_commands[1]>\n");
+    assert_int_equal(scene.plan.warning_count, 1);
+    assert_like(scene.plan.warnings[0], "head_start_ray_commands[1] has --dashboard-host=0.0.0.0*");
+    assert_like(variables(&scene, "start"), "*RAY_OVERRIDE_LABELS={\"a\":\"b\"}*");
+
+    set(&scene, f, OWN, "w");
+    make(&scene);
+    assert_like(show(&scene), "*\n*\n*one <setup_commands[0]>\n*three <worker_setup_commands[0]>\n"
+                              "*\n*gate --gcs 10.0.0.4:7\n*\n*\n");
+    assert_str(variables(&scene, "initialization"), "RAY_HEAD_IP=10.0.0.4");
+    assert_str(variables(&scene, "set-up"), "RAY_HEAD_IP=10.0.0.4");
+
+    set(&scene, f, OWN, "v");
+    make(&scene);
+    assert_like(show(&scene), "*\n"
+                              "*begin <available_node_types.v.initialization_commands[0]>\n"
+                              "*own <available_node_types.v.worker_setup_commands[0]>\n"
+                              "*\n*\n*\n*\n");
+    assert_like(variables(&scene, "start"), "RAY_HEAD_IP=10.0.0.4 *");
+}
+
+static void restarts(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, OWN, NULL);
+    scene.input.restart = SETUP_NO_RESTART;
+    make(&scene);
+    assert_like(show(&scene), "*\n*\n*init*\n*one*\n*two*\nRay is there: *\n");
+    scene.input.restart = SETUP_RESTART_ONLY;
+    make(&scene);
+    assert_like(show(&scene), "*\n*\n*init*\nRay is there: *\n*start 1*\n*start 2*\n");
+}
+
+static void what_is_the_users_stays(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f,
+        MINIMAL "setup_commands: [pip install x]\n"
+                "head_start_ray_commands: ['RAY_AUTH_MODE=disabled ray start --head']\n"
+                "metadata: {shoal: {ray_version: 2.59.1}}\n",
+        NULL);
+    make(&scene);
+    assert_like(show(&scene), "*\n*node probe --need pip\n*\n*--version 2.59.1 && S node env\n*\n");
+    assert_like(variables(&scene, "start"), "*RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large");
+}
+
+static void files_go_along(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    const struct node_file extra = {STR("~/x"), STR("y"), 0644};
+    set(&scene, f, MINIMAL, NULL);
+    scene.input.handover = STR("{}");
+    scene.input.files = &extra;
+    scene.input.file_count = 1;
+    make(&scene);
+    assert_int_equal(scene.plan.request.file_count, 2);
+    assert_str(scene.plan.request.files[0].path, "~/.shoal/cluster/handover.json");
+    assert_int_equal(scene.plan.request.files[0].mode, 0600);
+    assert_str(scene.plan.request.files[1].path, "~/x");
+}
+
+static void what_cannot_be(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, MINIMAL "docker: {image: i, container_name: c}\n", NULL);
+    assert_false(setup_plan_make(&scene.input, &f->arena, &scene.plan, &scene.err));
+    assert_like(str_from(scene.err.text), "docker: *");
+    set(&scene, f, MINIMAL "metadata: {shoal: {ray_version: '2.1; rm'}}\n", NULL);
+    assert_false(setup_plan_make(&scene.input, &f->arena, &scene.plan, &scene.err));
+    assert_like(str_from(scene.err.text), "*ray_version*");
+    set(&scene, f, MINIMAL "head_start_ray_commands: [echo]\n", NULL);
+    make(&scene);
+    assert_like(scene.plan.warnings[0], "Ray will not be started: *head_start_ray_commands*");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_head_of_a_minimal_file), cmocka_unit_test(a_worker_of_a_minimal_file),
+        cmocka_unit_test(the_files_commands),       cmocka_unit_test(restarts),
+        cmocka_unit_test(what_is_the_users_stays),  cmocka_unit_test(files_go_along),
+        cmocka_unit_test(what_cannot_be),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

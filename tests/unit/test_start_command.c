@@ -1,0 +1,92 @@
+/* test_start_command.c: commands that start Ray, rewritten without harm to the rest. */
+#include "app/setup/start_command.h"
+
+#include "unit.h"
+
+static void check_head(const char *command, bool is_default, const char *expected)
+{
+    struct arena arena;
+    arena_init(&arena);
+    assert_str(start_command_for_head(str_from(command), is_default, &arena), expected);
+    arena_clear(&arena);
+}
+
+static void monitor_goes(void **state)
+{
+    (void)state;
+    check_head("ray start --head --autoscaling-config=~/ray_bootstrap_config.yaml --port=1", false,
+               "ray start --head --no-monitor --port=1");
+    check_head("ray start --head --autoscaling-config ~/x.yaml", false,
+               "ray start --head --no-monitor");
+    check_head("ray start --autoscaling-config '~/a b.yaml' --head; echo done", false,
+               "ray start --no-monitor --head; echo done");
+    check_head("bash -c \"ray start --head --autoscaling-config=~/x.yaml\" && echo", false,
+               "bash -c \"ray start --head --no-monitor\" && echo");
+    check_head("ray start --head --no-monitor --autoscaling-config=x", false,
+               "ray start --head --no-monitor");
+    check_head("ulimit -n 65536; ray start --head", false,
+               "ulimit -n 65536; ray start --head --no-monitor");
+    check_head("ray start --head \\\n  --autoscaling-config=x \\\n  --port=1", false,
+               "ray start --head \\\n  --no-monitor \\\n  --port=1");
+    check_head("python -m ray.scripts.scripts start --head --autoscaling-config=x", false,
+               "python -m ray.scripts.scripts start --head --no-monitor");
+}
+
+static void others_stay(void **state)
+{
+    (void)state;
+    check_head("ray stop", false, "ray stop");
+    check_head("echo --header", false, "echo --header");
+    check_head("ray start --address=$RAY_HEAD_IP:6379", false,
+               "ray start --address=$RAY_HEAD_IP:6379");
+    check_head("ray start --head --no-monitor", true, "ray start --head --no-monitor");
+    check_head("ray start --head --autoscaling-config", false, "ray start --head --no-monitor");
+}
+
+static void dashboard(void **state)
+{
+    (void)state;
+    struct str host;
+    const char *command = "ray start --head --no-monitor --dashboard-host=0.0.0.0 --x";
+    check_head(command, true, "ray start --head --no-monitor --dashboard-host=127.0.0.1 --x");
+    check_head(command, false, command);
+    assert_true(start_command_opens_dashboard(str_from(command), &host));
+    assert_str(host, "0.0.0.0");
+    assert_true(start_command_opens_dashboard(STR("ray start --dashboard-host \"::\""), &host));
+    assert_str(host, "::");
+    assert_false(start_command_opens_dashboard(STR("ray start --dashboard-host=localhost"), &host));
+    assert_false(start_command_opens_dashboard(STR("ray start --head"), &host));
+}
+
+static void port(void **state)
+{
+    (void)state;
+    struct str stop[] = {STR("ray stop"), STR("ray start --head --port=7000")};
+    assert_int_equal(start_command_port(stop, 2), 7000);
+    assert_int_equal(start_command_port(&STR("ray start --head --port 7001"), 1), 7001);
+    assert_int_equal(start_command_port(&STR("ray start --head --ray-client-server-port=1"), 1),
+                     6379);
+    assert_int_equal(start_command_port(&STR("ray start --head --port=$PORT"), 1), 0);
+    assert_int_equal(start_command_port(NULL, 0), 6379);
+}
+
+static void stop(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena);
+    assert_str(start_command_with_quick_stop(STR(" ray stop\n"), "calm", &arena),
+               "calm || ray stop");
+    assert_str(start_command_with_quick_stop(STR("ray stop --force"), "calm", &arena),
+               "ray stop --force");
+    arena_clear(&arena);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(monitor_goes), cmocka_unit_test(others_stay), cmocka_unit_test(dashboard),
+        cmocka_unit_test(port),         cmocka_unit_test(stop),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
