@@ -237,8 +237,17 @@ static void add_probe(struct maker *maker, const struct command_list *first,
     if (need) {
         buf_addf(&command, " --need %s", need);
     }
-    add_own(maker, (struct setup_step){.kind = "look around"},
-            arena_str(maker->arena, buf_str(&command)), false);
+    /* The keys of all steps behind it follow from this one's. */
+    struct variables variables = new_variables(maker);
+    if (maker->input->runtime_hash.len > 0) {
+        add_variable(&variables, "SHOAL_RUNTIME_HASH", maker->input->runtime_hash);
+    }
+    add_step(maker, &(struct setup_step){.kind = "look around"},
+             &(struct step){
+                 .command = arena_str(maker->arena, buf_str(&command)),
+                 .variables = variables.items,
+                 .variable_count = variables.count,
+             });
 }
 
 /* It becomes a word of a shell command. */
