@@ -142,6 +142,7 @@ class Control:
             raise ValueError(f"no {what!r}; there are: {' '.join(ACTIONS_ON_NODES)}")
         if what in ("pause", "unpause", "kill"):
             docker.run(what, node.name)
+            node.paused = what == "pause"
         elif what == "disk-full":
             in_mounts(node, "mount", "-t", "tmpfs", "-o", "size=16k,mode=1777", "bed", "/tmp")
         elif what == "disk-free":

@@ -26,7 +26,7 @@ MIRROR = "http://deb.debian.org/debian"
 LIBRARIES = ("libcurl4 libexpat1 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3 libuv1 "
              "libyaml-0-2").split()
 PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps ca-certificates "
-            "iputils-ping netcat-openbsd").split() + LIBRARIES
+            "iputils-ping netcat-openbsd screen tmux").split() + LIBRARIES
 SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")

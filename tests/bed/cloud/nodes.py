@@ -56,6 +56,7 @@ class Node:
     rebalance: str = None
     paper: bool = False            # exists in the API only
     quick: bool = False            # ends without delay
+    paused: bool = False
     faults: dict = dataclasses.field(default_factory=dict)
     lock: object = dataclasses.field(default_factory=threading.Lock)
 
@@ -250,6 +251,8 @@ class Nodes:
 
     def _remove_container(self, node):
         if not node.paper:
+            if node.paused:  # Docker does not kill what is paused
+                docker.run("unpause", node.name, check=False)
             docker.remove([node.name])
 
     def end_now(self, node):
