@@ -1,0 +1,267 @@
+"""A laptop on the bed, and what the cloud, sshd and Ray say of what it did.
+
+Used by the tests of this folder and by tests/bench/bench_up.py.
+
+SHOAL_BUILD  the build directory (default: build in the repository)
+"""
+
+import collections
+import datetime
+import json
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+REPOSITORY = HERE.parents[1]
+sys.path.insert(0, str(HERE.parent / "bed"))
+
+from cloud import client, docker, settings  # noqa: E402
+
+BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").resolve()
+SHOAL = BUILD / "src" / "cli" / "shoal"
+CALLER_URL = f"http://{settings.GATEWAY}:{settings.CALLER_PORT}/"
+SESSION = "tmp/ray/session_latest"
+
+
+def wait_for(work, seconds=60, step=0.1, what="what was waited for"):
+    """The first true value of `work`."""
+    end = time.monotonic() + seconds
+    while True:
+        value = work()
+        if value:
+            return value
+        assert time.monotonic() < end, f"{what} did not come within {seconds} s"
+        time.sleep(step)
+
+
+def load():
+    """The load of this machine, over the last minute."""
+    return os.getloadavg()[0]
+
+
+# ---- the laptop ----
+
+
+class Done:
+    """A command that has ended."""
+
+    def __init__(self, words, status, out, err, seconds):
+        self.words, self.status, self.out, self.err = words, status, out, err
+        self.seconds = seconds
+
+    def __str__(self):
+        return (f"shoal {' '.join(self.words)}: exit {self.status} after {self.seconds:.1f} s\n"
+                f"--- out\n{self.out[-6000:]}\n--- err\n{self.err[-6000:]}")
+
+
+class Laptop:
+    """A home of its own, in which shoal knows of nothing else."""
+
+    def __init__(self, folder, **env):
+        self.folder = pathlib.Path(folder)
+        self.home = self.folder / "home"
+        self.state = self.folder / "state"
+        self.here = self.folder / "here"
+        for place in (self.home, self.here, self.folder / "payloads", self.folder / "run"):
+            place.mkdir(parents=True, exist_ok=True)
+        (self.folder / "run").chmod(0o700)
+        payload = self.folder / "payloads" / "shoal-x86_64"
+        if not payload.exists():
+            shutil.copy2(SHOAL, payload)
+        self.more = env
+
+    def env(self, **more):
+        return {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(self.home),
+                "XDG_STATE_HOME": str(self.state), "XDG_CACHE_HOME": str(self.folder / "cache"),
+                "XDG_RUNTIME_DIR": str(self.folder / "run"), "LC_ALL": "C.UTF-8",
+                "SHOAL_PAYLOADS": str(self.folder / "payloads"), "SHOAL_CALLER_URL": CALLER_URL,
+                **self.more, **more}
+
+    def start(self, *words, **more):
+        """It runs; stdout and stderr are pipes."""
+        fields = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
+                  "stderr": subprocess.PIPE, "text": True, "cwd": self.here,
+                  "errors": "replace", "env": self.env(**more.pop("env", {})), **more}
+        return subprocess.Popen([SHOAL, *map(str, words)], **fields)
+
+    def run(self, *words, seconds=120, text=None, env=None):
+        """Its end; one that takes longer is a failure, with what it said until then."""
+        began = time.monotonic()
+        more = {} if text is None else {"stdin": subprocess.PIPE}
+        child = self.start(*words, env=env or {}, **more)
+        try:
+            out, err = child.communicate(text, timeout=seconds)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            out, err = child.communicate()
+            done = Done([str(w) for w in words], None, out, err, time.monotonic() - began)
+            raise AssertionError(f"not done within {seconds} s: {done}") from None
+        return Done([str(w) for w in words], child.returncode, out, err, time.monotonic() - began)
+
+    def __call__(self, *words, **more):
+        """The same, and it must go well."""
+        done = self.run(*words, **more)
+        assert done.status == 0, str(done)
+        return done
+
+    def file(self, name, content):
+        """A file in the folder where shoal runs; what is not text becomes JSON, which is YAML."""
+        path = self.here / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1),
+                        encoding="utf-8")
+        return path
+
+    def leftovers(self):
+        """Files that shoal still keeps of any cluster."""
+        return sorted(str(p.relative_to(self.state)) for p in self.state.rglob("*") if p.is_file())
+
+
+# ---- the cloud's truth ----
+
+TAG = "ray-cluster-name"
+
+
+def has_tag(thing, cluster):
+    return {"Key": TAG, "Value": cluster} in (thing.get("Tags") or [])
+
+
+def machines(ec2, cluster=None, states=("pending", "running", "stopping", "stopped")):
+    """Instances of a cluster, the head first, then in the order in which they were asked for."""
+    pages = ec2.get_paginator("describe_instances").paginate()
+    found = [i for page in pages for r in page["Reservations"] for i in r["Instances"]
+             if i["State"]["Name"] in states and (cluster is None or has_tag(i, cluster))]
+    return sorted(found, key=lambda i: (tag_of(i, "ray-node-type") != "head", i["LaunchTime"],
+                                        i["InstanceId"]))
+
+
+def tag_of(thing, key):
+    return next((t["Value"] for t in thing.get("Tags") or [] if t["Key"] == key), None)
+
+
+def remains(aws, cluster, seconds=0):
+    """Whatever the cloud still lists of a cluster, by kind; a machine in any state but terminated.
+    With `seconds`: waits that long for the end of machines that are on their way out."""
+    ec2, iam = aws("ec2"), aws("iam")
+    names = (cluster, f"shoal-{cluster}")
+    end = time.monotonic() + seconds
+    while machines(ec2, cluster, ("shutting-down",)) and time.monotonic() < end:
+        time.sleep(0.05)
+    found = {
+        "machines": [i["InstanceId"] for i in machines(
+            ec2, cluster, ("pending", "running", "stopping", "stopped", "shutting-down"))],
+        "volumes": [v["VolumeId"] for v in ec2.describe_volumes()["Volumes"]
+                    if has_tag(v, cluster)],
+        "keys": [k["KeyName"] for k in ec2.describe_key_pairs()["KeyPairs"]
+                 if has_tag(k, cluster) or k["KeyName"].startswith(names)],
+        "groups": [g["GroupName"] for g in ec2.describe_security_groups()["SecurityGroups"]
+                   if has_tag(g, cluster) or g["GroupName"].startswith(names)],
+        "templates": [t["LaunchTemplateName"] for t in
+                      ec2.describe_launch_templates()["LaunchTemplates"] if has_tag(t, cluster)],
+        "roles": [r["RoleName"] for r in iam.list_roles()["Roles"]
+                  if cluster in r["RoleName"]],
+        "profiles": [p["InstanceProfileName"] for p in
+                     iam.list_instance_profiles()["InstanceProfiles"]
+                     if cluster in p["InstanceProfileName"]],
+    }
+    return {kind: things for kind, things in found.items() if things}
+
+
+def calls_since(when):
+    """The API's own log: a row per call, with the time at which it was answered."""
+    rows = []
+    with open(settings.STATE / "calls.jsonl", encoding="utf-8") as stream:
+        for line in stream:
+            row = json.loads(line)
+            if row["at"] >= when:
+                rows.append(row)
+    return rows
+
+
+# Calls that make or remove what a cluster owns beside its machines, and looks at the state of
+# machines, which back off: not counted among the calls of `up`.
+OWN = re.compile(r"(Create|Delete|Put|Import|Attach|Detach|Authorize|Revoke|Add|Remove|Tag)"
+                 r"(SecurityGroup|KeyPair|LaunchTemplate|Role|InstanceProfile|User).*")
+POLLS = ("DescribeInstances", "DescribeInstanceStatus")
+
+
+def api_calls(when):
+    """({action: count} that count, {action: count} of all), of all callers since `when`."""
+    rows = collections.Counter(row["action"] for row in calls_since(when))
+    counted = {a: n for a, n in rows.items() if not OWN.fullmatch(a) and a not in POLLS}
+    return counted, dict(rows)
+
+
+# ---- what happened on the machines ----
+
+
+def root_of(container):
+    """The root folder of a running container, seen from this host."""
+    found = docker.inspect(container)
+    pid = found["State"]["Pid"] if found else 0
+    return pathlib.Path(f"/proc/{pid}/root") if pid else None
+
+
+STAMP = re.compile(r"\[(\S+ \S+?),(\d+) ")
+
+
+def log_time(line):
+    """The time that a line of Ray's logs begins with (wall clock), or None."""
+    found = STAMP.match(line)
+    if not found:
+        return None
+    when = datetime.datetime.strptime(found[1], "%Y-%m-%d %H:%M:%S")
+    return when.replace(tzinfo=datetime.timezone.utc).timestamp() + int(found[2]) / 1000
+
+
+def gcs_log(container):
+    """The log of the GCS that runs in this container, seen from this host."""
+    root = root_of(container)
+    try:
+        target = os.readlink(root / SESSION)  # full, as seen from inside
+    except (OSError, TypeError):
+        return None
+    return root / target.lstrip("/") / "logs" / "gcs_server.out"
+
+
+def registered(container):
+    """Times (wall clock) at which nodes were registered in the GCS of this container; read from its
+    own log, so that looking costs the machine nothing."""
+    path = gcs_log(container)
+    if path is None or not path.exists():
+        return []
+    with open(path, encoding="utf-8", errors="replace") as stream:
+        return [log_time(line) for line in stream if "Registering new node" in line]
+
+
+def ssh_counts(bed):
+    """{instance: (connections, sessions)} of machines that live."""
+    return {n["id"]: (n["connections"], n["sessions"]) for n in bed.ps()["nodes"]
+            if n["state"] == "running"}
+
+
+def ssh_times(bed, instance):
+    """[(time, line)] of a machine's sshd."""
+    rows = []
+    for line in bed.ssh(instance)["log"].splitlines():
+        when, _, text = line.partition(" ")
+        try:
+            rows.append((float(when), text))
+        except ValueError:
+            continue
+    return rows
+
+
+def in_machine(instance, *words, user="ubuntu", seconds=60, check=True, text=None):
+    """stdout of a command on a machine, without ssh: what is looked at is not counted."""
+    done = subprocess.run(["docker", "exec", *(["-i"] if text is not None else []), "-u", user,
+                           "-w", "/home/ubuntu", "-e", "HOME=/home/ubuntu", f"bed-{instance}",
+                           *words], capture_output=True, text=True, timeout=seconds, check=False,
+                          input=text)
+    assert not check or done.returncode == 0, (words, done.stdout, done.stderr)
+    return done.stdout

@@ -1,0 +1,113 @@
+"""Cluster files for the bed, as users write them. Each is a mapping; JSON is YAML."""
+
+from driver import settings
+
+BASE, RAY = (ami.id for ami in settings.AMIS[:2])
+# A Ray that starts quickly on a small machine.
+SMALL = "--object-store-memory 80000000 --disable-usage-stats"
+NO_DASHBOARD = "--include-dashboard=false"
+
+
+def node_type(image=RAY, machine="m5.large", count=None, resources=None, **more):
+    made = {"node_config": {"InstanceType": machine, "ImageId": image, **more.pop("config", {})},
+            "resources": resources if resources is not None else {"CPU": 1}, **more}
+    if count is not None:
+        made.update(min_workers=count, max_workers=count)
+    return made
+
+
+def start_commands(prefix=""):
+    return {
+        "head_start_ray_commands": [
+            "ray stop", f"{prefix}ray start --head --port=6379 "
+            f"--autoscaling-config=~/ray_bootstrap_config.yaml {NO_DASHBOARD} {SMALL}"],
+        "worker_start_ray_commands": [
+            "ray stop", f"{prefix}ray start --address=$RAY_HEAD_IP:6379 {SMALL}"],
+    }
+
+
+def minimal(name="minimal", workers=2, image=RAY):
+    """As example-minimal.yaml of Ray; nothing is said of set-up, start or keys."""
+    return {
+        "cluster_name": name, "provider": {"type": "aws", "region": settings.REGION},
+        "max_workers": workers,
+        "available_node_types": {
+            "ray.head.default": node_type(image, resources={}),
+            "ray.worker.default": node_type(image, count=workers, resources={})},
+        "head_node_type": "ray.head.default"}
+
+
+def quick(name="quick", workers=2, image=RAY, **more):
+    """The smallest that starts quickly: for tests of something else than start commands."""
+    return {
+        "cluster_name": name, "max_workers": workers,
+        "provider": {"type": "aws", "region": settings.REGION, "cache_stopped_nodes": False},
+        "auth": {"ssh_user": "ubuntu"},
+        "available_node_types": {"head": node_type(image),
+                                 "worker": node_type(image, count=workers)},
+        "head_node_type": "head", "setup_commands": [], "head_setup_commands": [],
+        **start_commands(), **more}
+
+
+def full(name="full"):
+    """Everything that a user may ask of set-up, and two types of workers, one of them spot."""
+    say = "echo {} $OMP_NUM_THREADS >> ~/order"
+    spot = {"InstanceMarketOptions": {"MarketType": "spot"}}
+    return {
+        "cluster_name": name, "max_workers": 2, "upscaling_speed": 1.0, "idle_timeout_minutes": 5,
+        "provider": {"type": "aws", "region": settings.REGION,
+                     "availability_zone": "us-west-2a,us-west-2b", "cache_stopped_nodes": False},
+        "auth": {"ssh_user": "ubuntu"},
+        "available_node_types": {
+            "head": node_type(resources={"CPU": 1}),
+            "small": node_type(count=1, resources={"CPU": 1, "small": 1}),
+            "large": node_type(count=1, machine="m5.xlarge", config=spot,
+                               resources={"CPU": 1, "large": 2},
+                               worker_setup_commands=[say.format("large")])},
+        "head_node_type": "head",
+        "file_mounts": {"/home/ubuntu/app": "./app", "~/one file.txt": "./one file.txt"},
+        "cluster_synced_files": [], "file_mounts_sync_continuously": False,
+        "rsync_exclude": ["**/.git", "*.tmp"], "rsync_filter": [".gitignore"],
+        "initialization_commands": [say.format("init")],
+        "setup_commands": [say.format("set-up"), "test -f ~/app/main.py",
+                           "echo 'export APP_MODE=real' >> ~/.bashrc",
+                           "echo 'second line' >> ~/order"],
+        "head_setup_commands": [say.format("head")],
+        "worker_setup_commands": [say.format("worker"), 'echo "$RAY_HEAD_IP" > ~/head-ip'],
+        **start_commands(prefix="ulimit -n 65536; export FROM_FILE='a \"b\"'; ")}
+
+
+def full_folder(laptop):
+    """What the file above names."""
+    for name, text in {"app/main.py": "print('main')\n", "app/skip.tmp": "x", "app/data.bin": "d",
+                       "app/.git/HEAD": "x", "app/deep/er/file": "deep\n",
+                       "app/.gitignore": "ignored\n", "app/ignored": "x",
+                       "one file.txt": "one\n"}.items():
+        laptop.file(name, text)
+
+
+def of_2019(name="old"):
+    """Before there were node types, with keys that Ray has forgotten since."""
+    machine = {"InstanceType": "m5.large", "ImageId": RAY}
+    return {
+        "cluster_name": name, "min_workers": 2, "initial_workers": 2, "max_workers": 2,
+        "autoscaling_mode": "default", "target_utilization_fraction": 0.8,
+        "idle_timeout_minutes": 5,
+        "provider": {"type": "aws", "region": settings.REGION,
+                     "availability_zone": "us-west-2a,us-west-2b"},
+        "auth": {"ssh_user": "ubuntu"}, "head_node": machine, "worker_nodes": machine,
+        "file_mounts": {}, "initialization_commands": [],
+        "setup_commands": ["echo set-up >> ~/order"], "head_setup_commands": [],
+        "worker_setup_commands": [], **start_commands(prefix="ulimit -n 65536; ")}
+
+
+def bench(workers, key_name, key):
+    """One file for both launchers: the key is named, one short set-up command."""
+    made = quick("bench", workers, setup_commands=["echo set-up"])
+    made["auth"]["ssh_private_key"] = str(key)
+    for kind in made["available_node_types"].values():
+        kind["node_config"]["KeyName"] = key_name
+    # Ray's own monitor has no other way to learn where the cloud is.
+    cloud = f"export AWS_ENDPOINT_URL={settings.ENDPOINT} AWS_DEFAULT_REGION={settings.REGION}; "
+    made["head_start_ray_commands"][1] = cloud + made["head_start_ray_commands"][1]
+    return made
