@@ -1,0 +1,123 @@
+"""What goes wrong is told in the terminal of `up`, with a way on, and its exit status says so."""
+
+import re
+import time
+
+import driver
+import files
+import pytest
+
+
+def told(done):
+    return done.out + done.err
+
+
+def test_a_worker_whose_set_up_fails(cluster):
+    """Named: the node, the step, the command, what it said, the log, what to do; the rest runs."""
+    made = cluster(files.quick("fails", worker_setup_commands=[
+        "true", "echo 'no such thing: torch==9.9' >&2; exit 3"]))
+    done = made.run("up", "-y", seconds=120)
+    text = told(done)
+    assert done.status == 1, str(done)
+    assert re.search(r"error: worker.1 .*i-[0-9a-f]+.*failed in set-up step 2 of 2", text), text
+    assert "exit 3" in text and "no such thing: torch==9.9" in text, text
+    assert f"shoal logs {made.path.name} worker-" in text or "shoal logs" in text, text
+    assert "run `shoal up` again" in text or "shoal up" in text, text
+    # The head is fine and stays; what failed is not left to be paid for, nor tried for ever.
+    assert [driver.tag_of(i, "ray-node-type") for i in made.machines()][0] == "head"
+    assert made.run("exec", "true", seconds=30).status == 0
+    calls = made.bed.counts()["RunInstances"]
+    time.sleep(3)
+    assert made.bed.counts()["RunInstances"] == calls, "launched again and again"
+    # Mended, and only the workers are set up.
+    made.rewrite(worker_setup_commands=["true"])
+    made.up()
+    assert len(made.machines()) == 3
+    assert len(made.registered()) == 3, "the head was not left alone"
+    made.down()
+    assert made.remains() == {}
+
+
+def test_a_head_whose_set_up_fails(cluster):
+    made = cluster(files.quick("fails", workers=1, head_setup_commands=["exit 4"]))
+    done = made.run("up", "-y", seconds=60)
+    assert done.status == 1 and re.search(r"error: .*head.* failed", told(done)), str(done)
+    assert "exit 4" in told(done), str(done)
+    made.down()
+    assert made.remains() == {}
+
+
+def test_a_full_disk(cluster):
+    """Of a worker: seen before anything is tried there, in words that name the disk."""
+    made = cluster(files.quick("full-disk", workers=1))
+    kinds = made.config["available_node_types"]
+    kinds["worker"]["node_config"]["InstanceType"] = "m5.xlarge"
+    made.rewrite()
+    made.bed.launch_fault("disk-full", type="m5.xlarge", count=0)
+    done = made.run("up", "-y", seconds=120)
+    assert done.status == 1, str(done)
+    assert re.search(r"worker.1", told(done)), str(done)
+    assert re.search(r"disk|space", told(done)), str(done)
+    made.down()
+    assert made.remains() == {}
+
+
+@pytest.mark.parametrize("kind", ["worker", pytest.param("head", marks=pytest.mark.long)])
+def test_an_sshd_that_never_comes(cluster, kind):
+    """Given up after the time that Ray's variable allows, and said which machine."""
+    made = cluster(files.quick("no-sshd", workers=1))
+    kinds = made.config["available_node_types"]
+    kinds[kind]["node_config"]["InstanceType"] = "m5.xlarge"
+    made.rewrite()
+    made.bed.launch_fault("no-sshd", type="m5.xlarge", count=0)
+    done = made.run("up", "-y", seconds=90, env={"AUTOSCALER_NODE_START_WAIT_S": "8"})
+    assert done.status == 1, str(done)
+    assert "ssh" in told(done) and kind in told(done), str(done)
+    made.down()
+    assert made.remains() == {}
+
+
+def test_nothing_is_made_for_a_bad_file(cluster):
+    """A wrong image is found before there is a machine, a group or a key."""
+    config = files.quick("bad")
+    for kind in config["available_node_types"].values():
+        kind["node_config"]["ImageId"] = "ami-0123456789abcdef0"
+    made = cluster(config)
+    done = made.run("up", "-y", seconds=60)
+    assert done.status == 1 and "ami-0123456789abcdef0" in told(done), str(done)
+    assert made.remains() == {}
+
+
+def test_no_room_for_workers(cluster):
+    """The reason of the cloud reaches the terminal; the head works."""
+    made = cluster(files.quick("crowded", workers=2))
+    kinds = made.config["available_node_types"]
+    kinds["worker"]["node_config"]["InstanceType"] = "m5.xlarge"
+    made.rewrite()
+    made.bed.capacity(1, type="m5.xlarge")
+    child = made.start("up", "-y")
+    try:
+        driver.wait_for(lambda: made.bed.counts()["RunInstances"] >= 2, 60)
+        driver.wait_for(lambda: len(made.registered()) == 2 if made.machines() else 0, 90, 0.3)
+    finally:
+        child.send_signal(2)
+        out, err = child.communicate(timeout=30)
+    assert child.returncode == 130, (out, err)
+    assert "m5.xlarge" in out + err and re.search("capacity|no room", out + err), (out, err)
+    made.down()
+    assert made.remains() == {}
+
+
+def test_ctrl_c_says_what_is_left(cluster):
+    made = cluster(files.quick("stopped", workers=1))
+    made.bed.set(boot_delay=20)
+    child = made.start("up", "-y")
+    driver.wait_for(lambda: len(made.machines()) == 2, 30)
+    began = time.monotonic()
+    child.send_signal(2)
+    out, err = child.communicate(timeout=20)
+    assert child.returncode == 130, (out, err)
+    assert time.monotonic() - began < 10
+    assert "shoal down" in out + err and "shoal up" in out + err, (out, err)
+    made.down()
+    assert made.remains() == {}

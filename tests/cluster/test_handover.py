@@ -1,0 +1,154 @@
+"""Who acts: the laptop until the handover, then the head's service; and kills in between."""
+
+import time
+
+import driver
+import files
+import pytest
+
+SERVICE = "shoal autoscaler"
+
+# Where the program of a test build ends itself, when SHOAL_FAILPOINT names the place: the coarse
+# steps of `up`, in their order.
+FAILPOINTS = ("after-take", "after-prepare", "after-head-intent", "after-head-launch",
+              "after-worker-launch", "at-head-contact", "after-files", "after-request",
+              "after-release", "while-following")
+QUICK_FAILPOINTS = ("after-head-intent", "after-request")
+
+
+def one_of_each(made, workers):
+    """One head and so many workers, all in Ray, nothing else."""
+    kinds = [driver.tag_of(i, "ray-node-type") for i in made.machines()]
+    assert kinds == ["head"] + ["worker"] * workers, kinds
+    driver.wait_for(lambda: made.alive() == workers + 1, 40, 1, "a Ray of the right size")
+
+
+def gone(made):
+    made.down()
+    assert made.remains() == {}
+
+
+@pytest.mark.parametrize("point", [
+    point if point in QUICK_FAILPOINTS else pytest.param(point, marks=pytest.mark.long)
+    for point in FAILPOINTS])
+def test_the_laptop_is_killed_and_comes_again(cluster, point):
+    made = cluster(files.quick("killed", workers=1))
+    done = made.run("up", "-y", seconds=120, env={"SHOAL_FAILPOINT": f"up:{point}"})
+    assert done.status == -9, f"{point} was not reached: {done}"
+    made.up()
+    one_of_each(made, 1)
+    gone(made)
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [0.3, 0.8, 1.5, 2.5, 4, 6, 8, 10])
+def test_the_laptop_is_killed_at_some_time(cluster, seconds):
+    made = cluster(files.quick("killed", workers=1))
+    child = made.start("up", "-y")
+    time.sleep(seconds)
+    child.kill()
+    child.communicate()
+    made.up()
+    one_of_each(made, 1)
+    gone(made)
+
+
+@pytest.mark.parametrize("point", ["after-head-launch"])
+def test_down_after_a_kill(cluster, point):
+    """What a killed `up` has begun, `down` ends."""
+    made = cluster(files.quick("killed", workers=1))
+    made.run("up", "-y", seconds=120, env={"SHOAL_FAILPOINT": f"up:{point}"})
+    gone(made)
+
+
+def test_down_while_the_head_launches(cluster):
+    """From another terminal: `down` wins, `up` says so and ends."""
+    made = cluster(files.quick("raced", workers=1))
+    made.bed.set(boot_delay=6)
+    child = made.start("up", "-y")
+    try:
+        driver.wait_for(lambda: made.machines(), 30)
+        made.down()
+        out, err = child.communicate(timeout=40)
+    finally:
+        child.kill()
+    assert child.returncode not in (0, None), (out, err)
+    assert made.remains() == {}
+    time.sleep(2)
+    assert made.remains() == {}, "somebody made something after the end"
+
+
+def test_the_goal_changes(cluster):
+    """A later `up` sends the service a new goal: it alone makes and ends workers."""
+    made = cluster(files.quick("changed", workers=1))
+    made.up()
+    head = made.head
+    kinds = made.config["available_node_types"]
+    made.bed.counts(clear=True)
+    kinds["worker"].update(min_workers=2, max_workers=2)
+    made.rewrite(max_workers=2)
+    made.up()
+    one_of_each(made, 2)
+    assert made.head == head
+    assert made.bed.counts(who=head)["RunInstances"] == 1
+    assert made.bed.counts(who="laptop")["RunInstances"] == 0
+    gone(made)
+
+
+def test_the_service_is_killed(cluster):
+    """It comes again, knows its workers, and keeps them."""
+    made = cluster(files.quick("service", workers=1))
+    made.up()
+    before = [i["InstanceId"] for i in made.machines()]
+    pids = driver.in_machine(made.head, "pgrep", "-f", SERVICE).split()
+    driver.in_machine(made.head, "pkill", "-9", "-f", SERVICE, check=False)
+
+    def others():
+        found = driver.in_machine(made.head, "pgrep", "-f", SERVICE, check=False).split()
+        return found and not set(found) & set(pids)
+
+    # When its supervisor was killed with it, the next verb brings both back.
+    deadline = time.monotonic() + 10
+    while not others() and time.monotonic() < deadline:
+        time.sleep(0.2)
+    made.up(seconds=60)
+    assert others()
+    assert [i["InstanceId"] for i in made.machines()] == before
+    assert "worker" in made("status").out
+    gone(made)
+
+
+def test_the_service_alone_is_killed(cluster):
+    """Its supervisor starts it again within seconds, without anybody's help."""
+    made = cluster(files.quick("service", workers=0))
+    made.up()
+    rows = driver.in_machine(made.head, "pgrep", "-af", SERVICE).splitlines()
+    newest = driver.in_machine(made.head, "pgrep", "-nf", SERVICE).strip()
+    driver.in_machine(made.head, "kill", "-9", newest)
+    driver.wait_for(lambda: driver.in_machine(
+        made.head, "pgrep", "-nf", SERVICE, check=False).strip() not in ("", newest), 10, 0.1,
+        f"another service (before: {rows})")
+    driver.wait_for(lambda: made.run("status", seconds=20).status == 0, 10)
+    gone(made)
+
+
+@pytest.mark.long
+def test_a_worker_that_dies_is_replaced(cluster):
+    """`min_workers` holds without the laptop."""
+    made = cluster(files.quick("kept", workers=1))
+    made.up()
+    worker = made.machines()[1]["InstanceId"]
+    made.ec2.terminate_instances(InstanceIds=[worker])
+    driver.wait_for(lambda: len(found := made.machines()) == 2 and
+                    found[1]["InstanceId"] != worker, 120, 0.5, "another worker")
+    one_of_each(made, 1)
+    gone(made)
+
+
+def test_down_when_the_head_is_silent(cluster):
+    """The lease is taken from a head that does not answer."""
+    made = cluster(files.quick("silent", workers=1))
+    made.up()
+    made.bed.node(made.head, "pause")
+    made.down(seconds=90)
+    assert made.remains() == {}

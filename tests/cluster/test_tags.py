@@ -1,0 +1,46 @@
+"""What Ray's own tools read of a cluster: tags, names and hashes on its machines."""
+
+import driver
+import files
+import pytest
+
+util = pytest.importorskip("ray.autoscaler._private.util")
+
+
+def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
+    """And the launch hash is Ray's, of a file that names image, subnet, group and key."""
+    subnet = next(s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]
+                  if s["AvailabilityZone"] == "us-west-2a" and s["MapPublicIpOnLaunch"])
+    inner = group({"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
+                   "IpRanges": [{"CidrIp": f"{driver.settings.LAPTOP}/32"}]})
+    ec2.authorize_security_group_ingress(GroupId=inner, IpPermissions=[
+        {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": inner}]}])
+    config = files.quick("tagged", workers=1)
+    config["auth"]["ssh_private_key"] = str(key_files[0])
+    for kind in config["available_node_types"].values():
+        kind["node_config"].update(SubnetIds=[subnet], SecurityGroupIds=[inner], KeyName=key_name)
+    made = cluster(config)
+    made.up()
+    head, worker = made.machines()
+    # Ray writes its status as it goes; nobody waits for that.
+    driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
+                                for i in made.machines()), 10)
+    head, worker = made.machines()
+    for machine, kind in ((head, "head"), (worker, "worker")):
+        wanted = {"ray-cluster-name": "tagged", "ray-node-type": kind,
+                  "ray-user-node-type": kind, "ray-node-name": f"ray-tagged-{kind}",
+                  "Name": f"ray-tagged-{kind}", "ray-node-status": "up-to-date",
+                  "ray-launch-config": util.hash_launch_conf(
+                      config["available_node_types"][kind]["node_config"], config["auth"])}
+        have = {tag["Key"]: tag["Value"] for tag in machine["Tags"]}
+        assert {key: have.get(key) for key in wanted} == wanted, kind
+        assert machine["SubnetId"] == subnet
+        assert [g["GroupId"] for g in machine["SecurityGroups"]] == [inner]
+        assert machine["KeyName"] == key_name
+    assert driver.tag_of(head, "ray-runtime-config")
+    made.down()
+    left = made.remains()
+    assert left == {}
+    # What the file names is the user's and stays.
+    assert ec2.describe_security_groups(GroupIds=[inner])["SecurityGroups"]
+    assert ec2.describe_key_pairs(KeyNames=[key_name])["KeyPairs"]

@@ -1,0 +1,84 @@
+"""Three files as users have them: up, a real Ray program on all nodes, down, nothing left."""
+
+import driver
+import files
+import programs
+
+from cloud import images
+
+
+def use_all(cluster, nodes=3):
+    """A program that ends only after it has run on so many machines."""
+    cluster.laptop.file("spread.py", programs.SPREAD)
+    done = cluster("submit", cluster.laptop.here / "spread.py", nodes, "a b", seconds=90)
+    hosts = {"ip-" + i["PrivateIpAddress"].replace(".", "-") for i in cluster.machines()}
+    said = next(line for line in done.out.splitlines() if line.startswith("hosts "))
+    assert set(said.split()[1:]) == hosts
+    return done
+
+
+def full_circle(cluster, nodes=3):
+    done = cluster.up()
+    assert len(cluster.machines()) == nodes
+    assert len(cluster.registered()) == nodes, str(done)
+    assert f"{nodes} nodes" in done.out + done.err, str(done)
+    use_all(cluster, nodes)
+    cluster.down()
+    assert cluster.remains() == {}
+    return done
+
+
+def test_a_minimal_file(cluster):
+    full_circle(cluster(files.minimal()))
+
+
+def test_a_minimal_file_without_ray_or_pip(cluster):
+    """No Ray on the machines, none in the file: it comes by the index, into a folder of its own."""
+    images.ensure_wheels()
+    made = cluster(files.minimal("bare", image=files.BASE))
+    made.up(seconds=240)
+    found = driver.in_machine(made.head, "bash", "-lic", "command -v ray; ray --version")
+    assert "/home/ubuntu/" in found and "version" in found
+    use_all(made)
+    made.down()
+    assert made.remains() == {}
+
+
+def test_a_2019_file(cluster):
+    full_circle(cluster(files.of_2019()))
+
+
+def home(instance, *words, **more):
+    return driver.in_machine(instance, *words, **more)
+
+
+def test_a_full_file(cluster):
+    """Mounts, exclusions, each kind of command in its order and place, variables, two types."""
+    made = cluster(files.full())
+    files.full_folder(made.laptop)
+    made.up()
+    nodes = made.machines()
+    kinds = [driver.tag_of(i, "ray-user-node-type") for i in nodes]
+    assert kinds[0] == "head" and sorted(kinds[1:]) == ["large", "small"]
+    large = nodes[kinds.index("large")]
+    assert large["InstanceType"] == "m5.xlarge" and large["InstanceLifecycle"] == "spot"
+    expected = {"head": ["init 1", "set-up 1", "second line", "head 1"],
+                "small": ["init 1", "set-up 1", "second line", "worker 1"],
+                "large": ["init 1", "large 1"]}  # a type's own commands replace all others
+    for kind, machine in zip(kinds, nodes):
+        ident = machine["InstanceId"]
+        order = home(ident, "cat", "order").splitlines()
+        assert order == expected[kind], kind
+        listed = set(home(ident, "sh", "-c", "cd app && find . -type f").split())
+        assert listed == {"./main.py", "./data.bin", "./deep/er/file", "./.gitignore"}, kind
+        assert home(ident, "cat", "one file.txt") == "one\n"
+        assert ("export APP_MODE=real" in home(ident, "cat", ".bashrc")) == (kind != "large")
+        # Ray was started with what the line before it exported.
+        found = home(ident, "sh", "-c", "tr '\\0' '\\n' < /proc/$(pgrep -o raylet)/environ")
+        assert 'FROM_FILE=a "b"' in found
+    head_ip = nodes[0]["PrivateIpAddress"]
+    small = nodes[kinds.index("small")]
+    assert home(small["InstanceId"], "cat", "head-ip").strip() == head_ip
+    use_all(made)
+    made.down()
+    assert made.remains() == {}

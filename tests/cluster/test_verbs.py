@@ -1,0 +1,295 @@
+"""The verbs of a running cluster: one head, two workers, shared by all tests of this file.
+
+The tests stand in an order: the last ones break something.
+"""
+
+import fcntl
+import json
+import os
+import pty
+import re
+import select
+import signal
+import struct
+import subprocess
+import termios
+import time
+
+import driver
+import programs
+import pytest
+
+ADDRESS = re.compile(r"\d+\.\d+\.\d+\.\d+")
+
+
+def test_up_told_the_story(shared):
+    """In a pipe: timestamped lines, one per change, the end in plain words."""
+    said = shared.said.out + shared.said.err
+    assert "shared is up: 3 nodes" in said, said
+    assert "\x1b[" not in said
+    for name in ("head", "worker-1", "worker-2"):
+        assert name in said.replace("worker ", "worker-"), said
+
+
+def test_up_again_has_nothing_to_do(shared):
+    before = [i["InstanceId"] for i in shared.machines()]
+    done = shared.up(seconds=30)
+    assert [i["InstanceId"] for i in shared.machines()] == before
+    assert "up to date" in done.out + done.err, str(done)
+    assert len(shared.registered()) == 3, "Ray was started again"
+
+
+def test_exec_gives_the_exit_status(shared):
+    done = shared("exec", "echo to stdout; echo $OMP_NUM_THREADS")
+    assert done.out.replace("\r", "").splitlines() == ["to stdout", "1"], str(done)
+    for status in (7, 130):
+        assert shared.run("exec", f"exit {status}").status == status
+
+
+def test_exec_passes_words_as_they_are(shared):
+    done = shared("exec", """printf '%s|' "a  b" '$HOME' \\\\ "it's" """)
+    assert done.out.replace("\r", "").startswith("a  b|$HOME|\\|it's|"), str(done)
+
+
+def test_exec_is_interrupted(shared):
+    child = shared.start("exec", "sleep 87; echo slept")
+    driver.wait_for(lambda: "sleep 87" in driver.in_machine(shared.head, "ps", "-eo", "args"), 20)
+    child.send_signal(signal.SIGINT)
+    out, err = child.communicate(timeout=15)
+    assert child.returncode == 130, (out, err)
+
+
+def test_submit_uses_all_nodes(shared):
+    path = shared.laptop.file("spread.py", programs.SPREAD)
+    done = shared("submit", path, "3", "a b", "--", "-x", seconds=90)
+    assert len(next(li for li in done.out.splitlines() if li.startswith("hosts")).split()) == 4
+    assert "words ['a b', '--', '-x']" in done.out or "words ['a b', '-x']" in done.out, str(done)
+    bad = shared.laptop.file("bad.py", "import sys\nprint('bad')\nsys.exit(9)\n")
+    assert shared.run("submit", bad).status == 9
+
+
+def test_rsync_both_ways(shared):
+    source = shared.laptop.file("up/deep/name with blank", "content\n")
+    shared("rsync-up", source, "/home/ubuntu/there.txt")
+    assert driver.in_machine(shared.head, "cat", "there.txt") == "content\n"
+    shared("rsync_up", f"{shared.laptop.here}/up/", "/home/ubuntu/folder/")
+    assert driver.in_machine(shared.head, "cat", "folder/deep/name with blank") == "content\n"
+    back = shared.laptop.here / "back"
+    shared("rsync-down", "/home/ubuntu/folder/", f"{back}/")
+    assert (back / "deep" / "name with blank").read_text() == "content\n"
+    shared("rsync_down", "/home/ubuntu/there.txt", f"{shared.laptop.here}/there.txt")
+    assert (shared.laptop.here / "there.txt").read_text() == "content\n"
+
+
+def test_rsync_up_of_the_mounts(shared):
+    shared.laptop.file("mounted/b.txt", "new\n")
+    shared("rsync-up")
+    assert driver.in_machine(shared.head, "cat", "mounted/b.txt") == "new\n"
+
+
+def test_addresses(shared):
+    head, *workers = shared.machines()
+    assert shared("get-head-ip").out == head["PublicIpAddress"] + "\n"
+    assert shared("get_head_ip").out == head["PublicIpAddress"] + "\n"
+    said = shared("get-worker-ips").out.split()
+    assert sorted(said) == sorted(w["PublicIpAddress"] for w in workers)
+
+
+def test_status(shared):
+    done = shared("status")
+    for word in ("head", "worker-1", "worker-2", "2.60"):
+        assert word in (done.out + done.err).replace("worker ", "worker-"), str(done)
+    assert done.out.count("ready") >= 3, str(done)
+    told = json.loads(shared("status", "-o", "json").out)
+    ids = {node["id"] for node in told["nodes"]}
+    assert ids == {i["InstanceId"] for i in shared.machines()}
+
+
+def test_logs(shared):
+    assert "set-up was here" in shared("logs", "worker-1").out
+    assert "set-up was here" in shared("logs").out
+    child = shared.start("logs", "head", "-f")
+    try:
+        driver.wait_for(lambda: select.select([child.stdout], [], [], 0)[0], 20)
+        assert child.poll() is None
+    finally:
+        child.send_signal(signal.SIGINT)
+        child.communicate(timeout=15)
+
+
+def test_a_port_is_forwarded(shared):
+    child = shared.start("exec", "-p", "18081", "nc -l -p 18081 < ~/there.txt & echo ready; wait")
+    try:
+        driver.wait_for(lambda: b"ready" in peek(child.stdout), 20)
+        said = driver.wait_for(lambda: subprocess.run(
+            ["nc", "-w", "2", "127.0.0.1", "18081"], capture_output=True, text=True, timeout=10,
+            check=False, stdin=subprocess.DEVNULL).stdout, 10)
+        assert said == "content\n"
+    finally:
+        child.kill()
+        child.communicate()
+
+
+def peek(stream):
+    ready = select.select([stream], [], [], 0.1)[0]
+    return os.read(stream.fileno(), 4096) if ready else b""
+
+
+def test_a_multiplexer_outlives_the_link(shared):
+    for flag in ("--tmux", "--screen"):
+        shared("exec", flag, f"sleep 1; touch ~/after{flag}")
+        driver.wait_for(lambda f=flag: driver.in_machine(
+            shared.head, "sh", "-c", f"test -e after{f} && echo yes", check=False), 15)
+
+
+# ---- what is on the machines ----
+
+
+def test_files_on_the_head(shared):
+    head = shared.head
+    told = json.loads(driver.in_machine(head, "cat", "ray_bootstrap_config.yaml"))
+    assert told["cluster_name"] == "shared" and told["head_node_type"] == "head"
+    assert told["auth"]["ssh_private_key"] == "~/ray_bootstrap_key.pem"
+    assert driver.in_machine(head, "stat", "-c", "%a %U", "ray_bootstrap_key.pem") == \
+        "600 ubuntu\n"
+    # The laptop's credentials have not left it.
+    secret = driver.settings.ADMIN_SECRET
+    found = driver.in_machine(head, "sh", "-c", f"grep -rsl '{secret}' /home /tmp /etc /proc/[0-9]*"
+                              "/environ /proc/[0-9]*/cmdline | grep -v /proc/self", user="root",
+                              check=False)
+    assert found == "", found
+
+
+def test_token_authentication_is_on(shared):
+    """Whatever the shell; and without the token there is no way in."""
+    for machine in shared.machines():
+        ident = machine["InstanceId"]
+        assert driver.in_machine(ident, "stat", "-c", "%a", ".ray/auth_token") == "600\n"
+        for words in (["bash", "-lc"], ["bash", "-ic"]):
+            said = driver.in_machine(ident, *words, "echo mode=$RAY_AUTH_MODE", check=False)
+            assert "mode=token" in said, words
+    said = driver.in_machine(shared.head, "bash", "-lc", "RAY_AUTH_MODE=disabled ray status 2>&1",
+                             check=False)
+    assert "Active" not in said
+
+
+def test_ray_status_on_the_head(shared):
+    said = driver.in_machine(shared.head, "bash", "-lic", "ray status 2>/dev/null")
+    for line in ("Autoscaler status", "Node status", "Active:", "Total Usage:", "/3.0 CPU"):
+        assert line in said, said
+    assert re.search(r"^ 2 worker$", said, re.M) or re.search(r"^ 1 worker$", said, re.M) or \
+        "Idle:" in said, said
+
+
+def test_at_most_two_sessions_per_node(shared):
+    """Workers were not touched since: what is counted is their set-up."""
+    counts = driver.ssh_counts(shared.bed)
+    for machine in shared.machines()[1:]:
+        connections, sessions = counts[machine["InstanceId"]]
+        assert connections <= 2 and sessions <= 2, counts
+
+
+# ---- a terminal ----
+
+
+class Terminal:
+    """A program in a real pseudo-terminal."""
+
+    def __init__(self, laptop, *words, rows=24, columns=80):
+        self.text = ""
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.chdir(laptop.here)
+            os.execve(driver.SHOAL, ["shoal", *map(str, words)],
+                      laptop.env(TERM="xterm-256color"))
+        self.resize(rows, columns)
+
+    def resize(self, rows, columns):
+        fcntl.ioctl(self.fd, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    def type(self, text):
+        os.write(self.fd, text.encode())
+
+    def expect(self, pattern, seconds=20):
+        end = time.monotonic() + seconds
+        while not re.search(pattern, self.text):
+            assert time.monotonic() < end, f"no {pattern!r} in {self.text[-2000:]!r}"
+            if select.select([self.fd], [], [], 0.2)[0]:
+                try:
+                    self.text += os.read(self.fd, 65536).decode(errors="replace")
+                except OSError:
+                    assert re.search(pattern, self.text), self.text[-2000:]
+        self.text = self.text[re.search(pattern, self.text).end():]
+
+    def end(self, seconds=15):
+        """Its exit status."""
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            if select.select([self.fd], [], [], 0.05)[0]:
+                try:
+                    self.text += os.read(self.fd, 65536).decode(errors="replace")
+                except OSError:
+                    pass
+            pid, status = os.waitpid(self.pid, os.WNOHANG)
+            if pid:
+                os.close(self.fd)
+                return os.waitstatus_to_exitcode(status)
+        os.kill(self.pid, signal.SIGKILL)
+        raise AssertionError(f"did not end: {self.text[-2000:]!r}")
+
+
+def test_attach(shared):
+    """A shell on the head: the size of the window, Ctrl-C for what runs there, the way out."""
+    terminal = Terminal(shared.laptop, "attach", shared.path, rows=30, columns=91)
+    terminal.type("stty size; echo sum=$((6 * 7))\n")
+    terminal.expect(r"30 91\r?\n")
+    terminal.expect("sum=42")
+    terminal.resize(41, 123)
+    terminal.type("sleep 0.3; stty size\n")
+    terminal.expect(r"41 123\r?\n")
+    terminal.type("sleep 321\n")
+    driver.wait_for(lambda: "sleep 321" in driver.in_machine(shared.head, "ps", "-eo", "args"), 10)
+    terminal.type("\x03")
+    terminal.type("echo after=$?\n")
+    terminal.expect("after=130")
+    terminal.type("exit\n")
+    assert terminal.end() == 0
+
+
+def test_attach_and_detach(shared):
+    """tmux keeps the shell; attaching again finds it."""
+    terminal = Terminal(shared.laptop, "attach", "--tmux", shared.path)
+    terminal.type("MARK=still; echo mark=$MARK\n")
+    terminal.expect("mark=still")
+    terminal.type("\x02d")
+    assert terminal.end() == 0
+    terminal = Terminal(shared.laptop, "attach", "--tmux", shared.path)
+    terminal.type("echo found=$MARK\n")
+    terminal.expect("found=still")
+    terminal.type("exit\n")
+    terminal.end()
+
+
+# ---- these break something: last ----
+
+
+def test_exec_without_a_link(shared):
+    """255, and words that say what does not answer."""
+    driver.in_machine(shared.head, "pkill", "-9", "sshd", user="root")
+    done = shared.run("exec", "true", seconds=60)
+    assert done.status == 255, str(done)
+    assert "ssh" in done.err, str(done)
+    shared.bed.node(shared.head, "sshd-start")
+    driver.wait_for(lambda: shared.run("exec", "true").status == 0, 30, 0.5)
+
+
+def test_down_leaves_nothing(shared):
+    began = time.monotonic()
+    shared.down()
+    assert shared.remains() == {}
+    assert time.monotonic() - began < 20
+    again = shared.run("down", "-y", seconds=30)
+    assert again.status == 0, str(again)
+    for verb in ("exec", "get-head-ip", "status", "attach"):
+        done = shared.run(verb, *(["true"] if verb == "exec" else []), seconds=30)
+        assert done.status not in (0, None) and "shoal up" in done.err, str(done)
