@@ -41,6 +41,7 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
 {
     static int standard_error = STDERR_FILENO;
     *session = (struct cloud_session){.deadline_ms = setup->deadline_ms};
+    arena_init(&session->memory);
     session->redact = redact_new();
     session->log = (struct log){&clock_of_machine, session->redact, setup->least, log_to_descriptor,
                                 &standard_error};
@@ -80,6 +81,7 @@ void cloud_session_close(struct cloud_session *session)
         loop_close(session->loop);
     }
     redact_free(session->redact);
+    arena_clear(&session->memory);
     *session = (struct cloud_session){0};
 }
 

@@ -9,6 +9,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
@@ -34,6 +35,7 @@ struct cloud_session {
     struct child_pool *children;
     struct redact *redact;
     struct log log;
+    struct arena memory; /* for what must outlive the providers on it */
     /* What follows is its own. */
     struct loop_timer *deadline;
     struct loop_signal *signals[2];

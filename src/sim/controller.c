@@ -223,7 +223,7 @@ static void tell_goal(struct controller *controller)
     tell(controller, &event);
 }
 
-void controller_want(struct controller *controller, enum goal goal)
+void controller_aim(struct controller *controller, enum goal goal)
 {
     controller->goal = goal;
     if (controller->is_alive && controller->paused_until <= controller->agenda->now) {

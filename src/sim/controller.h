@@ -81,7 +81,7 @@ void controller_pause(struct controller *controller, int64_t length);
 void controller_on(struct controller *controller, const struct agenda_entry *entry);
 
 /* The user wants something else from now on. Remembered over restarts. */
-void controller_want(struct controller *controller, enum goal goal);
+void controller_aim(struct controller *controller, enum goal goal);
 
 /* The cloud tells a node that it will be taken, and the node's watcher tells the controller. */
 void controller_notice(struct controller *controller, uint64_t instance, int64_t until);

@@ -324,7 +324,7 @@ static void on_entry(struct yard *yard, const struct agenda_entry *entry)
         break;
     case AGENDA_DOWN:
         for (size_t i = 0; i < yard->controller_count; i++) {
-            controller_want(&yard->controllers[i], GOAL_DOWN);
+            controller_aim(&yard->controllers[i], GOAL_DOWN);
         }
         break;
     case AGENDA_HEAL:

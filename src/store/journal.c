@@ -21,6 +21,8 @@ static const char schema[] =
     "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
     "CREATE TABLE machine (instance INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL)"
     " STRICT;"
+    "CREATE TABLE launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
+    " wall_ms INTEGER NOT NULL) STRICT;"
     "CREATE TABLE intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
@@ -34,15 +36,26 @@ enum {
     ADD_MACHINE,
     ADOPT_MACHINE,
     ALL_MACHINES,
+    ADD_LAUNCHED,
+    ALL_LAUNCHED,
     ADD_INTENT,
     ADOPT_INTENT,
     SETTLE_INTENT,
+    FIND_INTENT,
     ALL_INTENTS,
     ADD_ENTRY,
     ENTRIES_AFTER,
     TRIM_ENTRIES,
+    FORGET_FACTS,
+    FORGET_MACHINES,
+    FORGET_NUMBERS,
+    FORGET_LAUNCHED,
+    FORGET_INTENTS,
+    FORGET_ENTRIES,
     STATEMENT_COUNT,
 };
+
+#define INTENT_COLUMNS "launch, offering, count, token, call, wall_ms, outcome IS NOT NULL, outcome"
 
 static const char *const statements[STATEMENT_COUNT + 1] = {
     [SET_FACT] = "INSERT INTO fact VALUES (?, ?)"
@@ -52,18 +65,26 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [ADD_MACHINE] = "INSERT INTO machine (id) VALUES (?)",
     [ADOPT_MACHINE] = "INSERT OR IGNORE INTO machine VALUES (?, ?)",
     [ALL_MACHINES] = "SELECT instance, id FROM machine ORDER BY instance",
+    [ADD_LAUNCHED] = "INSERT OR IGNORE INTO launched VALUES (?, ?, ?)",
+    [ALL_LAUNCHED] = "SELECT launch, instance, wall_ms FROM launched ORDER BY instance",
     [ADD_INTENT] = "INSERT INTO intent (launch, name, offering, count, token, call, wall_ms)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [ADOPT_INTENT] =
         "INSERT OR IGNORE INTO intent (launch, name, offering, count, token, call, wall_ms)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
-    [ALL_INTENTS] = "SELECT launch, offering, count, token, call, wall_ms, outcome IS NOT NULL,"
-                    " outcome FROM intent ORDER BY rowid",
+    [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM intent WHERE launch = ?",
+    [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM intent ORDER BY rowid",
     [ADD_ENTRY] = "INSERT INTO history (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
     [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM history WHERE number > ?"
                       " ORDER BY number",
     [TRIM_ENTRIES] = "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?",
+    [FORGET_FACTS] = "DELETE FROM fact",
+    [FORGET_MACHINES] = "DELETE FROM machine",
+    [FORGET_NUMBERS] = "DELETE FROM sqlite_sequence",
+    [FORGET_LAUNCHED] = "DELETE FROM launched",
+    [FORGET_INTENTS] = "DELETE FROM intent",
+    [FORGET_ENTRIES] = "DELETE FROM history",
 };
 
 /* ---- opening ---- */
@@ -114,6 +135,16 @@ bool journal_begin(struct journal *journal, struct err *err)
 bool journal_commit(struct journal *journal, struct err *err)
 {
     return database_commit(journal->database, err);
+}
+
+bool journal_forget(struct journal *journal, struct err *err)
+{
+    for (size_t which = FORGET_FACTS; which <= FORGET_ENTRIES; which++) {
+        if (!statement_run(database_use(journal->database, which), err)) {
+            return false;
+        }
+    }
+    return true;
 }
 
 /* ---- facts ---- */
@@ -199,6 +230,30 @@ bool journal_machines(struct journal *journal, journal_machine_fn *take, void *c
     return !failed;
 }
 
+bool journal_launched(struct journal *journal, const struct journal_launched *launched,
+                      struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ADD_LAUNCHED);
+    statement_int(statement, (int64_t)launched->instance);
+    statement_int(statement, (int64_t)launched->launch);
+    statement_int(statement, launched->wall_ms);
+    return statement_run(statement, err);
+}
+
+bool journal_all_launched(struct journal *journal, journal_launched_fn *take, void *context,
+                          struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ALL_LAUNCHED);
+    bool failed;
+    while (statement_step(statement, &failed, err)) {
+        struct journal_launched launched = {.launch = (uint64_t)column_int(statement, 0),
+                                            .instance = (uint64_t)column_int(statement, 1),
+                                            .wall_ms = column_int(statement, 2)};
+        take(context, &launched);
+    }
+    return !failed;
+}
+
 /* ---- intents ---- */
 
 static bool write_intent(struct journal *journal, size_t how, const struct journal_intent *intent,
@@ -238,25 +293,48 @@ bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outco
     return statement_run(statement, err);
 }
 
+/* Its texts are valid until the next step of the statement. */
+static struct journal_intent intent_in(struct statement *statement)
+{
+    int64_t outcome = column_int(statement, 7);
+    return (struct journal_intent){
+        .launch = (uint64_t)column_int(statement, 0),
+        .offering = (uint32_t)column_int(statement, 1),
+        .count = column_int(statement, 2),
+        .token = column_text(statement, 3),
+        .call = column_text(statement, 4),
+        .wall_ms = column_int(statement, 5),
+        .is_settled = column_int(statement, 6) != 0,
+        /* A word that a later version added: nothing definite is known here. */
+        .outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (enum outcome)outcome
+                                                           : OUTCOME_UNKNOWN,
+    };
+}
+
+bool journal_find_intent(struct journal *journal, uint64_t launch, struct arena *arena,
+                         bool *ret_is_there, struct journal_intent *ret_intent, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, FIND_INTENT);
+    bool failed;
+    bool is_there = false;
+    statement_int(statement, (int64_t)launch);
+    while (statement_step(statement, &failed, err)) {
+        *ret_intent = intent_in(statement);
+        ret_intent->token = arena_str(arena, ret_intent->token);
+        ret_intent->call = arena_str(arena, ret_intent->call);
+        is_there = true;
+    }
+    *ret_is_there = is_there;
+    return !failed;
+}
+
 bool journal_intents(struct journal *journal, journal_intent_fn *take, void *context,
                      struct err *err)
 {
     struct statement *statement = database_use(journal->database, ALL_INTENTS);
     bool failed;
     while (statement_step(statement, &failed, err)) {
-        int64_t outcome = column_int(statement, 7);
-        struct journal_intent intent = {
-            .launch = (uint64_t)column_int(statement, 0),
-            .offering = (uint32_t)column_int(statement, 1),
-            .count = column_int(statement, 2),
-            .token = column_text(statement, 3),
-            .call = column_text(statement, 4),
-            .wall_ms = column_int(statement, 5),
-            .is_settled = column_int(statement, 6) != 0,
-            /* A word that a later version added: nothing definite is known here. */
-            .outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (enum outcome)outcome
-                                                               : OUTCOME_UNKNOWN,
-        };
+        struct journal_intent intent = intent_in(statement);
         take(context, &intent);
     }
     return !failed;

@@ -35,6 +35,9 @@ void journal_close(struct journal *journal); /* NULL is fine */
 bool journal_begin(struct journal *journal, struct err *err) MUST_USE;
 bool journal_commit(struct journal *journal, struct err *err) MUST_USE;
 
+/* Everything: another cluster has the name now. Numbers begin at 1 again. */
+bool journal_forget(struct journal *journal, struct err *err) MUST_USE;
+
 /* ---- facts: the uid, the epoch, what was agreed on ---- */
 
 bool journal_set(struct journal *journal, const char *name, struct str value,
@@ -57,6 +60,21 @@ typedef void journal_machine_fn(void *context, uint64_t instance, struct str id)
 bool journal_machines(struct journal *journal, journal_machine_fn *take, void *context,
                       struct err *err) MUST_USE;
 
+/* Which launch a machine came from, as the cloud answered it. */
+struct journal_launched {
+    uint64_t launch;
+    uint64_t instance;
+    int64_t wall_ms;
+};
+
+/* The first answer counts. */
+bool journal_launched(struct journal *journal, const struct journal_launched *launched,
+                      struct err *err) MUST_USE;
+
+typedef void journal_launched_fn(void *context, const struct journal_launched *launched);
+bool journal_all_launched(struct journal *journal, journal_launched_fn *take, void *context,
+                          struct err *err) MUST_USE;
+
 /* ---- intents: launches, with the bytes of their call ---- */
 
 struct journal_intent {
@@ -77,6 +95,11 @@ bool journal_adopt_intent(struct journal *journal, const struct journal_intent *
                           struct err *err) MUST_USE;
 bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome,
                     struct err *err) MUST_USE;
+
+/* Its texts live in `arena`. */
+bool journal_find_intent(struct journal *journal, uint64_t launch, struct arena *arena,
+                         bool *ret_is_there, struct journal_intent *ret_intent,
+                         struct err *err) MUST_USE;
 
 /* All, in the order in which they were made. Views are valid during the call. */
 typedef void journal_intent_fn(void *context, const struct journal_intent *intent);

@@ -54,17 +54,31 @@ struct controller_setup {
     struct str secret;             /* of which host keys are made */
     struct str public_key;         /* for prepare(); empty: on a head, which only finds */
     uint64_t take_from;            /* an epoch whose lease is to be broken; 0: none */
-    bool is_prepared;              /* survey() and prepare() were done by the caller */
+    bool is_surveyed;              /* survey() was done by the caller */
+    bool is_prepared;              /* survey() and prepare() were */
     enum goal goal;
     struct controller_hooks hooks;
 };
 
-/* Nothing happens before the loop runs. Everything given must outlive it. */
+/*
+ * Nothing happens before the loop runs; hooks are called from the loop and never from inside a
+ * call. Everything given must outlive it. A lease that an earlier process took with the same
+ * journal is broken at once: the journal has one writer, so that process is gone.
+ */
 struct controller *controller_open(const struct controller_setup *setup);
-/* Drops everything under way. The lease stays taken until it runs out. */
+/* Drops everything under way. The lease stays taken until it runs out. Also from a hook. */
 void controller_close(struct controller *controller);
-/* Hands the lease back first; `done` may then close it. */
+/* Renews the lease now: done by itself in time, but after a long sleep sooner is better. */
+void controller_renew(struct controller *controller);
+/* Acts no more and hands the lease back; `done` may then close it. */
 void controller_release(struct controller *controller, provider_done_fn *done, void *context);
+
+/*
+ * survey() and prepare(), once, whoever asks first: launches of workers wait for it by themselves,
+ * that of the head asks for it. Things are told to those who wait while they are made. May be asked
+ * for as soon as it has started.
+ */
+void controller_prepare(struct controller *controller, provider_things_fn *done, void *context);
 
 void controller_want(struct controller *controller, enum goal goal);
 void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news);
@@ -82,6 +96,8 @@ void controller_ray_seen(struct controller *controller, const struct controller_
 
 /* ---- looking ---- */
 
+/* Machines in the order in which they were heard of, then what was only asked for: that has no
+ * instance (INSTANCE_NONE) and no machine. */
 typedef void controlled_fn(void *context, const struct controlled *controlled);
 void controller_each(const struct controller *controller, controlled_fn *take, void *context);
 bool controller_find(const struct controller *controller, uint64_t instance,
@@ -92,6 +108,13 @@ uint64_t controller_instance_of(const struct controller *controller, struct str 
 /* Sets tags of one machine some time soon, together with those of others; nobody waits for it. */
 void controller_tag(struct controller *controller, uint64_t instance, struct str key,
                     struct str value);
+
+/* The goal is down and every worker is known to be gone. */
+bool controller_is_empty(const struct controller *controller);
+
+/* The answer to a launch that is not the core's (the head's): it is known before a listing shows
+ * it. */
+void controller_learn(struct controller *controller, const struct machine *machines, size_t count);
 
 /* A listing now rather than later: something is expected. Done by itself while nodes come or go. */
 void controller_look(struct controller *controller);

@@ -1,0 +1,362 @@
+/* controller.c: the turns of the live shell: hear, tick, write down, carry out. */
+#include "app/control/controller.h"
+
+#include "app/control/controller_parts.h"
+#include "io/heap.h"
+
+enum { SCRATCH_LIMIT = 1024 * 1024, WAKE_MOST_MS = 3600 * 1000 };
+
+int64_t controller_wall(const struct controller *controller)
+{
+    return clock_wall_ms(loop_clock(controller->loop));
+}
+
+struct event controller_event(const struct controller *controller, enum event_kind kind)
+{
+    return (struct event){.kind = kind, .at = controller_now(controller)};
+}
+
+void heap_grow(void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return;
+    }
+    size_t more = *capacity > 0 ? 2 * *capacity : 8;
+    void *grown = heap_zeroed(more * size);
+    if (count > 0) {
+        memcpy(grown, *items, count * size);
+    }
+    free(*items);
+    *items = grown;
+    *capacity = more;
+}
+
+/* ---- calls ---- */
+
+struct call *call_begin(struct controller *controller)
+{
+    struct call *call = controller->spare_calls;
+    if (call) {
+        controller->spare_calls = call->next;
+    } else {
+        call = ARENA_NEW(&controller->setup.session->memory, struct call);
+    }
+    *call = (struct call){.controller = controller,
+                          .next = controller->calls,
+                          .asked_at = controller_now(controller)};
+    controller->calls = call;
+    return call;
+}
+
+/* What it holds stays until the next call begins, so that whoever hears the answer can read it. */
+struct controller *call_end(struct call *call)
+{
+    struct controller *controller = call->controller;
+    if (!controller) {
+        return NULL;
+    }
+    struct call **at = &controller->calls;
+    while (*at != call) {
+        at = &(*at)->next;
+    }
+    *at = call->next;
+    call->next = controller->spare_calls;
+    controller->spare_calls = call;
+    return controller;
+}
+
+void call_free(struct call *call)
+{
+    free(call->instances);
+    tag_group_free(call->tags);
+    call->instances = NULL;
+    call->tags = NULL;
+}
+
+static void calls_clear(struct controller *controller)
+{
+    for (struct call *call = controller->calls; call; call = call->next) {
+        call_free(call);
+        call->controller = NULL;
+    }
+}
+
+/* ---- hearing ---- */
+
+/* What says nothing that the next listing would not say is not kept. */
+static bool is_kept(const struct controller *controller, const struct event *event,
+                    const struct core_answer *answer)
+{
+    enum event_kind kind = event->kind;
+    if (kind == EVENT_TICK || kind == EVENT_RAY_SEEN || kind == EVENT_START) {
+        return false;
+    }
+    if (kind == EVENT_LISTING) {
+        return answer->is_news;
+    }
+    if (kind == EVENT_LEASE) {
+        return event->lease.until == 0 || !controller->has_started;
+    }
+    return !controller->is_playing;
+}
+
+static void note_changes(struct controller *controller, const struct core_answer *answer)
+{
+    for (size_t i = 0; i < answer->change_count; i++) {
+        news_changed(controller, answer->changes[i].instance);
+    }
+}
+
+void controller_tell(struct controller *controller, const struct event *event)
+{
+    struct core_answer answer;
+    core_step(controller->core, event, &controller->scratch, &answer);
+    note_changes(controller, &answer);
+    if (is_kept(controller, event, &answer)) {
+        records_note_event(controller, event);
+    }
+    loop_later(controller->loop, &controller->turn);
+}
+
+void controller_tell_later(struct controller *controller, const struct event *event)
+{
+    void *answers = controller->answers;
+    heap_grow(&answers, controller->answer_count, &controller->answer_capacity,
+              sizeof(*controller->answers));
+    controller->answers = answers;
+    controller->answers[controller->answer_count++] = *event;
+    loop_later(controller->loop, &controller->turn);
+}
+
+/* ---- turns ---- */
+
+static void tell_answers(struct controller *controller)
+{
+    for (size_t i = 0; i < controller->answer_count; i++) {
+        struct event event = controller->answers[i];
+        event.at = controller_now(controller);
+        controller_tell(controller, &event);
+    }
+    controller->answer_count = 0;
+}
+
+static void wake_at(struct controller *controller, const struct core_answer *answer)
+{
+    int64_t wait = answer->wake_at - controller_now(controller);
+    if (answer->has_more) {
+        loop_later(controller->loop, &controller->turn);
+    }
+    if (answer->wake_at == INT64_MAX || controller->is_over) {
+        loop_timer_stop(controller->wake);
+        return;
+    }
+    wait = wait < 1 ? 1 : wait;
+    loop_timer_start(controller->wake, wait < WAKE_MOST_MS ? wait : WAKE_MOST_MS);
+}
+
+/* Everything that has happened since the last turn, then a decision. */
+static void turn(void *context)
+{
+    struct controller *controller = context;
+    struct event event;
+    struct core_answer answer;
+    tell_answers(controller);
+    loop_later_cancel(controller->loop, &controller->turn); /* this is the turn they asked for */
+    event = controller_event(controller, EVENT_TICK);
+    core_step(controller->core, &event, &controller->scratch, &answer);
+    note_changes(controller, &answer);
+    wake_at(controller, &answer);
+    act_on(controller, answer.actions, answer.action_count);
+    look_plan(controller);
+    if (controller->scratch.used_bytes > SCRATCH_LIMIT) {
+        arena_clear(&controller->scratch);
+        arena_init(&controller->scratch);
+    }
+}
+
+static void on_wake(void *context)
+{
+    turn(context);
+}
+
+/* ---- opening and closing ---- */
+
+/* Where nobody sets up, nobody is late with it. */
+static void set_times(struct controller *controller)
+{
+    if (!controller->setup.hooks.set_up) {
+        controller->settings.times.deadlines[NODE_BOOTING] = 0;
+        controller->settings.times.deadlines[NODE_SETTING_UP] = 0;
+    }
+}
+
+struct controller *controller_open(const struct controller_setup *setup)
+{
+    struct controller *controller = HEAP_NEW(struct controller);
+    controller->setup = *setup;
+    controller->loop = setup->session->loop;
+    controller->provider = setup->provider;
+    controller->journal = setup->journal;
+    controller->settings = setup->core->settings;
+    controller->settings.head_instance = HEAD_INSTANCE;
+    set_times(controller);
+    arena_init(&controller->life);
+    arena_init(&controller->scratch);
+    arena_init(&controller->notes_memory);
+    roster_init(&controller->roster);
+    controller->core = core_new(&controller->settings, &controller->life);
+    controller->turn = (struct loop_task){.run = turn, .context = controller};
+    controller->wake = loop_timer_new(controller->loop, on_wake, controller);
+    news_init(controller);
+    lead_init(controller);
+    look_init(controller);
+    tags_init(controller);
+    launching_init(controller);
+    lead_start(controller);
+    return controller;
+}
+
+void controller_close(struct controller *controller)
+{
+    calls_clear(controller);
+    news_clear(controller);
+    tags_clear(controller);
+    launching_clear(controller);
+    roster_clear(&controller->roster);
+    loop_later_cancel(controller->loop, &controller->turn);
+    loop_timer_free(controller->wake);
+    loop_timer_free(controller->lease_timer);
+    loop_timer_free(controller->listing_timer);
+    arena_clear(&controller->lease_memory);
+    arena_clear(&controller->notes_memory);
+    arena_clear(&controller->scratch);
+    arena_clear(&controller->life);
+    free(controller->answers);
+    free(controller);
+}
+
+/* ---- what it is told ---- */
+
+void controller_want(struct controller *controller, enum goal goal)
+{
+    controller->setup.goal = goal;
+    if (controller->has_started) {
+        struct event event = controller_event(controller, EVENT_GOAL);
+        event.goal = goal;
+        controller_tell(controller, &event);
+        look_soon(controller);
+    }
+}
+
+void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news)
+{
+    struct event event = controller_event(controller, EVENT_SETUP_REPLY);
+    event.setup_reply.instance = instance;
+    event.setup_reply.news = news;
+    controller_tell(controller, &event);
+}
+
+static void tell_ray_node(struct controller *controller, struct known *known,
+                          enum ray_status status, int64_t idle_since)
+{
+    if (known->ray == status && known->idle_since == idle_since) {
+        return;
+    }
+    known->ray = status;
+    known->idle_since = idle_since;
+    struct event event = controller_event(controller, EVENT_RAY_NODE);
+    event.ray_node = (struct ray_node){
+        .instance = known->instance, .status = status, .idle_since = idle_since};
+    controller_tell(controller, &event);
+}
+
+void controller_ray_seen(struct controller *controller, const struct controller_ray_node *nodes,
+                         size_t count, int64_t asked_at_ms)
+{
+    controller->ray_views++;
+    for (size_t i = 0; i < count; i++) {
+        struct known *known = roster_find_id(&controller->roster, nodes[i].instance_id);
+        if (known) {
+            known->ray_seen_in = controller->ray_views;
+            tell_ray_node(controller, known, nodes[i].status, nodes[i].idle_since_ms);
+        }
+    }
+    for (size_t i = 0; i < controller->roster.count; i++) {
+        struct known *known = &controller->roster.items[i];
+        if (known->ray_seen_in != controller->ray_views) {
+            tell_ray_node(controller, known, RAY_ABSENT, NOT_IDLE);
+        }
+    }
+    struct event event = controller_event(controller, EVENT_RAY_SEEN);
+    event.asked_at = asked_at_ms;
+    controller_tell(controller, &event);
+}
+
+/* ---- looking ---- */
+
+static struct controlled controlled_of(const struct controller *controller,
+                                       const struct known *known)
+{
+    return (struct controlled){.instance = known->instance,
+                               .machine = known->machine,
+                               .node = core_find(controller->core, known->instance),
+                               .is_head = known->is_head};
+}
+
+void controller_each(const struct controller *controller, controlled_fn *take, void *context)
+{
+    for (size_t i = 0; i < controller->roster.count; i++) {
+        struct controlled controlled = controlled_of(controller, &controller->roster.items[i]);
+        take(context, &controlled);
+    }
+    for (size_t i = 0; i < core_node_count(controller->core); i++) {
+        const struct node *node = core_node_at(controller->core, i);
+        if (node->state == NODE_REQUESTED) {
+            struct controlled controlled = {.instance = INSTANCE_NONE, .node = node};
+            take(context, &controlled);
+        }
+    }
+}
+
+bool controller_find(const struct controller *controller, uint64_t instance,
+                     struct controlled *ret_controlled)
+{
+    const struct known *known = roster_find(&controller->roster, instance);
+    const struct node *node = known ? NULL : core_find(controller->core, instance);
+    if (known) {
+        *ret_controlled = controlled_of(controller, known);
+    } else if (node) {
+        *ret_controlled = (struct controlled){
+            .instance = instance, .node = node, .is_head = node->is_head};
+    }
+    return known || node;
+}
+
+uint64_t controller_instance_of(const struct controller *controller, struct str id)
+{
+    const struct known *known = roster_find_id(&controller->roster, id);
+    return known ? known->instance : INSTANCE_NONE;
+}
+
+/* A launch whose answer is not known still has nodes in the core; it settles them. */
+bool controller_is_empty(const struct controller *controller)
+{
+    if (controller->setup.goal != GOAL_DOWN || !controller->has_listed) {
+        return false;
+    }
+    for (size_t i = 0; i < core_node_count(controller->core); i++) {
+        const struct node *node = core_node_at(controller->core, i);
+        if (!node->is_head && node->state != NODE_GONE && node->state != NODE_STRANGER) {
+            return false;
+        }
+    }
+    for (size_t i = 0; i < controller->roster.count; i++) {
+        const struct known *known = &controller->roster.items[i];
+        enum machine_state state = known->machine->state;
+        bool is_stopped = state == MACHINE_STOPPING || state == MACHINE_STOPPED;
+        if (!known->is_head && !is_stopped && state != MACHINE_GONE) {
+            return false;
+        }
+    }
+    return true;
+}

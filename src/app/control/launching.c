@@ -1,0 +1,371 @@
+/*
+ * launching.c: what surrounds the machines is there, then launches: written down, sent, answered.
+ *
+ * A launch that is asked for again sends the bytes that were written down for it.
+ */
+#include "app/control/controller_parts.h"
+
+#include "app/control/launch_compose.h"
+#include "io/heap.h"
+
+/* ---- preparing ---- */
+
+static void tell_preparers(struct controller *controller, const struct provider_answer *answer,
+                           const struct provider_thing *things, size_t count)
+{
+    struct preparer *preparers = controller->preparers;
+    size_t preparer_count = controller->preparer_count;
+    controller->preparers = NULL;
+    controller->preparer_count = controller->preparer_capacity = 0;
+    for (size_t i = 0; i < preparer_count; i++) {
+        preparers[i].done(preparers[i].context, answer, things, count);
+    }
+    free(preparers);
+}
+
+static void prepare_failed(struct controller *controller, const struct provider_answer *answer,
+                           const char *what)
+{
+    controller->preparing = PREPARING_NOT;
+    news_trouble(controller, answer, "%s: %s", what, answer->err.text);
+    for (size_t i = 0; i < controller->held_count; i++) {
+        act_decline(controller, &controller->held[i]);
+    }
+    controller->held_count = 0;
+    tell_preparers(controller, answer, NULL, 0);
+}
+
+static void send_held(struct controller *controller)
+{
+    struct action *held = controller->held;
+    size_t count = controller->held_count;
+    controller->held = NULL;
+    controller->held_count = controller->held_capacity = 0;
+    if (count > 0) {
+        launching_send(controller, held, count);
+    }
+    free(held);
+}
+
+static void on_prepare(void *context, const struct provider_answer *answer,
+                       const struct provider_thing *things, size_t count)
+{
+    struct controller *controller = call_end(context);
+    if (!controller) {
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        prepare_failed(controller, answer, "preparing key, group and role");
+        return;
+    }
+    controller->preparing = PREPARING_DONE;
+    send_held(controller);
+    tell_preparers(controller, answer, things, count); /* last: it may close the controller */
+}
+
+static void prepare(struct controller *controller)
+{
+    controller->preparing = PREPARING_REST;
+    controller->provider->ops->prepare(controller->provider, controller->setup.public_key,
+                                       on_prepare, call_begin(controller));
+}
+
+static void on_survey(void *context, const struct provider_answer *answer,
+                      const struct finding *findings, size_t count)
+{
+    struct controller *controller = call_end(context);
+    (void)findings;
+    (void)count;
+    if (!controller) {
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        prepare_failed(controller, answer, "looking at the account");
+        return;
+    }
+    controller->setup.is_surveyed = true;
+    controller->preparing = PREPARING_NOT;
+    if (controller->is_prepare_wanted) {
+        prepare(controller);
+    }
+}
+
+static void survey(struct controller *controller)
+{
+    controller->preparing = PREPARING_SURVEY;
+    controller->provider->ops->survey(controller->provider, on_survey, call_begin(controller));
+}
+
+void launching_prepare(struct controller *controller)
+{
+    controller->is_prepare_wanted = true;
+    if (controller->preparing != PREPARING_NOT) {
+        return;
+    }
+    if (controller->setup.is_surveyed) {
+        prepare(controller);
+    } else {
+        survey(controller);
+    }
+}
+
+static void tell_prepared(void *context)
+{
+    struct provider_answer answer = {.outcome = OUTCOME_DONE};
+    tell_preparers(context, &answer, NULL, 0);
+}
+
+void controller_prepare(struct controller *controller, provider_things_fn *done, void *context)
+{
+    void *items = controller->preparers;
+    heap_grow(&items, controller->preparer_count, &controller->preparer_capacity,
+              sizeof(*controller->preparers));
+    controller->preparers = items;
+    controller->preparers[controller->preparer_count++] = (struct preparer){done, context};
+    if (controller->preparing == PREPARING_DONE) {
+        loop_later(controller->loop, &controller->prepared_task);
+    } else {
+        launching_prepare(controller);
+    }
+}
+
+/* The survey needs no lease: it runs beside the taking of it. */
+void launching_init(struct controller *controller)
+{
+    controller->prepared_task = (struct loop_task){.run = tell_prepared, .context = controller};
+    if (controller->setup.is_prepared) {
+        controller->preparing = PREPARING_DONE;
+    } else if (!controller->setup.is_surveyed && controller->setup.goal == GOAL_RUN) {
+        survey(controller);
+    }
+}
+
+void launching_clear(struct controller *controller)
+{
+    loop_later_cancel(controller->loop, &controller->prepared_task);
+    free(controller->preparers);
+    free(controller->held);
+    free(controller->open);
+}
+
+/* ---- launches without a definite answer ---- */
+
+static struct open_launch *find_open(struct controller *controller, uint64_t launch)
+{
+    for (size_t i = 0; i < controller->open_count; i++) {
+        if (controller->open[i].launch == launch) {
+            return &controller->open[i];
+        }
+    }
+    return NULL;
+}
+
+void launching_open(struct controller *controller, uint64_t launch, int64_t unsure_until)
+{
+    struct open_launch *there = find_open(controller, launch);
+    if (there) {
+        there->unsure_until = unsure_until > there->unsure_until ? unsure_until
+                                                                 : there->unsure_until;
+        return;
+    }
+    void *items = controller->open;
+    heap_grow(&items, controller->open_count, &controller->open_capacity,
+              sizeof(*controller->open));
+    controller->open = items;
+    controller->open[controller->open_count++] = (struct open_launch){launch, unsure_until};
+}
+
+static void close_open(struct controller *controller, uint64_t launch)
+{
+    struct open_launch *there = find_open(controller, launch);
+    if (there) {
+        *there = controller->open[--controller->open_count];
+    }
+}
+
+/* ---- answers ---- */
+
+static void reply(struct controller *controller, uint64_t launch, enum outcome outcome)
+{
+    struct event event = controller_event(controller, EVENT_LAUNCH_REPLY);
+    event.launch_reply.launch = launch;
+    event.launch_reply.outcome = outcome;
+    controller_tell(controller, &event);
+}
+
+static bool write_refusal(struct controller *controller, void *context, struct err *err)
+{
+    const struct call *call = context;
+    return journal_settle(controller->journal, call->launch, (enum outcome)call->count, err);
+}
+
+static void launched(struct controller *controller, uint64_t launch, const struct machine *machines,
+                     size_t count)
+{
+    uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
+    if (!look_keep(controller, machines, count, launch, instances)) {
+        reply(controller, launch, OUTCOME_UNKNOWN); /* it will be asked for again */
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct event event = controller_event(controller, EVENT_LAUNCHED);
+        event.launched.launch = launch;
+        event.launched.instance = instances[i];
+        controller_tell(controller, &event);
+    }
+    close_open(controller, launch);
+    reply(controller, launch, OUTCOME_DONE);
+    look_soon(controller);
+}
+
+/* A refusal is the end of it only when no earlier call can still take effect. */
+static void refused(struct controller *controller, struct call *call,
+                    const struct provider_answer *answer)
+{
+    const struct open_launch *open = find_open(controller, call->launch);
+    bool is_certain = answer->outcome == OUTCOME_CAPACITY || answer->outcome == OUTCOME_QUOTA ||
+                      answer->outcome == OUTCOME_DENIED || answer->outcome == OUTCOME_INVALID;
+    if (answer->outcome == OUTCOME_UNKNOWN) {
+        launching_open(controller, call->launch,
+                       call->asked_at + controller->settings.times.call_timeout);
+    }
+    if (is_certain && open && controller_now(controller) >= open->unsure_until) {
+        call->count = (size_t)answer->outcome;
+        if (records_write(controller, write_refusal, call)) {
+            close_open(controller, call->launch);
+        }
+    }
+    reply(controller, call->launch, answer->outcome);
+    news_trouble(controller, answer, "launch %u.%u: %s", LAUNCH_ARG(call->launch),
+                 answer->err.text);
+}
+
+static void on_launch(void *context, const struct provider_answer *answer,
+                      const struct machine *machines, size_t count)
+{
+    struct call *call = context;
+    struct controller *controller = call_end(call);
+    if (!controller) {
+        return;
+    }
+    if (answer->outcome == OUTCOME_DONE) {
+        launched(controller, call->launch, machines, count);
+    } else {
+        refused(controller, call, answer);
+    }
+}
+
+/* ---- sending ---- */
+
+struct sending {
+    const struct action *action;
+    struct journal_intent intent;
+    bool is_new;
+};
+
+struct sendings {
+    struct sending *items;
+    size_t count;
+};
+
+static bool write_intents(struct controller *controller, void *context, struct err *err)
+{
+    const struct sendings *sendings = context;
+    for (size_t i = 0; i < sendings->count; i++) {
+        const struct sending *sending = &sendings->items[i];
+        if (sending->is_new && !journal_intend(controller->journal, &sending->intent, err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool compose(struct controller *controller, const struct action *action,
+                    struct sending *sending, struct err *err)
+{
+    const struct offering *offering = &controller->settings.offerings[action->offering];
+    struct launch_wish wish = {.config = controller->setup.config,
+                               .type = offering->type,
+                               .uid = controller->lease.uid,
+                               .secret = controller->setup.secret,
+                               .launch = action->launch,
+                               .zone = names_text(controller->settings.names, offering->zone),
+                               .market = offering->market,
+                               .count = action->count};
+    bool is_there = false;
+    *sending = (struct sending){.action = action};
+    if (!journal_find_intent(controller->journal, action->launch, &controller->scratch, &is_there,
+                             &sending->intent, err)) {
+        return false;
+    }
+    sending->is_new = !is_there;
+    if (is_there) {
+        return true;
+    }
+    sending->intent = (struct journal_intent){.launch = action->launch,
+                                              .offering = action->offering,
+                                              .count = action->count,
+                                              .wall_ms = controller_wall(controller)};
+    return launch_compose(&wish, controller->provider, &controller->scratch, &sending->intent.token,
+                          &sending->intent.call, err);
+}
+
+static void cannot_compose(struct controller *controller, const struct action *action,
+                           const struct err *err)
+{
+    struct provider_answer answer = {.outcome = OUTCOME_INVALID, .err = *err};
+    struct event event = controller_event(controller, EVENT_LAUNCH_REPLY);
+    event.launch_reply.launch = action->launch;
+    event.launch_reply.outcome = OUTCOME_INVALID;
+    controller_tell_later(controller, &event);
+    news_trouble(controller, &answer, "launch %u.%u: %s", LAUNCH_ARG(action->launch), err->text);
+}
+
+static void send(struct controller *controller, const struct sending *sending)
+{
+    struct call *call = call_begin(controller);
+    call->launch = sending->intent.launch;
+    launching_open(controller, call->launch, 0);
+    controller->provider->ops->launch(controller->provider, sending->intent.call, on_launch, call);
+}
+
+static void hold(struct controller *controller, const struct action *action)
+{
+    void *items = controller->held;
+    heap_grow(&items, controller->held_count, &controller->held_capacity,
+              sizeof(*controller->held));
+    controller->held = items;
+    controller->held[controller->held_count++] = *action;
+}
+
+void launching_send(struct controller *controller, const struct action *actions, size_t count)
+{
+    struct sendings sendings = {ARENA_ARRAY(&controller->scratch, count, struct sending), 0};
+    struct err err;
+    for (size_t i = 0; i < count; i++) {
+        if (controller->preparing != PREPARING_DONE) {
+            hold(controller, &actions[i]);
+        } else if (controller_now(controller) >= actions[i].not_after) {
+            act_decline(controller, &actions[i]);
+        } else if (compose(controller, &actions[i], &sendings.items[sendings.count], &err)) {
+            sendings.count++;
+        } else {
+            cannot_compose(controller, &actions[i], &err);
+        }
+    }
+    if (controller->held_count > 0) {
+        launching_prepare(controller);
+    }
+    if (sendings.count == 0) {
+        return;
+    }
+    if (!records_write(controller, write_intents, &sendings)) {
+        for (size_t i = 0; i < sendings.count; i++) {
+            act_decline(controller, sendings.items[i].action);
+        }
+        return;
+    }
+    for (size_t i = 0; i < sendings.count; i++) {
+        send(controller, &sendings.items[i]);
+    }
+}

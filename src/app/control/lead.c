@@ -1,0 +1,224 @@
+/*
+ * lead.c: who may act: the lease is taken, renewed in time, noticed when it is lost.
+ *
+ * The end that the core is told is counted from before the call by this machine's own clock, so it
+ * never lies behind the cloud's, however wrong the wall clock is.
+ */
+#include "app/control/controller_parts.h"
+
+static void take(struct controller *controller);
+
+static void retry(struct controller *controller)
+{
+    loop_timer_start(controller->lease_timer, controller->lease_retry_ms);
+    int64_t longer = controller->lease_retry_ms * 3 / 2;
+    controller->lease_retry_ms = longer < RETRY_MOST_MS ? longer : RETRY_MOST_MS;
+}
+
+static void keep_lease(struct controller *controller, const struct cluster_lease *lease)
+{
+    struct cluster_lease copy = *lease; /* may be our own */
+    struct arena memory;
+    arena_init(&memory);
+    copy.uid = arena_str(&memory, lease->uid);
+    copy.holder = arena_str(&memory, lease->holder);
+    arena_clear(&controller->lease_memory);
+    controller->lease_memory = memory;
+    controller->lease = copy;
+}
+
+static void tell_lease(struct controller *controller, int64_t asked_at)
+{
+    struct event event = controller_event(controller, EVENT_LEASE);
+    event.lease.epoch = controller->lease.epoch;
+    event.lease.until = asked_at > 0 ? asked_at + LEASE_MS - LEASE_MARGIN_MS : 0;
+    controller_tell(controller, &event);
+}
+
+static void begin(struct controller *controller, int64_t asked_at)
+{
+    struct event event = controller_event(controller, EVENT_START);
+    controller->is_playing = true;
+    controller_tell(controller, &event);
+    event = controller_event(controller, EVENT_GOAL);
+    event.goal = controller->setup.goal;
+    controller_tell(controller, &event);
+    bool ok = records_play(controller);
+    controller->is_playing = false;
+    if (!ok) {
+        return; /* what cannot be read cannot be acted on; trouble was told */
+    }
+    tell_lease(controller, asked_at);
+    event = controller_event(controller, EVENT_RECORDS_END);
+    event.reign = controller->reign;
+    controller_tell(controller, &event);
+    controller->has_started = true;
+    look_now(controller);
+    /* With a key it is the laptop's, which launches the head in any case. */
+    if (controller->setup.goal == GOAL_RUN && controller->setup.public_key.len > 0) {
+        launching_prepare(controller);
+    }
+}
+
+static void depose(struct controller *controller, const struct cluster_lease *lease)
+{
+    lead_stop(controller);
+    news_deposed(controller, lease);
+}
+
+/* Before the start somebody else may have it and give it back, or not renew it. */
+static void refused(struct controller *controller, const struct provider_answer *answer,
+                    const struct cluster_lease *lease)
+{
+    if (controller->has_started) {
+        depose(controller, lease);
+        return;
+    }
+    bool was_tried = lease && controller->take_from == lease->epoch;
+    if (lease && !was_tried && records_know_holder(controller, lease->holder) &&
+        records_lease(controller, lease)) {
+        controller->take_from = lease->epoch;
+        take(controller);
+        return;
+    }
+    if (lease && controller->refused_by != lease->epoch) {
+        controller->refused_by = lease->epoch;
+        controller->lease_retry_ms = RETRY_FIRST_MS;
+        news_trouble(controller, answer, "the cluster is held by %.*s", STR_ARG(lease->holder));
+    }
+    retry(controller);
+}
+
+static void on_take(void *context, const struct provider_answer *answer,
+                    const struct cluster_lease *lease)
+{
+    struct call *call = context;
+    int64_t asked_at = call->asked_at;
+    struct controller *controller = call_end(call);
+    if (!controller || controller->is_over) {
+        return;
+    }
+    if (answer->outcome == OUTCOME_MISMATCH) {
+        refused(controller, answer, lease);
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE || !lease) {
+        news_trouble(controller, answer, "taking the cluster: %s", answer->err.text);
+        retry(controller);
+        return;
+    }
+    keep_lease(controller, lease);
+    if (!records_lease(controller, &controller->lease)) {
+        retry(controller);
+        return;
+    }
+    controller->lease_retry_ms = RETRY_FIRST_MS;
+    loop_timer_start(controller->lease_timer, RENEW_MS);
+    if (controller->has_started) {
+        tell_lease(controller, asked_at);
+    } else {
+        begin(controller, asked_at);
+    }
+}
+
+static void take(struct controller *controller)
+{
+    struct call *call = call_begin(controller);
+    controller->provider->ops->take(controller->provider, controller->setup.holder, LEASE_MS,
+                                    controller->take_from, on_take, call);
+}
+
+static void on_renew(void *context, const struct provider_answer *answer,
+                     const struct cluster_lease *lease)
+{
+    struct call *call = context;
+    int64_t asked_at = call->asked_at;
+    struct controller *controller = call_end(call);
+    if (!controller || controller->is_over) {
+        return;
+    }
+    if (answer->outcome == OUTCOME_DONE) {
+        if (lease) {
+            keep_lease(controller, lease);
+        }
+        controller->lease_retry_ms = RETRY_FIRST_MS;
+        loop_timer_start(controller->lease_timer, RENEW_MS);
+        tell_lease(controller, asked_at);
+    } else if (answer->outcome == OUTCOME_MISMATCH && lease) {
+        depose(controller, lease);
+    } else if (answer->outcome == OUTCOME_MISMATCH) {
+        controller->take_from = 0; /* it ran out; perhaps nobody has taken it yet */
+        take(controller);
+    } else {
+        news_trouble(controller, answer, "renewing the lease: %s", answer->err.text);
+        retry(controller);
+    }
+}
+
+/* Taken already: renewed. Not yet: tried again. */
+static void on_timer(void *context)
+{
+    struct controller *controller = context;
+    if (!controller->has_started) {
+        lead_start(controller);
+        return;
+    }
+    struct call *call = call_begin(controller);
+    controller->provider->ops->renew(controller->provider, LEASE_MS, on_renew, call);
+}
+
+void controller_renew(struct controller *controller)
+{
+    if (controller->has_started && !controller->is_over) {
+        loop_timer_start(controller->lease_timer, 0);
+    }
+}
+
+void lead_init(struct controller *controller)
+{
+    arena_init(&controller->lease_memory);
+    controller->lease_retry_ms = RETRY_FIRST_MS;
+    controller->take_from = controller->setup.take_from;
+    controller->lease_timer = loop_timer_new(controller->loop, on_timer, controller);
+}
+
+void lead_start(struct controller *controller)
+{
+    if (records_add_holder(controller)) {
+        take(controller);
+    } else {
+        retry(controller);
+    }
+}
+
+void lead_stop(struct controller *controller)
+{
+    controller->is_over = true;
+    loop_timer_stop(controller->lease_timer);
+    loop_timer_stop(controller->listing_timer);
+    if (controller->has_started) {
+        tell_lease(controller, 0);
+    }
+}
+
+static void on_release(void *context, const struct provider_answer *answer)
+{
+    struct controller *controller = call_end(context);
+    if (controller) {
+        controller->released(controller->released_context, answer);
+    }
+}
+
+void controller_release(struct controller *controller, provider_done_fn *done, void *context)
+{
+    lead_stop(controller);
+    tags_flush(controller);
+    controller->released = done;
+    controller->released_context = context;
+    controller->provider->ops->release(controller->provider, on_release, call_begin(controller));
+}
+
+const struct cluster_lease *controller_lease(const struct controller *controller)
+{
+    return &controller->lease;
+}

@@ -1,0 +1,304 @@
+/*
+ * records.c: what is written down, and what is played from it after a start.
+ *
+ * Facts in the journal: "uid" of the cluster, "epoch" of our last lease, "reign", the first epoch
+ * since which nobody else has acted, and "holders", the names under which we may have a lease.
+ */
+#include "app/control/controller_parts.h"
+
+#include "app/control/launch_compose.h"
+
+#include <inttypes.h>
+
+enum {
+    KEEP_RECORDS_MS = 2 * 3600 * 1000, /* older ones say nothing that a listing does not say */
+    KEEP_ENTRIES = 20000,
+};
+
+/* ---- the history ---- */
+
+static void note(struct controller *controller, enum journal_kind kind, struct str text,
+                 struct str bytes)
+{
+    void *notes = controller->notes;
+    arena_grow(&controller->notes_memory, &notes, controller->note_count,
+               &controller->note_capacity, sizeof(*controller->notes));
+    controller->notes = notes;
+    controller->notes[controller->note_count++] = (struct journal_entry){
+        .wall_ms = controller_wall(controller), .kind = kind, .text = text, .bytes = bytes};
+}
+
+void records_note_event(struct controller *controller, const struct event *event)
+{
+    struct arena *arena = &controller->notes_memory;
+    note(controller, JOURNAL_EVENT, event_text(event, &controller->settings, arena),
+         event_encode(event, arena));
+}
+
+void records_note_action(struct controller *controller, const struct action *action)
+{
+    struct arena *arena = &controller->notes_memory;
+    note(controller, JOURNAL_ACTION, action_text(action, &controller->settings, arena),
+         action_encode(action, arena));
+}
+
+static void forget_notes(struct controller *controller)
+{
+    arena_clear(&controller->notes_memory);
+    arena_init(&controller->notes_memory);
+    controller->notes = NULL;
+    controller->note_count = controller->note_capacity = 0;
+}
+
+static bool write_all(struct controller *controller, records_fn *more, void *context,
+                      struct err *err)
+{
+    for (size_t i = 0; i < controller->note_count; i++) {
+        if (!journal_add(controller->journal, &controller->notes[i], err)) {
+            return false;
+        }
+    }
+    return !more || more(controller, context, err);
+}
+
+bool records_write(struct controller *controller, records_fn *more, void *context)
+{
+    struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
+    struct err ignored;
+    if (!more && controller->note_count == 0) {
+        return true;
+    }
+    bool ok = journal_begin(controller->journal, &answer.err);
+    if (ok) {
+        struct err *err = &answer.err;
+        ok = write_all(controller, more, context, err);
+        /* After a failure in between a commit only ends the transaction. */
+        bool is_committed = journal_commit(controller->journal, ok ? err : &ignored);
+        ok = ok && is_committed;
+    }
+    if (!ok) {
+        news_trouble(controller, &answer, "the journal cannot be written: %s", answer.err.text);
+        return false;
+    }
+    forget_notes(controller);
+    return true;
+}
+
+/* ---- facts ---- */
+
+static bool get_number(struct controller *controller, const char *name, uint64_t *ret_number,
+                       struct err *err)
+{
+    struct str text = STR("");
+    int64_t number = 0;
+    if (!journal_get(controller->journal, name, &controller->scratch, &text, err)) {
+        return false;
+    }
+    if (text.len > 0 && (!str_to_i64(text, &number) || number < 0)) {
+        return err_set(err, ERR_INTERNAL, "the journal's %s is no number", name);
+    }
+    *ret_number = (uint64_t)number;
+    return true;
+}
+
+static bool set_number(struct controller *controller, const char *name, uint64_t number,
+                       struct err *err)
+{
+    struct str text = arena_printf(&controller->scratch, "%" PRIu64, number);
+    return journal_set(controller->journal, name, text, err);
+}
+
+bool records_know_holder(struct controller *controller, struct str holder)
+{
+    struct str rest = STR("");
+    struct err err;
+    if (!journal_get(controller->journal, "holders", &controller->scratch, &rest, &err)) {
+        return false;
+    }
+    while (rest.len > 0) {
+        if (str_eq(str_cut(&rest, '\n'), holder)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Those before stay: a process that was killed here may not have got as far as taking. */
+static bool write_holder(struct controller *controller, void *context, struct err *err)
+{
+    enum { HOLDERS_BYTES_MAX = 4096 };
+    struct str known = STR("");
+    (void)context;
+    if (records_know_holder(controller, controller->setup.holder)) {
+        return true;
+    }
+    if (!journal_get(controller->journal, "holders", &controller->scratch, &known, err) ||
+        !journal_trim(controller->journal, KEEP_ENTRIES, err)) {
+        return false;
+    }
+    struct str all = arena_printf(&controller->scratch, "%.*s\n%.*s",
+                                  STR_ARG(controller->setup.holder),
+                                  STR_ARG(str_sub(known, 0, HOLDERS_BYTES_MAX)));
+    return journal_set(controller->journal, "holders", all, err);
+}
+
+/* A cluster of this name that was removed and made again is another cluster. */
+static bool meet_cluster(struct controller *controller, struct str uid, struct err *err)
+{
+    struct str known;
+    if (!journal_get(controller->journal, "uid", &controller->scratch, &known, err)) {
+        return false;
+    }
+    if (known.len > 0 && !str_eq(known, uid) &&
+        (!journal_forget(controller->journal, err) || !write_holder(controller, NULL, err))) {
+        return false;
+    }
+    return journal_set(controller->journal, "uid", uid, err);
+}
+
+static bool write_lease(struct controller *controller, void *context, struct err *err)
+{
+    const struct cluster_lease *lease = context;
+    uint64_t epoch;
+    uint64_t reign;
+    uint64_t head;
+    if (!meet_cluster(controller, lease->uid, err) ||
+        !journal_number(controller->journal, STR("head"), &head, err) ||
+        !get_number(controller, "epoch", &epoch, err) ||
+        !get_number(controller, "reign", &reign, err)) {
+        return false;
+    }
+    if (head != HEAD_INSTANCE) {
+        return err_set(err, ERR_INTERNAL, "the journal numbers another machine before the head");
+    }
+    if (epoch == 0 || (lease->epoch != epoch && lease->epoch != epoch + 1)) {
+        reign = lease->epoch; /* the first, or somebody else had it in between */
+    }
+    controller->reign = reign;
+    return set_number(controller, "epoch", lease->epoch, err) &&
+           set_number(controller, "reign", reign, err);
+}
+
+bool records_lease(struct controller *controller, const struct cluster_lease *lease)
+{
+    struct cluster_lease copy = *lease;
+    return records_write(controller, write_lease, &copy);
+}
+
+bool records_add_holder(struct controller *controller)
+{
+    return records_write(controller, write_holder, NULL);
+}
+
+/* ---- playing ---- */
+
+/* A launch as the journal has it. */
+struct played {
+    uint64_t launch;
+    uint32_t offering;
+    int64_t count;
+    int64_t age_ms;
+    bool is_settled;
+    enum outcome outcome;
+};
+
+struct play {
+    struct controller *controller;
+    struct played *launches;
+    size_t launch_count, launch_capacity;
+    struct journal_launched *machines;
+    size_t machine_count, machine_capacity;
+};
+
+static int64_t age_of(const struct controller *controller, int64_t wall_ms)
+{
+    int64_t age = controller_wall(controller) - wall_ms;
+    return age > 0 ? age : 0; /* the wall clock may have been set back */
+}
+
+static void take_intent(void *context, const struct journal_intent *intent)
+{
+    struct play *play = context;
+    int64_t age = age_of(play->controller, intent->wall_ms);
+    if (!launch_is_cores(intent->launch) || age > KEEP_RECORDS_MS) {
+        return;
+    }
+    void *items = play->launches;
+    arena_grow(&play->controller->scratch, &items, play->launch_count, &play->launch_capacity,
+               sizeof(*play->launches));
+    play->launches = items;
+    play->launches[play->launch_count++] = (struct played){
+        intent->launch, intent->offering, intent->count, age, intent->is_settled, intent->outcome};
+}
+
+static void take_launched(void *context, const struct journal_launched *launched)
+{
+    struct play *play = context;
+    void *items = play->machines;
+    arena_grow(&play->controller->scratch, &items, play->machine_count, &play->machine_capacity,
+               sizeof(*play->machines));
+    play->machines = items;
+    play->machines[play->machine_count++] = *launched;
+}
+
+static void play_machines(struct play *play, const struct played *launch, size_t *ret_count)
+{
+    struct controller *controller = play->controller;
+    *ret_count = 0;
+    for (size_t i = 0; i < play->machine_count; i++) {
+        const struct journal_launched *machine = &play->machines[i];
+        if (machine->launch == launch->launch) {
+            struct event event = controller_event(controller, EVENT_LAUNCHED);
+            event.at -= age_of(controller, machine->wall_ms);
+            event.launched.launch = launch->launch;
+            event.launched.instance = machine->instance;
+            controller_tell(controller, &event);
+            ++*ret_count;
+        }
+    }
+}
+
+/*
+ * One that was done but of which nobody wrote down the machines was done by another controller, who
+ * handed it over. While a listing may not show them yet it counts as open: the same call tells.
+ */
+static void play_launch(struct play *play, const struct played *launch)
+{
+    struct controller *controller = play->controller;
+    const struct core_times *times = &controller->settings.times;
+    size_t machines;
+    bool is_fresh = launch->age_ms <= times->horizon + times->call_timeout;
+    struct event event = controller_event(controller, EVENT_INTENT);
+    event.at -= launch->age_ms;
+    event.intent.launch = launch->launch;
+    event.intent.offering = launch->offering;
+    event.intent.count = launch->count;
+    controller_tell(controller, &event);
+    play_machines(play, launch, &machines);
+    bool is_handed_over = launch->outcome == OUTCOME_DONE && machines == 0 && is_fresh;
+    if (launch->is_settled && !is_handed_over) {
+        event = controller_event(controller, EVENT_LAUNCH_REPLY);
+        event.at -= launch->age_ms;
+        event.launch_reply.launch = launch->launch;
+        event.launch_reply.outcome = launch->outcome;
+        controller_tell(controller, &event);
+    } else {
+        launching_open(controller, launch->launch,
+                       controller_now(controller) + times->call_timeout);
+    }
+}
+
+bool records_play(struct controller *controller)
+{
+    struct play play = {.controller = controller};
+    struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
+    if (!journal_intents(controller->journal, take_intent, &play, &answer.err) ||
+        !journal_all_launched(controller->journal, take_launched, &play, &answer.err)) {
+        news_trouble(controller, &answer, "the journal cannot be read: %s", answer.err.text);
+        return false;
+    }
+    for (size_t i = 0; i < play.launch_count; i++) {
+        play_launch(&play, &play.launches[i]);
+    }
+    return true;
+}

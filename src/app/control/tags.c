@@ -1,0 +1,215 @@
+/*
+ * tags.c: tags of machines, collected for a moment so that many machines need few calls.
+ *
+ * They are for people and for Ray's own tools: nothing waits for them, what fails twice is left.
+ */
+#include "app/control/controller_parts.h"
+
+#include "io/heap.h"
+
+#include <stdlib.h>
+
+/* Machines that get the same tags. One block on the heap. */
+struct tag_group {
+    struct str *ids;
+    size_t id_count;
+    struct machine_tag *tags;
+    size_t tag_count;
+    bool is_second; /* tried before */
+    struct arena memory;
+};
+
+void tag_group_free(struct tag_group *group)
+{
+    if (group) {
+        arena_clear(&group->memory);
+        free(group);
+    }
+}
+
+/* ---- wishes ---- */
+
+static struct str keep(struct str text)
+{
+    char *copy = heap_zeroed(text.len + 1);
+    if (text.len > 0) {
+        memcpy(copy, text.ptr, text.len);
+    }
+    return (struct str){copy, text.len};
+}
+
+static void free_wish(struct tag_wish *wish)
+{
+    free((char *)(uintptr_t)wish->key.ptr);
+    free((char *)(uintptr_t)wish->value.ptr);
+}
+
+void controller_tag(struct controller *controller, uint64_t instance, struct str key,
+                    struct str value)
+{
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        struct tag_wish *wish = &controller->wishes[i];
+        if (wish->instance == instance && str_eq(wish->key, key)) {
+            free((char *)(uintptr_t)wish->value.ptr);
+            wish->value = keep(value);
+            return;
+        }
+    }
+    if (controller->wish_count == 0) {
+        loop_timer_start(controller->tag_timer, TAGS_MS);
+    }
+    void *items = controller->wishes;
+    heap_grow(&items, controller->wish_count, &controller->wish_capacity,
+              sizeof(*controller->wishes));
+    controller->wishes = items;
+    controller->wishes[controller->wish_count++] = (struct tag_wish){instance, keep(key),
+                                                                     keep(value)};
+}
+
+static int compare_wishes(const void *left, const void *right)
+{
+    const struct tag_wish *a = left;
+    const struct tag_wish *b = right;
+    if (a->instance != b->instance) {
+        return a->instance < b->instance ? -1 : 1;
+    }
+    return str_cmp(a->key, b->key);
+}
+
+static bool same_set(const struct tag_wish *a, const struct tag_wish *b, size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!str_eq(a[i].key, b[i].key) || !str_eq(a[i].value, b[i].value)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* ---- calls ---- */
+
+static void send(struct controller *controller, struct tag_group *group);
+
+static void on_tag(void *context, const struct provider_answer *answer)
+{
+    struct call *call = context;
+    struct controller *controller = call_end(call);
+    if (!controller) {
+        return;
+    }
+    struct tag_group *group = call->tags;
+    call->tags = NULL;
+    bool is_done = answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND;
+    if (is_done || group->is_second) {
+        tag_group_free(group);
+        return;
+    }
+    group->is_second = true;
+    send(controller, group);
+}
+
+static void send(struct controller *controller, struct tag_group *group)
+{
+    struct call *call = call_begin(controller);
+    call->tags = group;
+    controller->provider->ops->tag(controller->provider, group->ids, group->id_count, group->tags,
+                                   group->tag_count, on_tag, call);
+}
+
+static struct tag_group *new_group(const struct tag_wish *set, size_t count, size_t most_ids)
+{
+    struct tag_group *group = HEAP_NEW(struct tag_group);
+    arena_init(&group->memory);
+    group->ids = ARENA_ARRAY(&group->memory, most_ids, struct str);
+    group->tags = ARENA_ARRAY(&group->memory, count, struct machine_tag);
+    group->tag_count = count;
+    for (size_t i = 0; i < count; i++) {
+        group->tags[i] = (struct machine_tag){arena_str(&group->memory, set[i].key),
+                                              arena_str(&group->memory, set[i].value)};
+    }
+    return group;
+}
+
+struct tag_set {
+    const struct tag_wish *first;
+    size_t count;
+    bool is_taken;
+};
+
+/* The wishes of one machine after the other, sorted by key. */
+static size_t gather_sets(const struct controller *controller, struct tag_set *sets)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        const struct tag_wish *wish = &controller->wishes[i];
+        if (count > 0 && sets[count - 1].first->instance == wish->instance) {
+            sets[count - 1].count++;
+        } else {
+            sets[count++] = (struct tag_set){.first = wish, .count = 1};
+        }
+    }
+    return count;
+}
+
+static void send_like(struct controller *controller, struct tag_set *sets, size_t count)
+{
+    const struct tag_set *model = &sets[0];
+    struct tag_group *group = new_group(model->first, model->count, count);
+    for (size_t i = 0; i < count; i++) {
+        const struct known *known = roster_find(&controller->roster, sets[i].first->instance);
+        if (sets[i].is_taken || sets[i].count != model->count ||
+            !same_set(sets[i].first, model->first, model->count)) {
+            continue;
+        }
+        sets[i].is_taken = true;
+        if (known && known->machine->state != MACHINE_GONE) {
+            group->ids[group->id_count++] = arena_str(&group->memory, known->machine->id);
+        }
+    }
+    if (group->id_count > 0) {
+        send(controller, group);
+    } else {
+        tag_group_free(group);
+    }
+}
+
+static void flush(void *context)
+{
+    struct controller *controller = context;
+    if (controller->wish_count == 0) {
+        return;
+    }
+    struct tag_set *sets = ARENA_ARRAY(&controller->scratch, controller->wish_count,
+                                       struct tag_set);
+    qsort(controller->wishes, controller->wish_count, sizeof(*controller->wishes), compare_wishes);
+    size_t count = gather_sets(controller, sets);
+    for (size_t i = 0; i < count; i++) {
+        if (!sets[i].is_taken) {
+            send_like(controller, &sets[i], count - i);
+        }
+    }
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        free_wish(&controller->wishes[i]);
+    }
+    controller->wish_count = 0;
+}
+
+void tags_init(struct controller *controller)
+{
+    controller->tag_timer = loop_timer_new(controller->loop, flush, controller);
+}
+
+void tags_flush(struct controller *controller)
+{
+    loop_timer_stop(controller->tag_timer);
+    flush(controller);
+}
+
+void tags_clear(struct controller *controller)
+{
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        free_wish(&controller->wishes[i]);
+    }
+    free(controller->wishes);
+    loop_timer_free(controller->tag_timer);
+}

@@ -1,0 +1,587 @@
+/* test_controller.c: a controller on a real loop, over a cloud in memory. */
+#include "app/control/controller.h"
+
+#include "app/control/launch_compose.h"
+#include "fake_provider.h"
+#include "fixture.h"
+
+#include <ftw.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#define YAML                                                                             \
+    "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"                     \
+    "auth: {ssh_user: ubuntu}\nmax_workers: 4\nhead_node_type: head\n"                   \
+    "available_node_types:\n"                                                            \
+    "  head: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}}\n"             \
+    "  small: {min_workers: 2, max_workers: 2, node_config: {InstanceType: m5.large}}\n" \
+    "  large: {min_workers: 1, max_workers: 1, node_config: {InstanceType: m5.2xlarge}}\n"
+
+enum { PATIENCE_MS = 5000 };
+
+/* What happened, and everything that it needs. */
+struct scene {
+    struct fixture *fixture;
+    struct fake_cloud cloud;
+    char scratch[64];
+    char folder[128];
+    struct cloud_session session;
+    struct provider *provider;
+    struct journal *journal;
+    const struct config *config;
+    struct core_setup core;
+    struct controller *controller;
+    struct buf told; /* a line per hook */
+    struct err err;
+    unsigned starts;
+    bool is_released, sets_up;
+    const char *holder;
+    uint64_t take_from;
+};
+
+static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
+{
+    (void)status;
+    (void)kind;
+    (void)walk;
+    return remove(path);
+}
+
+/* ---- hooks ---- */
+
+static void on_started(void *context, const struct cluster_lease *lease)
+{
+    struct scene *scene = context;
+    scene->starts++;
+    buf_addf(&scene->told, "started %d\n", (int)lease->epoch);
+}
+
+static void on_set_up(void *context, const struct controlled *controlled)
+{
+    struct scene *scene = context;
+    buf_addf(&scene->told, "set up %d\n", (int)controlled->instance);
+    controller_set_up(scene->controller, controlled->instance, SETUP_CONTACT);
+}
+
+static void on_changed(void *context, const struct controlled *controlled)
+{
+    struct scene *scene = context;
+    buf_addf(&scene->told, "changed %d\n", (int)controlled->instance);
+}
+
+static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
+{
+    struct scene *scene = context;
+    buf_addf(&scene->told, "trouble %d %.*s\n", (int)answer->outcome, STR_ARG(what));
+}
+
+static void on_deposed(void *context, const struct cluster_lease *lease)
+{
+    struct scene *scene = context;
+    struct str holder = lease ? lease->holder : STR("nobody");
+    buf_addf(&scene->told, "deposed by %.*s\n", STR_ARG(holder));
+}
+
+static void on_released(void *context, const struct provider_answer *answer)
+{
+    struct scene *scene = context;
+    scene->is_released = answer->outcome == OUTCOME_DONE;
+}
+
+/* ---- the scene ---- */
+
+static void open_controller(struct scene *scene, enum goal goal)
+{
+    struct controller_setup setup = {.session = &scene->session,
+                                     .provider = scene->provider,
+                                     .journal = scene->journal,
+                                     .config = scene->config,
+                                     .core = &scene->core,
+                                     .holder = str_from(scene->holder),
+                                     .secret = STR("0123456789abcdef0123456789abcdef"),
+                                     .public_key = STR("ssh-ed25519 AAAA"),
+                                     .take_from = scene->take_from,
+                                     .goal = goal,
+                                     .hooks = {.context = scene,
+                                               .started = on_started,
+                                               .set_up = scene->sets_up ? on_set_up : NULL,
+                                               .changed = on_changed,
+                                               .trouble = on_trouble,
+                                               .deposed = on_deposed}};
+    scene->controller = controller_open(&setup);
+}
+
+/* As a process begins: nothing but the cloud and the journal is left of the one before. */
+static void begin(struct scene *scene, const char *holder, enum goal goal)
+{
+    scene->holder = holder;
+    assert_true(cloud_session_open(&scene->session, &(struct cloud_session_setup){0}, &scene->err));
+    assert_true(journal_open(scene->folder, holder, &scene->journal, &scene->err));
+    scene->provider = fake_provider_new(&scene->cloud, scene->session.loop);
+    open_controller(scene, goal);
+}
+
+static void end(struct scene *scene)
+{
+    controller_close(scene->controller);
+    scene->provider->ops->close(scene->provider);
+    journal_close(scene->journal);
+    cloud_session_close(&scene->session);
+}
+
+static struct scene *scene_new(void)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    struct diag_list diags;
+    scene->fixture = fixture_new();
+    memcpy(scene->scratch, "/tmp/shoal-control-XXXXXX", 26);
+    assert_non_null(mkdtemp(scene->scratch));
+    snprintf(scene->folder, sizeof(scene->folder), "%s/demo", scene->scratch);
+    const struct value *tree = fixture_prepare(scene->fixture, YAML);
+    assert_non_null(tree);
+    scene->config = config_type(&scene->fixture->arena, tree);
+    diag_list_init(&diags, &scene->fixture->arena);
+    assert_true(core_setup_make(&scene->fixture->arena, scene->config, NULL, &diags, &scene->core,
+                                &scene->err));
+    fake_cloud_init(&scene->cloud);
+    buf_init(&scene->told, 1 << 20);
+    return scene;
+}
+
+static void scene_free(struct scene *scene)
+{
+    fake_cloud_clear(&scene->cloud);
+    buf_clear(&scene->told);
+    fixture_free(&scene->fixture);
+    nftw(scene->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    free(scene);
+}
+
+/* ---- waiting ---- */
+
+typedef bool scene_fn(struct scene *scene);
+
+struct waiting {
+    struct scene *scene;
+    scene_fn *is_so;
+    struct loop_timer *timer;
+    int64_t until;
+    bool came;
+};
+
+static void look(void *context)
+{
+    struct waiting *waiting = context;
+    waiting->came = waiting->is_so && waiting->is_so(waiting->scene);
+    if (waiting->came || loop_now_ms(waiting->scene->session.loop) >= waiting->until) {
+        loop_stop(waiting->scene->session.loop);
+    } else {
+        loop_timer_start(waiting->timer, 2);
+    }
+}
+
+static bool runs_until(struct scene *scene, scene_fn *is_so, int64_t patience_ms)
+{
+    struct waiting waiting = {.scene = scene, .is_so = is_so};
+    waiting.until = loop_now_ms(scene->session.loop) + patience_ms;
+    waiting.timer = loop_timer_new(scene->session.loop, look, &waiting);
+    loop_timer_start(waiting.timer, 0);
+    loop_run(scene->session.loop);
+    loop_timer_free(waiting.timer);
+    return waiting.came;
+}
+
+#define assert_comes(scene, is_so) assert_true(runs_until((scene), (is_so), PATIENCE_MS))
+
+static bool told(const struct scene *scene, const char *what)
+{
+    return str_find(buf_str(&scene->told), what) != SIZE_MAX;
+}
+
+static bool has_started(struct scene *scene)
+{
+    return scene->starts > 0;
+}
+
+static bool has_launched(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_LAUNCH] >= 2;
+}
+
+struct tally {
+    size_t by_state[NODE_STATE_COUNT];
+    size_t heads;
+};
+
+static void count_one(void *context, const struct controlled *controlled)
+{
+    struct tally *tally = context;
+    if (controlled->node && !controlled->is_head) {
+        tally->by_state[controlled->node->state]++;
+    }
+    tally->heads += controlled->is_head;
+}
+
+static struct tally tally_of(const struct scene *scene)
+{
+    struct tally tally = {0};
+    controller_each(scene->controller, count_one, &tally);
+    return tally;
+}
+
+static bool are_booting(struct scene *scene)
+{
+    struct tally tally = tally_of(scene);
+    return tally.by_state[NODE_BOOTING] + tally.by_state[NODE_SETTING_UP] == 3;
+}
+
+static bool is_empty(struct scene *scene)
+{
+    return controller_is_empty(scene->controller);
+}
+
+static size_t count_of(const struct buf *text, const char *needle)
+{
+    struct str rest = buf_str(text);
+    size_t count = 0;
+    for (size_t at = str_find(rest, needle); at != SIZE_MAX; at = str_find(rest, needle)) {
+        count++;
+        rest = str_sub(rest, at + 1, rest.len);
+    }
+    return count;
+}
+
+/* ---- tests ---- */
+
+static void workers_are_launched_and_ended(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->sets_up = true;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    assert_str(controller_lease(scene->controller)->uid, "0123456789abcdef0123456789abcdef");
+    assert_int_equal(controller_lease(scene->controller)->epoch, 1);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 2);
+    assert_int_equal(scene->cloud.counts[FAKE_SURVEY], 1);
+    assert_int_equal(scene->cloud.counts[FAKE_PREPARE], 1);
+    assert_int_equal(controller_instance_of(scene->controller, STR("i-1")), HEAD_INSTANCE + 1);
+    assert_false(controller_is_empty(scene->controller));
+    controller_want(scene->controller, GOAL_DOWN);
+    assert_comes(scene, is_empty);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    /* All of one turn in one call. */
+    assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 1);
+    assert_true(told(scene, "set up 2\n") && told(scene, "set up 4\n"));
+    assert_false(told(scene, "trouble"));
+    controller_release(scene->controller, on_released, scene);
+    (void)runs_until(scene, NULL, 20);
+    assert_true(scene->is_released);
+    end(scene);
+    scene_free(scene);
+}
+
+/* The note is there before the call: whoever is killed in between finds it. */
+static void the_same_bytes_are_sent_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.is_mute[FAKE_LAUNCH] = true;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    end(scene);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    struct str first = arena_str(&scene->fixture->arena, buf_str(&scene->cloud.sent));
+    buf_clear(&scene->cloud.sent);
+    buf_init(&scene->cloud.sent, 1 << 20);
+    scene->cloud.is_mute[FAKE_LAUNCH] = false;
+    scene->cloud.counts[FAKE_LAUNCH] = 0;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    assert_comes(scene, has_launched);
+    (void)runs_until(scene, NULL, 50);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    assert_true(str_eq(first, buf_str(&scene->cloud.sent)));
+    assert_int_equal(controller_lease(scene->controller)->epoch, 2);
+    end(scene);
+    /* Once more: now everything is settled, and nothing is sent. */
+    scene->cloud.counts[FAKE_LAUNCH] = 0;
+    begin(scene, "me pid 3 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    (void)runs_until(scene, NULL, 50);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    end(scene);
+    scene_free(scene);
+}
+
+static void a_lost_answer_is_asked_for_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.next[FAKE_LAUNCH] = OUTCOME_UNKNOWN;
+    scene->cloud.acts_anyway = true;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    assert_true(told(scene, "trouble 1 launch 1.1: the cloud says no"));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool was_refused(struct scene *scene)
+{
+    return told(scene, "launch 1.1: ");
+}
+
+static void take_settled(void *context, const struct journal_intent *intent)
+{
+    *(size_t *)context += intent->is_settled;
+}
+
+static void a_refusal_is_told_and_settled(void **state)
+{
+    struct scene *scene = scene_new();
+    size_t settled = 0;
+    (void)state;
+    scene->cloud.next[FAKE_LAUNCH] = OUTCOME_CAPACITY;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, was_refused);
+    assert_comes(scene, has_launched);
+    (void)runs_until(scene, NULL, 50);
+    assert_true(journal_intents(scene->journal, take_settled, &settled, &scene->err));
+    assert_int_equal(settled, 2);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool was_told_of_other(struct scene *scene)
+{
+    return told(scene, "trouble 7 the cluster is held by other");
+}
+
+static void another_holder_is_waited_for(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.epoch = 1;
+    scene->cloud.holder = STR("other");
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, was_told_of_other);
+    assert_int_equal(scene->starts, 0);
+    scene->cloud.is_released = true;
+    assert_comes(scene, has_started);
+    assert_int_equal(controller_lease(scene->controller)->epoch, 2);
+    end(scene);
+    scene_free(scene);
+}
+
+static void a_lease_can_be_broken(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.epoch = 4;
+    scene->cloud.holder = STR("other");
+    scene->take_from = 4;
+    begin(scene, "me pid 1 up", GOAL_DOWN);
+    assert_comes(scene, has_started);
+    assert_true(told(scene, "started 5\n"));
+    end(scene);
+    scene_free(scene);
+}
+
+static bool tags_were_set(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_TAG] >= 2;
+}
+
+static void tags_are_set_together(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    for (uint64_t i = 2; i <= 4; i++) {
+        controller_tag(scene->controller, i, STR("ray-node-status"), STR("setting-up"));
+        controller_tag(scene->controller, i, STR("a"), i == 4 ? STR("2") : STR("1"));
+        controller_tag(scene->controller, i, STR("ray-node-status"), STR("up-to-date"));
+    }
+    assert_comes(scene, tags_were_set);
+    struct str calls = buf_str(&scene->cloud.calls);
+    assert_true(str_find(calls, "tag i-1 i-2 a=1 ray-node-status=up-to-date\n") != SIZE_MAX);
+    assert_true(str_find(calls, "tag i-3 a=2 ray-node-status=up-to-date\n") != SIZE_MAX);
+    (void)runs_until(scene, NULL, 20);
+    assert_int_equal(scene->cloud.counts[FAKE_TAG], 2);
+    end(scene);
+    scene_free(scene);
+}
+
+/* While machines come listings are frequent, but further and further apart. */
+static void listings_back_off(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.boot_ms = 60 * 1000;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    scene->cloud.counts[FAKE_LIST] = 0;
+    (void)runs_until(scene, NULL, 1500);
+    assert_in_range(scene->cloud.counts[FAKE_LIST], 4, 7);
+    scene->cloud.boot_ms = 0;
+    controller_look(scene->controller);
+    assert_comes(scene, are_booting);
+    scene->cloud.counts[FAKE_LIST] = 0;
+    (void)runs_until(scene, NULL, 100);
+    assert_in_range(scene->cloud.counts[FAKE_LIST], 0, 2);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool head_is_known(struct scene *scene)
+{
+    struct controlled controlled;
+    return controller_find(scene->controller, HEAD_INSTANCE, &controlled) && controlled.machine &&
+           controlled.machine->state == MACHINE_RUNNING;
+}
+
+static void the_head_is_no_worker(void **state)
+{
+    struct scene *scene = scene_new();
+    struct str token;
+    struct str call;
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_started);
+    struct launch_wish wish = {.config = scene->config,
+                               .uid = controller_lease(scene->controller)->uid,
+                               .secret = STR("0123456789abcdef0123456789abcdef"),
+                               .launch = HEAD_LAUNCH(1),
+                               .zone = STR("us-west-2"),
+                               .count = 1,
+                               .is_head = true};
+    struct machine machine = {.id = STR("i-9"), .state = MACHINE_PENDING};
+    assert_true(
+        launch_compose(&wish, scene->provider, &scene->fixture->arena, &token, &call, &scene->err));
+    struct machine_tag tag = {STR("ray-node-type"), STR("head")};
+    machine.tags = &tag;
+    machine.tag_count = 1;
+    controller_learn(scene->controller, &machine, 1);
+    assert_int_equal(controller_instance_of(scene->controller, STR("i-9")), HEAD_INSTANCE);
+    assert_comes(scene, are_booting);
+    machine.state = MACHINE_RUNNING;
+    controller_learn(scene->controller, &machine, 1);
+    assert_comes(scene, head_is_known);
+    assert_int_equal(tally_of(scene).heads, 1);
+    controller_want(scene->controller, GOAL_DOWN);
+    assert_comes(scene, is_empty);
+    assert_true(str_find(buf_str(&scene->cloud.calls), "i-9") == SIZE_MAX);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool are_ready(struct scene *scene)
+{
+    struct tally tally = tally_of(scene);
+    return tally.by_state[NODE_READY] + tally.by_state[NODE_IDLE] == 3;
+}
+
+static void ray_says_who_has_joined(void **state)
+{
+    struct scene *scene = scene_new();
+    struct controller_ray_node nodes[] = {{STR("i-1"), RAY_ALIVE, NOT_IDLE},
+                                          {STR("i-2"), RAY_ALIVE, NOT_IDLE},
+                                          {STR("i-3"), RAY_ALIVE, NOT_IDLE},
+                                          {STR("i-x"), RAY_ALIVE, NOT_IDLE}};
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    controller_ray_seen(scene->controller, nodes, 4, loop_now_ms(scene->session.loop));
+    assert_comes(scene, are_ready);
+    controller_ray_seen(scene->controller, nodes, 2, loop_now_ms(scene->session.loop));
+    assert_int_equal(tally_of(scene).by_state[NODE_SETTING_UP], 1);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool was_deposed(struct scene *scene)
+{
+    return told(scene, "deposed by other\n");
+}
+
+/* The renewal itself is a third of a lease away; what it says is heard at once. */
+static void a_lost_lease_ends_it(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.epoch = 2;
+    scene->cloud.holder = STR("other");
+    controller_renew(scene->controller);
+    assert_comes(scene, was_deposed);
+    controller_want(scene->controller, GOAL_DOWN);
+    (void)runs_until(scene, NULL, 100);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    end(scene);
+    scene_free(scene);
+}
+
+/* A cluster of the same name that was made anew is another one: old notes say nothing about it. */
+static void another_cluster_is_not_the_old_one(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    end(scene);
+    scene->cloud.count = 0;
+    scene->cloud.epoch = 0;
+    scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff");
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    assert_int_equal(controller_instance_of(scene->controller, STR("i-1")), HEAD_INSTANCE + 1);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool has_two_lines(struct scene *scene)
+{
+    return count_of(&scene->told, "trouble") >= 2;
+}
+
+static void what_cannot_be_prepared_is_tried_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.next[FAKE_SURVEY] = OUTCOME_DENIED;
+    scene->cloud.next[FAKE_PREPARE] = OUTCOME_DENIED;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_two_lines);
+    assert_comes(scene, are_booting);
+    assert_true(told(scene, "trouble 5 preparing key, group and role: the cloud says no"));
+    end(scene);
+    scene_free(scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(workers_are_launched_and_ended),
+        cmocka_unit_test(the_same_bytes_are_sent_again),
+        cmocka_unit_test(a_lost_answer_is_asked_for_again),
+        cmocka_unit_test(a_refusal_is_told_and_settled),
+        cmocka_unit_test(another_holder_is_waited_for),
+        cmocka_unit_test(a_lease_can_be_broken),
+        cmocka_unit_test(tags_are_set_together),
+        cmocka_unit_test(listings_back_off),
+        cmocka_unit_test(the_head_is_no_worker),
+        cmocka_unit_test(ray_says_who_has_joined),
+        cmocka_unit_test(a_lost_lease_ends_it),
+        cmocka_unit_test(another_cluster_is_not_the_old_one),
+        cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
