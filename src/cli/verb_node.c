@@ -3,6 +3,7 @@
  * is in no help. A row of `words` is all that another job there needs.
  */
 #include "cli/output.h"
+#include "remote/node_host_key.h"
 #include "remote/node_serve.h"
 
 #include <string.h>
@@ -23,11 +24,20 @@ static int run_serve(const struct cli *cli, const struct node_fields *fields)
     return node_serve();
 }
 
+/* Called by serve, as root. */
+static int run_host_key(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return node_host_key_install();
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
     {"serve", run_serve},
+    {"host-key", run_host_key},
 };
 
 static int run(const struct cli *cli, const void *given)

@@ -58,12 +58,13 @@ struct child_spec {
     const char *folder;           /* where it runs; NULL: where we do */
     struct str input;             /* its standard input, then the end of it */
     bool is_fed;                  /* instead: what child_write() gives, until child_end_input() */
+    loop_fn *drained;             /* is_fed only: all that was given has left; NULL: not told */
     struct child_output output[2];
     int64_t deadline_ms; /* from its start; 0: none */
     int64_t grace_ms;    /* from SIGTERM to SIGKILL; 5 s */
     int64_t linger_ms;   /* for output after its end, when a heir keeps the pipe open; 500 ms */
     child_done_fn *done; /* called exactly once */
-    void *context;       /* of done and line */
+    void *context;       /* of done, line and drained */
 };
 
 /* What ssh, rsync and cloud helpers need of ours, and no secrets: for env_names. */

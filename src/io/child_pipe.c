@@ -195,6 +195,15 @@ static void close_writer(struct child_writer *writer)
     }
 }
 
+static void tell_drained(struct child_writer *writer)
+{
+    const struct child_spec *spec = &writer->child->spec;
+    bool is_dry = writer->is_open && !writer->is_busy && writer->waiting.len == 0;
+    if (is_dry && spec->drained && spec->done) { /* no done: it was forgotten */
+        spec->drained(spec->context);
+    }
+}
+
 static void on_written(uv_write_t *request, int fault)
 {
     struct child_writer *writer = request->data;
@@ -204,6 +213,7 @@ static void on_written(uv_write_t *request, int fault)
         close_writer(writer); /* it reads no more: its own affair, its exit status will tell */
     } else {
         push(writer);
+        tell_drained(writer);
     }
 }
 
@@ -260,6 +270,7 @@ static void begin_writer(struct child *child, int fd)
     }
     uv_pipe_init(child_uv_loop(child), &writer->uv, 0);
     writer->uv.data = child;
+    writer->child = child;
     writer->is_open = true;
     child->holds++;
     uv_pipe_open(&writer->uv, fd);

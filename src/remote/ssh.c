@@ -68,7 +68,7 @@ static void add_trust(struct words *words, const struct ssh_place *place)
     }
 }
 
-static void add_way(struct words *words, const struct ssh_place *place)
+static void add_way(struct words *words, const struct ssh_place *place, bool is_master)
 {
     int64_t seconds = place->connect_s > 0 ? place->connect_s : CONNECT_S;
     add_option(words, "ConnectTimeout", arena_printf(words->arena, "%lld", (long long)seconds));
@@ -82,7 +82,10 @@ static void add_way(struct words *words, const struct ssh_place *place)
     if (place->control) {
         add_option(words, "ControlMaster", STR("auto"));
         add_option(words, "ControlPath", str_from(place->control));
-        add_option(words, "ControlPersist", STR("60"));
+        add_option(words, "ControlPersist", is_master ? STR("no") : STR("60"));
+    }
+    if (place->port > 0) {
+        add_option(words, "Port", arena_printf(words->arena, "%u", place->port));
     }
 }
 
@@ -118,7 +121,7 @@ bool ssh_words(const struct ssh_place *place, const struct ssh_session *session,
     }
     add_option(&words, "BatchMode", session->is_interactive ? STR("no") : STR("yes"));
     add_trust(&words, place);
-    add_way(&words, place);
+    add_way(&words, place, session->is_master);
     add_forwards(&words, session);
     add(&words, "-l");
     add(&words, arena_str(arena, place->user).ptr);

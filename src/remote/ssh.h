@@ -19,6 +19,7 @@
 struct ssh_place {
     struct str user;
     struct str address;
+    uint16_t port;            /* 0: ssh's own choice, 22 unless the user's configuration differs */
     struct str machine;       /* its id: the name its host key is known by */
     const char *known_hosts;  /* the cluster's file */
     const char *identity;     /* private key; NULL: the user's own */
@@ -35,6 +36,7 @@ struct ssh_forward {
 struct ssh_session {
     bool is_interactive; /* with a terminal, and questions may be asked */
     bool has_no_command; /* forwards only */
+    bool is_master;      /* the shared connection lasts as long as this session, no longer */
     const struct ssh_forward *forwards;
     size_t forward_count;
     struct str command; /* one line for the login shell there; empty: the shell itself */

@@ -1,0 +1,140 @@
+/* tcp_probe.c: a few connections at a time, none of them kept. */
+#include "io/tcp_probe.h"
+
+#include "io/heap.h"
+#include "io/loop_parts.h"
+
+#include <netinet/in.h>
+#include <stdio.h>
+#include <uv.h>
+
+enum {
+    FIRST_MS = 50,
+    MOST_MS = 200,
+    AT_ONCE = 4, /* so that an answer may take 800 ms */
+};
+
+/* One connection; closes on its own, also after its probe has gone. */
+struct attempt {
+    uv_tcp_t uv;
+    uv_connect_t request;
+    struct tcp_probe *probe; /* NULL: nobody wants to know any more */
+};
+
+struct tcp_probe {
+    struct loop *loop;
+    struct sockaddr_storage address;
+    struct attempt *attempts[AT_ONCE]; /* a ring */
+    size_t next;
+    struct loop_timer *timer;
+    int64_t pause_ms;
+    tcp_probe_open_fn *open;
+    void *context;
+    char why[64];
+};
+
+static void let_go(uv_handle_t *handle)
+{
+    free(handle->data);
+}
+
+static void drop(struct attempt *attempt)
+{
+    if (attempt && attempt->probe) {
+        attempt->probe = NULL;
+        uv_close((uv_handle_t *)&attempt->uv, let_go);
+    }
+}
+
+static void drop_all(struct tcp_probe *probe)
+{
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        drop(probe->attempts[i]);
+        probe->attempts[i] = NULL;
+    }
+}
+
+static void forget(struct tcp_probe *probe, struct attempt *attempt)
+{
+    for (size_t i = 0; i < AT_ONCE; i++) {
+        if (probe->attempts[i] == attempt) {
+            probe->attempts[i] = NULL;
+        }
+    }
+    drop(attempt);
+}
+
+static void on_connect(uv_connect_t *request, int fault)
+{
+    struct attempt *attempt = request->data;
+    struct tcp_probe *probe = attempt->probe;
+    if (!probe) {
+        return; /* closed already; its memory goes with the handle */
+    }
+    forget(probe, attempt);
+    if (fault == 0) {
+        loop_timer_stop(probe->timer);
+        drop_all(probe);
+        probe->open(probe->context);
+    } else {
+        snprintf(probe->why, sizeof(probe->why), "%s", uv_strerror(fault));
+    }
+}
+
+static void try_once(void *context)
+{
+    struct tcp_probe *probe = context;
+    struct attempt *attempt = HEAP_NEW(struct attempt);
+    struct attempt **place = &probe->attempts[probe->next++ % AT_ONCE];
+    drop(*place); /* the oldest has had its time */
+    *place = attempt;
+    attempt->probe = probe;
+    attempt->uv.data = attempt->request.data = attempt;
+    uv_tcp_init(loop_uv(probe->loop), &attempt->uv);
+    int fault = uv_tcp_connect(&attempt->request, &attempt->uv,
+                               (const struct sockaddr *)&probe->address, on_connect);
+    if (fault != 0) { /* such as no descriptors left: another time */
+        snprintf(probe->why, sizeof(probe->why), "%s", uv_strerror(fault));
+        forget(probe, attempt);
+    }
+    loop_timer_start(probe->timer, probe->pause_ms);
+    probe->pause_ms = probe->pause_ms * 3 / 2 > MOST_MS ? MOST_MS : probe->pause_ms * 3 / 2;
+}
+
+struct tcp_probe *tcp_probe_start(struct loop *loop, struct str address, uint16_t port,
+                                  tcp_probe_open_fn *open, void *context)
+{
+    struct sockaddr_storage storage = {0};
+    char text[INET6_ADDRSTRLEN + 1];
+    if (address.len >= sizeof(text)) {
+        return NULL;
+    }
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(address));
+    if (uv_ip4_addr(text, port, (struct sockaddr_in *)&storage) != 0 &&
+        uv_ip6_addr(text, port, (struct sockaddr_in6 *)&storage) != 0) {
+        return NULL;
+    }
+    struct tcp_probe *probe = HEAP_NEW(struct tcp_probe);
+    probe->loop = loop;
+    probe->address = storage;
+    probe->open = open;
+    probe->context = context;
+    probe->pause_ms = FIRST_MS;
+    probe->timer = loop_timer_new(loop, try_once, probe);
+    loop_timer_start(probe->timer, 0);
+    return probe;
+}
+
+struct str tcp_probe_why(const struct tcp_probe *probe)
+{
+    return str_from(probe->why);
+}
+
+void tcp_probe_end(struct tcp_probe *probe)
+{
+    if (probe) {
+        drop_all(probe);
+        loop_timer_free(probe->timer);
+        free(probe);
+    }
+}

@@ -1,0 +1,270 @@
+/* node_host_key.c: a new host key: made, told, put in place. */
+#include "remote/node_host_key.h"
+
+#include "base/arena.h"
+#include "io/file.h"
+#include "io/heap.h"
+#include "remote/ssh_key.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define HOST_KEY "/etc/ssh/ssh_host_ed25519_key"
+
+enum { ROTATE_MS = 20000, WHY_MAX = 2048, WORDS_MAX = 64, TITLE_MAX = 16 * 1024 };
+
+static const char *host_key_file(void)
+{
+    const char *given = getenv("SHOAL_HOST_KEY");
+    return given ? given : HOST_KEY;
+}
+
+static const char *in_folder(struct arena *arena, const char *folder, const char *name)
+{
+    return arena_printf(arena, "%s/%s", folder, name).ptr;
+}
+
+/* ---- made and told ---- */
+
+static struct str public_path(struct arena *arena, const char *folder)
+{
+    return arena_printf(arena, "%s/host_key.pub", folder);
+}
+
+static bool make(struct arena *arena, const char *folder, struct buf *line)
+{
+    struct ssh_key key;
+    struct err err;
+    struct buf text;
+    buf_init(&text, SSH_KEY_TEXT_BYTES_MAX);
+    if (!ssh_key_random(&key, &err)) {
+        return false;
+    }
+    ssh_key_add_private(&text, &key, STR(""));
+    ssh_key_add_public(line, key.public, STR(""));
+    ssh_key_wipe(&key);
+    /* The public half last: where it is, the other is too. */
+    bool ok = file_write(in_folder(arena, folder, "host_key"), buf_str(&text), 0600, &err) &&
+              file_write(public_path(arena, folder).ptr, buf_str(line), 0600, &err);
+    buf_wipe(&text);
+    return ok;
+}
+
+struct str node_host_key_next(struct arena *arena, const char *folder)
+{
+    AUTO_BUF struct buf line;
+    struct err err;
+    buf_init(&line, 1024);
+    if (file_look(in_folder(arena, folder, "host_key_rotated")).kind == FILE_REGULAR ||
+        file_look(host_key_file()).kind != FILE_REGULAR) {
+        return STR("");
+    }
+    if (!file_read(public_path(arena, folder).ptr, &line, &err) || line.len == 0) {
+        buf_clear(&line);
+        if (!make(arena, folder, &line)) {
+            return STR("");
+        }
+    }
+    return arena_str(arena, str_trim(buf_str(&line)));
+}
+
+/* ---- put in place, seen from the session ---- */
+
+struct rotation {
+    struct arena arena;
+    const char *folder;
+    node_host_key_fn *done;
+    void *context;
+};
+
+static void finish(void *context, const struct child_result *result)
+{
+    struct rotation *rotation = context;
+    struct err err;
+    struct str why = str_trim(result->output[CHILD_STDERR]);
+    bool ok = child_was_fine(result) &&
+              file_write(in_folder(&rotation->arena, rotation->folder, "host_key_rotated"), STR(""),
+                         0600, &err);
+    if (ok) {
+        unlink(in_folder(&rotation->arena, rotation->folder, "host_key"));
+        unlink(public_path(&rotation->arena, rotation->folder).ptr);
+    }
+    rotation->done(rotation->context, ok, why.len > 0 ? why : str_from(result->err.text));
+    arena_clear(&rotation->arena);
+    free(rotation);
+}
+
+void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host_key_fn *done,
+                          void *context)
+{
+    static const char *const names[] = {"PATH", "HOME", "SHOAL_HOST_KEY", NULL};
+    struct rotation *rotation = HEAP_NEW(struct rotation);
+    struct buf key;
+    struct err err;
+    arena_init(&rotation->arena);
+    rotation->folder = arena_str(&rotation->arena, str_from(folder)).ptr;
+    rotation->done = done;
+    rotation->context = context;
+    buf_init(&key, SSH_KEY_TEXT_BYTES_MAX * 2);
+    if (!file_read(in_folder(&rotation->arena, folder, "host_key"), &key, &err) ||
+        !file_read(public_path(&rotation->arena, folder).ptr, &key, &err)) {
+        buf_clear(&key); /* then the other process says that there is no key */
+    }
+    /* By number: the file may have been replaced by a newer program meanwhile. */
+    const char *program = arena_printf(&rotation->arena, "/proc/%d/exe", getpid()).ptr;
+    const char *const argv[] = {"sudo", "-n", program, "node", "host-key", NULL};
+    bool is_ours = access(host_key_file(), W_OK) == 0;
+    child_start(pool, &(struct child_spec){
+                          .argv = is_ours ? argv + 2 : argv,
+                          .env_names = names,
+                          .input = buf_str(&key),
+                          .output = {{0}, {.bytes_max = WHY_MAX, .keeps_tail = true}},
+                          .deadline_ms = ROTATE_MS,
+                          .done = finish,
+                          .context = rotation,
+                      });
+    buf_wipe(&key);
+}
+
+/* ---- the process that may ---- */
+
+static bool read_process(int64_t pid, const char *name, struct buf *out)
+{
+    char path[64];
+    struct err err;
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, name);
+    buf_clear(out);
+    return file_read(path, out, &err);
+}
+
+/* 0: there is none. */
+static int64_t parent_of(int64_t pid)
+{
+    AUTO_BUF struct buf stat;
+    int64_t parent = 0;
+    buf_init(&stat, 4096);
+    if (!read_process(pid, "stat", &stat)) {
+        return 0;
+    }
+    const char *name_end = strrchr(stat.ptr, ')');
+    struct str rest = str_trim(str_from(name_end ? name_end + 1 : ""));
+    (void)str_cut(&rest, ' ');
+    return str_to_i64(str_cut(&rest, ' '), &parent) ? parent : 0;
+}
+
+/*
+ * The words that the sshd was started with which took our connection, when that process is the one
+ * that listens; it shows them as "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", and
+ * before OpenSSH 8.2 as they were. Processes for one connection show the user's name instead.
+ */
+static bool listener_words(int64_t pid, struct arena *arena, const char **words)
+{
+    AUTO_BUF struct buf name, title;
+    size_t count = 0;
+    buf_init(&name, 256);
+    buf_init(&title, TITLE_MAX);
+    if (!read_process(pid, "comm", &name) || !str_is(str_trim(buf_str(&name)), "sshd") ||
+        !read_process(pid, "cmdline", &title)) {
+        return false;
+    }
+    for (size_t i = 0; i < title.len; i++) {
+        title.ptr[i] = title.ptr[i] == '\0' ? ' ' : title.ptr[i];
+    }
+    struct str rest = str_trim(buf_str(&title));
+    size_t mark = str_find(rest, " [listener]");
+    if (str_starts(rest, "sshd: ")) {
+        rest = mark != SIZE_MAX ? str_sub(rest, 6, mark) : STR("");
+    }
+    while (rest.len > 0 && count < WORDS_MAX - 2) {
+        words[count++] = arena_str(arena, str_cut(&rest, ' ')).ptr;
+    }
+    words[count] = count > 0 ? "-t" : NULL;
+    words[count + 1] = NULL;
+    return count > 0 && words[0][0] == '/';
+}
+
+struct trial {
+    struct loop *loop;
+    bool is_ok;
+};
+
+static void heard(void *context, const struct child_result *result)
+{
+    struct trial *trial = context;
+    trial->is_ok = child_was_fine(result);
+    loop_stop(trial->loop);
+}
+
+/* An sshd that does not like its own files would end instead of starting again. */
+static bool would_start(const char *const *words)
+{
+    struct trial trial = {0};
+    struct err err;
+    if (!loop_open(&clock_of_machine, &trial.loop, &err)) {
+        return false;
+    }
+    struct child_pool *pool = child_pool_new(trial.loop, 1);
+    child_start(pool, &(struct child_spec){.argv = words,
+                                           .env_names = child_usual_env,
+                                           .deadline_ms = ROTATE_MS / 2,
+                                           .done = heard,
+                                           .context = &trial});
+    loop_run(trial.loop);
+    child_pool_free(pool);
+    loop_close(trial.loop);
+    return trial.is_ok;
+}
+
+/* Without one that listens, each connection has an sshd of its own, which reads the new key. */
+static bool tell_sshd(struct arena *arena, struct err *err)
+{
+    const char **words = ARENA_ARRAY(arena, WORDS_MAX, const char *);
+    for (int64_t pid = getpid(); pid > 0; pid = parent_of(pid)) {
+        if (!listener_words(pid, arena, words)) {
+            continue;
+        }
+        if (!would_start(words)) {
+            return err_set(err, ERR_CONFIG, "sshd does not accept its own configuration (sshd -t)");
+        }
+        return kill((pid_t)pid, SIGHUP) == 0 ||
+               err_set(err, ERR_IO, "sshd could not be told of its new host key");
+    }
+    return true;
+}
+
+static bool install(struct arena *arena, struct str key, struct err *err)
+{
+    const char *path = host_key_file();
+    const char *public = arena_printf(arena, "%s.pub", path).ptr;
+    static const char end[] = "-----END OPENSSH PRIVATE KEY-----\n";
+    size_t private_end = str_find(key, end);
+    if (!str_starts(key, "-----BEGIN OPENSSH PRIVATE KEY-----\n") || private_end == SIZE_MAX) {
+        return err_set(err, ERR_PROTOCOL, "no host key was given");
+    }
+    private_end += sizeof(end) - 1;
+    struct str line = arena_printf(arena, "%.*s\n",
+                                   STR_ARG(str_trim(str_sub(key, private_end, key.len))));
+    /* sshd makes the public half of the private one when it has no file, but refuses a wrong one. */
+    unlink(public);
+    return file_write(path, str_sub(key, 0, private_end), 0600, err) &&
+           file_write(public, line, 0644, err) && tell_sshd(arena, err);
+}
+
+int node_host_key_install(void)
+{
+    struct arena arena;
+    struct buf key;
+    struct err err = {0};
+    arena_init(&arena);
+    buf_init(&key, SSH_KEY_TEXT_BYTES_MAX * 2);
+    bool ok = file_read("-", &key, &err) && install(&arena, buf_str(&key), &err);
+    if (!ok) {
+        fprintf(stderr, "%s\n", err.text);
+    }
+    buf_wipe(&key);
+    arena_clear(&arena);
+    return ok ? 0 : 1;
+}
