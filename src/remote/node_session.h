@@ -26,10 +26,13 @@ struct node_session_hooks {
                     struct err *err);
     /* Something about the waiting: "connection refused", "host key not known"; for people. */
     void (*waiting)(void *context, struct str why);
-    /* The node is there. Answer with node_session_send(), now or later; a session that was opened
-     * again after a broken link sends the request of before by itself. The host key, if there is a
-     * new one, must be on disk when this returns. */
+    /* The node is there. Told once; answer with node_session_send(), now or later. A session that
+     * was opened again after a broken link sends the request of before by itself. The host key, if
+     * there is a new one, must be on disk when this returns, beside the one of before. */
     void (*hello)(void *context, const struct node_hello *hello);
+    /* The new host key is shown from now on, and the one of before can be forgotten; or it is not
+     * (no root there), and `why`. May be NULL. */
+    void (*rotated)(void *context, bool is_ok, struct str why);
     void (*event)(void *context, const struct step_event *event);
     /* Exactly once. Not fine: `err` says what, and whether ssh or a step has failed was told. */
     void (*done)(void *context, bool is_ok, const struct err *err);
@@ -43,7 +46,8 @@ struct node_session_setup {
     struct node_session_hooks hooks;
 };
 
-/* Everything is copied. Returns at once. */
+/* Everything is copied. Returns at once. The connection lasts until node_session_close(), also after
+ * `done`, for whoever rides on it. */
 struct node_session *node_session_open(const struct node_session_setup *setup);
 void node_session_send(struct node_session *session, const struct node_request *request);
 /* Ends the connection without a word; what runs on the node goes on. Also from a hook. */

@@ -1,0 +1,13 @@
+/* payload_digest.h: the SHA-256 of a program that is sent to many machines, worked out once. */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum { PAYLOAD_DIGEST_SIZE = 65 }; /* 64 hexadecimal digits and a zero byte */
+
+bool payload_digest(const char *path, char ret_digest[PAYLOAD_DIGEST_SIZE], int64_t *ret_size,
+                    struct err *err) MUST_USE;

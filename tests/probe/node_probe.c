@@ -1,0 +1,138 @@
+/*
+ * node_probe.c: sets one node up as the launcher does, and says what it hears, a line each with the
+ * milliseconds since its start. Words: USER ADDRESS PORT KNOWN_HOSTS IDENTITY CONTROL PAYLOAD
+ * CONTACT_MS; the bundle on standard input. Ends with 0 when it was done. A new host key is pinned.
+ */
+#include "io/file.h"
+#include "remote/node_session.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+
+struct probe {
+    struct loop *loop;
+    struct node_session *session;
+    const char *known_hosts, *payload;
+    struct bundle bundle;
+    int64_t start_ms;
+    bool is_ok;
+};
+
+static void say(const struct probe *probe, const char *what, struct str text)
+{
+    printf("%lld %s %.*s\n", (long long)(loop_now_ms(probe->loop) - probe->start_ms), what,
+           STR_ARG(text));
+    fflush(stdout);
+}
+
+static bool find_payload(void *context, struct str machine, struct arena *arena,
+                         struct str *ret_path, struct err *err)
+{
+    const struct probe *probe = context;
+    (void)err;
+    say(probe, "payload", machine);
+    *ret_path = arena_str(arena, str_from(probe->payload));
+    return true;
+}
+
+static void hear_waiting(void *context, struct str why)
+{
+    say(context, "waiting", why);
+}
+
+static void pin(const struct probe *probe, struct str key)
+{
+    AUTO_BUF struct buf lines;
+    struct err err;
+    buf_init(&lines, 64 * 1024);
+    if (!file_read(probe->known_hosts, &lines, &err)) {
+        exit(2);
+    }
+    buf_addf(&lines, "node %.*s\n", STR_ARG(key));
+    if (!file_write(probe->known_hosts, buf_str(&lines), 0600, &err)) {
+        exit(2);
+    }
+}
+
+static void hear_hello(void *context, const struct node_hello *hello)
+{
+    struct probe *probe = context;
+    struct node_file files[] = {{STR("~/deep/er/file"), STR("hello\n"), 0600}};
+    say(probe, "hello", hello->home);
+    if (hello->host_key.len > 0) {
+        say(probe, "key", hello->host_key);
+        pin(probe, hello->host_key);
+    }
+    node_session_send(probe->session, &(struct node_request){
+                                          .files = files,
+                                          .file_count = 1,
+                                          .bundle = probe->bundle,
+                                      });
+}
+
+static void hear_rotated(void *context, bool is_ok, struct str why)
+{
+    say(context, is_ok ? "rotated" : "not-rotated", why);
+}
+
+static void hear_event(void *context, const struct step_event *event)
+{
+    static const char *const words[] = {"bundle-began", "began",       "skipped",       "done",
+                                        "failed",       "bundle-done", "bundle-failed", "again"};
+    char text[64];
+    snprintf(text, sizeof(text), "%s %zu", words[event->kind], event->step);
+    say(context, "event", str_from(text));
+}
+
+static void hear_done(void *context, bool is_ok, const struct err *err)
+{
+    struct probe *probe = context;
+    probe->is_ok = is_ok;
+    say(probe, is_ok ? "fine" : "error", str_from(err ? err->text : ""));
+    node_session_close(probe->session);
+    loop_stop(probe->loop);
+}
+
+static void open_session(struct probe *probe, struct child_pool *pool, char **words)
+{
+    probe->session = node_session_open(&(struct node_session_setup){
+        .loop = probe->loop,
+        .children = pool,
+        .place = {.user = str_from(words[1]),
+                  .address = str_from(words[2]),
+                  .port = (uint16_t)strtoul(words[3], NULL, 10),
+                  .machine = STR("node"),
+                  .known_hosts = words[4],
+                  .identity = words[5],
+                  .control = words[6]},
+        .contact_ms = strtoll(words[8], NULL, 10),
+        .hooks = {probe, find_payload, hear_waiting, hear_hello, hear_rotated, hear_event,
+                  hear_done},
+    });
+}
+
+int main(int argc, char **argv)
+{
+    struct probe probe = {0};
+    struct arena arena;
+    struct err err = {0};
+    AUTO_BUF struct buf text;
+    arena_init(&arena);
+    buf_init(&text, BUNDLE_BYTES_MAX);
+    if (argc != 9 || !file_read("-", &text, &err) ||
+        !bundle_read(buf_str(&text), &arena, &probe.bundle, &err) ||
+        !loop_open(&clock_of_machine, &probe.loop, &err)) {
+        fprintf(stderr, "%s\n", err.text);
+        return 2;
+    }
+    struct child_pool *pool = child_pool_new(probe.loop, 4);
+    probe.known_hosts = argv[4];
+    probe.payload = argv[7];
+    probe.start_ms = loop_now_ms(probe.loop);
+    open_session(&probe, pool, argv);
+    loop_run(probe.loop);
+    child_pool_free(pool);
+    loop_close(probe.loop);
+    arena_clear(&arena);
+    return probe.is_ok ? 0 : 1;
+}

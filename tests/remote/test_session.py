@@ -1,0 +1,256 @@
+"""One node over a real ssh: from a machine that does not answer yet to its last step."""
+
+import getpass
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+BUILD = pathlib.Path(os.environ["SHOAL_BUILD"])
+PROBE = str(BUILD / "tests/node_probe")
+SHOAL = BUILD / "src/cli/shoal"
+SSHD = shutil.which("sshd", path=os.environ["PATH"] + ":/usr/sbin")
+
+if not SSHD and os.environ.get("SHOAL_REQUIRE_BED") != "1":
+    pytest.skip("there is no sshd", allow_module_level=True)
+
+
+def wait_for(what, seconds=10):
+    until = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < until, "it never came"
+        time.sleep(0.005)
+
+
+class Heard:
+    """What the probe said: (milliseconds, kind, text)."""
+
+    def __init__(self, out, status):
+        self.status = status
+        self.lines = []
+        for line in out.splitlines():
+            at, kind, *text = line.split(" ", 2)
+            self.lines.append((int(at), kind, text[0] if text else ""))
+
+    def of(self, kind):
+        return [text for _, what, text in self.lines if what == kind]
+
+    def at(self, kind):
+        return next(at for at, what, _ in self.lines if what == kind)
+
+
+class Machine:
+    """An sshd with a home and a host key of its own."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.home = folder / "home"
+        self.home.mkdir(mode=0o700)
+        (self.home / ".bashrc").write_text("")
+        self.payload = folder / "payload"
+        shutil.copy2(SHOAL, self.payload)
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        for name in ("host", "user"):
+            subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "",
+                            "-f", folder / name], check=True)
+        self.pin((folder / "host.pub").read_text())
+        (folder / "sshd_config").write_text(
+            f"Port {self.port}\nListenAddress 127.0.0.1\nHostKey {folder}/host\n"
+            f"PidFile {folder}/sshd.pid\nAuthorizedKeysFile {folder}/user.pub\nStrictModes no\n"
+            f"UsePAM no\nPermitRootLogin yes\nSetEnv HOME={self.home} "
+            f"SHOAL_HOST_KEY={folder}/host\n")
+        self.sshd = None
+
+    def pin(self, line):
+        (self.folder / "known_hosts").write_text(f"node {line.strip()}\n")
+
+    def up(self):
+        if os.getuid() == 0:
+            pathlib.Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)
+        self.sshd = subprocess.Popen(
+            [SSHD, "-D", "-e", "-f", self.folder / "sshd_config"],
+            stderr=open(self.folder / "sshd.log", "ab"), start_new_session=True)
+
+    def down(self):
+        if self.sshd:
+            os.killpg(self.sshd.pid, signal.SIGKILL)
+            self.sshd.wait()
+
+    def start(self, *steps, contact_ms=20000, identity=None):
+        probe = subprocess.Popen(
+            [PROBE, getpass.getuser(), "127.0.0.1", str(self.port), self.folder / "known_hosts",
+             identity or self.folder / "user", self.folder / "control", self.payload,
+             str(contact_ms)],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        probe.stdin.write(json.dumps({"format": 1, "steps": list(steps)}))
+        probe.stdin.close()
+        probe.stdin = None
+        return probe
+
+    @staticmethod
+    def end_of(probe):
+        out, _ = probe.communicate(timeout=30)
+        return Heard(out, probe.returncode)
+
+    def run(self, *steps, **words):
+        return self.end_of(self.start(*steps, **words))
+
+    def program(self):
+        return self.home / ".shoal/bin/shoal"
+
+    def ssh_of(self, probe):
+        children = pathlib.Path(f"/proc/{probe.pid}/task/{probe.pid}/children").read_text().split()
+        return int(children[0])
+
+
+@pytest.fixture
+def machine(tmp_path):
+    machine = Machine(tmp_path)
+    yield machine
+    machine.down()
+
+
+def step(command, always=False, **others):
+    return {"name": "step", "command": command, "variables": {}, "deadline_ms": 0,
+            "always": always, **others}
+
+
+def test_from_nothing_to_done(machine):
+    machine.up()
+    heard = machine.run(step("umask > $HOME/umask; echo x >> $HOME/times"), step("true", True))
+    assert heard.status == 0, heard.lines
+    assert heard.of("event") == ["bundle-began 0", "began 0", "done 0", "began 1", "done 1",
+                                 "bundle-done 0"]
+    assert heard.of("payload") == ["x86_64"] or heard.of("payload") == ["aarch64"]
+    assert machine.program().read_bytes() == machine.payload.read_bytes()
+    assert machine.program().stat().st_mode & 0o777 == 0o700
+    file = machine.home / "deep/er/file"
+    assert (file.read_text(), file.stat().st_mode & 0o777) == ("hello\n", 0o600)
+    # What the session needs for itself must not narrow what users' commands make.
+    assert (machine.home / "umask").read_text() == "0022\n"
+    sent = machine.program().stat().st_ino
+    heard = machine.run(step("umask > $HOME/umask; echo x >> $HOME/times"), step("true", True))
+    assert heard.of("event")[1:3] == ["skipped 0", "began 1"]
+    assert machine.program().stat().st_ino == sent  # was there, was not sent again
+    machine.payload.write_bytes(machine.payload.read_bytes() + b"newer")
+    assert machine.run(step("true")).status == 0
+    assert machine.program().read_bytes().endswith(b"newer")
+
+
+def test_the_host_key_of_the_first_boot_is_replaced(machine):
+    machine.up()
+    first = (machine.folder / "host.pub").read_text().split()[1]
+    # The step ends after the key is in place: what was told is in order.
+    heard = machine.run(step(f"while [ -e {machine.home}/.shoal/host_key ]; do sleep 0.02; done"))
+    assert heard.status == 0, heard.lines
+    new = heard.of("key")[0].split()[1]
+    assert heard.of("rotated") == [""]
+    assert new != first
+    assert (machine.folder / "host.pub").read_text().split()[1] == new
+    shown = ""
+    until = time.monotonic() + 10
+    while not shown and time.monotonic() < until:  # sshd starts itself again
+        shown = subprocess.run(["ssh-keyscan", "-t", "ed25519", "-p", str(machine.port),
+                                "127.0.0.1"], capture_output=True, text=True).stdout
+    assert shown.split()[-1] == new
+    machine.pin(f"ssh-ed25519 {new}")
+    heard = machine.run(step("true"))
+    assert (heard.status, heard.of("key")) == (0, [])
+    assert not (machine.home / ".shoal/host_key").exists()
+
+
+def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
+    machine.up()
+    home = machine.home
+    steps = [step("echo x >> $HOME/times"),
+             step("echo y >> $HOME/times; touch $HOME/began; "
+                  "while [ ! -e $HOME/go ]; do sleep 0.02; done", True),
+             step("echo z >> $HOME/times", True)]
+    probe = machine.start(*steps)
+    wait_for((home / "began").exists)
+    time.sleep(0.1)
+    os.kill(machine.ssh_of(probe), signal.SIGKILL)
+    time.sleep(0.3)
+    os.kill(machine.ssh_of(probe), signal.SIGKILL)
+    (home / "go").touch()  # what ends while nobody looks is not begun again
+    heard = machine.end_of(probe)
+    assert heard.status == 0, heard.lines
+    assert heard.of("event") == ["bundle-began 0", "began 0", "done 0", "began 1", "done 1",
+                                 "began 2", "done 2", "bundle-done 0"]
+    assert (home / "times").read_text() == "x\ny\nz\n"
+    assert any("connection broke" in why for why in heard.of("waiting"))
+
+
+def test_ssh_begins_as_soon_as_the_port_opens(machine):
+    began = time.monotonic()
+    probe = machine.start(step("true"))
+    time.sleep(1.5)
+    machine.up()
+    def is_open():
+        with socket.socket() as client:
+            return client.connect_ex(("127.0.0.1", machine.port)) == 0
+    wait_for(is_open)
+    opened_ms = (time.monotonic() - began) * 1000
+    heard = machine.end_of(probe)
+    assert heard.status == 0, heard.lines
+    assert any("refused" in why for why in heard.of("waiting"))
+    # The probe's clock starts a little later than ours; the answer comes after key exchange, log-in
+    # and a shell, all of which take their time on a busy machine.
+    print("answered", heard.at("payload") - opened_ms, "ms after the port was open")
+    assert heard.at("payload") - opened_ms < 250 + 1000
+
+
+def test_another_host_key_is_refused(machine):
+    machine.up()
+    machine.pin((machine.folder / "user.pub").read_text())
+    heard = machine.run(step("touch $HOME/never"))
+    assert heard.status == 1
+    assert "shows another host key" in heard.of("error")[0]
+    assert "cloud-init" in heard.of("error")[0]
+    assert not machine.program().exists()
+
+
+def test_an_unknown_key_is_asked_for_again_until_time_is_up(machine):
+    machine.up()
+    heard = machine.run(step("true"), identity=machine.folder / "host", contact_ms=1500)
+    assert heard.status == 1
+    assert "did not answer to ssh for 1 s" in heard.of("error")[0]
+    assert "Permission denied" in heard.of("error")[0]
+
+
+def test_a_program_that_cannot_run_there_is_named(machine):
+    machine.up()
+    machine.payload.write_bytes(b"\x7fELF" + bytes(1000))
+    heard = machine.run(step("true"))
+    assert heard.status == 1
+    assert "cannot run there" in heard.of("error")[0]
+    assert "format" in heard.of("error")[0].lower()
+
+
+def test_a_newer_request_replaces_the_one_that_runs(machine):
+    machine.up()
+    old = machine.start(step("touch $HOME/began; sleep 1000 & echo $! > $HOME/pid; wait"))
+    wait_for((machine.home / "began").exists)
+    wait_for(lambda: (machine.home / "pid").exists() and (machine.home / "pid").read_text())
+    heard = machine.run(step("touch $HOME/new"))
+    assert heard.status == 0, heard.lines
+    assert (machine.home / "new").exists()
+    assert any("being stopped" in why for why in heard.of("waiting"))
+    wait_for(lambda: not pathlib.Path("/proc", (machine.home / "pid").read_text().strip()).exists())
+    assert machine.end_of(old).status == 1
+
+
+def test_a_failed_step_ends_it(machine):
+    machine.up()
+    heard = machine.run(step("exit 7", attempts=2), step("touch $HOME/never"))
+    assert heard.status == 1
+    assert heard.of("event")[1:] == ["began 0", "again 0", "failed 0", "bundle-failed 0"]
+    assert 'ended with status 7; all it said is in ~/.shoal/steps/log/1' in heard.of("error")[0]
