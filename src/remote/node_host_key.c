@@ -247,7 +247,7 @@ static bool install(struct arena *arena, struct str key, struct err *err)
     private_end += sizeof(end) - 1;
     struct str line = arena_printf(arena, "%.*s\n",
                                    STR_ARG(str_trim(str_sub(key, private_end, key.len))));
-    /* sshd makes the public half of the private one when it has no file, but refuses a wrong one. */
+    /* Without a file sshd makes the public half of the private one; a wrong file it refuses. */
     unlink(public);
     return file_write(path, str_sub(key, 0, private_end), 0600, err) &&
            file_write(public, line, 0644, err) && tell_sshd(arena, err);

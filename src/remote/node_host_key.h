@@ -30,5 +30,6 @@ typedef void node_host_key_fn(void *context, bool is_ok, struct str why);
 void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host_key_fn *done,
                           void *context);
 
-/* That process: both halves of the key on standard input, the private one first. Its exit status; why not, on standard error. */
+/* That process: both halves of the key on standard input, the private one first. Returns its exit
+ * status; why not goes to standard error. */
 int node_host_key_install(void);

@@ -80,13 +80,10 @@ static bool read_bytes(const json_t *json, struct arena *arena, struct str *ret_
     AUTO_BUF struct buf bytes;
     struct str text = {json_string_value(json), json_string_length(json)};
     size_t padding = str_ends(text, "==") ? 2 : str_ends(text, "=") ? 1 : 0;
-    if (text.len % 4 != 0) {
-        return false;
-    }
     buf_init(&bytes, NODE_REQUEST_BYTES_MAX);
     decode_base64(&bytes, text);
     /* The decoder ends at what is no letter of base64: then bytes are missing. */
-    if (bytes.is_full || bytes.len != text.len / 4 * 3 - padding) {
+    if (text.len % 4 != 0 || bytes.is_full || bytes.len != text.len / 4 * 3 - padding) {
         return false;
     }
     *ret_bytes = arena_str(arena, buf_str(&bytes));

@@ -46,8 +46,8 @@ struct node_session_setup {
     struct node_session_hooks hooks;
 };
 
-/* Everything is copied. Returns at once. The connection lasts until node_session_close(), also after
- * `done`, for whoever rides on it. */
+/* Everything is copied. Returns at once. The connection lasts until node_session_close(), for
+ * whoever rides on it, also after `done`. */
 struct node_session *node_session_open(const struct node_session_setup *setup);
 void node_session_send(struct node_session *session, const struct node_request *request);
 /* Ends the connection without a word; what runs on the node goes on. Also from a hook. */
