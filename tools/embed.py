@@ -1,4 +1,4 @@
-"""Write a C file that holds data files as byte arrays: embed.py OUT NAME=PATH...
+"""Write a C file that holds data files as byte arrays: embed.py OUT [--table NAME] NAME=PATH...
 
 The build runs this, so that the tables in the tree stay readable text and the program needs no
 files beside it. The form of the table is declared in src/config/embedded_data.h.
@@ -20,6 +20,9 @@ def array_of(index, data):
 
 def main():
     out, *pairs = sys.argv[1:]
+    table = "embedded_file"
+    if pairs[0] == "--table":
+        table, pairs = pairs[1], pairs[2:]
     arrays, rows = [], []
     for index, pair in enumerate(pairs):
         name, path = pair.split("=", 1)
@@ -30,9 +33,12 @@ def main():
         file.write("/* Made by tools/embed.py at build time. */\n")
         file.write('#include "config/embedded_data.h"\n\n')
         file.write("\n\n".join(arrays))
-        file.write("\n\nconst struct embedded_file embedded_files[] = {\n")
+        if table != "embedded_file":
+            file.write(f"\n\nextern const struct embedded_file {table}s[];\n")
+            file.write(f"extern const size_t {table}_count;\n")
+        file.write(f"\n\nconst struct embedded_file {table}s[] = {{\n")
         file.write("\n".join(rows) + "\n};\n")
-        file.write(f"const size_t embedded_file_count = {len(pairs)};\n")
+        file.write(f"const size_t {table}_count = {len(pairs)};\n")
 
 
 if __name__ == "__main__":

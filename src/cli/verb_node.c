@@ -2,7 +2,9 @@
  * verb_node.c: what this program does on a node, called by Shoal itself and never by people; so it
  * is in no help. A row of `words` is all that another job there needs.
  */
+#include "app/setup/node_words.h"
 #include "cli/output.h"
+#include "ray/version.h"
 #include "remote/node_host_key.h"
 #include "remote/node_serve.h"
 
@@ -10,11 +12,36 @@
 
 struct node_fields {
     const char *word;
+    bool is_bare;
+    const char *need;
+    const char *version;
+    bool has_token, makes_token;
+    const char *gcs, *token_file;
+    int64_t deadline; /* seconds */
 };
 
 static const struct operand operands[] = {
     {"WORD", offsetof(struct node_fields, word), false, COMPLETE_NOTHING, NULL,
      "The job on this node."},
+};
+
+static const struct option options[] = {
+    {"bare", 0, OPTION_FLAG, offsetof(struct node_fields, is_bare), NULL, NULL,
+     "probe: no command may bring what is missing."},
+    {"need", 0, OPTION_TEXT, offsetof(struct node_fields, need), "PROGRAM", NULL,
+     "probe: what the first command calls."},
+    {"version", 0, OPTION_TEXT, offsetof(struct node_fields, version), "VERSION", NULL,
+     "ray: to be installed where there is none."},
+    {"token", 0, OPTION_FLAG, offsetof(struct node_fields, has_token), NULL, NULL,
+     "env: Ray authenticates by token."},
+    {"make-token", 0, OPTION_FLAG, offsetof(struct node_fields, makes_token), NULL, NULL,
+     "env: so it does, and this node makes the token."},
+    {"gcs", 0, OPTION_TEXT, offsetof(struct node_fields, gcs), "ADDRESS", NULL,
+     "gate: where the head's Ray answers."},
+    {"token-file", 0, OPTION_FILE, offsetof(struct node_fields, token_file), "FILE", NULL,
+     "gate: the token."},
+    {"deadline", 0, OPTION_NUMBER, offsetof(struct node_fields, deadline), "SECONDS", NULL,
+     "gate: wait no longer."},
 };
 
 static int run_serve(const struct cli *cli, const struct node_fields *fields)
@@ -32,12 +59,50 @@ static int run_host_key(const struct cli *cli, const struct node_fields *fields)
     return node_host_key_install();
 }
 
+static int run_probe(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_probe(&(struct node_probe_setup){fields->is_bare, fields->need});
+}
+
+static int run_ray(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_ray(fields->version ? fields->version : RAY_VERSION_TESTED);
+}
+
+static int run_env(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_env(fields->makes_token ? NODE_ENV_MAKE_TOKEN
+                    : fields->has_token ? NODE_ENV_TOKEN
+                                        : NODE_ENV_NO_TOKEN);
+}
+
+static int run_gate(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    if (!fields->gcs) {
+        err_set(&err, ERR_USAGE, "the gate needs --gcs ADDRESS");
+        return output_error(cli, &err);
+    }
+    return node_gate(
+        &(struct node_gate_setup){fields->gcs, fields->token_file, fields->deadline * 1000});
+}
+
+static int run_idle(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return node_idle();
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
-    {"serve", run_serve},
-    {"host-key", run_host_key},
+    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe}, {"ray", run_ray},
+    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},
 };
 
 static int run(const struct cli *cli, const void *given)
@@ -59,6 +124,8 @@ const struct verb verb_node = {
     .description = "Called by Shoal on the machines of a cluster.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
     .fields_size = sizeof(struct node_fields),
     .run = run,
 };

@@ -20,8 +20,10 @@ struct gcs_call {
     union {
         gcs_alive_fn *alive;
         gcs_nodes_fn *nodes;
+        gcs_versions_fn *versions;
     } done;
     void *context;
+    struct str body; /* of the request; constant text */
     struct gcs_call *next, *before;
 };
 
@@ -194,6 +196,7 @@ static void send_call(struct gcs_call *call, bool with_id)
         .method = call->method,
         .metadata = metadata,
         .metadata_count = count,
+        .body = call->body,
         .deadline_ms = gcs->deadline_ms,
         .ca_file = gcs->ca_file,
         .cert_file = gcs->cert_file,
@@ -331,5 +334,50 @@ void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
 {
     struct gcs_call *call = add_call(gcs, SERVICE "GetAllNodeInfo", hear_nodes, context);
     call->done.nodes = done;
+    start(call);
+}
+
+/* ---- InternalKVGet ---- */
+
+enum { STATUS_NOT_FOUND = 17 };
+
+/* KvGetRequest {key: "CLUSTER_METADATA", namespace: "cluster"} */
+#define VERSIONS_REQUEST \
+    "\x0a\x10"           \
+    "CLUSTER_METADATA"   \
+    "\x12\x07"           \
+    "cluster"
+
+static void hear_versions(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    struct gcs_answer result = *answer;
+    struct arena arena;
+    struct gcs_versions versions;
+    bool is_there = false;
+    Shoal__Gcs__KvGetReply *reply = NULL;
+    arena_init(&arena);
+    if (answer->trouble == GCS_FINE) {
+        reply = shoal__gcs__kv_get_reply__unpack(NULL, body.len, (const uint8_t *)body.ptr);
+        if (!reply) {
+            result = garbled(call->method);
+        } else if (reply->status && reply->status->code == STATUS_NOT_FOUND) {
+            is_there = false;
+        } else if (!is_refused(reply->status, call->method, &result)) {
+            struct str json = {(const char *)reply->value.data, reply->value.len};
+            is_there = gcs_versions_from(json, &arena, &versions, &result.err);
+            result.trouble = is_there ? GCS_FINE : GCS_REFUSED;
+        }
+    }
+    call->done.versions(call->context, &result, is_there ? &versions : NULL);
+    shoal__gcs__kv_get_reply__free_unpacked(reply, NULL);
+    arena_clear(&arena);
+}
+
+void gcs_read_versions(struct gcs *gcs, gcs_versions_fn *done, void *context)
+{
+    struct gcs_call *call = add_call(gcs, "/ray.rpc.InternalKVGcsService/InternalKVGet",
+                                     hear_versions, context);
+    call->body = STR(VERSIONS_REQUEST);
+    call->done.versions = done;
     start(call);
 }

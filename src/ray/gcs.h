@@ -7,6 +7,7 @@
  */
 #pragma once
 
+#include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
@@ -66,3 +67,18 @@ struct gcs_node {
 typedef void gcs_nodes_fn(void *context, const struct gcs_answer *answer,
                           const struct gcs_node *nodes, size_t count);
 void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context);
+
+/* What the nodes of a cluster must have in common. Empty: not known. Valid during the call. */
+struct gcs_versions {
+    struct str ray, python; /* "2.60.0", "3.11.2" */
+};
+
+/* What Ray's head has written about itself. It does so a moment after the GCS answers: until then
+ * `versions` is NULL with an answer that is fine. */
+typedef void gcs_versions_fn(void *context, const struct gcs_answer *answer,
+                             const struct gcs_versions *versions);
+void gcs_read_versions(struct gcs *gcs, gcs_versions_fn *done, void *context);
+
+/* Out of the text that it has written there. */
+bool gcs_versions_from(struct str json, struct arena *arena, struct gcs_versions *ret_versions,
+                       struct err *err) MUST_USE;

@@ -1,0 +1,167 @@
+/* node_env.c: what every shell on a node is to know: where Ray is, and how it authenticates. */
+#include "app/setup/node_words.h"
+
+#include "app/setup/node_tools.h"
+#include "app/setup/ray_find.h"
+#include "app/setup/setup_plan.h"
+#include "base/buf.h"
+#include "base/encode.h"
+#include "io/file.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define ENV_FILE "~/.shoal/env.sh"
+#define ENV_LINE "if [ -r ~/.shoal/env.sh ]; then . ~/.shoal/env.sh; fi # by Shoal\n"
+
+enum { RC_BYTES = 1 << 20, TOKEN_RANDOM = 32, TOKEN_BYTES = 4096 };
+
+/* ---- the token ---- */
+
+static bool read_token(struct arena *arena, const char *path, struct str *ret_token)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, TOKEN_BYTES);
+    struct err err;
+    if (!file_read(path, &text, &err)) {
+        return false;
+    }
+    *ret_token = arena_str(arena, str_trim(buf_str(&text)));
+    return ret_token->len > 0;
+}
+
+/* Linked into place: of two that come at once, one has made it and both read the same. */
+static bool place_token(struct arena *arena, const char *path, struct err *err)
+{
+    unsigned char bytes[TOKEN_RANDOM];
+    char text[2 * TOKEN_RANDOM + 1];
+    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
+        return err_set(err, ERR_IO, "no random bytes: %s", strerror(errno));
+    }
+    encode_hex_to(text, bytes, sizeof(bytes));
+    const char *fresh = arena_printf(arena, "%s.%ld", path, (long)getpid()).ptr;
+    if (!file_write(fresh, str_from(text), 0600, err)) {
+        return false;
+    }
+    bool is_made = link(fresh, path) == 0 || errno == EEXIST;
+    int problem = errno;
+    unlink(fresh);
+    return is_made || err_set(err, ERR_IO, "%s: %s", path, strerror(problem));
+}
+
+bool node_token(struct arena *arena, struct str *ret_token, struct err *err)
+{
+    const char *path = tools_home(arena, SETUP_TOKEN_FILE);
+    const char *folder = tools_home(arena, "~/.ray");
+    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
+        return err_set(err, ERR_IO, "%s: %s", folder, strerror(errno));
+    }
+    if (!read_token(arena, path, ret_token)) {
+        if (file_look(path).kind == FILE_REGULAR) {
+            unlink(path); /* an empty one */
+        }
+        if (!place_token(arena, path, err)) {
+            return false;
+        }
+        if (!read_token(arena, path, ret_token)) {
+            return err_set(err, ERR_IO, "%s cannot be read", path);
+        }
+    }
+    if (chmod(path, 0600) != 0) {
+        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
+    }
+    return true;
+}
+
+/* ---- shells ---- */
+
+/* The line comes first: on Ubuntu ~/.bashrc ends early for shells that nobody types into. A link
+ * leads to the file that is meant. */
+static bool add_line(struct arena *arena, const char *name, struct err *err)
+{
+    const char *path = tools_home(arena, name);
+    char real[PATH_MAX];
+    if (realpath(path, real)) {
+        path = real;
+    }
+    struct file_status status = file_look(path);
+    AUTO_BUF struct buf text;
+    buf_init(&text, RC_BYTES);
+    buf_add_c(&text, ENV_LINE);
+    if (status.kind == FILE_REGULAR) {
+        AUTO_BUF struct buf old;
+        buf_init(&old, RC_BYTES);
+        if (!file_read(path, &old, err)) {
+            return false;
+        }
+        if (str_find(buf_str(&old), "~/.shoal/env.sh") != SIZE_MAX) {
+            return true;
+        }
+        buf_add(&text, buf_str(&old));
+    }
+    if (text.is_full) {
+        return err_set(err, ERR_IO, "%s is too long", path);
+    }
+    return file_write(path, buf_str(&text), status.kind == FILE_REGULAR ? status.mode : 0644, err);
+}
+
+static bool is_file(struct arena *arena, const char *name)
+{
+    return file_look(tools_home(arena, name)).kind == FILE_REGULAR;
+}
+
+/* The first of these is the one that a login shell of bash reads. */
+static const char *login_file(struct arena *arena)
+{
+    return is_file(arena, "~/.bash_profile") ? "~/.bash_profile"
+           : is_file(arena, "~/.bash_login") ? "~/.bash_login"
+                                             : "~/.profile";
+}
+
+static bool add_lines(struct arena *arena, struct err *err)
+{
+    bool has_zsh = str_ends(str_from(getenv("SHELL")), "/zsh") || is_file(arena, "~/.zshenv");
+    return add_line(arena, "~/.bashrc", err) && add_line(arena, login_file(arena), err) &&
+           (!has_zsh || add_line(arena, "~/.zshenv", err));
+}
+
+static bool write_env(struct arena *arena, bool has_token, struct err *err)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, 4096);
+    struct str path;
+    const char *bin = tools_home(arena, RAY_FIND_VENV "/bin");
+    buf_add_c(&text, "# Written by Shoal, for every shell on this machine.\n");
+    if (!tools_find(arena, "ray", bin, &path) && is_file(arena, RAY_FIND_VENV "/ready")) {
+        buf_add_c(&text, "case \":$PATH:\" in\n"
+                         "*\":$HOME/.shoal/ray/bin:\"*) ;;\n"
+                         "*) export PATH=\"$HOME/.shoal/ray/bin:$PATH\" ;;\n"
+                         "esac\n");
+    }
+    if (has_token) {
+        buf_add_c(&text, "export RAY_AUTH_MODE=token\n");
+    }
+    return file_write(tools_home(arena, ENV_FILE), buf_str(&text), 0644, err);
+}
+
+int node_env(enum node_env_token token)
+{
+    struct arena arena;
+    struct err err;
+    struct str made;
+    arena_init_secret(&arena);
+    mkdir(tools_home(&arena, "~/.shoal"), 0700);
+    bool is_fine = (token != NODE_ENV_MAKE_TOKEN || node_token(&arena, &made, &err)) &&
+                   write_env(&arena, token != NODE_ENV_NO_TOKEN, &err) && add_lines(&arena, &err);
+    if (!is_fine) {
+        fprintf(stderr, "error: %s\n", err.text);
+    }
+    arena_clear(&arena);
+    return is_fine ? 0 : 1;
+}

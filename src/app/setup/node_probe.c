@@ -1,0 +1,118 @@
+/* node_probe.c: a look around on a node before anything is done there. */
+#include "app/setup/node_words.h"
+
+#include "app/setup/node_tools.h"
+#include "app/setup/ray_find.h"
+#include "ray/version.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/statvfs.h>
+
+static const int64_t MEGABYTE = 1000 * 1000;
+enum { FREE_LEAST_MB = 1000 };
+
+static int64_t free_megabytes(void)
+{
+    struct statvfs status;
+    const char *home = getenv("HOME");
+    if (statvfs(home ? home : "/", &status) != 0) {
+        return INT64_MAX;
+    }
+    return (int64_t)(status.f_bavail * status.f_frsize) / MEGABYTE;
+}
+
+static bool is_there(struct arena *arena, const char *name)
+{
+    struct str path;
+    return tools_find(arena, name, NULL, &path);
+}
+
+/* The package that has a program, where that is not its name. */
+static const char *package_of(const char *program)
+{
+    if (strcmp(program, "pip") == 0 || strcmp(program, "pip3") == 0) {
+        return "python3-pip";
+    }
+    return strcmp(program, "python") == 0 ? "python-is-python3" : program;
+}
+
+static bool has_space(int64_t free_mb)
+{
+    if (free_mb >= FREE_LEAST_MB) {
+        return true;
+    }
+    fprintf(stderr,
+            "error: only %lld MB are free on the disk of this machine; Ray and its sessions need "
+            "at least %d MB\n"
+            "give the node type a larger disk, in its node_config:\n"
+            "  BlockDeviceMappings:\n"
+            "    - DeviceName: /dev/sda1\n"
+            "      Ebs: {VolumeSize: 200, VolumeType: gp3}\n",
+            (long long)free_mb, FREE_LEAST_MB);
+    return false;
+}
+
+static bool has_needed(struct arena *arena, const char *need)
+{
+    if (!need || is_there(arena, need)) {
+        return true;
+    }
+    if (strcmp(need, "docker") == 0) {
+        fprintf(stderr, "error: the first command calls docker, and there is none on this machine\n"
+                        "use an image that has it, or install it in initialization_commands: "
+                        "`curl -fsSL https://get.docker.com | sudo sh`\n");
+    } else if (strcmp(need, "uv") == 0 || strcmp(need, "conda") == 0) {
+        fprintf(stderr,
+                "error: the first command calls %s, and there is none on the PATH of this "
+                "machine's login shell\nuse an image that has it, or install it before\n",
+                need);
+    } else {
+        fprintf(stderr,
+                "error: the first command calls %s, and there is none on this machine\n"
+                "install it before, in initialization_commands: `%s %s`\n",
+                need, tools_installer(arena), package_of(need));
+    }
+    return false;
+}
+
+/* Without Ray and without commands that may bring it, we install it, and that takes a Python. */
+static bool has_python(struct arena *arena, bool is_bare, bool has_ray, struct str version)
+{
+    if (!is_bare || has_ray || tools_at_least(version, STR(RAY_PYTHON_LEAST))) {
+        return true;
+    }
+    fprintf(stderr,
+            "error: there is no Ray on this machine, and no Python %s or newer to install it "
+            "with%s%.*s\ninstall one in initialization_commands: `%s python3`, or use another "
+            "image\n",
+            RAY_PYTHON_LEAST, version.len > 0 ? ": python3 is " : "", STR_ARG(version),
+            tools_installer(arena));
+    return false;
+}
+
+int node_probe(const struct node_probe_setup *setup)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct str python = {0};
+    struct str path;
+    bool has_ray = ray_find(&arena, &path);
+    struct str version = {0};
+    if (tools_find_python(&arena, &python, &version)) {
+        printf("python %.*s (%.*s)", STR_ARG(version), STR_ARG(python));
+    } else {
+        printf("no python3");
+    }
+    int64_t free_mb = free_megabytes();
+    printf(", %s ray, %s pip, %s docker, %lld.%lld GB free\n", has_ray ? "has" : "no",
+           is_there(&arena, "pip") || is_there(&arena, "pip3") ? "has" : "no",
+           is_there(&arena, "docker") ? "has" : "no", (long long)(free_mb / 1000),
+           (long long)(free_mb % 1000 / 100));
+    fflush(stdout);
+    bool is_fine = has_space(free_mb) && has_needed(&arena, setup->need) &&
+                   has_python(&arena, setup->is_bare, has_ray, version);
+    arena_clear(&arena);
+    return is_fine ? 0 : 1;
+}

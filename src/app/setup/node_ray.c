@@ -1,0 +1,80 @@
+/* node_ray.c: Ray is there, or comes. */
+#include "app/setup/node_words.h"
+
+#include "app/setup/node_tools.h"
+#include "app/setup/ray_find.h"
+#include "config/embedded_data.h"
+#include "ray/version.h"
+
+#include <stdio.h>
+#include <string.h>
+
+extern const struct embedded_file setup_scripts[];
+
+enum { ASK_MS = 30 * 1000 };
+
+/* What the Python behind it says. */
+static bool ask_versions(struct arena *arena, struct str path, struct ray_found *ret_found)
+{
+    AUTO_BUF struct buf said;
+    buf_init(&said, 4096);
+    struct err err;
+    int status;
+    return tools_run(ray_find_words(arena, path), ASK_MS, &said, &status, &err) &&
+           ray_find_read(buf_str(&said), arena, ret_found);
+}
+
+static int tell(struct arena *arena, struct str path, const char *wanted)
+{
+    struct ray_found found;
+    if (!ask_versions(arena, path, &found) || found.ray.len == 0) {
+        printf("Ray is there (%.*s); its version is not known\n", STR_ARG(path));
+        return 0;
+    }
+    printf("Ray %.*s with Python %.*s (%.*s)\n", STR_ARG(found.ray), STR_ARG(found.python),
+           STR_ARG(path));
+    if (!str_is(found.ray, wanted) && strcmp(wanted, RAY_VERSION_TESTED) != 0) {
+        printf("warning: the file asks for Ray %s; what is there already is used\n", wanted);
+    }
+    if (!tools_at_least(found.ray, STR(RAY_VERSION_TOKEN))) {
+        printf("warning: Ray before " RAY_VERSION_TOKEN " does not know authentication by token: "
+               "whoever reaches the ports of this machine can use the cluster\n");
+    }
+    return 0;
+}
+
+static int install(struct arena *arena, const char *version)
+{
+    struct str python;
+    struct str python_version;
+    struct err err;
+    int status = 1;
+    if (!tools_find_python(arena, &python, &python_version)) {
+        fprintf(stderr,
+                "error: there is neither Ray nor python3 on this machine\n"
+                "install it in setup_commands: `%s python3`, or use another image\n",
+                tools_installer(arena));
+        return 1;
+    }
+    const char *const argv[] = {
+        python.ptr, "-c", (const char *)setup_scripts[0].bytes, tools_home(arena, RAY_FIND_VENV),
+        version,    NULL};
+    printf("there is no Ray on the PATH of this machine's login shell\n");
+    fflush(stdout);
+    if (!tools_run(argv, 0, NULL, &status, &err)) {
+        fprintf(stderr, "error: Ray %s could not be installed (%s)\n", version, err.text);
+        return status > 0 ? status : 1;
+    }
+    return 0;
+}
+
+int node_ray(const char *version)
+{
+    struct arena arena;
+    struct str path;
+    arena_init(&arena);
+    int status = ray_find(&arena, &path) ? tell(&arena, path, version) : install(&arena, version);
+    fflush(stdout);
+    arena_clear(&arena);
+    return status;
+}
