@@ -56,8 +56,7 @@ static void numbers(void **state)
 static void interpreters(void **state)
 {
     (void)state;
-    assert_str(ray_find_interpreter(STR("#!/env/bin/python3\nimport re\n")),
-               "/env/bin/python3");
+    assert_str(ray_find_interpreter(STR("#!/env/bin/python3\nimport re\n")), "/env/bin/python3");
     assert_str(ray_find_interpreter(STR("#! \"/a b/python\" -x\n")), "/a b/python");
     assert_str(ray_find_interpreter(STR("#!/usr/bin/env python3.12\n")), "python3.12");
     assert_str(ray_find_interpreter(STR("#!/bin/sh\n'''exec' \"/long/x/python3\" \"$0\" \"$@\"\n")),
