@@ -52,7 +52,8 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
         cloud_session_close(session);
         return false;
     }
-    session->children = child_pool_new(session->loop, CHILDREN_MAX);
+    session->children = child_pool_new(session->loop, setup->children_max > 0 ? setup->children_max
+                                                                              : CHILDREN_MAX);
     session->deadline = loop_timer_new(session->loop, on_deadline, session);
     if (setup->deadline_ms > 0) {
         loop_timer_start(session->deadline, setup->deadline_ms);

@@ -27,6 +27,7 @@
 struct cloud_session_setup {
     int64_t deadline_ms;  /* for everything; 0: none */
     enum log_level least; /* of what is logged on standard error; debug */
+    size_t children_max;  /* programs at once; 8 */
 };
 
 struct cloud_session {

@@ -6,5 +6,15 @@
 #include "base/attr.h"
 #include "base/err.h"
 
-/* Its full path, links followed, whatever it was called by. */
+/* Its full path, links followed, whatever it was called by; that of its successor when it was
+ * replaced by one. */
 bool program_path(struct arena *arena, struct str *ret_path, struct err *err) MUST_USE;
+
+/* From now on it gets SIGTERM when its parent ends. */
+void program_end_with_parent(void);
+
+/* All descriptors but the standard three. */
+void program_close_others(void);
+
+/* This process becomes that program, argv[0] by path. Only returns when that failed, with errno. */
+void program_become(const char *const *argv);

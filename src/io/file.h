@@ -27,6 +27,9 @@ bool file_read_secret(const char *path, struct buf *out, struct err *err) MUST_U
  */
 bool file_write(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
 
+/* Adds to the end of a file, which is made with these permission bits; not synced: for logs. */
+bool file_append(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
+
 /*
  * Makes a folder that only this user can enter, and the missing folders above it likewise. One that
  * is there already must be such a folder and no link to one; else ERR_AUTH with the command that

@@ -173,3 +173,16 @@ bool file_make_private_folder(const char *path, struct err *err)
     copy[len] = '\0';
     return make_way(copy, err) && check_folder(copy, err);
 }
+
+bool file_append(const char *path, struct str bytes, uint32_t mode, struct err *err)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, (mode_t)mode);
+    if (fd < 0) {
+        return fail(err, path);
+    }
+    bool ok = write_all(fd, bytes);
+    int cause = errno;
+    ok = close(fd) == 0 && ok;
+    errno = cause;
+    return ok || fail(err, path);
+}

@@ -1,0 +1,522 @@
+/* service.c: everything that runs on the head, opened, wired together and ended. */
+#include "app/head/service.h"
+
+#include "app/cloud_provider.h"
+#include "app/head/ray_monitor.h"
+#include "app/head/service_parts.h"
+#include "app/payload.h"
+#include "app/program.h"
+#include "io/clock.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
+#include <unistd.h>
+
+enum {
+    CHILDREN_MAX = 200,
+    AGAIN_MS = 1000, /* after somebody else took the lease */
+    GUARD_MS = 10 * 1000,
+};
+
+#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
+
+static void expect_ray(struct service *service)
+{
+    bool expects = !service->is_head_alive || slots_count(&service->slots, SLOT_PENDING) > 0;
+    ray_watch_expect(service->ray, expects);
+}
+
+/* ---- what the controller tells ---- */
+
+static void on_started(void *context, const struct cluster_lease *lease)
+{
+    struct service *service = context;
+    service->is_leading = true;
+    service->refusal[0] = '\0';
+    LOG(service, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
+    if (service->ray_count > 0) {
+        controller_ray_seen(service->controller, service->ray_nodes, service->ray_count,
+                            loop_now_ms(service->session.loop));
+    }
+    desk_changed(service->desk, INSTANCE_NONE);
+}
+
+static void on_set_up(void *context, const struct controlled *controlled)
+{
+    struct service *service = context;
+    const struct core_settings *settings = &service->core.settings;
+    const struct machine *machine = controlled->machine;
+    struct arena arena;
+    if (controlled->is_head || !machine || machine->private_ip.len == 0 || !controlled->node ||
+        controlled->node->offering >= settings->offering_count) {
+        return; /* asked again when more is known of it */
+    }
+    uint32_t type = settings->offerings[controlled->node->offering].type;
+    arena_init(&arena);
+    worker_setups_begin(service->setups, &(struct worker_machine){
+                                             .instance = controlled->instance,
+                                             .launch = controlled->node->launch,
+                                             .name = service_node_name(controlled, &arena),
+                                             .id = machine->id,
+                                             .address = machine->private_ip,
+                                             .machine = machine->type,
+                                             .type = &service->config->node_types[type],
+                                             .is_spot = machine->market == MARKET_SPOT,
+                                         });
+    arena_clear(&arena);
+}
+
+static void on_changed(void *context, const struct controlled *controlled)
+{
+    struct service *service = context;
+    if (!controlled->is_head && controlled->instance != INSTANCE_NONE) {
+        size_t known = service->slots.count;
+        enum slot_state state = service_slot(service, controlled);
+        slots_hear(&service->slots, controlled->instance, state);
+        if (service->slots.count > known) { /* a launch went well */
+            service->launch_trouble[0] = '\0';
+            service->launch_trouble_ms = 0;
+        }
+        if (state == SLOT_GONE || state == SLOT_FAILED) {
+            worker_setups_end(service->setups, controlled->instance);
+        }
+        expect_ray(service);
+    }
+    if (controlled->instance != INSTANCE_NONE) {
+        desk_changed(service->desk, controlled->instance);
+    }
+}
+
+static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
+{
+    struct service *service = context;
+    LOG(service, WARNING, "%.*s", STR_ARG(what));
+    if (!service->is_leading) {
+        snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
+    } else if (str_starts(what, "launch") && answer && answer->outcome != OUTCOME_UNKNOWN &&
+               answer->outcome != OUTCOME_THROTTLED) {
+        snprintf(service->launch_trouble, sizeof(service->launch_trouble), "%.*s", STR_ARG(what));
+        if (service->launch_trouble_ms == 0) {
+            service->launch_trouble_ms = loop_now_ms(service->session.loop);
+        }
+    }
+    desk_changed(service->desk, INSTANCE_NONE);
+}
+
+static void stop_acting(struct service *service)
+{
+    service->is_leading = false;
+    if (service->controller) {
+        controller_close(service->controller);
+        service->controller = NULL;
+    }
+}
+
+static void on_deposed(void *context, const struct cluster_lease *lease)
+{
+    struct service *service = context;
+    struct str holder = lease ? lease->holder : STR("");
+    snprintf(service->refusal, sizeof(service->refusal), "%.*s acts",
+             STR_ARG(holder.len > 0 ? holder : STR("somebody else")));
+    LOG(service, WARNING, "deposed: %s", service->refusal);
+    service->is_leading = false;
+    loop_timer_start(service->again, AGAIN_MS);
+    desk_changed(service->desk, INSTANCE_NONE);
+}
+
+/* ---- acting ---- */
+
+static struct str holder_of(struct service *service)
+{
+    char host[256] = "head";
+    gethostname(host, sizeof(host) - 1);
+    return arena_printf(&service->arena, "%.*s@%.200s pid %ld autoscaler",
+                        STR_ARG(service->config->ssh_user), host, (long)getpid());
+}
+
+static void start_acting(void *context)
+{
+    struct service *service = context;
+    stop_acting(service);
+    if (service->monitor_pid != 0) {
+        return; /* the guard looks again */
+    }
+    service->controller = controller_open(&(struct controller_setup){
+        .session = &service->session,
+        .provider = service->provider,
+        .journal = service->journal,
+        .config = service->config,
+        .core = &service->core,
+        .holder = holder_of(service),
+        .secret = service->state.secret,
+        .goal = GOAL_RUN,
+        .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed},
+    });
+}
+
+static void guard(void *context)
+{
+    struct service *service = context;
+    int before = service->monitor_pid;
+    service->monitor_pid = ray_monitor_find();
+    if (service->monitor_pid != 0 && before == 0) {
+        LOG(service, ERROR, "standing by: Ray's own autoscaler runs pid=%d", service->monitor_pid);
+        stop_acting(service);
+    } else if (service->monitor_pid == 0 && before != 0) {
+        start_acting(service);
+    }
+    loop_timer_start(service->guard, GUARD_MS);
+    desk_changed(service->desk, INSTANCE_NONE);
+}
+
+/* ---- what set-ups and Ray tell ---- */
+
+static void on_progress(void *context, uint64_t instance)
+{
+    struct service *service = context;
+    struct controlled controlled;
+    if (service->controller && controller_find(service->controller, instance, &controlled)) {
+        slots_hear(&service->slots, instance, service_slot(service, &controlled));
+    }
+    expect_ray(service);
+    desk_changed(service->desk, instance);
+}
+
+static void on_news(void *context, uint64_t instance, enum setup_news news)
+{
+    struct service *service = context;
+    if (service->controller) {
+        controller_set_up(service->controller, instance, news);
+    }
+}
+
+static void on_tag(void *context, uint64_t instance, struct str status)
+{
+    struct service *service = context;
+    struct str hash = service->handover.runtime_hash;
+    if (!service->controller) {
+        return;
+    }
+    controller_tag(service->controller, instance, STR("ray-node-status"), status);
+    if (str_is(status, "up-to-date") && hash.len > 0) {
+        controller_tag(service->controller, instance, STR("ray-runtime-config"), hash);
+    }
+}
+
+static bool is_head_ready(void *context)
+{
+    const struct service *service = context;
+    return service->is_head_alive;
+}
+
+/* Machines like this one get the program that runs here. */
+static bool on_payload(void *context, struct str machine, struct arena *arena, struct str *ret_path,
+                       struct err *err)
+{
+    const struct service *service = context;
+    struct payload_places places;
+    struct utsname here;
+    if (uname(&here) == 0 && str_is(machine, here.machine)) {
+        *ret_path = service->program;
+        return true;
+    }
+    return payload_places_find(arena, &places, err) &&
+           payload_find(arena, &places, machine, ret_path, err);
+}
+
+/* Of the nodes of one machine the one that lives counts; the others are of earlier starts. */
+static void keep_ray_node(struct service *service, const struct gcs_node *node)
+{
+    struct str id = node->instance_id;
+    for (size_t i = 0; i < service->ray_count; i++) {
+        if (str_eq(service->ray_nodes[i].instance_id, id)) {
+            if (node->is_alive) {
+                service->ray_nodes[i].status = RAY_ALIVE;
+            }
+            return;
+        }
+    }
+    service->ray_nodes[service->ray_count++] = (struct controller_ray_node){
+        .instance_id = arena_str(&service->ray_memory, id),
+        .status = node->is_alive ? RAY_ALIVE : RAY_DEAD,
+        .idle_since_ms = NOT_IDLE,
+    };
+}
+
+static void on_ray_seen(void *context, const struct gcs_node *nodes, size_t count,
+                        int64_t asked_at_ms)
+{
+    struct service *service = context;
+    size_t alive = 0;
+    bool is_head_alive = false;
+    arena_clear(&service->ray_memory);
+    service->ray_nodes = ARENA_ARRAY(&service->ray_memory, count, struct controller_ray_node);
+    service->ray_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        alive += nodes[i].is_alive;
+        is_head_alive = is_head_alive || (nodes[i].is_alive && nodes[i].is_head);
+        if (nodes[i].instance_id.len > 0) {
+            keep_ray_node(service, &nodes[i]);
+        }
+    }
+    bool is_news = alive != service->ray_alive || is_head_alive != service->is_head_alive;
+    service->ray_alive = alive;
+    service->is_head_alive = is_head_alive;
+    if (service->controller && service->is_leading) {
+        controller_ray_seen(service->controller, service->ray_nodes, service->ray_count,
+                            asked_at_ms);
+    }
+    if (is_news) {
+        worker_setups_go_on(service->setups);
+        desk_changed(service->desk, HEAD_INSTANCE);
+    }
+    expect_ray(service);
+}
+
+static void on_ray_changed(void *context)
+{
+    struct service *service = context;
+    struct str trouble = ray_watch_trouble(service->ray);
+    struct str version = ray_watch_version(service->ray);
+    LOG(service, INFO, trouble.len > 0 ? "ray does not answer: %.*s" : "ray answers version=%.*s",
+        STR_ARG(trouble.len > 0 ? trouble : version));
+    desk_changed(service->desk, INSTANCE_NONE);
+}
+
+/* ---- what guests ask ---- */
+
+static void greet(void *context, struct ctl_line *line)
+{
+    const struct service *service = context;
+    const struct cluster_lease *lease = service->is_leading ? controller_lease(service->controller)
+                                                            : NULL;
+    line->greeting.version = STR(SHOAL_VERSION);
+    line->greeting.protocol = CTL_PROTOCOL;
+    line->greeting.least = CTL_PROTOCOL_LEAST;
+    line->greeting.cluster = service->config->cluster_name;
+    line->greeting.uid = service->handover.uid;
+    line->greeting.epoch = lease ? lease->epoch : 0;
+}
+
+static void say_status(void *context, struct arena *arena, struct ctl_status *ret_status)
+{
+    service_status(context, arena, ret_status);
+}
+
+struct each {
+    const struct service *service;
+    struct arena *arena;
+    desk_view_fn *take;
+    void *taker;
+};
+
+static void view_one(void *context, const struct controlled *controlled)
+{
+    struct each *each = context;
+    struct node_view view;
+    if (!controlled->is_head && controlled->instance != INSTANCE_NONE) {
+        service_view(each->service, controlled, each->arena, &view);
+        each->take(each->taker, &view);
+    }
+}
+
+/* The head is known without asking anybody. */
+static bool find_node(const struct service *service, uint64_t instance, struct controlled *ret)
+{
+    if (service->controller && controller_find(service->controller, instance, ret)) {
+        return true;
+    }
+    *ret = (struct controlled){.instance = instance, .is_head = instance == HEAD_INSTANCE};
+    return ret->is_head;
+}
+
+static void view_all(void *context, struct arena *arena, desk_view_fn *take, void *taker)
+{
+    const struct service *service = context;
+    struct each each = {service, arena, take, taker};
+    struct controlled head;
+    struct node_view view;
+    if (find_node(service, HEAD_INSTANCE, &head)) {
+        service_view(service, &head, arena, &view);
+        take(taker, &view);
+    }
+    if (service->controller) {
+        controller_each(service->controller, view_one, &each);
+    }
+}
+
+static bool view_some(void *context, uint64_t instance, struct arena *arena,
+                      struct node_view *ret_view)
+{
+    const struct service *service = context;
+    struct controlled controlled;
+    if (!find_node(service, instance, &controlled)) {
+        return false;
+    }
+    service_view(service, &controlled, arena, ret_view);
+    return true;
+}
+
+static bool on_update(void *context, struct err *err)
+{
+    struct service *service = context;
+    struct handover newer;
+    bool is_new = false;
+    struct arena arena;
+    arena_init_secret(&arena);
+    bool ok = service_read_handover(service, &arena, &newer, err) &&
+              handover_take(service->journal, &newer, &is_new, err);
+    arena_clear(&arena);
+    if (ok && is_new) {
+        LOG(service, INFO, "a new handover was taken in: beginning anew");
+        service->end = SERVICE_AGAIN;
+        cloud_session_stop(&service->session);
+    }
+    return ok;
+}
+
+static void on_released(void *context, const struct provider_answer *answer)
+{
+    struct service *service = context;
+    if (answer->outcome != OUTCOME_DONE) { /* it runs out by itself */
+        LOG(service, WARNING, "the lease was not handed back: %s", answer->err.text);
+    }
+    LOG(service, INFO, "stood down");
+    desk_answer(service->desk, "stand-down", NULL);
+    service->end = SERVICE_STANDS_DOWN;
+    cloud_session_stop(&service->session);
+}
+
+static bool on_stand_down(void *context, bool *ret_is_later, struct err *err)
+{
+    struct service *service = context;
+    (void)err;
+    if (service->controller && service->is_leading) {
+        *ret_is_later = true;
+        controller_release(service->controller, on_released, service);
+        return true;
+    }
+    service->end = SERVICE_STANDS_DOWN;
+    cloud_session_stop(&service->session);
+    return true;
+}
+
+/* ---- opening and closing ---- */
+
+static void open_parts(struct service *service)
+{
+    service->setups = worker_setups_open(&(struct worker_setups_setup){
+        .loop = service->session.loop,
+        .children = service->session.children,
+        .config = service->config,
+        .state = &service->state,
+        .identity = service->identity,
+        .head_ip = service->handover.head_private_ip,
+        .token_path = service->token_path,
+        .hooks = {service, on_progress, on_news, on_tag, is_head_ready, on_payload},
+    });
+    service->ray = ray_watch_open(&(struct ray_watch_setup){
+        .loop = service->session.loop,
+        .http = service->session.http,
+        .address = service->ray_address,
+        .token_path = service->token_path,
+        .hooks = {service, on_ray_seen, on_ray_changed},
+    });
+    service->again = loop_timer_new(service->session.loop, start_acting, service);
+    service->guard = loop_timer_new(service->session.loop, guard, service);
+    loop_timer_start(service->guard, GUARD_MS);
+    expect_ray(service);
+}
+
+static bool open_desk(struct service *service, struct err *err)
+{
+    struct desk_hooks hooks = {service,   greet,     say_status,   view_all,
+                               view_some, on_update, on_stand_down};
+    return desk_open(service->session.loop, service->folder, &hooks, &service->desk, err);
+}
+
+static bool take_handover(struct service *service, struct err *err)
+{
+    struct str holder = arena_printf(&service->arena, "shoal autoscaler, pid %ld", (long)getpid());
+    bool is_new;
+    return journal_open(service->folder, holder.ptr, &service->journal, err) &&
+           handover_take(service->journal, &service->handover, &is_new, err);
+}
+
+static bool run(struct service *service, struct err *err)
+{
+    struct cloud_session_setup setup = {.least = LOG_LEVEL_INFO, .children_max = CHILDREN_MAX};
+    if (!service_load(service, err) || !take_handover(service, err) ||
+        !cloud_session_open(&service->session, &setup, err)) {
+        return false;
+    }
+    redact_add(service->session.redact, service->handover.secret);
+    redact_add(service->session.redact, service->handover.key);
+    if (!cloud_provider_open(&service->session, service->config, STR(""), &service->arena,
+                             &service->provider, err)) {
+        return false;
+    }
+    open_parts(service);
+    if (!open_desk(service, err)) {
+        return false;
+    }
+    LOG(service, INFO, "started version=%s cluster=%.*s", SHOAL_VERSION,
+        STR_ARG(service->config->cluster_name));
+    service->monitor_pid = ray_monitor_find();
+    start_acting(service);
+    return cloud_session_run(&service->session, err);
+}
+
+static void close_all(struct service *service)
+{
+    stop_acting(service);
+    worker_setups_close(service->setups);
+    ray_watch_close(service->ray);
+    desk_close(service->desk);
+    if (service->provider) {
+        service->provider->ops->close(service->provider);
+    }
+    if (service->session.loop) {
+        cloud_session_close(&service->session);
+    }
+    journal_close(service->journal);
+    slots_clear(&service->slots);
+    arena_clear(&service->ray_memory);
+    arena_clear(&service->arena);
+}
+
+/* A new process has nothing left over from this one, and may be a newer program. */
+static int begin_anew(struct str program, const char *folder)
+{
+    const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
+    program_become(argv);
+    fprintf(stderr, "%s cannot be started again: %s\n", program.ptr, strerror(errno));
+    return 1; /* the supervisor starts it */
+}
+
+int service_run(const struct service_setup *setup)
+{
+    struct service service = {0};
+    struct arena arena;
+    struct err err = {0};
+    arena_init(&arena);
+    arena_init_secret(&service.arena);
+    arena_init(&service.ray_memory);
+    service.folder = service_folder(setup->folder, &arena);
+    bool is_fine = run(&service, &err);
+    struct str program = arena_str(&arena, service.program);
+    enum service_end end = service.end;
+    close_all(&service);
+    int status = 0;
+    if (!is_fine) {
+        fprintf(stderr, "shoal autoscaler: %s\n", err.text);
+        status = err_exit_status(err.kind);
+    } else if (end == SERVICE_AGAIN) {
+        status = begin_anew(program, service.folder);
+    }
+    arena_clear(&arena);
+    return status;
+}

@@ -1,0 +1,78 @@
+/*
+ * service_parts.h: the service from inside; shared by the files that make it up.
+ *
+ *     service.c        opening, acting, ending
+ *     service_load.c   what it is told: handover, configuration, folder
+ *     service_view.c   the cluster in the words of view.h and ctl.h
+ *     desk.c           who asks and who follows, on the control socket
+ */
+#pragma once
+
+#include "app/cloud_session.h"
+#include "app/cluster_state.h"
+#include "app/control/controller.h"
+#include "app/core_setup.h"
+#include "app/head/ctl.h"
+#include "app/head/desk.h"
+#include "app/head/handover.h"
+#include "app/head/ray_watch.h"
+#include "app/head/service.h"
+#include "app/head/slots.h"
+#include "app/head/worker_setup.h"
+
+enum service_end {
+    SERVICE_GOES_ON,
+    SERVICE_STANDS_DOWN, /* told to; the supervisor ends as well */
+    SERVICE_AGAIN,       /* there is a new handover: begin anew with it */
+};
+
+struct service {
+    struct arena arena;
+    const char *folder;
+    struct str program; /* ours, by path: a newer one may lie there when we begin anew */
+    struct handover handover;
+    struct config *config;
+    struct cluster_state state;
+    const char *identity;   /* the key that workers let in */
+    const char *token_path; /* NULL: the file says how Ray authenticates */
+    struct str ray_address;
+    struct core_setup core;
+    struct cloud_session session;
+    struct journal *journal;
+    struct provider *provider;
+    struct controller *controller; /* NULL: somebody else acts */
+    struct worker_setups *setups;
+    struct ray_watch *ray;
+    struct desk *desk;
+    struct slots slots;
+    struct loop_timer *again; /* tries to act again */
+    struct loop_timer *guard; /* looks for Ray's own autoscaler */
+    struct arena ray_memory;
+    struct controller_ray_node *ray_nodes; /* as last seen, in ray_memory */
+    size_t ray_count, ray_alive;
+    bool is_head_alive;
+    enum service_end end;
+    bool is_leading;   /* the lease is ours */
+    int monitor_pid;   /* of Ray's own autoscaler; 0: none */
+    char refusal[300]; /* who has the lease */
+    char launch_trouble[300];
+    int64_t launch_trouble_ms; /* monotonic: since then no launch went well; 0: none failed */
+};
+
+/* ---- service_load.c ---- */
+
+bool service_load(struct service *service, struct err *err) MUST_USE;
+/* Puts what only the handover has where it is looked for. */
+bool service_keep_handover(struct service *service, struct err *err) MUST_USE;
+bool service_read_handover(struct service *service, struct arena *arena,
+                           struct handover *ret_handover, struct err *err) MUST_USE;
+
+/* ---- service_view.c ---- */
+
+/* Texts live in `arena` or as long as the loop does not go on. */
+void service_view(const struct service *service, const struct controlled *controlled,
+                  struct arena *arena, struct node_view *ret_view);
+void service_status(const struct service *service, struct arena *arena,
+                    struct ctl_status *ret_status);
+struct str service_node_name(const struct controlled *controlled, struct arena *arena);
+enum slot_state service_slot(const struct service *service, const struct controlled *controlled);
