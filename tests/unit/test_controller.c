@@ -457,7 +457,7 @@ static void the_head_is_no_worker(void **state)
     struct launch_wish wish = {.config = scene->config,
                                .uid = controller_lease(scene->controller)->uid,
                                .secret = STR("0123456789abcdef0123456789abcdef"),
-                               .launch = HEAD_LAUNCH(1),
+                               .launch = HEAD_LAUNCH(1, 0),
                                .zone = STR("us-west-2"),
                                .count = 1,
                                .is_head = true};

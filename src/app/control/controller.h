@@ -54,6 +54,7 @@ struct controller_setup {
     struct str secret;             /* of which host keys are made */
     struct str public_key;         /* for prepare(); empty: on a head, which only finds */
     uint64_t take_from;            /* an epoch whose lease is to be broken; 0: none */
+    bool gives_way;                /* deposed() at once when somebody has it, instead of waiting */
     bool is_surveyed;              /* survey() was done by the caller */
     bool is_prepared;              /* survey() and prepare() were */
     enum goal goal;

@@ -81,6 +81,10 @@ static void refused(struct controller *controller, const struct provider_answer 
         take(controller);
         return;
     }
+    if (controller->setup.gives_way) {
+        depose(controller, lease);
+        return;
+    }
     if (lease && controller->refused_by != lease->epoch) {
         controller->refused_by = lease->epoch;
         controller->lease_retry_ms = RETRY_FIRST_MS;

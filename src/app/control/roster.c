@@ -65,16 +65,6 @@ static bool looks_same(const struct machine *a, const struct machine *b)
            str_eq(a->public_ip, b->public_ip);
 }
 
-struct str machine_tag_value(const struct machine *machine, const char *key)
-{
-    for (size_t i = 0; i < machine->tag_count; i++) {
-        if (str_is(machine->tags[i].key, key)) {
-            return machine->tags[i].value;
-        }
-    }
-    return STR("");
-}
-
 /* ---- finding ---- */
 
 struct question {

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "app/machine_tags.h"
 #include "base/arena.h"
 #include "base/table.h"
 #include "core/event.h"
@@ -49,6 +50,3 @@ bool roster_put(struct roster *roster, uint64_t instance, const struct machine *
 /* Forgets those of which `is_over` says so. */
 typedef bool known_fn(void *context, const struct known *known);
 void roster_drop(struct roster *roster, known_fn *is_over, void *context);
-
-/* The value of a tag; empty: it has none. */
-struct str machine_tag_value(const struct machine *machine, const char *key);

@@ -198,6 +198,7 @@ static void on_hello(void *context, const struct node_hello *hello)
         fail_with(worker, "keeping its host key", &err);
         return;
     }
+    worker->host_key = arena_str(&worker->arena, hello->host_key);
     if (!worker->has_contact) {
         worker->has_contact = true;
         worker_log(worker, "answers: %.*s", STR_ARG(str_sub(hello->machine, 0, 40)));
@@ -205,6 +206,18 @@ static void on_hello(void *context, const struct node_hello *hello)
     }
     if (!worker->is_sent && !worker->is_over) { /* else the session goes on by itself */
         worker_copy_next(worker);
+    }
+}
+
+static void on_rotated(void *context, bool is_ok, struct str why)
+{
+    struct worker *worker = context;
+    struct err err;
+    if (!is_ok) {
+        worker_log(worker, "it keeps the host key of its first boot: %.*s", STR_ARG(why));
+    } else if (!cluster_state_pin(worker->all->setup.state, worker->machine.id, worker->host_key,
+                                  false, &err)) {
+        worker_log(worker, "forgetting its first host key: %s", err.text);
     }
 }
 
@@ -291,7 +304,7 @@ static void open_session(struct worker *worker)
         .loop = setup->loop,
         .children = setup->children,
         .place = worker->place,
-        .hooks = {worker, on_payload, on_waiting, on_hello, on_event, on_done},
+        .hooks = {worker, on_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
     });
 }
 

@@ -17,6 +17,7 @@ struct worker {
     struct child *copy;           /* rsync, while one runs */
     size_t copies_done;           /* of the mounts, then of the synced files */
     struct setup_plan plan;
+    struct str host_key; /* that it will show */
     bool has_contact, has_plan, is_sent, is_over;
     bool waits; /* for the token or for the head */
 };

@@ -34,7 +34,7 @@ struct setup_input {
     struct str head_ip;     /* workers: the head's private address */
     struct str token;       /* workers: of Ray's authentication; heads make their own */
     struct str ray_version; /* to be installed when there is none; empty: by the file, or tested */
-    /* Of mounts and configuration: what is set up again when it changes, as in Ray. May be empty. */
+    /* Of mounts and configuration: set up again when it changes, as in Ray. May be empty. */
     struct str runtime_hash;
     bool has_usage_stats;
     bool has_dashboard_warning_off;

@@ -1,0 +1,20 @@
+/*
+ * bootstrap.h: the configuration as the head gets it: ~/ray_bootstrap_config.yaml, as Ray writes it
+ * and Ray's own tools read it.
+ *
+ * It is the prepared tree with what only the laptop needs taken out: how the laptop gets through to
+ * the head, and every credential. Mounts lead from the head's copies to the same paths elsewhere.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "config/config.h"
+
+#define BOOTSTRAP_CONFIG "~/ray_bootstrap_config.yaml"
+#define BOOTSTRAP_KEY "~/ray_bootstrap_key.pem"
+
+/* JSON, which is YAML too. */
+bool bootstrap_config(const struct config *config, bool no_restart, struct arena *arena,
+                      struct str *ret_json, struct err *err) MUST_USE;

@@ -1,0 +1,88 @@
+/* find_head.c: for verbs that only need to reach the head: one listing. */
+#include "app/launch/launch_parts.h"
+
+struct search {
+    struct launch launch;
+    struct launcher_head *head;
+    bool is_found;
+};
+
+static void take(struct search *search, const struct machine *machines, size_t count)
+{
+    struct arena *arena = search->launch.arena;
+    const struct config *config = search->launch.config;
+    struct launcher_head *head = search->head;
+    struct str *workers = ARENA_ARRAY(arena, count, struct str);
+    *head = (struct launcher_head){.worker_ips = workers};
+    for (size_t i = 0; i < count; i++) {
+        const struct machine *machine = &machines[i];
+        if (machine->state != MACHINE_PENDING && machine->state != MACHINE_RUNNING) {
+            continue;
+        }
+        bool is_head = machine_is_head(machine);
+        struct str address = arena_str(arena, launch_address(config, machine, is_head));
+        if (!is_head) {
+            workers[head->worker_count++] = address;
+            continue;
+        }
+        search->is_found = true;
+        head->id = arena_str(arena, machine->id);
+        head->address = address;
+        head->private_ip = arena_str(arena, machine->private_ip);
+        head->public_ip = arena_str(arena, machine->public_ip);
+        head->is_up_to_date = str_is(machine_tag_value(machine, "ray-node-status"), "up-to-date");
+    }
+}
+
+static void on_listed(void *context, const struct provider_answer *answer,
+                      const struct machine *machines, size_t count)
+{
+    struct search *search = context;
+    struct err err;
+    if (answer->outcome != OUTCOME_DONE) {
+        launch_end(&search->launch, &answer->err);
+        return;
+    }
+    take(search, machines, count);
+    if (!search->is_found) {
+        err_set(&err, ERR_NOT_FOUND, "cluster %.*s has no head; shoal up makes one",
+                STR_ARG(search->launch.config->cluster_name));
+        launch_end(&search->launch, &err);
+        return;
+    }
+    launch_end(&search->launch, NULL);
+}
+
+bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
+                        struct launcher_head *ret_head, struct err *err)
+{
+    struct search search = {.launch = {.setup = setup, .arena = arena}, .head = ret_head};
+    struct launch *launch = &search.launch;
+    bool ok = launch_open(launch, "find", false, err);
+    if (ok) {
+        launch->provider->ops->list(launch->provider, on_listed, &search);
+        ok = cloud_session_run(launch->session, err);
+        if (ok && !launch->is_ok) {
+            *err = launch->err;
+            ok = false;
+        }
+    }
+    launch_close(launch);
+    return ok;
+}
+
+bool launcher_head_place(const struct launcher_setup *setup, const struct launcher_head *head,
+                         struct arena *arena, struct ssh_place *ret_place, struct err *err)
+{
+    struct launch launch = {.setup = setup, .arena = arena, .config = setup->config};
+    if (!cluster_state_open(setup->config, false, arena, &launch.state, err)) {
+        return false;
+    }
+    if (!launch_head_place(&launch, head->id, head->address, ret_place)) {
+        return err_set(err, ERR_NOT_FOUND,
+                       "this machine does not know the host key of %.*s: the cluster was started "
+                       "elsewhere (%s has no key of it)",
+                       STR_ARG(head->id), launch.state.folder);
+    }
+    return true;
+}

@@ -1,0 +1,181 @@
+/* head_plan.c: what the head is sent. */
+#include "app/launch/head_plan.h"
+
+#include "app/head/handover.h"
+#include "app/launch/bootstrap.h"
+#include "app/local_host.h"
+#include "base/encode.h"
+#include "config/hash.h"
+#include "io/file.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { KEY_BYTES_MAX = 64 * 1024 };
+
+/* ---- the handover ---- */
+
+/* What sends calls elsewhere than to the cloud itself holds on the head as well. */
+static void gather_environment(struct handover *handover, struct arena *arena)
+{
+    static const char *const names[] = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2",
+                                        "AWS_ENDPOINT_URL_IAM", "AWS_ENDPOINT_URL_STS",
+                                        "AWS_ENDPOINT_URL_SSM"};
+    struct step_variable *variables = ARENA_ARRAY(arena, ARRAY_LEN(names), struct step_variable);
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        const char *value = getenv(names[i]);
+        if (value) {
+            variables[handover->environment_count++] = (struct step_variable){str_from(names[i]),
+                                                                              str_from(value)};
+        }
+    }
+    handover->environment = variables;
+}
+
+static bool gather_records(struct launch *launch, struct handover *handover, struct err *err)
+{
+    struct str text;
+    int64_t reign = 0;
+    if (!journal_get(launch->journal, "reign", launch->arena, &text, err) ||
+        !handover_gather(launch->journal, launch->arena, handover, err)) {
+        return false;
+    }
+    handover->reign = text.ptr && str_to_i64(text, &reign) ? (uint64_t)reign : 0;
+    return true;
+}
+
+static bool write_handover(const struct head_wish *wish, struct str config_json,
+                           struct str runtime_hash, struct str *ret_text, struct err *err)
+{
+    struct launch *launch = wish->launch;
+    struct handover handover = {
+        .uid = wish->uid,
+        .epoch = wish->epoch,
+        .serial = wish->serial,
+        .config = config_json,
+        .head_id = wish->id,
+        .head_private_ip = wish->private_ip,
+        .head_public_ip = wish->public_ip,
+        .runtime_hash = runtime_hash,
+    };
+    gather_environment(&handover, launch->arena);
+    if (wish->epoch != 0 && !gather_records(launch, &handover, err)) {
+        return false;
+    }
+    AUTO_BUF struct buf text;
+    buf_init(&text, HANDOVER_BYTES_MAX);
+    handover_write(&handover, &text);
+    if (text.is_full) {
+        return err_set(err, ERR_INTERNAL, "the handover is larger than 16 MB");
+    }
+    *ret_text = arena_str(launch->arena, buf_str(&text));
+    return true;
+}
+
+/* ---- files ---- */
+
+static bool read_key(const struct launch *launch, struct str *ret_key, struct err *err)
+{
+    struct buf text;
+    buf_init(&text, KEY_BYTES_MAX);
+    bool ok = file_read_secret(launch->state.key, &text, err);
+    if (ok) {
+        *ret_key = arena_str(launch->arena, buf_str(&text));
+    }
+    buf_wipe(&text);
+    return ok;
+}
+
+static struct str secret_hex(const struct launch *launch)
+{
+    struct str secret = launch->state.secret;
+    char *hex = arena_alloc(launch->arena, secret.len * 2 + 1);
+    encode_hex_to(hex, (const uint8_t *)secret.ptr, secret.len);
+    return str_from(hex);
+}
+
+static const struct node_file *files_of(const struct launch *launch, struct str config_json,
+                                        struct str handover, struct str key, size_t *ret_count)
+{
+    const struct node_file files[] = {
+        {STR(HANDOVER_FILE), handover, 0600},
+        {STR("~/.shoal/cluster/secret"), secret_hex(launch), 0600},
+        {STR(BOOTSTRAP_CONFIG), config_json, 0600},
+        {STR(BOOTSTRAP_KEY), key, 0600},
+    };
+    struct node_file *kept = ARENA_ARRAY(launch->arena, ARRAY_LEN(files), struct node_file);
+    memcpy(kept, files, sizeof(files));
+    *ret_count = ARRAY_LEN(files);
+    return kept;
+}
+
+/* ---- what is wanted ---- */
+
+struct wanted {
+    struct str config_json, runtime_hash, text;
+};
+
+static bool find_wanted(const struct launch *launch, struct wanted *ret_wanted, struct err *err)
+{
+    const struct value *tree = launch->config->tree;
+    const struct hash_runtime_input input = {
+        .file_mounts = value_get_c(tree, "file_mounts"),
+        .extra = tree,
+    };
+    struct wanted wanted;
+    struct str contents;
+    if (!bootstrap_config(launch->config, launch->setup->no_restart, launch->arena,
+                          &wanted.config_json, err) ||
+        !hash_runtime(launch->arena, local_host(), &input, &wanted.runtime_hash, &contents, err)) {
+        return false;
+    }
+    wanted.text = arena_printf(launch->arena, "%.*s %016llx %s", STR_ARG(wanted.runtime_hash),
+                               (unsigned long long)str_hash(wanted.config_json), SHOAL_VERSION);
+    *ret_wanted = wanted;
+    return true;
+}
+
+bool head_plan_wanted(const struct launch *launch, struct str *ret_wanted, struct err *err)
+{
+    struct wanted wanted;
+    if (!find_wanted(launch, &wanted, err)) {
+        return false;
+    }
+    *ret_wanted = wanted.text;
+    return true;
+}
+
+bool head_plan_make(const struct head_wish *wish, struct setup_plan *ret_plan,
+                    struct str *ret_wanted, struct err *err)
+{
+    struct launch *launch = wish->launch;
+    const struct launcher_setup *setup = launch->setup;
+    const struct config *config = launch->config;
+    struct wanted wanted;
+    struct str handover;
+    struct str key;
+    if (!find_wanted(launch, &wanted, err) ||
+        !write_handover(wish, wanted.config_json, wanted.runtime_hash, &handover, err) ||
+        !read_key(launch, &key, err)) {
+        return false;
+    }
+    struct setup_input input = {
+        .config = config,
+        .type = &config->node_types[config->head_type],
+        .is_head = true,
+        .instance_id = wish->id,
+        .machine = wish->machine,
+        .is_spot = wish->is_spot,
+        .runtime_hash = wanted.runtime_hash,
+        .has_usage_stats = setup->has_usage_stats,
+        .restart = setup->no_restart     ? SETUP_NO_RESTART
+                   : setup->restart_only ? SETUP_RESTART_ONLY
+                                         : SETUP_RESTARTS,
+    };
+    input.files = files_of(launch, wanted.config_json, handover, key, &input.file_count);
+    if (!setup_plan_make(&input, launch->arena, ret_plan, err)) {
+        return false;
+    }
+    *ret_wanted = wanted.text;
+    return true;
+}

@@ -1,0 +1,586 @@
+/*
+ * up.c: from a file to a cluster that runs.
+ *
+ *     survey -> lease -> what surrounds the machines -> head and workers, at once
+ *            -> the head answers -> handover -> the head's service does the rest, watched from here
+ *
+ * Until the handover this process alone creates machines; after it the head's service alone does. A
+ * cluster whose lease the service holds is only told what has changed.
+ */
+#include "app/launch/head_launch.h"
+#include "app/launch/head_plan.h"
+#include "app/launch/head_setup.h"
+#include "app/launch/launch_parts.h"
+
+#include "provider/launch_token.h"
+
+struct up {
+    struct launch launch;
+    struct head_launch *head_launch;
+    struct head_setup *head_setup;
+    struct ctl_client *ctl;
+    struct node_view head;
+    struct str head_id, head_private_ip, head_public_ip, head_address;
+    uint64_t head_number; /* of its launch */
+    struct str uid;
+    uint64_t epoch;
+    int64_t serial;
+    bool is_update;   /* the head's service has the lease */
+    bool has_head;    /* it was launched, or found */
+    bool is_released; /* the lease was handed back */
+    bool is_head_done;
+    bool is_settled;
+    struct str wanted;  /* what the cluster is brought to, as a text to compare (head_plan.h) */
+    struct arena lines; /* of one view at a time */
+    struct seen *seen;  /* every node that was told of */
+    size_t seen_count, seen_capacity;
+};
+
+/* What the summary at the end needs of a node. */
+struct seen {
+    struct str name, type;
+    enum node_phase phase;
+    bool has_failed;
+};
+
+static void fail_up(struct up *up, const struct err *err)
+{
+    launch_end(&up->launch, err);
+}
+
+static struct seen *seen_of(struct up *up, const struct node_view *view)
+{
+    for (size_t i = 0; i < up->seen_count; i++) {
+        if (str_eq(up->seen[i].name, view->name)) {
+            return &up->seen[i];
+        }
+    }
+    void *items = up->seen;
+    arena_grow(up->launch.arena, &items, up->seen_count, &up->seen_capacity, sizeof(*up->seen));
+    up->seen = items;
+    struct seen *seen = &up->seen[up->seen_count++];
+    *seen = (struct seen){.name = arena_str(up->launch.arena, view->name),
+                          .type = arena_str(up->launch.arena, view->type)};
+    return seen;
+}
+
+static void show(struct up *up, const struct node_view *view)
+{
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    struct seen *seen = seen_of(up, view);
+    seen->phase = view->phase;
+    seen->has_failed = seen->has_failed || view->phase == PHASE_FAILED;
+    hooks->node(hooks->context, view);
+}
+
+static void show_head(struct up *up)
+{
+    show(up, &up->head);
+}
+
+/* ---- the end ---- */
+
+static void end_if_done(struct up *up)
+{
+    if (up->is_head_done && up->is_settled) {
+        launch_end(&up->launch, NULL);
+    }
+}
+
+/* ---- following the head's service ---- */
+
+static void take_status(struct up *up, const struct ctl_status *status)
+{
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    struct launcher_result *result = up->launch.result;
+    hooks->status(hooks->context, status);
+    result->ray_version = arena_str(up->launch.arena, status->ray_version);
+    result->node_count = status->joined;
+    up->is_settled = status->is_settled && status->serial >= up->serial;
+    end_if_done(up);
+}
+
+static void take_node(struct up *up, const struct node_view *view)
+{
+    if (view->is_head) {
+        /* Its steps are told by the connection that runs them. */
+        if (view->phase == PHASE_READY && up->is_head_done && up->head.phase != PHASE_FAILED) {
+            up->head.phase = PHASE_READY;
+            up->head.since_ms = view->since_ms;
+            show_head(up);
+        }
+        return;
+    }
+    show(up, view);
+}
+
+static void on_ctl_line(void *context, const struct ctl_line *line)
+{
+    struct up *up = context;
+    if (line->kind == CTL_STATUS) {
+        take_status(up, &line->status);
+    } else if (line->kind == CTL_NODE) {
+        take_node(up, &line->node);
+    } else if (line->kind == CTL_ERROR) {
+        launch_note(&up->launch, "the head's service says: %.*s", STR_ARG(line->text));
+    }
+}
+
+static void follow(struct up *up);
+
+static void on_ctl_done(void *context, const struct err *err)
+{
+    struct up *up = context;
+    struct ctl_client *ended = up->ctl;
+    up->ctl = NULL;
+    ctl_client_close(ended);
+    if (up->launch.is_ok || up->launch.err.kind != ERR_NONE) {
+        return;
+    }
+    if (err &&
+        err->kind == ERR_UNAVAILABLE) { /* the service was started again, or the link broke */
+        follow(up);
+        return;
+    }
+    fail_up(up, err);
+}
+
+static void follow(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    struct ssh_place place;
+    const char *const *argv;
+    struct err err;
+    struct ssh_session session = {.command = STR(SETUP_PROGRAM " ctl --wait")};
+    if (up->ctl) {
+        return;
+    }
+    launch_head_place(launch, up->head_id, up->head_address, &place);
+    if (!ssh_words(&place, &session, launch->arena, &argv, &err)) {
+        fail_up(up, &err);
+        return;
+    }
+    up->ctl = ctl_client_open(launch->session->children, argv,
+                              &(struct ctl_client_hooks){up, on_ctl_line, on_ctl_done});
+    if (up->is_update && !launch->result->was_up_to_date) {
+        ctl_client_ask(up->ctl, "update");
+    }
+    ctl_client_ask(up->ctl, "follow");
+}
+
+/* ---- the handover ---- */
+
+static struct head_wish wish_of(struct up *up)
+{
+    return (struct head_wish){
+        .launch = &up->launch,
+        .uid = up->uid,
+        .epoch = up->is_update ? 0 : up->epoch,
+        .id = up->head_id,
+        .private_ip = up->head_private_ip,
+        .public_ip = up->head_public_ip,
+        .machine = up->head.machine,
+        .is_spot = up->head.is_spot,
+    };
+}
+
+static bool plan_head(void *context, const struct node_hello *hello, struct setup_plan *ret_plan,
+                      struct err *err)
+{
+    struct up *up = context;
+    struct head_wish wish = wish_of(up);
+    (void)hello;
+    up->serial = clock_wall_ms(loop_clock(up->launch.session->loop));
+    wish.serial = up->serial;
+    failpoint("up:after-files");
+    if (!head_plan_make(&wish, ret_plan, &up->wanted, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < ret_plan->warning_count; i++) {
+        launch_note(&up->launch, "%.*s", STR_ARG(ret_plan->warnings[i]));
+    }
+    return true;
+}
+
+static void on_released(void *context, const struct provider_answer *answer)
+{
+    struct up *up = context;
+    (void)answer; /* what could not be handed back runs out by itself */
+    up->is_released = true;
+    failpoint("up:after-release");
+}
+
+/* From here on the head's service is the one that acts. */
+static void on_sent(void *context)
+{
+    struct up *up = context;
+    failpoint("up:after-request");
+    if (!up->is_update) {
+        controller_release(up->launch.controller, on_released, up);
+    }
+}
+
+static void on_service(void *context)
+{
+    struct up *up = context;
+    failpoint("up:while-following");
+    follow(up);
+}
+
+/* ---- the head ---- */
+
+static void on_head_changed(void *context)
+{
+    show_head(context);
+}
+
+static void on_head_done(void *context, bool is_ok, const struct err *err)
+{
+    struct up *up = context;
+    up->is_head_done = is_ok;
+    if (!is_ok) {
+        fail_up(up, err);
+        return;
+    }
+    if (!up->is_update && up->launch.controller) {
+        controller_tag(up->launch.controller, HEAD_INSTANCE, STR("ray-node-status"),
+                       STR("up-to-date"));
+    }
+    end_if_done(up);
+}
+
+static void connect_head(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    struct ssh_place place;
+    struct err err;
+    if (up->head_setup || up->head_address.len == 0) {
+        return;
+    }
+    if (!launch_head_place(launch, up->head_id, up->head_address, &place) &&
+        !cluster_state_pin_launch(&launch->state, up->head_id, up->head_number, &err)) {
+        fail_up(up, &err);
+        return;
+    }
+    up->head_setup = head_setup_start(&(struct head_setup_input){
+        .session = launch->session,
+        .config = launch->config,
+        .state = &launch->state,
+        .place = place,
+        .view = &up->head,
+        .hooks = {up, on_head_changed, plan_head, on_sent, on_service, on_head_done},
+    });
+}
+
+/* ---- nothing to do ---- */
+
+/* What the last `up` from here brought the cluster to; nobody else may have changed it since. */
+static bool is_up_to_date(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    struct str applied;
+    struct err err;
+    return up->is_update && !launch->setup->restart_only &&
+           head_plan_wanted(launch, &up->wanted, &err) &&
+           journal_get(launch->journal, "applied", launch->arena, &applied, &err) && applied.ptr &&
+           str_eq(applied, up->wanted);
+}
+
+static bool note_applied(struct up *up, struct err *err)
+{
+    struct journal *journal = up->launch.journal;
+    return journal_begin(journal, err) && journal_set(journal, "applied", up->wanted, err) &&
+           journal_commit(journal, err);
+}
+
+static void know_head(struct up *up, const struct machine *machine, uint64_t launch_number)
+{
+    struct arena *arena = up->launch.arena;
+    struct controlled head = {HEAD_INSTANCE, machine, NULL, true};
+    struct node_view view;
+    launch_view(&up->launch, &head, arena, &view);
+    if (up->head_setup) { /* what its connection tells is newer */
+        view.phase = up->head.phase;
+        view.since_ms = up->head.since_ms;
+        view.step = up->head.step;
+        view.steps = up->head.steps;
+        view.detail = up->head.detail;
+        view.failure = up->head.failure;
+    }
+    up->has_head = true;
+    up->head = view;
+    up->head_id = view.id;
+    up->head_private_ip = view.private_ip;
+    up->head_public_ip = view.public_ip;
+    up->head_number = launch_number;
+    up->head_address = arena_str(arena, launch_address(up->launch.config, machine, true));
+    if (is_up_to_date(up)) {
+        up->launch.result->was_up_to_date = true;
+        up->is_head_done = true;
+        up->head.phase = PHASE_JOINING;
+        show_head(up);
+        follow(up);
+        return;
+    }
+    show_head(up);
+    connect_head(up);
+}
+
+static void on_head_launched(void *context, const struct machine *machine, uint64_t launch_number,
+                             const struct err *err)
+{
+    struct up *up = context;
+    if (!machine) {
+        struct err why = *err;
+        err_set(&why, why.kind, "the head could not be launched: %s", err->text);
+        fail_up(up, &why);
+        return;
+    }
+    failpoint("up:after-head-launch");
+    controller_learn(up->launch.controller, machine, 1);
+    know_head(up, machine, launch_number);
+    controller_look(up->launch.controller);
+}
+
+static void launch_head(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    failpoint("up:after-prepare");
+    up->head_launch = head_launch_start(&(struct head_launch_setup){
+        .loop = launch->session->loop,
+        .provider = launch->provider,
+        .journal = launch->journal,
+        .config = launch->config,
+        .core = &launch->core,
+        .uid = up->uid,
+        .secret = launch->state.secret,
+        .epoch = up->epoch,
+        .context = up,
+        .done = on_head_launched,
+    });
+}
+
+/* ---- before any machine ---- */
+
+static bool head_of(struct up *up, struct controlled *ret_head)
+{
+    return controller_find(up->launch.controller, HEAD_INSTANCE, ret_head) && ret_head->machine &&
+           ret_head->machine->state < MACHINE_STOPPING;
+}
+
+static uint64_t launch_number_of(const struct machine *machine)
+{
+    uint64_t number = 0;
+    return launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &number) ? number : 0;
+}
+
+static void on_prepared(void *context, const struct provider_answer *answer,
+                        const struct provider_thing *things, size_t count)
+{
+    struct up *up = context;
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    struct controlled head;
+    for (size_t i = 0; i < count; i++) {
+        hooks->thing(hooks->context, &things[i], str_starts(things[i].note, "made"));
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        fail_up(up, &answer->err);
+        return;
+    }
+    if (head_of(up, &head)) {
+        know_head(up, head.machine, launch_number_of(head.machine));
+    } else {
+        launch_head(up);
+    }
+}
+
+static void on_started(void *context, const struct cluster_lease *lease)
+{
+    struct up *up = context;
+    struct launch *launch = &up->launch;
+    failpoint("up:after-take");
+    up->uid = arena_str(launch->arena, lease->uid);
+    up->epoch = lease->epoch;
+    controller_prepare(launch->controller, on_prepared, up);
+}
+
+static void on_changed(void *context, const struct controlled *controlled)
+{
+    struct up *up = context;
+    struct node_view view;
+    if (up->is_released) {
+        return;
+    }
+    if (controlled->is_head) {
+        if (up->has_head && controlled->machine) {
+            know_head(up, controlled->machine, up->head_number);
+        }
+        return;
+    }
+    arena_clear(&up->lines);
+    launch_view(&up->launch, controlled, &up->lines, &view);
+    view.phase = view.phase == PHASE_CONNECTING ? PHASE_BOOTING : view.phase;
+    show(up, &view);
+}
+
+static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
+{
+    struct up *up = context;
+    launch_note(&up->launch, "%.*s: %s", STR_ARG(what), answer->err.text);
+}
+
+/* ---- a cluster that its head already keeps ---- */
+
+static void on_listed(void *context, const struct provider_answer *answer,
+                      const struct machine *machines, size_t count)
+{
+    struct up *up = context;
+    struct err err;
+    if (answer->outcome != OUTCOME_DONE) {
+        fail_up(up, &answer->err);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (machine_is_head(&machines[i]) && machines[i].state < MACHINE_STOPPING) {
+            know_head(up, &machines[i], launch_number_of(&machines[i]));
+            return;
+        }
+    }
+    err_set(&err, ERR_UNAVAILABLE,
+            "the cluster's lease is held, but no head is listed; run it "
+            "again in a minute, or end it with shoal down");
+    fail_up(up, &err);
+}
+
+/* The lease is somebody else's: the head's service is told what is new, others are left alone. */
+static void on_deposed(void *context, const struct cluster_lease *lease)
+{
+    struct up *up = context;
+    struct err err;
+    if (up->is_released || up->is_update) {
+        return;
+    }
+    if (lease && str_starts(lease->holder, "head ") && !up->has_head) {
+        up->is_update = true;
+        up->uid = arena_str(up->launch.arena, lease->uid);
+        up->epoch = lease->epoch;
+        up->launch.provider->ops->list(up->launch.provider, on_listed, up);
+        return;
+    }
+    err_set(&err, ERR_EXISTS, "somebody else is at this cluster: %.*s",
+            STR_ARG(lease ? lease->holder : STR("not known who")));
+    fail_up(up, &err);
+}
+
+static void open_controller(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    launch->controller = controller_open(&(struct controller_setup){
+        .session = launch->session,
+        .provider = launch->provider,
+        .journal = launch->journal,
+        .config = launch->config,
+        .core = &launch->core,
+        .holder = launch_holder("up", launch->arena),
+        .secret = launch->state.secret,
+        .public_key = launch->state.public_key,
+        .is_surveyed = true,
+        .gives_way = true,
+        .goal = GOAL_RUN,
+        .hooks = {up, on_started, NULL, on_changed, on_trouble, on_deposed},
+    });
+}
+
+static void on_surveyed(void *context, const struct provider_answer *answer,
+                        const struct finding *findings, size_t count)
+{
+    struct up *up = context;
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    struct err err;
+    size_t errors = 0;
+    if (answer->outcome != OUTCOME_DONE) {
+        fail_up(up, &answer->err);
+        return;
+    }
+    hooks->findings(hooks->context, findings, count);
+    for (size_t i = 0; i < count; i++) {
+        errors += findings[i].level == FINDING_ERROR;
+    }
+    if (errors > 0) {
+        err_set(&err, ERR_CONFIG, "%zu thing%s must be mended first; nothing was created", errors,
+                errors == 1 ? "" : "s");
+        fail_up(up, &err);
+        return;
+    }
+    open_controller(up);
+}
+
+/* ---- the whole ---- */
+
+/* What somebody has who stops here. */
+static void tell_what_is_left(struct up *up)
+{
+    if (up->has_head) {
+        launch_note(&up->launch,
+                    "left running: the head (%.*s) and what was asked for beside it; shoal up goes "
+                    "on from here, shoal down ends all of it",
+                    STR_ARG(up->head_id));
+    }
+}
+
+static double cpus_of_type(const struct config *config, struct str name)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        double cpus;
+        const struct value *type = value_get(value_get_c(config->tree, "available_node_types"),
+                                             config->node_types[i].name);
+        if (str_eq(config->node_types[i].name, name) &&
+            value_number(value_path(type, "resources.CPU"), &cpus)) {
+            return cpus;
+        }
+    }
+    return 0;
+}
+
+static void sum_up(const struct up *up)
+{
+    struct launcher_result *result = up->launch.result;
+    for (size_t i = 0; i < up->seen_count; i++) {
+        result->failed_count += up->seen[i].has_failed;
+        if (up->seen[i].phase == PHASE_READY) {
+            result->cpus += cpus_of_type(up->launch.config, up->seen[i].type);
+        }
+    }
+    result->head_address = up->head_address;
+}
+
+bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
+                 struct launcher_result *ret_result, struct err *err)
+{
+    struct up up = {.launch = {.setup = setup, .result = ret_result, .arena = arena}};
+    struct launch *launch = &up.launch;
+    *ret_result = (struct launcher_result){0};
+    arena_init(&up.lines);
+    bool ok = launch_open(launch, "up", true, err);
+    if (ok) {
+        launch->provider->ops->survey(launch->provider, on_surveyed, &up);
+        ok = cloud_session_run(launch->session, err);
+        if (ok && !launch->is_ok) {
+            *err = launch->err;
+            ok = false;
+        }
+        if (!ok) {
+            tell_what_is_left(&up);
+        }
+        ok = ok && note_applied(&up, err);
+    }
+    sum_up(&up);
+    ret_result->took_ms = launch->session ? loop_now_ms(launch->session->loop) - launch->began_ms
+                                          : 0;
+    ctl_client_close(up.ctl);
+    head_setup_end(up.head_setup);
+    launch_close(launch);
+    head_launch_end(up.head_launch);
+    arena_clear(&up.lines);
+    return ok;
+}
