@@ -19,6 +19,8 @@ static const struct journal_intent intents[] = {
      .outcome = OUTCOME_CAPACITY},
 };
 
+static const struct journal_launched launched[] = {{((uint64_t)3 << 32) + 1, 2, 12345}};
+
 static const struct handover full = {
     .uid = {"0123456789abcdef", 16},
     .epoch = 3,
@@ -33,6 +35,8 @@ static const struct handover full = {
     .machine_count = 2,
     .intents = intents,
     .intent_count = 2,
+    .launched = launched,
+    .launched_count = 1,
 };
 
 static void it_travels(void **state)
@@ -82,6 +86,8 @@ static void it_is_taken_once(void **state)
     assert_true(handover_gather(journal, &arena, &back, &err));
     assert_int_equal(back.machine_count, 2);
     assert_int_equal(back.intent_count, 2);
+    assert_int_equal(back.launched_count, 1);
+    assert_int_equal(back.launched[0].wall_ms, 12345);
     assert_true(back.intents[1].is_settled);
     assert_true(journal_begin(journal, &err));
     assert_true(journal_number(journal, STR("i-0c1"), &number, &err));

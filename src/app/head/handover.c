@@ -54,6 +54,15 @@ static void put_lists(json_t *json, const struct handover *handover)
     for (size_t i = 0; i < handover->intent_count; i++) {
         json_array_append_new(intents, intent_json(&handover->intents[i]));
     }
+    json_t *launched = json_array();
+    for (size_t i = 0; i < handover->launched_count; i++) {
+        json_t *one = json_object();
+        put_u64(one, "launch", handover->launched[i].launch);
+        put_u64(one, "instance", handover->launched[i].instance);
+        put_u64(one, "wall_ms", (uint64_t)handover->launched[i].wall_ms);
+        json_array_append_new(launched, one);
+    }
+    json_object_set_new(json, "launched", launched);
     json_object_set_new(json, "environment", environment);
     json_object_set_new(json, "machines", machines);
     json_object_set_new(json, "intents", intents);
@@ -100,6 +109,23 @@ static bool read_intent(const json_t *json, struct arena *arena, struct journal_
     return ret_intent->launch != 0 && ret_intent->token.len > 0;
 }
 
+static bool read_launched(const json_t *list, struct arena *arena, struct handover *handover)
+{
+    size_t count = json_array_size(list);
+    struct journal_launched *launched = ARENA_ARRAY(arena, count, struct journal_launched);
+    bool ok = true;
+    for (size_t i = 0; i < count; i++) {
+        const json_t *one = json_array_get(list, i);
+        launched[i].launch = (uint64_t)json_take_number(one, "launch", 0, INT64_MAX);
+        launched[i].instance = (uint64_t)json_take_number(one, "instance", 0, INT64_MAX);
+        launched[i].wall_ms = json_take_number(one, "wall_ms", 0, INT64_MAX);
+        ok = ok && launched[i].launch != 0 && launched[i].instance != INSTANCE_NONE;
+    }
+    handover->launched = launched;
+    handover->launched_count = count;
+    return ok;
+}
+
 static bool read_lists(const json_t *json, struct arena *arena, struct handover *handover)
 {
     json_t *environment = json_object_get(json, "environment");
@@ -133,7 +159,7 @@ static bool read_lists(const json_t *json, struct arena *arena, struct handover 
     handover->machine_count = json_array_size(machines);
     handover->intents = open;
     handover->intent_count = json_array_size(intents);
-    return ok;
+    return read_launched(json_object_get(json, "launched"), arena, handover) && ok;
 }
 
 bool handover_read(struct str text, struct arena *arena, struct handover *ret_handover,
@@ -179,7 +205,9 @@ struct gathering {
     struct arena *arena;
     struct handover_machine *machines;
     struct journal_intent *intents;
+    struct journal_launched *launched;
     size_t machine_count, machine_capacity, intent_count, intent_capacity;
+    size_t launched_count, launched_capacity;
 };
 
 static void gather_machine(void *context, uint64_t instance, struct str id)
@@ -205,14 +233,27 @@ static void gather_intent(void *context, const struct journal_intent *intent)
     kept->call = arena_str(all->arena, intent->call);
 }
 
+static void gather_launched(void *context, const struct journal_launched *launched)
+{
+    struct gathering *all = context;
+    void *items = all->launched;
+    arena_grow(all->arena, &items, all->launched_count, &all->launched_capacity,
+               sizeof(*all->launched));
+    all->launched = items;
+    all->launched[all->launched_count++] = *launched;
+}
+
 bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,
                      struct err *err)
 {
     struct gathering all = {.arena = arena};
     if (!journal_machines(journal, gather_machine, &all, err) ||
-        !journal_intents(journal, gather_intent, &all, err)) {
+        !journal_intents(journal, gather_intent, &all, err) ||
+        !journal_all_launched(journal, gather_launched, &all, err)) {
         return false;
     }
+    handover->launched = all.launched;
+    handover->launched_count = all.launched_count;
     handover->machines = all.machines;
     handover->machine_count = all.machine_count;
     handover->intents = all.intents;
@@ -240,6 +281,9 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
     }
     for (size_t i = 0; ok && i < handover->intent_count; i++) {
         ok = journal_adopt_intent(journal, &handover->intents[i], err);
+    }
+    for (size_t i = 0; ok && i < handover->launched_count; i++) {
+        ok = journal_launched(journal, &handover->launched[i], err);
     }
     return ok;
 }

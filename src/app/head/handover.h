@@ -45,6 +45,8 @@ struct handover {
     size_t machine_count;
     const struct journal_intent *intents;
     size_t intent_count;
+    const struct journal_launched *launched; /* which machine came from which of them */
+    size_t launched_count;
 };
 
 void handover_write(const struct handover *handover, struct buf *out);

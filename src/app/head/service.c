@@ -133,7 +133,7 @@ static struct str holder_of(struct service *service)
 {
     char host[256] = "head";
     gethostname(host, sizeof(host) - 1);
-    return arena_printf(&service->arena, "%.*s@%.200s pid %ld autoscaler",
+    return arena_printf(&service->arena, SERVICE_HOLDER "%.*s@%.200s, pid %ld",
                         STR_ARG(service->config->ssh_user), host, (long)getpid());
 }
 

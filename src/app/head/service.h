@@ -18,6 +18,8 @@
 /* The full path of a folder that was given, or of the usual one for NULL. */
 const char *service_folder(const char *given, struct arena *arena);
 
+#define SERVICE_HOLDER "head " /* so begins what it says of itself as the holder of the lease */
+
 struct service_setup {
     const char *folder; /* NULL: ~/.shoal/cluster */
 };

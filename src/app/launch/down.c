@@ -6,6 +6,7 @@
  *
  * Finds everything by the cluster's uid, so that it works after any crash and from any laptop.
  */
+#include "app/head/service.h"
 #include "app/launch/launch_parts.h"
 #include "app/setup/setup_plan.h"
 
@@ -241,7 +242,7 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
         return;
     }
     down->take_from = lease->epoch;
-    if (!down->is_standing_down && str_starts(lease->holder, "head ")) {
+    if (!down->is_standing_down && str_starts(lease->holder, SERVICE_HOLDER)) {
         launch->provider->ops->list(launch->provider, on_listed, down);
         return;
     }

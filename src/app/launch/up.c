@@ -7,6 +7,7 @@
  * Until the handover this process alone creates machines; after it the head's service alone does. A
  * cluster whose lease the service holds is only told what has changed.
  */
+#include "app/head/service.h"
 #include "app/launch/head_launch.h"
 #include "app/launch/head_plan.h"
 #include "app/launch/head_setup.h"
@@ -460,7 +461,7 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
     if (up->is_released || up->is_update) {
         return;
     }
-    if (lease && str_starts(lease->holder, "head ") && !up->has_head) {
+    if (lease && str_starts(lease->holder, SERVICE_HOLDER) && !up->has_head) {
         up->is_update = true;
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
