@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 14 };
+enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 18 };
 
 /* Words of `text`, wrapped; the first line goes on where the cursor is. Blank lines stay. */
 static void add_wrapped(struct buf *out, const char *text, size_t indent)
@@ -122,8 +122,9 @@ void help_program(struct buf *out)
     for (size_t i = 0; i < verb_count; i++) {
         add_row(out, all_verbs[i]->name, all_verbs[i]->summary, VERB_COLUMN);
     }
-    buf_add_c(out, "\nshoal help VERB  explains a verb, shoal help KEY a key of the cluster file.\n"
-                   "First steps: write a cluster file, then run shoal validate FILE.\n");
+    buf_add_c(out,
+              "\nshoal help VERB  explains a verb, shoal help KEY a key of the cluster file.\n"
+              "First steps: write a cluster file, then shoal validate FILE, then shoal up FILE.\n");
 }
 
 /* ---- keys of the cluster file ---- */

@@ -4,6 +4,8 @@
 #include "app/cluster_file.h"
 #include "app/local_host.h"
 #include "cli/output.h"
+#include "config/document/yaml_read.h"
+#include "config/prepare/prepare.h"
 
 void input_settle(struct diag_list *diags)
 {
@@ -11,8 +13,65 @@ void input_settle(struct diag_list *diags)
     diag_sort(diags);
 }
 
+/* Before the file is filled out, as in Ray: the defaults of node types follow from them. */
+static void override(struct arena *arena, struct value *root,
+                     const struct input_overrides *overrides)
+{
+    struct place nowhere = {0};
+    if (!value_is(root, VALUE_MAP)) {
+        return;
+    }
+    if (overrides->cluster_name.len > 0) {
+        value_map_set_c(arena, root, "cluster_name",
+                        value_string(arena, overrides->cluster_name, nowhere));
+    }
+    if (overrides->max_workers) {
+        value_map_set_c(arena, root, "max_workers",
+                        value_int(arena, *overrides->max_workers, nowhere));
+    }
+}
+
+/*
+ * How few workers there may be is said by each node type. For a file with one type of workers it is
+ * clear which one is meant; Ray ignores the option.
+ */
+static void override_min_workers(struct arena *arena, const struct value *tree, int64_t least,
+                                 struct diag_list *diags)
+{
+    const struct value *types = value_get_c(tree, "available_node_types");
+    struct str head = value_text(value_get_c(tree, "head_node_type"));
+    struct value *only = NULL;
+    size_t count = 0;
+    for (size_t i = 0; value_is(types, VALUE_MAP) && i < types->map.count; i++) {
+        if (!str_eq(value_text(types->map.entries[i].key), head)) {
+            only = types->map.entries[i].value;
+            count++;
+        }
+    }
+    if (count != 1 || !value_is(only, VALUE_MAP)) {
+        diag_error(diags, "min-workers-of-which", types ? types->place : (struct place){0},
+                   "--min-workers fits files with one type of workers; this one has %zu, so "
+                   "min_workers must be written at each",
+                   count);
+        return;
+    }
+    const struct value *most = value_get_c(only, "max_workers");
+    value_map_set_c(arena, only, "min_workers", value_int(arena, least, (struct place){0}));
+    if (value_is(most, VALUE_INT) && most->integer < least) {
+        value_map_set_c(arena, only, "max_workers", value_int(arena, least, (struct place){0}));
+    }
+}
+
 bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
                 struct input *ret_input, struct err *err)
+{
+    struct input_overrides none = {0};
+    return input_read_as(cli, file, depth, &none, ret_input, err);
+}
+
+bool input_read_as(const struct cli *cli, const char *file, enum input_depth depth,
+                   const struct input_overrides *overrides, struct input *ret_input,
+                   struct err *err)
 {
     struct arena *arena = cli->arena;
     struct source *source = &ret_input->source;
@@ -21,7 +80,14 @@ bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
     if (!cluster_file_read(arena, file, source, err)) {
         return false;
     }
-    const struct value *tree = config_parse(arena, source, diags);
+    struct value *root = yaml_read(arena, source, diags);
+    if (root) {
+        override(arena, root, overrides);
+    }
+    const struct value *tree = root ? prepare_config(arena, root, diags) : NULL;
+    if (tree && overrides->min_workers) {
+        override_min_workers(arena, tree, *overrides->min_workers, diags);
+    }
     if (tree && depth == INPUT_CHECKED) {
         config_check(tree, local_host(), diags);
     }

@@ -16,9 +16,20 @@ struct input {
     const struct config *config; /* NULL when there are errors */
 };
 
+/* What the command line says instead of the file. */
+struct input_overrides {
+    struct str cluster_name;    /* empty: none */
+    const int64_t *min_workers; /* NULL: none */
+    const int64_t *max_workers;
+};
+
 /* False when there is no such file; what is wrong inside it is among the findings. */
 bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
                 struct input *ret_input, struct err *err) MUST_USE;
+
+bool input_read_as(const struct cli *cli, const char *file, enum input_depth depth,
+                   const struct input_overrides *overrides, struct input *ret_input,
+                   struct err *err) MUST_USE;
 
 /* The findings of one file in its order, each mistake once. */
 void input_settle(struct diag_list *diags);

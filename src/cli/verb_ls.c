@@ -319,7 +319,7 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_ls = {
     .name = "ls",
-    .summary = "list every cluster of an account, in every region, with its cost",
+    .summary = "list every cluster of an account, with its cost",
     .description =
         "Looks at all regions of an AWS account at once and lists every cluster in them: those of "
         "shoal, and those that Ray's own launcher made. Nothing is changed.\n\n"

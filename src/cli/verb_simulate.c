@@ -277,7 +277,7 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_simulate = {
     .name = "simulate",
-    .summary = "what a cluster file would do with a workload, and what it costs",
+    .summary = "what a cluster file would do with a workload, and the cost",
     .description =
         "Runs a workload against a cluster file in virtual time: a made-up cloud with boot times, "
         "refusals and spot interruptions, a made-up Ray with tasks and placement groups, and "

@@ -30,7 +30,8 @@ static void check_sentence(const char *text, const char *of)
 
 static void check_option(const struct option *option)
 {
-    bool takes_value = option->kind != OPTION_FLAG && option->kind != OPTION_COUNT;
+    bool takes_value = option->kind != OPTION_FLAG && option->kind != OPTION_UNFLAG &&
+                       option->kind != OPTION_COUNT;
     assert_true(strlen(option->name) > 1);
     check_sentence(option->help, option->name);
     assert_int_equal(option->argument != NULL, takes_value);

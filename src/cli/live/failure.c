@@ -1,0 +1,147 @@
+/* failure.c: the blocks of failed nodes. */
+#include "cli/live/failure.h"
+
+#include "app/node_params.h"
+#include "base/utf8.h"
+
+enum { AT_LENGTH_MAX = 3, NAMES_MAX = 20, TEXT_MAX = 8192, SAID_LINES_MAX = 12 };
+
+static struct place place_of(const struct failure_scene *scene, const struct node_view *view)
+{
+    struct place nowhere = {0};
+    return view->failure.path.len > 0 && scene->tree
+               ? node_params_place(scene->tree, view->failure.path)
+               : nowhere;
+}
+
+/* Continuation lines stand below the first. */
+static void add_row(struct buf *out, const char *name, struct str text, size_t lines_max)
+{
+    size_t lines = 0;
+    text = str_sub(str_trim(text), 0, TEXT_MAX);
+    while (text.len > 0 && lines < lines_max) {
+        buf_addf(out, "  %-10s", lines++ == 0 ? name : "");
+        utf8_add_visible(out, str_cut(&text, '\n'), false);
+        buf_add_char(out, '\n');
+    }
+}
+
+static void add_command(struct buf *out, const struct failure_scene *scene,
+                        const struct node_view *view)
+{
+    struct place place = place_of(scene, view);
+    add_row(out, "command", view->failure.command, SAID_LINES_MAX);
+    if (place.line > 0 && place_is_users(place)) {
+        buf_add_c(out, "  written   ");
+        utf8_add_visible(out, place.source->name, false);
+        buf_addf(out, ":%u\n", place.line);
+    }
+}
+
+static void add_block(struct buf *out, const struct failure_scene *scene,
+                      const struct node_view *view)
+{
+    const struct node_failure *failure = &view->failure;
+    buf_addf(out, "%serror:%s ", scene->style.error, scene->style.reset);
+    utf8_add_visible(out, view->name, false);
+    if (view->id.len > 0) {
+        buf_addf(out, " (%.*s%s%.*s)", STR_ARG(view->id), view->machine.len > 0 ? ", " : "",
+                 STR_ARG(view->machine));
+    }
+    buf_add_c(out, " failed");
+    if (failure->step.len > 0) {
+        buf_add_c(out, " in ");
+        utf8_add_visible(out, failure->step, false);
+    }
+    if (failure->status != 0) {
+        buf_addf(out, " (exit status %d)", failure->status);
+    }
+    buf_add_c(out, "\n\n");
+    add_command(out, scene, view);
+    add_row(out, "said", failure->said, SAID_LINES_MAX);
+    add_row(out, "why", failure->why, SAID_LINES_MAX);
+    buf_addf(out, "  %-10sshoal logs %s ", "log", scene->file);
+    utf8_add_visible(out, view->name, false);
+    buf_add_c(out, "     (whole output)\n");
+    add_row(out, "node", view->reason, 1);
+    add_row(out, "next", failure->next, SAID_LINES_MAX);
+    buf_add_char(out, '\n');
+}
+
+/* ---- the end of it ---- */
+
+static void add_others(struct buf *out, const struct failure_scene *scene)
+{
+    size_t seen = 0;
+    size_t named = 0;
+    for (size_t i = 0; i < scene->node_count; i++) {
+        const struct node_view *view = &scene->nodes[i];
+        if (view->phase != PHASE_FAILED || seen++ < AT_LENGTH_MAX) {
+            continue;
+        }
+        if (named < NAMES_MAX) {
+            buf_add_c(out, named == 0 ? "Failed too: " : ", ");
+            utf8_add_visible(out, view->name, false);
+        }
+        named++;
+    }
+    if (named > NAMES_MAX) {
+        buf_addf(out, " and %zu more", named - NAMES_MAX);
+    }
+    buf_add_c(out, named > 0 ? ".\n\n" : "");
+}
+
+/* "The head and 2 workers are fine and running." */
+static void add_fine(struct buf *out, const struct failure_scene *scene)
+{
+    bool is_head_fine = false;
+    size_t workers = 0;
+    for (size_t i = 0; i < scene->node_count; i++) {
+        const struct node_view *view = &scene->nodes[i];
+        is_head_fine = is_head_fine || (view->is_head && view->phase == PHASE_READY);
+        workers += !view->is_head && view->phase == PHASE_READY;
+    }
+    if (!is_head_fine && workers == 0) {
+        return;
+    }
+    buf_add_c(out, is_head_fine ? "The head" : "");
+    if (workers > 0) {
+        buf_addf(out, "%s%zu worker%s", is_head_fine ? " and " : "", workers,
+                 workers == 1 ? "" : "s");
+    }
+    buf_addf(out, " %s fine and running. ", is_head_fine + workers == 1 ? "is" : "are");
+}
+
+static void add_advice(struct buf *out, const struct failure_scene *scene,
+                       const struct node_view *first)
+{
+    struct place place = place_of(scene, first);
+    add_fine(out, scene);
+    if (place.line > 0 && place_is_users(place)) {
+        buf_addf(out, "Fix line %u of %s and run `shoal up %s` again", place.line, scene->file,
+                 scene->file);
+    } else {
+        buf_addf(out, "To try again: `shoal up %s`", scene->file);
+    }
+    buf_addf(out, "; to end it all and stop paying: `shoal down %s`.\n", scene->file);
+}
+
+void failure_print_all(struct buf *out, const struct failure_scene *scene)
+{
+    const struct node_view *first = NULL;
+    size_t count = 0;
+    for (size_t i = 0; i < scene->node_count; i++) {
+        const struct node_view *view = &scene->nodes[i];
+        if (view->phase != PHASE_FAILED) {
+            continue;
+        }
+        first = first ? first : view;
+        if (count++ < AT_LENGTH_MAX) {
+            add_block(out, scene, view);
+        }
+    }
+    if (first) {
+        add_others(out, scene);
+        add_advice(out, scene, first);
+    }
+}

@@ -1,0 +1,113 @@
+/* test_remote_line.c: quotes, and the lines that Ray's command runner would send. */
+#include "cli/remote_line.h"
+
+#include "unit.h"
+
+static void check_quote(const char *word, const char *expected)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 1000);
+    remote_line_quote(&out, str_from(word));
+    assert_str(buf_str(&out), expected);
+}
+
+/* What Python's shlex.quote() answers. */
+static void words_are_quoted_as_python_quotes_them(void **state)
+{
+    (void)state;
+    check_quote("abc_1@%+=:,./-", "abc_1@%+=:,./-");
+    check_quote("", "''");
+    check_quote("a b", "'a b'");
+    check_quote("$HOME", "'$HOME'");
+    check_quote("it's", "'it'\"'\"'s'");
+    check_quote("'", "''\"'\"''");
+    check_quote("a\nb", "'a\nb'");
+    check_quote("\xc3\xa9", "'\xc3\xa9'");
+    check_quote("~/x", "'~/x'");
+}
+
+static void check_line(struct remote_line line, const char *expected)
+{
+    struct arena arena;
+    arena_init(&arena);
+    assert_str(remote_line_make(&line, &arena), expected);
+    arena_clear(&arena);
+}
+
+#define LOGIN "source ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore && "
+
+static void commands_run_in_a_login_shell(void **state)
+{
+    struct remote_line line = {.command = STR("ray status"), .has_terminal = true};
+    (void)state;
+    check_line(line, "bash --login -c -i '" LOGIN "(ray status)'");
+    line.command = STR("echo 'a'");
+    check_line(line, "bash --login -c -i '" LOGIN "(echo '\"'\"'a'\"'\"')'");
+}
+
+/* A shell that calls itself interactive complains when it has no terminal; its own words are kept
+ * away from the command's. */
+static void without_a_terminal_the_shell_is_silent(void **state)
+{
+    struct remote_line line = {.command = STR("true")};
+    (void)state;
+    check_line(line, "bash --login -c -i 'exec 2>&9 9>&-; " LOGIN "(true)' 9>&2 2>/dev/null");
+}
+
+static void keepers_as_in_ray(void **state)
+{
+    struct remote_line line = {
+        .command = STR("sleep 1"), .keeper = REMOTE_SCREEN, .has_terminal = true};
+    (void)state;
+    check_line(line, "bash --login -c -i '" LOGIN
+                     "(screen -L -dm bash -c '\"'\"'sleep 1; exec bash'\"'\"')'");
+    line.screen_arguments = STR("-Logfile /x");
+    check_line(line, "bash --login -c -i '" LOGIN
+                     "(screen -L -dm -Logfile /x bash -c '\"'\"'sleep 1; exec bash'\"'\"')'");
+    line.keeper = REMOTE_TMUX;
+    check_line(line, "bash --login -c -i '" LOGIN
+                     "(tmux new -d bash -c '\"'\"'sleep 1; exec bash'\"'\"')'");
+}
+
+static void containers(void **state)
+{
+    struct config_docker docker = {.image = STR("x"), .container_name = STR("my box")};
+    struct remote_line line = {.command = STR("ls"), .docker = &docker, .has_terminal = true};
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    struct str text = remote_line_make(&line, &arena);
+    assert_true(str_find(text, "(docker exec -it '\"'\"'my box'\"'\"' /bin/bash -c ") != SIZE_MAX);
+    docker.use_podman = true;
+    line.has_terminal = false;
+    text = remote_line_make(&line, &arena);
+    assert_true(str_find(text, "(podman exec -i ") != SIZE_MAX);
+    arena_clear(&arena);
+}
+
+static void where_a_command_runs(void **state)
+{
+    struct config_node_type type = {.is_head = true};
+    struct config config = {.node_types = &type, .node_type_count = 1};
+    (void)state;
+    assert_null(remote_line_docker(&config, "docker", STR("ls")));
+    type.docker = (struct config_docker){.image = STR("i"), .container_name = STR("c")};
+    assert_non_null(remote_line_docker(&config, NULL, STR("ls")));
+    assert_non_null(remote_line_docker(&config, "auto", STR("ls")));
+    assert_null(remote_line_docker(&config, "auto", STR("docker ps")));
+    assert_non_null(remote_line_docker(&config, "docker", STR("docker ps")));
+    assert_null(remote_line_docker(&config, "host", STR("ls")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(words_are_quoted_as_python_quotes_them),
+        cmocka_unit_test(commands_run_in_a_login_shell),
+        cmocka_unit_test(without_a_terminal_the_shell_is_silent),
+        cmocka_unit_test(keepers_as_in_ray),
+        cmocka_unit_test(containers),
+        cmocka_unit_test(where_a_command_runs),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
