@@ -11,10 +11,7 @@
 static bool is_verb_to_come(const char *name)
 {
     static const char *const names[] = {
-        "up",          "down",       "exec",           "attach",     "submit",
-        "rsync-up",    "rsync-down", "rsync_up",       "rsync_down", "get-head-ip",
-        "get_head_ip", "status",     "get-worker-ips", "monitor",    "dashboard",
-        "train",       "autoscaler", "plan",
+        "train", "plan", "explain", "top", "gc",
     };
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         if (strcmp(name, names[i]) == 0) {
@@ -37,8 +34,7 @@ static int unknown_verb(const struct cli *cli, const char *name)
         err_set(&err, ERR_USAGE, "unknown option %.100s; options stand behind the verb", name);
     } else if (is_verb_to_come(name)) {
         err_set(&err, ERR_USAGE,
-                "shoal " SHOAL_VERSION " reads and checks cluster files; \"%s\" "
-                "is not in it yet",
+                "shoal " SHOAL_VERSION " has no \"%s\" yet; `shoal help` lists what there is",
                 name);
     } else if (best.len > 0) {
         err_set(&err, ERR_USAGE, "there is no verb \"%.100s\"; did you mean \"%.*s\"?", name,

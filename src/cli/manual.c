@@ -98,12 +98,12 @@ void manual_verb(struct buf *out, const struct verb *verb)
 void manual_program(struct buf *out)
 {
     add_header(out, "shoal", 1, "Ray clusters on EC2, GCE and your own machines");
-    buf_add_c(out,
-              "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
-              "# DESCRIPTION\n\nShoal is a native program for Ray clusters. It reads the cluster "
-              "files that *ray up* reads and means the same by them; *shoal-cluster*(5) lists "
-              "their keys. This release reads, checks, explains and simulates such files; it "
-              "does not launch machines yet.\n\n# VERBS\n\n");
+    buf_add_c(
+        out,
+        "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
+        "# DESCRIPTION\n\nShoal is a native program for Ray clusters. It reads the cluster "
+        "files that *ray up* reads and means the same by them; *shoal-cluster*(5) lists "
+        "their keys, launches what they describe on AWS, and drives the clusters.\n\n# VERBS\n\n");
     for (size_t i = 0; i < verb_count; i++) {
         buf_addf(out, "*shoal %s*\n\t", all_verbs[i]->name);
         add_scdoc(out, all_verbs[i]->summary);

@@ -1,0 +1,114 @@
+/* command.c: find the head, run a line on it. */
+#include "cli/command.h"
+
+#include "cli/cloud.h"
+#include "cli/launch.h"
+#include "cli/output.h"
+
+bool command_check(const struct command_fields *given, struct err *err)
+{
+    enum { PORT_MAX = 65535 };
+    if (given->screen && given->tmux) {
+        return err_set(err, ERR_USAGE, "--screen and --tmux: one of them is enough");
+    }
+    if (given->stop && (given->screen || given->tmux)) {
+        return err_set(err, ERR_USAGE,
+                       "--stop would end the cluster as soon as the command has started, because "
+                       "--screen and --tmux return at once; run it without them, or run "
+                       "shoal down when it is done");
+    }
+    for (size_t i = 0; i < given->ports.count; i++) {
+        if (given->ports.items[i] < 1 || given->ports.items[i] > PORT_MAX) {
+            return err_set(err, ERR_USAGE, "--port-forward wants a port, 1 to %d, not %lld",
+                           PORT_MAX, (long long)given->ports.items[i]);
+        }
+    }
+    return true;
+}
+
+static bool find(struct target *target, struct launcher_head *ret_head, struct ssh_place *ret_place,
+                 int *ret_status)
+{
+    struct err err;
+    if (!target_find(target, ret_head, ret_place, &err)) {
+        *ret_status = target_fail(target, &err);
+        return false;
+    }
+    return true;
+}
+
+int command_find(struct target *target, const struct command_fields *given,
+                 struct launcher_head *ret_head, struct ssh_place *ret_place)
+{
+    struct err err;
+    int status = 0;
+    struct arena *arena = target->cli.arena;
+    if (!given->start) {
+        return find(target, ret_head, ret_place, &status) ? 0 : status;
+    }
+    bool is_there = launcher_find_head(&target->setup, arena, ret_head, &err) &&
+                    launcher_head_place(&target->setup, ret_head, arena, ret_place, &err);
+    if (is_there) {
+        return 0;
+    }
+    if (err.kind != ERR_NOT_FOUND) {
+        return target_fail(target, &err);
+    }
+    status = launch_up(target, NULL, NULL);
+    if (status != 0) {
+        return status;
+    }
+    return find(target, ret_head, ret_place, &status) ? 0 : status;
+}
+
+static void say_attach(const struct target *target, const struct command_fields *given)
+{
+    fprintf(target->cli.err, "It runs on the head. To look: shoal attach %s %s\n",
+            given->tmux ? "--tmux" : "--screen", target_words(target).ptr);
+}
+
+static int stop(struct target *target, int status)
+{
+    int problem = target_connect(target);
+    problem = problem ? problem : launch_down(target, NULL);
+    return status ? status : problem;
+}
+
+/* A shared connection would keep the ports open after we have left. */
+static struct ssh_place own_connection(const struct ssh_place *place, size_t port_count)
+{
+    struct ssh_place own = *place;
+    if (port_count > 0) {
+        own.control = NULL;
+    }
+    return own;
+}
+
+int command_run(struct target *target, const struct command_fields *given,
+                const struct ssh_place *place, struct remote_line *line)
+{
+    struct err err;
+    struct ssh_forward forwards[OPTION_NUMBERS_MAX];
+    const char *const *argv;
+    struct ssh_place own = own_connection(place, given->ports.count);
+    struct ssh_session session = {.is_interactive = target_has_terminal(), .forwards = forwards};
+    for (size_t i = 0; i < given->ports.count; i++) {
+        uint16_t port = (uint16_t)given->ports.items[i];
+        forwards[session.forward_count++] = (struct ssh_forward){port, port};
+    }
+    line->keeper = given->screen ? REMOTE_SCREEN : given->tmux ? REMOTE_TMUX : line->keeper;
+    line->has_terminal = session.is_interactive;
+    session.command = remote_line_make(line, target->cli.arena);
+    if (session.command.len > REMOTE_LINE_BYTES_MAX) {
+        err_set(&err, ERR_USAGE, "the command is longer than what a machine takes at once");
+        return target_fail(target, &err);
+    }
+    if (!ssh_words(&own, &session, target->cli.arena, &argv, &err)) {
+        return target_fail(target, &err);
+    }
+    int status = target_run(target, argv);
+    if (status == 0 && line->keeper != REMOTE_DIRECT) {
+        say_attach(target, given);
+    }
+    return given->stop ? stop(target, status) : status;
+}

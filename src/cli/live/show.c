@@ -1,0 +1,146 @@
+/* show.c: from the launcher's hooks to the picture, and the words below it. */
+#include "cli/live/show.h"
+
+#include "app/survey_text.h"
+#include "base/utf8.h"
+#include "cli/columns.h"
+#include "cli/live/failure.h"
+#include "cli/output.h"
+#include "provider/price.h"
+
+#include <string.h>
+
+enum { WORDS_BYTES_MAX = 1024 * 1024, NAMES_MAX = 8 };
+
+/* ---- hooks ---- */
+
+static void on_findings(void *context, const struct finding *findings, size_t count)
+{
+    struct show *show = context;
+    AUTO_BUF struct buf out;
+    struct diag_style style = output_style(show->target->cli.colour_err);
+    buf_init(&out, WORDS_BYTES_MAX);
+    survey_text_problems(&out, findings, count, show->target->config->tree, &style);
+    progress_print(show->progress, buf_str(&out));
+}
+
+static void on_thing(void *context, const struct provider_thing *thing, bool is_made)
+{
+    struct show *show = context;
+    if (is_made || show->is_down) {
+        progress_thing(show->progress, thing);
+        show->thing_count++;
+    }
+}
+
+static void on_node(void *context, const struct node_view *view)
+{
+    struct show *show = context;
+    progress_node(show->progress, view);
+}
+
+static void on_status(void *context, const struct ctl_status *status)
+{
+    struct show *show = context;
+    progress_status(show->progress, status);
+}
+
+static void on_note(void *context, struct str text)
+{
+    struct show *show = context;
+    progress_note(show->progress, text);
+}
+
+void show_open(struct show *show, struct target *target, bool is_down)
+{
+    const char *style = target->given->log_style;
+    bool is_record = style && strcmp(style, "record") == 0;
+    struct progress_setup setup = {
+        .out = target->cli.err,
+        .is_live = !is_record && progress_can_redraw(target->cli.err),
+        .colour = target->cli.colour_err,
+        .is_down = is_down,
+        .cluster = target->config->cluster_name,
+        .where = target_where(target),
+        .clock = &clock_of_machine,
+        .loop = target->session.loop,
+    };
+    *show = (struct show){.target = target, .is_down = is_down};
+    show->progress = progress_new(&setup);
+    target->setup.hooks = (struct launcher_hooks){
+        .context = show,
+        .findings = on_findings,
+        .thing = on_thing,
+        .node = on_node,
+        .status = on_status,
+        .note = on_note,
+    };
+}
+
+/* ---- the end ---- */
+
+size_t show_end(struct show *show)
+{
+    AUTO_BUF struct buf out;
+    size_t failed = 0;
+    struct failure_scene scene = {
+        .file = target_words(show->target).ptr,
+        .tree = show->target->config->tree,
+        .style = output_style(show->target->cli.colour_err),
+    };
+    buf_init(&out, WORDS_BYTES_MAX);
+    progress_end(show->progress);
+    scene.nodes = progress_nodes(show->progress, &scene.node_count);
+    for (size_t i = 0; i < scene.node_count; i++) {
+        failed += scene.nodes[i].phase == PHASE_FAILED;
+    }
+    if (failed > 0) {
+        buf_add_char(&out, '\n');
+        failure_print_all(&out, &scene);
+        fwrite(out.ptr, 1, out.len, show->target->cli.err);
+    }
+    return failed;
+}
+
+void show_left(struct show *show)
+{
+    AUTO_BUF struct buf out;
+    size_t count;
+    size_t left = 0;
+    int64_t sum = 0;
+    bool is_whole = true;
+    struct str words = target_words(show->target);
+    const struct node_view *nodes = progress_nodes(show->progress, &count);
+    buf_init(&out, WORDS_BYTES_MAX);
+    for (size_t i = 0; i < count; i++) {
+        const struct node_view *view = &nodes[i];
+        if (view->id.len == 0 || view->phase == PHASE_GONE) {
+            continue;
+        }
+        if (left++ < NAMES_MAX) {
+            buf_addf(&out, "%s%.*s (%.*s)", left > 1 ? ", " : "Left running: ", STR_ARG(view->name),
+                     STR_ARG(view->id));
+        }
+        is_whole = is_whole && view->price != PRICE_UNKNOWN;
+        sum += view->price != PRICE_UNKNOWN ? view->price : 0;
+    }
+    if (left == 0) {
+        return;
+    }
+    if (left > NAMES_MAX) {
+        buf_addf(&out, " and %zu more", left - NAMES_MAX);
+    }
+    buf_add_c(&out, ", ");
+    columns_add_hourly(&out, sum, is_whole);
+    buf_addf(&out, ".\n`shoal %s %.*s` goes on where it stopped%s%.*s%s\n",
+             show->is_down ? "down" : "up", STR_ARG(words), show->is_down ? "" : "; `shoal down ",
+             show->is_down ? 0 : (int)words.len, words.ptr, show->is_down ? "." : "` ends it all.");
+    fwrite(out.ptr, 1, out.len, show->target->cli.err);
+}
+
+void show_close(struct show *show)
+{
+    progress_free(show->progress);
+    show->progress = NULL;
+    show->target->setup.hooks = (struct launcher_hooks){0};
+}

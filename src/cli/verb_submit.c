@@ -1,0 +1,144 @@
+/* verb_submit.c: copy a script to the head and run it there. */
+#include "cli/cloud.h"
+#include "cli/command.h"
+#include "cli/copy.h"
+#include "cli/output.h"
+#include "io/file.h"
+
+#include <string.h>
+
+struct submit_fields {
+    struct target_fields target;
+    struct command_fields command;
+    const char *script;
+    struct operand_rest arguments;
+    const char *old_arguments;
+    const char *screen_arguments;
+};
+
+static const struct operand operands[] = {
+    TARGET_OPERAND(struct submit_fields),
+    {"SCRIPT", offsetof(struct submit_fields, script), false, COMPLETE_FILE, NULL,
+     "The Python script; it is copied to the home folder of the head."},
+    {"SCRIPT_ARGS", offsetof(struct submit_fields, arguments), true, COMPLETE_FILE, NULL,
+     "Arguments of the script; put -- before the first one that begins with a dash.", true},
+};
+
+static const struct option options[] = {
+    COMMAND_START_OPTION(struct submit_fields),
+    COMMAND_STOP_OPTION(struct submit_fields),
+    COMMAND_SCREEN_OPTION(struct submit_fields),
+    COMMAND_TMUX_OPTION(struct submit_fields),
+    COMMAND_PORT_OPTION(struct submit_fields),
+    {"extra-screen-args", 0, OPTION_TEXT, offsetof(struct submit_fields, screen_arguments), "ARGS",
+     NULL, "With --screen: more arguments of screen, as they are."},
+    {"args", 0, OPTION_TEXT, offsetof(struct submit_fields, old_arguments), "ARGS", NULL,
+     "Arguments of the script as one text for the shell. Old; put them behind -- instead."},
+    TARGET_NAME_OPTION(struct submit_fields),
+    TARGET_PROFILE_OPTION(struct submit_fields),
+    TARGET_USAGE_OPTION(struct submit_fields),
+    TARGET_CACHE_OPTION(struct submit_fields),
+    TARGET_LOG_OPTIONS(struct submit_fields),
+};
+
+static const struct example examples[] = {
+    {"shoal submit cluster.yaml train.py -- --epochs 3 'a name'",
+     "Each argument arrives as it was given, blanks and all."},
+    {"shoal submit --start --stop cluster.yaml train.py", "A cluster for one script."},
+};
+
+static bool check(const struct submit_fields *given, struct err *err)
+{
+    if (given->old_arguments && given->arguments.count > 0) {
+        return err_set(err, ERR_USAGE, "--args and arguments behind the script: use the latter");
+    }
+    if (given->screen_arguments && !given->command.screen) {
+        return err_set(err, ERR_USAGE, "--extra-screen-args belongs to --screen");
+    }
+    if (file_look(given->script).kind != FILE_REGULAR) {
+        return err_set(err, ERR_NOT_FOUND, "%s is no file here", given->script);
+    }
+    return command_check(&given->command, err);
+}
+
+static struct str base_name(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return str_from(slash ? slash + 1 : path);
+}
+
+static struct str command_line(const struct submit_fields *given, struct arena *arena)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 8);
+    buf_add_c(&out, "python ~/");
+    remote_line_quote(&out, base_name(given->script));
+    for (size_t i = 0; i < given->arguments.count; i++) {
+        buf_add_char(&out, ' ');
+        remote_line_quote(&out, str_from(given->arguments.words[i]));
+    }
+    if (given->old_arguments) {
+        buf_addf(&out, " %s", given->old_arguments);
+    }
+    return arena_str(arena, buf_str(&out));
+}
+
+static int submit(struct target *target, const struct submit_fields *given)
+{
+    struct launcher_head head;
+    struct ssh_place place;
+    struct arena *arena = target->cli.arena;
+    int status = command_find(target, &given->command, &head, &place);
+    if (status != 0) {
+        return status;
+    }
+    struct str there = arena_printf(arena, "~/%.*s", STR_ARG(base_name(given->script)));
+    target_close(target);
+    status = copy_run(target, &place, str_from(given->script), there, false);
+    if (status != 0) {
+        return status;
+    }
+    struct remote_line line = {.command = command_line(given, arena),
+                               .screen_arguments = str_from(given->screen_arguments)};
+    line.docker = remote_line_docker(target->config, "docker", line.command);
+    return command_run(target, &given->command, &place, &line);
+}
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct submit_fields *given = fields;
+    struct target target;
+    struct err err;
+    if (!check(given, &err)) {
+        return output_error(cli, &err);
+    }
+    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
+    status = status ? status : target_connect(&target);
+    if (status == 0 && given->old_arguments) {
+        cloud_print_lines(&target.cli, "warning",
+                          STR("--args is old: put the arguments behind -- instead"));
+    }
+    status = status ? status : submit(&target, given);
+    target_close(&target);
+    return status;
+}
+
+const struct verb verb_submit = {
+    .name = "submit",
+    .summary = "copy a script to the head of a cluster and run it",
+    .description =
+        "Copies SCRIPT to the home folder of the head and runs it there with python, as shoal exec "
+        "runs commands: in the container if the file has a docker section. Each argument arrives "
+        "as it was given, also with blanks and quotes in it.\n\n"
+        "With --start the cluster is brought up first if it has no head.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "That of the script; 255 when ssh failed, 1 when there is no head, 2 for a "
+                   "wrong command line, 130 after Ctrl-C.",
+    .fields_size = sizeof(struct submit_fields),
+    .run = run,
+};
