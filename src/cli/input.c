@@ -35,10 +35,11 @@ static void override(struct arena *arena, struct value *root,
  * How few workers there may be is said by each node type. For a file with one type of workers it is
  * clear which one is meant; Ray ignores the option.
  */
-static void override_min_workers(struct arena *arena, const struct value *tree, int64_t least,
-                                 struct diag_list *diags)
+static bool override_min_workers(struct arena *arena, const struct value *tree, int64_t least,
+                                 struct err *err)
 {
     const struct value *types = value_get_c(tree, "available_node_types");
+    const struct value *all_most = value_get_c(tree, "max_workers");
     struct str head = value_text(value_get_c(tree, "head_node_type"));
     struct value *only = NULL;
     size_t count = 0;
@@ -49,17 +50,23 @@ static void override_min_workers(struct arena *arena, const struct value *tree, 
         }
     }
     if (count != 1 || !value_is(only, VALUE_MAP)) {
-        diag_error(diags, "min-workers-of-which", types ? types->place : (struct place){0},
-                   "--min-workers fits files with one type of workers; this one has %zu, so "
-                   "min_workers must be written at each",
-                   count);
-        return;
+        return err_set(err, ERR_USAGE,
+                       "--min-workers fits files with one type of workers; this one has %zu, so "
+                       "min_workers must be written at each",
+                       count);
+    }
+    if (least < 0 || (value_is(all_most, VALUE_INT) && least > all_most->integer)) {
+        return err_set(err, ERR_USAGE,
+                       "--min-workers %lld is not between 0 and max_workers; --max-workers changes "
+                       "that",
+                       (long long)least);
     }
     const struct value *most = value_get_c(only, "max_workers");
     value_map_set_c(arena, only, "min_workers", value_int(arena, least, (struct place){0}));
     if (value_is(most, VALUE_INT) && most->integer < least) {
         value_map_set_c(arena, only, "max_workers", value_int(arena, least, (struct place){0}));
     }
+    return true;
 }
 
 bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
@@ -85,8 +92,9 @@ bool input_read_as(const struct cli *cli, const char *file, enum input_depth dep
         override(arena, root, overrides);
     }
     const struct value *tree = root ? prepare_config(arena, root, diags) : NULL;
-    if (tree && overrides->min_workers) {
-        override_min_workers(arena, tree, *overrides->min_workers, diags);
+    if (tree && overrides->min_workers &&
+        !override_min_workers(arena, tree, *overrides->min_workers, err)) {
+        return false;
     }
     if (tree && depth == INPUT_CHECKED) {
         config_check(tree, local_host(), diags);

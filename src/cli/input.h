@@ -27,6 +27,7 @@ struct input_overrides {
 bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
                 struct input *ret_input, struct err *err) MUST_USE;
 
+/* Also false for overrides that do not fit the file. */
 bool input_read_as(const struct cli *cli, const char *file, enum input_depth depth,
                    const struct input_overrides *overrides, struct input *ret_input,
                    struct err *err) MUST_USE;

@@ -67,7 +67,7 @@ const struct verb verb_exec = {
     .name = "exec",
     .summary = "run a command on the head of a cluster",
     .description =
-        "Runs a command on the head by ssh, in a login shell as Ray runs it (bash --login -i, with "
+        "Runs a command on the head by ssh, in a login shell as Ray runs it (bash -l -i, with "
         "~/.bashrc, OMP_NUM_THREADS=1 and PYTHONWARNINGS=ignore). With a terminal here the command "
         "has one there; without, its output comes as it is, standard output and standard error "
         "apart.\n\n"

@@ -39,7 +39,7 @@ static const struct option options[] = {
     {"redirect-command-output", 0, OPTION_FLAG, offsetof(struct up_fields, redirect_output), NULL,
      NULL, "Changes nothing: what commands say goes to a log per node, see shoal logs."},
     {"use-login-shells", 0, OPTION_UNFLAG, offsetof(struct up_fields, normal_shells), NULL, NULL,
-     "Run commands in login shells (bash --login -i), which is the default and always done."},
+     "Run commands in login shells (bash -l -i), which is the default and always done."},
     {"use-normal-shells", 0, OPTION_FLAG, offsetof(struct up_fields, normal_shells), NULL, NULL,
      "Understood for Ray's sake and warned of: commands run in login shells here."},
     TARGET_LOG_OPTIONS(struct up_fields),

@@ -1,0 +1,118 @@
+"""Programs that have our terminal: keys, sizes, signals and exit statuses pass as if we were not
+there."""
+
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from terminal import Terminal
+
+
+@pytest.fixture
+def probe(build):
+    path = build / "tests" / "foreground_probe"
+    if not path.exists():
+        pytest.fail(f"{path} is not built", pytrace=False)
+    return path
+
+
+@pytest.fixture
+def run(probe, environment):
+    open_ones = []
+
+    def start(*words, **more):
+        terminal = Terminal([probe, *words], env=environment, **more)
+        open_ones.append(terminal)
+        return terminal
+
+    yield start
+    for terminal in open_ones:
+        terminal.close()
+
+
+@pytest.mark.parametrize("line, status", [("exit 0", 0), ("exit 7", 7), ("kill -9 $$", 137),
+                                          ("kill -TERM $$", 143), ("exit 255", 255)])
+def test_exit_statuses(run, line, status):
+    data, code = run("sh", "-c", line).end()
+    assert code == 0 and data.endswith(b"status %d\r\n" % status)
+
+
+def test_no_such_program(run):
+    data, code = run("no-such-program-here").end()
+    assert code == 1 and b"no-such-program-here: there is no such program" in data
+
+
+def test_it_has_the_terminal(run):
+    terminal = run("sh", "-c", "test -t 0 && test -t 1 && read word && echo got $word")
+    terminal.type(b"hello\n")
+    data, _ = terminal.end()
+    assert b"got hello" in data and data.endswith(b"status 0\r\n")
+
+
+def test_ctrl_c_is_the_childs(run):
+    """The child decides; the parent lives on."""
+    terminal = run("sh", "-c", "trap 'echo caught; exit 5' INT; echo ready; "
+                               "while :; do sleep 0.05; done")
+    terminal.read(rb"ready")
+    terminal.type(b"\x03")
+    data, code = terminal.end()
+    assert code == 0 and b"caught" in data and data.endswith(b"status 5\r\n")
+
+
+def test_ctrl_c_ends_a_child_that_has_no_opinion(run):
+    terminal = run("sh", "-c", "echo ready; exec sleep 30")
+    terminal.read(rb"ready")
+    time.sleep(0.1)
+    terminal.type(b"\x03")
+    data, _ = terminal.end()
+    assert data.endswith(b"status 130\r\n")
+
+
+def test_a_new_size_reaches_it(run):
+    terminal = run("sh", "-c", "trap 'stty size; exit 0' WINCH; echo ready; "
+                               "while :; do sleep 0.05; done", columns=80, lines=24)
+    terminal.read(rb"ready")
+    terminal.resize(132, 50)
+    data, _ = terminal.end()
+    assert b"50 132" in data
+
+
+@pytest.mark.parametrize("number, name", [(signal.SIGTERM, "TERM"), (signal.SIGHUP, "HUP")])
+def test_signals_are_passed_on(run, number, name):
+    terminal = run("sh", "-c", f"trap 'echo got {name}; exit 3' {name}; echo ready; "
+                               "while :; do sleep 0.05; done")
+    terminal.read(rb"ready")
+    os.kill(terminal.child.pid, number)
+    data, code = terminal.end()
+    assert code == 0 and f"got {name}".encode() in data and data.endswith(b"status 3\r\n")
+
+
+def test_a_killed_child_leaves_no_broken_terminal(run):
+    terminal = run("sh", "-c", "stty -echo raw; kill -9 $$")
+    data, _ = terminal.end()
+    assert data.endswith(b"status 137\r\n")  # \r\n: output processing is on again
+
+
+def test_it_stops_and_goes_on_with_us(run):
+    """A child that stops itself, as ssh does at ~^Z, stops us too; the shell can wake both."""
+    terminal = run("sh", "-c", "echo ready; kill -STOP $$; echo awake; exit 4")
+    terminal.read(rb"ready")
+    end = time.monotonic() + 10
+    state = ""
+    while state != "T" and time.monotonic() < end:
+        with open(f"/proc/{terminal.child.pid}/stat", encoding="ascii") as stream:
+            state = stream.read().rpartition(")")[2].split()[0]
+        time.sleep(0.02)
+    assert state == "T"
+    os.killpg(terminal.child.pid, signal.SIGCONT)
+    data, _ = terminal.end()
+    assert b"awake" in data and data.endswith(b"status 4\r\n")
+
+
+def test_pipes(probe, environment):
+    done = subprocess.run([probe, "cat"], input=b"through\n", env=environment, check=True,
+                          stdout=subprocess.PIPE, timeout=30)
+    assert done.stdout == b"parent is here\nthrough\nstatus 0\n"

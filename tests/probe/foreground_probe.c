@@ -1,0 +1,23 @@
+/* foreground_probe.c: foreground_probe WORD...: runs the words with its own terminal and says how
+ * they ended, on standard output; for tests that play the terminal. */
+#include "io/foreground.h"
+
+#include <stdio.h>
+
+int main(int argc, char **argv)
+{
+    struct err err;
+    int status;
+    const char *words[64] = {NULL};
+    for (int i = 1; i < argc && i < 64; i++) {
+        words[i - 1] = argv[i];
+    }
+    printf("parent is here\n");
+    fflush(stdout);
+    if (!foreground_run(words, &status, &err)) {
+        printf("error: %s\n", err.text);
+        return 1;
+    }
+    printf("status %d\n", status);
+    return 0;
+}
