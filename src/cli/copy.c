@@ -21,7 +21,7 @@ int copy_run(struct target *target, const struct ssh_place *place, struct str he
 {
     struct err err;
     const char *const *argv;
-    int status;
+    struct foreground_end end;
     const struct config *config = target->config;
     struct rsync_copy copy = {
         .place = place,
@@ -39,10 +39,13 @@ int copy_run(struct target *target, const struct ssh_place *place, struct str he
     }
     target_show_words(target, argv);
     fflush(target->cli.err);
-    if (!foreground_run(argv, &status, &err)) {
+    /* Its list of files is part of the story, not of the data; Ray shows it with -v, too. */
+    enum foreground_output output = target->given->verbose > 0 ? FOREGROUND_TO_ERROR
+                                                               : FOREGROUND_NOWHERE;
+    if (!foreground_run(argv, output, &end, &err)) {
         return target_fail(target, &err);
     }
-    return status;
+    return end.status;
 }
 
 /* A folder's contents go into the folder, as `up` copies them. */

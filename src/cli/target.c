@@ -182,14 +182,16 @@ void target_show_words(const struct target *target, const char *const *argv)
 
 int target_run(struct target *target, const char *const *argv)
 {
+    enum { SSH_FAILED = 255, BY_CTRL_C = 130 };
     struct err err;
-    int status;
+    struct foreground_end end;
     target_show_words(target, argv);
     fflush(target->cli.out);
     fflush(target->cli.err);
     target_close(target);
-    if (!foreground_run(argv, &status, &err)) {
+    if (!foreground_run(argv, FOREGROUND_OURS, &end, &err)) {
         return output_error(&target->cli, &err);
     }
-    return status;
+    /* ssh that is interrupted calls it a failure. */
+    return end.is_interrupted && end.status == SSH_FAILED ? BY_CTRL_C : end.status;
 }

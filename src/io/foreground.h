@@ -3,8 +3,8 @@
  * progress.
  *
  * It stays in our process group, so that keys (Ctrl-C, Ctrl-Z) and resizes reach it; meanwhile we
- * ignore what they send to us. SIGTERM and SIGHUP that come to us are passed on. Needs no loop, and
- * none may run meanwhile.
+ * ignore what they send to us. Signals that somebody sends to us alone are passed on. Needs no loop,
+ * and none may run meanwhile.
  */
 #pragma once
 
@@ -13,9 +13,17 @@
 
 #include <stdbool.h>
 
+/* Where its standard output goes. */
+enum foreground_output { FOREGROUND_OURS, FOREGROUND_TO_ERROR, FOREGROUND_NOWHERE };
+
+struct foreground_end {
+    int status;          /* as a shell says it: 128 and the number for a signal */
+    bool is_interrupted; /* Ctrl-C, whatever it made of that */
+};
+
 /*
  * `argv` ends with NULL; argv[0] is found along PATH. It has all our variables and our standard
- * three descriptors. ret_status is what a shell would say: its exit status, 128 and the number for
- * a signal. Fails when it cannot be started: ERR_NOT_FOUND when there is no such program.
+ * three descriptors. Fails when it cannot be started: ERR_NOT_FOUND when there is no such program.
  */
-bool foreground_run(const char *const *argv, int *ret_status, struct err *err) MUST_USE;
+bool foreground_run(const char *const *argv, enum foreground_output output,
+                    struct foreground_end *ret_end, struct err *err) MUST_USE;

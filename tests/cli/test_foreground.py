@@ -59,7 +59,7 @@ def test_ctrl_c_is_the_childs(run):
     terminal.read(rb"ready")
     terminal.type(b"\x03")
     data, code = terminal.end()
-    assert code == 0 and b"caught" in data and data.endswith(b"status 5\r\n")
+    assert code == 0 and b"caught" in data and data.endswith(b"status 5 interrupted\r\n")
 
 
 def test_ctrl_c_ends_a_child_that_has_no_opinion(run):
@@ -68,7 +68,7 @@ def test_ctrl_c_ends_a_child_that_has_no_opinion(run):
     time.sleep(0.1)
     terminal.type(b"\x03")
     data, _ = terminal.end()
-    assert data.endswith(b"status 130\r\n")
+    assert data.endswith(b"status 130 interrupted\r\n")
 
 
 def test_a_new_size_reaches_it(run):
@@ -80,14 +80,17 @@ def test_a_new_size_reaches_it(run):
     assert b"50 132" in data
 
 
-@pytest.mark.parametrize("number, name", [(signal.SIGTERM, "TERM"), (signal.SIGHUP, "HUP")])
+@pytest.mark.parametrize("number, name", [(signal.SIGTERM, "TERM"), (signal.SIGHUP, "HUP"),
+                                          (signal.SIGINT, "INT"), (signal.SIGQUIT, "QUIT")])
 def test_signals_are_passed_on(run, number, name):
+    """Those that somebody sends to us alone."""
     terminal = run("sh", "-c", f"trap 'echo got {name}; exit 3' {name}; echo ready; "
                                "while :; do sleep 0.05; done")
     terminal.read(rb"ready")
     os.kill(terminal.child.pid, number)
     data, code = terminal.end()
-    assert code == 0 and f"got {name}".encode() in data and data.endswith(b"status 3\r\n")
+    ending = b"status 3 interrupted\r\n" if name == "INT" else b"status 3\r\n"
+    assert code == 0 and f"got {name}".encode() in data and data.endswith(ending)
 
 
 def test_a_killed_child_leaves_no_broken_terminal(run):

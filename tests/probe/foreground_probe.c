@@ -7,17 +7,17 @@
 int main(int argc, char **argv)
 {
     struct err err;
-    int status;
+    struct foreground_end end;
     const char *words[64] = {NULL};
     for (int i = 1; i < argc && i < 64; i++) {
         words[i - 1] = argv[i];
     }
     printf("parent is here\n");
     fflush(stdout);
-    if (!foreground_run(words, &status, &err)) {
+    if (!foreground_run(words, FOREGROUND_OURS, &end, &err)) {
         printf("error: %s\n", err.text);
         return 1;
     }
-    printf("status %d\n", status);
+    printf("status %d%s\n", end.status, end.is_interrupted ? " interrupted" : "");
     return 0;
 }
