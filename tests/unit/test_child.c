@@ -34,6 +34,7 @@ struct seen {
     char lines[4096];
     struct child *child;
     struct bench *bench;
+    int drained;
 };
 
 static struct bench open_bench(size_t running_max)
@@ -163,6 +164,34 @@ static void a_fed_child_is_talked_to(void **state)
     loop_run(bench.loop);
     assert_string_equal(seen.lines, "0[first]0[second]");
     assert_true(child_was_fine(&seen.result));
+    close_bench(&bench);
+}
+
+/* A piece at a time, the next when the one before has left. */
+static void feed_more(void *context)
+{
+    static char piece[100 * 1000];
+    struct seen *seen = context;
+    if (++seen->drained > 50) {
+        child_end_input(seen->child);
+    } else {
+        memset(piece, 'x', sizeof(piece));
+        assert_true(child_write(seen->child, (struct str){piece, sizeof(piece)}));
+    }
+}
+
+static void more_than_fits_is_fed_in_pieces(void **state)
+{
+    struct bench bench = open_bench(4);
+    struct seen seen = {0};
+    struct child_spec spec = collect(ARGV("/usr/bin/wc", "-c"), &seen);
+    (void)state;
+    spec.is_fed = true;
+    spec.drained = feed_more;
+    seen.child = child_start(bench.pool, &spec);
+    assert_true(child_write(seen.child, STR("first\n")));
+    loop_run(bench.loop);
+    assert_string_equal(seen.out, "5000006\n");
     close_bench(&bench);
 }
 
@@ -548,6 +577,7 @@ int main(void)
         cmocka_unit_test(output_and_status_are_told),
         cmocka_unit_test(input_arrives_whole),
         cmocka_unit_test(a_fed_child_is_talked_to),
+        cmocka_unit_test(more_than_fits_is_fed_in_pieces),
         cmocka_unit_test(lines_come_one_by_one),
         cmocka_unit_test(output_has_a_bound),
         cmocka_unit_test(endless_output_does_not_block_or_grow),

@@ -66,6 +66,9 @@ static void test_ways_and_forwards(void **state)
                                                             .forward_count = 2});
     assert_like(line, "ssh -tt -N -o BatchMode=no *-o ProxyJump=me@bastion *ControlPath=/run/%C "
                       "*-L 127.0.0.1:8265:localhost:8265 -L 127.0.0.1:10001:localhost:10001 *");
+    place.port = 2222;
+    assert_like(line_of(&place, &(struct ssh_session){.is_master = true}),
+                "*-o ControlMaster=auto *-o ControlPersist=no *-o Port=2222 *");
     place.proxy_command = STR("nc %h %p");
     assert_like(line_of(&place, &(struct ssh_session){0}), "*-o ProxyCommand=nc %h %p -o *");
 }

@@ -1,0 +1,110 @@
+/* test_rsync.c: the words that rsync is started with, and what ssh complains about. */
+#include "remote/rsync.h"
+#include "remote/ssh_trouble.h"
+
+#include "unit.h"
+
+static struct arena arena;
+
+static int open_arena(void **state)
+{
+    (void)state;
+    arena_init(&arena);
+    return 0;
+}
+
+static int close_arena(void **state)
+{
+    (void)state;
+    arena_clear(&arena);
+    return 0;
+}
+
+static struct ssh_place place;
+
+static int open_place(void **state)
+{
+    place = (struct ssh_place){.user = STR("ubuntu"),
+                               .address = STR("198.51.100.7"),
+                               .machine = STR("i-0f2"),
+                               .known_hosts = "/state/known_hosts"};
+    return open_arena(state);
+}
+
+/* The words, each in brackets, without that of ssh. */
+static struct str words_of(const struct rsync_copy *copy)
+{
+    const char *const *argv;
+    struct err err = {0};
+    struct str line = STR("");
+    assert_true(rsync_words(copy, &arena, &argv, &err));
+    assert_string_equal(argv[0], "rsync");
+    assert_string_equal(argv[1], "--rsh");
+    assert_like(str_from(argv[2]), "'ssh' *'StrictHostKeyChecking=yes'*");
+    for (size_t i = 3; argv[i]; i++) {
+        line = arena_printf(&arena, "%.*s[%s]", STR_ARG(line), argv[i]);
+    }
+    return line;
+}
+
+static void test_as_ray_starts_it(void **state)
+{
+    (void)state;
+    struct str excludes[] = {STR("**/.git"), STR("*.o")};
+    struct str filters[] = {STR(".gitignore")};
+    struct rsync_copy copy = {.place = &place,
+                              .here = STR("/home/me/code/"),
+                              .there = STR("/home/ubuntu/code/"),
+                              .excludes = excludes,
+                              .exclude_count = 2,
+                              .filters = filters,
+                              .filter_count = 1};
+    assert_str(words_of(&copy),
+               "[-avz][--exclude][**/.git][--exclude][*.o][--filter][dir-merge,- .gitignore][--]"
+               "[/home/me/code/][ubuntu@198.51.100.7:/home/ubuntu/code/]");
+    copy = (struct rsync_copy){
+        .place = &place, .here = STR("/tmp/x"), .there = STR("~/x"), .is_down = true};
+    assert_str(words_of(&copy), "[-avz][--][ubuntu@198.51.100.7:~/x][/tmp/x]");
+}
+
+static void test_folders_above(void **state)
+{
+    (void)state;
+    struct rsync_copy copy = {
+        .place = &place, .here = STR("/a"), .there = STR("~/it's a/b/c"), .makes_parents = true};
+    assert_like(words_of(&copy),
+                "[-avz][--rsync-path][mkdir -p ~/'it'\\''s a/b' && rsync][--][/a]*");
+    copy.there = STR("/opt/data/");
+    assert_like(words_of(&copy), "[-avz][--rsync-path][mkdir -p '/opt/data' && rsync]*");
+    copy.there = STR("~/c"); /* the home is there */
+    assert_like(words_of(&copy), "[-avz][--][/a]*");
+    struct ssh_place six = place;
+    six.address = STR("2001:db8::7");
+    copy.place = &six;
+    assert_like(words_of(&copy), "*[ubuntu@[2001:db8::7]:~/c]");
+}
+
+static void test_what_ssh_complains_about(void **state)
+{
+    (void)state;
+    assert_int_equal(ssh_trouble_of(STR("ssh: connect to host 10.0.0.7 port 22: Connection "
+                                        "refused")),
+                     SSH_UNREACHABLE);
+    assert_int_equal(ssh_trouble_of(STR("ubuntu@10.0.0.7: Permission denied (publickey).")),
+                     SSH_DENIED);
+    assert_int_equal(ssh_trouble_of(STR("Host key verification failed.")), SSH_HOST_KEY);
+    assert_int_equal(ssh_trouble_of(STR("kex_exchange_identification: read: Connection reset")),
+                     SSH_OTHER);
+    assert_true(ssh_is_chatter(STR("@@@@@@@@@@@@@@@@@")));
+    assert_false(ssh_is_chatter(STR("Host key verification failed.")));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_as_ray_starts_it),
+        cmocka_unit_test(test_folders_above),
+        cmocka_unit_test(test_what_ssh_complains_about),
+    };
+    return cmocka_run_group_tests(tests, open_place, close_arena);
+}
