@@ -258,10 +258,15 @@ static void start_ssh(struct node_link *link)
     loop_timer_start(link->limit, ANSWER_MS);
 }
 
-/* A machine that has taken the connection and says nothing. */
+/* A machine that has taken the connection and says nothing. One that waits for its turn in the pool
+ * has not been asked yet. */
 static void give_up_ssh(void *context)
 {
     struct node_link *link = context;
+    if (link->ssh && child_pid(link->ssh) == 0) {
+        loop_timer_start(link->limit, ANSWER_MS);
+        return;
+    }
     if (link->ssh) {
         child_forget(link->ssh);
         link->ssh = NULL;
@@ -322,7 +327,8 @@ void node_link_open(struct node_link *link, int64_t contact_ms)
     link->contact_ms = contact_ms;
     link->pause_ms = PAUSE_FIRST_MS;
     link->denied_ms = link->host_key_ms = 0;
-    link->is_answered = link->is_port_open = link->is_direct = link->is_probe_vain = false;
+    link->is_answered = link->is_port_open = link->is_probe_vain = false;
+    link->is_direct = link->place.is_near;
     link->last[0] = link->told[0] = '\0';
     if (!link->argv) {
         link->err = link->argv_err;

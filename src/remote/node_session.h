@@ -28,7 +28,8 @@ struct node_session_hooks {
     void (*waiting)(void *context, struct str why);
     /* The node is there. Told once; answer with node_session_send(), now or later. A session that
      * was opened again after a broken link sends the request of before by itself. The host key, if
-     * there is a new one, must be on disk when this returns, beside the one of before. */
+     * there is a new one, must be on disk when this returns, beside the one of before; that one can
+     * go when `rotated` says so, or a later session's greeting has no key any more. */
     void (*hello)(void *context, const struct node_hello *hello);
     /* The new host key is shown from now on, and the one of before can be forgotten; or it is not
      * (no root there), and `why`. May be NULL. */

@@ -17,6 +17,7 @@ static const struct {
     {"bad configuration options", SSH_MISUSED},
     {"Bad owner or permissions on", SSH_MISUSED},
     {"UNPROTECTED PRIVATE KEY FILE", SSH_MISUSED},
+    {"Cannot execute command-line and remote command", SSH_MISUSED},
     {"unix_listener: path", SSH_MISUSED}, /* the socket of a shared connection: too long a path */
 };
 

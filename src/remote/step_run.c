@@ -235,6 +235,22 @@ static void note_group(void *context)
     }
 }
 
+/* All that the session has: what the machine's administrators set for whoever logs in, such as a
+ * proxy, is for the user's commands too. */
+static const char *const *step_environment(const struct runner *runner, const char *script)
+{
+    size_t count = 0;
+    while (environ[count]) {
+        count++;
+    }
+    const char **all = ARENA_ARRAY(runner->arena, count + 2, const char *);
+    for (size_t i = 0; i < count; i++) {
+        all[i + 1] = environ[i];
+    }
+    all[0] = arena_printf(runner->arena, "SHOAL_STEP=%s", script).ptr;
+    return all;
+}
+
 /* The shell that Ray gives to users' commands: a login shell that also reads ~/.bashrc, the command
  * in a shell below it, so that its exit ends only itself. */
 static void try_step(struct runner *runner)
@@ -252,11 +268,9 @@ static void try_step(struct runner *runner)
         return;
     }
     const char *const argv[] = {"bash", "--login", "-c", "-i", shell, NULL};
-    const char *const extra[] = {arena_printf(runner->arena, "SHOAL_STEP=%s", path).ptr, NULL};
     runner->child = child_start(runner->pool, &(struct child_spec){
                                                   .argv = argv,
-                                                  .env_names = child_usual_env,
-                                                  .env_extra = extra,
+                                                  .env_extra = step_environment(runner, path),
                                                   .output = {{LINE_MAX_BYTES, take_line, false},
                                                              {LINE_MAX_BYTES, take_line, false}},
                                                   .deadline_ms = step->deadline_ms,

@@ -1,17 +1,22 @@
 /*
  * node_probe.c: sets one node up as the launcher does, and says what it hears, a line each with the
  * milliseconds since its start. Words: USER ADDRESS PORT KNOWN_HOSTS IDENTITY CONTROL PAYLOAD
- * CONTACT_MS; the bundle on standard input. Ends with 0 when it was done. A new host key is pinned.
+ * CONTACT_MS, and COPY when that is to be copied to ~/new/copy/ before; the bundle on standard
+ * input. Ends with 0 when it was done. A new host key is pinned.
  */
 #include "io/file.h"
 #include "remote/node_session.h"
+#include "remote/rsync.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 struct probe {
     struct loop *loop;
+    struct child_pool *pool;
     struct node_session *session;
+    struct ssh_place place;
+    const char *copy;
     const char *known_hosts, *payload;
     struct bundle bundle;
     int64_t start_ms;
@@ -54,20 +59,59 @@ static void pin(const struct probe *probe, struct str key)
     }
 }
 
-static void hear_hello(void *context, const struct node_hello *hello)
+static void send_request(struct probe *probe)
 {
-    struct probe *probe = context;
     struct node_file files[] = {{STR("~/deep/er/file"), STR("hello\n"), 0600}};
-    say(probe, "hello", hello->home);
-    if (hello->host_key.len > 0) {
-        say(probe, "key", hello->host_key);
-        pin(probe, hello->host_key);
-    }
     node_session_send(probe->session, &(struct node_request){
                                           .files = files,
                                           .file_count = 1,
                                           .bundle = probe->bundle,
                                       });
+}
+
+static void hear_copied(void *context, const struct child_result *result)
+{
+    say(context, "copied", result->output[CHILD_STDERR]);
+    send_request(context);
+}
+
+static void copy_there(struct probe *probe)
+{
+    struct arena arena;
+    struct err err;
+    const char *const *argv;
+    struct str excludes[] = {STR("*.o")};
+    arena_init(&arena);
+    if (!rsync_words(&(struct rsync_copy){.place = &probe->place,
+                                          .here = str_from(probe->copy),
+                                          .there = STR("~/new/copy/"),
+                                          .excludes = excludes,
+                                          .exclude_count = 1,
+                                          .makes_parents = true},
+                     &arena, &argv, &err)) {
+        exit(2);
+    }
+    child_start(probe->pool, &(struct child_spec){.argv = argv,
+                                                  .env_names = child_usual_env,
+                                                  .output = {{0}, {.bytes_max = 4000}},
+                                                  .done = hear_copied,
+                                                  .context = probe});
+    arena_clear(&arena);
+}
+
+static void hear_hello(void *context, const struct node_hello *hello)
+{
+    struct probe *probe = context;
+    say(probe, "hello", hello->home);
+    if (hello->host_key.len > 0) {
+        say(probe, "key", hello->host_key);
+        pin(probe, hello->host_key);
+    }
+    if (probe->copy) {
+        copy_there(probe);
+    } else {
+        send_request(probe);
+    }
 }
 
 static void hear_rotated(void *context, bool is_ok, struct str why)
@@ -93,18 +137,24 @@ static void hear_done(void *context, bool is_ok, const struct err *err)
     loop_stop(probe->loop);
 }
 
-static void open_session(struct probe *probe, struct child_pool *pool, char **words)
+static void open_session(struct probe *probe, char **words)
 {
+    probe->place = (struct ssh_place){.user = str_from(words[1]),
+                                      .address = str_from(words[2]),
+                                      .port = (uint16_t)strtoul(words[3], NULL, 10),
+                                      .machine = STR("node"),
+                                      .known_hosts = words[4],
+                                      .identity = words[5],
+                                      .control = words[6],
+                                      .is_near = true};
+    probe->known_hosts = words[4];
+    probe->payload = words[7];
+    probe->copy = words[9];
+    probe->start_ms = loop_now_ms(probe->loop);
     probe->session = node_session_open(&(struct node_session_setup){
         .loop = probe->loop,
-        .children = pool,
-        .place = {.user = str_from(words[1]),
-                  .address = str_from(words[2]),
-                  .port = (uint16_t)strtoul(words[3], NULL, 10),
-                  .machine = STR("node"),
-                  .known_hosts = words[4],
-                  .identity = words[5],
-                  .control = words[6]},
+        .children = probe->pool,
+        .place = probe->place,
         .contact_ms = strtoll(words[8], NULL, 10),
         .hooks = {probe, find_payload, hear_waiting, hear_hello, hear_rotated, hear_event,
                   hear_done},
@@ -119,19 +169,16 @@ int main(int argc, char **argv)
     AUTO_BUF struct buf text;
     arena_init(&arena);
     buf_init(&text, BUNDLE_BYTES_MAX);
-    if (argc != 9 || !file_read("-", &text, &err) ||
+    if (argc < 9 || argc > 10 || !file_read("-", &text, &err) ||
         !bundle_read(buf_str(&text), &arena, &probe.bundle, &err) ||
         !loop_open(&clock_of_machine, &probe.loop, &err)) {
         fprintf(stderr, "%s\n", err.text);
         return 2;
     }
-    struct child_pool *pool = child_pool_new(probe.loop, 4);
-    probe.known_hosts = argv[4];
-    probe.payload = argv[7];
-    probe.start_ms = loop_now_ms(probe.loop);
-    open_session(&probe, pool, argv);
+    probe.pool = child_pool_new(probe.loop, 4);
+    open_session(&probe, argv);
     loop_run(probe.loop);
-    child_pool_free(pool);
+    child_pool_free(probe.pool);
     loop_close(probe.loop);
     arena_clear(&arena);
     return probe.is_ok ? 0 : 1;

@@ -84,11 +84,11 @@ class Machine:
             os.killpg(self.sshd.pid, signal.SIGKILL)
             self.sshd.wait()
 
-    def start(self, *steps, contact_ms=20000, identity=None):
+    def start(self, *steps, contact_ms=20000, identity=None, copy=None):
         probe = subprocess.Popen(
             [PROBE, getpass.getuser(), "127.0.0.1", str(self.port), self.folder / "known_hosts",
              identity or self.folder / "user", self.folder / "control", self.payload,
-             str(contact_ms)],
+             str(contact_ms), *([copy] if copy else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         probe.stdin.write(json.dumps({"format": 1, "steps": list(steps)}))
         probe.stdin.close()
@@ -189,11 +189,12 @@ def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
     assert any("connection broke" in why for why in heard.of("waiting"))
 
 
-def test_ssh_begins_as_soon_as_the_port_opens(machine):
+def test_a_machine_that_comes_up_late(machine):
     began = time.monotonic()
     probe = machine.start(step("true"))
-    time.sleep(1.5)
+    time.sleep(1.2)
     machine.up()
+
     def is_open():
         with socket.socket() as client:
             return client.connect_ex(("127.0.0.1", machine.port)) == 0
@@ -202,10 +203,34 @@ def test_ssh_begins_as_soon_as_the_port_opens(machine):
     heard = machine.end_of(probe)
     assert heard.status == 0, heard.lines
     assert any("refused" in why for why in heard.of("waiting"))
-    # The probe's clock starts a little later than ours; the answer comes after key exchange, log-in
-    # and a shell, all of which take their time on a busy machine.
-    print("answered", heard.at("payload") - opened_ms, "ms after the port was open")
-    assert heard.at("payload") - opened_ms < 250 + 1000
+    # The answer comes after key exchange, log-in and a shell, which take their time on a busy
+    # machine; the next test is exact.
+    assert heard.at("payload") - opened_ms < 250 + 1500
+
+
+def test_ssh_begins_within_250_ms_of_the_port(machine):
+    def delay_ms():
+        with socket.socket() as port:
+            port.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            port.bind(("127.0.0.1", machine.port))
+            port.settimeout(10)
+            probe = machine.start(step("true"))
+            time.sleep(0.6)
+            port.listen()
+            began = time.monotonic()
+            said = b""
+            while not said:  # the probe of the port says nothing
+                client, _ = port.accept()
+                client.settimeout(10)
+                said = client.recv(100)
+                client.close()
+            took = (time.monotonic() - began) * 1000
+            probe.kill()
+            probe.communicate()
+            assert said.startswith(b"SSH-2.0-")
+            return took
+    # The better of two: on a busy machine a process may have to wait for its turn.
+    assert min(delay_ms(), delay_ms()) < 250
 
 
 def test_another_host_key_is_refused(machine):
@@ -254,3 +279,18 @@ def test_a_failed_step_ends_it(machine):
     assert heard.status == 1
     assert heard.of("event")[1:] == ["began 0", "again 0", "failed 0", "bundle-failed 0"]
     assert 'ended with status 7; all it said is in ~/.shoal/steps/log/1' in heard.of("error")[0]
+
+
+@pytest.mark.skipif(not shutil.which("rsync"), reason="there is no rsync")
+def test_copies_ride_on_the_one_connection(machine):
+    machine.up()
+    source = machine.folder / "it's"
+    source.mkdir()
+    (source / "one").write_text("1")
+    (source / "two.o").write_text("2")
+    heard = machine.run(step("cat $HOME/new/copy/one > $HOME/seen"), copy=f"{source}/")
+    assert heard.status == 0, heard.lines
+    assert (machine.home / "seen").read_text() == "1"
+    assert not (machine.home / "new/copy/two.o").exists()
+    log = (machine.folder / "sshd.log").read_text()
+    assert log.count("Accepted publickey") == 1

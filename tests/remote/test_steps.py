@@ -20,7 +20,7 @@ class Node:
         self.folder = home / "shoal"
         (home / ".bashrc").write_text("export FROM_BASHRC=yes\n")
         (home / ".profile").write_text("export FROM_PROFILE=yes\n")
-        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "CANARY": "not for steps"}
+        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "FROM_SESSION": "too"}
 
     def start(self, *steps):
         """A session that sends the bundle and follows it."""
@@ -63,11 +63,11 @@ def whats(events):
 
 def test_steps_run_in_the_users_login_shell(node):
     status, events, _ = node.run(
-        step("echo $FROM_PROFILE $FROM_BASHRC $OMP_NUM_THREADS $PYTHONWARNINGS [$CANARY]"),
+        step("echo $FROM_PROFILE $FROM_BASHRC $OMP_NUM_THREADS $PYTHONWARNINGS $FROM_SESSION"),
         step('echo "$A"; echo "$B" # a comment at the end', A="it's", B='"$HOME" `id`'))
     assert status == 0
     assert whats(events) == ["bundle-began", "began", "done", "began", "done", "bundle-done"]
-    assert node.said(1) == "yes yes 1 ignore []\n"
+    assert node.said(1) == "yes yes 1 ignore too\n"
     assert node.said(2) == 'it\'s\n"$HOME" `id`\n'
 
 

@@ -98,7 +98,7 @@ static void test_what_is_refused(void **state)
         "{\"protocol\":1,\"run\":\"\",\"files\":[],\"bundle\":{\"format\":1,\"steps\":[]},\"x\":1}",
         "{\"protocol\":1,\"run\":\"\",\"files\":[{\"path\":\"a\",\"mode\":384,\"bytes\":\"\"}],"
         "\"bundle\":{\"format\":1,\"steps\":[]}}",
-        "{\"protocol\":1,\"run\":\"\",\"files\":[{\"path\":\"/a\",\"mode\":384,\"bytes\":\"a?==\"}],"
+        "{\"protocol\":1,\"run\":\"\",\"files\":[{\"path\":\"/b\",\"mode\":1,\"bytes\":\"a?==\"}],"
         "\"bundle\":{\"format\":1,\"steps\":[]}}",
         "{\"protocol\":1,\"run\":\"\",\"files\":[{\"path\":\"/a\",\"mode\":2048,\"bytes\":\"\"}],"
         "\"bundle\":{\"format\":1,\"steps\":[]}}",
