@@ -164,7 +164,9 @@ static void set_text(json_t *json, const char *name, struct str value)
 {
     AUTO_BUF struct buf visible;
     buf_init(&visible, TEXT_MAX);
-    utf8_add_visible(&visible, str_sub(value, 0, TEXT_MAX / 4), false);
+    if (value.len > 0) {
+        utf8_add_visible(&visible, str_sub(value, 0, TEXT_MAX / 4), false);
+    }
     json_object_set_new(json, name, json_stringn(buf_str(&visible).ptr, visible.len));
 }
 

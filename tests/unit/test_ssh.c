@@ -68,9 +68,9 @@ static void test_ways_and_forwards(void **state)
                       "*-L 127.0.0.1:8265:localhost:8265 -L 127.0.0.1:10001:localhost:10001 *");
     place.port = 2222;
     place.is_near = true;
-    assert_like(
-        line_of(&place, &(struct ssh_session){.is_master = true}),
-        "*-o ControlMaster=auto *-o ControlPersist=no *-o KexAlgorithms=curve25519-sha256,* -o Port=2222 *");
+    assert_like(line_of(&place, &(struct ssh_session){.is_master = true}),
+                "*-o ControlMaster=auto *-o ControlPersist=no "
+                "*-o KexAlgorithms=curve25519-sha256,* -o Port=2222 *");
     place.proxy_command = STR("nc %h %p");
     assert_like(line_of(&place, &(struct ssh_session){0}), "*-o ProxyCommand=nc %h %p -o *");
 }
