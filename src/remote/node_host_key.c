@@ -97,6 +97,17 @@ static void finish(void *context, const struct child_result *result)
     free(rotation);
 }
 
+/* One that a newer program has replaced meanwhile has no path any more; the newer one does as
+ * well. */
+static const char *own_path(struct arena *arena, const char *folder)
+{
+    char path[4096];
+    ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
+    struct str found = {path, size > 0 ? (size_t)size : 0};
+    return size > 0 && !str_ends(found, " (deleted)") ? arena_str(arena, found).ptr
+                                                      : in_folder(arena, folder, "bin/shoal");
+}
+
 void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host_key_fn *done,
                           void *context)
 {
@@ -113,8 +124,7 @@ void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host
         !file_read(public_path(&rotation->arena, folder).ptr, &key, &err)) {
         buf_clear(&key); /* then the other process says that there is no key */
     }
-    /* By number: the file may have been replaced by a newer program meanwhile. */
-    const char *program = arena_printf(&rotation->arena, "/proc/%d/exe", getpid()).ptr;
+    const char *program = own_path(&rotation->arena, folder);
     const char *const argv[] = {"sudo", "-n", program, "node", "host-key", NULL};
     bool is_ours = access(host_key_file(), W_OK) == 0;
     child_start(pool, &(struct child_spec){
