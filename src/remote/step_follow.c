@@ -8,7 +8,7 @@
 
 enum {
     EVENTS_MAX = 16 << 20,
-    ALIVE_MS = 2000, /* how often it is seen whether there still is a runner */
+    ALIVE_MS = 500, /* how often it is seen whether there still is a runner */
 };
 
 struct step_follow {

@@ -2,7 +2,8 @@
  * node_probe.c: sets one node up as the launcher does, and says what it hears, a line each with the
  * milliseconds since its start. Words: USER ADDRESS PORT KNOWN_HOSTS IDENTITY CONTROL PAYLOAD
  * CONTACT_MS, and COPY when that is to be copied to ~/new/copy/ before; the bundle on standard
- * input. Ends with 0 when it was done. A new host key is pinned.
+ * input. Ends with 0 when it was done. A new host key is pinned. PROXY may hold a proxy command; FAR
+ * is set when the machine is not in one network with us.
  */
 #include "io/file.h"
 #include "remote/node_session.h"
@@ -146,7 +147,8 @@ static void open_session(struct probe *probe, char **words)
                                       .known_hosts = words[4],
                                       .identity = words[5],
                                       .control = words[6],
-                                      .is_near = true};
+                                      .proxy_command = str_from(getenv("PROXY")),
+                                      .is_near = !getenv("FAR")};
     probe->known_hosts = words[4];
     probe->payload = words[7];
     probe->copy = words[9];
