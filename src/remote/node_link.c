@@ -8,13 +8,13 @@
 #include <stdio.h>
 
 enum {
-    CONNECT_S = 5,
+    CONNECT_S = 10, /* with the first words of sshd, which may be busy */
     PORT = 22,
     PAUSE_FIRST_MS = 50,
     PAUSE_MOST_MS = 250,
     DENIED_PAUSE_MOST_MS = 2500, /* newer sshd shut out whoever fails often */
     BLIND_MS = 1000,             /* no open port so far: the user's ssh may know another way */
-    ANSWER_MS = 30000,           /* from the start of ssh to the first line */
+    ANSWER_MS = 60000,           /* from the start of ssh to the first line */
     DENIED_MS = 60000,           /* first boot may put our key there later than sshd starts */
     HOST_KEY_MS = 2000,
     LINE_BYTES_MAX = 256 * 1024,

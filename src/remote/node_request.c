@@ -37,12 +37,18 @@ static bool is_run(struct str run)
     return run.len == 0 || run.len == NODE_RUN_SIZE - 1;
 }
 
+static bool add_text(struct str text, struct buf *out)
+{
+    json_t *json = json_stringn(text.ptr ? text.ptr : "", text.len);
+    bool ok = json && json_dump_callback(json, add_piece, out, JSON_ENCODE_ANY) == 0;
+    json_decref(json);
+    return ok;
+}
+
 /* Written piece by piece: a file may be large, and need not stand in memory three times. */
 static bool add_file(const struct node_file *file, struct buf *out)
 {
-    json_t *path = json_stringn(file->path.ptr ? file->path.ptr : "", file->path.len);
-    bool ok = path && json_dump_callback(path, add_piece, out, JSON_ENCODE_ANY) == 0;
-    json_decref(path);
+    bool ok = add_text(file->path, out);
     buf_addf(out, ",\"mode\":%u,\"bytes\":\"", file->mode);
     encode_base64(out, file->bytes);
     buf_add_c(out, "\"}");
@@ -54,8 +60,10 @@ bool node_request_write(const struct node_request *request, struct buf *out, str
     AUTO_BUF struct buf bundle;
     buf_init(&bundle, BUNDLE_BYTES_MAX);
     bool ok = is_run(request->run) && request->file_count <= NODE_FILES_MAX;
-    buf_addf(out, "{\"protocol\":%d,\"run\":\"%.*s\",\"files\":[", NODE_PROTOCOL,
+    buf_addf(out, "{\"protocol\":%d,\"run\":\"%.*s\",\"host_key\":", NODE_PROTOCOL,
              STR_ARG(request->run));
+    ok = add_text(request->host_key, out) && ok;
+    buf_add_c(out, ",\"files\":[");
     for (size_t i = 0; i < request->file_count; i++) {
         buf_add_c(out, i > 0 ? ",{\"path\":" : "{\"path\":");
         ok = add_file(&request->files[i], out) && ok;
@@ -139,14 +147,15 @@ bool node_request_read(struct str line, struct arena *arena, struct node_request
 {
     struct node_request request = {0};
     int protocol = 0;
-    json_t *run, *files, *bundle;
+    json_t *run, *host_key, *files, *bundle;
     json_t *root = line.len <= NODE_REQUEST_BYTES_MAX ? parse(line) : NULL;
     bool ok = root &&
-              json_unpack(root, "{s:i, s:o, s:o, s:o!}", "protocol", &protocol, "run", &run,
-                          "files", &files, "bundle", &bundle) == 0 &&
-              protocol == NODE_PROTOCOL && json_is_string(run);
+              json_unpack(root, "{s:i, s:o, s:o, s:o, s:o!}", "protocol", &protocol, "run", &run,
+                          "host_key", &host_key, "files", &files, "bundle", &bundle) == 0 &&
+              protocol == NODE_PROTOCOL && json_is_string(run) && json_is_string(host_key);
     if (ok) {
         request.run = copy(run, arena);
+        request.host_key = copy(host_key, arena);
         ok = is_run(request.run) && read_files(files, arena, &request) &&
              read_bundle(bundle, arena, &request.bundle, err);
     }

@@ -35,6 +35,9 @@ struct node_request {
     /* Whoever asks again, because the link broke, says the same: then what has ended meanwhile is
      * told and not done once more. A session fills it in; empty: another one every time. */
     struct str run;
+    /* Of the greeting, when it is pinned: only then the node may begin to show it. A session fills
+     * it in. */
+    struct str host_key;
     const struct node_file *files;
     size_t file_count;
     struct bundle bundle; /* may be empty: then it is done when the files are there */
@@ -52,7 +55,7 @@ struct node_hello {
     struct str machine; /* uname -m */
     struct str os;      /* PRETTY_NAME of os-release */
     struct str user, home;
-    /* "ssh-ed25519 AAAA...": what it will show once the request has come; empty: as before. */
+    /* "ssh-ed25519 AAAA...": what it will show once it is known to be pinned; empty: as before. */
     struct str host_key;
     int64_t disk_free, disk_size; /* bytes, of the home's file system */
     int64_t memory;

@@ -226,8 +226,10 @@ static void hear_rotated(void *context, bool is_ok, struct str why)
 }
 
 /* The steps run already; the host key is replaced beside them. */
-static bool follow(struct serve *serve, bool has_steps, struct err *err)
+static bool follow(struct serve *serve, const struct node_request *request, struct err *err)
 {
+    bool has_steps = request->bundle.count > 0;
+    bool is_pinned = serve->host_key.len > 0 && str_eq(request->host_key, serve->host_key);
     struct step_follow *steps = NULL;
     if (!loop_open(&clock_of_machine, &serve->loop, err)) {
         return false;
@@ -238,7 +240,7 @@ static bool follow(struct serve *serve, bool has_steps, struct err *err)
               step_follow_start(serve->loop, serve->steps, copy_line, finish, serve, &steps, err);
     serve->is_over = !has_steps;
     serve->is_ok = !has_steps;
-    if (ok && serve->host_key.len > 0) {
+    if (ok && is_pinned) {
         serve->is_rotating = true;
         node_host_key_rotate(pool, serve->folder, hear_rotated, serve);
     }
@@ -268,7 +270,7 @@ static int answer(struct serve *serve, struct str line)
         step_event_write(&(struct step_event){.kind = STEP_BUNDLE_DONE}, &end);
         say(serve, buf_str(&end));
     }
-    ok = ok && follow(serve, has_steps, &err);
+    ok = ok && follow(serve, &request, &err);
     return ok ? !serve->is_ok : trouble(serve, &err);
 }
 

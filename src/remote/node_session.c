@@ -54,7 +54,8 @@ struct node_session {
     struct node_link *link;
     struct arena arena; /* of the request: secrets */
     struct node_request request;
-    bool has_request, was_greeted;
+    bool has_request, was_greeted, is_rotated;
+    struct str host_key; /* of the first greeting: pinned since */
     char run[NODE_RUN_SIZE];
     enum phase phase;
     unsigned ends; /* of the program there, since something was heard from it */
@@ -161,6 +162,7 @@ static void send_request(struct node_session *session)
 {
     struct err err;
     session->request.run = str_from(session->run);
+    session->request.host_key = session->host_key;
     buf_init(&session->out, NODE_REQUEST_BYTES_MAX);
     session->out_at = 0;
     if (!node_request_write(&session->request, &session->out, &err)) {
@@ -204,6 +206,35 @@ static void send_payload(struct node_session *session, struct str line)
 
 /* ---- hearing ---- */
 
+static void tell_rotated(struct node_session *session, bool is_ok, struct str why)
+{
+    const struct node_session_hooks *hooks = enter(session);
+    session->is_rotated = true;
+    if (hooks->rotated) {
+        hooks->rotated(hooks->context, is_ok, why);
+    }
+    (void)left(session);
+}
+
+static void greet_first(struct node_session *session, const struct node_hello *hello)
+{
+    const struct node_session_hooks *hooks = &session->setup.hooks;
+    session->was_greeted = true;
+    session->host_key = arena_str(&session->arena, hello->host_key);
+    hooks->hello(hooks->context, hello);
+}
+
+static void greet_again(struct node_session *session, const struct node_hello *hello)
+{
+    bool was_lost = session->host_key.len > 0 && hello->host_key.len == 0 && !session->is_rotated;
+    if (session->has_request) {
+        send_request(session);
+    }
+    if (was_lost && !session->is_closed) { /* with the link: the word that the key is in place */
+        tell_rotated(session, true, STR(""));
+    }
+}
+
 static void take_hello(struct node_session *session, struct str line)
 {
     struct arena arena;
@@ -212,14 +243,13 @@ static void take_hello(struct node_session *session, struct str line)
     arena_init(&arena);
     if (node_hello_read(line, &arena, &hello, &err)) {
         session->phase = GREETED;
-        if (!session->was_greeted) {
-            session->was_greeted = true;
-            const struct node_session_hooks *hooks = enter(session);
-            hooks->hello(hooks->context, &hello);
-            (void)left(session);
-        } else if (session->has_request) {
-            send_request(session);
+        enter(session);
+        if (session->was_greeted) {
+            greet_again(session, &hello);
+        } else {
+            greet_first(session, &hello);
         }
+        (void)left(session);
     }
     arena_clear(&arena);
 }
@@ -282,18 +312,13 @@ static void take_event(struct node_session *session, const struct step_event *ev
 static void take_notice(struct node_session *session, const struct node_notice *notice)
 {
     struct err err;
-    const struct node_session_hooks *hooks = &session->setup.hooks;
     switch (notice->kind) {
     case NODE_WAITS:
         tell_waiting(session, notice->text);
         break;
     case NODE_ROTATED:
     case NODE_NOT_ROTATED:
-        if (hooks->rotated) {
-            enter(session);
-            hooks->rotated(hooks->context, notice->kind == NODE_ROTATED, notice->text);
-            (void)left(session);
-        }
+        tell_rotated(session, notice->kind == NODE_ROTATED, notice->text);
         break;
     case NODE_TROUBLE:
         err_set(&err, ERR_UNAVAILABLE, "%.*s", STR_ARG(notice->text));
