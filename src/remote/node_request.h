@@ -32,8 +32,9 @@ struct node_file {
 };
 
 struct node_request {
-    /* Whoever asks again, because the link broke, says the same: then what has ended meanwhile is
-     * told and not done once more. A session fills it in; empty: another one every time. */
+    /* 32 hexadecimal digits. Whoever asks again, because the link broke or the asking program was
+     * killed, says the same: then what has ended meanwhile is told and not done once more. Empty:
+     * a session makes one up, which lasts as long as itself. */
     struct str run;
     /* Of the greeting, when it is pinned: only then the node may begin to show it. A session fills
      * it in. */

@@ -471,6 +471,9 @@ void node_session_send(struct node_session *session, const struct node_request *
         .file_count = request->file_count,
         .bundle = copy_bundle(&session->arena, &request->bundle),
     };
+    if (request->run.len == NODE_RUN_SIZE - 1) {
+        memcpy(session->run, request->run.ptr, NODE_RUN_SIZE - 1);
+    }
     session->has_request = true;
     if (session->phase == GREETED) {
         send_request(session);
