@@ -42,6 +42,8 @@ enum {
     ADOPT_INTENT,
     SETTLE_INTENT,
     FIND_INTENT,
+    TRIM_INTENTS,
+    TRIM_LAUNCHED,
     ALL_INTENTS,
     ADD_ENTRY,
     ENTRIES_AFTER,
@@ -73,6 +75,9 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
         "INSERT OR IGNORE INTO intent (launch, name, offering, count, token, call, wall_ms)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
+    [TRIM_INTENTS] = "DELETE FROM intent WHERE outcome IS NOT NULL AND wall_ms < ?"
+                     " AND (launch & 4294967295) <> 0",
+    [TRIM_LAUNCHED] = "DELETE FROM launched WHERE launch NOT IN (SELECT launch FROM intent)",
     [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM intent WHERE launch = ?",
     [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM intent ORDER BY rowid",
     [ADD_ENTRY] = "INSERT INTO history (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
@@ -338,6 +343,14 @@ bool journal_intents(struct journal *journal, journal_intent_fn *take, void *con
         take(context, &intent);
     }
     return !failed;
+}
+
+bool journal_trim_intents(struct journal *journal, int64_t before_wall_ms, struct err *err)
+{
+    struct statement *intents = database_use(journal->database, TRIM_INTENTS);
+    statement_int(intents, before_wall_ms);
+    return statement_run(intents, err) &&
+           statement_run(database_use(journal->database, TRIM_LAUNCHED), err);
 }
 
 /* ---- history ---- */

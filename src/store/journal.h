@@ -101,6 +101,11 @@ bool journal_find_intent(struct journal *journal, uint64_t launch, struct arena 
                          bool *ret_is_there, struct journal_intent *ret_intent,
                          struct err *err) MUST_USE;
 
+/* Forgets settled ones that were written down before, and which machines came from them; the
+ * heads' (EPOCH.0) stay. */
+bool journal_trim_intents(struct journal *journal, int64_t before_wall_ms,
+                          struct err *err) MUST_USE;
+
 /* All, in the order in which they were made. Views are valid during the call. */
 typedef void journal_intent_fn(void *context, const struct journal_intent *intent);
 bool journal_intents(struct journal *journal, journal_intent_fn *take, void *context,

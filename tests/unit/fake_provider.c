@@ -99,8 +99,9 @@ static void tell_machines(const struct answer_later *later)
     struct machine *found = heap_zeroed((cloud->count + 1) * sizeof(*found));
     size_t count = 0;
     boot(later->provider);
-    for (size_t i = 0; i < cloud->count && later->answer.outcome == OUTCOME_DONE; i++) {
-        if (later->verb == FAKE_LIST || str_eq(cloud->machines[i].token, later->call)) {
+    for (size_t i = 0; later->answer.outcome == OUTCOME_DONE && i < cloud->count; i++) {
+        if ((later->verb == FAKE_LIST && !cloud->is_blind) ||
+            str_eq(cloud->machines[i].token, later->call)) {
             found[count++] = cloud->machines[i];
         }
     }

@@ -38,6 +38,7 @@ struct scene {
     bool is_released, sets_up;
     const char *holder;
     uint64_t take_from;
+    void (*on_started)(void *context, const struct cluster_lease *lease);
 };
 
 static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
@@ -93,22 +94,23 @@ static void on_released(void *context, const struct provider_answer *answer)
 
 static void open_controller(struct scene *scene, enum goal goal)
 {
-    struct controller_setup setup = {.session = &scene->session,
-                                     .provider = scene->provider,
-                                     .journal = scene->journal,
-                                     .config = scene->config,
-                                     .core = &scene->core,
-                                     .holder = str_from(scene->holder),
-                                     .secret = STR("0123456789abcdef0123456789abcdef"),
-                                     .public_key = STR("ssh-ed25519 AAAA"),
-                                     .take_from = scene->take_from,
-                                     .goal = goal,
-                                     .hooks = {.context = scene,
-                                               .started = on_started,
-                                               .set_up = scene->sets_up ? on_set_up : NULL,
-                                               .changed = on_changed,
-                                               .trouble = on_trouble,
-                                               .deposed = on_deposed}};
+    struct controller_setup setup = {
+        .session = &scene->session,
+        .provider = scene->provider,
+        .journal = scene->journal,
+        .config = scene->config,
+        .core = &scene->core,
+        .holder = str_from(scene->holder),
+        .secret = STR("0123456789abcdef0123456789abcdef"),
+        .public_key = STR("ssh-ed25519 AAAA"),
+        .take_from = scene->take_from,
+        .goal = goal,
+        .hooks = {.context = scene,
+                  .started = scene->on_started ? scene->on_started : on_started,
+                  .set_up = scene->sets_up ? on_set_up : NULL,
+                  .changed = on_changed,
+                  .trouble = on_trouble,
+                  .deposed = on_deposed}};
     scene->controller = controller_open(&setup);
 }
 
@@ -124,7 +126,9 @@ static void begin(struct scene *scene, const char *holder, enum goal goal)
 
 static void end(struct scene *scene)
 {
-    controller_close(scene->controller);
+    if (scene->controller) {
+        controller_close(scene->controller);
+    }
     scene->provider->ops->close(scene->provider);
     journal_close(scene->journal);
     cloud_session_close(&scene->session);
@@ -547,6 +551,86 @@ static void another_cluster_is_not_the_old_one(void **state)
     scene_free(scene);
 }
 
+static void copy_intent(void *context, const struct journal_intent *intent)
+{
+    struct journal *new = context;
+    struct err err;
+    assert_true(journal_intend(new, intent, &err));
+    if (intent->is_settled) {
+        assert_true(journal_settle(new, intent->launch, intent->outcome, &err));
+    }
+}
+
+/* What another controller handed over: its intents and machines, but not which came from which. */
+static void take_over(struct scene *scene, const char *folder)
+{
+    struct journal *old;
+    struct journal *new;
+    uint64_t number;
+    assert_true(journal_open(scene->folder, NULL, &old, &scene->err));
+    assert_true(journal_open(folder, "taker", &new, &scene->err));
+    assert_true(journal_begin(new, &scene->err));
+    assert_true(journal_set(new, "uid", scene->cloud.uid, &scene->err));
+    assert_true(journal_set(new, "epoch", STR("1"), &scene->err));
+    assert_true(journal_set(new, "reign", STR("1"), &scene->err));
+    assert_true(journal_number(new, STR("head"), &number, &scene->err));
+    assert_true(journal_intents(old, copy_intent, new, &scene->err));
+    assert_true(journal_commit(new, &scene->err));
+    journal_close(new);
+    journal_close(old);
+    memcpy(scene->folder, folder, strlen(folder) + 1);
+}
+
+/* The listing does not show them yet: without the notes there would be three more. */
+static void what_was_handed_over_is_not_launched_anew(void **state)
+{
+    struct scene *scene = scene_new();
+    char folder[96];
+    (void)state;
+    snprintf(folder, sizeof(folder), "%s/head", scene->scratch);
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    controller_release(scene->controller, on_released, scene);
+    (void)runs_until(scene, NULL, 20);
+    end(scene);
+    take_over(scene, folder);
+    scene->cloud.is_blind = true;
+    scene->cloud.counts[FAKE_LAUNCH] = 0;
+    begin(scene, "head service", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    (void)runs_until(scene, NULL, 300);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 2);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    scene->cloud.is_blind = false;
+    controller_look(scene->controller);
+    assert_comes(scene, are_booting);
+    assert_int_equal(controller_lease(scene->controller)->epoch, 2);
+    end(scene);
+    scene_free(scene);
+}
+
+/* Everything may be done from a hook, this too. */
+static void close_it(void *context, const struct cluster_lease *lease)
+{
+    struct scene *scene = context;
+    (void)lease;
+    scene->starts++;
+    controller_close(scene->controller);
+    scene->controller = NULL;
+}
+
+static void it_may_be_closed_by_a_hook(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->on_started = close_it;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_started);
+    (void)runs_until(scene, NULL, 50); /* answers to its calls come after it is gone */
+    end(scene);
+    scene_free(scene);
+}
+
 static bool has_two_lines(struct scene *scene)
 {
     return count_of(&scene->told, "trouble") >= 2;
@@ -581,6 +665,8 @@ int main(void)
         cmocka_unit_test(ray_says_who_has_joined),
         cmocka_unit_test(a_lost_lease_ends_it),
         cmocka_unit_test(another_cluster_is_not_the_old_one),
+        cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
+        cmocka_unit_test(it_may_be_closed_by_a_hook),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

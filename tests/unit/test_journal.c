@@ -341,17 +341,81 @@ static void test_a_full_disk_keeps_nothing(void **state)
     journal_close(journal);
 }
 
+static void count_launched(void *context, const struct journal_launched *launched)
+{
+    size_t *count = context;
+    assert_int_equal(launched->launch, (3ULL << 32) | 1);
+    ++*count;
+}
+
+static size_t launched_in(struct journal *journal)
+{
+    struct err err = {0};
+    size_t count = 0;
+    assert_true(journal_all_launched(journal, count_launched, &count, &err));
+    return count;
+}
+
+static void test_launches_are_found_and_forgotten(void **state)
+{
+    (void)state;
+    uint64_t launch = (3ULL << 32) | 1;
+    struct err err = {0};
+    struct arena arena;
+    struct journal_intent intent;
+    struct str uid;
+    bool is_there;
+    uint64_t instance;
+    struct journal *journal = open_as("test");
+    arena_init(&arena);
+    begin(journal);
+    intend(journal, launch);
+    intend(journal, 3ULL << 32); /* a head's */
+    assert_true(journal_number(journal, STR("i-1"), &instance, &err));
+    for (int64_t i = 0; i < 2; i++) {
+        struct journal_launched launched = {launch, instance, 1234 + i};
+        assert_true(journal_launched(journal, &launched, &err));
+    }
+    commit(journal);
+    assert_int_equal(launched_in(journal), 1);
+    assert_true(journal_find_intent(journal, launch + 1, &arena, &is_there, &intent, &err));
+    assert_false(is_there);
+    assert_true(journal_find_intent(journal, launch, &arena, &is_there, &intent, &err));
+    assert_true(is_there);
+    assert_str(intent.token, "token-1");
+    begin(journal);
+    assert_true(journal_trim_intents(journal, 9999, &err)); /* not settled: it stays */
+    assert_true(journal_settle(journal, launch, OUTCOME_DONE, &err));
+    assert_true(journal_settle(journal, 3ULL << 32, OUTCOME_DONE, &err));
+    assert_true(journal_trim_intents(journal, 1234, &err)); /* too young */
+    commit(journal);
+    assert_int_equal(intents(journal).count, 2);
+    begin(journal);
+    assert_true(journal_trim_intents(journal, 1235, &err));
+    commit(journal);
+    assert_int_equal(intents(journal).count, 1);
+    assert_int_equal(launched_in(journal), 0);
+    begin(journal);
+    assert_true(journal_set(journal, "uid", STR("x"), &err));
+    assert_true(journal_forget(journal, &err));
+    assert_true(journal_number(journal, STR("head"), &instance, &err));
+    commit(journal);
+    assert_int_equal(instance, 1);
+    assert_int_equal(intents(journal).count, 0);
+    assert_true(journal_get(journal, "uid", &arena, &uid, &err));
+    assert_null(uid.ptr);
+    arena_clear(&arena);
+    journal_close(journal);
+}
+
 int main(void)
 {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, make_scratch, drop_scratch)
     const struct CMUnitTest tests[] = {
-        ROW(test_keeps_what_was_committed),
-        ROW(test_survives_a_kill),
-        ROW(test_one_writer_many_readers),
-        ROW(test_history_is_ordered_and_trimmed),
-        ROW(test_a_damaged_file_is_named_and_left),
-        ROW(test_a_newer_form_is_refused),
-        ROW(test_files_are_private),
+        ROW(test_keeps_what_was_committed),         ROW(test_survives_a_kill),
+        ROW(test_one_writer_many_readers),          ROW(test_history_is_ordered_and_trimmed),
+        ROW(test_launches_are_found_and_forgotten), ROW(test_a_damaged_file_is_named_and_left),
+        ROW(test_a_newer_form_is_refused),          ROW(test_files_are_private),
         ROW(test_a_full_disk_keeps_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -102,7 +102,7 @@ static bool is_kept(const struct controller *controller, const struct event *eve
 
 static void note_changes(struct controller *controller, const struct core_answer *answer)
 {
-    for (size_t i = 0; i < answer->change_count; i++) {
+    for (size_t i = 0; i < answer->change_count && !controller->is_playing; i++) {
         news_changed(controller, answer->changes[i].instance);
     }
 }

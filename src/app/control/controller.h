@@ -69,7 +69,8 @@ struct controller_setup {
 struct controller *controller_open(const struct controller_setup *setup);
 /* Drops everything under way. The lease stays taken until it runs out. Also from a hook. */
 void controller_close(struct controller *controller);
-/* Renews the lease now: done by itself in time, but after a long sleep sooner is better. */
+/* Renews the lease now, or tries to get it: done by itself in time, but sooner is better after a
+ * long sleep, or when somebody is known to have given it back. */
 void controller_renew(struct controller *controller);
 /* Acts no more and hands the lease back; `done` may then close it. */
 void controller_release(struct controller *controller, provider_done_fn *done, void *context);

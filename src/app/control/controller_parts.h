@@ -16,6 +16,9 @@ enum {
     RENEW_MS = LEASE_MS / 3,
     RETRY_FIRST_MS = 500, /* after a call that did not go well */
     RETRY_MOST_MS = 10 * 1000,
+    HANDOVER_MS = 60 * 1000, /* who has it will give it back soon, or is gone */
+    HANDOVER_TRY_MS = 400,
+    WAITING_TRY_MS = 3000,
     LISTING_MS = 15 * 1000,
     LISTING_FIRST_MS = 200, /* while machines come or go */
     LISTING_MOST_MS = 2000,
@@ -91,6 +94,8 @@ struct controller {
     int64_t lease_retry_ms;
     uint64_t take_from;
     uint64_t refused_by; /* the epoch of which trouble was told */
+    int64_t refused_at;
+    bool is_lease_waiting; /* the timer runs */
     bool has_started, is_over;
     provider_done_fn *released;
     void *released_context;
@@ -106,6 +111,7 @@ struct controller {
     struct arena notes_memory;
     struct journal_entry *notes;
     size_t note_count, note_capacity;
+    size_t written; /* since the history was trimmed */
 
     /* look.c */
     struct loop_timer *listing_timer;

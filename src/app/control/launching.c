@@ -86,7 +86,7 @@ static void on_survey(void *context, const struct provider_answer *answer,
     controller->setup.is_surveyed = true;
     controller->preparing = PREPARING_NOT;
     if (controller->is_prepare_wanted) {
-        prepare(controller);
+        launching_prepare(controller);
     }
 }
 
@@ -99,8 +99,8 @@ static void survey(struct controller *controller)
 void launching_prepare(struct controller *controller)
 {
     controller->is_prepare_wanted = true;
-    if (controller->preparing != PREPARING_NOT) {
-        return;
+    if (controller->preparing != PREPARING_NOT || !controller->has_started) {
+        return; /* what is made bears the uid, which comes with the lease */
     }
     if (controller->setup.is_surveyed) {
         prepare(controller);
@@ -193,10 +193,15 @@ static void reply(struct controller *controller, uint64_t launch, enum outcome o
     controller_tell(controller, &event);
 }
 
+struct launch_refusal {
+    uint64_t launch;
+    enum outcome outcome;
+};
+
 static bool write_refusal(struct controller *controller, void *context, struct err *err)
 {
-    const struct call *call = context;
-    return journal_settle(controller->journal, call->launch, (enum outcome)call->count, err);
+    const struct launch_refusal *refusal = context;
+    return journal_settle(controller->journal, refusal->launch, refusal->outcome, err);
 }
 
 static void launched(struct controller *controller, uint64_t launch, const struct machine *machines,
@@ -219,9 +224,10 @@ static void launched(struct controller *controller, uint64_t launch, const struc
 }
 
 /* A refusal is the end of it only when no earlier call can still take effect. */
-static void refused(struct controller *controller, struct call *call,
+static void refused(struct controller *controller, const struct call *call,
                     const struct provider_answer *answer)
 {
+    struct launch_refusal refusal = {call->launch, answer->outcome};
     const struct open_launch *open = find_open(controller, call->launch);
     bool is_certain = answer->outcome == OUTCOME_CAPACITY || answer->outcome == OUTCOME_QUOTA ||
                       answer->outcome == OUTCOME_DENIED || answer->outcome == OUTCOME_INVALID;
@@ -230,8 +236,7 @@ static void refused(struct controller *controller, struct call *call,
                        call->asked_at + controller->settings.times.call_timeout);
     }
     if (is_certain && open && controller_now(controller) >= open->unsure_until) {
-        call->count = (size_t)answer->outcome;
-        if (records_write(controller, write_refusal, call)) {
+        if (records_write(controller, write_refusal, &refusal)) {
             close_open(controller, call->launch);
         }
     }

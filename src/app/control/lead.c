@@ -8,9 +8,15 @@
 
 static void take(struct controller *controller);
 
+static void start_timer(struct controller *controller, int64_t wait_ms)
+{
+    controller->is_lease_waiting = true;
+    loop_timer_start(controller->lease_timer, wait_ms);
+}
+
 static void retry(struct controller *controller)
 {
-    loop_timer_start(controller->lease_timer, controller->lease_retry_ms);
+    start_timer(controller, controller->lease_retry_ms);
     int64_t longer = controller->lease_retry_ms * 3 / 2;
     controller->lease_retry_ms = longer < RETRY_MOST_MS ? longer : RETRY_MOST_MS;
 }
@@ -55,7 +61,8 @@ static void begin(struct controller *controller, int64_t asked_at)
     controller->has_started = true;
     look_now(controller);
     /* With a key it is the laptop's, which launches the head in any case. */
-    if (controller->setup.goal == GOAL_RUN && controller->setup.public_key.len > 0) {
+    bool is_laptop = controller->setup.goal == GOAL_RUN && controller->setup.public_key.len > 0;
+    if (is_laptop || controller->is_prepare_wanted) {
         launching_prepare(controller);
     }
 }
@@ -87,10 +94,11 @@ static void refused(struct controller *controller, const struct provider_answer 
     }
     if (lease && controller->refused_by != lease->epoch) {
         controller->refused_by = lease->epoch;
-        controller->lease_retry_ms = RETRY_FIRST_MS;
+        controller->refused_at = controller_now(controller);
         news_trouble(controller, answer, "the cluster is held by %.*s", STR_ARG(lease->holder));
     }
-    retry(controller);
+    bool is_new = controller_now(controller) < controller->refused_at + HANDOVER_MS;
+    start_timer(controller, is_new ? HANDOVER_TRY_MS : WAITING_TRY_MS);
 }
 
 static void on_take(void *context, const struct provider_answer *answer,
@@ -117,7 +125,7 @@ static void on_take(void *context, const struct provider_answer *answer,
         return;
     }
     controller->lease_retry_ms = RETRY_FIRST_MS;
-    loop_timer_start(controller->lease_timer, RENEW_MS);
+    start_timer(controller, RENEW_MS);
     if (controller->has_started) {
         tell_lease(controller, asked_at);
     } else {
@@ -146,7 +154,7 @@ static void on_renew(void *context, const struct provider_answer *answer,
             keep_lease(controller, lease);
         }
         controller->lease_retry_ms = RETRY_FIRST_MS;
-        loop_timer_start(controller->lease_timer, RENEW_MS);
+        start_timer(controller, RENEW_MS);
         tell_lease(controller, asked_at);
     } else if (answer->outcome == OUTCOME_MISMATCH && lease) {
         depose(controller, lease);
@@ -163,6 +171,7 @@ static void on_renew(void *context, const struct provider_answer *answer,
 static void on_timer(void *context)
 {
     struct controller *controller = context;
+    controller->is_lease_waiting = false;
     if (!controller->has_started) {
         lead_start(controller);
         return;
@@ -171,10 +180,11 @@ static void on_timer(void *context)
     controller->provider->ops->renew(controller->provider, LEASE_MS, on_renew, call);
 }
 
+/* Unless a call about it is under way: then there is no need. */
 void controller_renew(struct controller *controller)
 {
-    if (controller->has_started && !controller->is_over) {
-        loop_timer_start(controller->lease_timer, 0);
+    if (!controller->is_over && controller->is_lease_waiting) {
+        start_timer(controller, 0);
     }
 }
 

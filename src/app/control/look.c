@@ -259,9 +259,13 @@ static void hear(struct controller *controller, const struct machine *machines, 
     int64_t pause = controller->listing_pause_ms * 5 / 4;
     controller->listing_pause_ms = pause < LISTING_MOST_MS ? pause : LISTING_MOST_MS;
     controller->listing_failures = 0;
+    if (!controller->has_listed) {
+        news_started(controller); /* before what it shows; told when all of it was heard */
+    }
     if (!look_keep(controller, machines, count, 0, instances)) {
         return; /* numbers that are not written down are not used */
     }
+    controller->has_listed = true;
     controller->listings++;
     for (size_t i = 0; i < count; i++) {
         struct known *known = roster_find(&controller->roster, instances[i]);
@@ -271,10 +275,6 @@ static void hear(struct controller *controller, const struct machine *machines, 
     }
     tell_listing(controller, machines, count, instances, asked_at);
     notice_absence(controller, asked_at);
-    if (!controller->has_listed) {
-        controller->has_listed = true;
-        news_started(controller);
-    }
 }
 
 static void on_list(void *context, const struct provider_answer *answer,

@@ -12,7 +12,9 @@
 
 enum {
     KEEP_RECORDS_MS = 2 * 3600 * 1000, /* older ones say nothing that a listing does not say */
+    KEEP_INTENTS_MS = 24 * 3600 * 1000,
     KEEP_ENTRIES = 20000,
+    TRIM_AFTER = 2000, /* entries */
 };
 
 /* ---- the history ---- */
@@ -50,11 +52,25 @@ static void forget_notes(struct controller *controller)
     controller->note_count = controller->note_capacity = 0;
 }
 
+static bool trim(struct controller *controller, struct err *err)
+{
+    return journal_trim(controller->journal, KEEP_ENTRIES, err) &&
+           journal_trim_intents(controller->journal, controller_wall(controller) - KEEP_INTENTS_MS,
+                                err);
+}
+
 static bool write_all(struct controller *controller, records_fn *more, void *context,
                       struct err *err)
 {
     for (size_t i = 0; i < controller->note_count; i++) {
         if (!journal_add(controller->journal, &controller->notes[i], err)) {
+            return false;
+        }
+    }
+    controller->written += controller->note_count;
+    if (controller->written >= TRIM_AFTER) {
+        controller->written = 0;
+        if (!trim(controller, err)) {
             return false;
         }
     }
@@ -133,7 +149,7 @@ static bool write_holder(struct controller *controller, void *context, struct er
         return true;
     }
     if (!journal_get(controller->journal, "holders", &controller->scratch, &known, err) ||
-        !journal_trim(controller->journal, KEEP_ENTRIES, err)) {
+        !trim(controller, err)) {
         return false;
     }
     struct str all = arena_printf(&controller->scratch, "%.*s\n%.*s",
@@ -268,6 +284,9 @@ static void play_launch(struct play *play, const struct played *launch)
     const struct core_times *times = &controller->settings.times;
     size_t machines;
     bool is_fresh = launch->age_ms <= times->horizon + times->call_timeout;
+    if (launch->is_settled && launch->outcome == OUTCOME_DONE && !is_fresh) {
+        return; /* a listing shows all of it by now */
+    }
     struct event event = controller_event(controller, EVENT_INTENT);
     event.at -= launch->age_ms;
     event.intent.launch = launch->launch;
