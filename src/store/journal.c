@@ -76,7 +76,7 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
     [TRIM_INTENTS] = "DELETE FROM intent WHERE outcome IS NOT NULL AND wall_ms < ?"
-                     " AND (launch & 4294967295) <> 0",
+                     " AND (launch & 2147483648) = 0",
     [TRIM_LAUNCHED] = "DELETE FROM launched WHERE launch NOT IN (SELECT launch FROM intent)",
     [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM intent WHERE launch = ?",
     [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM intent ORDER BY rowid",

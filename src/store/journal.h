@@ -102,7 +102,7 @@ bool journal_find_intent(struct journal *journal, uint64_t launch, struct arena 
                          struct err *err) MUST_USE;
 
 /* Forgets settled ones that were written down before, and which machines came from them; the
- * heads' (EPOCH.0) stay. */
+ * heads' (launch_compose.h) stay. */
 bool journal_trim_intents(struct journal *journal, int64_t before_wall_ms,
                           struct err *err) MUST_USE;
 

@@ -360,6 +360,7 @@ static void test_launches_are_found_and_forgotten(void **state)
 {
     (void)state;
     uint64_t launch = (3ULL << 32) | 1;
+    uint64_t head = (3ULL << 32) | 0x80000000;
     struct err err = {0};
     struct arena arena;
     struct journal_intent intent;
@@ -370,7 +371,7 @@ static void test_launches_are_found_and_forgotten(void **state)
     arena_init(&arena);
     begin(journal);
     intend(journal, launch);
-    intend(journal, 3ULL << 32); /* a head's */
+    intend(journal, head);
     assert_true(journal_number(journal, STR("i-1"), &instance, &err));
     for (int64_t i = 0; i < 2; i++) {
         struct journal_launched launched = {launch, instance, 1234 + i};
@@ -386,7 +387,7 @@ static void test_launches_are_found_and_forgotten(void **state)
     begin(journal);
     assert_true(journal_trim_intents(journal, 9999, &err)); /* not settled: it stays */
     assert_true(journal_settle(journal, launch, OUTCOME_DONE, &err));
-    assert_true(journal_settle(journal, 3ULL << 32, OUTCOME_DONE, &err));
+    assert_true(journal_settle(journal, head, OUTCOME_DONE, &err));
     assert_true(journal_trim_intents(journal, 1234, &err)); /* too young */
     commit(journal);
     assert_int_equal(intents(journal).count, 2);

@@ -83,6 +83,19 @@ static void terminate(struct controller *controller, const struct action *action
                                          call);
 }
 
+/* ---- setting up ---- */
+
+/* Nobody can reach a machine without an address: then it is asked for when it has one. */
+static void set_up(struct controller *controller, uint64_t instance)
+{
+    struct known *known = roster_find(&controller->roster, instance);
+    if (known && known->machine->private_ip.len == 0) {
+        known->needs_set_up = true;
+    } else {
+        news_set_up(controller, instance);
+    }
+}
+
 /* ---- draining ---- */
 
 /* Nobody asks raylets yet: nothing may be concluded. */
@@ -142,7 +155,7 @@ void act_on(struct controller *controller, const struct action *actions, size_t 
     }
     for (size_t i = launches; i < kept_count; i++) {
         if (kept[i].kind == ACTION_SET_UP) {
-            news_set_up(controller, kept[i].instance);
+            set_up(controller, kept[i].instance);
         } else if (kept[i].kind == ACTION_DRAIN) {
             drain(controller, &kept[i]);
         }

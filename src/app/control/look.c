@@ -82,6 +82,11 @@ bool look_keep(struct controller *controller, const struct machine *machines, si
             news_changed(controller, ret_instances[i]);
             controller->listing_pause_ms = LISTING_FIRST_MS;
         }
+        struct known *known = roster_find(&controller->roster, ret_instances[i]);
+        if (known->needs_set_up && machines[i].private_ip.len > 0) {
+            known->needs_set_up = false;
+            news_set_up(controller, known->instance);
+        }
     }
     return true;
 }
@@ -215,8 +220,9 @@ static bool is_busy(const struct controller *controller)
         return true;
     }
     for (size_t i = 0; i < controller->roster.count; i++) {
-        enum machine_state state = controller->roster.items[i].machine->state;
-        if (state == MACHINE_PENDING || state == MACHINE_ENDING) {
+        const struct known *known = &controller->roster.items[i];
+        enum machine_state state = known->machine->state;
+        if (state == MACHINE_PENDING || state == MACHINE_ENDING || known->needs_set_up) {
             return true;
         }
     }

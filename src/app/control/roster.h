@@ -25,7 +25,8 @@ struct known {
     enum ray_status ray;
     int64_t idle_since;
     bool is_head;
-    bool has_news; /* its change waits to be told */
+    bool has_news;     /* its change waits to be told */
+    bool needs_set_up; /* asked for, and it has no address yet */
 };
 
 /* All zero: none are known. */
