@@ -152,9 +152,9 @@ static bool write_holder(struct controller *controller, void *context, struct er
         !trim(controller, err)) {
         return false;
     }
+    known = known.len > 0 ? str_sub(known, 0, HOLDERS_BYTES_MAX) : STR("");
     struct str all = arena_printf(&controller->scratch, "%.*s\n%.*s",
-                                  STR_ARG(controller->setup.holder),
-                                  STR_ARG(str_sub(known, 0, HOLDERS_BYTES_MAX)));
+                                  STR_ARG(controller->setup.holder), STR_ARG(known));
     return journal_set(controller->journal, "holders", all, err);
 }
 
