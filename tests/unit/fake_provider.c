@@ -211,8 +211,14 @@ static void renew(struct provider *base, int64_t lease_ms, provider_lease_fn *do
     if (later->answer.outcome == OUTCOME_DONE &&
         later->provider->epoch != later->provider->cloud->epoch) {
         later->answer.outcome = OUTCOME_MISMATCH;
+        (void)err_set(&later->answer.err,
+                      later->provider->cloud->epoch == 0 ? ERR_NOT_FOUND : ERR_EXISTS,
+                      "not ours any more");
     }
     tell_lease(later, done);
+    if (later->provider->cloud->epoch == 0 || later->provider->cloud->hides_lease) {
+        later->tells_lease = false;
+    }
 }
 
 static void release(struct provider *base, provider_done_fn *done, void *context)

@@ -532,6 +532,47 @@ static void a_lost_lease_ends_it(void **state)
     scene_free(scene);
 }
 
+static bool was_deposed_by_nobody(struct scene *scene)
+{
+    return told(scene, "deposed by nobody\n");
+}
+
+/* Somebody has ended the cluster for good: whoever led it must not make it again. */
+static void a_removed_cluster_stays_removed(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.counts[FAKE_TAKE] = 0;
+    scene->cloud.epoch = 0;
+    controller_renew(scene->controller);
+    assert_comes(scene, was_deposed_by_nobody);
+    assert_int_equal(scene->cloud.counts[FAKE_TAKE], 0);
+    end(scene);
+    scene_free(scene);
+}
+
+/* A lease that ran out while we slept is taken again when nobody else wanted it. */
+static void a_lease_that_ran_out_is_taken_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.is_released = true;
+    scene->cloud.next[FAKE_RENEW] = OUTCOME_MISMATCH;
+    scene->cloud.hides_lease = true;
+    controller_renew(scene->controller);
+    (void)runs_until(scene, NULL, 50);
+    assert_int_equal(controller_lease(scene->controller)->epoch, 2);
+    assert_false(told(scene, "deposed"));
+    controller_want(scene->controller, GOAL_DOWN);
+    assert_comes(scene, is_empty);
+    end(scene);
+    scene_free(scene);
+}
+
 /* A cluster of the same name that was made anew is another one: old notes say nothing about it. */
 static void another_cluster_is_not_the_old_one(void **state)
 {
@@ -664,6 +705,8 @@ int main(void)
         cmocka_unit_test(the_head_is_no_worker),
         cmocka_unit_test(ray_says_who_has_joined),
         cmocka_unit_test(a_lost_lease_ends_it),
+        cmocka_unit_test(a_removed_cluster_stays_removed),
+        cmocka_unit_test(a_lease_that_ran_out_is_taken_again),
         cmocka_unit_test(another_cluster_is_not_the_old_one),
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
         cmocka_unit_test(it_may_be_closed_by_a_hook),

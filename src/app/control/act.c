@@ -144,6 +144,10 @@ void act_on(struct controller *controller, const struct action *actions, size_t 
 {
     size_t launches;
     size_t kept_count;
+    if (count == 0) {
+        records_write_later(controller); /* nothing is done on the strength of it */
+        return;
+    }
     struct action *kept = sort_out(controller, actions, count, &launches, &kept_count);
     /* Launches write their intents, and what was noted, in one transaction of their own. */
     if (launches > 0) {

@@ -202,11 +202,11 @@ struct controller *controller_open(const struct controller_setup *setup)
     set_times(controller);
     arena_init(&controller->life);
     arena_init(&controller->scratch);
-    arena_init(&controller->notes_memory);
     roster_init(&controller->roster);
     controller->core = core_new(&controller->settings, &controller->life);
     controller->turn = (struct loop_task){.run = turn, .context = controller};
     controller->wake = loop_timer_new(controller->loop, on_wake, controller);
+    records_init(controller);
     news_init(controller);
     lead_init(controller);
     look_init(controller);
@@ -219,6 +219,7 @@ struct controller *controller_open(const struct controller_setup *setup)
 void controller_close(struct controller *controller)
 {
     calls_clear(controller);
+    records_clear(controller);
     news_clear(controller);
     tags_clear(controller);
     launching_clear(controller);
@@ -228,7 +229,6 @@ void controller_close(struct controller *controller)
     loop_timer_free(controller->lease_timer);
     loop_timer_free(controller->listing_timer);
     arena_clear(&controller->lease_memory);
-    arena_clear(&controller->notes_memory);
     arena_clear(&controller->scratch);
     arena_clear(&controller->life);
     free(controller->answers);

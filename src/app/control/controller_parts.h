@@ -24,6 +24,7 @@ enum {
     LISTING_MOST_MS = 2000,
     LISTING_EXPECTS_MS = 20 * 1000, /* what was announced shows up within */
     TAGS_MS = 300,
+    NOTES_MS = 500, /* until what was only heard is written down */
 };
 
 /*
@@ -112,6 +113,8 @@ struct controller {
     struct journal_entry *notes;
     size_t note_count, note_capacity;
     size_t written; /* since the history was trimmed */
+    struct loop_timer *note_timer;
+    bool is_note_waiting; /* the timer runs */
 
     /* look.c */
     struct loop_timer *listing_timer;
@@ -193,6 +196,10 @@ void records_note_action(struct controller *controller, const struct action *act
  * told, and nothing of it is written. */
 typedef bool records_fn(struct controller *controller, void *context, struct err *err);
 bool records_write(struct controller *controller, records_fn *more, void *context) MUST_USE;
+/* What was noted, some time soon and all at once: a disk takes its time for each. */
+void records_write_later(struct controller *controller);
+void records_init(struct controller *controller);
+void records_clear(struct controller *controller);
 
 /* The epoch of a lease of ours and what follows for the reign, and the cluster's uid. */
 bool records_lease(struct controller *controller, const struct cluster_lease *lease) MUST_USE;

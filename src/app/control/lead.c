@@ -119,6 +119,10 @@ static void on_take(void *context, const struct provider_answer *answer,
         retry(controller);
         return;
     }
+    if (controller->has_started && !str_eq(lease->uid, controller->lease.uid)) {
+        depose(controller, lease); /* removed and made anew while we were away */
+        return;
+    }
     keep_lease(controller, lease);
     if (!records_lease(controller, &controller->lease)) {
         retry(controller);
@@ -156,8 +160,9 @@ static void on_renew(void *context, const struct provider_answer *answer,
         controller->lease_retry_ms = RETRY_FIRST_MS;
         start_timer(controller, RENEW_MS);
         tell_lease(controller, asked_at);
-    } else if (answer->outcome == OUTCOME_MISMATCH && lease) {
-        depose(controller, lease);
+    } else if (answer->outcome == OUTCOME_MISMATCH &&
+               (lease || answer->err.kind == ERR_NOT_FOUND)) {
+        depose(controller, lease); /* taken, or the cluster was removed: it must not be made anew */
     } else if (answer->outcome == OUTCOME_MISMATCH) {
         controller->take_from = 0; /* it ran out; perhaps nobody has taken it yet */
         take(controller);

@@ -14,6 +14,7 @@ enum {
     KEEP_RECORDS_MS = 2 * 3600 * 1000, /* older ones say nothing that a listing does not say */
     KEEP_INTENTS_MS = 24 * 3600 * 1000,
     KEEP_ENTRIES = 20000,
+    NOTES_MAX = 20000, /* that wait to be written */
     TRIM_AFTER = 2000, /* entries */
 };
 
@@ -23,6 +24,9 @@ static void note(struct controller *controller, enum journal_kind kind, struct s
                  struct str bytes)
 {
     void *notes = controller->notes;
+    if (controller->note_count >= NOTES_MAX) {
+        return; /* the disk is full, say; that was told */
+    }
     arena_grow(&controller->notes_memory, &notes, controller->note_count,
                &controller->note_capacity, sizeof(*controller->notes));
     controller->notes = notes;
@@ -98,6 +102,34 @@ bool records_write(struct controller *controller, records_fn *more, void *contex
     }
     forget_notes(controller);
     return true;
+}
+
+void records_write_later(struct controller *controller)
+{
+    if (controller->note_count > 0 && !controller->is_note_waiting) {
+        controller->is_note_waiting = true;
+        loop_timer_start(controller->note_timer, NOTES_MS);
+    }
+}
+
+static void on_timer(void *context)
+{
+    struct controller *controller = context;
+    controller->is_note_waiting = false;
+    (void)!records_write(controller, NULL, NULL);
+}
+
+void records_init(struct controller *controller)
+{
+    arena_init(&controller->notes_memory);
+    controller->note_timer = loop_timer_new(controller->loop, on_timer, controller);
+}
+
+void records_clear(struct controller *controller)
+{
+    (void)!records_write(controller, NULL, NULL);
+    loop_timer_free(controller->note_timer);
+    arena_clear(&controller->notes_memory);
 }
 
 /* ---- facts ---- */
