@@ -136,8 +136,9 @@ static struct answer_later *begin(struct provider *base, enum fake_verb verb, vo
     later->provider = provider;
     later->verb = verb;
     later->context = context;
-    later->answer.outcome = cloud->next[verb];
-    if (cloud->next[verb] != OUTCOME_DONE) {
+    later->answer.outcome = cloud->next[verb] != OUTCOME_DONE ? cloud->next[verb]
+                                                              : cloud->always[verb];
+    if (later->answer.outcome != OUTCOME_DONE) {
         (void)err_set(&later->answer.err, ERR_UNAVAILABLE, "the cloud says no");
     }
     cloud->next[verb] = OUTCOME_DONE;

@@ -38,8 +38,9 @@ struct fake_cloud {
     bool is_released;
     /* ---- what a test turns ---- */
     enum outcome next[FAKE_VERB_COUNT]; /* of the next call alone; OUTCOME_DONE: as it is */
-    bool acts_anyway;                   /* what is answered as unknown takes effect */
-    bool is_mute[FAKE_VERB_COUNT];      /* takes effect and is never answered */
+    enum outcome always[FAKE_VERB_COUNT];
+    bool acts_anyway;              /* what is answered as unknown takes effect */
+    bool is_mute[FAKE_VERB_COUNT]; /* takes effect and is never answered */
     int64_t delay_ms[FAKE_VERB_COUNT];
     bool hides_lease; /* a renewal that is refused does not say by whom */
     bool is_blind;    /* listings show nothing yet */

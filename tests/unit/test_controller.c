@@ -84,6 +84,12 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
     buf_addf(&scene->told, "deposed by %.*s\n", STR_ARG(holder));
 }
 
+static void on_emptied(void *context)
+{
+    struct scene *scene = context;
+    buf_add_c(&scene->told, "emptied\n");
+}
+
 static void on_released(void *context, const struct provider_answer *answer)
 {
     struct scene *scene = context;
@@ -110,7 +116,8 @@ static void open_controller(struct scene *scene, enum goal goal)
                   .set_up = scene->sets_up ? on_set_up : NULL,
                   .changed = on_changed,
                   .trouble = on_trouble,
-                  .deposed = on_deposed}};
+                  .deposed = on_deposed,
+                  .emptied = on_emptied}};
     scene->controller = controller_open(&setup);
 }
 
@@ -148,6 +155,8 @@ static struct scene *scene_new(void)
     diag_list_init(&diags, &scene->fixture->arena);
     assert_true(core_setup_make(&scene->fixture->arena, scene->config, NULL, &diags, &scene->core,
                                 &scene->err));
+    scene->core.settings.times.retry_first = 50;
+    scene->core.settings.times.retry_most = 200;
     fake_cloud_init(&scene->cloud);
     buf_init(&scene->told, 1 << 20);
     return scene;
@@ -672,6 +681,36 @@ static void it_may_be_closed_by_a_hook(void **state)
     scene_free(scene);
 }
 
+static bool was_emptied(struct scene *scene)
+{
+    return told(scene, "emptied\n");
+}
+
+/* Nobody knows whether it took effect, so it is waited out, and the user is told. */
+static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
+{
+    struct scene *scene = scene_new();
+    struct core_times *times = &scene->core.settings.times;
+    (void)state;
+    times->horizon = times->call_timeout = 300;
+    scene->cloud.is_mute[FAKE_LAUNCH] = true;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    end(scene);
+    scene->cloud.count = 0; /* it never arrived */
+    scene->cloud.is_mute[FAKE_LAUNCH] = false;
+    scene->cloud.always[FAKE_LAUNCH] = OUTCOME_UNKNOWN;
+    begin(scene, "me pid 2 down", GOAL_DOWN);
+    int64_t start = loop_now_ms(scene->session.loop);
+    assert_comes(scene, was_emptied);
+    assert_true(loop_now_ms(scene->session.loop) - start >= 600);
+    assert_true(controller_is_empty(scene->controller));
+    assert_true(told(scene, "a launch was never answered"));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    end(scene);
+    scene_free(scene);
+}
+
 static bool has_two_lines(struct scene *scene)
 {
     return count_of(&scene->told, "trouble") >= 2;
@@ -709,6 +748,7 @@ int main(void)
         cmocka_unit_test(a_lease_that_ran_out_is_taken_again),
         cmocka_unit_test(another_cluster_is_not_the_old_one),
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
+        cmocka_unit_test(an_unanswered_launch_keeps_a_cluster_from_being_empty),
         cmocka_unit_test(it_may_be_closed_by_a_hook),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
     };

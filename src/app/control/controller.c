@@ -154,6 +154,41 @@ static void wake_at(struct controller *controller, const struct core_answer *ans
     loop_timer_start(controller->wake, wait < WAKE_MOST_MS ? wait : WAKE_MOST_MS);
 }
 
+/* Is a launch all that keeps the cluster from being empty? Its effect may still come. */
+static bool only_launches_are_left(const struct controller *controller)
+{
+    size_t requested = 0;
+    for (size_t i = 0; i < core_node_count(controller->core); i++) {
+        const struct node *node = core_node_at(controller->core, i);
+        if (!node->is_head && node->state != NODE_GONE && node->state != NODE_REQUESTED) {
+            return false;
+        }
+        requested += node->state == NODE_REQUESTED;
+    }
+    return requested > 0;
+}
+
+/* A cluster that goes down: has it, and if not, why does it take so long? */
+static void watch_the_end(struct controller *controller)
+{
+    const struct core_times *times = &controller->settings.times;
+    struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
+    bool is_empty = controller_is_empty(controller);
+    if (is_empty && !controller->was_empty) {
+        news_emptied(controller);
+    }
+    controller->was_empty = is_empty;
+    if (controller->setup.goal == GOAL_DOWN && controller->has_listed &&
+        !controller->has_told_waiting && only_launches_are_left(controller)) {
+        controller->has_told_waiting = true;
+        (void)err_set(&answer.err, ERR_TIMEOUT,
+                      "a launch was never answered: waiting up to %lld s until it can have no "
+                      "effect any more",
+                      (long long)((times->call_timeout + times->horizon) / 1000));
+        news_trouble(controller, &answer, "%s", answer.err.text);
+    }
+}
+
 /* Everything that has happened since the last turn, then a decision. */
 static void turn(void *context)
 {
@@ -168,6 +203,7 @@ static void turn(void *context)
     wake_at(controller, &answer);
     act_on(controller, answer.actions, answer.action_count);
     look_plan(controller);
+    watch_the_end(controller);
     if (controller->scratch.used_bytes > SCRATCH_LIMIT) {
         arena_clear(&controller->scratch);
         arena_init(&controller->scratch);

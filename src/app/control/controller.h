@@ -38,10 +38,13 @@ struct controller_hooks {
     void (*set_up)(void *context, const struct controlled *controlled);
     /* Its state, its address or its end: whatever a view of it depends on. */
     void (*changed)(void *context, const struct controlled *controlled);
-    /* A call did not go well: "launch 1.2: no capacity for m5.large in us-west-2a"; it goes on. */
+    /* A call did not go well; it goes on. `what` says all of it: "launch 1.2: no capacity for
+     * m5.large in us-west-2a". */
     void (*trouble)(void *context, const struct provider_answer *answer, struct str what);
     /* The lease was lost to `lease` (NULL: not known to whom): nothing is done any more. */
     void (*deposed)(void *context, const struct cluster_lease *lease);
+    /* controller_is_empty() has become true: not always with a change of a machine. May be NULL. */
+    void (*emptied)(void *context);
 };
 
 struct controller_setup {

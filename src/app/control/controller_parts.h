@@ -53,7 +53,14 @@ struct tag_wish {
     struct str key, value; /* each on the heap */
 };
 
-enum news_kind { NEWS_STARTED, NEWS_SET_UP, NEWS_CHANGED, NEWS_TROUBLE, NEWS_DEPOSED };
+enum news_kind {
+    NEWS_STARTED,
+    NEWS_SET_UP,
+    NEWS_CHANGED,
+    NEWS_TROUBLE,
+    NEWS_DEPOSED,
+    NEWS_EMPTIED
+};
 
 /* Something to be told to whoever owns the controller. */
 struct news {
@@ -107,6 +114,7 @@ struct controller {
     struct loop_timer *wake;
     struct event *answers; /* to be told in the next turn; on the heap */
     size_t answer_count, answer_capacity;
+    bool was_empty, has_told_waiting;
 
     /* records.c */
     struct arena notes_memory;
@@ -242,6 +250,7 @@ void tag_group_free(struct tag_group *group);
 void news_changed(struct controller *controller, uint64_t instance);
 void news_set_up(struct controller *controller, uint64_t instance);
 void news_started(struct controller *controller);
+void news_emptied(struct controller *controller);
 void news_deposed(struct controller *controller, const struct cluster_lease *lease);
 void news_trouble(struct controller *controller, const struct provider_answer *answer,
                   const char *fmt, ...) PRINTF_LIKE(3, 4);

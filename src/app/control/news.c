@@ -94,6 +94,11 @@ static void tell(struct controller *controller, const struct news *news)
             hooks->deposed(hooks->context, news->has_lease ? &news->lease : NULL);
         }
         break;
+    case NEWS_EMPTIED:
+        if (hooks->emptied) {
+            hooks->emptied(hooks->context);
+        }
+        break;
     }
 }
 
@@ -131,6 +136,11 @@ void news_set_up(struct controller *controller, uint64_t instance)
 void news_started(struct controller *controller)
 {
     (void)push(controller, NEWS_STARTED);
+}
+
+void news_emptied(struct controller *controller)
+{
+    (void)push(controller, NEWS_EMPTIED);
 }
 
 void news_deposed(struct controller *controller, const struct cluster_lease *lease)

@@ -108,6 +108,11 @@ static void on_changed(void *context, const struct controlled *controlled)
     end_if_empty(down);
 }
 
+static void on_emptied(void *context)
+{
+    end_if_empty(context);
+}
+
 static void on_started(void *context, const struct cluster_lease *lease)
 {
     struct down *down = context;
@@ -127,7 +132,8 @@ static void on_started(void *context, const struct cluster_lease *lease)
 static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
 {
     struct down *down = context;
-    launch_note(&down->launch, "%.*s: %s", STR_ARG(what), answer->err.text);
+    (void)answer; /* its words are in `what` */
+    launch_note(&down->launch, "%.*s", STR_ARG(what));
 }
 
 static void on_deposed(void *context, const struct cluster_lease *lease);
@@ -150,7 +156,7 @@ static void open_controller(struct down *down)
         .take_from = down->take_from,
         .gives_way = true,
         .goal = GOAL_DOWN,
-        .hooks = {down, on_started, NULL, on_changed, on_trouble, on_deposed},
+        .hooks = {down, on_started, NULL, on_changed, on_trouble, on_deposed, on_emptied},
     });
 }
 

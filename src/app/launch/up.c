@@ -427,7 +427,8 @@ static void on_changed(void *context, const struct controlled *controlled)
 static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
 {
     struct up *up = context;
-    launch_note(&up->launch, "%.*s: %s", STR_ARG(what), answer->err.text);
+    (void)answer; /* its words are in `what` */
+    launch_note(&up->launch, "%.*s", STR_ARG(what));
 }
 
 /* ---- a cluster that its head already keeps ---- */
