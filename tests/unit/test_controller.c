@@ -440,8 +440,8 @@ static void listings_back_off(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_launched);
     scene->cloud.counts[FAKE_LIST] = 0;
-    (void)runs_until(scene, NULL, 1500);
-    assert_in_range(scene->cloud.counts[FAKE_LIST], 4, 7);
+    (void)runs_until(scene, NULL, 900);
+    assert_in_range(scene->cloud.counts[FAKE_LIST], 2, 5);
     scene->cloud.boot_ms = 0;
     controller_look(scene->controller);
     assert_comes(scene, are_booting);
