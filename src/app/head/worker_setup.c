@@ -294,6 +294,7 @@ static void set_place(struct worker *worker)
         .known_hosts = cluster_state_known_hosts(setup->state, worker->machine.id, &worker->arena),
         .identity = setup->identity,
         .control = cluster_state_control(setup->state, worker->machine.id, &worker->arena),
+        .is_near = true,
     };
 }
 
