@@ -1,0 +1,207 @@
+"""The service of a head as a process: started, asked, killed, told to stand down. No cloud answers
+here, so it stands by; what it does with one is shown on the bed."""
+import json
+import os
+import pathlib
+import signal
+import socket
+import subprocess
+import time
+
+import pytest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+SHOAL = pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal"
+FILE = """
+cluster_name: demo
+max_workers: 2
+provider: {type: aws, region: us-west-2}
+auth: {ssh_user: ubuntu}
+available_node_types:
+  head: {resources: {CPU: 2}, node_config: {InstanceType: m5.large}}
+  worker: {min_workers: 2, max_workers: 2, resources: {CPU: 2}, node_config: {InstanceType: m5.large}}
+head_node_type: head
+"""
+
+
+class Head:
+    """A home with a handover in it."""
+
+    def __init__(self, home):
+        self.home = home
+        self.folder = home / ".shoal/cluster"
+        self.folder.mkdir(parents=True)
+        for folder in (self.folder, self.folder.parent):
+            folder.chmod(0o700)
+        self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(home),
+                    "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
+
+    def hand_over(self, serial=1, **more):
+        (self.home / "cluster.yaml").write_text(FILE)
+        config = self.shoal("config", "-o", "json", str(self.home / "cluster.yaml")).stdout
+        text = json.dumps({
+            "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1, "reign": 1,
+            "serial": serial, "config": config, "secret": "5c" * 32, "key": "not a key\n",
+            "head_id": "i-0aaaaaaaaaaaaaaaa", "head_private_ip": "127.0.0.1",
+            "environment": {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "x",
+                            "AWS_SECRET_ACCESS_KEY": "y"},
+            "machines": [{"instance": 1, "id": "i-0aaaaaaaaaaaaaaaa"}], "intents": [], **more})
+        path = self.folder / "handover.json"
+        path.write_text(text)
+        path.chmod(0o600)
+
+    def shoal(self, *words, **more):
+        return subprocess.run([SHOAL, *words], env=self.env, text=True, timeout=30,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, **more)
+
+    def ask(self, *requests):
+        """The lines that `shoal ctl` prints for these requests."""
+        words = "".join(json.dumps(request) + "\n" for request in requests)
+        return [json.loads(line) for line in self.shoal("ctl", input=words).stdout.splitlines()]
+
+    def pids(self):
+        """Of the supervisor and of the service."""
+        supervisor = int((self.folder / "supervisor.lock").read_text().split("pid ")[1])
+        children = pathlib.Path(f"/proc/{supervisor}/task/{supervisor}/children").read_text()
+        return supervisor, [int(word) for word in children.split()]
+
+    def log(self):
+        return (self.folder / "service.log").read_text()
+
+
+@pytest.fixture
+def head(tmp_path):
+    head = Head(tmp_path)
+    head.hand_over()
+    yield head
+    try:
+        supervisor, _ = head.pids()
+        os.kill(supervisor, signal.SIGTERM)
+        wait(lambda: is_gone(supervisor), "the supervisor's end")
+    except (OSError, IndexError):
+        pass
+
+
+def is_gone(pid):
+    """Ended, whether or not somebody has asked how."""
+    try:
+        return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    except OSError:
+        return True
+
+
+def wait(check, what, seconds=15):
+    until = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < until, what
+        time.sleep(0.02)
+
+
+def test_it_starts_answers_and_stands_down(head):
+    began = time.monotonic()
+    started = head.shoal("autoscaler", "--background")
+    assert started.returncode == 0, started.stderr
+    assert time.monotonic() - began < 5
+    greeting, status, node, end, error = head.ask({"do": "status"}, {"do": "dance"})
+    assert greeting["protocol"] == 1 and greeting["cluster"] == "demo"
+    assert status["status"]["wanted"] == 3 and "joined" not in status["status"]
+    assert status["status"]["stance"].startswith("standing by")
+    assert node["node"]["name"] == "head" and node["node"]["phase"] == "setting-up"
+    assert end == {"end": "status"}
+    assert "dance" in error["error"] and error["do"] == "dance"
+    mode = (head.folder / "ctl.sock").stat().st_mode & 0o777
+    assert mode == 0o600
+    supervisor, _ = head.pids()
+    assert head.ask({"do": "stand-down"})[1] == {"done": "stand-down"}
+    wait(lambda: is_gone(supervisor), "both end")
+    assert not (head.folder / "ctl.sock").exists()
+    assert "has ended, and so does its supervisor" in head.log()
+
+
+def test_nobody_there_is_one_line_that_says_what_to_do(head):
+    answer = head.shoal("ctl", input="")
+    assert answer.returncode == 1
+    assert "service.log" in json.loads(answer.stdout)["error"]
+    assert "shoal up" in json.loads(answer.stdout)["error"]
+
+
+def test_a_killed_service_comes_back(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    for _ in range(3):
+        supervisor, (service,) = head.pids()
+        os.kill(service, signal.SIGKILL)
+        wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
+        assert "protocol" in json.loads(head.shoal("ctl", "--wait", input="").stdout)
+    assert head.pids()[0] == supervisor
+    assert "signal 9" in head.log()
+
+
+def test_a_newer_handover_is_taken_in(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    before = head.pids()
+    assert head.ask({"do": "update"})[1] == {"done": "update"}  # nothing is new
+    head.hand_over(serial=7)
+    again = head.shoal("autoscaler", "--background")  # as the next `up` does
+    assert again.returncode == 0, again.stderr
+    lines = [json.loads(line)
+             for line in head.shoal("ctl", "--wait", input='{"do":"status"}\n').stdout.splitlines()]
+    assert lines[1]["status"]["serial"] == 7
+    assert head.pids() == before  # the same processes, begun anew
+    (head.folder / "handover.json").write_text("{}")
+    assert "damaged" in head.ask({"do": "update"})[1]["error"]
+
+
+def test_without_a_handover_it_says_so(head):
+    (head.folder / "handover.json").unlink()
+    result = head.shoal("autoscaler")
+    assert result.returncode == 1
+    assert "handed over" in result.stderr and "shoal up" in result.stderr
+
+
+def test_a_follower_hears_changes_and_ends_with_the_service(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    with subprocess.Popen([SHOAL, "ctl"], env=head.env, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as follower:
+        follower.stdin.write('{"do":"follow"}\n')
+        follower.stdin.flush()
+        kinds = [next(iter(json.loads(follower.stdout.readline()))) for _ in range(3)]
+        assert kinds == ["shoal", "status", "node"]
+        head.ask({"do": "stand-down"})
+        follower.stdout.read()
+        assert follower.wait(10) == 0
+
+
+def test_logs_are_told(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    (head.folder / "log/worker-1").write_text("one\ntwo\nhalf")
+    lines = head.ask({"do": "log", "node": "worker-1"}, {"do": "log", "node": "../secret"},
+                     {"do": "log", "node": "worker-9"})
+    assert lines[1:4] == [{"log": "one"}, {"log": "two"}, {"end": "log"}]
+    assert "which log" in lines[4]["error"]
+    assert "No such file" in lines[5]["error"]
+
+
+def test_a_silent_guest_does_not_matter(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    with socket.socket(socket.AF_UNIX) as guest:
+        guest.connect(str(head.folder / "ctl.sock"))
+        guest.send(b"x" * 100000)
+        assert head.ask({"do": "status"})[-1] == {"end": "status"}
+
+
+def test_the_token_is_made_once(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    token = head.home / ".ray/auth_token"
+    assert len(token.read_text()) == 64 and token.stat().st_mode & 0o777 == 0o600
+    before = token.read_text()
+    _, (service,) = head.pids()
+    os.kill(service, signal.SIGKILL)
+    wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
+    head.shoal("ctl", "--wait", input="")
+    assert token.read_text() == before
+
+
+def test_secrets_stay_out_of_the_log(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    head.ask({"do": "stand-down"})
+    assert "5c5c5c5c" not in head.log() and "not a key" not in head.log()
