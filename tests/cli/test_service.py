@@ -19,7 +19,8 @@ provider: {type: aws, region: us-west-2}
 auth: {ssh_user: ubuntu}
 available_node_types:
   head: {resources: {CPU: 2}, node_config: {InstanceType: m5.large}}
-  worker: {min_workers: 2, max_workers: 2, resources: {CPU: 2}, node_config: {InstanceType: m5.large}}
+  worker:
+    {min_workers: 2, max_workers: 2, resources: {CPU: 2}, node_config: {InstanceType: m5.large}}
 head_node_type: head
 """
 

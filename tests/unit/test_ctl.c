@@ -203,7 +203,8 @@ static void a_client_asks_after_the_greeting(void **state)
                 "echo \"{\\\"log\\\":\\\"${#a} ${#b}\\\"}\"");
     assert_string_equal(talk.heard, "0: 1: 3:15 30 ");
     assert_int_equal(talk.done_calls, 1);
-    assert_int_equal(talk.err.kind, ERR_NONE);
+    assert_int_equal(talk.err.kind, ERR_UNAVAILABLE);
+    assert_string_equal(talk.err.text, "the head's service has ended the connection");
 }
 
 static void a_client_says_why_it_ended(void **state)

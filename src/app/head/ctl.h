@@ -80,7 +80,8 @@ struct ctl_client;
 struct ctl_client_hooks {
     void *context;
     void (*line)(void *context, const struct ctl_line *line);
-    /* Once: the connection has ended, or could not be made. */
+    /* Once: the connection has ended, or could not be made. ERR_UNAVAILABLE: another try may go
+     * better, such as after the service was started again. */
     void (*done)(void *context, const struct err *err);
 };
 

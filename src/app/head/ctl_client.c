@@ -105,8 +105,9 @@ static void on_done(void *context, const struct child_result *result)
     struct ctl_client *client = context;
     client->child = NULL;
     explain_end(client, result);
-    if (client->err.kind == ERR_NONE && !client->is_greeted) {
-        err_set(&client->err, ERR_UNAVAILABLE, "the head's service did not answer");
+    if (client->err.kind == ERR_NONE) { /* begun anew, or ended: whoever needs it asks again */
+        err_set(&client->err, ERR_UNAVAILABLE, "the head's service %s",
+                client->is_greeted ? "has ended the connection" : "did not answer");
     }
     client->depth++;
     client->hooks.done(client->hooks.context, &client->err);

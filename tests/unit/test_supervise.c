@@ -1,0 +1,40 @@
+/* test_supervise.c: how long a service that died waits for its next start. */
+#include "app/head/supervise.h"
+
+#include "unit.h"
+
+static void waits_grow_and_begin_anew_after_a_good_while(void **state)
+{
+    struct supervise_deaths deaths = {0};
+    (void)state;
+    assert_int_equal(supervise_delay(&deaths, 1000, 10), 100);
+    assert_int_equal(supervise_delay(&deaths, 20000, 10), 200);
+    assert_int_equal(supervise_delay(&deaths, 40000, 10), 400);
+    for (int64_t i = 0; i < 6; i++) {
+        supervise_delay(&deaths, 60000 + 20000 * i, 10);
+    }
+    assert_int_equal(supervise_delay(&deaths, 200000, 10), SUPERVISE_MOST_MS);
+    assert_int_equal(supervise_delay(&deaths, 300000, 70000), SUPERVISE_FIRST_MS);
+}
+
+static void a_loop_is_given_a_pause(void **state)
+{
+    struct supervise_deaths deaths = {0};
+    int64_t now = 1000;
+    (void)state;
+    for (int i = 0; i < SUPERVISE_DEATHS; i++) {
+        assert_true(supervise_delay(&deaths, now, 5) < SUPERVISE_PAUSE_MS);
+        now += 1000;
+    }
+    assert_int_equal(supervise_delay(&deaths, now, 5), SUPERVISE_PAUSE_MS);
+    assert_int_equal(supervise_delay(&deaths, now + SUPERVISE_PAUSE_MS, 5), SUPERVISE_FIRST_MS);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(waits_grow_and_begin_anew_after_a_good_while),
+        cmocka_unit_test(a_loop_is_given_a_pause),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
