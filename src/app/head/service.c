@@ -69,6 +69,14 @@ static void on_set_up(void *context, const struct controlled *controlled)
     arena_clear(&arena);
 }
 
+/* The set-up was asked for before it had an address. */
+static bool waits_for_address(const struct service *service, const struct controlled *controlled)
+{
+    const struct node *node = controlled->node;
+    return node && node->state == NODE_BOOTING && node->is_asked &&
+           !worker_setups_progress(service->setups, controlled->instance);
+}
+
 static void on_changed(void *context, const struct controlled *controlled)
 {
     struct service *service = context;
@@ -82,6 +90,8 @@ static void on_changed(void *context, const struct controlled *controlled)
         }
         if (state == SLOT_GONE || state == SLOT_FAILED) {
             worker_setups_end(service->setups, controlled->instance);
+        } else if (waits_for_address(service, controlled)) {
+            on_set_up(service, controlled);
         }
         expect_ray(service);
     }

@@ -145,7 +145,15 @@ static bool make_plan(struct worker *worker, struct err *err)
         .token = arena_str(&worker->arena, buf_str(&token)),
     };
     buf_wipe(&token);
-    return setup_plan_make(&input, &worker->arena, &worker->plan, err);
+    if (!setup_plan_make(&input, &worker->arena, &worker->plan, err)) {
+        return false;
+    }
+    /* The same name after a restart of this service: a worker that was set up by then must not
+     * have its Ray started again under its work. */
+    unsigned long long hash = str_hash(worker->machine.id);
+    worker->plan.request.run = arena_printf(&worker->arena, "%016llx%016llx", hash,
+                                            (unsigned long long)worker->machine.launch);
+    return true;
 }
 
 void worker_send(struct worker *worker)
@@ -309,12 +317,26 @@ static void open_session(struct worker *worker)
     });
 }
 
+/* Whoever asks again has missed it, while somebody else acted. */
+static void tell_again(struct worker *worker)
+{
+    if (worker->progress.phase == PHASE_FAILED) {
+        tell_news(worker, SETUP_FAILED);
+    } else if (worker->has_contact) {
+        tell_news(worker, SETUP_CONTACT);
+    }
+    if (worker->progress.phase == PHASE_JOINING) {
+        tell_news(worker, SETUP_DONE);
+    }
+}
+
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine)
 {
     struct worker *worker = find(setups, machine->instance);
     struct err err;
     if (worker) {
-        return; /* it is at it, or it is over */
+        tell_again(worker);
+        return;
     }
     worker = add(setups, machine);
     worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
