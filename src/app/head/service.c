@@ -29,6 +29,8 @@ static void expect_ray(struct service *service)
     ray_watch_expect(service->ray, expects);
 }
 
+static void on_tag(void *context, uint64_t instance, struct str status);
+
 /* ---- what the controller tells ---- */
 
 static void on_started(void *context, const struct cluster_lease *lease)
@@ -44,6 +46,17 @@ static void on_started(void *context, const struct cluster_lease *lease)
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
+static bool is_in_ray(const struct service *service, struct str id)
+{
+    for (size_t i = 0; i < service->ray_count; i++) {
+        if (service->ray_nodes[i].status == RAY_ALIVE &&
+            str_eq(service->ray_nodes[i].instance_id, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_set_up(void *context, const struct controlled *controlled)
 {
     struct service *service = context;
@@ -53,6 +66,14 @@ static void on_set_up(void *context, const struct controlled *controlled)
     if (controlled->is_head || !machine || machine->private_ip.len == 0 || !controlled->node ||
         controlled->node->offering >= settings->offering_count) {
         return; /* asked again when more is known of it */
+    }
+    /* After a restart of this service all workers are new to the core. */
+    if (is_in_ray(service, machine->id) &&
+        !worker_setups_progress(service->setups, controlled->instance)) {
+        controller_set_up(service->controller, controlled->instance, SETUP_CONTACT);
+        controller_set_up(service->controller, controlled->instance, SETUP_DONE);
+        on_tag(service, controlled->instance, STR("up-to-date"));
+        return;
     }
     uint32_t type = settings->offerings[controlled->node->offering].type;
     arena_init(&arena);
