@@ -104,7 +104,7 @@ def bundled_pip():
     folders = ["/usr/share/python-wheels"]
     try:
         import ensurepip
-        folders.insert(0, os.path.join(os.path.dirname(ensurepip.__file__), "_bundled"))
+        folders.insert(0, os.path.join(list(ensurepip.__path__)[0], "_bundled"))
     except ImportError:
         pass
     for folder in folders:

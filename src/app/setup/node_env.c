@@ -1,11 +1,11 @@
 /* node_env.c: what every shell on a node is to know: where Ray is, and how it authenticates. */
 #include "app/setup/node_words.h"
 
+#include "app/head/ray_token.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
 #include "app/setup/setup_plan.h"
 #include "base/buf.h"
-#include "base/encode.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -13,70 +13,23 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/random.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #define ENV_FILE "~/.shoal/env.sh"
 #define ENV_LINE "if [ -r ~/.shoal/env.sh ]; then . ~/.shoal/env.sh; fi # by Shoal\n"
 
-enum { RC_BYTES = 1 << 20, TOKEN_RANDOM = 32, TOKEN_BYTES = 4096 };
+enum { RC_BYTES = 1 << 20 };
 
 /* ---- the token ---- */
 
-static bool read_token(struct arena *arena, const char *path, struct str *ret_token)
-{
-    AUTO_BUF struct buf text;
-    buf_init(&text, TOKEN_BYTES);
-    struct err err;
-    if (!file_read(path, &text, &err)) {
-        return false;
-    }
-    *ret_token = arena_str(arena, str_trim(buf_str(&text)));
-    return ret_token->len > 0;
-}
-
-/* Linked into place: of two that come at once, one has made it and both read the same. */
-static bool place_token(struct arena *arena, const char *path, struct err *err)
-{
-    unsigned char bytes[TOKEN_RANDOM];
-    char text[2 * TOKEN_RANDOM + 1];
-    if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return err_set(err, ERR_IO, "no random bytes: %s", strerror(errno));
-    }
-    encode_hex_to(text, bytes, sizeof(bytes));
-    const char *fresh = arena_printf(arena, "%s.%ld", path, (long)getpid()).ptr;
-    if (!file_write(fresh, str_from(text), 0600, err)) {
-        return false;
-    }
-    bool is_made = link(fresh, path) == 0 || errno == EEXIST;
-    int problem = errno;
-    unlink(fresh);
-    return is_made || err_set(err, ERR_IO, "%s: %s", path, strerror(problem));
-}
-
-bool node_token(struct arena *arena, struct str *ret_token, struct err *err)
+/* The service may have made it already; whoever was first. */
+static bool make_token(struct arena *arena, struct err *err)
 {
     const char *path = tools_home(arena, SETUP_TOKEN_FILE);
-    const char *folder = tools_home(arena, "~/.ray");
-    if (mkdir(folder, 0700) != 0 && errno != EEXIST) {
-        return err_set(err, ERR_IO, "%s: %s", folder, strerror(errno));
+    if (!ray_token_make(path, err)) {
+        return false;
     }
-    if (!read_token(arena, path, ret_token)) {
-        if (file_look(path).kind == FILE_REGULAR) {
-            unlink(path); /* an empty one */
-        }
-        if (!place_token(arena, path, err)) {
-            return false;
-        }
-        if (!read_token(arena, path, ret_token)) {
-            return err_set(err, ERR_IO, "%s cannot be read", path);
-        }
-    }
-    if (chmod(path, 0600) != 0) {
-        return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
-    }
-    return true;
+    return chmod(path, 0600) == 0 || err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
 }
 
 /* ---- shells ---- */
@@ -154,10 +107,9 @@ int node_env(enum node_env_token token)
 {
     struct arena arena;
     struct err err;
-    struct str made;
-    arena_init_secret(&arena);
+    arena_init(&arena);
     mkdir(tools_home(&arena, "~/.shoal"), 0700);
-    bool is_fine = (token != NODE_ENV_MAKE_TOKEN || node_token(&arena, &made, &err)) &&
+    bool is_fine = (token != NODE_ENV_MAKE_TOKEN || make_token(&arena, &err)) &&
                    write_env(&arena, token != NODE_ENV_NO_TOKEN, &err) && add_lines(&arena, &err);
     if (!is_fine) {
         fprintf(stderr, "error: %s\n", err.text);

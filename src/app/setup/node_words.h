@@ -7,11 +7,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/attr.h"
-#include "base/err.h"
-#include "base/str.h"
-
 #include <stdbool.h>
 #include <stdint.h>
 
@@ -44,10 +39,6 @@ int node_gate(const struct node_gate_setup *setup);
 int node_idle(void);
 
 /* ---- for the head's service ---- */
-
-/* The cluster's token, out of ~/.ray/auth_token; made there when there is none. Whoever comes
- * first makes it, the service or the head's set-up. */
-bool node_token(struct arena *arena, struct str *ret_token, struct err *err) MUST_USE;
 
 /* Does Ray's own monitor run here? Two autoscalers would fight over the machines. */
 bool node_has_monitor(void);

@@ -1,0 +1,276 @@
+"""The jobs of `shoal node` that are steps of a node's set-up, each in a home of its own."""
+
+import functools
+import hashlib
+import http.server
+import os
+import pathlib
+import shutil
+import stat
+import subprocess
+import sys
+import threading
+import time
+import zipfile
+
+import pytest
+
+SHOAL = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal")
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "home").mkdir()
+    (tmp_path / "bin").mkdir()
+    for name in ("bash", "sh", "cat", "mkdir"):
+        (tmp_path / "bin" / name).symlink_to(shutil.which(name))
+    return tmp_path / "home"
+
+
+def add_python(home, name="python3"):
+    (home.parent / "bin" / name).symlink_to(os.path.realpath(sys.executable))
+
+
+def node(home, *words, path=None, **env):
+    env = {"HOME": str(home), "PATH": path or str(home.parent / "bin"), **env}
+    return subprocess.run([SHOAL, "node", *words], env=env, text=True, capture_output=True,
+                          timeout=120)
+
+
+# ---- probe ----
+
+def test_a_look_around(home):
+    add_python(home)
+    began = time.monotonic()
+    done = node(home, "probe", "--bare")
+    took = time.monotonic() - began
+    assert done.returncode == 0, done.stderr
+    version = "%d.%d.%d" % sys.version_info[:3]
+    assert done.stdout.startswith(f"python {version} ({home.parent}/bin/python3), no ray, no pip, "
+                                  "no docker, ")
+    assert took < 1
+
+
+def test_what_surely_fails_is_refused(home):
+    done = node(home, "probe", "--bare")
+    assert done.returncode == 1
+    assert "no Python 3.10 or newer to install it with" in done.stderr
+    assert "install -y python3" in done.stderr
+    # A command of the file may still bring it.
+    assert node(home, "probe").returncode == 0
+
+
+def test_a_program_that_the_first_command_needs(home):
+    done = node(home, "probe", "--need", "pip")
+    assert done.returncode == 1
+    assert "the first command calls pip, and there is none" in done.stderr
+    assert "python3-pip" in done.stderr
+    assert "get.docker.com" in node(home, "probe", "--need", "docker").stderr
+    assert node(home, "probe", "--need", "bash").returncode == 0
+
+
+def test_the_advice_fits_the_distribution(home):
+    (home.parent / "bin" / "dnf").symlink_to("/bin/true")
+    assert "`sudo dnf install -y python3-pip`" in node(home, "probe", "--need", "pip").stderr
+
+
+# ---- ray ----
+
+def wheel(folder, name, files):
+    with zipfile.ZipFile(folder / name, "w") as archive:
+        for path, text in files.items():
+            archive.writestr(path, text)
+
+
+def pip_wheel(folder):
+    """Out of the pip that this Python has."""
+    import pip
+    source = pathlib.Path(pip.__file__).parent
+    with zipfile.ZipFile(folder / "pip-9.9.9-py3-none-any.whl", "w") as archive:
+        for path in source.rglob("*"):
+            if path.is_file() and "__pycache__" not in path.parts:
+                archive.write(path, "pip" / path.relative_to(source))
+        info = "pip-9.9.9.dist-info/"
+        archive.writestr(info + "METADATA", "Metadata-Version: 2.1\nName: pip\nVersion: 9.9.9\n")
+        archive.writestr(info + "WHEEL", "Wheel-Version: 1.0\nRoot-Is-Purelib: true\n"
+                                         "Tag: py3-none-any\n")
+        archive.writestr(info + "RECORD", "")
+
+
+def ray_wheel(folder, version):
+    info = f"ray-{version}.dist-info/"
+    wheel(folder, f"ray-{version}-py3-none-any.whl", {
+        "ray/__init__.py": "def main():\n    print('a small Ray')\n",
+        info + "METADATA": f"Metadata-Version: 2.1\nName: ray\nVersion: {version}\n"
+                           "Provides-Extra: default\n",
+        info + "WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        info + "entry_points.txt": "[console_scripts]\nray = ray:main\n",
+        info + "RECORD": "",
+    })
+
+
+def digest(path):
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Index(http.server.BaseHTTPRequestHandler):
+    def __init__(self, folder, asked, *args):
+        self.folder, self.asked = folder, asked
+        super().__init__(*args)
+
+    def log_message(self, *args):
+        pass
+
+    def do_GET(self):
+        self.asked.append(self.path)
+        words = self.path.strip("/").split("/")
+        if words[0] == "files":
+            body = (self.folder / words[1]).read_bytes()
+        else:
+            body = "".join(
+                f'<a href="/files/{path.name}#sha256={digest(path)}"'
+                f' data-requires-python="&gt;=3.7">{path.name}</a>'
+                for path in self.folder.glob(words[1] + "-*")).encode()
+        self.send_response(200)
+        self.send_header("Content-Type", "text/html" if words[0] == "simple" else "application/zip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@pytest.fixture
+def index(tmp_path):
+    folder = tmp_path / "wheels"
+    folder.mkdir()
+    pip_wheel(folder)
+    ray_wheel(folder, "2.60.0")
+    asked = []
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0),
+                                             functools.partial(Index, folder, asked))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    server.url = f"http://127.0.0.1:{server.server_port}/simple"
+    server.asked = asked
+    yield server
+    server.shutdown()
+
+
+def bare_python(home):
+    """One that has neither pip nor ensurepip, as Debian's."""
+    folder = home.parent / "bare"
+    folder.mkdir()
+    (folder / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if sys.prefix == sys.base_prefix:\n"
+        "    sys.modules['ensurepip'] = sys.modules['pip'] = None\n"
+        "    os.path.isdir = lambda path, was=os.path.isdir: 'wheels' not in path and was(path)\n")
+    python = home.parent / "bin" / "python3"
+    python.write_text(f"#!/bin/sh\nPYTHONPATH={folder} exec {os.path.realpath(sys.executable)} "
+                      "\"$@\"\n")
+    python.chmod(0o755)
+
+
+def test_ray_comes_without_pip(home, index):
+    bare_python(home)
+    (home / ".pip").mkdir()
+    (home / ".pip" / "pip.conf").write_text(f"[global]\nindex-url = {index.url}\n")
+    done = node(home, "ray", "--version", "2.60.0", PIP_CONFIG_FILE=str(home / ".pip/pip.conf"))
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "/simple/pip/" in index.asked
+    assert f"pip comes from {index.url}: pip-9.9.9-py3-none-any.whl" in done.stdout
+    ray = home / ".shoal/ray/bin/ray"
+    assert subprocess.check_output([ray], text=True) == "a small Ray\n"
+    # And again: it is there, though not on the PATH.
+    again = node(home, "ray", "--version", "2.60.0")
+    assert again.returncode == 0
+    assert again.stdout.startswith("Ray 2.60.0 with Python ")
+
+
+def test_ray_comes_once_and_shells_find_it(home, index):
+    add_python(home)
+    done = node(home, "ray", "--version", "2.60.0", PIP_INDEX_URL=index.url)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "Ray 2.60.0 is installed after" in done.stdout
+    assert node(home, "env", "--token").returncode == 0
+    for words in (["--login", "-c"], ["--login", "-c", "-i"], ["-c"]):
+        said = subprocess.run(["bash", *words, "source ~/.bashrc; ray; echo $RAY_AUTH_MODE"],
+                              env={"HOME": str(home), "PATH": str(home.parent / "bin")},
+                              text=True, capture_output=True).stdout
+        assert said == "a small Ray\ntoken\n"
+
+
+def test_a_version_that_is_not_there(home, index):
+    add_python(home)
+    done = node(home, "ray", "--version", "9.9", PIP_INDEX_URL=index.url)
+    assert done.returncode != 0
+    assert "No matching distribution found for ray" in done.stdout + done.stderr
+    assert "Ray 9.9 could not be installed" in done.stderr
+    assert not (home / ".shoal/ray/ready").exists()
+
+
+def test_the_users_ray_is_left_alone(home):
+    python = home.parent / "bin" / "python-of-ray"
+    python.write_text("#!/bin/sh\necho ray 2.40.0\necho python 3.11.2\n")
+    python.chmod(0o755)
+    (home.parent / "bin" / "ray").write_text(f"#!{python}\n")
+    (home.parent / "bin" / "ray").chmod(0o755)
+    done = node(home, "ray", "--version", "2.60.0")
+    assert done.returncode == 0
+    assert done.stdout.startswith(f"Ray 2.40.0 with Python 3.11.2 ({home.parent}/bin/ray)\n")
+    assert "before 2.52 does not know authentication by token" in done.stdout
+    assert not (home / ".shoal/ray").exists()
+    assert node(home, "env").returncode == 0
+    assert "PATH" not in (home / ".shoal/env.sh").read_text()
+
+
+# ---- env ----
+
+LINE = "if [ -r ~/.shoal/env.sh ]; then . ~/.shoal/env.sh; fi # by Shoal\n"
+
+
+def test_the_line_comes_first_and_once(home):
+    early = "case $- in *i*) ;; *) return;; esac\nexport LATE=1\n"
+    (home / "dotfiles").write_text(early)
+    (home / "dotfiles").chmod(0o640)
+    (home / ".bashrc").symlink_to("dotfiles")
+    (home / ".bash_profile").write_text("export OWN=1\n")
+    for _ in range(2):
+        assert node(home, "env", "--make-token", SHELL="/usr/bin/zsh").returncode == 0
+    assert (home / ".bashrc").is_symlink()
+    assert (home / "dotfiles").read_text() == LINE + early
+    assert stat.S_IMODE((home / "dotfiles").stat().st_mode) == 0o640
+    assert (home / ".bash_profile").read_text() == LINE + "export OWN=1\n"
+    assert not (home / ".profile").exists()
+    assert (home / ".zshenv").read_text() == LINE
+    said = subprocess.check_output(["bash", "-c", "source ~/.bashrc; echo $RAY_AUTH_MODE"],
+                                   env={"HOME": str(home), "PATH": os.environ["PATH"]}, text=True)
+    assert said == "token\n"
+
+
+def test_the_token_stays(home):
+    assert node(home, "env", "--make-token").returncode == 0
+    token = home / ".ray/auth_token"
+    first = token.read_text()
+    assert len(first) == 64 and stat.S_IMODE(token.stat().st_mode) == 0o600
+    token.chmod(0o644)
+    assert node(home, "env", "--make-token").returncode == 0
+    assert token.read_text() == first and stat.S_IMODE(token.stat().st_mode) == 0o600
+
+
+# ---- idle ----
+
+def test_a_process_of_ray_is_seen(home, tmp_path):
+    script = tmp_path / "log_monitor.py"
+    script.write_text("import time\ntime.sleep(60)\n")
+    quiet = node(home, "idle", TMPDIR=str(tmp_path))
+    if quiet.returncode != 0:
+        pytest.skip("a Ray runs on this machine")
+    process = subprocess.Popen([sys.executable, str(script)])
+    try:
+        time.sleep(0.1)
+        assert node(home, "idle", TMPDIR=str(tmp_path)).returncode == 1
+    finally:
+        process.kill()
+        process.wait()
+    (tmp_path / "ray").mkdir()
+    (tmp_path / "ray/ray_current_cluster").write_text("10.0.0.1:6379")
+    assert node(home, "idle", TMPDIR=str(tmp_path)).returncode == 1
