@@ -41,6 +41,12 @@ static void others_stay(void **state)
                "ray start --address=$RAY_HEAD_IP:6379");
     check_head("ray start --head --no-monitor", true, "ray start --head --no-monitor");
     check_head("ray start --head --autoscaling-config", false, "ray start --head --no-monitor");
+    check_head("ray start --head --autoscaling-config\nray status", false,
+               "ray start --head --no-monitor\nray status");
+    check_head("bash -c 'ray start --head --autoscaling-config' 'x'", false,
+               "bash -c 'ray start --head --no-monitor' 'x'");
+    check_head("ray start --head --autoscaling-config= --x", false,
+               "ray start --head --no-monitor --x");
 }
 
 static void dashboard(void **state)

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { COMMAND_MAX = 1 << 20 };
+enum { COMMAND_MORE = 64 }; /* that a replacement may be longer */
 
 /* Where an option stands, with its value if it has one. */
 struct option_place {
@@ -51,15 +51,16 @@ static struct option_place with_value(struct str text, size_t from, size_t at)
     if (at < text.len && text.ptr[at] == '=') {
         start = at + 1;
     } else {
-        while (start < text.len && is_blank(text.ptr[start])) {
+        while (start < text.len && (text.ptr[start] == ' ' || text.ptr[start] == '\t')) {
             start++;
         }
-        if (start < text.len && text.ptr[start] == '-') {
-            start = at; /* the next option */
+        /* The next option; or the word ends with the quotes that it stands in. */
+        if (start == at || (start < text.len && text.ptr[start] == '-')) {
+            return (struct option_place){from, at, {0}};
         }
     }
     size_t end = value_end(text, start);
-    if (end == start) {
+    if (end == start && text.ptr[at] != '=') {
         end = at;
     }
     return (struct option_place){from, end, without_quotes(str_sub(text, start, end))};
@@ -111,13 +112,16 @@ static bool has_option(struct str command, const char *name)
 static struct str replace(struct str text, const struct option_place *place, const char *with,
                           struct arena *arena)
 {
-    struct str behind = str_sub(text, place->to, text.len);
+    AUTO_BUF struct buf out;
+    buf_init(&out, text.len + COMMAND_MORE);
     size_t from = place->from;
     if (with[0] == '\0' && from > 0 && text.ptr[from - 1] == ' ') {
         from--;
     }
-    return arena_printf(arena, "%.*s%s%.*s", STR_ARG(str_sub(text, 0, from)), with,
-                        STR_ARG(behind));
+    buf_add(&out, str_sub(text, 0, from));
+    buf_add_c(&out, with);
+    buf_add(&out, str_sub(text, place->to, text.len));
+    return arena_str(arena, buf_str(&out));
 }
 
 /* ---- the head's command ---- */
