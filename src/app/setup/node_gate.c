@@ -24,6 +24,7 @@ enum {
     CALL_MS = 2000,
     RETRY_LEAST_MS = 50,
     RETRY_MOST_MS = 250,
+    RETRY_SHARE = 40, /* of the time that was waited already */
     DEADLINE_MS = 15 * 60 * 1000,
     VERSIONS_MS = 30 * 1000, /* after the GCS answers, the head writes about itself */
     REFUSALS_MS = 10 * 1000, /* a GCS of before may be about to end */
@@ -40,7 +41,6 @@ struct gate {
     struct child_pool *children;
     struct gcs *gcs;
     struct loop_timer *retry, *deadline, *reminder;
-    int64_t retry_ms;
     int64_t began_ms, answered_ms, refused_ms; /* 0: not yet */
     struct ray_found here;
     struct version_pair there;
@@ -102,11 +102,12 @@ static void remind(void *context)
 
 /* ---- the head ---- */
 
+/* Sooner for a head that was not waited for long: that is when a quarter of a second counts. */
 static void again(struct gate *gate)
 {
-    loop_timer_start(gate->retry, gate->retry_ms);
-    gate->retry_ms += gate->retry_ms / 3;
-    gate->retry_ms = gate->retry_ms > RETRY_MOST_MS ? RETRY_MOST_MS : gate->retry_ms;
+    int64_t delay_ms = (loop_now_ms(gate->loop) - gate->began_ms) / RETRY_SHARE;
+    delay_ms = delay_ms < RETRY_LEAST_MS ? RETRY_LEAST_MS : delay_ms;
+    loop_timer_start(gate->retry, delay_ms > RETRY_MOST_MS ? RETRY_MOST_MS : delay_ms);
 }
 
 /* What no waiting mends ends it, but not at once: the GCS of a Ray that is being stopped answers
@@ -252,7 +253,7 @@ static void run(struct gate *gate, const struct node_gate_setup *setup)
 
 int node_gate(const struct node_gate_setup *setup)
 {
-    struct gate gate = {.address = setup->gcs, .retry_ms = RETRY_LEAST_MS, .status = 1};
+    struct gate gate = {.address = setup->gcs, .status = 1};
     struct err err;
     arena_init_secret(&gate.arena);
     bool is_open = loop_open(&clock_of_machine, &gate.loop, &err) &&

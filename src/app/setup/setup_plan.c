@@ -7,7 +7,14 @@
 #include "config/document/json_write.h"
 #include "ray/version.h"
 
-enum { VARIABLES_MAX = 12, JSON_MAX = 1 << 20 };
+enum {
+    VARIABLES_MAX = 12,
+    JSON_MAX = 1 << 20,
+    /* Of our own steps; the file's may take as long as they want, as in Ray. */
+    QUICK_MINUTES = 2,
+    INSTALL_MINUTES = 30,
+    GATE_MINUTES = 20, /* it ends by itself before */
+};
 
 #define OWN(words) SETUP_PROGRAM " " words
 
@@ -245,6 +252,7 @@ static void add_probe(struct maker *maker, const struct command_list *first,
     add_step(maker, &(struct setup_step){.kind = "look around"},
              &(struct step){
                  .command = arena_str(maker->arena, buf_str(&command)),
+                 .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
                  .variables = variables.items,
                  .variable_count = variables.count,
              });
@@ -284,7 +292,7 @@ static bool add_ray(struct maker *maker, struct err *err)
     add_own(maker, (struct setup_step){.kind = "Ray is there"},
             arena_printf(maker->arena, OWN("node ray --version %.*s && ") OWN("node env%s"),
                          STR_ARG(version), auth),
-            false);
+            INSTALL_MINUTES, false);
     return true;
 }
 
@@ -302,7 +310,7 @@ static void add_gate(struct maker *maker)
             arena_printf(maker->arena, OWN("node gate --gcs %s%.*s%s:%u%s"), is_v6 ? "[" : "",
                          STR_ARG(input->head_ip), is_v6 ? "]" : "", port,
                          input->token.len > 0 ? " --token-file " SETUP_TOKEN_FILE : ""),
-            true);
+            GATE_MINUTES, true);
 }
 
 /* ---- files ---- */
