@@ -26,7 +26,7 @@ def _bed_fixtures():
 
 _bed = _bed_fixtures()
 aws, ec2, bed, key_files, key_name = _bed.aws, _bed.ec2, _bed.bed, _bed.key_files, _bed.key_name
-group, running_base_bed = _bed.group, _bed.running_bed
+group, run, machine, running_base_bed = _bed.group, _bed.run, _bed.machine, _bed.running_bed
 pytest_configure = _bed.pytest_configure
 
 import driver  # noqa: E402
