@@ -3,7 +3,8 @@
  * progress.
  *
  * It stays in our process group, so that keys (Ctrl-C, Ctrl-Z) and resizes reach it; meanwhile we
- * ignore what they send to us. Signals that somebody sends to us alone are passed on. Needs no loop,
+ * ignore what they send to us. Signals that somebody sends to us alone are passed on. It needs no
+ * loop,
  * and none may run meanwhile.
  */
 #pragma once

@@ -183,7 +183,7 @@ def calls_since(when):
     return rows
 
 
-# Calls that make the cluster's own group, key, role and profile, and looks at the state of machines,
+# Calls that make the cluster's own group, key, role and profile, and looks at machines' states,
 # which back off, are not counted among the calls of `up`.
 OWN = re.compile("(Create|Put|Import|Attach|Authorize|Add|Tag)"
                  "(SecurityGroup|KeyPair|Role|InstanceProfile).*")

@@ -226,9 +226,15 @@ static bool add_starts(struct maker *maker, struct err *err)
 
 /* ---- our own steps ---- */
 
-static void add_own(struct maker *maker, struct setup_step info, struct str command, bool is_always)
+static void add_own(struct maker *maker, struct setup_step info, struct str command,
+                    int64_t minutes, bool is_always)
 {
-    add_step(maker, &info, &(struct step){.command = command, .is_always = is_always});
+    add_step(maker, &info,
+             &(struct step){
+                 .command = command,
+                 .deadline_ms = minutes * 60 * 1000,
+                 .is_always = is_always,
+             });
 }
 
 static void add_probe(struct maker *maker, const struct command_list *first,
@@ -345,7 +351,7 @@ static bool add_all(struct maker *maker, struct err *err)
     }
     if (input->is_head) {
         add_own(maker, (struct setup_step){.kind = "service"}, STR(OWN("autoscaler --background")),
-                true);
+                QUICK_MINUTES, true);
     }
     add_probe(maker, &first, &set_up);
     add_commands(maker, "initialization", &first);
