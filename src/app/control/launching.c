@@ -129,13 +129,15 @@ void controller_prepare(struct controller *controller, provider_things_fn *done,
     }
 }
 
-/* The survey needs no lease: it runs beside the taking of it. */
+/* The survey needs no lease: it runs beside the taking of it. A head asks when it launches, which may
+ * be never. */
 void launching_init(struct controller *controller)
 {
     controller->prepared_task = (struct loop_task){.run = tell_prepared, .context = controller};
     if (controller->setup.is_prepared) {
         controller->preparing = PREPARING_DONE;
-    } else if (!controller->setup.is_surveyed && controller->setup.goal == GOAL_RUN) {
+    } else if (!controller->setup.is_surveyed && controller->setup.goal == GOAL_RUN &&
+               controller->setup.public_key.len > 0) {
         survey(controller);
     }
 }
