@@ -187,8 +187,12 @@ static void say_down(const struct show *show, const struct launcher_result *resu
     } else if (target->setup.keeps_stopped) {
         buf_addf(&out, " is stopped: %zu machine%s", gone, gone == 1 ? "" : "s");
     } else {
-        buf_addf(&out, " is gone: %zu machine%s and %zu other thing%s removed", gone,
-                 gone == 1 ? "" : "s", show->thing_count, show->thing_count == 1 ? "" : "s");
+        buf_addf(&out, " is gone: %zu machine%s", gone, gone == 1 ? "" : "s");
+        if (show->thing_count > 0) {
+            buf_addf(&out, " and %zu other thing%s", show->thing_count,
+                     show->thing_count == 1 ? "" : "s");
+        }
+        buf_add_c(&out, " removed");
     }
     buf_add_c(&out, ", in ");
     add_time(&out, result->took_ms);

@@ -65,7 +65,7 @@ static const char *colour_of(enum node_phase phase)
 static void add_phase(struct buf *out, const struct node_view *view)
 {
     buf_add_c(out, node_phase_text(view->phase));
-    if (view->phase == PHASE_SETTING_UP && view->steps > 0) {
+    if (view->phase == PHASE_SETTING_UP && view->step > 0) {
         buf_addf(out, " %zu/%zu", view->step, view->steps);
     }
 }
@@ -396,8 +396,7 @@ void picture_draw(struct buf *out, const struct picture *picture, const struct p
 
 bool picture_is_news(const struct node_view *before, const struct node_view *now)
 {
-    return !before || before->phase != now->phase || before->step != now->step ||
-           (before->id.len == 0 && now->id.len > 0);
+    return !before || before->phase != now->phase || before->step != now->step;
 }
 
 static void add_tail(struct buf *out, const char *mark, struct str text)
@@ -423,7 +422,7 @@ void picture_say_node(struct buf *out, const struct node_view *view)
         add_tail(out, ": ", address_of(view));
         break;
     case PHASE_SETTING_UP:
-        if (view->steps > 0) {
+        if (view->step > 0) {
             buf_addf(out, " %zu of %zu", view->step, view->steps);
         }
         add_tail(out, ": ", view->detail);

@@ -246,23 +246,44 @@ static size_t add_node(struct progress *progress)
     return progress->node_count++;
 }
 
+/* Of a cluster that goes, only its going is told. */
+static bool is_told(const struct progress *progress, const struct node_view *view)
+{
+    return !progress->setup.is_down || view->phase == PHASE_ENDING || view->phase == PHASE_GONE ||
+           view->phase == PHASE_FAILED;
+}
+
+/* Clocks of different machines differ: a phase that began before its node was asked for began when
+ * we heard of it. */
+static int64_t since_of(const struct progress *progress, const struct node_view *before,
+                        const struct node_view *view)
+{
+    if (view->since_ms > view->born_ms) {
+        return view->since_ms;
+    }
+    return before && before->phase == view->phase ? before->since_ms
+                                                  : clock_wall_ms(progress->setup.clock);
+}
+
 void progress_node(struct progress *progress, const struct node_view *view)
 {
     size_t index = 0;
     struct arena fresh;
     struct node_view *before = find(progress, view, &index);
-    bool is_news = picture_is_news(before, view);
+    bool is_news = picture_is_news(before, view) && is_told(progress, view);
+    int64_t since_ms = since_of(progress, before, view);
     if (!before) {
         index = add_node(progress);
     }
     arena_init(&fresh);
     progress->views[index] = copy_view(&fresh, view);
+    progress->views[index].since_ms = since_ms;
     arena_clear(&progress->texts[index]);
     progress->texts[index] = fresh;
     if (progress->setup.is_live) {
         changed(progress);
     } else if (is_news && !progress->is_over) {
-        say_node(progress, view);
+        say_node(progress, &progress->views[index]);
     }
 }
 

@@ -17,7 +17,7 @@ struct row {
 static struct str state_words(struct arena *arena, const struct node_view *view)
 {
     const char *phase = node_phase_text(view->phase);
-    return view->phase == PHASE_SETTING_UP && view->steps > 0
+    return view->phase == PHASE_SETTING_UP && view->step > 0
                ? arena_printf(arena, "%s %zu/%zu", phase, view->step, view->steps)
                : str_from(phase);
 }
