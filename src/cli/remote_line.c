@@ -85,7 +85,8 @@ struct str remote_line_make(const struct remote_line *line, struct arena *arena)
                                          line->has_terminal ? "-it" : "-i", STR_ARG(name));
         command = quoted(arena, before, in_login_shell(command, line->has_terminal, arena));
     }
-    return in_login_shell(command, line->has_terminal, arena);
+    command = in_login_shell(command, line->has_terminal, arena);
+    return line->hop.len > 0 ? quoted(arena, line->hop, command) : command;
 }
 
 const struct config_docker *remote_line_docker(const struct config *config, const char *run_env,

@@ -25,6 +25,8 @@ struct remote_line {
     struct str screen_arguments;        /* for screen, as they are */
     const struct config_docker *docker; /* the container it runs in; NULL: none */
     bool has_terminal;
+    struct str
+        hop; /* words of an ssh from there to another machine, ending with a blank; or empty */
 };
 
 /* "bash --login -c -i '...'" */

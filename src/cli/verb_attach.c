@@ -2,6 +2,7 @@
 #include "cli/cloud.h"
 #include "cli/command.h"
 #include "cli/output.h"
+#include "cli/talk.h"
 
 struct attach_fields {
     struct target_fields target;
@@ -62,6 +63,43 @@ static bool is_head(const struct launcher_head *head, struct str address)
            str_eq(address, head->private_ip);
 }
 
+static bool has_address(const struct node_view *view, struct str address)
+{
+    return str_eq(address, view->public_ip) || str_eq(address, view->private_ip);
+}
+
+/*
+ * Workers are reached from the head, which has their keys: an ssh from there to there. The head's
+ * service says which machine the address belongs to, and by that its host key is known.
+ */
+static bool find_hop(struct target *target, const struct ssh_place *place, struct str address,
+                     bool has_terminal, struct str *ret_hop, struct err *err)
+{
+    struct talk_status said;
+    struct arena *arena = target->cli.arena;
+    if (!talk_status(&target->session, place, arena, &said, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < said.node_count; i++) {
+        const struct node_view *view = &said.nodes[i];
+        if (!has_address(view, address) || view->phase == PHASE_GONE) {
+            continue;
+        }
+        AUTO_BUF struct buf user;
+        buf_init(&user, 1024);
+        remote_line_quote(&user, place->user);
+        *ret_hop = arena_printf(arena,
+                                "ssh %s -o StrictHostKeyChecking=yes -o HostKeyAlias=%.*s "
+                                "-o UserKnownHostsFile=~/.shoal/cluster/known_hosts "
+                                "-o IdentitiesOnly=yes -i ~/ray_bootstrap_key.pem -l %.*s -- %.*s ",
+                                has_terminal ? "-tt" : "-T", STR_ARG(view->id),
+                                STR_ARG(buf_str(&user)), STR_ARG(view->private_ip));
+        return true;
+    }
+    return err_set(err, ERR_NOT_FOUND, "no node of the cluster has the address %.*s",
+                   STR_ARG(str_sub(address, 0, 100)));
+}
+
 static int attach(struct target *target, const struct attach_fields *given)
 {
     struct launcher_head head;
@@ -69,6 +107,7 @@ static int attach(struct target *target, const struct attach_fields *given)
     struct err err;
     struct command_fields command = given->command;
     struct str node = str_from(given->node_ip);
+    struct remote_line line = {.command = shell_line(given)};
     if (command.start && node.len > 0) {
         cloud_print_lines(&target->cli, "warning",
                           STR("--start is ignored together with --node-ip, as in Ray"));
@@ -78,17 +117,14 @@ static int attach(struct target *target, const struct attach_fields *given)
     if (status != 0) {
         return status;
     }
-    if (!is_head(&head, node)) {
-        err_set(&err, ERR_NOT_FOUND,
-                "%.*s is not the head's address (%.*s); workers cannot be attached to yet",
-                STR_ARG(str_sub(node, 0, 100)), STR_ARG(head.address));
+    if (!is_head(&head, node) &&
+        !find_hop(target, &place, node, target_has_terminal(), &line.hop, &err)) {
         return target_fail(target, &err);
     }
     if (!head.is_up_to_date) {
         cloud_print_lines(&target->cli, "warning",
                           STR("the head's set-up has not ended, or has failed"));
     }
-    struct remote_line line = {.command = shell_line(given)};
     line.docker = remote_line_docker(target->config, "auto", line.command);
     command.screen = command.tmux = false; /* they are the command itself */
     return command_run(target, &command, &place, &line);

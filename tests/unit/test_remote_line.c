@@ -85,6 +85,14 @@ static void containers(void **state)
     arena_clear(&arena);
 }
 
+static void another_machine_behind_it(void **state)
+{
+    struct remote_line line = {
+        .command = STR("$SHELL"), .has_terminal = true, .hop = STR("ssh -tt 10.0.0.5 ")};
+    (void)state;
+    check_line(line, "ssh -tt 10.0.0.5 'bash --login -c -i '\"'\"'" LOGIN "($SHELL)'\"'\"''");
+}
+
 static void where_a_command_runs(void **state)
 {
     struct config_node_type type = {.is_head = true};
@@ -107,6 +115,7 @@ int main(void)
         cmocka_unit_test(without_a_terminal_the_shell_is_silent),
         cmocka_unit_test(keepers_as_in_ray),
         cmocka_unit_test(containers),
+        cmocka_unit_test(another_machine_behind_it),
         cmocka_unit_test(where_a_command_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
