@@ -71,7 +71,8 @@ static struct str command_line(const struct submit_fields *given, struct arena *
 {
     AUTO_BUF struct buf out;
     buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 8);
-    buf_add_c(&out, "python ~/");
+    /* As Ray, and where there is only a python3, that. */
+    buf_add_c(&out, "$(command -v python || echo python3) ~/");
     remote_line_quote(&out, base_name(given->script));
     for (size_t i = 0; i < given->arguments.count; i++) {
         buf_add_char(&out, ' ');

@@ -309,6 +309,7 @@ static void know_head(struct up *up, const struct machine *machine, uint64_t lau
         view.failure = up->head.failure;
     }
     up->has_head = true;
+    view.born_ms = up->head.born_ms > 0 ? up->head.born_ms : view.since_ms;
     up->head = view;
     up->head_id = view.id;
     up->head_private_ip = view.private_ip;
@@ -382,7 +383,7 @@ static void on_prepared(void *context, const struct provider_answer *answer,
     const struct launcher_hooks *hooks = &up->launch.setup->hooks;
     struct controlled head;
     for (size_t i = 0; i < count; i++) {
-        hooks->thing(hooks->context, &things[i], str_starts(things[i].note, "made"));
+        hooks->thing(hooks->context, &things[i], str_is(things[i].note, "new"));
     }
     if (answer->outcome != OUTCOME_DONE) {
         fail_up(up, &answer->err);
