@@ -562,6 +562,44 @@ static void a_removed_cluster_stays_removed(void **state)
     scene_free(scene);
 }
 
+/* Somebody breaks the lease and ends everything: nothing is launched in place of it. */
+static void what_another_ends_is_not_launched_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.counts[FAKE_LAUNCH] = 0;
+    scene->cloud.epoch = 2;
+    scene->cloud.holder = STR("other");
+    for (size_t i = 0; i < scene->cloud.count; i++) {
+        scene->cloud.machines[i].state = MACHINE_ENDING;
+    }
+    controller_look(scene->controller);
+    assert_comes(scene, was_deposed);
+    (void)runs_until(scene, NULL, 300);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    end(scene);
+    scene_free(scene);
+}
+
+/* What the cloud itself takes away is. */
+static void what_the_cloud_ends_is_launched_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.machines[0].state = MACHINE_GONE;
+    controller_look(scene->controller);
+    (void)runs_until(scene, NULL, 100);
+    assert_comes(scene, are_booting);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    assert_int_equal(scene->cloud.counts[FAKE_RENEW], 1);
+    end(scene);
+    scene_free(scene);
+}
+
 /* A lease that ran out while we slept is taken again when nobody else wanted it. */
 static void a_lease_that_ran_out_is_taken_again(void **state)
 {
@@ -745,6 +783,8 @@ int main(void)
         cmocka_unit_test(ray_says_who_has_joined),
         cmocka_unit_test(a_lost_lease_ends_it),
         cmocka_unit_test(a_removed_cluster_stays_removed),
+        cmocka_unit_test(what_another_ends_is_not_launched_again),
+        cmocka_unit_test(what_the_cloud_ends_is_launched_again),
         cmocka_unit_test(a_lease_that_ran_out_is_taken_again),
         cmocka_unit_test(another_cluster_is_not_the_old_one),
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),

@@ -8,24 +8,8 @@
 #pragma once
 
 #include "app/control/controller.h"
+#include "app/control/pace.h"
 #include "app/control/roster.h"
-
-enum {
-    LEASE_MS = 45 * 1000,
-    LEASE_MARGIN_MS = 2000, /* clouds count it in whole seconds */
-    RENEW_MS = LEASE_MS / 3,
-    RETRY_FIRST_MS = 500, /* after a call that did not go well */
-    RETRY_MOST_MS = 10 * 1000,
-    HANDOVER_MS = 60 * 1000, /* who has it will give it back soon, or is gone */
-    HANDOVER_TRY_MS = 400,
-    WAITING_TRY_MS = 3000,
-    LISTING_MS = 15 * 1000,
-    LISTING_FIRST_MS = 200, /* while machines come or go */
-    LISTING_MOST_MS = 2000,
-    LISTING_EXPECTS_MS = 20 * 1000, /* what was announced shows up within */
-    TAGS_MS = 300,
-    NOTES_MS = 500, /* until what was only heard is written down */
-};
 
 /*
  * What a call to the provider is told back with. It may be answered after the controller was
@@ -103,6 +87,8 @@ struct controller {
     uint64_t take_from;
     uint64_t refused_by; /* the epoch of which trouble was told */
     int64_t refused_at;
+    int64_t confirmed_at;  /* when it was last surely ours, by the time of asking */
+    int64_t doubted_at;    /* what was asked before says nothing */
     bool is_lease_waiting; /* the timer runs */
     bool has_started, is_over;
     provider_done_fn *released;
@@ -193,6 +179,10 @@ void act_decline(struct controller *controller, const struct action *action);
 void lead_init(struct controller *controller);
 void lead_start(struct controller *controller);
 void lead_stop(struct controller *controller);
+/* Was it ours a moment ago? Who broke a lease acts at once, while the other may not know yet. */
+bool lead_is_sure(const struct controller *controller);
+/* Somebody else seems to act: looks at once. */
+void lead_doubt(struct controller *controller);
 
 /* ---- records.c ---- */
 
@@ -236,6 +226,9 @@ void launching_init(struct controller *controller);
 void launching_send(struct controller *controller, const struct action *actions, size_t count);
 void launching_open(struct controller *controller, uint64_t launch, int64_t unsure_until);
 void launching_prepare(struct controller *controller);
+/* The lease is sure again: what waited for that goes on; or it is not: it is declined. */
+void launching_go_on(struct controller *controller);
+void launching_decline(struct controller *controller);
 void launching_clear(struct controller *controller);
 
 /* ---- tags.c ---- */

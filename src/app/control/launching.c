@@ -23,19 +23,24 @@ static void tell_preparers(struct controller *controller, const struct provider_
     free(preparers);
 }
 
+void launching_decline(struct controller *controller)
+{
+    for (size_t i = 0; i < controller->held_count; i++) {
+        act_decline(controller, &controller->held[i]);
+    }
+    controller->held_count = 0;
+}
+
 static void prepare_failed(struct controller *controller, const struct provider_answer *answer,
                            const char *what)
 {
     controller->preparing = PREPARING_NOT;
     news_trouble(controller, answer, "%s: %s", what, answer->err.text);
-    for (size_t i = 0; i < controller->held_count; i++) {
-        act_decline(controller, &controller->held[i]);
-    }
-    controller->held_count = 0;
+    launching_decline(controller);
     tell_preparers(controller, answer, NULL, 0);
 }
 
-static void send_held(struct controller *controller)
+void launching_go_on(struct controller *controller)
 {
     struct action *held = controller->held;
     size_t count = controller->held_count;
@@ -59,7 +64,7 @@ static void on_prepare(void *context, const struct provider_answer *answer,
         return;
     }
     controller->preparing = PREPARING_DONE;
-    send_held(controller);
+    launching_go_on(controller);
     tell_preparers(controller, answer, things, count); /* last: it may close the controller */
 }
 
@@ -349,8 +354,10 @@ void launching_send(struct controller *controller, const struct action *actions,
 {
     struct sendings sendings = {ARENA_ARRAY(&controller->scratch, count, struct sending), 0};
     struct err err;
+    bool is_ready = controller->preparing == PREPARING_DONE;
+    bool is_sure = lead_is_sure(controller);
     for (size_t i = 0; i < count; i++) {
-        if (controller->preparing != PREPARING_DONE) {
+        if (!is_ready || !is_sure) {
             hold(controller, &actions[i]);
         } else if (controller_now(controller) >= actions[i].not_after) {
             act_decline(controller, &actions[i]);
@@ -360,8 +367,10 @@ void launching_send(struct controller *controller, const struct action *actions,
             cannot_compose(controller, &actions[i], &err);
         }
     }
-    if (controller->held_count > 0) {
+    if (!is_ready) {
         launching_prepare(controller);
+    } else if (!is_sure) {
+        controller_renew(controller);
     }
     if (sendings.count == 0) {
         return;

@@ -35,6 +35,7 @@ static void keep_lease(struct controller *controller, const struct cluster_lease
 
 static void tell_lease(struct controller *controller, int64_t asked_at)
 {
+    controller->confirmed_at = asked_at >= controller->doubted_at ? asked_at : -CONFIRM_MS;
     struct event event = controller_event(controller, EVENT_LEASE);
     event.lease.epoch = controller->lease.epoch;
     event.lease.until = asked_at > 0 ? asked_at + LEASE_MS - LEASE_MARGIN_MS : 0;
@@ -132,6 +133,7 @@ static void on_take(void *context, const struct provider_answer *answer,
     start_timer(controller, RENEW_MS);
     if (controller->has_started) {
         tell_lease(controller, asked_at);
+        launching_go_on(controller);
     } else {
         begin(controller, asked_at);
     }
@@ -160,6 +162,7 @@ static void on_renew(void *context, const struct provider_answer *answer,
         controller->lease_retry_ms = RETRY_FIRST_MS;
         start_timer(controller, RENEW_MS);
         tell_lease(controller, asked_at);
+        launching_go_on(controller);
     } else if (answer->outcome == OUTCOME_MISMATCH &&
                (lease || answer->err.kind == ERR_NOT_FOUND)) {
         depose(controller, lease); /* taken, or the cluster was removed: it must not be made anew */
@@ -168,6 +171,7 @@ static void on_renew(void *context, const struct provider_answer *answer,
         take(controller);
     } else {
         news_trouble(controller, answer, "renewing the lease: %s", answer->err.text);
+        launching_decline(controller);
         retry(controller);
     }
 }
@@ -183,6 +187,18 @@ static void on_timer(void *context)
     }
     struct call *call = call_begin(controller);
     controller->provider->ops->renew(controller->provider, LEASE_MS, on_renew, call);
+}
+
+bool lead_is_sure(const struct controller *controller)
+{
+    return controller_now(controller) < controller->confirmed_at + CONFIRM_MS;
+}
+
+void lead_doubt(struct controller *controller)
+{
+    controller->confirmed_at = -CONFIRM_MS;
+    controller->doubted_at = controller_now(controller);
+    controller_renew(controller);
 }
 
 /* Unless a call about it is under way: then there is no need. */
@@ -215,6 +231,7 @@ void lead_stop(struct controller *controller)
     controller->is_over = true;
     loop_timer_stop(controller->lease_timer);
     loop_timer_stop(controller->listing_timer);
+    launching_decline(controller);
     if (controller->has_started) {
         tell_lease(controller, 0);
     }

@@ -58,6 +58,17 @@ static bool write_numbers(struct controller *controller, void *context, struct e
            journal_settle(controller->journal, numbering->launch, OUTCOME_DONE, err);
 }
 
+/* Ended, and not by us: by the cloud, by hand, or by somebody who has taken the cluster. */
+static void doubt_if_ended(struct controller *controller, uint64_t instance,
+                           const struct machine *machine)
+{
+    const struct node *node = core_find(controller->core, instance);
+    if (!is_living(machine) && node && node->state != NODE_TERMINATING &&
+        node->state != NODE_GONE && controller->has_listed) {
+        lead_doubt(controller);
+    }
+}
+
 bool look_keep(struct controller *controller, const struct machine *machines, size_t count,
                uint64_t launch, uint64_t *ret_instances)
 {
@@ -81,6 +92,7 @@ bool look_keep(struct controller *controller, const struct machine *machines, si
                        controller_now(controller))) {
             news_changed(controller, ret_instances[i]);
             controller->listing_pause_ms = LISTING_FIRST_MS;
+            doubt_if_ended(controller, ret_instances[i], &machines[i]);
         }
         struct known *known = roster_find(&controller->roster, ret_instances[i]);
         if (known->needs_set_up && machines[i].private_ip.len > 0) {
