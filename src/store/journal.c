@@ -42,6 +42,7 @@ enum {
     ADOPT_INTENT,
     SETTLE_INTENT,
     FIND_INTENT,
+    RENUMBER_INTENTS,
     TRIM_INTENTS,
     TRIM_LAUNCHED,
     ALL_INTENTS,
@@ -75,6 +76,7 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
         "INSERT OR IGNORE INTO intent (launch, name, offering, count, token, call, wall_ms)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
+    [RENUMBER_INTENTS] = "UPDATE intent SET offering = ? WHERE offering = ?",
     [TRIM_INTENTS] = "DELETE FROM intent WHERE outcome IS NOT NULL AND wall_ms < ?"
                      " AND (launch & 2147483648) = 0",
     [TRIM_LAUNCHED] = "DELETE FROM launched WHERE launch NOT IN (SELECT launch FROM intent)",
@@ -343,6 +345,14 @@ bool journal_intents(struct journal *journal, journal_intent_fn *take, void *con
         take(context, &intent);
     }
     return !failed;
+}
+
+bool journal_renumber(struct journal *journal, int64_t from, int64_t to, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, RENUMBER_INTENTS);
+    statement_int(statement, to);
+    statement_int(statement, from);
+    return statement_run(statement, err);
 }
 
 bool journal_trim_intents(struct journal *journal, int64_t before_wall_ms, struct err *err)

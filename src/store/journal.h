@@ -101,6 +101,9 @@ bool journal_find_intent(struct journal *journal, uint64_t launch, struct arena 
                          bool *ret_is_there, struct journal_intent *ret_intent,
                          struct err *err) MUST_USE;
 
+/* The numbers of offerings mean others now: intents of `from` become those of `to`. */
+bool journal_renumber(struct journal *journal, int64_t from, int64_t to, struct err *err) MUST_USE;
+
 /* Forgets settled ones that were written down before, and which machines came from them; the
  * heads' (launch_compose.h) stay. */
 bool journal_trim_intents(struct journal *journal, int64_t before_wall_ms,

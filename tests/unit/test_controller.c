@@ -749,6 +749,34 @@ static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
     scene_free(scene);
 }
 
+/* The file's types change their places: what was launched before stays what it is. */
+static void a_file_may_change(void **state)
+{
+    struct scene *scene = scene_new();
+    struct core_setup *core = &scene->core;
+    struct controlled controlled;
+    (void)state;
+    scene->cloud.is_mute[FAKE_LAUNCH] = true;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    end(scene);
+    scene->cloud.is_mute[FAKE_LAUNCH] = false;
+    struct offering *offerings = ARENA_ARRAY(&scene->fixture->arena, 3, struct offering);
+    offerings[0] = core->settings.offerings[2];
+    offerings[1] = core->settings.offerings[1];
+    offerings[2] = core->settings.offerings[0];
+    core->settings.offerings = offerings;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    (void)runs_until(scene, NULL, 50);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    uint64_t large = controller_instance_of(scene->controller, STR("i-3"));
+    assert_true(controller_find(scene->controller, large, &controlled));
+    assert_int_equal(controlled.node->offering, 0);
+    end(scene);
+    scene_free(scene);
+}
+
 static bool has_two_lines(struct scene *scene)
 {
     return count_of(&scene->told, "trouble") >= 2;
@@ -789,6 +817,7 @@ int main(void)
         cmocka_unit_test(another_cluster_is_not_the_old_one),
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
         cmocka_unit_test(an_unanswered_launch_keeps_a_cluster_from_being_empty),
+        cmocka_unit_test(a_file_may_change),
         cmocka_unit_test(it_may_be_closed_by_a_hook),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
     };

@@ -204,6 +204,8 @@ bool records_lease(struct controller *controller, const struct cluster_lease *le
 /* Was that holder us, in an earlier process? */
 bool records_know_holder(struct controller *controller, struct str holder);
 bool records_add_holder(struct controller *controller) MUST_USE;
+/* renumber.c: brings what was written down to the numbers of this file's offerings. */
+bool records_renumber(struct controller *controller, struct err *err) MUST_USE;
 /* Tells the core all launches that were written down. */
 bool records_play(struct controller *controller) MUST_USE;
 

@@ -210,7 +210,7 @@ static bool write_lease(struct controller *controller, void *context, struct err
     uint64_t epoch;
     uint64_t reign;
     uint64_t head;
-    if (!meet_cluster(controller, lease->uid, err) ||
+    if (!meet_cluster(controller, lease->uid, err) || !records_renumber(controller, err) ||
         !journal_number(controller->journal, STR("head"), &head, err) ||
         !get_number(controller, "epoch", &epoch, err) ||
         !get_number(controller, "reign", &reign, err)) {
