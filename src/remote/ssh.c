@@ -127,6 +127,10 @@ bool ssh_words(const struct ssh_place *place, const struct ssh_session *session,
     }
     add_option(&words, "BatchMode", session->is_interactive ? STR("no") : STR("yes"));
     add_trust(&words, place);
+    if (place->identity && !session->is_interactive) {
+        /* Not Kerberos first, which Debian's ssh tries: it asks name servers before it gives up. */
+        add_option(&words, "PreferredAuthentications", STR("publickey"));
+    }
     add_way(&words, place, session->is_master);
     add_forwards(&words, session);
     add(&words, "-l");
