@@ -204,9 +204,37 @@ void node_hello_write(const struct node_hello *hello, struct buf *out)
     write_line(json, out);
 }
 
+/* Whoever owns a node may send what it likes; this ends on terminals and in files. */
 static struct str text_of(const json_t *json, const char *name, struct arena *arena)
 {
-    return copy(json_object_get(json, name), arena);
+    const json_t *value = json_object_get(json, name);
+    struct str text = {json_string_value(value), json_string_length(value)};
+    AUTO_BUF struct buf visible;
+    buf_init(&visible, TEXT_MAX);
+    if (text.len > 0) {
+        utf8_add_visible(&visible, str_sub(text, 0, TEXT_MAX / 4), false);
+    }
+    return arena_str(arena, buf_str(&visible));
+}
+
+/* Nothing, or "ssh-ed25519 AAAA...": it is put into a file of keys that ssh trusts. */
+static bool is_host_key(struct str key)
+{
+    static const char kind[] = "ssh-ed25519 ";
+    if (key.len == 0) {
+        return true;
+    }
+    if (!str_starts(key, kind) || key.len == sizeof(kind) - 1) {
+        return false;
+    }
+    for (size_t i = sizeof(kind) - 1; i < key.len; i++) {
+        char c = key.ptr[i];
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+        if (!is_letter && c != '+' && c != '/' && c != '=') {
+            return false;
+        }
+    }
+    return true;
 }
 
 static int64_t number_of(const json_t *json, const char *name)
@@ -221,7 +249,9 @@ bool node_hello_read(struct str line, struct arena *arena, struct node_hello *re
 {
     json_t *json = parse(line);
     const char *what = json_string_value(json_object_get(json, "what"));
-    bool ok = what && strcmp(what, "hello") == 0 && number_of(json, "protocol") > 0;
+    struct str host_key = text_of(json, "host_key", arena);
+    bool ok = what && strcmp(what, "hello") == 0 && number_of(json, "protocol") > 0 &&
+              is_host_key(host_key);
     if (ok) {
         *ret_hello = (struct node_hello){
             .protocol = number_of(json, "protocol"),
@@ -230,7 +260,7 @@ bool node_hello_read(struct str line, struct arena *arena, struct node_hello *re
             .os = text_of(json, "os", arena),
             .user = text_of(json, "user", arena),
             .home = text_of(json, "home", arena),
-            .host_key = text_of(json, "host_key", arena),
+            .host_key = host_key,
             .disk_free = number_of(json, "disk_free"),
             .disk_size = number_of(json, "disk_size"),
             .memory = number_of(json, "memory"),

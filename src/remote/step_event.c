@@ -66,7 +66,13 @@ void step_event_write(const struct step_event *event, struct buf *out)
 static struct str text_of(const json_t *json, const char *name, struct arena *arena)
 {
     const json_t *value = json_object_get(json, name);
-    return arena_str(arena, (struct str){json_string_value(value), json_string_length(value)});
+    struct str text = {json_string_value(value), json_string_length(value)};
+    AUTO_BUF struct buf visible;
+    buf_init(&visible, 64 * 1024);
+    if (text.len > 0) { /* whoever owns a node may send what it likes */
+        utf8_add_visible(&visible, text, true);
+    }
+    return arena_str(arena, buf_str(&visible));
 }
 
 static int64_t number_of(const json_t *json, const char *name, int64_t most)

@@ -395,33 +395,63 @@ static bool begin(struct runner *runner, struct str text, struct err *err)
     return ok;
 }
 
-/* Did this very run of the bundle come to its end? */
-static bool has_ended(const struct runner *runner, const char *key)
+/* What the events say of the last run in this folder. */
+struct past {
+    bool has_ended;
+    bool is_ours; /* this very run of this bundle */
+};
+
+static struct past look_back(const struct runner *runner, const char *key)
 {
     AUTO_BUF struct buf text;
     struct err err;
     struct step_event first = {0}, event = {0};
     buf_init(&text, EVENTS_MAX);
-    if (runner->run.len == 0 || !file_read(in_folder(runner, "events"), &text, &err)) {
-        return false;
+    if (!file_read(in_folder(runner, "events"), &text, &err)) {
+        return (struct past){0};
     }
     struct str rest = buf_str(&text);
     for (size_t i = 0; rest.len > 0; i++) {
         if (!step_event_read(str_cut(&rest, '\n'), runner->arena, &event, &err)) {
-            return false;
+            return (struct past){0};
         }
         first = i == 0 ? event : first;
     }
-    return first.kind == STEP_BUNDLE_BEGAN && str_is(first.key, key) &&
-           str_eq(first.run, runner->run) &&
-           (event.kind == STEP_BUNDLE_DONE || event.kind == STEP_BUNDLE_FAILED);
+    return (struct past){
+        .has_ended = event.kind == STEP_BUNDLE_DONE || event.kind == STEP_BUNDLE_FAILED,
+        .is_ours = runner->run.len > 0 && first.kind == STEP_BUNDLE_BEGAN &&
+                   str_is(first.key, key) && str_eq(first.run, runner->run),
+    };
+}
+
+/* While the lock is held and the events have an end, a runner is about to go, or has come and not
+ * begun yet: what it does is known in a moment. */
+static bool begin_or_join(struct runner *runner, struct str text, const char *key, struct err *err)
+{
+    const struct timespec nap = {0, STOP_LOOK_MS * 1000000};
+    int64_t until = clock_monotonic_ms(&clock_of_machine) + STOP_MS;
+    struct lock *lock = NULL;
+    struct past past;
+    while (!lock_take(in_folder(runner, "lock"), key, &lock, err)) {
+        if (err->kind != ERR_EXISTS || !strstr(err->text, key)) {
+            return false;
+        }
+        past = look_back(runner, key);
+        if (!past.has_ended || past.is_ours || clock_monotonic_ms(&clock_of_machine) > until) {
+            return true; /* at it already */
+        }
+        nanosleep(&nap, NULL);
+    }
+    past = look_back(runner, key);
+    bool ok = (past.has_ended && past.is_ours) || begin(runner, text, err);
+    lock_drop(lock);
+    return ok;
 }
 
 bool step_run_start(const char *folder, struct str text, struct str run,
                     char ret_key[STEP_KEY_SIZE], struct err *err)
 {
     struct arena arena;
-    struct lock *lock = NULL;
     struct runner runner = {.folder = folder, .arena = &arena, .run = run};
     arena_init(&arena);
     bool ok = bundle_read(text, &arena, &runner.bundle, err) &&
@@ -431,11 +461,8 @@ bool step_run_start(const char *folder, struct str text, struct str run,
         runner.keys = arena_array(&arena, runner.bundle.count, STEP_KEY_SIZE);
         bundle_keys(&runner.bundle, runner.keys);
         memcpy(ret_key, runner.keys[runner.bundle.count - 1], STEP_KEY_SIZE);
-        ok = lock_take(in_folder(&runner, "lock"), ret_key, &lock, err)
-                 ? has_ended(&runner, ret_key) || begin(&runner, text, err)
-                 : err->kind == ERR_EXISTS && strstr(err->text, ret_key); /* at it already */
+        ok = begin_or_join(&runner, text, ret_key, err);
     }
-    lock_drop(lock);
     arena_clear(&arena);
     return ok;
 }

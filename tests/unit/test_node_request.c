@@ -138,6 +138,20 @@ static void test_greeting_and_notices(void **state)
     assert_true(hello.disk_free == INT64_C(1) << 40);
     assert_false(node_notice_read(buf_str(&line), &arena, &notice));
     assert_false(node_hello_read(STR("{\"what\":\"began\"}"), &arena, &hello, &err));
+    /* A node that says what would become two lines of known_hosts, or a mark in front of one. */
+    assert_true(node_hello_read(STR("{\"what\":\"hello\",\"protocol\":1,\"host_key\":"
+                                    "\"ssh-ed25519 AAAA+/=\"}"),
+                                &arena, &hello, &err));
+    assert_str(hello.host_key, "ssh-ed25519 AAAA+/=");
+    static const char *const bad[] = {"ssh-ed25519 AA\\n* ssh-ed25519 BB", "ssh-rsa AA",
+                                      "ssh-ed25519 ", "ssh-ed25519 AA BB"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(node_hello_read(arena_printf(&arena,
+                                                  "{\"what\":\"hello\",\"protocol\":1,"
+                                                  "\"host_key\":\"%s\"}",
+                                                  bad[i]),
+                                     &arena, &hello, &err));
+    }
     buf_clear(&line);
     node_notice_write(&(struct node_notice){NODE_TROUBLE, STR("disk full")}, &line);
     assert_true(node_notice_read(buf_str(&line), &arena, &notice));
