@@ -47,12 +47,11 @@ static void test_keys_are_pinned(void **state)
     (void)state;
     struct ssh_place place = plain_place();
     struct str line = line_of(&place, &(struct ssh_session){.command = STR("uptime; id")});
-    assert_like(
-        line,
-        "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes "
-        "-o UserKnownHostsFile=/state/known_hosts -o GlobalKnownHostsFile=/dev/null "
-        "-o HostKeyAlias=i-0f2 *-o ForwardAgent=no *-o IdentitiesOnly=yes "
-        "-i /state/key -o PreferredAuthentications=publickey *-l ubuntu -- 198.51.100.7 uptime; id");
+    assert_like(line, "ssh -T -o BatchMode=yes -o StrictHostKeyChecking=yes "
+                      "-o UserKnownHostsFile=/state/known_hosts -o GlobalKnownHostsFile=/dev/null "
+                      "-o HostKeyAlias=i-0f2 *-o ForwardAgent=no *-o IdentitiesOnly=yes "
+                      "-i /state/key -o PreferredAuthentications=publickey "
+                      "*-l ubuntu -- 198.51.100.7 uptime; id");
 }
 
 static void test_ways_and_forwards(void **state)
