@@ -121,9 +121,10 @@ def installer(folder, python):
     if uv:
         return [uv, "pip", "install", "--python", python]
     wheel = bundled_pip() or download_pip(folder)
-    # A wheel is a zip file, and Python runs what is in one.
+    # A wheel is a zip file, and Python runs what is in one. To compile everything ahead takes
+    # longer than all the rest; what is used is compiled when it is.
     return [python, os.path.join(wheel, "pip"), "install", "--no-input", "--progress-bar", "off",
-            "--disable-pip-version-check"]
+            "--disable-pip-version-check", "--no-compile", "--no-cache-dir"]
 
 
 # ---- the whole ----
