@@ -65,7 +65,7 @@ static void on_set_up(void *context, const struct controlled *controlled)
     struct arena arena;
     if (controlled->is_head || !machine || machine->private_ip.len == 0 || !controlled->node ||
         controlled->node->offering >= settings->offering_count) {
-        return; /* asked again when more is known of it */
+        return; /* asked for again when it has an address */
     }
     /* After a restart of this service all workers are new to the core. */
     if (is_in_ray(service, machine->id) &&
@@ -90,12 +90,14 @@ static void on_set_up(void *context, const struct controlled *controlled)
     arena_clear(&arena);
 }
 
-/* The set-up was asked for before it had an address. */
-static bool waits_for_address(const struct service *service, const struct controlled *controlled)
+static void give_up(struct service *service, const struct controlled *controlled)
 {
-    const struct node *node = controlled->node;
-    return node && node->state == NODE_BOOTING && node->is_asked &&
-           !worker_setups_progress(service->setups, controlled->instance);
+    struct arena arena;
+    arena_init(&arena);
+    struct str why = controlled->node ? service_reason(controlled->node, &arena) : STR("");
+    worker_setups_give_up(service->setups, controlled->instance, why);
+    worker_setups_end(service->setups, controlled->instance);
+    arena_clear(&arena);
 }
 
 static void on_changed(void *context, const struct controlled *controlled)
@@ -109,10 +111,10 @@ static void on_changed(void *context, const struct controlled *controlled)
             service->launch_trouble[0] = '\0';
             service->launch_trouble_ms = 0;
         }
-        if (state == SLOT_GONE || state == SLOT_FAILED) {
+        if (state == SLOT_FAILED) {
+            give_up(service, controlled);
+        } else if (state == SLOT_GONE) {
             worker_setups_end(service->setups, controlled->instance);
-        } else if (waits_for_address(service, controlled)) {
-            on_set_up(service, controlled);
         }
         expect_ray(service);
     }
@@ -364,6 +366,25 @@ static bool find_node(const struct service *service, uint64_t instance, struct c
     return ret->is_head;
 }
 
+/* What failed is told of after its machine is gone. */
+static void view_failed(void *context, const struct worker_machine *machine)
+{
+    struct each *each = context;
+    const struct service *service = each->service;
+    struct controlled controlled = {.instance = machine->instance};
+    struct node_view view;
+    if (!service->controller ||
+        !controller_find(service->controller, machine->instance, &controlled)) {
+        service_view(service, &controlled, each->arena, &view);
+        view.id = machine->id;
+        view.type = machine->type->name;
+        view.machine = machine->machine;
+        view.private_ip = machine->address;
+        view.is_spot = machine->is_spot;
+        each->take(each->taker, &view);
+    }
+}
+
 static void view_all(void *context, struct arena *arena, desk_view_fn *take, void *taker)
 {
     const struct service *service = context;
@@ -377,6 +398,7 @@ static void view_all(void *context, struct arena *arena, desk_view_fn *take, voi
     if (service->controller) {
         controller_each(service->controller, view_one, &each);
     }
+    worker_setups_each_failed(service->setups, view_failed, &each);
 }
 
 static bool view_some(void *context, uint64_t instance, struct arena *arena,

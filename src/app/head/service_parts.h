@@ -75,4 +75,6 @@ void service_view(const struct service *service, const struct controlled *contro
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status);
 struct str service_node_name(const struct controlled *controlled, struct arena *arena);
+/* Why a node ends; empty: it does not. */
+struct str service_reason(const struct node *node, struct arena *arena);
 enum slot_state service_slot(const struct service *service, const struct controlled *controlled);

@@ -39,8 +39,18 @@ static bool is_failure(const struct node *node)
     return node->reason.kind < REASON_KIND_COUNT && reasons[node->reason.kind].is_failure;
 }
 
-static struct str reason_words(const struct reason *reason, struct arena *arena)
+static bool is_ending(const struct node *node)
 {
+    return node->state == NODE_DRAINING || node->state == NODE_TERMINATING ||
+           node->state == NODE_FAILED;
+}
+
+struct str service_reason(const struct node *node, struct arena *arena)
+{
+    const struct reason *reason = &node->reason;
+    if (!is_ending(node)) {
+        return STR("");
+    }
     if (reason->kind == REASON_TOO_SLOW) {
         return arena_printf(arena, "it took longer than %lld s", (long long)(reason->limit / 1000));
     }
@@ -64,12 +74,6 @@ static const struct {
     [NODE_TERMINATING] = {PHASE_ENDING, SLOT_GONE},
     [NODE_STRANGER] = {PHASE_BOOTING, SLOT_PENDING},
 };
-
-static bool is_ending(const struct node *node)
-{
-    return node->state == NODE_DRAINING || node->state == NODE_TERMINATING ||
-           node->state == NODE_FAILED;
-}
 
 enum slot_state service_slot(const struct service *service, const struct controlled *controlled)
 {
@@ -131,9 +135,7 @@ static void add_node(const struct service *service, struct node_view *view,
     }
     int64_t age_ms = loop_now_ms(service->session.loop) - node->since;
     view->since_ms = clock_wall_ms(loop_clock(service->session.loop)) - age_ms;
-    if (is_ending(node)) {
-        view->reason = reason_words(&node->reason, arena);
-    }
+    view->reason = service_reason(node, arena);
 }
 
 static void add_progress(struct node_view *view, const struct worker_progress *progress)

@@ -88,7 +88,7 @@ static bool start_copy(struct worker *worker, const struct wish *wish, struct st
     if (!rsync_words(&copy, &worker->arena, &argv, err)) {
         return false;
     }
-    worker->copy = child_start(worker->all->setup.children,
+    worker->copy = child_start(worker->all->copies,
                                &(struct child_spec){
                                    .argv = argv,
                                    .env_names = child_usual_env,

@@ -6,7 +6,12 @@
 #include "io/clock.h"
 #include "io/heap.h"
 
-enum { LOOK_FIRST_MS = 25, LOOK_MOST_MS = 250 };
+enum {
+    LOOK_FIRST_MS = 25,
+    LOOK_MOST_MS = 250,
+    COPIES_MAX = 16, /* at once: disks and the network are shared */
+    FAILED_MAX = 20, /* are remembered */
+};
 
 /* ---- what is known of it ---- */
 
@@ -354,11 +359,70 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     open_session(worker);
 }
 
-void worker_setups_end(struct worker_setups *setups, uint64_t instance)
+static bool has_failed(const struct worker *worker)
+{
+    return worker->progress.phase == PHASE_FAILED;
+}
+
+void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why)
 {
     struct worker *worker = find(setups, instance);
-    if (worker) {
+    if (worker && !has_failed(worker)) {
+        struct node_failure failure = {
+            .step = str_from(node_phase_text(worker->progress.phase)),
+            .said = worker->progress.detail,
+            .why = why,
+        };
+        worker->progress.failure = keep_failure(&worker->arena, &failure);
+        worker_log(worker, "given up: %.*s", STR_ARG(why));
         end_work(worker);
+        worker_phase(worker, PHASE_FAILED, failure.step);
+    }
+}
+
+/* The list has the newest first. */
+static void forget_old_failures(struct worker_setups *setups)
+{
+    size_t count = 0;
+    struct worker **place = &setups->workers;
+    while (*place) {
+        struct worker *worker = *place;
+        count += has_failed(worker);
+        if (has_failed(worker) && count > FAILED_MAX) {
+            *place = worker->next;
+            free_worker(worker);
+        } else {
+            place = &worker->next;
+        }
+    }
+}
+
+void worker_setups_end(struct worker_setups *setups, uint64_t instance)
+{
+    struct worker **place = &setups->workers;
+    while (*place && (*place)->machine.instance != instance) {
+        place = &(*place)->next;
+    }
+    struct worker *worker = *place;
+    if (!worker) {
+        return;
+    }
+    if (has_failed(worker)) {
+        end_work(worker);
+        forget_old_failures(setups);
+    } else {
+        *place = worker->next;
+        free_worker(worker);
+    }
+}
+
+void worker_setups_each_failed(const struct worker_setups *setups, worker_machine_fn *take,
+                               void *context)
+{
+    for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
+        if (has_failed(worker)) {
+            take(context, &worker->machine);
+        }
     }
 }
 
@@ -368,6 +432,7 @@ struct worker_setups *worker_setups_open(const struct worker_setups_setup *setup
 {
     struct worker_setups *setups = HEAP_NEW(struct worker_setups);
     setups->setup = *setup;
+    setups->copies = child_pool_new(setup->loop, COPIES_MAX);
     setups->look = loop_timer_new(setup->loop, look_again, setups);
     return setups;
 }
@@ -382,6 +447,7 @@ void worker_setups_close(struct worker_setups *setups)
         setups->workers = worker->next;
         free_worker(worker);
     }
+    child_pool_free(setups->copies);
     loop_timer_free(setups->look);
     free(setups);
 }

@@ -70,7 +70,10 @@ struct worker_machine {
 
 /* Everything is copied. */
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine);
-/* Its machine is ending or gone: the session ends without a word. What failed is still known. */
+/* Whoever decides about it has given it up, for this reason: it counts as failed in what it did. */
+void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why);
+/* Its machine is ending or gone: the session ends without a word, and nothing is known of it any
+ * more; but of those that failed the last ones are remembered. Not from a hook. */
 void worker_setups_end(struct worker_setups *setups, uint64_t instance);
 /* Something that set-ups may wait for has happened. */
 void worker_setups_go_on(struct worker_setups *setups);
@@ -78,5 +81,9 @@ void worker_setups_go_on(struct worker_setups *setups);
 /* NULL: nothing is known of it. Valid until the loop goes on. */
 const struct worker_progress *worker_setups_progress(const struct worker_setups *setups,
                                                      uint64_t instance);
+/* Those that failed, the last first. */
+typedef void worker_machine_fn(void *context, const struct worker_machine *machine);
+void worker_setups_each_failed(const struct worker_setups *setups, worker_machine_fn *take,
+                               void *context);
 /* How many are being set up now. */
 size_t worker_setups_running(const struct worker_setups *setups);

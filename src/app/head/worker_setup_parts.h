@@ -25,6 +25,9 @@ struct worker {
 struct worker_setups {
     struct worker_setups_setup setup;
     struct worker *workers;
+    /* Apart from the sessions': those hold their places until they are done, and would never be
+     * if copies had to wait for one. */
+    struct child_pool *copies;
     struct loop_timer *look; /* for what is waited for */
     int64_t look_ms;
 };
