@@ -6,6 +6,7 @@ SHOAL_BED_KEEP     1: the bed stays up after the tests
 
 import importlib.util
 import os
+import signal
 import sys
 
 import pytest
@@ -39,6 +40,21 @@ def running_bed(running_base_bed):
     """With the machines that have Ray."""
     driver.client.up(["base", "ray"], seconds=3600)
     return running_base_bed
+
+
+@pytest.fixture(autouse=True)
+def bounded(request):
+    """A test that hangs is a test that fails, where it hangs."""
+    seconds = 420 if request.node.get_closest_marker("long") else 150
+
+    def ring(*_):
+        raise AssertionError(f"not done within {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, ring)
+    signal.alarm(seconds)
+    yield
+    signal.alarm(0)
+    signal.signal(signal.SIGALRM, before)
 
 
 class Cluster:

@@ -6,11 +6,13 @@ SHOAL_BUILD  the build directory (default: build in the repository)
 """
 
 import collections
+import contextlib
 import datetime
 import json
 import os
 import pathlib
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -86,7 +88,7 @@ class Laptop:
         """It runs; stdout and stderr are pipes."""
         fields = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                   "stderr": subprocess.PIPE, "text": True, "cwd": self.here,
-                  "errors": "replace", "env": self.env(**more.pop("env", {})), **more}
+                  "errors": "replace", "start_new_session": True, "env": self.env(**more.pop("env", {})), **more}
         return subprocess.Popen([SHOAL, *map(str, words)], **fields)
 
     def run(self, *words, seconds=120, text=None, env=None):
@@ -97,11 +99,20 @@ class Laptop:
         try:
             out, err = child.communicate(text, timeout=seconds)
         except subprocess.TimeoutExpired:
-            child.kill()
-            out, err = child.communicate()
+            out, err = self.stop(child)
             done = Done([str(w) for w in words], None, out, err, time.monotonic() - began)
             raise AssertionError(f"not done within {seconds} s: {done}") from None
         return Done([str(w) for w in words], child.returncode, out, err, time.monotonic() - began)
+
+    def stop(self, child, number=signal.SIGKILL, seconds=15):
+        """(out, err) of a child that is sent a signal, with whatever it has started."""
+        child.send_signal(number)
+        try:
+            return child.communicate(timeout=seconds)
+        except subprocess.TimeoutExpired:  # what it started holds the pipes
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(child.pid, signal.SIGKILL)
+            return child.communicate(timeout=seconds)
 
     def __call__(self, *words, **more):
         """The same, and it must go well."""

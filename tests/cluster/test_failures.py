@@ -1,6 +1,7 @@
 """What goes wrong is told in the terminal of `up`, with a way on, and its exit status says so."""
 
 import re
+import signal
 import time
 
 import driver
@@ -100,8 +101,7 @@ def test_no_room_for_workers(cluster):
         driver.wait_for(lambda: made.bed.counts()["RunInstances"] >= 2, 60)
         driver.wait_for(lambda: len(made.registered()) == 2 if made.machines() else 0, 90, 0.3)
     finally:
-        child.send_signal(2)
-        out, err = child.communicate(timeout=30)
+        out, err = made.laptop.stop(child, signal.SIGINT, 30)
     assert child.returncode == 130, (out, err)
     assert "m5.xlarge" in out + err and re.search("capacity|no room", out + err), (out, err)
     made.down()
@@ -114,8 +114,7 @@ def test_ctrl_c_says_what_is_left(cluster):
     child = made.start("up", "-y")
     driver.wait_for(lambda: len(made.machines()) == 2, 30)
     began = time.monotonic()
-    child.send_signal(2)
-    out, err = child.communicate(timeout=20)
+    out, err = made.laptop.stop(child, signal.SIGINT, 20)
     assert child.returncode == 130, (out, err)
     assert time.monotonic() - began < 10
     assert "shoal down" in out + err and "shoal up" in out + err, (out, err)

@@ -54,8 +54,7 @@ def test_exec_passes_words_as_they_are(shared):
 def test_exec_is_interrupted(shared):
     child = shared.start("exec", "sleep 87; echo slept")
     driver.wait_for(lambda: "sleep 87" in driver.in_machine(shared.head, "ps", "-eo", "args"), 20)
-    child.send_signal(signal.SIGINT)
-    out, err = child.communicate(timeout=15)
+    out, err = shared.laptop.stop(child, signal.SIGINT)
     assert child.returncode == 130, (out, err)
 
 
@@ -113,8 +112,7 @@ def test_logs(shared):
         driver.wait_for(lambda: select.select([child.stdout], [], [], 0)[0], 20)
         assert child.poll() is None
     finally:
-        child.send_signal(signal.SIGINT)
-        child.communicate(timeout=15)
+        shared.laptop.stop(child, signal.SIGINT)
 
 
 def test_a_port_is_forwarded(shared):
@@ -126,8 +124,7 @@ def test_a_port_is_forwarded(shared):
             check=False, stdin=subprocess.DEVNULL).stdout, 10)
         assert said == "content\n"
     finally:
-        child.kill()
-        child.communicate()
+        shared.laptop.stop(child, signal.SIGINT)
 
 
 def peek(stream):
