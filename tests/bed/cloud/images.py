@@ -60,7 +60,9 @@ systemctl mask systemd-udevd.service systemd-networkd-wait-online.service \\
     systemd-networkd.service getty.target console-getty.service
 systemctl enable ssh.service
 """
+# `ray submit` runs `python`, which images with Ray have.
 ADD_RAY = f"""set -e
+ln -s python3 /usr/bin/python
 python3 "$(ls /wheels/pip-*.whl)/pip" install -q --no-index --find-links /wheels \\
     --root-user-action=ignore --no-compile pip boto3 'ray[default]=={RAY_VERSION}'
 python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || true
