@@ -81,7 +81,7 @@ class Cluster:
         self.config = {**self.config, **more}
         self.laptop.file(self.path.name, self.config)
 
-    def up(self, *words, seconds=150, **more):
+    def up(self, *words, seconds=120, **more):
         return self("up", "-y", *words, seconds=seconds, **more)
 
     def down(self, seconds=60):

@@ -68,9 +68,8 @@ class Laptop:
         self.home = self.folder / "home"
         self.state = self.folder / "state"
         self.here = self.folder / "here"
-        for place in (self.home, self.here, self.folder / "payloads", self.folder / "run"):
+        for place in (self.home, self.here, self.folder / "payloads"):
             place.mkdir(parents=True, exist_ok=True)
-        (self.folder / "run").chmod(0o700)
         payload = self.folder / "payloads" / "shoal-x86_64"
         if not payload.exists():
             # Without what debuggers need, as in a release: it is sent to every machine.
@@ -80,9 +79,8 @@ class Laptop:
     def env(self, **more):
         return {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(self.home),
                 "XDG_STATE_HOME": str(self.state), "XDG_CACHE_HOME": str(self.folder / "cache"),
-                "XDG_RUNTIME_DIR": str(self.folder / "run"), "LC_ALL": "C.UTF-8",
-                "SHOAL_PAYLOADS": str(self.folder / "payloads"), "SHOAL_CALLER_URL": CALLER_URL,
-                **self.more, **more}
+                "LC_ALL": "C.UTF-8", "SHOAL_PAYLOADS": str(self.folder / "payloads"),
+                "SHOAL_CALLER_URL": CALLER_URL, **self.more, **more}
 
     def start(self, *words, **more):
         """It runs; stdout and stderr are pipes."""

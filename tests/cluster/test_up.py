@@ -36,7 +36,7 @@ def test_a_minimal_file_without_ray_or_pip(cluster):
     """No Ray on the machines, none in the file: it comes by the index, into a folder of its own."""
     images.ensure_wheels()
     made = cluster(files.minimal("bare", image=files.BASE))
-    made.up(seconds=240)
+    made.up(seconds=120)
     found = driver.in_machine(made.head, "bash", "-lic", "command -v ray; ray --version")
     assert "/home/ubuntu/" in found and "version" in found
     use_all(made)
