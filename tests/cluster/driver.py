@@ -86,7 +86,8 @@ class Laptop:
         """It runs; stdout and stderr are pipes."""
         fields = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                   "stderr": subprocess.PIPE, "text": True, "cwd": self.here,
-                  "errors": "replace", "start_new_session": True, "env": self.env(**more.pop("env", {})), **more}
+                  "errors": "replace", "start_new_session": True,
+                  "env": self.env(**more.pop("env", {})), **more}
         return subprocess.Popen([SHOAL, *map(str, words)], **fields)
 
     def run(self, *words, seconds=120, text=None, env=None):

@@ -134,8 +134,8 @@ void controller_prepare(struct controller *controller, provider_things_fn *done,
     }
 }
 
-/* The survey needs no lease: it runs beside the taking of it. A head asks when it launches, which may
- * be never. */
+/* The survey needs no lease: it runs beside the taking of it. A head asks when it launches, which
+ * may be never. */
 void launching_init(struct controller *controller)
 {
     controller->prepared_task = (struct loop_task){.run = tell_prepared, .context = controller};

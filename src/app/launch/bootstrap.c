@@ -28,8 +28,8 @@ static struct value *remote_mounts(struct arena *arena, const struct config *con
     return mounts;
 }
 
-bool bootstrap_config(const struct config *config, bool no_restart, struct arena *arena,
-                      struct str *ret_json, struct err *err)
+bool bootstrap_config(const struct config *config, enum bootstrap_reader reader, bool no_restart,
+                      struct arena *arena, struct str *ret_json, struct err *err)
 {
     static const char *const of_all[] = {"head_node", NULL};
     static const char *const of_auth[] = {"ssh_proxy_command", NULL};
@@ -38,8 +38,10 @@ bool bootstrap_config(const struct config *config, bool no_restart, struct arena
     struct value *tree = without(arena, config->tree, of_all);
     struct value *auth = without(arena, config->auth, of_auth);
     struct value *provider = without(arena, config->provider, of_provider);
-    value_map_set_c(arena, auth, "ssh_private_key",
-                    value_string(arena, STR(BOOTSTRAP_KEY), nowhere));
+    if (reader == BOOTSTRAP_FOR_RAY || config->ssh_private_key.len > 0) {
+        value_map_set_c(arena, auth, "ssh_private_key",
+                        value_string(arena, STR(BOOTSTRAP_KEY), nowhere));
+    }
     value_map_set_c(arena, tree, "auth", auth);
     value_map_set_c(arena, tree, "provider", provider);
     value_map_set_c(arena, tree, "file_mounts", remote_mounts(arena, config));

@@ -15,6 +15,12 @@
 #define BOOTSTRAP_CONFIG "~/ray_bootstrap_config.yaml"
 #define BOOTSTRAP_KEY "~/ray_bootstrap_key.pem"
 
+enum bootstrap_reader {
+    BOOTSTRAP_FOR_RAY,
+    /* Its key is the cluster's own unless the file named one: a launch must know the difference. */
+    BOOTSTRAP_FOR_SERVICE,
+};
+
 /* JSON, which is YAML too. */
-bool bootstrap_config(const struct config *config, bool no_restart, struct arena *arena,
-                      struct str *ret_json, struct err *err) MUST_USE;
+bool bootstrap_config(const struct config *config, enum bootstrap_reader reader, bool no_restart,
+                      struct arena *arena, struct str *ret_json, struct err *err) MUST_USE;

@@ -2,6 +2,7 @@
 #include "app/launch/head_launch.h"
 
 #include "app/control/launch_compose.h"
+#include "app/launch/launch_parts.h"
 #include "io/heap.h"
 
 enum { RETRY_MS = 1000, UNKNOWN_TRIES = 5 };
@@ -170,6 +171,7 @@ static void on_launched(void *context, const struct provider_answer *answer,
 
 static void call(struct head_launch *head)
 {
+    failpoint("up:after-head-intent");
     head->setup.provider->ops->launch(head->setup.provider, head->call, on_launched, head);
 }
 

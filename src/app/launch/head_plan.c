@@ -112,7 +112,8 @@ static const struct node_file *files_of(const struct launch *launch, struct str 
 /* ---- what is wanted ---- */
 
 struct wanted {
-    struct str config_json, runtime_hash, text;
+    struct str ray_config, service_config; /* as JSON */
+    struct str runtime_hash, contents_hash, text;
 };
 
 static bool find_wanted(const struct launch *launch, struct wanted *ret_wanted, struct err *err)
@@ -123,14 +124,16 @@ static bool find_wanted(const struct launch *launch, struct wanted *ret_wanted, 
         .extra = tree,
     };
     struct wanted wanted;
-    struct str contents;
-    if (!bootstrap_config(launch->config, launch->setup->no_restart, launch->arena,
-                          &wanted.config_json, err) ||
-        !hash_runtime(launch->arena, local_host(), &input, &wanted.runtime_hash, &contents, err)) {
+    if (!bootstrap_config(launch->config, BOOTSTRAP_FOR_RAY, launch->setup->no_restart,
+                          launch->arena, &wanted.ray_config, err) ||
+        !bootstrap_config(launch->config, BOOTSTRAP_FOR_SERVICE, launch->setup->no_restart,
+                          launch->arena, &wanted.service_config, err) ||
+        !hash_runtime(launch->arena, local_host(), &input, &wanted.runtime_hash,
+                      &wanted.contents_hash, err)) {
         return false;
     }
     wanted.text = arena_printf(launch->arena, "%.*s %016llx %s", STR_ARG(wanted.runtime_hash),
-                               (unsigned long long)str_hash(wanted.config_json), SHOAL_VERSION);
+                               (unsigned long long)str_hash(wanted.service_config), SHOAL_VERSION);
     *ret_wanted = wanted;
     return true;
 }
@@ -145,17 +148,56 @@ bool head_plan_wanted(const struct launch *launch, struct str *ret_wanted, struc
     return true;
 }
 
-bool head_plan_make(const struct head_wish *wish, struct setup_plan *ret_plan,
-                    struct str *ret_wanted, struct err *err)
+/* ---- the steps ---- */
+
+static enum setup_restart restart_of(const struct launcher_setup *setup)
+{
+    return setup->no_restart     ? SETUP_NO_RESTART
+           : setup->restart_only ? SETUP_RESTART_ONLY
+                                 : SETUP_RESTARTS;
+}
+
+static struct str key_of(const struct setup_plan *plan, struct arena *arena)
+{
+    const struct bundle *bundle = &plan->request.bundle;
+    char(*keys)[STEP_KEY_SIZE] = arena_array(arena, bundle->count, STEP_KEY_SIZE);
+    bundle_keys(bundle, keys);
+    return str_from(keys[bundle->count - 1]);
+}
+
+static struct str done_text(struct str head_id, struct str key, struct arena *arena)
+{
+    return arena_printf(arena, "%.*s %.*s", STR_ARG(head_id), STR_ARG(key));
+}
+
+/* Were these very steps done on this very head? */
+static bool was_done(const struct head_wish *wish, struct str key)
 {
     struct launch *launch = wish->launch;
-    const struct launcher_setup *setup = launch->setup;
+    struct str done;
+    struct err err;
+    return journal_get(launch->journal, "head-steps", launch->arena, &done, &err) && done.ptr &&
+           str_eq(done, done_text(wish->id, key, launch->arena));
+}
+
+bool head_plan_done(const struct launch *launch, const struct head_plan *plan, struct str head_id,
+                    struct err *err)
+{
+    struct journal *journal = launch->journal;
+    struct str done = done_text(head_id, plan->steps_key, launch->arena);
+    return journal_begin(journal, err) && journal_set(journal, "head-steps", done, err) &&
+           journal_commit(journal, err);
+}
+
+bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, struct err *err)
+{
+    struct launch *launch = wish->launch;
     const struct config *config = launch->config;
     struct wanted wanted;
     struct str handover;
     struct str key;
     if (!find_wanted(launch, &wanted, err) ||
-        !write_handover(wish, wanted.config_json, wanted.runtime_hash, &handover, err) ||
+        !write_handover(wish, wanted.service_config, wanted.runtime_hash, &handover, err) ||
         !read_key(launch, &key, err)) {
         return false;
     }
@@ -166,16 +208,22 @@ bool head_plan_make(const struct head_wish *wish, struct setup_plan *ret_plan,
         .instance_id = wish->id,
         .machine = wish->machine,
         .is_spot = wish->is_spot,
-        .runtime_hash = wanted.runtime_hash,
-        .has_usage_stats = setup->has_usage_stats,
-        .restart = setup->no_restart     ? SETUP_NO_RESTART
-                   : setup->restart_only ? SETUP_RESTART_ONLY
-                                         : SETUP_RESTARTS,
+        .runtime_hash = wanted.contents_hash,
+        .has_usage_stats = launch->setup->has_usage_stats,
+        .restart = restart_of(launch->setup),
     };
-    input.files = files_of(launch, wanted.config_json, handover, key, &input.file_count);
-    if (!setup_plan_make(&input, launch->arena, ret_plan, err)) {
+    struct head_plan plan = {.wanted = wanted.text, .runtime_hash = wanted.runtime_hash};
+    input.files = files_of(launch, wanted.ray_config, handover, key, &input.file_count);
+    if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
         return false;
     }
-    *ret_wanted = wanted.text;
+    plan.steps_key = key_of(&plan.setup, launch->arena);
+    if (input.restart == SETUP_RESTARTS && was_done(wish, plan.steps_key)) {
+        input.restart = SETUP_NO_RESTART;
+        if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
+            return false;
+        }
+    }
+    *ret_plan = plan;
     return true;
 }

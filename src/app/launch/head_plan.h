@@ -17,9 +17,23 @@ struct head_wish {
     bool is_spot;
 };
 
-/* Lives in the launch's arena. `*ret_wanted` is what head_plan_wanted() gives. */
-bool head_plan_make(const struct head_wish *wish, struct setup_plan *ret_plan,
-                    struct str *ret_wanted, struct err *err) MUST_USE;
+struct head_plan {
+    struct setup_plan setup;
+    struct str wanted;       /* what head_plan_wanted() gives */
+    struct str steps_key;    /* of all its steps: the same key is the same set-up */
+    struct str runtime_hash; /* Ray's, for its tag */
+};
+
+/*
+ * Lives in the launch's arena. A head whose steps are those that were done (the journal's
+ * "head-steps") keeps its Ray running, whatever else of the file has changed.
+ */
+bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan,
+                    struct err *err) MUST_USE;
+
+/* That it was carried out, for later plans. */
+bool head_plan_done(const struct launch *launch, const struct head_plan *plan, struct str head_id,
+                    struct err *err) MUST_USE;
 
 /*
  * Whether a cluster is what the file asks for is told by one text: of its configuration, of what is

@@ -52,5 +52,5 @@ bool launch_head_place(const struct launch *launch, struct str id, struct str ad
 /* The address of a machine that this laptop uses; empty: it has none yet. */
 struct str launch_address(const struct config *config, const struct machine *machine, bool is_head);
 
-/* A place where a test may end the program: SHOAL_FAILPOINT=NAME (builds with failpoints only). */
+/* A place where a test may end the program as a crash would: SHOAL_FAILPOINT=NAME. */
 void failpoint(const char *name);

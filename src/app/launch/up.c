@@ -30,10 +30,12 @@ struct up {
     bool has_head;    /* it was launched, or found */
     bool is_released; /* the lease was handed back */
     bool is_head_done;
+    bool is_tagging;
     bool is_settled;
-    struct str wanted;  /* what the cluster is brought to, as a text to compare (head_plan.h) */
-    struct arena lines; /* of one view at a time */
-    struct seen *seen;  /* every node that was told of */
+    struct head_plan plan; /* what the head was sent */
+    struct str wanted;     /* what the cluster is brought to, as a text to compare (head_plan.h) */
+    struct arena lines;    /* of one view at a time */
+    struct seen *seen;     /* every node that was told of */
     size_t seen_count, seen_capacity;
 };
 
@@ -83,7 +85,7 @@ static void show_head(struct up *up)
 
 static void end_if_done(struct up *up)
 {
-    if (up->is_head_done && up->is_settled) {
+    if (up->is_head_done && up->is_settled && !up->is_tagging) {
         launch_end(&up->launch, NULL);
     }
 }
@@ -191,12 +193,15 @@ static bool plan_head(void *context, const struct node_hello *hello, struct setu
     struct up *up = context;
     struct head_wish wish = wish_of(up);
     (void)hello;
+    failpoint("up:at-head-contact");
     up->serial = clock_wall_ms(loop_clock(up->launch.session->loop));
     wish.serial = up->serial;
-    failpoint("up:after-files");
-    if (!head_plan_make(&wish, ret_plan, &up->wanted, err)) {
+    if (!head_plan_make(&wish, &up->plan, err)) {
         return false;
     }
+    failpoint("up:after-files");
+    up->wanted = up->plan.wanted;
+    *ret_plan = up->plan.setup;
     for (size_t i = 0; i < ret_plan->warning_count; i++) {
         launch_note(&up->launch, "%.*s", STR_ARG(ret_plan->warnings[i]));
     }
@@ -235,6 +240,26 @@ static void on_head_changed(void *context)
     show_head(context);
 }
 
+static void on_tagged(void *context, const struct provider_answer *answer)
+{
+    struct up *up = context;
+    (void)answer; /* tags are for people and for Ray's tools: nothing here depends on them */
+    up->is_tagging = false;
+    end_if_done(up);
+}
+
+/* As Ray's updater does at its end. While others are still joining nobody waits for it. */
+static void tag_head(struct up *up)
+{
+    struct provider *provider = up->launch.provider;
+    const struct machine_tag tags[] = {
+        {STR("ray-node-status"), STR("up-to-date")},
+        {STR("ray-runtime-config"), up->plan.runtime_hash},
+    };
+    up->is_tagging = true;
+    provider->ops->tag(provider, &up->head_id, 1, tags, ARRAY_LEN(tags), on_tagged, up);
+}
+
 static void on_head_done(void *context, bool is_ok, const struct err *err)
 {
     struct up *up = context;
@@ -243,10 +268,12 @@ static void on_head_done(void *context, bool is_ok, const struct err *err)
         fail_up(up, err);
         return;
     }
-    if (!up->is_update && up->launch.controller) {
-        controller_tag(up->launch.controller, HEAD_INSTANCE, STR("ray-node-status"),
-                       STR("up-to-date"));
+    struct err why;
+    if (!head_plan_done(&up->launch, &up->plan, up->head_id, &why)) {
+        fail_up(up, &why);
+        return;
     }
+    tag_head(up);
     end_if_done(up);
 }
 
@@ -419,6 +446,7 @@ static void on_changed(void *context, const struct controlled *controlled)
         }
         return;
     }
+    failpoint("up:after-worker-launch");
     arena_clear(&up->lines);
     launch_view(&up->launch, controlled, &up->lines, &view);
     view.phase = view.phase == PHASE_CONNECTING ? PHASE_BOOTING : view.phase;
