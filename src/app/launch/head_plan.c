@@ -13,6 +13,12 @@
 
 enum { KEY_BYTES_MAX = 64 * 1024 };
 
+/* What the file and the folders beside it ask for. */
+struct wanted {
+    struct str ray_config, service_config; /* as JSON */
+    struct str runtime_hash, contents_hash, text;
+};
+
 /* ---- the handover ---- */
 
 /* What sends calls elsewhere than to the cloud itself holds on the head as well. */
@@ -44,19 +50,20 @@ static bool gather_records(struct launch *launch, struct handover *handover, str
     return true;
 }
 
-static bool write_handover(const struct head_wish *wish, struct str config_json,
-                           struct str runtime_hash, struct str *ret_text, struct err *err)
+static bool write_handover(const struct head_wish *wish, const struct wanted *wanted,
+                           struct str key, struct str *ret_text, struct err *err)
 {
     struct launch *launch = wish->launch;
     struct handover handover = {
         .uid = wish->uid,
         .epoch = wish->epoch,
         .serial = wish->serial,
-        .config = config_json,
+        .config = wanted->service_config,
+        .key = key,
         .head_id = wish->id,
         .head_private_ip = wish->private_ip,
         .head_public_ip = wish->public_ip,
-        .runtime_hash = runtime_hash,
+        .runtime_hash = wanted->runtime_hash,
     };
     gather_environment(&handover, launch->arena);
     if (wish->epoch != 0 && !gather_records(launch, &handover, err)) {
@@ -110,11 +117,6 @@ static const struct node_file *files_of(const struct launch *launch, struct str 
 }
 
 /* ---- what is wanted ---- */
-
-struct wanted {
-    struct str ray_config, service_config; /* as JSON */
-    struct str runtime_hash, contents_hash, text;
-};
 
 static bool find_wanted(const struct launch *launch, struct wanted *ret_wanted, struct err *err)
 {
@@ -196,9 +198,8 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
     struct wanted wanted;
     struct str handover;
     struct str key;
-    if (!find_wanted(launch, &wanted, err) ||
-        !write_handover(wish, wanted.service_config, wanted.runtime_hash, &handover, err) ||
-        !read_key(launch, &key, err)) {
+    if (!find_wanted(launch, &wanted, err) || !read_key(launch, &key, err) ||
+        !write_handover(wish, &wanted, key, &handover, err)) {
         return false;
     }
     struct setup_input input = {
