@@ -19,8 +19,9 @@ struct tcp_probe;
 /* Called once; the probe is at rest then. */
 typedef void tcp_probe_open_fn(void *context);
 
-/* Tries at once, then every 50 to 200 ms. NULL when `address` is no number of IPv4 or IPv6: names
- * are for whoever knows the user's ssh configuration. */
+/* Tries at once, then every 50 to 100 ms; every 200 when there are very many probes. NULL when
+ * `address` is no number of IPv4 or IPv6: names are for whoever knows the user's ssh
+ * configuration. */
 struct tcp_probe *tcp_probe_start(struct loop *loop, struct str address, uint16_t port,
                                   tcp_probe_open_fn *open, void *context);
 
