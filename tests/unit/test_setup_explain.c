@@ -32,6 +32,12 @@ static void known_words(void **state)
     check("ERROR: No matching distribution found for left-pad", "pip does not find*", "*");
     check("sudo: a password is required\n", "sudo wants a password*", "*");
     check("Collecting torch\nKilled\n+ pip install torch", "pip was ended*memory*", "*");
+    check(
+        "error: the head's Ray did not answer at 10.0.0.4:6379 within 900 s: Connection timed out",
+        "Ray on the head*", "*security group*");
+    check("error: this node and the head have different versions of Ray\n", "Ray joins only*", "*");
+    check("error: only 12 MB are free on the disk of this machine", "*nearly full",
+          "*larger disk*");
     check("all is well\n", NULL, NULL);
     check("", NULL, NULL);
 }

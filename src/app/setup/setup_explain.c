@@ -8,6 +8,22 @@ static const struct {
     const char *why;
     const char *next;
 } meanings[] = {
+    /* What our own steps say. */
+    {"this node and the head have different versions", NULL,
+     "Ray joins only nodes that have the head's Ray and Python",
+     "use one image for all node types, or install the same versions in setup_commands"},
+    {"the head's Ray did not answer", NULL,
+     "Ray on the head has not come up, or cannot be reached from this node",
+     "look at the head first; if Ray runs there, the security group must let the nodes reach each "
+     "other on all ports"},
+    {"MB are free on the disk", NULL, "the disk of the machine is nearly full",
+     "give the node type a larger disk, in its node_config:\n"
+     "  BlockDeviceMappings:\n"
+     "    - DeviceName: /dev/sda1\n"
+     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
+    {"there is no Ray on this machine, and no Python", NULL,
+     "neither Ray nor a Python to install it with is there",
+     "use another image, or install Python 3.10 or newer in initialization_commands"},
     {"No space left on device", NULL, "the disk of the machine is full",
      "give the node type a larger disk, in its node_config:\n"
      "  BlockDeviceMappings:\n"
