@@ -3,6 +3,7 @@ here, so it stands by; what it does with one is shown on the bed."""
 import json
 import os
 import pathlib
+import re
 import signal
 import socket
 import subprocess
@@ -81,6 +82,8 @@ def head(tmp_path):
         wait(lambda: is_gone(supervisor), "the supervisor's end")
     except (OSError, IndexError):
         pass
+    if (head.folder / "service.log").exists():
+        assert not re.search("Sanitizer|runtime error:|panic", head.log()), head.log()
 
 
 def is_gone(pid):

@@ -123,14 +123,20 @@ static void on_changed(void *context, const struct controlled *controlled)
     }
 }
 
+/* What will not be otherwise in a moment. */
+static bool is_refusal(enum outcome outcome)
+{
+    return outcome == OUTCOME_CAPACITY || outcome == OUTCOME_QUOTA || outcome == OUTCOME_DENIED ||
+           outcome == OUTCOME_INVALID;
+}
+
 static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
 {
     struct service *service = context;
     LOG(service, WARNING, "%.*s", STR_ARG(what));
     if (!service->is_leading) {
         snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
-    } else if (str_starts(what, "launch") && answer && answer->outcome != OUTCOME_UNKNOWN &&
-               answer->outcome != OUTCOME_THROTTLED) {
+    } else if (answer && is_refusal(answer->outcome)) {
         snprintf(service->launch_trouble, sizeof(service->launch_trouble), "%.*s", STR_ARG(what));
         if (service->launch_trouble_ms == 0) {
             service->launch_trouble_ms = loop_now_ms(service->session.loop);

@@ -3,7 +3,7 @@
 #include "base/attr.h"
 #include "io/clock.h"
 
-enum { HOPELESS_MS = 15 * 1000 }; /* launches that were refused for so long will not come soon */
+enum { HOPELESS_MS = 30 * 1000 }; /* launches that were refused for so long will not come soon */
 
 struct str service_node_name(const struct controlled *controlled, struct arena *arena)
 {
