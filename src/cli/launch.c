@@ -182,7 +182,9 @@ static void say_down(const struct show *show, const struct launcher_result *resu
     buf_init(&out, TEXT_BYTES_MAX);
     buf_add_char(&out, '\n');
     utf8_add_visible(&out, target->config->cluster_name, false);
-    if (target->setup.is_workers_only) {
+    if (gone == 0 && show->thing_count == 0) {
+        buf_add_c(&out, ": nothing was there to be ended");
+    } else if (target->setup.is_workers_only) {
         buf_addf(&out, " has no workers any more: %zu ended", gone);
     } else if (target->setup.keeps_stopped) {
         buf_addf(&out, " is stopped: %zu machine%s", gone, gone == 1 ? "" : "s");

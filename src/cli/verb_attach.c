@@ -90,9 +90,9 @@ static bool find_hop(struct target *target, const struct ssh_place *place, struc
         remote_line_quote(&user, place->user);
         *ret_hop = arena_printf(arena,
                                 "ssh %s -o StrictHostKeyChecking=yes -o HostKeyAlias=%.*s "
-                                "-o UserKnownHostsFile=~/.shoal/cluster/known_hosts "
+                                "-o UserKnownHostsFile=~/.shoal/cluster/known_hosts/%.*s "
                                 "-o IdentitiesOnly=yes -i ~/ray_bootstrap_key.pem -l %.*s -- %.*s ",
-                                has_terminal ? "-tt" : "-T", STR_ARG(view->id),
+                                has_terminal ? "-tt" : "-T", STR_ARG(view->id), STR_ARG(view->id),
                                 STR_ARG(buf_str(&user)), STR_ARG(view->private_ip));
         return true;
     }

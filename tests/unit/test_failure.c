@@ -56,26 +56,46 @@ static void no_failure_no_words(void **state)
     assert_int_equal(out.len, 0);
 }
 
-static void many_failures_are_named_only(void **state)
+enum { COUNT = 30 };
+
+static size_t blocks_of(struct node_view *many, struct buf *out)
 {
-    enum { COUNT = 30 };
-    AUTO_BUF struct buf out;
-    struct node_view many[COUNT];
     struct failure_scene scene = {
         .file = "x.yaml", .nodes = many, .node_count = COUNT, .style = {"", "", "", ""}};
     size_t blocks = 0;
+    buf_init(out, 100000);
+    failure_print_all(out, &scene);
+    for (struct str rest = buf_str(out); rest.len > 0;) {
+        blocks += str_starts(str_cut(&rest, '\n'), "error: ");
+    }
+    return blocks;
+}
+
+static void one_cause_is_told_once(void **state)
+{
+    AUTO_BUF struct buf out;
+    struct node_view many[COUNT];
     (void)state;
     for (size_t i = 0; i < COUNT; i++) {
         many[i] = scene_nodes[2];
     }
-    buf_init(&out, 100000);
-    failure_print_all(&out, &scene);
-    for (struct str rest = buf_str(&out); rest.len > 0;) {
-        blocks += str_starts(str_cut(&rest, '\n'), "error: ");
-    }
-    assert_int_equal(blocks, 3);
-    assert_true(str_find(buf_str(&out), " and 7 more.\n") != SIZE_MAX);
+    assert_int_equal(blocks_of(many, &out), 1);
+    assert_true(str_find(buf_str(&out), "\nFailed too: worker-2, worker-2, ") != SIZE_MAX);
+    assert_true(str_find(buf_str(&out), " and 9 more.\n") != SIZE_MAX);
     assert_true(str_find(buf_str(&out), "To try again: `shoal up x.yaml`") != SIZE_MAX);
+}
+
+static void many_causes_are_cut_short(void **state)
+{
+    AUTO_BUF struct buf out;
+    struct node_view many[COUNT];
+    (void)state;
+    for (size_t i = 0; i < COUNT; i++) {
+        many[i] = scene_nodes[2];
+        many[i].failure.status = (int)i;
+    }
+    assert_int_equal(blocks_of(many, &out), 3);
+    assert_true(str_find(buf_str(&out), " and 7 more.\n") != SIZE_MAX);
 }
 
 int main(void)
@@ -83,7 +103,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_failure_says_all_that_is_needed),
         cmocka_unit_test(no_failure_no_words),
-        cmocka_unit_test(many_failures_are_named_only),
+        cmocka_unit_test(one_cause_is_told_once),
+        cmocka_unit_test(many_causes_are_cut_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

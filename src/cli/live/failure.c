@@ -70,13 +70,48 @@ static void add_block(struct buf *out, const struct failure_scene *scene,
 
 /* ---- the end of it ---- */
 
-static void add_others(struct buf *out, const struct failure_scene *scene)
+/* The same command at the same step: one cause, told once. */
+static bool is_alike(const struct node_view *a, const struct node_view *b)
 {
-    size_t seen = 0;
+    const struct node_failure *x = &a->failure;
+    const struct node_failure *y = &b->failure;
+    return a->is_head == b->is_head && str_eq(x->step, y->step) && str_eq(x->path, y->path) &&
+           str_eq(x->command, y->command) && x->status == y->status;
+}
+
+/* Which nodes have a block of their own. */
+struct blocks {
+    const struct node_view *of[AT_LENGTH_MAX];
+    size_t count;
+};
+
+static bool has_block(const struct blocks *blocks, const struct node_view *view)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        if (blocks->of[i] == view) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool needs_block(const struct blocks *blocks, const struct node_view *view)
+{
+    for (size_t i = 0; i < blocks->count; i++) {
+        if (is_alike(blocks->of[i], view)) {
+            return false;
+        }
+    }
+    return view->phase == PHASE_FAILED && blocks->count < AT_LENGTH_MAX;
+}
+
+static void add_others(struct buf *out, const struct failure_scene *scene,
+                       const struct blocks *blocks)
+{
     size_t named = 0;
     for (size_t i = 0; i < scene->node_count; i++) {
         const struct node_view *view = &scene->nodes[i];
-        if (view->phase != PHASE_FAILED || seen++ < AT_LENGTH_MAX) {
+        if (view->phase != PHASE_FAILED || has_block(blocks, view)) {
             continue;
         }
         if (named < NAMES_MAX) {
@@ -128,20 +163,16 @@ static void add_advice(struct buf *out, const struct failure_scene *scene,
 
 void failure_print_all(struct buf *out, const struct failure_scene *scene)
 {
-    const struct node_view *first = NULL;
-    size_t count = 0;
+    struct blocks blocks = {0};
     for (size_t i = 0; i < scene->node_count; i++) {
         const struct node_view *view = &scene->nodes[i];
-        if (view->phase != PHASE_FAILED) {
-            continue;
-        }
-        first = first ? first : view;
-        if (count++ < AT_LENGTH_MAX) {
+        if (needs_block(&blocks, view)) {
+            blocks.of[blocks.count++] = view;
             add_block(out, scene, view);
         }
     }
-    if (first) {
-        add_others(out, scene);
-        add_advice(out, scene, first);
+    if (blocks.count > 0) {
+        add_others(out, scene, &blocks);
+        add_advice(out, scene, blocks.of[0]);
     }
 }

@@ -216,6 +216,16 @@ static void draw_node(const struct drawing *drawing, const struct node_view *vie
     add_coloured(drawing, &line, colour_of(view->phase));
 }
 
+/* Whoever was heard of first: the head stands above the workers. */
+static void draw_all(const struct drawing *drawing, bool is_head)
+{
+    for (size_t i = 0; i < drawing->picture->node_count; i++) {
+        if (drawing->picture->nodes[i].is_head == is_head) {
+            draw_node(drawing, &drawing->picture->nodes[i]);
+        }
+    }
+}
+
 /* ---- many nodes ---- */
 
 struct group {
@@ -376,9 +386,8 @@ void picture_draw(struct buf *out, const struct picture *picture, const struct p
     size_t others = FRAME_LINES + smaller(picture->note_count, NOTES_MAX);
     size_t room = frame->lines > others ? frame->lines - others : 1;
     if (picture->node_count <= room) {
-        for (size_t i = 0; i < picture->node_count; i++) {
-            draw_node(&drawing, &picture->nodes[i]);
-        }
+        draw_all(&drawing, true);
+        draw_all(&drawing, false);
     } else {
         draw_groups(&drawing, room);
     }
