@@ -128,7 +128,7 @@ static int fail(struct show *show, const struct err *err, size_t failed)
     if (failed == 0 || err->kind == ERR_CANCELLED) {
         output_error(&show->target->cli, err);
     }
-    if (failed == 0) {
+    if (failed == 0 || err->kind == ERR_CANCELLED) {
         show_left(show);
     }
     return status;

@@ -90,6 +90,24 @@ static int bring_up(struct target *target, const struct up_fields *given)
     return record ? launch_print(target, record, status) : status;
 }
 
+/* What the command line or the file asks for and this release does not do. */
+static void warn(const struct target *target, const struct up_fields *given)
+{
+    const struct config *config = target->config;
+    if (given->normal_shells) {
+        cloud_print_lines(&target->cli, "warning",
+                          STR("--use-normal-shells: commands run in login shells all the same"));
+    }
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        if (config->node_types[i].docker.image.len > 0) {
+            cloud_print_lines(&target->cli, "warning",
+                              STR("the docker section is not acted on yet: commands and Ray run on "
+                                  "the machines themselves"));
+            break;
+        }
+    }
+}
+
 static int run(const struct cli *cli, const void *fields)
 {
     const struct up_fields *given = fields;
@@ -100,11 +118,8 @@ static int run(const struct cli *cli, const void *fields)
         return output_error(cli, &err);
     }
     int status = target_open(&target, cli, &given->target, INPUT_CHECKED);
-    if (status == 0 && given->normal_shells) {
-        cloud_print_lines(&target.cli, "warning",
-                          STR("--use-normal-shells: commands run in login shells all the same"));
-    }
     if (status == 0) {
+        warn(&target, given);
         status = bring_up(&target, given);
     }
     target_close(&target);

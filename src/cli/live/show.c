@@ -124,15 +124,18 @@ void show_left(struct show *show)
         is_whole = is_whole && view->price != PRICE_UNKNOWN;
         sum += view->price != PRICE_UNKNOWN ? view->price : 0;
     }
-    if (left == 0) {
-        return;
+    if (left == 0 && count == 0) {
+        return; /* nothing was begun */
     }
     if (left > NAMES_MAX) {
         buf_addf(&out, " and %zu more", left - NAMES_MAX);
     }
-    buf_add_c(&out, ", ");
-    columns_add_hourly(&out, sum, is_whole);
-    buf_addf(&out, ".\n`shoal %s %.*s` goes on where it stopped%s%.*s%s\n",
+    if (left > 0) {
+        buf_add_c(&out, ", ");
+        columns_add_hourly(&out, sum, is_whole);
+        buf_add_c(&out, ".\n");
+    }
+    buf_addf(&out, "`shoal %s %.*s` goes on where it stopped%s%.*s%s\n",
              show->is_down ? "down" : "up", STR_ARG(words), show->is_down ? "" : "; `shoal down ",
              show->is_down ? 0 : (int)words.len, words.ptr, show->is_down ? "." : "` ends it all.");
     fwrite(out.ptr, 1, out.len, show->target->cli.err);
