@@ -150,6 +150,15 @@ void desk_changed(struct desk *desk, uint64_t instance)
     loop_later(desk->loop, &desk->telling);
 }
 
+void desk_tell_trouble(struct desk *desk, struct str text)
+{
+    for (struct guest *guest = desk->guests; guest; guest = guest->next) {
+        if (guest->follows) {
+            say_text(guest, CTL_ERROR, text, STR(""));
+        }
+    }
+}
+
 /* ---- logs ---- */
 
 struct log_reading {

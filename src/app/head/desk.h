@@ -37,5 +37,8 @@ void desk_close(struct desk *desk); /* NULL is fine */
  * several changes as one. */
 void desk_changed(struct desk *desk, uint64_t instance);
 
+/* Something went wrong that nobody asked about: to all followers. */
+void desk_tell_trouble(struct desk *desk, struct str text);
+
 /* To whoever asked to stand down. NULL: it went well. */
 void desk_answer(struct desk *desk, const char *what, const struct err *err);

@@ -137,6 +137,12 @@ static void on_trouble(void *context, const struct provider_answer *answer, stru
     if (!service->is_leading) {
         snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
     } else if (answer && is_refusal(answer->outcome)) {
+        /* It is tried again and again, and refused in the same words. */
+        struct str said = str_sub(what, str_find(what, ": "), what.len);
+        struct str before = str_from(service->launch_trouble);
+        if (!str_eq(said, str_sub(before, str_find(before, ": "), before.len))) {
+            desk_tell_trouble(service->desk, what);
+        }
         snprintf(service->launch_trouble, sizeof(service->launch_trouble), "%.*s", STR_ARG(what));
         if (service->launch_trouble_ms == 0) {
             service->launch_trouble_ms = loop_now_ms(service->session.loop);
