@@ -140,6 +140,17 @@ def test_a_killed_service_comes_back(head):
     assert "signal 9" in head.log()
 
 
+def test_one_that_was_killed_with_its_supervisor_comes_back_when_it_is_expected(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    supervisor, (service,) = head.pids()
+    for pid in (supervisor, service):
+        os.kill(pid, signal.SIGKILL)
+    wait(lambda: is_gone(supervisor) and is_gone(service), "both end")
+    assert "error" in json.loads(head.shoal("ctl", input="").stdout)
+    assert "protocol" in json.loads(head.shoal("ctl", "--wait", input="").stdout)
+    assert head.pids()[0] != supervisor
+
+
 def test_a_newer_handover_is_taken_in(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
     before = head.pids()

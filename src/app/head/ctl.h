@@ -15,7 +15,8 @@
  *     {"do": "stand-down"}   lease released, nothing done any more -> {"done": "stand-down"}
  *     {"do": "log", "node": "worker-2", "follow": true} -> {"log": "line"}..., {"end": "log"}
  *
- * What goes wrong is {"error": "...", "do": "..."}; a request that is not known is answered so.
+ * What goes wrong is {"error": "...", "do": "..."}; a request that is not known is answered so. An
+ * error without "do" is what a follower should know: a launch that the cloud refuses.
  */
 #pragma once
 
@@ -98,6 +99,7 @@ void ctl_client_close(struct ctl_client *client); /* NULL is fine; also from a h
 /*
  * Connects descriptors 0 and 1 with the service's socket until one side ends; the exit status.
  * Nobody listens: says so in one line of this protocol. `wait_ms` is how long a service that was
- * just started may take to listen; 0: it must be there.
+ * just started may take to listen, and one that was killed with its supervisor is started; 0: it
+ * must be there.
  */
 int ctl_relay(const char *folder, int64_t wait_ms);

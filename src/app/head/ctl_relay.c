@@ -7,7 +7,9 @@
 #include "app/head/ctl.h"
 
 #include "app/head/service.h"
+#include "app/head/supervise.h"
 #include "io/clock.h"
+#include "io/file.h"
 #include "io/local_socket.h"
 
 #include <errno.h>
@@ -107,6 +109,21 @@ static int say_away(const char *folder, const struct err *err)
     return write_all(STDOUT_FILENO, line.ptr, line.len) ? 1 : 1;
 }
 
+/* Whoever waits for a service expects one. Killed together with its supervisor it would not come
+ * back by itself. */
+static void start_if_lost(const char *folder, const char *path, struct arena *arena)
+{
+    const char *handover = arena_printf(arena, "%s/handover.json", folder).ptr;
+    struct err ignored;
+    int fd;
+    if (local_socket_connect(path, &fd, &ignored)) {
+        close(fd);
+    } else if (supervise_pid(folder) == 0 && file_look(handover).kind == FILE_REGULAR &&
+               !service_start(folder, &ignored)) {
+        ignored.kind = ERR_NONE; /* the wait that follows says what to do */
+    }
+}
+
 int ctl_relay(const char *folder, int64_t wait_ms)
 {
     struct arena arena;
@@ -117,6 +134,9 @@ int ctl_relay(const char *folder, int64_t wait_ms)
     struct str path = arena_printf(&arena, "%s/%s", folder, SERVICE_SOCKET);
     signal(SIGPIPE, SIG_IGN);
     int status = 0;
+    if (wait_ms > 0) {
+        start_if_lost(folder, path.ptr, &arena);
+    }
     if (connect_within(path.ptr, wait_ms, &fd, &err)) {
         relay(fd);
         close(fd);
