@@ -15,11 +15,15 @@
 
 #include "provider/launch_token.h"
 
+enum { AGAIN_FIRST_MS = 50, AGAIN_MOST_MS = 2000 };
+
 struct up {
     struct launch launch;
     struct head_launch *head_launch;
     struct head_setup *head_setup;
     struct ctl_client *ctl;
+    struct loop_timer *again; /* the control channel is tried again */
+    int64_t again_ms;
     struct node_view head;
     struct str head_id, head_private_ip, head_public_ip, head_address;
     uint64_t head_number; /* of its launch */
@@ -120,6 +124,7 @@ static void take_node(struct up *up, const struct node_view *view)
 static void on_ctl_line(void *context, const struct ctl_line *line)
 {
     struct up *up = context;
+    up->again_ms = 0;
     if (line->kind == CTL_STATUS) {
         take_status(up, &line->status);
     } else if (line->kind == CTL_NODE) {
@@ -130,6 +135,19 @@ static void on_ctl_line(void *context, const struct ctl_line *line)
 }
 
 static void follow(struct up *up);
+
+static void on_follow_again(void *context)
+{
+    follow(context);
+}
+
+/* At once when it had answered before; then less and less often. */
+static void follow_again(struct up *up)
+{
+    loop_timer_start(up->again, up->again_ms);
+    up->again_ms = up->again_ms == 0 ? AGAIN_FIRST_MS : up->again_ms * 2;
+    up->again_ms = up->again_ms < AGAIN_MOST_MS ? up->again_ms : AGAIN_MOST_MS;
+}
 
 static void on_ctl_done(void *context, const struct err *err)
 {
@@ -142,7 +160,7 @@ static void on_ctl_done(void *context, const struct err *err)
     }
     if (err &&
         err->kind == ERR_UNAVAILABLE) { /* the service was started again, or the link broke */
-        follow(up);
+        follow_again(up);
         return;
     }
     fail_up(up, err);
@@ -594,6 +612,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     arena_init(&up.lines);
     bool ok = launch_open(launch, "up", true, err);
     if (ok) {
+        up.again = loop_timer_new(launch->session->loop, on_follow_again, &up);
         launch->provider->ops->survey(launch->provider, on_surveyed, &up);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
@@ -609,6 +628,9 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     ret_result->took_ms = launch->session ? loop_now_ms(launch->session->loop) - launch->began_ms
                                           : 0;
     ctl_client_close(up.ctl);
+    if (up.again) {
+        loop_timer_free(up.again);
+    }
     head_setup_end(up.head_setup);
     launch_close(launch);
     head_launch_end(up.head_launch);
