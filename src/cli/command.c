@@ -74,23 +74,13 @@ static int stop(struct target *target, int status)
     return status ? status : problem;
 }
 
-/* A shared connection would keep the ports open after we have left. */
-static struct ssh_place own_connection(const struct ssh_place *place, size_t port_count)
-{
-    struct ssh_place own = *place;
-    if (port_count > 0) {
-        own.control = NULL;
-    }
-    return own;
-}
-
 int command_run(struct target *target, const struct command_fields *given,
                 const struct ssh_place *place, struct remote_line *line)
 {
     struct err err;
     struct ssh_forward forwards[OPTION_NUMBERS_MAX];
     const char *const *argv;
-    struct ssh_place own = own_connection(place, given->ports.count);
+    struct ssh_place way = target_way(place, given->ports.count > 0);
     struct ssh_session session = {.is_interactive = target_has_terminal(), .forwards = forwards};
     for (size_t i = 0; i < given->ports.count; i++) {
         uint16_t port = (uint16_t)given->ports.items[i];
@@ -103,7 +93,7 @@ int command_run(struct target *target, const struct command_fields *given,
         err_set(&err, ERR_USAGE, "the command is longer than what a machine takes at once");
         return target_fail(target, &err);
     }
-    if (!ssh_words(&own, &session, target->cli.arena, &argv, &err)) {
+    if (!ssh_words(&way, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
     int status = target_run(target, argv);

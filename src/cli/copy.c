@@ -23,8 +23,9 @@ int copy_run(struct target *target, const struct ssh_place *place, struct str he
     const char *const *argv;
     struct foreground_end end;
     const struct config *config = target->config;
+    struct ssh_place way = target_way(place, false);
     struct rsync_copy copy = {
-        .place = place,
+        .place = &way,
         .here = here,
         .there = there,
         .is_down = is_down,

@@ -167,6 +167,15 @@ bool target_has_terminal(void)
     return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
+struct ssh_place target_way(const struct ssh_place *place, bool has_forwards)
+{
+    struct ssh_place way = *place;
+    if (has_forwards || !target_has_terminal() || isatty(STDERR_FILENO) != 1) {
+        way.control = NULL;
+    }
+    return way;
+}
+
 void target_show_words(const struct target *target, const char *const *argv)
 {
     AUTO_BUF struct buf line;

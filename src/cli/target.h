@@ -107,6 +107,13 @@ struct str target_words(const struct target *target);
 /* Do we have a terminal on both sides, for a shell over there? */
 bool target_has_terminal(void);
 
+/*
+ * The way to the head for a program in the foreground. A shared connection is quick, but what holds
+ * it goes on in the background with the descriptors that it was given: whoever reads our output
+ * from a pipe would wait for its end, and forwarded ports would stay open. So only terminals share.
+ */
+struct ssh_place target_way(const struct ssh_place *place, bool has_forwards);
+
 /* Closes the session and gives the terminal to a program; the exit status. */
 int target_run(struct target *target, const char *const *argv) MUST_USE;
 /* Prints "-> ssh ..." with -v. */

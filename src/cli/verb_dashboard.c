@@ -37,7 +37,7 @@ static int forward(struct target *target, uint16_t port, uint16_t remote_port)
     if (!target_find(target, &head, &place, &err)) {
         return target_fail(target, &err);
     }
-    place.control = NULL; /* a shared connection would keep the port open after we have left */
+    place = target_way(&place, true);
     if (!ssh_words(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }

@@ -32,8 +32,11 @@ static int follow(struct target *target, int64_t lines)
     struct ssh_session session = {.is_interactive = target_has_terminal()};
     session.command = arena_printf(
         target->cli.arena, "exec tail -n %lld -F ~/.shoal/cluster/service.log", (long long)lines);
-    if (!target_find(target, &head, &place, &err) ||
-        !ssh_words(&place, &session, target->cli.arena, &argv, &err)) {
+    if (!target_find(target, &head, &place, &err)) {
+        return target_fail(target, &err);
+    }
+    place = target_way(&place, false);
+    if (!ssh_words(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
     int status = target_run(target, argv);
