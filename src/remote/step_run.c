@@ -19,8 +19,8 @@
 
 enum {
     LINE_MAX_BYTES = 8 * 1024,
-    TAIL_LINES = 20,
-    TAIL_BYTES = 4 * 1024,
+    TAIL_LINES = 60,
+    TAIL_LINE_BYTES = 1024,
     STOP_MS = 12000, /* a step has 5 s from SIGTERM to SIGKILL */
     STOP_LOOK_MS = 10,
     EVENTS_MAX = 16 << 20,
@@ -71,7 +71,7 @@ static void write_all(int fd, struct str bytes)
 static void tell(struct runner *runner, struct step_event event)
 {
     AUTO_BUF struct buf line;
-    buf_init(&line, 64 * 1024);
+    buf_init(&line, (size_t)TAIL_LINES * TAIL_LINE_BYTES * 2 + 4096); /* with escapes */
     event.wall_ms = clock_wall_ms(&clock_of_machine);
     step_event_write(&event, &line);
     write_all(runner->events, buf_str(&line));
@@ -103,8 +103,8 @@ static void take_line(void *context, enum child_stream stream, struct str line)
     write_all(runner->log, STR("\n"));
     struct buf *kept = &runner->tail[runner->line_count++ % TAIL_LINES];
     buf_clear(kept);
-    buf_init(kept, TAIL_BYTES / 4);
-    buf_add(kept, str_sub(line, 0, TAIL_BYTES / 4 - 1));
+    buf_init(kept, TAIL_LINE_BYTES);
+    buf_add(kept, str_sub(line, 0, TAIL_LINE_BYTES - 1));
 }
 
 static void write_tail(const struct runner *runner, struct buf *out)
@@ -169,7 +169,7 @@ static void finish_step(void *context, const struct child_result *result)
         .is_late = result->end == CHILD_TIMED_OUT,
     };
     AUTO_BUF struct buf tail;
-    buf_init(&tail, TAIL_BYTES * 2);
+    buf_init(&tail, (size_t)TAIL_LINES * TAIL_LINE_BYTES + 1024);
     runner->child = NULL;
     step_group_forget(runner->folder);
     if (result->end == CHILD_NOT_STARTED) {

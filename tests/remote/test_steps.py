@@ -88,13 +88,13 @@ def test_what_was_done_is_not_done_again(node):
 
 def test_a_failed_step_says_what_it_said(node):
     status, events, _ = node.run(
-        step("echo begin; for i in $(seq 30); do echo line $i >&2; done; exit 7", name="pip"),
+        step("echo begin; for i in $(seq 90); do echo line $i >&2; done; exit 7", name="pip"),
         step("touch never"))
     failed = events[2]
     assert status == 1
     assert whats(events) == ["bundle-began", "began", "failed", "bundle-failed"]
     assert (failed["name"], failed["status"]) == ("pip", 7)
-    assert failed["tail"].splitlines() == [f"line {i}" for i in range(11, 31)]
+    assert failed["tail"].splitlines() == [f"line {i}" for i in range(31, 91)]
     assert node.said(1).startswith("begin\nline 1\n")
     assert not (node.home / "never").exists()
 

@@ -26,6 +26,19 @@ static void add_row(struct buf *out, const char *name, struct str text, size_t l
     }
 }
 
+/* The end of it: what a command says last is what it failed with. */
+static void add_last_rows(struct buf *out, const char *name, struct str text, size_t lines_max)
+{
+    struct str last = str_trim(text);
+    size_t at = last.len;
+    size_t lines = 0;
+    while (at > 0 && lines < lines_max) {
+        at--;
+        lines += last.ptr[at] == '\n';
+    }
+    add_row(out, name, str_sub(last, lines == lines_max ? at + 1 : 0, last.len), lines_max);
+}
+
 static void add_command(struct buf *out, const struct failure_scene *scene,
                         const struct node_view *view)
 {
@@ -58,7 +71,7 @@ static void add_block(struct buf *out, const struct failure_scene *scene,
     }
     buf_add_c(out, "\n\n");
     add_command(out, scene, view);
-    add_row(out, "said", failure->said, SAID_LINES_MAX);
+    add_last_rows(out, "said", failure->said, SAID_LINES_MAX);
     add_row(out, "why", failure->why, SAID_LINES_MAX);
     buf_addf(out, "  %-10sshoal logs %s ", "log", scene->file);
     utf8_add_visible(out, view->name, false);
