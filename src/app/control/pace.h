@@ -15,6 +15,6 @@ enum {
     LISTING_FIRST_MS = 200, /* while machines come or go */
     LISTING_MOST_MS = 2000,
     LISTING_EXPECTS_MS = 20 * 1000, /* what was announced shows up within */
-    TAGS_MS = 300,
+    TAGS_MS = 1500,
     NOTES_MS = 500, /* until what was only heard is written down */
 };
