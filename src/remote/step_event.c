@@ -15,6 +15,7 @@ static const char *const words[STEP_EVENT_KIND_COUNT] = {
     [STEP_BUNDLE_DONE] = "bundle-done",
     [STEP_BUNDLE_FAILED] = "bundle-failed",
     [STEP_AGAIN] = "again",
+    [STEP_SAID] = "said",
 };
 
 /* What a command says may be any bytes; people shall read it and JSON must hold it. */

@@ -25,6 +25,7 @@ enum step_event_kind {
     STEP_BUNDLE_DONE,
     STEP_BUNDLE_FAILED,
     STEP_AGAIN, /* as STEP_FAILED, and it is tried again at once */
+    STEP_SAID,  /* `tail`: a line of its output */
     STEP_EVENT_KIND_COUNT
 };
 

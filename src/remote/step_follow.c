@@ -1,12 +1,18 @@
 /* step_follow.c: the events of a bundle, as they come, from its beginning to its end. */
-#include "io/file.h"
 #include "io/heap.h"
 #include "io/lock.h"
 #include "io/watch.h"
 #include "remote/step_event.h"
 #include "remote/step_run.h"
 
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 enum {
+    FIRST_BYTES_MAX = 4096,
     EVENTS_MAX = 16 << 20,
     ALIVE_MS = 500, /* how often it is seen whether there still is a runner */
 };
@@ -35,14 +41,40 @@ static void end_with(struct step_follow *follow, bool is_ok, const struct err *e
     follow->done(follow->context, is_ok, err);
 }
 
-static bool is_replaced(struct step_follow *follow, struct str bytes)
+/* ---- the file, from where it was told to its end ---- */
+
+/* Of its first line, which says when the bundle began. 0: it is not whole yet. */
+static uint64_t first_line(int fd)
 {
+    char line[FIRST_BYTES_MAX];
+    ssize_t size = pread(fd, line, sizeof(line), 0);
+    struct str bytes = {line, size > 0 ? (size_t)size : 0};
     size_t end = str_find_char(bytes, '\n');
-    uint64_t first = end != SIZE_MAX ? str_hash(str_sub(bytes, 0, end)) : 0;
+    return end != SIZE_MAX ? str_hash(str_sub(bytes, 0, end)) : 0;
+}
+
+static bool is_replaced(struct step_follow *follow, int fd)
+{
+    uint64_t first = first_line(fd);
+    struct stat status;
     if (follow->told == 0) {
         follow->first = first;
     }
-    return bytes.len < follow->told || (first != 0 && first != follow->first);
+    return fstat(fd, &status) != 0 || (size_t)status.st_size < follow->told ||
+           (first != 0 && first != follow->first);
+}
+
+static bool read_new(const struct step_follow *follow, int fd, struct buf *out, struct err *err)
+{
+    char piece[64 * 1024];
+    ssize_t size;
+    while ((size = pread(fd, piece, sizeof(piece), (off_t)(follow->told + out->len))) > 0) {
+        buf_add(out, (struct str){piece, (size_t)size});
+        if (out->is_full) {
+            return err_set(err, ERR_PROTOCOL, "%s: a line without an end", follow->events);
+        }
+    }
+    return size == 0 || err_set(err, ERR_IO, "%s: %s", follow->events, strerror(errno));
 }
 
 /* Tells whole lines. True when one of them was the last. */
@@ -53,7 +85,7 @@ static bool tell_lines(struct step_follow *follow, struct str bytes)
     struct err err;
     bool is_end = false;
     arena_init(&arena);
-    struct str rest = str_sub(bytes, follow->told, bytes.len);
+    struct str rest = bytes;
     size_t end;
     while (!is_end && (end = str_find_char(rest, '\n')) != SIZE_MAX) {
         struct str line = str_sub(rest, 0, end + 1);
@@ -70,21 +102,35 @@ static bool tell_lines(struct step_follow *follow, struct str bytes)
     return is_end;
 }
 
-static bool look(struct step_follow *follow)
+static bool look_at(struct step_follow *follow, int fd)
 {
     AUTO_BUF struct buf bytes;
     struct err err = {0};
     buf_init(&bytes, EVENTS_MAX);
-    if (!file_read(follow->events, &bytes, &err)) {
-        end_with(follow, false, &err);
-        return true;
-    }
-    if (is_replaced(follow, buf_str(&bytes))) {
+    if (is_replaced(follow, fd)) {
         err_set(&err, ERR_CANCELLED, "another set-up of this node has begun in place of this one");
         end_with(follow, false, &err);
         return true;
     }
+    if (!read_new(follow, fd, &bytes, &err)) {
+        end_with(follow, false, &err);
+        return true;
+    }
     return tell_lines(follow, buf_str(&bytes));
+}
+
+static bool look(struct step_follow *follow)
+{
+    struct err err = {0};
+    int fd = open(follow->events, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        err_set(&err, ERR_IO, "%s: %s", follow->events, strerror(errno));
+        end_with(follow, false, &err);
+        return true;
+    }
+    bool has_ended = look_at(follow, fd);
+    close(fd);
+    return has_ended;
 }
 
 static void look_later(void *context)

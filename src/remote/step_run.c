@@ -21,7 +21,8 @@ enum {
     LINE_MAX_BYTES = 8 * 1024,
     TAIL_LINES = 60,
     TAIL_LINE_BYTES = 1024,
-    STOP_MS = 12000, /* a step has 5 s from SIGTERM to SIGKILL */
+    TOLD_BYTES_MAX = 4 << 20, /* of output, in the events of one bundle */
+    STOP_MS = 12000,          /* a step has 5 s from SIGTERM to SIGKILL */
     STOP_LOOK_MS = 10,
     EVENTS_MAX = 16 << 20,
 };
@@ -41,6 +42,7 @@ struct runner {
     int events, log;
     struct buf tail[TAIL_LINES]; /* a ring of the last lines */
     size_t line_count;
+    size_t told_bytes; /* of output, in the events */
     bool is_ok, is_stopped;
 };
 
@@ -93,6 +95,21 @@ static bool is_noise(struct str line)
            str_starts(line, "bash: no job control in this shell");
 }
 
+/* Whoever follows gets all of it, up to a bound: the log has the rest. */
+static void tell_line(struct runner *runner, struct str line)
+{
+    if (runner->told_bytes > TOLD_BYTES_MAX) {
+        return;
+    }
+    runner->told_bytes += line.len + 1;
+    bool is_too_much = runner->told_bytes > TOLD_BYTES_MAX;
+    tell(runner,
+         (struct step_event){
+             .kind = STEP_SAID,
+             .step = runner->at,
+             .tail = is_too_much ? STR("(more than 4 MB: the rest is in the log there)") : line});
+}
+
 static void take_line(void *context, enum child_stream stream, struct str line)
 {
     struct runner *runner = context;
@@ -101,6 +118,7 @@ static void take_line(void *context, enum child_stream stream, struct str line)
     }
     write_all(runner->log, line);
     write_all(runner->log, STR("\n"));
+    tell_line(runner, line);
     struct buf *kept = &runner->tail[runner->line_count++ % TAIL_LINES];
     buf_clear(kept);
     buf_init(kept, TAIL_LINE_BYTES);

@@ -35,7 +35,9 @@ class Node:
     def run(self, *steps):
         session = self.start(*steps)
         out, err = session.communicate(timeout=30)
-        return session.returncode, [json.loads(line) for line in out.splitlines()], err
+        told = [json.loads(line) for line in out.splitlines()]
+        self.lines = [event["tail"] for event in told if event["what"] == "said"]
+        return session.returncode, [event for event in told if event["what"] != "said"], err
 
     def said(self, step):
         return (self.folder / "log" / str(step)).read_text()
@@ -84,6 +86,14 @@ def test_what_was_done_is_not_done_again(node):
     node.run(*steps)
     assert (node.home / "made").read_text().split() == [
         "1", "2", "3", "3", "two", "3", "one", "two", "3"]
+
+
+def test_all_output_is_told_to_whoever_follows(node):
+    status, _, _ = node.run(step("echo one; echo two >&2; sleep 0.1; printf three"),
+                            step("seq 3000"))
+    assert status == 0
+    assert sorted(node.lines[:3]) == ["one", "three", "two"]
+    assert node.lines[3:] == [str(i) for i in range(1, 3001)]
 
 
 def test_a_failed_step_says_what_it_said(node):

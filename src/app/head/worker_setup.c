@@ -74,7 +74,7 @@ void worker_fail(struct worker *worker, const struct node_failure *failure)
     worker->progress.failure = keep_failure(&worker->arena, failure);
     worker_log(worker, "failed: %.*s%s%.*s", STR_ARG(failure->step),
                failure->why.len > 0 ? ": " : "", STR_ARG(failure->why));
-    worker_log_text(worker, failure->said);
+    node_log_text(&worker->log, failure->why);
     end_work(worker);
     tag(worker, STR("update-failed"));
     tell_news(worker, SETUP_FAILED);
@@ -286,6 +286,8 @@ static struct worker *add(struct worker_setups *setups, const struct worker_mach
     worker->next = setups->workers;
     setups->workers = worker;
     copy_machine(worker, machine);
+    worker->log = node_log_at(setups->setup.state->folder, worker->machine.name,
+                              loop_clock(setups->setup.loop), &worker->arena);
     return worker;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/head/worker_setup.h"
+#include "app/node_log.h"
 #include "app/setup/setup_plan.h"
 #include "remote/node_session.h"
 
@@ -10,6 +11,7 @@ struct worker {
     struct worker_setups *all;
     struct arena arena; /* as long as the worker is known */
     struct arena words; /* of the detail; cleared with every change */
+    struct node_log log;
     struct worker_machine machine;
     struct worker_progress progress;
     struct ssh_place place;
@@ -49,6 +51,5 @@ void worker_copy_next(struct worker *worker);
 
 /* ---- worker_tell.c ---- */
 
-void worker_log(struct worker *worker, const char *fmt, ...) PRINTF_LIKE(2, 3);
-void worker_log_text(struct worker *worker, struct str text); /* several lines, indented */
+#define worker_log(worker, ...) node_log_say(&(worker)->log, __VA_ARGS__)
 void worker_tell_event(struct worker *worker, const struct step_event *event);

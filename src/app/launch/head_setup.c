@@ -1,13 +1,12 @@
 /* head_setup.c: one connection to the head, and what is told of it. */
 #include "app/launch/head_setup.h"
 
+#include "app/node_log.h"
 #include "app/payload.h"
+#include "app/setup/setup_failure.h"
 #include "io/file.h"
 #include "io/heap.h"
 #include "remote/rsync.h"
-
-#include <fcntl.h>
-#include <unistd.h>
 
 enum { COPY_SAID_MAX = 4096, SERVICE_STEP = 0 };
 
@@ -20,7 +19,7 @@ struct head_setup {
     struct node_hello hello;
     struct setup_plan plan;
     bool has_plan;
-    int log;
+    struct node_log log;
 };
 
 static int64_t now_ms(const struct head_setup *setup)
@@ -54,21 +53,6 @@ static void fail(struct head_setup *setup, const struct err *err)
     finish(setup, false, err);
 }
 
-/* ---- the log of the head, kept here ---- */
-
-static void log_open(struct head_setup *setup)
-{
-    const char *path = arena_printf(&setup->arena, "%s/log/head", setup->input.state->folder).ptr;
-    setup->log = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW, 0600);
-}
-
-static void log_line(const struct head_setup *setup, const char *what, struct str text)
-{
-    if (setup->log >= 0) {
-        dprintf(setup->log, "%s: %.*s\n", what, STR_ARG(text));
-    }
-}
-
 /* ---- mounts ---- */
 
 static void copy_next(struct head_setup *setup);
@@ -78,7 +62,9 @@ static void on_copied(void *context, const struct child_result *result)
     struct head_setup *setup = context;
     const struct config_mount *mount = &setup->input.config->mounts[setup->mount];
     setup->copy = NULL;
-    log_line(setup, "rsync", result->output[CHILD_STDERR]);
+    node_log_say(&setup->log, "copied %.*s in %lld ms", STR_ARG(mount->remote),
+                 (long long)result->ran_ms);
+    node_log_text(&setup->log, result->output[CHILD_STDERR]);
     if (!child_was_fine(result)) {
         struct err err;
         struct node_failure *failure = &setup->input.view->failure;
@@ -204,36 +190,10 @@ static void on_rotated(void *context, bool is_ok, struct str why)
     struct head_setup *setup = context;
     struct err err;
     if (!is_ok) {
-        log_line(setup, "it keeps the host key of its first boot", why);
+        node_log_say(&setup->log, "it keeps the host key of its first boot: %.*s", STR_ARG(why));
     } else if (!cluster_state_pin(setup->input.state, setup->input.place.machine,
                                   setup->hello.host_key, false, &err)) {
-        log_line(setup, "forgetting its first host key", str_from(err.text));
-    }
-}
-
-static enum node_phase phase_of(const struct setup_step *step)
-{
-    return step->phase == SETUP_IS_STARTING  ? PHASE_STARTING
-           : step->phase == SETUP_IS_WAITING ? PHASE_WAITING
-                                             : PHASE_SETTING_UP;
-}
-
-static void take_failure(struct head_setup *setup, const struct setup_step *step,
-                         const struct step_event *event)
-{
-    struct node_failure *failure = &setup->input.view->failure;
-    *failure = (struct node_failure){
-        .step = arena_str(&setup->arena, event->name),
-        .command = step->command,
-        .path = step->path,
-        .said = arena_str(&setup->arena, event->tail),
-        .status = event->status,
-    };
-    struct str why;
-    struct str next;
-    if (setup_explain(failure->said, &why, &next)) {
-        failure->why = why;
-        failure->next = next;
+        node_log_say(&setup->log, "forgetting its first host key: %s", err.text);
     }
 }
 
@@ -241,6 +201,7 @@ static void on_event(void *context, const struct step_event *event)
 {
     struct head_setup *setup = context;
     size_t count = setup->plan.request.bundle.count;
+    node_log_event(&setup->log, event);
     if (event->step >= count) {
         return;
     }
@@ -248,14 +209,10 @@ static void on_event(void *context, const struct step_event *event)
     struct node_view *view = setup->input.view;
     view->step = event->step + 1;
     view->steps = count;
-    log_line(setup, event->kind == STEP_FAILED ? "failed" : "step", event->name);
     if (event->kind == STEP_BEGAN) {
-        show(setup, phase_of(step), step->command.len > 0 ? step->command : event->name);
+        show(setup, setup_phase(step), setup_detail(step));
     } else if (event->kind == STEP_FAILED) {
-        log_line(setup, "said", event->tail);
-        take_failure(setup, step, event);
-    } else if (event->kind == STEP_AGAIN) {
-        log_line(setup, "tried again; it said", event->tail);
+        view->failure = setup_failure(step, event, &setup->arena);
     }
     if (event->step == SERVICE_STEP && (event->kind == STEP_DONE || event->kind == STEP_SKIPPED)) {
         setup->input.hooks.service(setup->input.hooks.context);
@@ -278,7 +235,8 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
     struct head_setup *setup = HEAP_NEW(struct head_setup);
     setup->input = *input;
     arena_init(&setup->arena);
-    log_open(setup);
+    setup->log = node_log_at(input->state->folder, STR("head"), loop_clock(input->session->loop),
+                             &setup->arena);
     show(setup, PHASE_CONNECTING, STR(""));
     setup->session = node_session_open(&(struct node_session_setup){
         .loop = input->session->loop,
@@ -295,9 +253,6 @@ void head_setup_end(struct head_setup *setup)
         node_session_close(setup->session);
         if (setup->copy) {
             child_forget(setup->copy);
-        }
-        if (setup->log >= 0) {
-            close(setup->log);
         }
         arena_clear(&setup->arena);
         free(setup);
