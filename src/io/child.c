@@ -8,6 +8,7 @@
 #include "io/child.h"
 
 #include "io/child_parts.h"
+#include "io/file_limit.h"
 #include "io/loop_parts.h"
 
 #include <errno.h>
@@ -378,7 +379,9 @@ static int spawn(struct child *child, const struct child_ends *ends)
     close_on_exec_all();
     child->process = HEAP_NEW(uv_process_t);
     child->process->data = child;
+    file_limit_begin_child();
     int fault = uv_spawn(child_uv_loop(child), child->process, &options);
+    file_limit_end_child();
     if (fault != 0) {
         close_process(child);
     }

@@ -2,6 +2,7 @@
 #include "io/child.h"
 
 #include "io/file.h"
+#include "io/file_limit.h"
 #include "open_files.h"
 #include "unit.h"
 
@@ -521,6 +522,35 @@ static void a_shortage_of_descriptors_is_waited_out(void **state)
     assert_true(crowd.most < 20);
 }
 
+/* We may have all that there are; what we start has what we were started with. */
+static void children_keep_the_usual_limit(void **state)
+{
+    struct rlimit before;
+    struct rlimit now;
+    struct rlimit ours;
+    (void)state;
+    getrlimit(RLIMIT_NOFILE, &before);
+    struct rlimit few = {200, before.rlim_max};
+    setrlimit(RLIMIT_NOFILE, &few);
+    file_limit_raise();
+    file_limit_raise();
+    getrlimit(RLIMIT_NOFILE, &now);
+    struct seen seen = {0};
+    struct bench bench = open_bench(1);
+    struct child_spec spec = collect(ARGV("/bin/sh", "-c", "ulimit -n"), &seen);
+    child_start(bench.pool, &spec);
+    loop_run(bench.loop);
+    close_bench(&bench);
+    getrlimit(RLIMIT_NOFILE, &ours);
+    file_limit_restore();
+    assert_string_equal(seen.out, "200\n");
+    assert_int_equal(now.rlim_cur, before.rlim_max);
+    assert_int_equal(ours.rlim_cur, before.rlim_max);
+    getrlimit(RLIMIT_NOFILE, &now);
+    assert_int_equal(now.rlim_cur, 200);
+    setrlimit(RLIMIT_NOFILE, &before);
+}
+
 static void stop_loop(void *context)
 {
     loop_stop(((struct bench *)context)->loop);
@@ -593,6 +623,7 @@ int main(void)
         cmocka_unit_test(forgotten_ones_are_silent),
         cmocka_unit_test(many_run_but_not_too_many_at_once),
         cmocka_unit_test(a_shortage_of_descriptors_is_waited_out),
+        cmocka_unit_test(children_keep_the_usual_limit),
         cmocka_unit_test(a_freed_pool_leaves_no_process),
         cmocka_unit_test(nothing_stays_open),
     };

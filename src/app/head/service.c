@@ -7,6 +7,7 @@
 #include "app/payload.h"
 #include "app/program.h"
 #include "io/clock.h"
+#include "io/file_limit.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -557,6 +558,7 @@ static void close_all(struct service *service)
 static int begin_anew(struct str program, const char *folder)
 {
     const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
+    file_limit_restore();
     program_become(argv);
     fprintf(stderr, "%s cannot be started again: %s\n", program.ptr, strerror(errno));
     return 1; /* the supervisor starts it */
@@ -571,6 +573,7 @@ int service_run(const struct service_setup *setup)
     arena_init_secret(&service.arena);
     arena_init(&service.ray_memory);
     service.folder = service_folder(setup->folder, &arena);
+    file_limit_raise();
     bool is_fine = run(&service, &err);
     struct str program = arena_str(&arena, service.program);
     enum service_end end = service.end;

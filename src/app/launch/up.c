@@ -13,6 +13,7 @@
 #include "app/launch/head_setup.h"
 #include "app/launch/launch_parts.h"
 
+#include "io/file_limit.h"
 #include "provider/launch_token.h"
 
 enum { AGAIN_FIRST_MS = 50, AGAIN_MOST_MS = 2000 };
@@ -610,6 +611,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     struct launch *launch = &up.launch;
     *ret_result = (struct launcher_result){0};
     arena_init(&up.lines);
+    file_limit_raise();
     bool ok = launch_open(launch, "up", true, err);
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, on_follow_again, &up);
