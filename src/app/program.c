@@ -5,12 +5,30 @@
 #include <errno.h>
 #include <limits.h>
 #include <signal.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#define DELETED " (deleted)"
 enum { DESCRIPTORS_MAX = 1024 }; /* where the kernel cannot close them all at once */
+
+/* One that was replaced by a newer one while it runs bears a mark. */
+static struct str without_mark(struct str path)
+{
+    return str_ends(path, DELETED) ? str_sub(path, 0, path.len - strlen(DELETED)) : path;
+}
+
+static struct str base_name(struct str path)
+{
+    size_t at = path.len;
+    while (at > 0 && path.ptr[at - 1] != '/') {
+        at--;
+    }
+    return str_sub(path, at, path.len);
+}
 
 bool program_path(struct arena *arena, struct str *ret_path, struct err *err)
 {
@@ -20,12 +38,31 @@ bool program_path(struct arena *arena, struct str *ret_path, struct err *err)
         return err_set(err, ERR_IO, "cannot tell where this program lies: /proc/self/exe: %s",
                        len < 0 ? strerror(errno) : "too long");
     }
-    struct str found = {path, (size_t)len};
-    if (str_ends(found, " (deleted)")) { /* replaced by a newer one while it runs */
-        found.len -= strlen(" (deleted)");
-    }
-    *ret_path = arena_str(arena, found);
+    *ret_path = arena_str(arena, without_mark((struct str){path, (size_t)len}));
     return true;
+}
+
+/* Who owns the folder of a process is whom it runs as. */
+bool program_is_same(int64_t pid)
+{
+    char folder[64];
+    char link[80];
+    char path[PATH_MAX];
+    struct stat about;
+    struct str own;
+    struct err err;
+    struct arena arena;
+    snprintf(folder, sizeof(folder), "/proc/%lld", (long long)pid);
+    snprintf(link, sizeof(link), "%s/exe", folder);
+    ssize_t len = readlink(link, path, sizeof(path));
+    if (stat(folder, &about) != 0 || about.st_uid != getuid() || len <= 0) {
+        return false;
+    }
+    arena_init(&arena);
+    bool is_same = program_path(&arena, &own, &err) &&
+                   str_eq(base_name(own), base_name(without_mark((struct str){path, (size_t)len})));
+    arena_clear(&arena);
+    return is_same;
 }
 
 void program_end_with_parent(void)

@@ -6,9 +6,14 @@
 #include "base/attr.h"
 #include "base/err.h"
 
+#include <stdint.h>
+
 /* Its full path, links followed, whatever it was called by; that of its successor when it was
  * replaced by one. */
 bool program_path(struct arena *arena, struct str *ret_path, struct err *err) MUST_USE;
+
+/* Is that process of this user, and does it run a program of the same name? */
+bool program_is_same(int64_t pid) MUST_USE;
 
 /* From now on it gets SIGTERM when its parent ends. */
 void program_end_with_parent(void);

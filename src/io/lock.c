@@ -16,11 +16,19 @@ struct lock {
     int fd;
 };
 
+enum { HOLDER_BYTES_MAX = 200 };
+
+static void read_holder(int fd, char *holder)
+{
+    ssize_t size = pread(fd, holder, HOLDER_BYTES_MAX - 1, 0);
+    holder[size > 0 ? size : 0] = '\0';
+    holder[strcspn(holder, "\n")] = '\0';
+}
+
 static bool refuse(int fd, const char *path, struct err *err)
 {
-    char holder[200] = {0};
-    ssize_t size = pread(fd, holder, sizeof(holder) - 1, 0);
-    holder[size > 0 ? strcspn(holder, "\n") : 0] = '\0';
+    char holder[HOLDER_BYTES_MAX];
+    read_holder(fd, holder);
     close(fd);
     return err_set(err, ERR_EXISTS, "%s: in use by %s", path,
                    holder[0] ? holder : "another process");
@@ -63,4 +71,15 @@ bool lock_is_held(const char *path)
         close(fd);
     }
     return is_held;
+}
+
+void lock_holder(const char *path, struct buf *out)
+{
+    char holder[HOLDER_BYTES_MAX];
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+    if (fd >= 0) {
+        read_holder(fd, holder);
+        buf_add_c(out, holder);
+        close(fd);
+    }
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "base/attr.h"
+#include "base/buf.h"
 #include "base/err.h"
 
 struct lock;
@@ -20,3 +21,6 @@ void lock_drop(struct lock *lock); /* NULL is fine */
 
 /* By anybody, this process included. Does not get in anybody's way. */
 bool lock_is_held(const char *path) MUST_USE;
+
+/* What the one who has it said, or who had it last. Nothing: nobody can be asked. */
+void lock_holder(const char *path, struct buf *out);

@@ -2,6 +2,7 @@
 #include "app/launch/launch_parts.h"
 
 #include "app/cloud_provider.h"
+#include "app/launch/take_over.h"
 #include "io/file.h"
 
 #include <pwd.h>
@@ -34,6 +35,14 @@ static bool number_head(struct journal *journal, struct err *err)
            journal_commit(journal, err);
 }
 
+static bool open_journal(struct launch *launch, const char *verb, struct err *err)
+{
+    struct str holder = launch_holder(verb, launch->arena);
+    return strcmp(verb, "down") == 0
+               ? take_over_journal(launch, holder.ptr, err)
+               : journal_open(launch->state.folder, holder.ptr, &launch->journal, err);
+}
+
 bool launch_open(struct launch *launch, const char *verb, bool makes_state, struct err *err)
 {
     const struct launcher_setup *setup = launch->setup;
@@ -49,9 +58,7 @@ bool launch_open(struct launch *launch, const char *verb, bool makes_state, stru
     }
     launch->core.settings.head_instance = HEAD_INSTANCE;
     launch->core.settings.head_type = (uint32_t)launch->config->head_type;
-    struct str holder = launch_holder(verb, launch->arena);
-    return !makes_state || (journal_open(launch->state.folder, holder.ptr, &launch->journal, err) &&
-                            number_head(launch->journal, err));
+    return !makes_state || (open_journal(launch, verb, err) && number_head(launch->journal, err));
 }
 
 void launch_close(struct launch *launch)

@@ -26,8 +26,8 @@ struct launch {
     bool is_ok;
 };
 
-/* The provider, the state folder, the journal (ERR_EXISTS: somebody is at it) and what the core is
- * told. Close it in any case. */
+/* The provider, the state folder, the journal and what the core is told. ERR_EXISTS: somebody is at
+ * the journal; "down" asks an `up` to stop, which takes a moment. Close it in any case. */
 bool launch_open(struct launch *launch, const char *verb, bool makes_state,
                  struct err *err) MUST_USE;
 void launch_close(struct launch *launch);
