@@ -114,10 +114,15 @@ def test_logs(shared):
 
 def test_a_port_is_forwarded(shared):
     child = shared.start("exec", "-p", "18081", "nc -l -p 18081 < ~/there.txt & echo ready; wait")
+
+    def fetch():
+        with socket.create_connection(("127.0.0.1", 18081), timeout=10) as link:
+            return link.recv(100)
+
     try:
         driver.wait_for(lambda: b"ready" in peek(child.stdout), 20)
-        with socket.create_connection(("127.0.0.1", 18081), timeout=10) as link:
-            assert link.recv(100) == b"content\n"
+        # The program may listen a moment after it was started.
+        driver.wait_for(lambda: fetch() == b"content\n", 20)
     finally:
         shared.laptop.stop(child, signal.SIGINT)
 

@@ -31,10 +31,11 @@ struct up {
     struct str uid;
     uint64_t epoch;
     int64_t serial;
-    bool is_update;   /* the head's service has the lease */
-    bool has_head;    /* it was launched, or found */
-    bool is_released; /* the lease was handed back */
-    bool is_head_done;
+    bool is_update;      /* the head's service has the lease */
+    bool has_head;       /* it was launched, or found */
+    bool is_released;    /* the lease was handed back */
+    bool is_head_done;   /* all its steps */
+    bool is_head_in_ray; /* says the service */
     bool is_tagging;
     bool is_settled;
     struct head_plan plan; /* what the head was sent */
@@ -108,15 +109,21 @@ static void take_status(struct up *up, const struct ctl_status *status)
     end_if_done(up);
 }
 
+/* Its steps are told by the connection that runs them, who is in Ray by the service. */
+static void show_head_ready(struct up *up)
+{
+    if (up->is_head_in_ray && up->is_head_done && up->head.phase == PHASE_JOINING) {
+        up->head.phase = PHASE_READY;
+        up->head.since_ms = clock_wall_ms(loop_clock(up->launch.session->loop));
+        show_head(up);
+    }
+}
+
 static void take_node(struct up *up, const struct node_view *view)
 {
     if (view->is_head) {
-        /* Its steps are told by the connection that runs them. */
-        if (view->phase == PHASE_READY && up->is_head_done && up->head.phase != PHASE_FAILED) {
-            up->head.phase = PHASE_READY;
-            up->head.since_ms = view->since_ms;
-            show_head(up);
-        }
+        up->is_head_in_ray = view->phase == PHASE_READY;
+        show_head_ready(up);
         return;
     }
     show(up, view);
@@ -293,6 +300,7 @@ static void on_head_done(void *context, bool is_ok, const struct err *err)
         return;
     }
     tag_head(up);
+    show_head_ready(up);
     end_if_done(up);
 }
 
