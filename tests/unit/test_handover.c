@@ -29,6 +29,8 @@ static const struct handover full = {
     .config = {"{}", 2},
     .secret = {"aa", 2},
     .head_id = {"i-0f2", 5},
+    .contents_hash = {"c0ffee", 6},
+    .restarts_ray = true,
     .environment = variables,
     .environment_count = 1,
     .machines = machines,
@@ -52,6 +54,8 @@ static void it_travels(void **state)
     assert_true(handover_read(buf_str(&text), &arena, &back, &err));
     assert_int_equal(back.epoch, 3);
     assert_int_equal(back.reign, 2);
+    assert_true(back.restarts_ray);
+    assert_true(str_eq(back.contents_hash, full.contents_hash));
     assert_true(str_eq(back.machines[1].id, machines[1].id));
     assert_true(str_eq(back.intents[0].call, intents[0].call));
     assert_false(back.intents[0].is_settled);

@@ -84,6 +84,8 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_text(json, "head_public_ip", handover->head_public_ip);
     json_put_text(json, "known_hosts", handover->known_hosts);
     json_put_text(json, "runtime_hash", handover->runtime_hash);
+    json_put_text(json, "contents_hash", handover->contents_hash);
+    json_object_set_new(json, "restarts_ray", json_boolean(handover->restarts_ray));
     put_lists(json, handover);
     json_put_out(json, true, out);
 }
@@ -183,6 +185,8 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .head_public_ip = json_take_text(json, "head_public_ip", arena),
         .known_hosts = json_take_text(json, "known_hosts", arena),
         .runtime_hash = json_take_text(json, "runtime_hash", arena),
+        .contents_hash = json_take_text(json, "contents_hash", arena),
+        .restarts_ray = json_is_true(json_object_get(json, "restarts_ray")),
     };
     bool ok = read_lists(json, arena, &handover) && handover.uid.len > 0 &&
               handover.config.len > 0 && handover.head_id.len > 0;

@@ -26,11 +26,10 @@ enum {
 
 static void expect_ray(struct service *service)
 {
-    bool expects = !service->is_head_alive || slots_count(&service->slots, SLOT_PENDING) > 0;
+    bool expects = !service->is_head_alive || service_waits_for_ray(service) ||
+                   slots_count(&service->slots, SLOT_PENDING) > 0;
     ray_watch_expect(service->ray, expects);
 }
-
-static void on_tag(void *context, uint64_t instance, struct str status);
 
 /* ---- what the controller tells ---- */
 
@@ -41,54 +40,15 @@ static void on_started(void *context, const struct cluster_lease *lease)
     service->refusal[0] = '\0';
     LOG(service, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
     if (service->ray_count > 0) {
-        controller_ray_seen(service->controller, service->ray_nodes, service->ray_count,
-                            loop_now_ms(service->session.loop));
+        service_update(service);
+        service_tell_ray(service, loop_now_ms(service->session.loop));
     }
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
-static bool is_in_ray(const struct service *service, struct str id)
-{
-    for (size_t i = 0; i < service->ray_count; i++) {
-        if (service->ray_nodes[i].status == RAY_ALIVE &&
-            str_eq(service->ray_nodes[i].instance_id, id)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void on_set_up(void *context, const struct controlled *controlled)
 {
-    struct service *service = context;
-    const struct core_settings *settings = &service->core.settings;
-    const struct machine *machine = controlled->machine;
-    struct arena arena;
-    if (controlled->is_head || !machine || machine->private_ip.len == 0 || !controlled->node ||
-        controlled->node->offering >= settings->offering_count) {
-        return; /* asked for again when it has an address */
-    }
-    /* After a restart of this service all workers are new to the core. */
-    if (is_in_ray(service, machine->id) &&
-        !worker_setups_progress(service->setups, controlled->instance)) {
-        controller_set_up(service->controller, controlled->instance, SETUP_CONTACT);
-        controller_set_up(service->controller, controlled->instance, SETUP_DONE);
-        on_tag(service, controlled->instance, STR("up-to-date"));
-        return;
-    }
-    uint32_t type = settings->offerings[controlled->node->offering].type;
-    arena_init(&arena);
-    worker_setups_begin(service->setups, &(struct worker_machine){
-                                             .instance = controlled->instance,
-                                             .launch = controlled->node->launch,
-                                             .name = service_node_name(controlled, &arena),
-                                             .id = machine->id,
-                                             .address = machine->private_ip,
-                                             .machine = machine->type,
-                                             .type = &service->config->node_types[type],
-                                             .is_spot = machine->market == MARKET_SPOT,
-                                         });
-    arena_clear(&arena);
+    service_set_up(context, controlled);
 }
 
 static void give_up(struct service *service, const struct controlled *controlled)
@@ -234,6 +194,7 @@ static void on_progress(void *context, uint64_t instance)
 static void on_news(void *context, uint64_t instance, enum setup_news news)
 {
     struct service *service = context;
+    service_set_up_news(service, instance, news);
     if (service->controller) {
         controller_set_up(service->controller, instance, news);
     }
@@ -241,15 +202,7 @@ static void on_news(void *context, uint64_t instance, enum setup_news news)
 
 static void on_tag(void *context, uint64_t instance, struct str status)
 {
-    struct service *service = context;
-    struct str hash = service->handover.runtime_hash;
-    if (!service->controller) {
-        return;
-    }
-    controller_tag(service->controller, instance, STR("ray-node-status"), status);
-    if (str_is(status, "up-to-date") && hash.len > 0) {
-        controller_tag(service->controller, instance, STR("ray-runtime-config"), hash);
-    }
+    service_tag(context, instance, status);
 }
 
 static bool is_head_ready(void *context)
@@ -292,28 +245,56 @@ static void keep_ray_node(struct service *service, const struct gcs_node *node)
     };
 }
 
+/* Of two that seem to live, as after a crash, the younger one. */
+static const struct gcs_node *find_head(const struct gcs_node *nodes, size_t count)
+{
+    const struct gcs_node *head = NULL;
+    for (size_t i = 0; i < count; i++) {
+        bool is_one = nodes[i].is_alive && nodes[i].is_head;
+        if (is_one && (!head || nodes[i].started_ms > head->started_ms)) {
+            head = &nodes[i];
+        }
+    }
+    return head;
+}
+
+/* Who lives, as one number: what it says of others is looked at when it is another than before. */
+static uint64_t mark_of(const struct gcs_node *nodes, size_t count)
+{
+    uint64_t mark = 1;
+    for (size_t i = 0; i < count; i++) {
+        mark += nodes[i].is_alive ? str_hash(nodes[i].id) : 0;
+    }
+    return mark;
+}
+
 static void on_ray_seen(void *context, const struct gcs_node *nodes, size_t count,
                         int64_t asked_at_ms)
 {
     struct service *service = context;
+    const struct gcs_node *head = find_head(nodes, count);
     size_t alive = 0;
-    bool is_head_alive = false;
     arena_clear(&service->ray_memory);
     service->ray_nodes = ARENA_ARRAY(&service->ray_memory, count, struct controller_ray_node);
     service->ray_count = 0;
     for (size_t i = 0; i < count; i++) {
         alive += nodes[i].is_alive;
-        is_head_alive = is_head_alive || (nodes[i].is_alive && nodes[i].is_head);
         if (nodes[i].instance_id.len > 0) {
             keep_ray_node(service, &nodes[i]);
         }
     }
-    bool is_news = alive != service->ray_alive || is_head_alive != service->is_head_alive;
+    bool is_news = alive != service->ray_alive || (head != NULL) != service->is_head_alive;
+    uint64_t mark = mark_of(nodes, count);
     service->ray_alive = alive;
-    service->is_head_alive = is_head_alive;
+    service->is_head_alive = head != NULL;
+    snprintf(service->ray_head, sizeof(service->ray_head), "%.*s",
+             STR_ARG(head ? head->id : STR("")));
     if (service->controller && service->is_leading) {
-        controller_ray_seen(service->controller, service->ray_nodes, service->ray_count,
-                            asked_at_ms);
+        if (mark != service->ray_mark) {
+            service_update(service);
+            service->ray_mark = mark;
+        }
+        service_tell_ray(service, asked_at_ms);
     }
     if (is_news) {
         worker_setups_go_on(service->setups);
@@ -435,6 +416,9 @@ static bool on_update(void *context, struct err *err)
     arena_init_secret(&arena);
     bool ok = service_read_handover(service, &arena, &newer, err) &&
               handover_take(service->journal, &newer, &is_new, err);
+    if (ok && is_new) {
+        service_note_before(service, newer.serial);
+    }
     arena_clear(&arena);
     if (ok && is_new) {
         LOG(service, INFO, "a new handover was taken in: beginning anew");
@@ -482,6 +466,7 @@ static void open_parts(struct service *service)
         .identity = service->identity,
         .head_ip = service->handover.head_private_ip,
         .token_path = service->token_path,
+        .runtime_hash = service->handover.contents_hash,
         .hooks = {service, on_progress, on_news, on_tag, is_head_ready, on_payload},
     });
     service->ray = ray_watch_open(&(struct ray_watch_setup){
@@ -525,6 +510,7 @@ static bool run(struct service *service, struct err *err)
                              &service->provider, err)) {
         return false;
     }
+    service_read_before(service);
     open_parts(service);
     if (!open_desk(service, err)) {
         return false;
@@ -550,6 +536,7 @@ static void close_all(struct service *service)
     }
     journal_close(service->journal);
     slots_clear(&service->slots);
+    worker_pasts_clear(&service->pasts);
     arena_clear(&service->ray_memory);
     arena_clear(&service->arena);
 }

@@ -3,6 +3,7 @@
  *
  *     service.c        opening, acting, ending
  *     service_load.c   what it is told: handover, configuration, folder
+ *     service_update.c set-ups of workers, first ones and later ones
  *     service_view.c   the cluster in the words of view.h and ctl.h
  *     desk.c           who asks and who follows, on the control socket
  */
@@ -18,6 +19,7 @@
 #include "app/head/ray_watch.h"
 #include "app/head/service.h"
 #include "app/head/slots.h"
+#include "app/head/worker_past.h"
 #include "app/head/worker_setup.h"
 
 enum service_end {
@@ -51,6 +53,10 @@ struct service {
     struct controller_ray_node *ray_nodes; /* as last seen, in ray_memory */
     size_t ray_count, ray_alive;
     bool is_head_alive;
+    char ray_head[RAY_NODE_SIZE];   /* Ray's id of the head that lives; empty: none does */
+    char ray_before[RAY_NODE_SIZE]; /* when the handover came that starts it anew; empty: none */
+    uint64_t ray_mark;              /* who lived in Ray when workers were last looked at */
+    struct worker_pasts pasts;
     enum service_end end;
     bool is_leading;   /* the lease is ours */
     int monitor_pid;   /* of Ray's own autoscaler; 0: none */
@@ -66,6 +72,23 @@ bool service_load(struct service *service, struct err *err) MUST_USE;
 bool service_keep_handover(struct service *service, struct err *err) MUST_USE;
 bool service_read_handover(struct service *service, struct arena *arena,
                            struct handover *ret_handover, struct err *err) MUST_USE;
+
+/* ---- service_update.c ---- */
+
+/* The core asks for it. */
+void service_set_up(struct service *service, const struct controlled *controlled);
+void service_set_up_news(struct service *service, uint64_t instance, enum setup_news news);
+/* Sets those up again of which something else is wanted now, or whose head's Ray is a new one. */
+void service_update(struct service *service);
+bool service_is_updating(const struct service *service, uint64_t instance, bool *ret_keeps_ray);
+/* Tells the controller who is in Ray, without those that are just taken out of it. */
+void service_tell_ray(struct service *service, int64_t asked_at_ms);
+/* The head's steps will start Ray anew, and have not yet. */
+bool service_waits_for_ray(const struct service *service);
+/* Which Ray there was when a handover came: written down for the process that comes after. */
+void service_note_before(struct service *service, int64_t serial);
+void service_read_before(struct service *service);
+void service_tag(struct service *service, uint64_t instance, struct str status);
 
 /* ---- service_view.c ---- */
 

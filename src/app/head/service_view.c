@@ -86,13 +86,18 @@ enum slot_state service_slot(const struct service *service, const struct control
     if (!node) {
         return SLOT_GONE;
     }
+    bool keeps_ray;
+    if (!is_ending(node) && service_is_updating(service, controlled->instance, &keeps_ray)) {
+        return SLOT_PENDING;
+    }
     return is_ending(node) && is_failure(node) ? SLOT_FAILED : meanings[node->state].slot;
 }
 
-static enum node_phase phase_of(const struct controlled *controlled,
+static enum node_phase phase_of(const struct service *service, const struct controlled *controlled,
                                 const struct worker_progress *progress)
 {
     const struct node *node = controlled->node;
+    bool keeps_ray;
     if (progress && progress->phase == PHASE_FAILED) {
         return PHASE_FAILED;
     }
@@ -103,7 +108,8 @@ static enum node_phase phase_of(const struct controlled *controlled,
     if (is_ending(node) && is_failure(node)) {
         return PHASE_FAILED;
     }
-    bool is_being_set_up = node->state == NODE_BOOTING || node->state == NODE_SETTING_UP;
+    bool is_being_set_up = node->state == NODE_BOOTING || node->state == NODE_SETTING_UP ||
+                           service_is_updating(service, controlled->instance, &keeps_ray);
     return is_being_set_up && progress ? progress->phase : meanings[node->state].phase;
 }
 
@@ -178,7 +184,7 @@ void service_view(const struct service *service, const struct controlled *contro
     if (controlled->is_head) {
         view_head(service, &view);
     } else {
-        view.phase = phase_of(controlled, progress);
+        view.phase = phase_of(service, controlled, progress);
         add_progress(&view, progress);
     }
     *ret_view = view;
@@ -220,7 +226,8 @@ static bool is_settled(const struct service *service, size_t workers)
                        slots_count(&service->slots, SLOT_PENDING) == 0 &&
                        loop_now_ms(service->session.loop) - service->launch_trouble_ms >=
                            HOPELESS_MS;
-    return service->is_head_alive && (slots_are_settled(&service->slots, workers) || is_hopeless);
+    return service->is_head_alive && !service_waits_for_ray(service) &&
+           (slots_are_settled(&service->slots, workers) || is_hopeless);
 }
 
 void service_status(const struct service *service, struct arena *arena,

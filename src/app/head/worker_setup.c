@@ -6,6 +6,8 @@
 #include "io/clock.h"
 #include "io/heap.h"
 
+#include <string.h>
+
 enum {
     LOOK_FIRST_MS = 25,
     LOOK_MOST_MS = 250,
@@ -132,9 +134,11 @@ void worker_setups_go_on(struct worker_setups *setups)
 
 /* ---- the steps ---- */
 
-static bool make_plan(struct worker *worker, struct err *err)
+static bool make_plan(const struct worker_setups *setups, const struct worker_machine *machine,
+                      enum setup_restart restart, struct arena *arena, struct setup_plan *ret_plan,
+                      struct err *err)
 {
-    const struct worker_setups_setup *setup = &worker->all->setup;
+    const struct worker_setups_setup *setup = &setups->setup;
     struct buf token;
     buf_init(&token, RAY_TOKEN_BYTES_MAX);
     if (setup->token_path && !ray_token_read(setup->token_path, &token, err)) {
@@ -142,29 +146,53 @@ static bool make_plan(struct worker *worker, struct err *err)
     }
     struct setup_input input = {
         .config = setup->config,
-        .type = worker->machine.type,
-        .instance_id = worker->machine.id,
-        .machine = worker->machine.machine,
-        .is_spot = worker->machine.is_spot,
+        .type = machine->type,
+        .instance_id = machine->id,
+        .machine = machine->machine,
+        .is_spot = machine->is_spot,
         .head_ip = setup->head_ip,
-        .token = arena_str(&worker->arena, buf_str(&token)),
+        .token = arena_str(arena, buf_str(&token)),
+        .runtime_hash = setup->runtime_hash,
+        .restart = restart,
     };
     buf_wipe(&token);
-    if (!setup_plan_make(&input, &worker->arena, &worker->plan, err)) {
+    return setup_plan_make(&input, arena, ret_plan, err);
+}
+
+/* Its request has the same name after a restart of this service: a worker that was set up by then
+ * must not have its Ray started again under its work. */
+static bool plan_worker(struct worker *worker, struct err *err)
+{
+    const struct worker_machine *machine = &worker->machine;
+    enum setup_restart restart = machine->keeps_ray ? SETUP_NO_RESTART : SETUP_RESTARTS;
+    if (!make_plan(worker->all, machine, restart, &worker->arena, &worker->plan, err)) {
         return false;
     }
-    /* The same name after a restart of this service: a worker that was set up by then must not
-     * have its Ray started again under its work. */
-    unsigned long long hash = str_hash(worker->machine.id);
-    worker->plan.request.run = arena_printf(&worker->arena, "%016llx%016llx", hash,
-                                            (unsigned long long)worker->machine.launch);
+    worker->plan.request.run = machine->run;
     return true;
+}
+
+bool worker_setups_key(const struct worker_setups *setups, const struct worker_machine *machine,
+                       char *ret_key, struct err *err)
+{
+    struct arena arena;
+    struct setup_plan plan;
+    arena_init_secret(&arena);
+    bool ok = make_plan(setups, machine, SETUP_RESTARTS, &arena, &plan, err);
+    if (ok) {
+        const struct bundle *bundle = &plan.request.bundle;
+        char(*keys)[STEP_KEY_SIZE] = arena_array(&arena, bundle->count, STEP_KEY_SIZE);
+        bundle_keys(bundle, keys);
+        memcpy(ret_key, keys[bundle->count - 1], STEP_KEY_SIZE);
+    }
+    arena_clear(&arena);
+    return ok;
 }
 
 void worker_send(struct worker *worker)
 {
     struct err err;
-    if (!worker->has_plan && !make_plan(worker, &err)) {
+    if (!worker->has_plan && !plan_worker(worker, &err)) {
         if (err.kind == ERR_NOT_FOUND) {
             worker_wait(worker, STR("the head has made no token for Ray yet"));
         } else {
@@ -275,6 +303,7 @@ static void copy_machine(struct worker *worker, const struct worker_machine *mac
     worker->machine.id = arena_str(arena, machine->id);
     worker->machine.address = arena_str(arena, machine->address);
     worker->machine.machine = arena_str(arena, machine->machine);
+    worker->machine.run = arena_str(arena, machine->run);
 }
 
 static struct worker *add(struct worker_setups *setups, const struct worker_machine *machine)

@@ -47,9 +47,10 @@ struct worker_setups_setup {
     struct child_pool *children;
     const struct config *config;
     const struct cluster_state *state;
-    const char *identity;   /* the key that workers let in */
-    struct str head_ip;     /* that they reach the head by */
-    const char *token_path; /* of Ray's authentication; NULL: the file says how that is done */
+    const char *identity;    /* the key that workers let in */
+    struct str head_ip;      /* that they reach the head by */
+    const char *token_path;  /* of Ray's authentication; NULL: the file says how that is done */
+    struct str runtime_hash; /* of the mounts' contents: another one, and all steps run again */
     struct worker_setup_hooks hooks;
 };
 
@@ -65,8 +66,15 @@ struct worker_machine {
     struct str address;
     struct str machine; /* "m5.large" */
     const struct config_node_type *type;
+    struct str run; /* the name of its request: 32 hexadecimal digits */
     bool is_spot;
+    bool keeps_ray; /* its start commands are left out */
 };
+
+/* What its steps are, start commands included, as a key of STEP_KEY_SIZE bytes: the same for as
+ * long as nothing is to be done otherwise. */
+bool worker_setups_key(const struct worker_setups *setups, const struct worker_machine *machine,
+                       char *ret_key, struct err *err) MUST_USE;
 
 /* Everything is copied. */
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine);

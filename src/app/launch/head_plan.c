@@ -4,6 +4,7 @@
 #include "app/head/handover.h"
 #include "app/launch/bootstrap.h"
 #include "app/local_host.h"
+#include "app/setup/start_command.h"
 #include "base/encode.h"
 #include "config/hash.h"
 #include "io/file.h"
@@ -51,7 +52,7 @@ static bool gather_records(struct launch *launch, struct handover *handover, str
 }
 
 static bool write_handover(const struct head_wish *wish, const struct wanted *wanted,
-                           struct str key, struct str *ret_text, struct err *err)
+                           struct str key, bool restarts_ray, struct str *ret_text, struct err *err)
 {
     struct launch *launch = wish->launch;
     struct handover handover = {
@@ -64,6 +65,8 @@ static bool write_handover(const struct head_wish *wish, const struct wanted *wa
         .head_private_ip = wish->private_ip,
         .head_public_ip = wish->public_ip,
         .runtime_hash = wanted->runtime_hash,
+        .contents_hash = wanted->contents_hash,
+        .restarts_ray = restarts_ray,
     };
     gather_environment(&handover, launch->arena);
     if (wish->epoch != 0 && !gather_records(launch, &handover, err)) {
@@ -191,6 +194,38 @@ bool head_plan_done(const struct launch *launch, const struct head_plan *plan, s
            journal_commit(journal, err);
 }
 
+/* Do its steps start Ray? Workers that are there wait for it then, to join the new one. */
+static bool starts_ray(const struct setup_plan *plan)
+{
+    for (size_t i = 0; i < plan->request.bundle.count; i++) {
+        if (plan->steps[i].phase == SETUP_IS_STARTING &&
+            start_command_is_ray(plan->request.bundle.steps[i].command)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The steps alone; files are no part of their key. What was done on this head is not repeated. */
+static bool plan_steps(const struct head_wish *wish, const struct setup_input *all,
+                       struct head_plan *plan, enum setup_restart *ret_restart, struct err *err)
+{
+    struct launch *launch = wish->launch;
+    struct setup_input input = *all;
+    if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
+        return false;
+    }
+    plan->steps_key = key_of(&plan->setup, launch->arena);
+    if (input.restart == SETUP_RESTARTS && was_done(wish, plan->steps_key)) {
+        input.restart = SETUP_NO_RESTART;
+        if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
+            return false;
+        }
+    }
+    *ret_restart = input.restart;
+    return true;
+}
+
 bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, struct err *err)
 {
     struct launch *launch = wish->launch;
@@ -198,8 +233,7 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
     struct wanted wanted;
     struct str handover;
     struct str key;
-    if (!find_wanted(launch, &wanted, err) || !read_key(launch, &key, err) ||
-        !write_handover(wish, &wanted, key, &handover, err)) {
+    if (!find_wanted(launch, &wanted, err) || !read_key(launch, &key, err)) {
         return false;
     }
     struct setup_input input = {
@@ -214,16 +248,13 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
         .restart = restart_of(launch->setup),
     };
     struct head_plan plan = {.wanted = wanted.text, .runtime_hash = wanted.runtime_hash};
+    if (!plan_steps(wish, &input, &plan, &input.restart, err) ||
+        !write_handover(wish, &wanted, key, starts_ray(&plan.setup), &handover, err)) {
+        return false;
+    }
     input.files = files_of(launch, wanted.ray_config, handover, key, &input.file_count);
     if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
         return false;
-    }
-    plan.steps_key = key_of(&plan.setup, launch->arena);
-    if (input.restart == SETUP_RESTARTS && was_done(wish, plan.steps_key)) {
-        input.restart = SETUP_NO_RESTART;
-        if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
-            return false;
-        }
     }
     *ret_plan = plan;
     return true;

@@ -159,6 +159,10 @@ void hear_setup_reply(struct core *core, const struct event *event)
         node_move(core, node, NODE_SETTING_UP);
         node->is_asked = true;
     }
+    if (event->setup_reply.news == SETUP_CONTACT && node->is_set_up) {
+        node->is_set_up = false; /* it is set up again, and has all the time for that */
+        node->since = core->now;
+    }
     if (event->setup_reply.news == SETUP_DONE) {
         node->is_set_up = true;
         node->since = core->now; /* from here on it is Ray's turn */

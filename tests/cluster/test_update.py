@@ -1,0 +1,68 @@
+"""A later `up` reaches the workers that run: the same machines, set up again."""
+
+import driver
+import files
+
+
+def home(instance, *words, **more):
+    return driver.in_machine(instance, *words, **more)
+
+
+def ids(cluster):
+    return [i["InstanceId"] for i in cluster.machines()]
+
+
+def raylet(instance):
+    return home(instance, "pgrep", "-o", "-x", "raylet").strip()
+
+
+def both_are_in_ray(cluster):
+    driver.wait_for(lambda: cluster.alive() == 2, 20, 0.5, "two nodes in Ray")
+
+
+def up_again(cluster, *words):
+    """The same machines, and both are in Ray when it ends."""
+    before = ids(cluster)
+    done = cluster.up(*words)
+    assert ids(cluster) == before, str(done)
+    assert "2 nodes" in done.out + done.err, str(done)
+    both_are_in_ray(cluster)
+    return done
+
+
+def test_mounts_and_commands_reach_running_workers(cluster):
+    made = cluster(files.quick("update", 1, file_mounts={"/home/ubuntu/app": "./app"},
+                               setup_commands=["cat ~/app/sha >> ~/shas"],
+                               worker_setup_commands=["echo one >> ~/order"]))
+    made.laptop.file("app/sha", "1111\n")
+    made.up()
+    head, worker = ids(made)
+    first = raylet(worker)
+
+    # A file that is mounted, as the one with the commit in it, makes all of the set-up run again,
+    # and Ray on the head is a new one that the worker joins.
+    made.laptop.file("app/sha", "2222\n")
+    made.rewrite(worker_setup_commands=["echo one >> ~/order", "echo two >> ~/order"])
+    up_again(made)
+    for node in (head, worker):
+        assert home(node, "cat", "app/sha") == "2222\n"
+        assert home(node, "cat", "shas").split() == ["1111", "2222"]
+    assert home(worker, "cat", "order").split() == ["one", "one", "two"]
+    assert raylet(worker) != first
+
+    # What only workers do leaves the head's Ray alone.
+    head_raylet, second = raylet(head), raylet(worker)
+    made.rewrite(worker_setup_commands=["echo one >> ~/order", "echo two >> ~/order",
+                                        "echo three >> ~/order"])
+    up_again(made)
+    assert raylet(head) == head_raylet and raylet(worker) != second
+    assert home(worker, "cat", "order").split() == ["one", "one", "two", "three"]
+
+    # And with --no-restart nobody's Ray is touched.
+    third = raylet(worker)
+    made.rewrite(worker_setup_commands=["echo four >> ~/order"])
+    up_again(made, "--no-restart")
+    assert raylet(head) == head_raylet and raylet(worker) == third
+    assert home(worker, "cat", "order").split()[4:] == ["four"]
+    made.down()
+    assert made.remains() == {}
