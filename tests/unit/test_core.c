@@ -579,6 +579,36 @@ static void test_three_failed_set_ups_pause_a_type(void **state)
     close_scene(&scene);
 }
 
+/* Out of Ray because it is set up again: the time of a set-up, then that of joining. */
+static void test_a_node_that_is_set_up_again_has_its_time(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    uint64_t instance = 7;
+    bring_up(&scene);
+    node(&scene, instance, RAY_ABSENT, NOT_IDLE);
+    assert_int_equal(state_of(&scene, instance), NODE_SETTING_UP);
+    step(&scene,
+         (struct event){.kind = EVENT_SETUP_REPLY, .setup_reply = {instance, SETUP_CONTACT}});
+    scene.now += 25 * MINUTE;
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_equal(state_of(&scene, instance), NODE_SETTING_UP);
+    step(&scene, (struct event){.kind = EVENT_SETUP_REPLY, .setup_reply = {instance, SETUP_DONE}});
+    for (int64_t waited = 0; waited < 15 * MINUTE; waited += 20 * SECOND) {
+        see_ray(&scene);
+        tick(&scene);
+        assert_int_equal(state_of(&scene, instance), NODE_SETTING_UP);
+        scene.now += 20 * SECOND;
+    }
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_not_equal(state_of(&scene, instance), NODE_SETTING_UP);
+    close_scene(&scene);
+}
+
 static void test_a_tick_without_news_does_not_plan(void **state)
 {
     struct scene scene;
@@ -617,6 +647,7 @@ int main(void)
         cmocka_unit_test(test_an_old_verdict_does_not_outlive_a_reign),
         cmocka_unit_test(test_a_take_over_asks_again_what_nodes_are),
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
+        cmocka_unit_test(test_a_node_that_is_set_up_again_has_its_time),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
