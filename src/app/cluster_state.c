@@ -15,7 +15,8 @@
 enum {
     SECRET_BYTES = 32,
     KEY_FILE_BYTES_MAX = 16 * 1024,
-    FOLDERS_OPEN_MAX = 16, /* while removing */
+    RUNTIME_BYTES_MAX = 24, /* the hash, a machine's id and what ssh adds come behind it */
+    FOLDERS_OPEN_MAX = 16,  /* while removing */
 };
 
 /* ---- where ---- */
@@ -44,7 +45,7 @@ static const char *control_folder(const char *folder, struct arena *arena)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     unsigned long long hash = str_hash(str_from(folder));
-    return runtime && runtime[0] == '/'
+    return runtime && runtime[0] == '/' && strlen(runtime) <= RUNTIME_BYTES_MAX
                ? arena_printf(arena, "%s/shoal/%llx", runtime, hash).ptr
                : arena_printf(arena, "/tmp/shoal-%u/%llx", (unsigned)getuid(), hash).ptr;
 }
@@ -159,7 +160,11 @@ static bool find_key(struct cluster_state *state, const struct config *config, b
 bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
                            struct arena *arena, struct cluster_state *ret_state, struct err *err)
 {
-    struct cluster_state state = {.folder = folder, .control = control_folder(folder, arena)};
+    struct cluster_state state = {
+        .folder = folder,
+        .is_new = file_look(folder).kind == FILE_MISSING,
+        .control = control_folder(folder, arena),
+    };
     const char *known = arena_printf(arena, "%s/known_hosts", folder).ptr;
     const char *logs = arena_printf(arena, "%s/log", folder).ptr;
     bool ok = !makes ||

@@ -23,6 +23,7 @@
 
 struct cluster_state {
     const char *folder;
+    bool is_new;           /* it was not there before */
     const char *key;       /* path of the private key that machines let in; NULL: the user's own */
     const char *control;   /* folder for sockets */
     struct str secret;     /* the bytes; empty while there is none */

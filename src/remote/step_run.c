@@ -22,6 +22,7 @@ enum {
     TAIL_LINES = 60,
     TAIL_LINE_BYTES = 1024,
     TOLD_BYTES_MAX = 4 << 20, /* of output, in the events of one bundle */
+    ALL_BYTES_MAX = 32 << 20, /* of log/all */
     STOP_MS = 12000,          /* a step has 5 s from SIGTERM to SIGKILL */
     STOP_LOOK_MS = 10,
     EVENTS_MAX = 16 << 20,
@@ -39,7 +40,7 @@ struct runner {
     int64_t attempt; /* from 1 */
     struct child *child;
     struct loop_task note; /* of its process group, once it has one */
-    int events, log;
+    int events, log, all;
     struct buf tail[TAIL_LINES]; /* a ring of the last lines */
     size_t line_count;
     size_t told_bytes; /* of output, in the events */
@@ -95,6 +96,17 @@ static bool is_noise(struct str line)
            str_starts(line, "bash: no job control in this shell");
 }
 
+/* Everything that was ever done here, for people. */
+static void log_all(const struct runner *runner, const char *before, struct str text)
+{
+    AUTO_BUF struct buf line;
+    buf_init(&line, 2 * LINE_MAX_BYTES);
+    buf_addf(&line, "%s%.*s\n", before, STR_ARG(text));
+    if (runner->all >= 0) {
+        write_all(runner->all, buf_str(&line));
+    }
+}
+
 /* Whoever follows gets all of it, up to a bound: the log has the rest. */
 static void tell_line(struct runner *runner, struct str line)
 {
@@ -118,6 +130,7 @@ static void take_line(void *context, enum child_stream stream, struct str line)
     }
     write_all(runner->log, line);
     write_all(runner->log, STR("\n"));
+    log_all(runner, "    ", line);
     tell_line(runner, line);
     struct buf *kept = &runner->tail[runner->line_count++ % TAIL_LINES];
     buf_clear(kept);
@@ -237,6 +250,15 @@ static bool write_script(const struct step *step, const char *path)
     return write_plain(path, buf_str(&script));
 }
 
+/* Kept over many runs, but not for ever. */
+static int open_all(const struct runner *runner)
+{
+    const char *path = in_folder(runner, "log/all");
+    struct stat status;
+    int whole = stat(path, &status) == 0 && status.st_size > ALL_BYTES_MAX ? O_TRUNC : 0;
+    return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | whole, 0600);
+}
+
 static int open_log(const struct runner *runner)
 {
     const char *path =
@@ -280,6 +302,7 @@ static void try_step(struct runner *runner)
     struct err err = {0};
     runner->line_count = 0;
     runner->log = open_log(runner);
+    log_all(runner, "", step->name);
     if (!write_script(step, path)) {
         err_set(&err, ERR_IO, "%s: %s", path, strerror(errno));
         finish_step(runner, &(struct child_result){.end = CHILD_NOT_STARTED, .err = err});
@@ -356,6 +379,7 @@ static void run_all(struct runner *runner)
     runner->note = (struct loop_task){.run = note_group, .context = runner};
     runner->pool = child_pool_new(runner->loop, 1);
     runner->is_ok = true;
+    runner->all = open_all(runner);
     next_step(runner);
     if (runner->at < runner->bundle.count) {
         loop_run(runner->loop);

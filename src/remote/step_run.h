@@ -7,6 +7,7 @@
  *     bundle.json   what is to be done
  *     events        what has happened, a line each (step_event.h)
  *     log/3         all that step 3 said, the last time it ran
+ *     log/all       all that all steps said, every time
  *     done/KEY      a step that need not be done again
  *     lock          held by the runner, says which bundle
  *     runner        its process id

@@ -257,6 +257,7 @@ def test_attach_and_detach(shared):
     terminal = Terminal(shared.laptop, "attach", "--tmux", shared.path)
     terminal.type("MARK=still; echo mark=$MARK\n")
     terminal.expect("mark=still")
+    terminal.expect("7727h", 10)  # until then tmux asks the terminal what it can
     terminal.type("\x02")
     time.sleep(0.2)  # what comes at once is taken for pasted text
     terminal.type("d")

@@ -428,6 +428,19 @@ static void test_only_a_written_upscaling_speed_makes_a_ramp(void **state)
     close_scene(&scene);
 }
 
+static void test_no_ramp_for_what_was_asked_for_outright(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.upscaling_permille = 250;
+    scene.type.min_nodes = 2;
+    start(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 2);
+    close_scene(&scene);
+}
+
 static void test_a_head_of_the_same_type_takes_no_worker_away(void **state)
 {
     struct scene scene;
@@ -640,6 +653,7 @@ int main(void)
         cmocka_unit_test(test_records_of_an_earlier_run_are_taken_up),
         cmocka_unit_test(test_down_ends_everything),
         cmocka_unit_test(test_only_a_written_upscaling_speed_makes_a_ramp),
+        cmocka_unit_test(test_no_ramp_for_what_was_asked_for_outright),
         cmocka_unit_test(test_a_head_of_the_same_type_takes_no_worker_away),
         cmocka_unit_test(test_the_price_limit_is_never_passed),
         cmocka_unit_test(test_a_refused_type_opens_again_after_a_while),

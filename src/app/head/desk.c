@@ -225,6 +225,15 @@ static char *copy_text(struct str text)
     return memcpy(copy, text.ptr, text.len);
 }
 
+/* The head was set up from elsewhere: what its steps said is where the steps are. */
+static struct str log_path(struct desk *desk, struct str node)
+{
+    return str_is(node, "service") ? arena_printf(&desk->arena, "%s/%s", desk->folder, SERVICE_LOG)
+           : str_is(node, "head")
+               ? file_expand_home(&desk->arena, STR("~/.shoal/steps/log/all"))
+               : arena_printf(&desk->arena, "%s/log/%.*s", desk->folder, STR_ARG(node));
+}
+
 static void answer_log(struct guest *guest, const struct ctl_request *request)
 {
     struct desk *desk = guest->desk;
@@ -233,10 +242,7 @@ static void answer_log(struct guest *guest, const struct ctl_request *request)
         say_text(guest, CTL_ERROR, STR("which log? \"node\" is the name of a node"), STR("log"));
         return;
     }
-    struct str path = str_is(request->node, "service")
-                          ? arena_printf(&desk->arena, "%s/%s", desk->folder, SERVICE_LOG)
-                          : arena_printf(&desk->arena, "%s/log/%.*s", desk->folder,
-                                         STR_ARG(request->node));
+    struct str path = log_path(desk, request->node);
     watch_end(guest->log_watch);
     guest->log_watch = NULL;
     free(guest->log_path);

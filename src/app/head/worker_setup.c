@@ -349,6 +349,7 @@ static void open_session(struct worker *worker)
         .loop = setup->loop,
         .children = setup->children,
         .place = worker->place,
+        .contact_ms = setup_contact_ms(),
         .hooks = {worker, on_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
     });
 }

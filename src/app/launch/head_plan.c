@@ -22,12 +22,13 @@ struct wanted {
 
 /* ---- the handover ---- */
 
-/* What sends calls elsewhere than to the cloud itself holds on the head as well. */
+/* What sends calls elsewhere than to the cloud itself holds on the head as well, and how long machines
+ * are waited for. */
 static void gather_environment(struct handover *handover, struct arena *arena)
 {
-    static const char *const names[] = {"AWS_ENDPOINT_URL", "AWS_ENDPOINT_URL_EC2",
+    static const char *const names[] = {"AWS_ENDPOINT_URL",     "AWS_ENDPOINT_URL_EC2",
                                         "AWS_ENDPOINT_URL_IAM", "AWS_ENDPOINT_URL_STS",
-                                        "AWS_ENDPOINT_URL_SSM"};
+                                        "AWS_ENDPOINT_URL_SSM", "AUTOSCALER_NODE_START_WAIT_S"};
     struct step_variable *variables = ARENA_ARRAY(arena, ARRAY_LEN(names), struct step_variable);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         const char *value = getenv(names[i]);

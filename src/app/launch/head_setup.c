@@ -242,6 +242,7 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
         .loop = input->session->loop,
         .children = input->session->children,
         .place = input->place,
+        .contact_ms = setup_contact_ms(),
         .hooks = {setup, find_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
     });
     return setup;

@@ -32,6 +32,7 @@ struct up {
     uint64_t epoch;
     int64_t serial;
     bool is_update;      /* the head's service has the lease */
+    bool has_begun;      /* something may have been made */
     bool has_head;       /* it was launched, or found */
     bool is_released;    /* the lease was handed back */
     bool is_head_done;   /* all its steps */
@@ -191,7 +192,8 @@ static void follow(struct up *up)
     }
     up->ctl = ctl_client_open(launch->session->children, argv,
                               &(struct ctl_client_hooks){up, on_ctl_line, on_ctl_done});
-    if (up->is_update && !launch->result->was_up_to_date) {
+    if (!launch->result->was_up_to_date) {
+        /* Nothing to a service that was started with it, news to one that ran before. */
         ctl_client_ask(up->ctl, "update");
     }
     ctl_client_ask(up->ctl, "follow");
@@ -533,6 +535,7 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
 static void open_controller(struct up *up)
 {
     struct launch *launch = &up->launch;
+    up->has_begun = true;
     launch->controller = controller_open(&(struct controller_setup){
         .session = launch->session,
         .provider = launch->provider,
@@ -612,6 +615,16 @@ static void sum_up(const struct up *up)
     result->head_address = up->head_address;
 }
 
+/* A file that was refused leaves nothing behind, here as little as in the cloud. */
+static void forget_if_new(const struct up *up)
+{
+    struct err ignored;
+    if (up->launch.state.is_new && !up->has_begun &&
+        !cluster_state_remove(&up->launch.state, &ignored)) {
+        launch_note(&up->launch, "%s", ignored.text);
+    }
+}
+
 bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
                  struct launcher_result *ret_result, struct err *err)
 {
@@ -645,5 +658,6 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     launch_close(launch);
     head_launch_end(up.head_launch);
     arena_clear(&up.lines);
+    forget_if_new(&up);
     return ok;
 }

@@ -66,6 +66,9 @@ struct setup_plan {
 bool setup_plan_make(const struct setup_input *input, struct arena *arena,
                      struct setup_plan *ret_plan, struct err *err) MUST_USE;
 
+/* How long a machine may take to answer ssh: AUTOSCALER_NODE_START_WAIT_S, as Ray; 15 minutes. */
+int64_t setup_contact_ms(void);
+
 /* Does the file itself say how Ray authenticates? Then we leave that alone. */
 bool setup_has_own_auth(const struct config *config);
 

@@ -227,12 +227,15 @@ static int64_t taken(const struct tally *tally)
     return tally_offering(tally) + tally->counts[ROLE_OTHER];
 }
 
-/* How many of `count` machines of a type may be asked for now. */
-static int64_t room_for(const struct draft *draft, uint32_t type, int64_t count)
+/* How many of the planned machines may be asked for now. The ramp is for what demand suggests; what
+ * the user asks for outright comes at once. */
+static int64_t room_for(const struct draft *draft, const struct plan_launch *planned)
 {
     const struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
+    uint32_t type = planned->type;
     const struct tally *tally = &draft->types[type];
+    int64_t count = planned->count;
     count = least(count, settings->max_workers - taken(&draft->all));
     if (settings->types[type].max_nodes != PLAN_NO_LIMIT) {
         count = least(count, settings->types[type].max_nodes - taken(tally));
@@ -241,7 +244,10 @@ static int64_t room_for(const struct draft *draft, uint32_t type, int64_t count)
     if (settings->upscaling_permille != PLAN_NO_LIMIT) {
         int64_t running = tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
         int64_t ramp = (settings->upscaling_permille * running + 999) / 1000;
-        count = least(count, (ramp > 1 ? ramp : 1) - tally->counts[ROLE_PENDING]);
+        int64_t free = (ramp > 1 ? ramp : 1) - tally->counts[ROLE_PENDING];
+        int64_t asked = planned->count_by_cause[LAUNCH_MIN_NODES] +
+                        planned->count_by_cause[LAUNCH_CONSTRAINT];
+        count = least(count, asked + (free > 0 ? free : 0));
     }
     return count;
 }
@@ -302,7 +308,7 @@ static void launch(struct draft *draft, const struct plan_launch *planned)
     const struct core_settings *settings = draft->core->settings;
     struct plan_launch wish = *planned;
     uint32_t offering = open_offering(draft->core, wish.type);
-    int64_t left = room_for(draft, wish.type, wish.count);
+    int64_t left = room_for(draft, &wish);
     if (offering == settings->offering_count) {
         return;
     }
