@@ -22,8 +22,8 @@ struct wanted {
 
 /* ---- the handover ---- */
 
-/* What sends calls elsewhere than to the cloud itself holds on the head as well, and how long machines
- * are waited for. */
+/* What sends calls elsewhere than to the cloud itself holds on the head as well, and how long
+ * machines are waited for. */
 static void gather_environment(struct handover *handover, struct arena *arena)
 {
     static const char *const names[] = {"AWS_ENDPOINT_URL",     "AWS_ENDPOINT_URL_EC2",
