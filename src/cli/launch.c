@@ -186,8 +186,10 @@ static void say_down(const struct show *show, const struct launcher_result *resu
         buf_add_c(&out, ": nothing was there to be ended");
     } else if (target->setup.is_workers_only) {
         buf_addf(&out, " has no workers any more: %zu ended", gone);
-    } else if (target->setup.keeps_stopped) {
-        buf_addf(&out, " is stopped: %zu machine%s", gone, gone == 1 ? "" : "s");
+    } else if (result->stopped_count > 0) {
+        buf_addf(&out, " is stopped: %zu machine%s kept with %s disks", result->stopped_count,
+                 result->stopped_count == 1 ? "" : "s",
+                 result->stopped_count == 1 ? "its" : "their");
     } else {
         buf_addf(&out, " is gone: %zu machine%s", gone, gone == 1 ? "" : "s");
         if (show->thing_count > 0) {
@@ -200,7 +202,7 @@ static void say_down(const struct show *show, const struct launcher_result *resu
     add_time(&out, result->took_ms);
     buf_add_c(&out, ".");
     bool is_all = result->left_count == 0 && !target->setup.is_workers_only &&
-                  !target->setup.keeps_stopped;
+                  result->stopped_count == 0;
     buf_add_c(&out, is_all ? " A last listing shows that nothing is left.\n" : "\n");
     for (size_t i = 0; i < result->left_count; i++) {
         const struct provider_thing *thing = &result->left[i];
@@ -221,7 +223,9 @@ static void record_down(struct arena *arena, const struct show *show,
         record_text(arena, thing, "note", result->left[i].note);
         value_list_add(arena, left, thing);
     }
-    record_int(arena, record, "removed_machines", (int64_t)count_in(show, PHASE_GONE));
+    record_int(arena, record, "removed_machines",
+               (int64_t)(count_in(show, PHASE_GONE) - result->stopped_count));
+    record_int(arena, record, "stopped_machines", (int64_t)result->stopped_count);
     record_int(arena, record, "removed_things", (int64_t)show->thing_count);
     value_map_set_c(arena, record, "left", left);
     record_int(arena, record, "took_ms", result->took_ms);

@@ -98,7 +98,9 @@ int target_connect(struct target *target)
         return output_error(&target->cli, &err);
     }
     cloud_announce(&target->cli, &target->session);
+    const struct value *cache = value_get_c(target->config->provider, "cache_stopped_nodes");
     target->setup = (struct launcher_setup){
+        .keeps_stopped = value_is_true(cache) && place_is_users(cache->place),
         .session = &target->session,
         .config = target->config,
         .profile = str_from(given->profile),

@@ -171,7 +171,7 @@ const struct verb verb_down = {
         "money. Here they are ended, unless provider.cache_stopped_nodes is written as true in "
         "the file; then they are stopped, with a note on what their disks cost a month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
-        "removed_machines, removed_things, left (kind, id, note), took_ms.",
+        "removed_machines, stopped_machines, removed_things, left (kind, id, note), took_ms.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -144,14 +144,24 @@ bool journal_commit(struct journal *journal, struct err *err)
     return database_commit(journal->database, err);
 }
 
-bool journal_forget(struct journal *journal, struct err *err)
+static bool forget(struct journal *journal, size_t first, size_t last, struct err *err)
 {
-    for (size_t which = FORGET_FACTS; which <= FORGET_ENTRIES; which++) {
+    for (size_t which = first; which <= last; which++) {
         if (!statement_run(database_use(journal->database, which), err)) {
             return false;
         }
     }
     return true;
+}
+
+bool journal_forget(struct journal *journal, struct err *err)
+{
+    return forget(journal, FORGET_FACTS, FORGET_ENTRIES, err);
+}
+
+bool journal_forget_machines(struct journal *journal, struct err *err)
+{
+    return forget(journal, FORGET_MACHINES, FORGET_INTENTS, err);
 }
 
 /* ---- facts ---- */

@@ -37,6 +37,8 @@ bool journal_commit(struct journal *journal, struct err *err) MUST_USE;
 
 /* Everything: another cluster has the name now. Numbers begin at 1 again. */
 bool journal_forget(struct journal *journal, struct err *err) MUST_USE;
+/* Machines with their numbers, and launches; facts and history stay. */
+bool journal_forget_machines(struct journal *journal, struct err *err) MUST_USE;
 
 /* ---- facts: the uid, the epoch, what was agreed on ---- */
 

@@ -343,6 +343,55 @@ static void terminate(struct provider *base, const struct str *ids, size_t count
     buf_add_c(&cloud->calls, "\n");
 }
 
+static void move_all(struct answer_later *later, const char *verb, const struct str *ids,
+                     size_t count, enum machine_state from, enum machine_state to)
+{
+    struct fake_cloud *cloud = later->provider->cloud;
+    buf_add_c(&cloud->calls, verb);
+    for (size_t i = 0; i < count; i++) {
+        buf_addf(&cloud->calls, " %.*s", STR_ARG(ids[i]));
+        struct machine *machine = fake_cloud_find(cloud, arena_str(&cloud->arena, ids[i]).ptr);
+        if (machine && machine->state == from && acts(later)) {
+            machine->state = to;
+            cloud->made_at[machine - cloud->machines] = loop_now_ms(later->provider->loop);
+        }
+    }
+    buf_add_c(&cloud->calls, "\n");
+}
+
+static void stop(struct provider *base, const struct str *ids, size_t count, provider_done_fn *done,
+                 void *context)
+{
+    struct answer_later *later = begin(base, FAKE_STOP, context);
+    later->done = done;
+    move_all(later, "stop", ids, count, MACHINE_RUNNING, MACHINE_STOPPED);
+}
+
+static void start(struct provider *base, const struct str *ids, size_t count,
+                  provider_done_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_START, context);
+    later->done = done;
+    move_all(later, "start", ids, count, MACHINE_STOPPED, MACHINE_PENDING);
+}
+
+static void set_tag(struct fake_cloud *cloud, struct machine *machine,
+                    const struct machine_tag *tag)
+{
+    struct machine_tag *tags = ARENA_ARRAY(&cloud->arena, machine->tag_count + 1,
+                                           struct machine_tag);
+    size_t count = 0;
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        if (!str_eq(machine->tags[i].key, tag->key)) {
+            tags[count++] = machine->tags[i];
+        }
+    }
+    tags[count++] = (struct machine_tag){arena_str(&cloud->arena, tag->key),
+                                         arena_str(&cloud->arena, tag->value)};
+    machine->tags = tags;
+    machine->tag_count = count;
+}
+
 static void tag(struct provider *base, const struct str *ids, size_t count,
                 const struct machine_tag *tags, size_t tag_count, provider_done_fn *done,
                 void *context)
@@ -353,6 +402,10 @@ static void tag(struct provider *base, const struct str *ids, size_t count,
     buf_add_c(&cloud->calls, "tag");
     for (size_t i = 0; i < count; i++) {
         buf_addf(&cloud->calls, " %.*s", STR_ARG(ids[i]));
+        struct machine *machine = fake_cloud_find(cloud, arena_str(&cloud->arena, ids[i]).ptr);
+        for (size_t j = 0; machine && acts(later) && j < tag_count; j++) {
+            set_tag(cloud, machine, &tags[j]);
+        }
     }
     for (size_t i = 0; i < tag_count; i++) {
         buf_addf(&cloud->calls, " %.*s=%.*s", STR_ARG(tags[i].key), STR_ARG(tags[i].value));
@@ -384,6 +437,8 @@ static const struct provider_ops ops = {
     .draft = draft,
     .launch = launch,
     .terminate = terminate,
+    .stop = stop,
+    .start = start,
     .tag = tag,
     .close = close_provider,
 };

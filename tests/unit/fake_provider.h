@@ -20,6 +20,8 @@ enum fake_verb {
     FAKE_LIST,
     FAKE_LAUNCH,
     FAKE_TERMINATE,
+    FAKE_STOP,
+    FAKE_START,
     FAKE_TAG,
     FAKE_VERB_COUNT,
 };

@@ -33,7 +33,8 @@ static const char expected[] =
     "{\"Sid\":\"TagLater\",\"Effect\":\"Allow\",\"Action\":[\"ec2:CreateTags\"],"
     "\"Resource\":\"" ARN "instance/*\"," HERE "," OWN
     "},\"ForAllValues:StringEquals\":{\"aws:TagKeys\":[\"Name\",\"ray-file-mounts-contents\","
-    "\"ray-launch-config\",\"ray-node-status\",\"ray-runtime-config\",\"shoal-epoch\"]}}},"
+    "\"ray-launch-config\",\"ray-node-status\",\"ray-runtime-config\",\"shoal-epoch\","
+    "\"shoal-launch\"]}}},"
     "{\"Sid\":\"EndWorkers\",\"Effect\":\"Allow\",\"Action\":[\"ec2:StartInstances\","
     "\"ec2:StopInstances\",\"ec2:TerminateInstances\"],\"Resource\":\"" ARN "instance/*\"," HERE
     "," OWN ",\"aws:ResourceTag/ray-node-type\":\"worker\"}}},"

@@ -55,8 +55,18 @@ static void not_found(struct controller *controller, const struct action *action
     controller_tell_later(controller, &event);
 }
 
-static void terminate(struct controller *controller, const struct action *actions, size_t count)
+/* As Ray: a spot machine cannot be stopped, and neither can one that is still on its way. */
+static bool is_stopped_only(const struct controller *controller, const struct machine *machine)
 {
+    return controller->setup.keeps_stopped && controller->setup.goal == GOAL_DOWN &&
+           machine->market == MARKET_ON_DEMAND && machine->state != MACHINE_PENDING;
+}
+
+/* Those that are stopped, or those that are ended. */
+static void terminate(struct controller *controller, const struct action *actions, size_t count,
+                      bool is_stop)
+{
+    const struct provider_ops *ops = controller->provider->ops;
     struct str *ids = ARENA_ARRAY(&controller->scratch, count, struct str);
     struct call *call = call_begin(controller);
     size_t known_count = 0;
@@ -67,7 +77,12 @@ static void terminate(struct controller *controller, const struct action *action
             continue;
         }
         if (!known) {
-            not_found(controller, &actions[i]);
+            if (!is_stop) {
+                not_found(controller, &actions[i]);
+            }
+            continue;
+        }
+        if (is_stopped_only(controller, known->machine) != is_stop) {
             continue;
         }
         ids[known_count] = known->machine->id;
@@ -79,8 +94,8 @@ static void terminate(struct controller *controller, const struct action *action
         call_free(call);
         return;
     }
-    controller->provider->ops->terminate(controller->provider, ids, known_count, on_terminate,
-                                         call);
+    (is_stop ? ops->stop : ops->terminate)(controller->provider, ids, known_count, on_terminate,
+                                           call);
 }
 
 /* ---- setting up ---- */
@@ -165,6 +180,7 @@ void act_on(struct controller *controller, const struct action *actions, size_t 
         }
     }
     if (kept_count > launches) {
-        terminate(controller, kept + launches, kept_count - launches);
+        terminate(controller, kept + launches, kept_count - launches, false);
+        terminate(controller, kept + launches, kept_count - launches, true);
     }
 }

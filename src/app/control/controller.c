@@ -69,8 +69,10 @@ void call_free(struct call *call)
 {
     free(call->instances);
     tag_group_free(call->tags);
+    reuse_run_free(call->reuse);
     call->instances = NULL;
     call->tags = NULL;
+    call->reuse = NULL;
 }
 
 static void calls_clear(struct controller *controller)
@@ -389,8 +391,8 @@ bool controller_is_empty(const struct controller *controller)
     for (size_t i = 0; i < controller->roster.count; i++) {
         const struct known *known = &controller->roster.items[i];
         enum machine_state state = known->machine->state;
-        bool is_stopped = state == MACHINE_STOPPING || state == MACHINE_STOPPED;
-        if (!known->is_head && !is_stopped && state != MACHINE_GONE) {
+        bool is_kept = state == MACHINE_STOPPED && controller->setup.keeps_stopped;
+        if (!known->is_head && !is_kept && state != MACHINE_GONE) {
             return false;
         }
     }

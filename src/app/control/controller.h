@@ -60,6 +60,9 @@ struct controller_setup {
     bool gives_way;                /* deposed() at once when somebody has it, instead of waiting */
     bool is_surveyed;              /* survey() was done by the caller */
     bool is_prepared;              /* survey() and prepare() were */
+    /* Machines without a market are stopped when all are to go, and used again by launches. False:
+     * all are ended, the stopped ones too. */
+    bool keeps_stopped;
     enum goal goal;
     struct controller_hooks hooks;
 };

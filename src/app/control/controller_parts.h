@@ -9,6 +9,7 @@
 
 #include "app/control/controller.h"
 #include "app/control/pace.h"
+#include "app/control/reuse.h"
 #include "app/control/roster.h"
 
 /*
@@ -23,7 +24,8 @@ struct call {
     uint32_t offering;
     uint64_t *instances; /* on the heap */
     size_t count;
-    struct tag_group *tags; /* on the heap */
+    struct tag_group *tags;  /* on the heap */
+    struct reuse_run *reuse; /* likewise */
 };
 
 /* A launch that was written down and has no definite answer. */
@@ -129,6 +131,10 @@ struct controller {
     size_t held_count, held_capacity;
     struct open_launch *open; /* on the heap */
     size_t open_count, open_capacity;
+
+    /* reuse.c */
+    struct reuse_claim *claims;
+    size_t claim_count, claim_capacity;
 
     /* tags.c */
     struct loop_timer *tag_timer;

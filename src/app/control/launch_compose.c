@@ -38,6 +38,13 @@ static bool add_user_data(const struct launch_wish *wish, struct arena *arena,
     return true;
 }
 
+bool launch_hash(const struct config *config, size_t type, struct arena *arena,
+                 struct str *ret_hash, struct err *err)
+{
+    return hash_launch(arena, local_host(), config->node_types[type].node_config, config->auth,
+                       ret_hash, err);
+}
+
 static bool add_tags(const struct launch_wish *wish, struct arena *arena,
                      struct launch_request *request, struct err *err)
 {
@@ -45,7 +52,7 @@ static bool add_tags(const struct launch_wish *wish, struct arena *arena,
     const struct config_node_type *type = &config->node_types[wish->type];
     const char *kind = wish->is_head ? "head" : "worker";
     struct str hash = STR("");
-    if (!hash_launch(arena, local_host(), type->node_config, config->auth, &hash, err)) {
+    if (!launch_hash(config, wish->type, arena, &hash, err)) {
         return false;
     }
     const struct machine_tag tags[] = {

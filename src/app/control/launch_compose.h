@@ -37,6 +37,10 @@ struct launch_wish {
     bool is_head;
 };
 
+/* Of what a machine of that type is launched with, as the tag ray-launch-config says it. */
+bool launch_hash(const struct config *config, size_t type, struct arena *arena,
+                 struct str *ret_hash, struct err *err) MUST_USE;
+
 /* Needs survey(), take() and prepare(). Fails with ERR_CONFIG for user-data that cannot be joined
  * with ours and for a key file that cannot be read. */
 bool launch_compose(const struct launch_wish *wish, struct provider *provider, struct arena *arena,

@@ -7,6 +7,7 @@
 
 #include "app/control/launch_compose.h"
 #include "io/heap.h"
+#include "provider/launch_token.h"
 
 /* ---- preparing ---- */
 
@@ -188,6 +189,7 @@ static void close_open(struct controller *controller, uint64_t launch)
     if (there) {
         *there = controller->open[--controller->open_count];
     }
+    reuse_close(controller, launch);
 }
 
 /* ---- answers ---- */
@@ -252,18 +254,24 @@ static void refused(struct controller *controller, const struct call *call,
                  answer->err.text);
 }
 
+void launching_answer(struct controller *controller, const struct call *call,
+                      const struct provider_answer *answer, const struct machine *machines,
+                      size_t count)
+{
+    if (answer->outcome == OUTCOME_DONE) {
+        launched(controller, call->launch, machines, count);
+    } else {
+        refused(controller, call, answer);
+    }
+}
+
 static void on_launch(void *context, const struct provider_answer *answer,
                       const struct machine *machines, size_t count)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
-    if (!controller) {
-        return;
-    }
-    if (answer->outcome == OUTCOME_DONE) {
-        launched(controller, call->launch, machines, count);
-    } else {
-        refused(controller, call, answer);
+    if (controller) {
+        launching_answer(controller, call, answer, machines, count);
     }
 }
 
@@ -305,6 +313,7 @@ static bool compose(struct controller *controller, const struct action *action,
                                .market = offering->market,
                                .count = action->count};
     bool is_there = false;
+    struct reuse reuse = {0};
     *sending = (struct sending){.action = action};
     if (!journal_find_intent(controller->journal, action->launch, &controller->scratch, &is_there,
                              &sending->intent, err)) {
@@ -318,8 +327,16 @@ static bool compose(struct controller *controller, const struct action *action,
                                               .offering = action->offering,
                                               .count = action->count,
                                               .wall_ms = controller_wall(controller)};
-    return launch_compose(&wish, controller->provider, &controller->scratch, &sending->intent.token,
-                          &sending->intent.call, err);
+    reuse.count = reuse_pick(controller, action, &reuse.ids);
+    wish.count -= (int64_t)reuse.count;
+    sending->intent.token = launch_token(wish.uid, wish.launch, &controller->scratch);
+    if (wish.count > 0 && !launch_compose(&wish, controller->provider, &controller->scratch,
+                                          &sending->intent.token, &reuse.call, err)) {
+        reuse_close(controller, action->launch);
+        return false;
+    }
+    sending->intent.call = reuse_write(&reuse, &controller->scratch);
+    return true;
 }
 
 static void cannot_compose(struct controller *controller, const struct action *action,
@@ -335,9 +352,13 @@ static void cannot_compose(struct controller *controller, const struct action *a
 
 static void send(struct controller *controller, const struct sending *sending)
 {
+    launching_open(controller, sending->intent.launch, 0);
+    if (reuse_read(sending->intent.call, &controller->scratch).count > 0) {
+        reuse_send(controller, sending->intent.launch, sending->intent.call);
+        return;
+    }
     struct call *call = call_begin(controller);
     call->launch = sending->intent.launch;
-    launching_open(controller, call->launch, 0);
     controller->provider->ops->launch(controller->provider, sending->intent.call, on_launch, call);
 }
 
@@ -377,6 +398,7 @@ void launching_send(struct controller *controller, const struct action *actions,
     }
     if (!records_write(controller, write_intents, &sendings)) {
         for (size_t i = 0; i < sendings.count; i++) {
+            reuse_close(controller, sendings.items[i].action->launch);
             act_decline(controller, sendings.items[i].action);
         }
         return;

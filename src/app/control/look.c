@@ -112,7 +112,7 @@ void controller_learn(struct controller *controller, const struct machine *machi
 
 /* ---- what the core is told ---- */
 
-static uint32_t type_of(const struct controller *controller, const struct machine *machine)
+uint32_t look_type_of(const struct controller *controller, const struct machine *machine)
 {
     const struct core_setup *setup = controller->setup.core;
     struct str name = machine_tag_value(machine, "ray-user-node-type");
@@ -134,7 +134,7 @@ static uint32_t type_of(const struct controller *controller, const struct machin
 static uint32_t offering_of(const struct controller *controller, const struct machine *machine)
 {
     const struct core_settings *settings = &controller->settings;
-    uint32_t type = type_of(controller, machine);
+    uint32_t type = look_type_of(controller, machine);
     uint32_t zone = names_find(settings->names, machine->zone);
     uint32_t best = UINT32_MAX;
     int best_fit = 0;
@@ -150,8 +150,27 @@ static uint32_t offering_of(const struct controller *controller, const struct ma
     return best == UINT32_MAX && must_go ? 0 : best;
 }
 
-/* Stopped ones wait to be used again; they are neither there nor gone. */
-static bool cloud_state_of(const struct machine *machine, enum cloud_state *ret_state)
+/*
+ * A machine that stands still waits to be used again: to the core there is none, and one that it
+ * knows has gone, unless it is just being started, when a listing may be older than that. When
+ * everything is to go for good, it must go too.
+ */
+static bool still_state_of(const struct controller *controller, uint64_t instance,
+                           const struct machine *machine, enum cloud_state *ret_state)
+{
+    const struct node *node = core_find(controller->core, instance);
+    bool is_down = controller->setup.goal == GOAL_DOWN;
+    if (is_down && !controller->setup.keeps_stopped) {
+        *ret_state = CLOUD_RUNNING;
+        return true;
+    }
+    *ret_state = machine->state == MACHINE_STOPPED ? CLOUD_GONE : CLOUD_ENDING;
+    return node && (node->state == NODE_TERMINATING ||
+                    !reuse_was_started(controller, node->launch, machine->id));
+}
+
+static bool cloud_state_of(const struct controller *controller, uint64_t instance,
+                           const struct machine *machine, enum cloud_state *ret_state)
 {
     switch (machine->state) {
     case MACHINE_PENDING:
@@ -168,6 +187,7 @@ static bool cloud_state_of(const struct machine *machine, enum cloud_state *ret_
         return true;
     case MACHINE_STOPPING:
     case MACHINE_STOPPED:
+        return still_state_of(controller, instance, machine, ret_state);
     case MACHINE_STATE_COUNT:
         break;
     }
@@ -181,7 +201,8 @@ static void tell_listing(struct controller *controller, const struct machine *ma
     struct event event = controller_event(controller, EVENT_LISTING);
     for (size_t i = 0; i < count; i++) {
         struct listed *item = &items[event.listing.count];
-        if (instances[i] == HEAD_INSTANCE || !cloud_state_of(&machines[i], &item->state)) {
+        if (instances[i] == HEAD_INSTANCE ||
+            !cloud_state_of(controller, instances[i], &machines[i], &item->state)) {
             continue;
         }
         item->instance = instances[i];
@@ -234,7 +255,8 @@ static bool is_busy(const struct controller *controller)
     for (size_t i = 0; i < controller->roster.count; i++) {
         const struct known *known = &controller->roster.items[i];
         enum machine_state state = known->machine->state;
-        if (state == MACHINE_PENDING || state == MACHINE_ENDING || known->needs_set_up) {
+        if (state == MACHINE_PENDING || state == MACHINE_STOPPING || state == MACHINE_ENDING ||
+            known->needs_set_up) {
             return true;
         }
     }

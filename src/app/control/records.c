@@ -271,6 +271,7 @@ static void take_intent(void *context, const struct journal_intent *intent)
     if (!launch_is_cores(intent->launch) || age > KEEP_RECORDS_MS) {
         return;
     }
+    reuse_claim_written(play->controller, intent);
     void *items = play->launches;
     arena_grow(&play->controller->scratch, &items, play->launch_count, &play->launch_capacity,
                sizeof(*play->launches));

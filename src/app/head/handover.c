@@ -292,6 +292,10 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
     return ok;
 }
 
+/*
+ * With an epoch the laptop had the lease until now, and what it knows is all there is to know. A
+ * head that was stopped and started again has other numbers and machines from before: they go.
+ */
 bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
                    struct err *err)
 {
@@ -305,8 +309,9 @@ bool handover_take(struct journal *journal, const struct handover *handover, boo
     }
     *ret_is_new = ok && handover->serial > serial;
     if (*ret_is_new) {
-        ok = journal_begin(journal, err) && take_all(journal, handover, err) &&
-             journal_commit(journal, err);
+        ok = journal_begin(journal, err) &&
+             (handover->epoch == 0 || journal_forget_machines(journal, err)) &&
+             take_all(journal, handover, err) && journal_commit(journal, err);
     }
     arena_clear(&arena);
     return ok;

@@ -1,5 +1,6 @@
 /*
- * down.c: the end of a cluster.
+ * down.c: the end of a cluster, or its rest: with cache_stopped_nodes machines are only stopped and
+ * what surrounds them stays.
  *
  *     the head's service stands down (or its lease is taken) -> everything is terminated at once ->
  *     the cloud says that all of it is gone -> what surrounded the machines is removed
@@ -70,13 +71,22 @@ static void on_released(void *context, const struct provider_answer *answer)
     launch_end(&down->launch, NULL);
 }
 
+static void count_stopped(void *context, const struct controlled *controlled)
+{
+    size_t *count = context;
+    *count += controlled->machine && controlled->machine->state == MACHINE_STOPPED;
+}
+
 static void end_if_empty(struct down *down)
 {
     struct launch *launch = &down->launch;
+    size_t stopped = 0;
     if (down->is_removing || !controller_is_empty(launch->controller)) {
         return;
     }
-    if (launch->setup->is_workers_only) {
+    controller_each(launch->controller, count_stopped, &stopped);
+    if (launch->setup->is_workers_only || (down->is_head_gone && stopped > 0)) {
+        launch->result->stopped_count = stopped;
         down->is_removing = true;
         controller_release(launch->controller, on_released, down);
     } else if (down->is_head_gone) {
@@ -86,6 +96,13 @@ static void end_if_empty(struct down *down)
 }
 
 /* ---- machines ---- */
+
+/* What is kept is done when it stands still. */
+static bool is_over(const struct down *down, const struct machine *machine)
+{
+    return machine->state == MACHINE_GONE ||
+           (machine->state == MACHINE_STOPPED && down->launch.setup->keeps_stopped);
+}
 
 static void on_terminated(void *context, const struct provider_answer *answer)
 {
@@ -102,7 +119,7 @@ static void on_changed(void *context, const struct controlled *controlled)
     struct down *down = context;
     const struct machine *machine = controlled->machine;
     show(down, controlled);
-    if (controlled->is_head && machine && machine->state == MACHINE_GONE) {
+    if (controlled->is_head && machine && is_over(down, machine)) {
         down->is_head_gone = true;
     }
     end_if_empty(down);
@@ -113,6 +130,17 @@ static void on_emptied(void *context)
     end_if_empty(context);
 }
 
+/* As Ray: a spot machine cannot be stopped, and neither can one that is still on its way. */
+static void end_head(struct down *down, const struct machine *head)
+{
+    struct launch *launch = &down->launch;
+    const struct provider_ops *ops = launch->provider->ops;
+    bool is_stop = launch->setup->keeps_stopped && head->market == MARKET_ON_DEMAND &&
+                   head->state != MACHINE_PENDING;
+    struct str id = arena_str(launch->arena, head->id);
+    (is_stop ? ops->stop : ops->terminate)(launch->provider, &id, 1, on_terminated, down);
+}
+
 static void on_started(void *context, const struct cluster_lease *lease)
 {
     struct down *down = context;
@@ -120,11 +148,10 @@ static void on_started(void *context, const struct cluster_lease *lease)
     struct controlled head;
     (void)lease;
     bool has_head = controller_find(launch->controller, HEAD_INSTANCE, &head) && head.machine &&
-                    head.machine->state != MACHINE_GONE;
+                    !is_over(down, head.machine);
     down->is_head_gone = !has_head;
     if (has_head && !launch->setup->is_workers_only) {
-        struct str id = arena_str(launch->arena, head.machine->id);
-        launch->provider->ops->terminate(launch->provider, &id, 1, on_terminated, down);
+        end_head(down, head.machine);
     }
     end_if_empty(down);
 }
@@ -155,6 +182,7 @@ static void open_controller(struct down *down)
         .public_key = launch->state.public_key,
         .take_from = down->take_from,
         .gives_way = true,
+        .keeps_stopped = launch->setup->keeps_stopped,
         .goal = GOAL_DOWN,
         .hooks = {down, on_started, NULL, on_changed, on_trouble, on_deposed, on_emptied},
     });
@@ -258,6 +286,14 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
 
 /* ---- the whole ---- */
 
+/* Nothing is there that runs and no launch is open: what is written down of them says nothing any
+ * more, and whoever starts these machines must not take it for news. */
+static bool forget_all(struct journal *journal, struct err *err)
+{
+    return journal_begin(journal, err) && journal_forget_machines(journal, err) &&
+           journal_set(journal, "applied", STR(""), err) && journal_commit(journal, err);
+}
+
 bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
                    struct launcher_result *ret_result, struct err *err)
 {
@@ -278,9 +314,13 @@ bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
         ctl_client_close(down.ctl);
         loop_timer_free(down.patience);
     }
-    bool is_over = ok && ret_result->left_count == 0 && !setup->is_workers_only;
+    bool is_gone = ok && ret_result->left_count == 0 && !setup->is_workers_only &&
+                   ret_result->stopped_count == 0;
+    if (ok && ret_result->stopped_count > 0 && !setup->is_workers_only) {
+        ok = forget_all(launch->journal, err);
+    }
     launch_close(launch);
-    ok = ok && (!is_over || cluster_state_remove(&launch->state, err));
+    ok = ok && (!is_gone || cluster_state_remove(&launch->state, err));
     arena_clear(&down.views);
     return ok;
 }

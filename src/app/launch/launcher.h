@@ -29,7 +29,7 @@ struct launcher_setup {
     const char *config_path; /* full, for messages */
     bool no_restart, restart_only;
     bool has_usage_stats;
-    bool keeps_stopped;   /* down: cache_stopped_nodes was asked for in the file */
+    bool keeps_stopped;   /* cache_stopped_nodes: true stands in the file itself */
     bool is_workers_only; /* down */
     struct launcher_hooks hooks;
 };
@@ -42,6 +42,7 @@ struct launcher_result {
     int64_t took_ms;
     const struct provider_thing *left; /* down: what could not be removed */
     size_t left_count;
+    size_t stopped_count; /* down: machines that only stand still, and what surrounds them stays */
 };
 
 /* Each runs the session's loop until it is done. False: err says what, and what is left running was

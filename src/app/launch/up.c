@@ -7,6 +7,7 @@
  * Until the handover this process alone creates machines; after it the head's service alone does. A
  * cluster whose lease the service holds is only told what has changed.
  */
+#include "app/control/launch_compose.h"
 #include "app/head/service.h"
 #include "app/launch/head_launch.h"
 #include "app/launch/head_plan.h"
@@ -16,7 +17,14 @@
 #include "io/file_limit.h"
 #include "provider/launch_token.h"
 
-enum { AGAIN_FIRST_MS = 50, AGAIN_MOST_MS = 2000 };
+#include <unistd.h>
+
+enum {
+    AGAIN_FIRST_MS = 50,
+    AGAIN_MOST_MS = 2000,
+    START_TRIES = 5,
+    START_RETRY_MS = 1000,
+};
 
 struct up {
     struct launch launch;
@@ -38,6 +46,9 @@ struct up {
     bool is_head_done;   /* all its steps */
     bool is_head_in_ray; /* says the service */
     bool is_tagging;
+    bool waits_for_stop; /* the head is on its way to standing still */
+    int start_tries;
+    struct loop_timer *start_timer;
     bool is_settled;
     struct head_plan plan; /* what the head was sent */
     struct str wanted;     /* what the cluster is brought to, as a text to compare (head_plan.h) */
@@ -350,6 +361,12 @@ static bool note_applied(struct up *up, struct err *err)
            journal_commit(journal, err);
 }
 
+static uint64_t launch_number_of(const struct machine *machine)
+{
+    uint64_t number = 0;
+    return launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &number) ? number : 0;
+}
+
 static void know_head(struct up *up, const struct machine *machine, uint64_t launch_number)
 {
     struct arena *arena = up->launch.arena;
@@ -400,6 +417,96 @@ static void on_head_launched(void *context, const struct machine *machine, uint6
     controller_look(up->launch.controller);
 }
 
+/* ---- a head that stands still ---- */
+
+static void start_head(struct up *up);
+
+static void on_start_again(void *context)
+{
+    start_head(context);
+}
+
+static void on_head_started(void *context, const struct provider_answer *answer)
+{
+    struct up *up = context;
+    struct controlled head;
+    struct err err = answer->err;
+    bool is_unsure = answer->outcome == OUTCOME_UNKNOWN || answer->outcome == OUTCOME_THROTTLED;
+    if (is_unsure && ++up->start_tries < START_TRIES) {
+        loop_timer_start(up->start_timer, START_RETRY_MS * up->start_tries);
+        return;
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        err_set(&err, err.kind, "the head could not be started: %s", answer->err.text);
+        fail_up(up, &err);
+        return;
+    }
+    if (!up->has_head && controller_find(up->launch.controller, HEAD_INSTANCE, &head) &&
+        head.machine) {
+        struct machine machine = *head.machine;
+        machine.state = MACHINE_PENDING;
+        machine.public_ip = STR(""); /* that of before, if any */
+        failpoint("up:after-head-start");
+        controller_learn(up->launch.controller, &machine, 1);
+        know_head(up, &machine, launch_number_of(&machine));
+    }
+    controller_look(up->launch.controller);
+}
+
+/* Its steps have to run again, whatever was done before it stopped; and nothing may go over a
+ * connection of then. */
+static bool forget_steps(struct up *up, struct str id, struct err *err)
+{
+    struct launch *launch = &up->launch;
+    unlink(cluster_state_control(&launch->state, id, launch->arena));
+    return journal_begin(launch->journal, err) &&
+           journal_set(launch->journal, "head-steps", STR(""), err) &&
+           journal_commit(launch->journal, err);
+}
+
+static void start_head(struct up *up)
+{
+    struct launch *launch = &up->launch;
+    struct controlled head;
+    struct err err;
+    if (!controller_find(launch->controller, HEAD_INSTANCE, &head) || !head.machine) {
+        return;
+    }
+    if (head.machine->state == MACHINE_STOPPING) {
+        up->waits_for_stop = true; /* on_changed() goes on */
+        return;
+    }
+    up->waits_for_stop = false;
+    struct str id = arena_str(launch->arena, head.machine->id);
+    if (!forget_steps(up, id, &err)) {
+        fail_up(up, &err);
+        return;
+    }
+    launch->provider->ops->start(launch->provider, &id, 1, on_head_started, up);
+}
+
+/* A cluster has one head: another beside one that was stopped would be forgotten and paid for. */
+static bool is_head_usable(struct up *up, const struct machine *head, struct err *err)
+{
+    struct launch *launch = &up->launch;
+    struct str hash;
+    if (!launch_hash(launch->config, launch->config->head_type, launch->arena, &hash, err)) {
+        return false;
+    }
+    return str_eq(machine_tag_value(head, "ray-launch-config"), hash) ||
+           err_set(err, ERR_EXISTS,
+                   "the head %.*s is stopped and was launched with other settings than the file "
+                   "has now: end it with shoal down --terminate, or bring the settings back",
+                   STR_ARG(head->id));
+}
+
+static bool stopped_head(struct up *up, struct controlled *ret_head)
+{
+    return controller_find(up->launch.controller, HEAD_INSTANCE, ret_head) && ret_head->machine &&
+           (ret_head->machine->state == MACHINE_STOPPING ||
+            ret_head->machine->state == MACHINE_STOPPED);
+}
+
 static void launch_head(struct up *up)
 {
     struct launch *launch = &up->launch;
@@ -426,12 +533,6 @@ static bool head_of(struct up *up, struct controlled *ret_head)
            ret_head->machine->state < MACHINE_STOPPING;
 }
 
-static uint64_t launch_number_of(const struct machine *machine)
-{
-    uint64_t number = 0;
-    return launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &number) ? number : 0;
-}
-
 static void on_prepared(void *context, const struct provider_answer *answer,
                         const struct provider_thing *things, size_t count)
 {
@@ -447,6 +548,10 @@ static void on_prepared(void *context, const struct provider_answer *answer,
     }
     if (head_of(up, &head)) {
         know_head(up, head.machine, launch_number_of(head.machine));
+    } else if (stopped_head(up, &head)) {
+        launch_note(&up->launch, "the head %.*s was stopped: it is started again",
+                    STR_ARG(head.machine->id));
+        start_head(up);
     } else {
         launch_head(up);
     }
@@ -456,9 +561,15 @@ static void on_started(void *context, const struct cluster_lease *lease)
 {
     struct up *up = context;
     struct launch *launch = &up->launch;
+    struct controlled head;
+    struct err err;
     failpoint("up:after-take");
     up->uid = arena_str(launch->arena, lease->uid);
     up->epoch = lease->epoch;
+    if (stopped_head(up, &head) && !is_head_usable(up, head.machine, &err)) {
+        fail_up(up, &err);
+        return;
+    }
     controller_prepare(launch->controller, on_prepared, up);
 }
 
@@ -470,10 +581,17 @@ static void on_changed(void *context, const struct controlled *controlled)
         return;
     }
     if (controlled->is_head) {
+        if (up->waits_for_stop) {
+            start_head(up);
+        }
         if (up->has_head && controlled->machine) {
             know_head(up, controlled->machine, up->head_number);
         }
         return;
+    }
+    if (controlled->machine && (controlled->machine->state == MACHINE_STOPPING ||
+                                controlled->machine->state == MACHINE_STOPPED)) {
+        return; /* it waits, perhaps to be used again */
     }
     failpoint("up:after-worker-launch");
     arena_clear(&up->lines);
@@ -547,6 +665,7 @@ static void open_controller(struct up *up)
         .public_key = launch->state.public_key,
         .is_surveyed = true,
         .gives_way = true,
+        .keeps_stopped = launch->setup->keeps_stopped,
         .goal = GOAL_RUN,
         .hooks = {up, on_started, NULL, on_changed, on_trouble, on_deposed},
     });
@@ -636,6 +755,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     bool ok = launch_open(launch, "up", true, err);
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, on_follow_again, &up);
+        up.start_timer = loop_timer_new(launch->session->loop, on_start_again, &up);
         launch->provider->ops->survey(launch->provider, on_surveyed, &up);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
@@ -655,6 +775,9 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
         loop_timer_free(up.again);
     }
     head_setup_end(up.head_setup);
+    if (up.start_timer) {
+        loop_timer_free(up.start_timer);
+    }
     launch_close(launch);
     head_launch_end(up.head_launch);
     arena_clear(&up.lines);

@@ -142,6 +142,7 @@ static void allow_tagging(json_t *statements, const struct role_needs *needs)
                                         "ray-node-status",
                                         "ray-runtime-config",
                                         TAG_EPOCH,
+                                        TAG_LAUNCH, /* of a worker that is started again */
                                         NULL};
     json_t *born = allow(statements, needs, "TagAtLaunch", texts(tag), all_of(needs, kinds));
     need(born, EQUALS, "ec2:CreateAction", json_string("RunInstances"));

@@ -1,0 +1,310 @@
+/* reuse.c: which stopped machines, and how they become part of a launch. */
+#include "app/control/reuse.h"
+
+#include "app/control/controller_parts.h"
+#include "app/control/launch_compose.h"
+#include "io/heap.h"
+#include "provider/launch_token.h"
+
+#define MARK "start "
+
+enum { WRITTEN_BYTES_MAX = 1 << 20 };
+
+/* ---- as the journal keeps it ---- */
+
+struct str reuse_write(const struct reuse *reuse, struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, WRITTEN_BYTES_MAX);
+    for (size_t i = 0; i < reuse->count; i++) {
+        buf_addf(&text, "%s%.*s", i == 0 ? MARK : " ", STR_ARG(reuse->ids[i]));
+    }
+    if (reuse->count > 0) {
+        buf_add_char(&text, '\n');
+    }
+    buf_add(&text, reuse->call);
+    return arena_str(arena, buf_str(&text));
+}
+
+struct reuse reuse_read(struct str written, struct arena *arena)
+{
+    struct str rest = written;
+    struct reuse reuse = {.call = written};
+    if (!str_starts(written, MARK)) {
+        return reuse;
+    }
+    struct str line = str_cut(&rest, '\n');
+    struct str *ids = ARENA_ARRAY(arena, line.len, struct str);
+    (void)str_cut(&line, ' ');
+    while (line.len > 0) {
+        struct str id = str_cut(&line, ' ');
+        if (id.len > 0) {
+            ids[reuse.count++] = id;
+        }
+    }
+    reuse.ids = ids;
+    reuse.call = rest;
+    return reuse;
+}
+
+/* ---- claims ---- */
+
+static void claim(struct controller *controller, uint64_t launch, struct str id)
+{
+    void *items = controller->claims;
+    arena_grow(&controller->life, &items, controller->claim_count, &controller->claim_capacity,
+               sizeof(*controller->claims));
+    controller->claims = items;
+    controller->claims[controller->claim_count++] = (struct reuse_claim){
+        .launch = launch, .id = arena_str(&controller->life, id)};
+}
+
+static bool is_claimed(const struct controller *controller, struct str id)
+{
+    for (size_t i = 0; i < controller->claim_count; i++) {
+        const struct reuse_claim *there = &controller->claims[i];
+        if (str_eq(there->id, id) && (there->is_refused || !there->is_over)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void reuse_close(struct controller *controller, uint64_t launch)
+{
+    for (size_t i = 0; i < controller->claim_count; i++) {
+        struct reuse_claim *there = &controller->claims[i];
+        there->is_over = there->is_over || there->launch == launch;
+    }
+}
+
+static void refuse(struct controller *controller, uint64_t launch)
+{
+    for (size_t i = 0; i < controller->claim_count; i++) {
+        struct reuse_claim *there = &controller->claims[i];
+        there->is_refused = there->is_refused || there->launch == launch;
+    }
+}
+
+void reuse_claim_written(struct controller *controller, const struct journal_intent *intent)
+{
+    struct reuse reuse = reuse_read(intent->call, &controller->scratch);
+    for (size_t i = 0; i < reuse.count; i++) {
+        claim(controller, intent->launch, reuse.ids[i]);
+        controller->claims[controller->claim_count - 1].is_over = intent->is_settled;
+    }
+}
+
+bool reuse_was_started(const struct controller *controller, uint64_t launch, struct str id)
+{
+    for (size_t i = 0; i < controller->claim_count; i++) {
+        if (controller->claims[i].launch == launch && str_eq(controller->claims[i].id, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- which ---- */
+
+static uint64_t epoch_of(const struct machine *machine)
+{
+    uint64_t number = 0;
+    return launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &number) ? number >> 32 : 0;
+}
+
+/*
+ * Only one that this head, and no other before it, has begun to set up: nobody else knows the host
+ * key that it made for itself then.
+ */
+static bool is_known_to_head(const struct controller *controller, const struct machine *machine)
+{
+    const struct known *head = roster_find(&controller->roster, HEAD_INSTANCE);
+    struct str status = machine_tag_value(machine, "ray-node-status");
+    return head && head->machine->state < MACHINE_ENDING &&
+           epoch_of(head->machine) <= epoch_of(machine) &&
+           (str_is(status, "setting-up") || str_is(status, "up-to-date"));
+}
+
+static bool fits(const struct controller *controller, const struct known *known, uint32_t type,
+                 struct str hash)
+{
+    const struct machine *machine = known->machine;
+    return !known->is_head && machine->state == MACHINE_STOPPED &&
+           machine->market == MARKET_ON_DEMAND && look_type_of(controller, machine) == type &&
+           str_eq(machine_tag_value(machine, "ray-launch-config"), hash) &&
+           is_known_to_head(controller, machine) && !is_claimed(controller, machine->id);
+}
+
+size_t reuse_pick(struct controller *controller, const struct action *action,
+                  const struct str **ret_ids)
+{
+    const struct offering *offering = &controller->settings.offerings[action->offering];
+    struct str *ids = ARENA_ARRAY(&controller->scratch, (size_t)action->count, struct str);
+    struct str hash;
+    struct err err;
+    size_t count = 0;
+    *ret_ids = ids;
+    if (!controller->setup.keeps_stopped || offering->market != MARKET_ON_DEMAND ||
+        !launch_hash(controller->setup.config, offering->type, &controller->scratch, &hash, &err)) {
+        return 0;
+    }
+    for (size_t i = 0; i < controller->roster.count && count < (size_t)action->count; i++) {
+        const struct known *known = &controller->roster.items[i];
+        if (fits(controller, known, offering->type, hash)) {
+            ids[count++] = arena_str(&controller->scratch, known->machine->id);
+            claim(controller, action->launch, known->machine->id);
+        }
+    }
+    return count;
+}
+
+/* ---- doing it ---- */
+
+struct reuse_run {
+    struct arena memory;
+    struct reuse reuse;
+};
+
+void reuse_run_free(struct reuse_run *run)
+{
+    if (run) {
+        arena_clear(&run->memory);
+        free(run);
+    }
+}
+
+/* From one call to the next. */
+static struct call *go_on(struct controller *controller, struct call *before)
+{
+    struct reuse_run *run = before->reuse;
+    uint64_t launch = before->launch;
+    before->reuse = NULL;
+    struct call *call = call_begin(controller);
+    call->launch = launch;
+    call->reuse = run;
+    return call;
+}
+
+/* They are on their way: what a listing said of them before is old. */
+static struct machine *with_started(const struct controller *controller,
+                                    const struct reuse_run *run, const struct machine *machines,
+                                    size_t *count, struct arena *arena)
+{
+    struct machine *all = ARENA_ARRAY(arena, *count + run->reuse.count, struct machine);
+    size_t all_count = 0;
+    for (size_t i = 0; i < run->reuse.count; i++) {
+        const struct known *known = roster_find_id(&controller->roster, run->reuse.ids[i]);
+        if (known) {
+            struct machine *machine = &all[all_count++];
+            *machine = *known->machine;
+            if (machine->state == MACHINE_STOPPED) {
+                machine->state = MACHINE_PENDING;
+                machine->public_ip = STR("");
+            }
+        }
+    }
+    for (size_t i = 0; i < *count; i++) {
+        all[all_count++] = machines[i];
+    }
+    *count = all_count;
+    return all;
+}
+
+/* The rest is there, or there is none, or there is no room for it: what was started counts. */
+static void on_rest(void *context, const struct provider_answer *answer,
+                    const struct machine *machines, size_t count)
+{
+    struct call *call = context;
+    struct controller *controller = call_end(call);
+    struct provider_answer done = {.outcome = OUTCOME_DONE};
+    bool is_lasting = answer->outcome == OUTCOME_CAPACITY || answer->outcome == OUTCOME_QUOTA ||
+                      answer->outcome == OUTCOME_DENIED || answer->outcome == OUTCOME_INVALID;
+    if (!controller) {
+        return;
+    }
+    count = answer->outcome == OUTCOME_DONE ? count : 0;
+    if (answer->outcome == OUTCOME_DONE || (is_lasting && call->reuse->reuse.count > 0)) {
+        struct machine *all = with_started(controller, call->reuse, machines, &count,
+                                           &call->reuse->memory);
+        launching_answer(controller, call, &done, all, count);
+    } else {
+        launching_answer(controller, call, answer, NULL, 0);
+    }
+    call_free(call);
+}
+
+static void launch_rest(struct controller *controller, struct call *before)
+{
+    struct call *call = go_on(controller, before);
+    struct provider_answer done = {.outcome = OUTCOME_DONE};
+    if (call->reuse->reuse.call.len > 0) {
+        controller->provider->ops->launch(controller->provider, call->reuse->reuse.call, on_rest,
+                                          call);
+    } else {
+        on_rest(call, &done, NULL, 0);
+    }
+}
+
+static void on_started(void *context, const struct provider_answer *answer)
+{
+    struct call *call = context;
+    struct controller *controller = call_end(call);
+    enum outcome outcome = answer->outcome;
+    if (!controller) {
+        return;
+    }
+    bool is_asked_again = outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED;
+    if (outcome == OUTCOME_DONE || outcome == OUTCOME_NOT_FOUND) {
+        launch_rest(controller, call);
+        return;
+    }
+    if (!is_asked_again) {
+        refuse(controller, call->launch);
+    }
+    if (!is_asked_again && call->reuse->reuse.call.len > 0) {
+        news_trouble(controller, answer, "starting %zu stopped machines: %s",
+                     call->reuse->reuse.count, answer->err.text);
+        call->reuse->reuse.count = 0;
+        launch_rest(controller, call);
+        return;
+    }
+    launching_answer(controller, call, answer, NULL, 0);
+    call_free(call);
+}
+
+static void on_tagged(void *context, const struct provider_answer *answer)
+{
+    struct call *call = context;
+    struct controller *controller = call_end(call);
+    if (!controller) {
+        return;
+    }
+    if (answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND) {
+        struct call *next = go_on(controller, call);
+        const struct reuse *reuse = &next->reuse->reuse;
+        controller->provider->ops->start(controller->provider, reuse->ids, reuse->count, on_started,
+                                         next);
+        return;
+    }
+    if (answer->outcome != OUTCOME_UNKNOWN && answer->outcome != OUTCOME_THROTTLED) {
+        refuse(controller, call->launch);
+    }
+    launching_answer(controller, call, answer, NULL, 0);
+    call_free(call);
+}
+
+void reuse_send(struct controller *controller, uint64_t launch, struct str written)
+{
+    struct reuse_run *run = HEAP_NEW(struct reuse_run);
+    struct call *call = call_begin(controller);
+    arena_init(&run->memory);
+    run->reuse = reuse_read(arena_str(&run->memory, written), &run->memory);
+    call->launch = launch;
+    call->reuse = run;
+    const struct machine_tag tags[] = {
+        {STR(TAG_LAUNCH), launch_number_text(launch, &run->memory)},
+    };
+    controller->provider->ops->tag(controller->provider, run->reuse.ids, run->reuse.count, tags,
+                                   ARRAY_LEN(tags), on_tagged, call);
+}
