@@ -98,6 +98,13 @@ static void say_up(const struct show *show, const struct launcher_result *result
     } else {
         buf_addf(&out, " is up%s: %zu node%s", failed > 0 ? ", without those that failed" : "",
                  result->node_count, result->node_count == 1 ? "" : "s");
+        if (result->missing_count > 0) {
+            buf_addf(&out,
+                     " (%zu more %s wanted: the cloud has no room for %s now, and is asked "
+                     "again)",
+                     result->missing_count, result->missing_count == 1 ? "is" : "are",
+                     result->missing_count == 1 ? "it" : "them");
+        }
         if (result->cpus > 0) {
             buf_addf(&out, ", %g CPU%s", result->cpus, fabs(result->cpus - 1) < 0.001 ? "" : "s");
         }
@@ -115,6 +122,7 @@ static void record_up(struct arena *arena, const struct launcher_result *result,
     record_flag(arena, record, "up_to_date", result->was_up_to_date);
     record_int(arena, record, "node_count", (int64_t)result->node_count);
     record_int(arena, record, "failed_count", (int64_t)result->failed_count);
+    record_int(arena, record, "missing_count", (int64_t)result->missing_count);
     record_number(arena, record, "cpus", result->cpus);
     record_text(arena, record, "ray_version", result->ray_version);
     record_text(arena, record, "head_address", result->head_address);
@@ -149,7 +157,7 @@ int launch_up(struct target *target, struct launcher_result *ret_result, struct 
         record_failure(&show, record, &err);
     } else {
         say_up(&show, &result, failed);
-        status = failed > 0 || result.failed_count > 0;
+        status = failed > 0 || result.failed_count > 0 || result.missing_count > 0;
     }
     if (ok && record) {
         record_up(target->cli.arena, &result, record);

@@ -143,7 +143,8 @@ const struct verb verb_up = {
         "where it stopped.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (name, head, id, "
         "type, machine, zone, spot, public_ip, private_ip, phase, since_ms, born_ms, step, steps, "
-        "detail, reason, dollars_per_hour, failure), up_to_date, node_count, failed_count, cpus, "
+        "detail, reason, dollars_per_hour, failure), up_to_date, node_count, failed_count, "
+        "missing_count, cpus, "
         "ray_version, head_address, took_ms; after a failure error and error_kind instead of what "
         "is behind nodes.",
     .operands = operands,

@@ -265,12 +265,31 @@ void launching_answer(struct controller *controller, const struct call *call,
     }
 }
 
+/* The cloud gives what it has. That it was less than asked for is all that it says. */
+static void tell_partial(struct controller *controller, const struct call *call,
+                         const struct provider_answer *answer, size_t count)
+{
+    if (answer->outcome != OUTCOME_DONE || count >= call->count) {
+        return;
+    }
+    const struct offering *offering = &controller->settings.offerings[call->offering];
+    const struct core_setup *core = controller->setup.core;
+    struct provider_answer partial = {.outcome = OUTCOME_CAPACITY};
+    struct str machine = core->facts[offering->type].machine;
+    struct str zone = names_text(controller->settings.names, offering->zone);
+    err_set(&partial.err, ERR_CAPACITY, "no room for more");
+    news_trouble(controller, &partial,
+                 "launch %u.%u: %zu of %zu x %.*s in %.*s: no room for more there now",
+                 LAUNCH_ARG(call->launch), count, call->count, STR_ARG(machine), STR_ARG(zone));
+}
+
 static void on_launch(void *context, const struct provider_answer *answer,
                       const struct machine *machines, size_t count)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
     if (controller) {
+        tell_partial(controller, call, answer, count);
         launching_answer(controller, call, answer, machines, count);
     }
 }
@@ -359,6 +378,9 @@ static void send(struct controller *controller, const struct sending *sending)
     }
     struct call *call = call_begin(controller);
     call->launch = sending->intent.launch;
+    call->offering = sending->intent.offering;
+    call->count = sending->is_new ? (size_t)sending->intent.count
+                                  : 0; /* of others some may be gone */
     controller->provider->ops->launch(controller->provider, sending->intent.call, on_launch, call);
 }
 

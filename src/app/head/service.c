@@ -20,6 +20,7 @@ enum {
     CHILDREN_MAX = 200,
     AGAIN_MS = 1000, /* after somebody else took the lease */
     GUARD_MS = 10 * 1000,
+    SHORTAGE_MS = 2000,
 };
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
@@ -176,6 +177,17 @@ static void guard(void *context)
     }
     loop_timer_start(service->guard, GUARD_MS);
     desk_changed(service->desk, INSTANCE_NONE);
+}
+
+static void look_for_shortage(void *context)
+{
+    struct service *service = context;
+    int64_t before = service->short_since_ms;
+    service_note_shortage(service);
+    if (before > 0 || service->short_since_ms > 0) {
+        desk_changed(service->desk, INSTANCE_NONE);
+    }
+    loop_timer_start(service->shortage, SHORTAGE_MS);
 }
 
 /* ---- what set-ups and Ray tell ---- */
@@ -478,6 +490,8 @@ static void open_parts(struct service *service)
     });
     service->again = loop_timer_new(service->session.loop, start_acting, service);
     service->guard = loop_timer_new(service->session.loop, guard, service);
+    service->shortage = loop_timer_new(service->session.loop, look_for_shortage, service);
+    loop_timer_start(service->shortage, SHORTAGE_MS);
     loop_timer_start(service->guard, GUARD_MS);
     expect_ray(service);
 }

@@ -49,6 +49,7 @@ struct service {
     struct slots slots;
     struct loop_timer *again; /* tries to act again */
     struct loop_timer *guard; /* looks for Ray's own autoscaler */
+    struct loop_timer *shortage;
     struct arena ray_memory;
     struct controller_ray_node *ray_nodes; /* as last seen, in ray_memory */
     size_t ray_count, ray_alive;
@@ -63,6 +64,7 @@ struct service {
     char refusal[300]; /* who has the lease */
     char launch_trouble[300];
     int64_t launch_trouble_ms; /* monotonic: since then no launch went well; 0: none failed */
+    int64_t short_since_ms;    /* monotonic: nothing on its way, and fewer than wanted; 0: not so */
 };
 
 /* ---- service_load.c ---- */
@@ -95,6 +97,8 @@ void service_tag(struct service *service, uint64_t instance, struct str status);
 /* Texts live in `arena` or as long as the loop does not go on. */
 void service_view(const struct service *service, const struct controlled *controlled,
                   struct arena *arena, struct node_view *ret_view);
+/* Looked at now and then: is there less than wanted, and nothing on its way? */
+void service_note_shortage(struct service *service);
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status);
 struct str service_node_name(const struct controlled *controlled, struct arena *arena);

@@ -3,7 +3,9 @@
 #include "base/attr.h"
 #include "io/clock.h"
 
-enum { HOPELESS_MS = 30 * 1000 }; /* launches that were refused for so long will not come soon */
+/* After so long without anything on its way, and with fewer than wanted, no more will come soon:
+ * the cloud has refused, or given less than was asked for. */
+enum { SHORT_MS = 8 * 1000 };
 
 struct str service_node_name(const struct controlled *controlled, struct arena *arena)
 {
@@ -222,12 +224,23 @@ static struct str stance(const struct service *service, struct arena *arena)
 
 static bool is_settled(const struct service *service, size_t workers)
 {
-    bool is_hopeless = service->launch_trouble_ms > 0 &&
-                       slots_count(&service->slots, SLOT_PENDING) == 0 &&
-                       loop_now_ms(service->session.loop) - service->launch_trouble_ms >=
-                           HOPELESS_MS;
+    bool is_short = service->short_since_ms > 0 &&
+                    loop_now_ms(service->session.loop) - service->short_since_ms >= SHORT_MS;
     return service->is_head_alive && !service_waits_for_ray(service) &&
-           (slots_are_settled(&service->slots, workers) || is_hopeless);
+           (slots_are_settled(&service->slots, workers) || is_short);
+}
+
+void service_note_shortage(struct service *service)
+{
+    size_t workers = wanted_workers(service->config);
+    bool is_short = service->is_leading && service->is_head_alive &&
+                    slots_count(&service->slots, SLOT_PENDING) == 0 &&
+                    !slots_are_settled(&service->slots, workers);
+    if (!is_short) {
+        service->short_since_ms = 0;
+    } else if (service->short_since_ms == 0) {
+        service->short_since_ms = loop_now_ms(service->session.loop);
+    }
 }
 
 void service_status(const struct service *service, struct arena *arena,

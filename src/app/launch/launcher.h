@@ -36,6 +36,7 @@ struct launcher_setup {
 
 struct launcher_result {
     size_t node_count, failed_count;
+    size_t missing_count; /* wanted, and neither there nor failed: the cloud gives no more now */
     double cpus;
     bool was_up_to_date;
     struct str ray_version, head_address;

@@ -55,6 +55,7 @@ struct up {
     struct arena lines;    /* of one view at a time */
     struct seen *seen;     /* every node that was told of */
     size_t seen_count, seen_capacity;
+    size_t wanted_count; /* nodes */
 };
 
 /* What the summary at the end needs of a node. */
@@ -117,6 +118,7 @@ static void take_status(struct up *up, const struct ctl_status *status)
     hooks->status(hooks->context, status);
     result->ray_version = arena_str(up->launch.arena, status->ray_version);
     result->node_count = status->joined;
+    up->wanted_count = status->wanted;
     up->is_settled = status->is_settled && status->serial >= up->serial;
     end_if_done(up);
 }
@@ -731,6 +733,8 @@ static void sum_up(const struct up *up)
             result->cpus += cpus_of_type(up->launch.config, up->seen[i].type);
         }
     }
+    size_t known = result->node_count + result->failed_count;
+    result->missing_count = up->wanted_count > known ? up->wanted_count - known : 0;
     result->head_address = up->head_address;
 }
 
