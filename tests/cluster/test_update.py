@@ -66,3 +66,16 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     assert home(worker, "cat", "order").split()[4:] == ["four"]
     made.down()
     assert made.remains() == {}
+
+
+def test_a_new_ray_on_the_head_takes_its_workers_along(cluster):
+    """Nobody asked for anything: Ray was started again on the head, by hand."""
+    made = cluster(files.quick("anew", 1))
+    made.up()
+    head, worker = ids(made)
+    before = raylet(worker)
+    start = made.config["head_start_ray_commands"][1].replace(
+        "--autoscaling-config=~/ray_bootstrap_config.yaml", "--no-monitor")
+    home(head, "bash", "-lic", f"ray stop; RAY_CLOUD_INSTANCE_ID={head} {start}")
+    driver.wait_for(lambda: made.alive() == 2, 60, 0.5, "the worker in the new Ray")
+    assert ids(made) == [head, worker] and raylet(worker) != before

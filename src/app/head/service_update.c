@@ -40,18 +40,18 @@ static void save_past(struct service *service, const struct worker_past *past, s
     arena_clear(&arena);
 }
 
-static struct worker_past *past_of(struct service *service, uint64_t instance, struct str id)
+static struct worker_past *past_of(struct service *service, const struct worker_machine *machine)
 {
-    struct worker_past *past = worker_pasts_find(&service->pasts, instance);
+    struct worker_past *past = worker_pasts_find(&service->pasts, machine->instance);
     struct arena arena;
     struct str text = STR("");
     struct err err;
-    if (past) {
+    if (past && past->launch == machine->launch) {
         return past;
     }
-    past = worker_pasts_add(&service->pasts, instance);
+    past = worker_pasts_add(&service->pasts, machine->instance, machine->launch);
     arena_init(&arena);
-    const char *name = arena_printf(&arena, PAST_NAME "%.*s", STR_ARG(id)).ptr;
+    const char *name = arena_printf(&arena, PAST_NAME "%.*s", STR_ARG(machine->id)).ptr;
     if (journal_get(service->journal, name, &arena, &text, &err) && text.ptr) {
         worker_past_read(text, past);
     }
@@ -160,6 +160,8 @@ static void begin(struct service *service, struct worker_machine *machine, struc
 {
     machine->run = str_from(past->next_run);
     machine->keeps_ray = past->keeps_ray;
+    worker_past_begin(past);
+    save_past(service, past, machine->id); /* whoever comes after us knows what was begun */
     worker_setups_begin(service->setups, machine);
 }
 
@@ -168,7 +170,7 @@ static void begin_update(struct service *service, struct worker_machine *machine
 {
     past->is_updating = true;
     past->keeps_ray = now->keeps_ray;
-    worker_past_name(past, machine->id, machine->launch, service->handover.serial, now->head);
+    worker_past_name(past, machine->id, service->handover.serial, now->head);
     LOG(service, INFO, "set up again: %.*s %.*s%s", STR_ARG(machine->name), STR_ARG(machine->id),
         past->keeps_ray ? ", its Ray goes on" : "");
     worker_setups_end(service->setups, machine->instance); /* what is known of the last one */
@@ -217,8 +219,8 @@ static bool is_living(const struct node *node)
 static void note_joined(struct service *service, struct worker_past *past, struct str id)
 {
     if (past->key[0] == '\0') {
-        memcpy(past->key, past->wanted, sizeof(past->key));
-        memcpy(past->run, past->next_run, sizeof(past->run));
+        worker_past_begin(past);
+        worker_past_end(past, true);
     }
     snprintf(past->head, sizeof(past->head), "%s", service->ray_head);
     save_past(service, past, id);
@@ -228,7 +230,7 @@ static void look_at(struct service *service, const struct controlled *controlled
                     struct arena *arena)
 {
     struct worker_machine machine = machine_of(service, controlled, arena);
-    struct worker_past *past = past_of(service, controlled->instance, machine.id);
+    struct worker_past *past = past_of(service, &machine);
     const struct worker_progress *progress = worker_setups_progress(service->setups,
                                                                     controlled->instance);
     struct worker_present now = present_of(service, machine.id);
@@ -238,22 +240,23 @@ static void look_at(struct service *service, const struct controlled *controlled
     }
     find_wanted(service, &machine, past);
     if (worker_past_is_outdated(past, &now)) {
-        begin_update(service, &machine, past, &now);
+        if (!service_waits_for_ray(service)) {
+            begin_update(service, &machine, past, &now);
+        }
     } else if (now.is_in_ray && strcmp(past->head, service->ray_head) != 0) {
         note_joined(service, past, machine.id);
     }
 }
 
-static bool can_update(const struct service *service)
+static bool can_look(const struct service *service)
 {
-    return service->controller && service->is_leading && service->is_head_alive &&
-           !service_waits_for_ray(service);
+    return service->controller && service->is_leading && service->is_head_alive;
 }
 
 void service_update(struct service *service)
 {
     struct update update = {.service = service};
-    if (!can_update(service)) {
+    if (!can_look(service)) {
         return;
     }
     arena_init(&update.arena);
@@ -285,7 +288,7 @@ void service_set_up(struct service *service, const struct controlled *controlled
     }
     arena_init(&arena);
     struct worker_machine machine = machine_of(service, controlled, &arena);
-    struct worker_past *past = past_of(service, controlled->instance, machine.id);
+    struct worker_past *past = past_of(service, &machine);
     struct worker_present now = present_of(service, machine.id);
     bool is_known = worker_setups_progress(service->setups, controlled->instance) != NULL;
     find_wanted(service, &machine, past);
@@ -296,14 +299,15 @@ void service_set_up(struct service *service, const struct controlled *controlled
         /* After a restart of this service all workers are new to the core. */
         take_as_done(service, controlled->instance);
     } else if (!is_changed) { /* else Ray is waited for: it decides what is to be done */
-        past->keeps_ray = false;
-        worker_past_name(past, machine.id, machine.launch, 0, STR(""));
-        if (past->run[0] != '\0') { /* its node knows that it was done */
+        past->is_updating = past->key[0] != '\0' && !past->is_done; /* it is gone on with */
+        past->keeps_ray = past->kept_ray;
+        worker_past_name(past, machine.id, 0, STR(""));
+        if (past->is_done && past->run[0] != '\0') { /* its node knows that it was */
             memcpy(past->next_run, past->run, sizeof(past->next_run));
         }
         begin(service, &machine, past);
     }
-    if (can_update(service)) {
+    if (can_look(service)) {
         look_at(service, controlled, &arena);
     }
     arena_clear(&arena);
@@ -318,17 +322,15 @@ void service_set_up_news(struct service *service, uint64_t instance, enum setup_
     if (!past || news == SETUP_CONTACT) {
         return;
     }
-    if (news == SETUP_DONE && service->controller &&
-        controller_find(service->controller, instance, &controlled) && controlled.machine) {
-        memcpy(past->key, past->wanted, sizeof(past->key));
-        memcpy(past->run, past->next_run, sizeof(past->run));
-        past->kept_ray = past->keeps_ray;
-        if (!past->kept_ray) {
-            past->head[0] = '\0'; /* known when it is seen there */
+    worker_past_end(past, news == SETUP_DONE);
+    if (service->controller && controller_find(service->controller, instance, &controlled) &&
+        controlled.machine) {
+        if (!past->kept_ray) { /* else it is known when it is seen there */
+            bool is_there = is_in_ray(service, controlled.machine->id);
+            snprintf(past->head, sizeof(past->head), "%s", is_there ? service->ray_head : "");
         }
         save_past(service, past, controlled.machine->id);
     }
-    past->is_updating = false;
     service->ray_mark = 0; /* whoever is in Ray already is looked at again */
 }
 

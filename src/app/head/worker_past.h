@@ -21,11 +21,13 @@ enum { RAY_NODE_SIZE = 64 }; /* 56 hexadecimal digits and a zero byte */
 
 struct worker_past {
     uint64_t instance;
-    /* Of the last set-up that went well; empty: none is known. */
+    uint64_t launch; /* a machine that is started again, by another launch, has no past */
+    /* Of the last set-up, written down before it begins; empty: none is known. */
     char key[STEP_KEY_SIZE];
     char run[NODE_RUN_SIZE];  /* the name of its request */
     char head[RAY_NODE_SIZE]; /* Ray's id of the head when this worker was last seen in Ray */
     bool kept_ray;            /* its start commands were left out */
+    bool is_done;             /* it went well to its end */
     /* Of this process, not written down. */
     char wanted[STEP_KEY_SIZE]; /* empty: not known yet */
     char next_run[NODE_RUN_SIZE];
@@ -33,9 +35,14 @@ struct worker_past {
     bool keeps_ray;   /* in which its start commands are left out */
 };
 
-/* For a journal: one line of text, and back. What is not understood is nothing. */
+/* For a journal: one line of text, and back. What is not understood, or of another launch, is
+ * nothing. */
 struct str worker_past_text(const struct worker_past *past, struct arena *arena);
 void worker_past_read(struct str text, struct worker_past *past);
+
+/* What is begun, and how it ended. */
+void worker_past_begin(struct worker_past *past);
+void worker_past_end(struct worker_past *past, bool is_fine);
 
 /* How things are now. */
 struct worker_present {
@@ -46,10 +53,10 @@ struct worker_present {
 
 bool worker_past_is_outdated(const struct worker_past *past, const struct worker_present *now);
 
-/* The name of a request for it. A first set-up has the same one whoever asks; an update has one of
- * its own for every `up` (serial) and every start of Ray on the head. */
-void worker_past_name(struct worker_past *past, struct str id, uint64_t launch, int64_t serial,
-                      struct str head);
+/* The name of a request for it. A first set-up has the same one whoever asks, and so has whatever
+ * was begun and is gone on with; an update has one of its own for every `up` (serial) and every
+ * start of Ray on the head. */
+void worker_past_name(struct worker_past *past, struct str id, int64_t serial, struct str head);
 
 /* ---- all of them ---- */
 
@@ -61,4 +68,6 @@ struct worker_pasts {
 void worker_pasts_clear(struct worker_pasts *pasts);
 /* NULL: not known. Valid until one is added. */
 struct worker_past *worker_pasts_find(const struct worker_pasts *pasts, uint64_t instance);
-struct worker_past *worker_pasts_add(struct worker_pasts *pasts, uint64_t instance);
+/* Anew, if it is known. */
+struct worker_past *worker_pasts_add(struct worker_pasts *pasts, uint64_t instance,
+                                     uint64_t launch);
