@@ -97,12 +97,19 @@ static int run_idle(const struct cli *cli, const struct node_fields *fields)
     return node_idle();
 }
 
+static int run_start(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return node_start();
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
     {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe}, {"ray", run_ray},
-    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},
+    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},   {"start", run_start},
 };
 
 static int run(const struct cli *cli, const void *given)

@@ -207,12 +207,17 @@ def test_a_version_that_is_not_there(home, index):
     assert not (home / ".shoal/ray/ready").exists()
 
 
-def test_the_users_ray_is_left_alone(home):
+def add_ray(home, version):
+    """One that only says what it is."""
     python = home.parent / "bin" / "python-of-ray"
-    python.write_text("#!/bin/sh\necho ray 2.40.0\necho python 3.11.2\n")
+    python.write_text(f"#!/bin/sh\necho ray {version}\necho python 3.11.2\n")
     python.chmod(0o755)
     (home.parent / "bin" / "ray").write_text(f"#!{python}\n")
     (home.parent / "bin" / "ray").chmod(0o755)
+
+
+def test_the_users_ray_is_left_alone(home):
+    add_ray(home, "2.40.0")
     done = node(home, "ray", "--version", "2.60.0")
     assert done.returncode == 0
     assert done.stdout.startswith(f"Ray 2.40.0 with Python 3.11.2 ({home.parent}/bin/ray)\n")
@@ -220,6 +225,55 @@ def test_the_users_ray_is_left_alone(home):
     assert not (home / ".shoal/ray").exists()
     assert node(home, "env").returncode == 0
     assert "PATH" not in (home / ".shoal/env.sh").read_text()
+
+
+# ---- start ----
+
+# As start_command.c has it.
+COMMAND = ('eval "$({} node start)"; echo {}ray start --head '
+           '${{SHOAL_MONITOR---autoscaling-config=~/ray_bootstrap_config.yaml}} '
+           '"($RAY_enable_autoscaler_v2|$RAY_AUTH_MODE)"{}')
+
+
+def start(home, before="", behind=""):
+    """What the head's start command becomes in its shell, and what is said of it."""
+    env = {"HOME": str(home), "PATH": str(home.parent / "bin"), "RAY_enable_autoscaler_v2": "1"}
+    command = "source ~/.bashrc; " + COMMAND.format(SHOAL, before, behind)
+    done = subprocess.run(["bash", "-c", command], env=env, text=True, capture_output=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+@pytest.mark.parametrize("version", ["2.51.1", "2.9.3", "1.13.0"])
+def test_an_old_ray_keeps_its_monitor(home, version):
+    add_ray(home, version)
+    assert node(home, "ray", "--version", "2.60.0").returncode == 0
+    assert node(home, "env", "--make-token").returncode == 0
+    said, warned = start(home)
+    assert said == "ray start --head --autoscaling-config=~/ray_bootstrap_config.yaml (|)\n"
+    assert f"Ray {version} is older than 2.52" in warned
+    assert "RAY_AUTH_MODE" not in (home / ".shoal/env.sh").read_text()
+
+
+@pytest.mark.parametrize("version", ["2.52.0", "2.60.0", "3.0.0.dev0"])
+def test_a_new_ray_has_none(home, version):
+    add_ray(home, version)
+    assert node(home, "ray", "--version", "2.60.0").returncode == 0
+    assert node(home, "env", "--make-token").returncode == 0
+    assert start(home) == ("ray start --head --no-monitor (1|token)\n", "")
+    assert start(home, "$(bash -c 'echo ", "')")[0] == "ray start --head --no-monitor (1|token)\n"
+    # What is not known counts as new; so does a note that is gone.
+    (home / ".shoal/ray-version").unlink()
+    assert "--no-monitor" in start(home)[0]
+
+
+def test_an_upgrade_is_noticed(home):
+    add_ray(home, "2.40.0")
+    assert node(home, "ray").returncode == 0
+    assert (home / ".shoal/ray-version").read_text() == "2.40.0"
+    add_ray(home, "2.60.0")
+    assert node(home, "ray").returncode == 0
+    assert "--no-monitor" in start(home)[0]
 
 
 # ---- env ----

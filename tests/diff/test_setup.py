@@ -110,7 +110,8 @@ def our_start(command, is_head, is_default):
     if not is_head:
         return command
     if "--autoscaling-config" in command:
-        command = re.sub(r"--autoscaling-config[= ]\S+", "--no-monitor", command)
+        command = 'eval "$(~/.shoal/bin/shoal node start)"; ' + \
+            re.sub(r"(--autoscaling-config[= ]\S+)", r"${SHOAL_MONITOR-\1}", command)
     elif "ray start" in command and "--head" in command:
         command = command.replace("--head", "--head --no-monitor", 1)
     return command.replace("--dashboard-host=0.0.0.0", "--dashboard-host=127.0.0.1") \
@@ -129,8 +130,6 @@ def expected(steps, config, written, is_head, node_type):
             command = our_start(command, is_head, key not in written)
             machine = config["available_node_types"][node_type]["node_config"]
             variables["RAY_CLOUD_INSTANCE_TYPE_NAME"] = machine.get("InstanceType", "")
-            if is_head and not any("RAY_AUTH_MODE" in text for text in config[key]):
-                variables["RAY_AUTH_MODE"] = "token"
         elif is_head and "head_setup_commands" not in written and \
                 command == "pip install 'boto3>=1.4.8'":
             continue  # for Ray's monitor

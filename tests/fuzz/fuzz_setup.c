@@ -8,18 +8,18 @@
 #include "app/setup/version_check.h"
 #include "ray/gcs.h"
 
-/* A head's command keeps no monitor, and doing it twice changes nothing more. */
+/* A head's command has no monitor for certain, and doing it twice changes nothing more. */
 static void try_command(struct str text, struct arena *arena)
 {
     struct str value;
-    struct str once = start_command_for_head(text, false, arena);
+    struct str once = start_command_for_head(text, false, "ask", arena);
     if (start_command_option(once, "--autoscaling-config", &value)) {
         fuzz_fail("Ray's monitor is left out", text);
     }
-    if (!str_eq(start_command_for_head(once, false, arena), once)) {
+    if (!str_eq(start_command_for_head(once, false, "ask", arena), once)) {
         fuzz_fail("what is rewritten stays", text);
     }
-    start_command_for_head(text, true, arena);
+    start_command_for_head(text, true, "ask", arena);
     start_command_port(&text, 1);
     start_command_opens_dashboard(text, &value);
 }

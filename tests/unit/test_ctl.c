@@ -54,12 +54,14 @@ static void every_kind_of_line_comes_back(void **state)
                                         .joined = 2,
                                         .wanted = 3,
                                         .is_settled = true,
+                                        .is_rays = true,
                                         .serial = 1790000000000}};
     again = there_and_back(&sheet, &line);
     assert_str(again.status.ray_version, "2.60.0");
     assert_int_equal(again.status.joined, 2);
     assert_int_equal(again.status.serial, 1790000000000);
     assert_true(again.status.is_settled);
+    assert_true(again.status.is_rays);
     line = (struct ctl_line){.kind = CTL_NODE,
                              .node = {.name = STR("worker-2"),
                                       .phase = PHASE_FAILED,

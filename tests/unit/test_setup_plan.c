@@ -109,15 +109,17 @@ static void a_head_of_a_minimal_file(void **state)
                "look around: S node probe --bare\n"
                "Ray is there: S node ray --version 2.60.0 && S node env --make-token\n"
                "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
-               "*start 2 of 2: ulimit -n 65536; ray start --head --port=6379 "
-               "--object-manager-port=8076 --no-monitor --dashboard-host=127.0.0.1 "
+               "*start 2 of 2: eval \"$(~/.shoal/bin/shoal node start)\"; "
+               "ulimit -n 65536; ray start --head "
+               "--port=6379 --object-manager-port=8076 "
+               "${SHOAL_MONITOR---autoscaling-config=~/ray_bootstrap_config.yaml} "
+               "--dashboard-host=127.0.0.1 "
                "<head_start_ray_commands[1]>\n");
     assert_int_equal(scene.plan.warning_count, 0);
     assert_str(variables(&scene, "start"),
                "RAY_USAGE_STATS_ENABLED=0 RAY_enable_autoscaler_v2=1 "
                "RAY_OVERRIDE_RESOURCES={\"CPU\":2} RAY_CLOUD_INSTANCE_ID=i-1 "
-               "RAY_NODE_TYPE_NAME=ray.head.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large "
-               "RAY_AUTH_MODE=token");
+               "RAY_NODE_TYPE_NAME=ray.head.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large");
     assert_str(variables(&scene, "set-up"), "");
 }
 
@@ -141,7 +143,7 @@ static void a_worker_of_a_minimal_file(void **state)
     assert_like(variables(&scene, "start"),
                 "RAY_HEAD_IP=10.0.0.4 RAY_OVERRIDE_RESOURCES={*} RAY_CLOUD_INSTANCE_ID=i-1 "
                 "RAY_NODE_TYPE_NAME=ray.worker.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large "
-                "RAY_NODE_MARKET_TYPE=spot RAY_AUTH_MODE=token");
+                "RAY_NODE_MARKET_TYPE=spot");
     assert_int_equal(scene.plan.request.file_count, 1);
     assert_str(scene.plan.request.files[0].path, "~/.ray/auth_token");
     assert_str(scene.plan.request.files[0].bytes, "secret");

@@ -3,11 +3,14 @@
 
 #include "unit.h"
 
+#define ASK "eval \"$(ask)\"; "
+#define OR "${SHOAL_MONITOR-"
+
 static void check_head(const char *command, bool is_default, const char *expected)
 {
     struct arena arena;
     arena_init(&arena);
-    assert_str(start_command_for_head(str_from(command), is_default, &arena), expected);
+    assert_str(start_command_for_head(str_from(command), is_default, "ask", &arena), expected);
     arena_clear(&arena);
 }
 
@@ -15,21 +18,22 @@ static void monitor_goes(void **state)
 {
     (void)state;
     check_head("ray start --head --autoscaling-config=~/ray_bootstrap_config.yaml --port=1", false,
-               "ray start --head --no-monitor --port=1");
+               ASK "ray start --head " OR "--autoscaling-config=~/ray_bootstrap_config.yaml} "
+                   "--port=1");
     check_head("ray start --head --autoscaling-config ~/x.yaml", false,
-               "ray start --head --no-monitor");
+               ASK "ray start --head " OR "--autoscaling-config ~/x.yaml}");
     check_head("ray start --autoscaling-config '~/a b.yaml' --head; echo done", false,
-               "ray start --no-monitor --head; echo done");
+               ASK "ray start " OR "--autoscaling-config '~/a b.yaml'} --head; echo done");
     check_head("bash -c \"ray start --head --autoscaling-config=~/x.yaml\" && echo", false,
-               "bash -c \"ray start --head --no-monitor\" && echo");
+               ASK "bash -c \"ray start --head " OR "--autoscaling-config=~/x.yaml}\" && echo");
     check_head("ray start --head --no-monitor --autoscaling-config=x", false,
                "ray start --head --no-monitor");
     check_head("ulimit -n 65536; ray start --head", false,
                "ulimit -n 65536; ray start --head --no-monitor");
     check_head("ray start --head \\\n  --autoscaling-config=x \\\n  --port=1", false,
-               "ray start --head \\\n  --no-monitor \\\n  --port=1");
+               ASK "ray start --head \\\n  " OR "--autoscaling-config=x} \\\n  --port=1");
     check_head("python -m ray.scripts.scripts start --head --autoscaling-config=x", false,
-               "python -m ray.scripts.scripts start --head --no-monitor");
+               ASK "python -m ray.scripts.scripts start --head " OR "--autoscaling-config=x}");
 }
 
 static void others_stay(void **state)

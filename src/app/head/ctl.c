@@ -15,6 +15,7 @@ static json_t *status_json(const struct ctl_status *status)
     json_put_number(json, "joined", (int64_t)status->joined);
     json_put_number(json, "wanted", (int64_t)status->wanted);
     json_put_flag(json, "settled", status->is_settled);
+    json_put_flag(json, "rays", status->is_rays);
     json_put_number(json, "serial", status->serial);
     return json;
 }
@@ -115,6 +116,7 @@ static void read_status(struct reading *reading, const json_t *json, struct ctl_
         .joined = (size_t)number_of(reading, json, "joined"),
         .wanted = (size_t)number_of(reading, json, "wanted"),
         .is_settled = bool_of(reading, json, "settled"),
+        .is_rays = bool_of(reading, json, "rays"),
         .serial = number_of(reading, json, "serial"),
     };
 }

@@ -38,6 +38,7 @@ struct ctl_status {
     size_t joined;          /* nodes that Ray lists as alive */
     size_t wanted;          /* that there should be, head included */
     bool is_settled;        /* all that are wanted have joined, or have failed for good */
+    bool is_rays;           /* Ray's own autoscaler keeps the workers; `stance` says why */
     int64_t serial;         /* of the handover that is in force */
 };
 

@@ -6,6 +6,7 @@
 #include "app/head/service_parts.h"
 #include "app/payload.h"
 #include "app/program.h"
+#include "app/setup/ray_find.h"
 #include "io/clock.h"
 #include "io/file_limit.h"
 
@@ -21,6 +22,7 @@ enum {
     AGAIN_MS = 1000, /* after somebody else took the lease */
     GUARD_MS = 10 * 1000,
     SHORTAGE_MS = 2000,
+    GUARD_FIRST_MS = 1000, /* until Ray answers for the first time */
 };
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
@@ -148,7 +150,7 @@ static void start_acting(void *context)
 {
     struct service *service = context;
     stop_acting(service);
-    if (service->monitor_pid != 0) {
+    if (service_is_rays(service)) {
         return; /* the guard looks again */
     }
     service->controller = controller_open(&(struct controller_setup){
@@ -164,18 +166,34 @@ static void start_acting(void *context)
     });
 }
 
+/* Which Ray there is, is known after the head's set-up commands; whether its monitor runs, after
+ * its start. */
+static void look_for_rays(struct service *service)
+{
+    struct arena arena;
+    arena_init(&arena);
+    struct str version = ray_find_noted(&arena);
+    service->monitor_pid = ray_monitor_find();
+    bool is_left = ray_find_is_old(version) && service_has_monitor_option(service);
+    snprintf(service->old_ray, sizeof(service->old_ray), "%.*s",
+             STR_ARG(is_left ? version : STR("")));
+    arena_clear(&arena);
+}
+
 static void guard(void *context)
 {
     struct service *service = context;
-    int before = service->monitor_pid;
-    service->monitor_pid = ray_monitor_find();
-    if (service->monitor_pid != 0 && before == 0) {
-        LOG(service, ERROR, "standing by: Ray's own autoscaler runs pid=%d", service->monitor_pid);
+    bool before = service_is_rays(service);
+    look_for_rays(service);
+    bool is_now = service_is_rays(service);
+    if (is_now && !before) {
+        LOG(service, ERROR, "standing by: Ray's own autoscaler pid=%d ray=%s", service->monitor_pid,
+            service->old_ray);
         stop_acting(service);
-    } else if (service->monitor_pid == 0 && before != 0) {
+    } else if (!is_now && before) {
         start_acting(service);
     }
-    loop_timer_start(service->guard, GUARD_MS);
+    loop_timer_start(service->guard, service->is_head_alive ? GUARD_MS : GUARD_FIRST_MS);
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
@@ -320,6 +338,7 @@ static void on_ray_changed(void *context)
     struct service *service = context;
     struct str trouble = ray_watch_trouble(service->ray);
     struct str version = ray_watch_version(service->ray);
+    loop_timer_start(service->guard, 0); /* another Ray may be there, with its own autoscaler */
     LOG(service, INFO, trouble.len > 0 ? "ray does not answer: %.*s" : "ray answers version=%.*s",
         STR_ARG(trouble.len > 0 ? trouble : version));
     desk_changed(service->desk, INSTANCE_NONE);
@@ -492,7 +511,7 @@ static void open_parts(struct service *service)
     service->guard = loop_timer_new(service->session.loop, guard, service);
     service->shortage = loop_timer_new(service->session.loop, look_for_shortage, service);
     loop_timer_start(service->shortage, SHORTAGE_MS);
-    loop_timer_start(service->guard, GUARD_MS);
+    loop_timer_start(service->guard, GUARD_FIRST_MS);
     expect_ray(service);
 }
 
@@ -531,7 +550,7 @@ static bool run(struct service *service, struct err *err)
     }
     LOG(service, INFO, "started version=%s cluster=%.*s", SHOAL_VERSION,
         STR_ARG(service->config->cluster_name));
-    service->monitor_pid = ray_monitor_find();
+    look_for_rays(service);
     start_acting(service);
     return cloud_session_run(&service->session, err);
 }

@@ -71,6 +71,19 @@ static void set_environment(const struct service *service, struct arena *arena)
     }
 }
 
+bool service_has_monitor_option(const struct service *service)
+{
+    const struct config *config = service->config;
+    const struct config_texts *starts = &config->node_types[config->head_type].start_commands;
+    struct str value;
+    for (size_t i = 0; i < starts->count; i++) {
+        if (start_command_option(starts->items[i], "--autoscaling-config", &value)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool find_ray(struct service *service, struct err *err)
 {
     const struct config *config = service->config;

@@ -61,6 +61,7 @@ struct service {
     enum service_end end;
     bool is_leading;   /* the lease is ours */
     int monitor_pid;   /* of Ray's own autoscaler; 0: none */
+    char old_ray[64];  /* the version of a Ray that is left its own autoscaler; empty: it is not */
     char refusal[300]; /* who has the lease */
     char launch_trouble[300];
     int64_t launch_trouble_ms; /* monotonic: since then no launch went well; 0: none failed */
@@ -70,6 +71,8 @@ struct service {
 /* ---- service_load.c ---- */
 
 bool service_load(struct service *service, struct err *err) MUST_USE;
+/* Was Ray on the head to be started with its own autoscaler, by the file? */
+bool service_has_monitor_option(const struct service *service);
 /* Puts what only the handover has where it is looked for. */
 bool service_keep_handover(struct service *service, struct err *err) MUST_USE;
 bool service_read_handover(struct service *service, struct arena *arena,
@@ -93,6 +96,9 @@ void service_read_before(struct service *service);
 void service_tag(struct service *service, uint64_t instance, struct str status);
 
 /* ---- service_view.c ---- */
+
+/* Ray's own autoscaler keeps the workers. */
+bool service_is_rays(const struct service *service);
 
 /* Texts live in `arena` or as long as the loop does not go on. */
 void service_view(const struct service *service, const struct controlled *controlled,

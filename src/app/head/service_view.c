@@ -2,6 +2,7 @@
 #include "app/head/service_parts.h"
 #include "base/attr.h"
 #include "io/clock.h"
+#include "ray/version.h"
 
 /* After so long without anything on its way, and with fewer than wanted, no more will come soon:
  * the cloud has refused, or given less than was asked for. */
@@ -204,8 +205,19 @@ static size_t wanted_workers(const struct config *config)
     return wanted > 0 ? (size_t)wanted : 0;
 }
 
+bool service_is_rays(const struct service *service)
+{
+    return service->monitor_pid != 0 || service->old_ray[0] != '\0';
+}
+
 static struct str stance(const struct service *service, struct arena *arena)
 {
+    if (service->old_ray[0] != '\0') {
+        return arena_printf(arena,
+                            "standing by: Ray %s on the head is older than " RAY_VERSION_TOKEN
+                            ": Ray's own autoscaler keeps the workers; token authentication is off",
+                            service->old_ray);
+    }
     if (service->monitor_pid != 0) {
         return arena_printf(arena,
                             "standing by: Ray's own autoscaler runs on this head (process %d); two "
@@ -226,6 +238,9 @@ static bool is_settled(const struct service *service, size_t workers)
 {
     bool is_short = service->short_since_ms > 0 &&
                     loop_now_ms(service->session.loop) - service->short_since_ms >= SHORT_MS;
+    if (service_is_rays(service)) {
+        return true; /* nothing is known here of what will come */
+    }
     return service->is_head_alive && !service_waits_for_ray(service) &&
            (slots_are_settled(&service->slots, workers) || is_short);
 }
@@ -255,6 +270,7 @@ void service_status(const struct service *service, struct arena *arena,
         .joined = service->ray_alive,
         .wanted = 1 + workers,
         .is_settled = is_settled(service, workers),
+        .is_rays = service_is_rays(service),
         .serial = service->handover.serial,
     };
 }

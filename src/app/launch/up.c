@@ -50,6 +50,8 @@ struct up {
     int start_tries;
     struct loop_timer *start_timer;
     bool is_settled;
+    bool is_rays;          /* Ray's own autoscaler keeps the workers */
+    struct str stance;     /* why, in the service's words */
     struct head_plan plan; /* what the head was sent */
     struct str wanted;     /* what the cluster is brought to, as a text to compare (head_plan.h) */
     struct arena lines;    /* of one view at a time */
@@ -105,6 +107,9 @@ static void show_head(struct up *up)
 static void end_if_done(struct up *up)
 {
     if (up->is_head_done && up->is_settled && !up->is_tagging) {
+        if (up->is_rays) {
+            launch_note(&up->launch, "the head's service is %.*s", STR_ARG(up->stance));
+        }
         launch_end(&up->launch, NULL);
     }
 }
@@ -120,6 +125,10 @@ static void take_status(struct up *up, const struct ctl_status *status)
     result->node_count = status->joined;
     up->wanted_count = status->wanted;
     up->is_settled = status->is_settled && status->serial >= up->serial;
+    if (status->is_rays != up->is_rays) {
+        up->is_rays = status->is_rays;
+        up->stance = arena_str(up->launch.arena, status->stance);
+    }
     end_if_done(up);
 }
 

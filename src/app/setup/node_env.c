@@ -109,8 +109,9 @@ int node_env(enum node_env_token token)
     struct err err;
     arena_init(&arena);
     mkdir(tools_home(&arena, "~/.shoal"), 0700);
+    bool has_token = token != NODE_ENV_NO_TOKEN && !ray_find_is_old(ray_find_noted(&arena));
     bool is_fine = (token != NODE_ENV_MAKE_TOKEN || make_token(&arena, &err)) &&
-                   write_env(&arena, token != NODE_ENV_NO_TOKEN, &err) && add_lines(&arena, &err);
+                   write_env(&arena, has_token, &err) && add_lines(&arena, &err);
     if (!is_fine) {
         fprintf(stderr, "error: %s\n", err.text);
     }

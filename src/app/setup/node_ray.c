@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 extern const struct embedded_file setup_scripts[];
 
@@ -24,23 +25,35 @@ static bool ask_versions(struct arena *arena, struct str path, struct ray_found 
            ray_find_read(buf_str(&said), arena, ret_found);
 }
 
+/* For the steps behind this one, and for the head's service. */
+static int note(struct arena *arena, struct str version)
+{
+    struct err err;
+    mkdir(tools_home(arena, "~/.shoal"), 0700);
+    if (!ray_find_note(arena, version, &err)) {
+        fprintf(stderr, "error: %s\n", err.text);
+        return 1;
+    }
+    return 0;
+}
+
 static int tell(struct arena *arena, struct str path, const char *wanted)
 {
     struct ray_found found;
     if (!ask_versions(arena, path, &found) || found.ray.len == 0) {
         printf("Ray is there (%.*s); its version is not known\n", STR_ARG(path));
-        return 0;
+        return note(arena, STR(""));
     }
     printf("Ray %.*s with Python %.*s (%.*s)\n", STR_ARG(found.ray), STR_ARG(found.python),
            STR_ARG(path));
     if (!str_is(found.ray, wanted) && strcmp(wanted, RAY_VERSION_TESTED) != 0) {
         printf("warning: the file asks for Ray %s; what is there already is used\n", wanted);
     }
-    if (!tools_at_least(found.ray, STR(RAY_VERSION_TOKEN))) {
+    if (ray_find_is_old(found.ray)) {
         printf("warning: Ray before " RAY_VERSION_TOKEN " does not know authentication by token: "
                "whoever reaches the ports of this machine can use the cluster\n");
     }
-    return 0;
+    return note(arena, found.ray);
 }
 
 static int install(struct arena *arena, const char *version)
@@ -65,7 +78,7 @@ static int install(struct arena *arena, const char *version)
         fprintf(stderr, "error: Ray %s could not be installed (%s)\n", version, err.text);
         return status > 0 ? status : 1;
     }
-    return 0;
+    return note(arena, str_from(version));
 }
 
 int node_ray(const char *version)

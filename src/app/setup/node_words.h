@@ -35,6 +35,9 @@ struct node_gate_setup {
 /* Waits for the head's Ray, and compares its versions with those here. */
 int node_gate(const struct node_gate_setup *setup);
 
+/* Prints what the shell of the head's start command is to evaluate first. */
+int node_start(void);
+
 /* Status 0 when nothing runs here that `ray stop` would end. */
 int node_idle(void);
 

@@ -3,10 +3,11 @@
 
 #include "app/setup/node_tools.h"
 #include "io/file.h"
+#include "ray/version.h"
 
 #include <string.h>
 
-enum { SCRIPT_BYTES = 64 * 1024 };
+enum { SCRIPT_BYTES = 64 * 1024, VERSION_BYTES = 256 };
 
 /* The folders of packages are searched by hand: importlib.metadata takes 50 ms to be there. */
 static const char script[] =
@@ -125,4 +126,26 @@ bool ray_find_read(struct str said, struct arena *arena, struct ray_found *ret_f
     }
     *ret_found = found;
     return found.python.len > 0;
+}
+
+/* ---- written down ---- */
+
+bool ray_find_note(struct arena *arena, struct str version, struct err *err)
+{
+    return file_write(tools_home(arena, RAY_FIND_NOTE), version, 0644, err);
+}
+
+struct str ray_find_noted(struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    buf_init(&text, VERSION_BYTES);
+    return file_read(tools_home(arena, RAY_FIND_NOTE), &text, &err)
+               ? arena_str(arena, str_trim(buf_str(&text)))
+               : STR("");
+}
+
+bool ray_find_is_old(struct str version)
+{
+    return version.len > 0 && !tools_at_least(version, STR(RAY_VERSION_TOKEN));
 }

@@ -13,6 +13,7 @@
 #include <stdbool.h>
 
 #define RAY_FIND_VENV "~/.shoal/ray" /* our own, where the machine had none */
+#define RAY_FIND_NOTE "~/.shoal/ray-version"
 
 /* Its script: on the PATH, else in our environment. */
 bool ray_find(struct arena *arena, struct str *ret_path);
@@ -24,6 +25,13 @@ struct ray_found {
     struct str ray, python; /* "2.60.0", "3.11.2"; ray is empty when that Python has none */
 };
 bool ray_find_read(struct str said, struct arena *arena, struct ray_found *ret_found) MUST_USE;
+
+/* The version that was found last, written down for those who come later, and read; empty: none is
+ * known. */
+bool ray_find_note(struct arena *arena, struct str version, struct err *err) MUST_USE;
+struct str ray_find_noted(struct arena *arena);
+/* Is it one that knows neither tokens nor our autoscaler? What is not known counts as new. */
+bool ray_find_is_old(struct str version);
 
 /* The interpreter in the first line of a script; empty: none is named there. */
 struct str ray_find_interpreter(struct str script);

@@ -91,7 +91,8 @@ static bool add_json(struct maker *maker, struct variables *variables, const cha
     return true;
 }
 
-/* Of every start command: what Ray's launcher and updater export, and what its labels are from. */
+/* Of every start command: what Ray's launcher and updater export, and what its labels are from. How
+ * Ray authenticates comes from ~/.shoal/env.sh, which knows whether this Ray can (node_env.c). */
 static bool start_variables(struct maker *maker, struct variables *ret_variables, struct err *err)
 {
     const struct setup_input *input = maker->input;
@@ -113,9 +114,6 @@ static bool start_variables(struct maker *maker, struct variables *ret_variables
     add_variable(&variables, "RAY_CLOUD_INSTANCE_TYPE_NAME", input->machine);
     if (input->is_spot) {
         add_variable(&variables, "RAY_NODE_MARKET_TYPE", STR("spot"));
-    }
-    if (!maker->has_own_auth && (input->is_head || input->token.len > 0)) {
-        add_variable(&variables, "RAY_AUTH_MODE", STR("token"));
     }
     *ret_variables = variables;
     return true;
@@ -180,7 +178,7 @@ static struct str start_text(struct maker *maker, const struct command_item *ite
     struct str text = item->text;
     if (maker->input->is_head) {
         look_at_dashboard(maker, item);
-        text = start_command_for_head(text, item->is_default, maker->arena);
+        text = start_command_for_head(text, item->is_default, OWN("node start"), maker->arena);
     }
     return start_command_with_quick_stop(text, OWN("node idle"), maker->arena);
 }

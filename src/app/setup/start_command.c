@@ -5,8 +5,6 @@
 
 #include <string.h>
 
-enum { COMMAND_MORE = 64 }; /* that a replacement may be longer */
-
 /* Where an option stands, with its value if it has one. */
 struct option_place {
     size_t from, to;
@@ -113,7 +111,7 @@ static struct str replace(struct str text, const struct option_place *place, con
                           struct arena *arena)
 {
     AUTO_BUF struct buf out;
-    buf_init(&out, text.len + COMMAND_MORE);
+    buf_init(&out, text.len + strlen(with) + 1);
     size_t from = place->from;
     if (with[0] == '\0' && from > 0 && text.ptr[from - 1] == ' ') {
         from--;
@@ -136,17 +134,41 @@ bool start_command_opens_dashboard(struct str command, struct str *ret_host)
     return start_command_option(command, "--dashboard-host", ret_host) && !is_loopback(*ret_host);
 }
 
-struct str start_command_for_head(struct str command, bool is_default, struct arena *arena)
+/* The option as it was, or what the variable says instead of it. */
+static struct str monitor_words(struct str option, struct arena *arena)
+{
+    bool can_stay = str_find_char(option, '}') == SIZE_MAX;
+    return can_stay ? arena_printf(arena, "${" START_MONITOR "-%.*s}", STR_ARG(option))
+                    : STR("--no-monitor");
+}
+
+static struct str without_monitor(struct str command, const char *asks, struct arena *arena)
 {
     struct option_place place;
+    bool must_ask = false;
+    bool has_it = has_option(command, "--no-monitor") ||
+                  str_find(command, "${" START_MONITOR "-") != SIZE_MAX;
     while (find_option(command, "--autoscaling-config", true, &place)) {
-        bool has_it = has_option(command, "--no-monitor");
-        command = replace(command, &place, has_it ? "" : "--no-monitor", arena);
+        bool has_value = place.value.len > 0;
+        struct str option = str_sub(command, place.from, place.to);
+        struct str words = has_it      ? STR("")
+                           : has_value ? monitor_words(option, arena)
+                                       : STR("--no-monitor");
+        command = replace(command, &place, words.ptr, arena);
+        must_ask = must_ask || str_starts(words, "$");
+        has_it = true;
     }
-    if (start_command_is_ray(command) && !has_option(command, "--no-monitor") &&
-        find_option(command, "--head", false, &place)) {
+    if (start_command_is_ray(command) && !has_it && find_option(command, "--head", false, &place)) {
         command = replace(command, &place, "--head --no-monitor", arena);
     }
+    return must_ask ? arena_printf(arena, "eval \"$(%s)\"; %.*s", asks, STR_ARG(command)) : command;
+}
+
+struct str start_command_for_head(struct str command, bool is_default, const char *asks,
+                                  struct arena *arena)
+{
+    struct option_place place;
+    command = without_monitor(command, asks, arena);
     if (is_default && find_option(command, "--dashboard-host", true, &place)) {
         command = replace(command, &place, "--dashboard-host=127.0.0.1", arena);
     }

@@ -21,11 +21,16 @@ bool start_command_is_ray(struct str command);
 /* The value of an option such as "--port", with or without '='. False: it is not there. */
 bool start_command_option(struct str command, const char *name, struct str *ret_value);
 
+#define START_MONITOR "SHOAL_MONITOR" /* a variable of the shell that runs the head's command */
+
 /*
- * For the head: --autoscaling-config goes, --no-monitor comes. With `is_default`, for Ray's own
- * command and not one of the file's, the dashboard does not listen on every address.
+ * For the head: --autoscaling-config gives way to --no-monitor, unless Ray there is too old for our
+ * autoscaler: that is known to its shell, which evaluates what `asks` says first (node_start.c).
+ * With `is_default`, for Ray's own command and not one of the file's, the dashboard does not listen
+ * on every address.
  */
-struct str start_command_for_head(struct str command, bool is_default, struct arena *arena);
+struct str start_command_for_head(struct str command, bool is_default, const char *asks,
+                                  struct arena *arena);
 
 /* Is the dashboard reached from other machines? */
 bool start_command_opens_dashboard(struct str command, struct str *ret_host);
