@@ -1,6 +1,7 @@
 /* core_setup.c: types, offerings, prices. */
 #include "app/core_setup.h"
 
+#include "app/type_zones.h"
 #include "base/suggest.h"
 #include "config/catalog/catalog.h"
 
@@ -18,6 +19,7 @@ struct maker {
     const struct workload_file *workload; /* or NULL */
     struct diag_list *diags;
     struct core_setup *setup;
+    struct str type_zones; /* of a survey; empty: there was none */
 };
 
 /* ---- what the providers call things ---- */
@@ -56,15 +58,19 @@ static bool is_spot(const struct config_node_type *type)
            is_preemptible(value_get_c(own, "scheduling"));
 }
 
-/* "us-west-2a,us-west-2b"; where the file names no zone, the region is one. */
-static size_t zones_of(const struct maker *maker, uint32_t *zones)
+/* "us-west-2a,us-west-2b", unless a survey knows better; where the file names no zone, the region
+ * is one. */
+static size_t zones_of(const struct maker *maker, struct str type, uint32_t *zones)
 {
     const struct value *provider = maker->config->provider;
     struct names *names = &maker->setup->names;
-    struct str rest = value_text(value_get_c(provider, "availability_zone"));
+    struct str found = type_zones_find(maker->type_zones, type);
+    struct str rest = found.len > 0 ? found
+                                    : value_text(value_get_c(provider, "availability_zone"));
+    char between = found.len > 0 ? ' ' : ',';
     size_t count = 0;
     while (rest.len > 0 && count < ZONES_MAX) {
-        struct str zone = str_trim(str_cut(&rest, ','));
+        struct str zone = str_trim(str_cut(&rest, between));
         if (zone.len > 0) {
             zones[count++] = names_add(names, zone);
         }
@@ -187,14 +193,14 @@ static void make_offerings(const struct maker *maker)
 {
     struct core_setup *setup = maker->setup;
     uint32_t zones[ZONES_MAX];
-    size_t zone_count = zones_of(maker, zones);
     size_t type_count = setup->settings.type_count;
     struct str fallback = value_text(value_get_c(maker->config->shoal, "spot_fallback"));
-    struct offering *offerings = ARENA_ARRAY(maker->arena, type_count * zone_count * 2,
+    struct offering *offerings = ARENA_ARRAY(maker->arena, type_count * ZONES_MAX * 2,
                                              struct offering);
     size_t count = 0;
     for (uint32_t i = 0; i < type_count; i++) {
         const struct type_facts *facts = &setup->facts[i];
+        size_t zone_count = zones_of(maker, facts->name, zones);
         bool falls_back = facts->is_spot && str_is(fallback, "on-demand");
         for (size_t zone = 0; zone < zone_count; zone++) {
             offerings[count++] = (struct offering){
@@ -298,7 +304,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err)
 {
-    struct maker maker = {arena, config, workload, diags, ret_setup};
+    struct maker maker = {arena, config, workload, diags, ret_setup, STR("")};
     struct core_settings *settings = &ret_setup->settings;
     struct str region = value_text(value_get_c(config->provider, "region"));
     if (config->node_type_count == 0) {
@@ -325,4 +331,12 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
     core_times_default(&settings->times);
     return has_resources(settings) || refuse(&maker, err);
+}
+
+void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
+                      struct core_setup *setup)
+{
+    struct maker maker = {
+        .arena = arena, .config = config, .setup = setup, .type_zones = type_zones};
+    make_offerings(&maker);
 }

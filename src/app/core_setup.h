@@ -38,3 +38,8 @@ struct core_setup {
 bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err) MUST_USE;
+
+/* What a survey has found out (type_zones.h): one offering for each zone of a type, in that order.
+ * A type of which it says nothing keeps the zones that the file names. */
+void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
+                      struct core_setup *setup);

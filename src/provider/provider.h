@@ -168,6 +168,11 @@ struct provider_ops {
     /* Reads everything that launching needs and changes nothing. */
     void (*survey)(struct provider *provider, provider_survey_fn *done, void *context);
 
+    /* The zones in which machines of that type can be had, in the order in which they are tried; at
+     * most `most`. None: no survey was made, or there is nothing to choose from. The texts live
+     * until the next survey. */
+    size_t (*zones)(struct provider *provider, size_t type, struct str *ret_zones, size_t most);
+
     /*
      * Makes this process the one that may act, for `lease_ms`. `take_from` breaks the lease of that
      * epoch, which its holder then notices; 0: none.

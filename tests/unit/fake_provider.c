@@ -167,6 +167,17 @@ static void survey(struct provider *base, provider_survey_fn *done, void *contex
     later->done_survey = done;
 }
 
+static size_t zones(struct provider *base, size_t type, struct str *ret_zones, size_t most)
+{
+    const struct fake_cloud *cloud = ((struct fake_provider *)base)->cloud;
+    size_t count = 0;
+    (void)type;
+    for (; count < most && cloud->zones[count]; count++) {
+        ret_zones[count] = str_from(cloud->zones[count]);
+    }
+    return count;
+}
+
 static void prepare(struct provider *base, struct str key, provider_things_fn *done, void *context)
 {
     struct answer_later *later = begin(base, FAKE_PREPARE, context);
@@ -429,6 +440,7 @@ static void close_provider(struct provider *base)
 static const struct provider_ops ops = {
     .name = "fake",
     .survey = survey,
+    .zones = zones,
     .take = take,
     .renew = renew,
     .release = release,

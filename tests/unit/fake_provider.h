@@ -44,9 +44,10 @@ struct fake_cloud {
     bool acts_anyway;              /* what is answered as unknown takes effect */
     bool is_mute[FAKE_VERB_COUNT]; /* takes effect and is never answered */
     int64_t delay_ms[FAKE_VERB_COUNT];
-    bool hides_lease; /* a renewal that is refused does not say by whom */
-    bool is_blind;    /* listings show nothing yet */
-    int64_t boot_ms;  /* until a machine runs; 0: at once */
+    bool hides_lease;     /* a renewal that is refused does not say by whom */
+    bool is_blind;        /* listings show nothing yet */
+    const char *zones[4]; /* of every type, up to the first NULL */
+    int64_t boot_ms;      /* until a machine runs; 0: at once */
     unsigned counts[FAKE_VERB_COUNT];
 };
 

@@ -1,4 +1,5 @@
 /* test_controller.c: what a controller does with its cloud, its journal and its lease. */
+#include "app/type_zones.h"
 #include "control_scene.h"
 
 /* ---- tests ---- */
@@ -543,6 +544,34 @@ static void what_cannot_be_prepared_is_tried_again(void **state)
     scene_free(scene);
 }
 
+static bool has_launched_thrice(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_LAUNCH] >= 3;
+}
+
+/* Where the file names no zone there are those that the survey has found. */
+static void no_room_in_one_zone_leads_to_the_next(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.zones[0] = "us-west-2b";
+    scene->cloud.zones[1] = "us-west-2a";
+    scene->cloud.next[FAKE_LAUNCH] = OUTCOME_CAPACITY;
+    struct provider *provider = fake_provider_new(&scene->cloud, NULL);
+    struct str zones = type_zones_ask(provider, scene->config, &scene->fixture->arena);
+    provider->ops->close(provider);
+    assert_str(zones, "head\tus-west-2b us-west-2a\nsmall\tus-west-2b us-west-2a\n"
+                      "large\tus-west-2b us-west-2a\n");
+    core_setup_place(&scene->fixture->arena, scene->config, zones, &scene->core);
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched_thrice);
+    assert_comes(scene, are_booting);
+    assert_int_equal(count_of(&scene->cloud.sent, "zone-us-west-2b"), 2);
+    assert_int_equal(count_of(&scene->cloud.sent, "zone-us-west-2a"), 1);
+    end(scene);
+    scene_free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -565,6 +594,7 @@ int main(void)
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
         cmocka_unit_test(an_unanswered_launch_keeps_a_cluster_from_being_empty),
         cmocka_unit_test(a_file_may_change),
+        cmocka_unit_test(no_room_in_one_zone_leads_to_the_next),
         cmocka_unit_test(it_may_be_closed_by_a_hook),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
     };

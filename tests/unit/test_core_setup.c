@@ -1,6 +1,7 @@
 /* test_core_setup.c: what a cluster file says is what the core is told. */
 #include "app/core_setup.h"
 
+#include "app/type_zones.h"
 #include "fixture.h"
 
 #define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2"
@@ -173,11 +174,43 @@ static void names_that_fit_nothing_are_warned_of(void **state)
                 "2:12 warning unused-name: *gpus*(did you mean \"gpu\"?)");
 }
 
+static void a_survey_says_where(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const char *yaml = AWS "}\n" TYPES;
+    struct core_setup setup = *made(f, yaml, NULL);
+    const struct str zones = STR("gpu\tus-west-2b us-west-2a\nother\tus-west-2c\n");
+    (void)state;
+    setup.settings.names = &setup.names;
+    assert_int_equal(setup.settings.offering_count, 2);
+    core_setup_place(&f->arena, config_of(f, yaml), zones, &setup);
+    const struct offering *offerings = setup.settings.offerings;
+    assert_int_equal(setup.settings.offering_count, 3);
+    assert_str(names_text(&setup.names, offerings[0].zone), "us-west-2"); /* nothing is known */
+    assert_int_equal(offerings[1].type, 1);
+    assert_str(names_text(&setup.names, offerings[1].zone), "us-west-2b");
+    assert_str(names_text(&setup.names, offerings[2].zone), "us-west-2a");
+    assert_true(offerings[1].market == MARKET_SPOT && offerings[2].market == MARKET_SPOT);
+}
+
+static void zones_are_found_by_type(void **state)
+{
+    const struct str text = STR("gpu\ta b\ncpu\tc\n");
+    (void)state;
+    assert_str(type_zones_find(text, STR("gpu")), "a b");
+    assert_str(type_zones_find(text, STR("cpu")), "c");
+    assert_int_equal(type_zones_find(text, STR("gp")).len, 0);
+    assert_int_equal(type_zones_find(STR("gpu"), STR("gpu")).len, 0);
+    assert_int_equal(type_zones_find(STR(""), STR("gpu")).len, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_types_become_types),
         cmocka_unit_test(zones_and_markets_become_offerings),
+        cmocka_unit_test(a_survey_says_where),
+        cmocka_unit_test(zones_are_found_by_type),
         cmocka_unit_test(prices_come_from_whoever_knows_best),
         cmocka_unit_test(limits_that_are_written_count),
         cmocka_unit_test(other_providers),

@@ -31,6 +31,7 @@ static const struct handover full = {
     .head_id = {"i-0f2", 5},
     .contents_hash = {"c0ffee", 6},
     .restarts_ray = true,
+    .type_zones = {"cpu\ta b\n", 8},
     .environment = variables,
     .environment_count = 1,
     .machines = machines,
@@ -56,6 +57,7 @@ static void it_travels(void **state)
     assert_int_equal(back.reign, 2);
     assert_true(back.restarts_ray);
     assert_true(str_eq(back.contents_hash, full.contents_hash));
+    assert_true(str_eq(back.type_zones, full.type_zones));
     assert_true(str_eq(back.machines[1].id, machines[1].id));
     assert_true(str_eq(back.intents[0].call, intents[0].call));
     assert_false(back.intents[0].is_settled);
@@ -98,6 +100,15 @@ static void it_is_taken_once(void **state)
     assert_int_equal(number, 3);
     assert_false(journal_adopt(journal, 3, STR("i-other"), &err));
     assert_int_equal(err.kind, ERR_EXISTS);
+    /* A head that was stopped has numbers of its own from before; with the lease come others. */
+    const struct handover_machine others[] = {{1, STR("head")}, {2, STR("i-0c1")}};
+    assert_true(journal_commit(journal, &err));
+    later.serial++;
+    later.machines = others;
+    assert_true(handover_take(journal, &later, &is_new, &err) && is_new);
+    assert_true(journal_begin(journal, &err));
+    assert_true(journal_number(journal, STR("i-0c1"), &number, &err));
+    assert_int_equal(number, 2);
     journal_close(journal);
     arena_clear(&arena);
     const char *const names[] = {"journal.db", "journal.db-wal", "journal.db-shm", "lock"};

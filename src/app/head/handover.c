@@ -83,6 +83,7 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_text(json, "head_private_ip", handover->head_private_ip);
     json_put_text(json, "head_public_ip", handover->head_public_ip);
     json_put_text(json, "known_hosts", handover->known_hosts);
+    json_put_text(json, "type_zones", handover->type_zones);
     json_put_text(json, "runtime_hash", handover->runtime_hash);
     json_put_text(json, "contents_hash", handover->contents_hash);
     json_object_set_new(json, "restarts_ray", json_boolean(handover->restarts_ray));
@@ -184,6 +185,7 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .head_private_ip = json_take_text(json, "head_private_ip", arena),
         .head_public_ip = json_take_text(json, "head_public_ip", arena),
         .known_hosts = json_take_text(json, "known_hosts", arena),
+        .type_zones = json_take_text(json, "type_zones", arena),
         .runtime_hash = json_take_text(json, "runtime_hash", arena),
         .contents_hash = json_take_text(json, "contents_hash", arena),
         .restarts_ray = json_is_true(json_object_get(json, "restarts_ray")),
@@ -277,7 +279,9 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
     bool ok = journal_set(journal, "uid", handover->uid, err) &&
               set_number(journal, "handover", (uint64_t)handover->serial, err);
     if (handover->epoch != 0) {
-        ok = ok && set_number(journal, "epoch", handover->epoch, err) &&
+        /* Launches come with the numbers of now, whatever those of before meant. */
+        ok = ok && journal_set(journal, "offerings", STR(""), err) &&
+             set_number(journal, "epoch", handover->epoch, err) &&
              set_number(journal, "reign", handover->reign, err);
     }
     for (size_t i = 0; ok && i < handover->machine_count; i++) {

@@ -41,6 +41,7 @@ struct handover {
     struct str runtime_hash;  /* of the head's set-up, to know whether an `up` changes anything */
     struct str contents_hash; /* of the mounts alone: workers are set up again when it changes */
     bool restarts_ray;        /* among the head's steps Ray is started anew: workers wait for it */
+    struct str type_zones;    /* where machines can be had (app/type_zones.h) */
     const struct step_variable *environment; /* AWS_ENDPOINT_URL and its like; no secrets */
     size_t environment_count;
     const struct handover_machine *machines;

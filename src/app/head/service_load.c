@@ -118,6 +118,8 @@ bool service_load(struct service *service, struct err *err)
         !core_setup_make(&service->arena, service->config, NULL, &diags, &service->core, err)) {
         return false;
     }
+    core_setup_place(&service->arena, service->config, service->handover.type_zones,
+                     &service->core);
     if (!service->identity) {
         service->identity = service->state.key;
     }

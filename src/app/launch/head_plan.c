@@ -68,6 +68,7 @@ static bool write_handover(const struct head_wish *wish, const struct wanted *wa
         .runtime_hash = wanted->runtime_hash,
         .contents_hash = wanted->contents_hash,
         .restarts_ray = restarts_ray,
+        .type_zones = launch->type_zones,
     };
     gather_environment(&handover, launch->arena);
     if (wish->epoch != 0 && !gather_records(launch, &handover, err)) {

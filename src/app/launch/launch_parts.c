@@ -3,6 +3,7 @@
 
 #include "app/cloud_provider.h"
 #include "app/launch/take_over.h"
+#include "app/type_zones.h"
 #include "io/file.h"
 
 #include <pwd.h>
@@ -12,6 +13,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#define ZONES_FACT "type-zones" /* in the journal */
 enum { NOTE_BYTES_MAX = 8192, WORKER_NAMES_FROM = HEAD_INSTANCE };
 
 /* ---- opening and closing ---- */
@@ -43,6 +45,18 @@ static bool open_journal(struct launch *launch, const char *verb, struct err *er
                : journal_open(launch->state.folder, holder.ptr, &launch->journal, err);
 }
 
+/* Who makes no survey counts the places of the last one. */
+static bool place_as_before(struct launch *launch, struct err *err)
+{
+    if (!journal_get(launch->journal, ZONES_FACT, launch->arena, &launch->type_zones, err)) {
+        return false;
+    }
+    if (launch->type_zones.len > 0) {
+        core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
+    }
+    return true;
+}
+
 bool launch_open(struct launch *launch, const char *verb, bool makes_state, struct err *err)
 {
     const struct launcher_setup *setup = launch->setup;
@@ -58,7 +72,17 @@ bool launch_open(struct launch *launch, const char *verb, bool makes_state, stru
     }
     launch->core.settings.head_instance = HEAD_INSTANCE;
     launch->core.settings.head_type = (uint32_t)launch->config->head_type;
-    return !makes_state || (open_journal(launch, verb, err) && number_head(launch->journal, err));
+    return !makes_state || (open_journal(launch, verb, err) && number_head(launch->journal, err) &&
+                            place_as_before(launch, err));
+}
+
+bool launch_place(struct launch *launch, struct err *err)
+{
+    launch->type_zones = type_zones_ask(launch->provider, launch->config, launch->arena);
+    core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
+    return journal_begin(launch->journal, err) &&
+           journal_set(launch->journal, ZONES_FACT, launch->type_zones, err) &&
+           journal_commit(launch->journal, err);
 }
 
 void launch_close(struct launch *launch)

@@ -20,6 +20,7 @@ struct launch {
     struct journal *journal;
     struct diag_list diags;
     struct core_setup core;
+    struct str type_zones; /* where machines can be had, as last surveyed (app/type_zones.h) */
     struct controller *controller;
     int64_t began_ms;
     struct err err; /* why it ended, unless fine */
@@ -31,6 +32,8 @@ struct launch {
 bool launch_open(struct launch *launch, const char *verb, bool makes_state,
                  struct err *err) MUST_USE;
 void launch_close(struct launch *launch);
+/* After a survey: where machines can be had is asked, counted from now on, and written down. */
+bool launch_place(struct launch *launch, struct err *err) MUST_USE;
 
 /* Ends the session's run; `err` NULL: it went well. The first end counts. */
 void launch_end(struct launch *launch, const struct err *err);

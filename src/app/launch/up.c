@@ -703,6 +703,10 @@ static void on_surveyed(void *context, const struct provider_answer *answer,
         fail_up(up, &err);
         return;
     }
+    if (!launch_place(&up->launch, &err)) {
+        fail_up(up, &err);
+        return;
+    }
     open_controller(up);
 }
 

@@ -19,6 +19,7 @@ static void aws_close(struct provider *base)
 static const struct provider_ops ops = {
     .name = "aws",
     .survey = aws_survey,
+    .zones = aws_zones,
     .take = aws_take,
     .renew = aws_renew,
     .release = aws_release,

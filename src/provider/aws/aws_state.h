@@ -43,6 +43,7 @@ static inline struct aws_provider *aws_provider_of(struct provider *provider)
 
 /* Each file of operations fills its places of the table in aws_provider.c. */
 void aws_survey(struct provider *provider, provider_survey_fn *done, void *context);
+size_t aws_zones(struct provider *provider, size_t type, struct str *ret_zones, size_t most);
 void aws_take(struct provider *provider, struct str holder, int64_t lease_ms, uint64_t take_from,
               provider_lease_fn *done, void *context);
 void aws_renew(struct provider *provider, int64_t lease_ms, provider_lease_fn *done, void *context);

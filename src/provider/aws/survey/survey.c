@@ -42,3 +42,30 @@ void aws_survey(struct provider *provider, provider_survey_fn *done, void *conte
     aws_operation_add(aws, &survey->operation, end);
     survey->run = survey_run_start(aws->client, aws->cluster, on_result, survey);
 }
+
+/* Two subnets of one zone are one place: the first of them is used. */
+static bool has_zone(const struct str *zones, size_t count, struct str zone)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (str_eq(zones[i], zone)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+size_t aws_zones(struct provider *provider, size_t type, struct str *ret_zones, size_t most)
+{
+    const struct aws_provider *aws = aws_provider_of(provider);
+    size_t count = 0;
+    if (!aws->has_facts || type >= aws->cluster->type_count) {
+        return 0;
+    }
+    const struct aws_type_facts *facts = &aws->facts.types[type];
+    for (size_t i = 0; i < facts->subnet_count && count < most; i++) {
+        if (!has_zone(ret_zones, count, facts->subnets[i].zone)) {
+            ret_zones[count++] = facts->subnets[i].zone;
+        }
+    }
+    return count;
+}
