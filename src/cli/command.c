@@ -1,6 +1,7 @@
 /* command.c: find the head, run a line on it. */
 #include "cli/command.h"
 
+#include "app/setup/setup_plan.h"
 #include "cli/cloud.h"
 #include "cli/launch.h"
 #include "cli/output.h"
@@ -10,12 +11,6 @@ bool command_check(const struct command_fields *given, struct err *err)
     enum { PORT_MAX = 65535 };
     if (given->screen && given->tmux) {
         return err_set(err, ERR_USAGE, "--screen and --tmux: one of them is enough");
-    }
-    if (given->stop && (given->screen || given->tmux)) {
-        return err_set(err, ERR_USAGE,
-                       "--stop would end the cluster as soon as the command has started, because "
-                       "--screen and --tmux return at once; run it without them, or run "
-                       "shoal down when it is done");
     }
     for (size_t i = 0; i < given->ports.count; i++) {
         if (given->ports.items[i] < 1 || given->ports.items[i] > PORT_MAX) {
@@ -61,6 +56,35 @@ int command_find(struct target *target, const struct command_fields *given,
     return find(target, ret_head, ret_place, &status) ? 0 : status;
 }
 
+/*
+ * Nobody may be here when it ends: the head ends its workers and then itself. It cannot remove what
+ * surrounds them, and knows nothing of stopping; from inside a container it cannot be reached.
+ */
+static bool end_from_head(const struct target *target, struct remote_line *line, struct err *err)
+{
+    if (line->docker) {
+        return err_set(err, ERR_USAGE,
+                       "--stop with --screen or --tmux needs --run-env host: from inside the "
+                       "container the cluster cannot be ended");
+    }
+    if (target->setup.keeps_stopped) {
+        return err_set(err, ERR_USAGE,
+                       "--stop with --screen or --tmux would end machines that "
+                       "cache_stopped_nodes: true is to keep; run it without them, or run shoal "
+                       "down when it is done");
+    }
+    line->afterwards = STR(SETUP_PROGRAM " ctl --ask end");
+    return true;
+}
+
+static void say_end(const struct target *target)
+{
+    fprintf(target->cli.err,
+            "When it has ended, the head ends its workers and itself. Key pair, security group and "
+            "role stay: shoal down %s removes them.\n",
+            target_words(target).ptr);
+}
+
 static void say_attach(const struct target *target, const struct command_fields *given)
 {
     fprintf(target->cli.err, "It runs on the head. To look: shoal attach %s %s\n",
@@ -87,6 +111,10 @@ int command_run(struct target *target, const struct command_fields *given,
         forwards[session.forward_count++] = (struct ssh_forward){port, port};
     }
     line->keeper = given->screen ? REMOTE_SCREEN : given->tmux ? REMOTE_TMUX : line->keeper;
+    bool is_kept = line->keeper != REMOTE_DIRECT;
+    if (given->stop && is_kept && !end_from_head(target, line, &err)) {
+        return target_fail(target, &err);
+    }
     line->has_terminal = session.is_interactive;
     session.command = remote_line_make(line, target->cli.arena);
     if (session.command.len > REMOTE_LINE_BYTES_MAX) {
@@ -97,8 +125,11 @@ int command_run(struct target *target, const struct command_fields *given,
         return target_fail(target, &err);
     }
     int status = target_run(target, argv);
-    if (status == 0 && line->keeper != REMOTE_DIRECT) {
+    if (status == 0 && is_kept) {
         say_attach(target, given);
     }
-    return given->stop ? stop(target, status) : status;
+    if (status == 0 && is_kept && given->stop) {
+        say_end(target);
+    }
+    return given->stop && !is_kept ? stop(target, status) : status;
 }

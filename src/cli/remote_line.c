@@ -45,7 +45,9 @@ static struct str quoted(struct arena *arena, struct str before, struct str word
 
 static struct str kept(const struct remote_line *line, struct arena *arena)
 {
-    struct str command = arena_printf(arena, "%.*s; exec bash", STR_ARG(line->command));
+    struct str command = arena_printf(arena, "%.*s%s%.*s; exec bash", STR_ARG(line->command),
+                                      line->afterwards.len > 0 ? "; " : "",
+                                      STR_ARG(line->afterwards));
     struct str extra = line->screen_arguments;
     switch (line->keeper) {
     case REMOTE_SCREEN:

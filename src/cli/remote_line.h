@@ -22,6 +22,7 @@ enum remote_keeper { REMOTE_DIRECT, REMOTE_SCREEN, REMOTE_TMUX };
 struct remote_line {
     struct str command;
     enum remote_keeper keeper;          /* what it goes on in after we have left */
+    struct str afterwards;              /* run there when the kept command has ended; or empty */
     struct str screen_arguments;        /* for screen, as they are */
     const struct config_docker *docker; /* the container it runs in; NULL: none */
     bool has_terminal;

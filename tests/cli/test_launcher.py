@@ -43,7 +43,6 @@ def test_what_is_refused(shoal, file, words, says):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["exec", "--stop", "--tmux"], "--stop would end the cluster"),
     (["exec", "--screen", "--tmux"], "one of them"),
     (["exec", "-p", "80", "-p", "0"], "1 to 65535"),
     (["exec", "--run-env", "moon"], "auto, host, docker"),

@@ -67,6 +67,12 @@ static void keepers_as_in_ray(void **state)
     line.keeper = REMOTE_TMUX;
     check_line(line, "bash --login -c -i '" LOGIN
                      "(tmux new -d bash -c '\"'\"'sleep 1; exec bash'\"'\"')'");
+    line.afterwards = STR("shoal ctl --ask end");
+    check_line(line,
+               "bash --login -c -i '" LOGIN
+               "(tmux new -d bash -c '\"'\"'sleep 1; shoal ctl --ask end; exec bash'\"'\"')'");
+    line.keeper = REMOTE_DIRECT; /* then whoever waits for it does what is to be done */
+    check_line(line, "bash --login -c -i '" LOGIN "(sleep 1)'");
 }
 
 static void containers(void **state)

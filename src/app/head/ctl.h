@@ -13,6 +13,7 @@
  *     {"do": "follow"}       the same without the end, then whatever changes, as it happens
  *     {"do": "update"}       a new handover.json is there -> {"done": "update"} once it is taken in
  *     {"do": "stand-down"}   lease released, nothing done any more -> {"done": "stand-down"}
+ *     {"do": "end"}          all workers end -> {"done": "end"}, then this machine is switched off
  *     {"do": "log", "node": "worker-2", "follow": true} -> {"log": "line"}..., {"end": "log"}
  *
  * What goes wrong is {"error": "...", "do": "..."}; a request that is not known is answered so. An

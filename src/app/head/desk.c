@@ -272,17 +272,18 @@ static void answer_update(struct guest *guest)
     }
 }
 
-static void answer_stand_down(struct guest *guest)
+/* Something that takes its time, mostly. */
+static void answer_later(struct guest *guest, const char *what,
+                         bool (*work)(void *context, bool *ret_is_later, struct err *err))
 {
     struct err err;
-    struct desk *desk = guest->desk;
     bool is_later = false;
-    if (!desk->hooks.stand_down(desk->hooks.context, &is_later, &err)) {
-        say_text(guest, CTL_ERROR, str_from(err.text), STR("stand-down"));
+    if (!work(guest->desk->hooks.context, &is_later, &err)) {
+        say_text(guest, CTL_ERROR, str_from(err.text), str_from(what));
     } else if (is_later) {
-        guest->waits_for = "stand-down";
+        guest->waits_for = what;
     } else {
-        say_text(guest, CTL_DONE, STR("stand-down"), STR(""));
+        say_text(guest, CTL_DONE, str_from(what), STR(""));
     }
 }
 
@@ -300,7 +301,9 @@ static void answer(struct guest *guest, const struct ctl_request *request)
     } else if (str_is(request->what, "update")) {
         answer_update(guest);
     } else if (str_is(request->what, "stand-down")) {
-        answer_stand_down(guest);
+        answer_later(guest, "stand-down", desk->hooks.stand_down);
+    } else if (str_is(request->what, "end")) {
+        answer_later(guest, "end", desk->hooks.end);
     } else {
         say_text(guest, CTL_ERROR,
                  arena_printf(&desk->arena,

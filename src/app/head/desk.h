@@ -26,6 +26,7 @@ struct desk_hooks {
      * *ret_is_later. */
     bool (*update)(void *context, struct err *err);
     bool (*stand_down)(void *context, bool *ret_is_later, struct err *err);
+    bool (*end)(void *context, bool *ret_is_later, struct err *err);
 };
 
 /* `folder` holds the socket and the logs. */
@@ -40,5 +41,5 @@ void desk_changed(struct desk *desk, uint64_t instance);
 /* Something went wrong that nobody asked about: to all followers. */
 void desk_tell_trouble(struct desk *desk, struct str text);
 
-/* To whoever asked to stand down. NULL: it went well. */
+/* To whoever asked to stand down, or to end it all. NULL: it went well. */
 void desk_answer(struct desk *desk, const char *what, const struct err *err);

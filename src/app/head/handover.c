@@ -277,6 +277,7 @@ static bool set_number(struct journal *journal, const char *name, uint64_t value
 static bool take_all(struct journal *journal, const struct handover *handover, struct err *err)
 {
     bool ok = journal_set(journal, "uid", handover->uid, err) &&
+              journal_set(journal, SERVICE_GOAL, STR(""), err) &&
               set_number(journal, "handover", (uint64_t)handover->serial, err);
     if (handover->epoch != 0) {
         /* Launches come with the numbers of now, whatever those of before meant. */

@@ -20,6 +20,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* A fact of the service's journal: "end" when the cluster is to end, until a newer handover. */
+#define SERVICE_GOAL "goal"
 #define HANDOVER_FILE "~/.shoal/cluster/handover.json"
 enum { HANDOVER_FORMAT = 1, HANDOVER_BYTES_MAX = 16 << 20 };
 

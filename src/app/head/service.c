@@ -146,6 +146,61 @@ static struct str holder_of(struct service *service)
                         STR_ARG(service->config->ssh_user), host, (long)getpid());
 }
 
+/* ---- the end ---- */
+
+/* Also for a service that is started again on the way there. */
+static bool note_end(struct service *service, struct err *err)
+{
+    return journal_begin(service->journal, err) &&
+           journal_set(service->journal, SERVICE_GOAL, STR("end"), err) &&
+           journal_commit(service->journal, err);
+}
+
+static bool is_end_noted(struct service *service, struct err *err)
+{
+    struct str goal = STR("");
+    bool ok = journal_get(service->journal, SERVICE_GOAL, &service->arena, &goal, err);
+    service->is_ending = ok && str_is(goal, "end");
+    return ok;
+}
+
+static void on_ended(void *context, const struct provider_answer *answer)
+{
+    struct service *service = context;
+    (void)answer; /* a lease that was not handed back runs out by itself */
+    LOG(service, INFO, "the workers have ended: switching this machine off");
+    desk_answer(service->desk, "end", NULL);
+    service->end = SERVICE_ENDS;
+    cloud_session_stop(&service->session);
+}
+
+static void on_emptied(void *context)
+{
+    struct service *service = context;
+    if (service->is_ending && service->controller) {
+        controller_release(service->controller, on_ended, service);
+    }
+}
+
+static bool on_end(void *context, bool *ret_is_later, struct err *err)
+{
+    struct service *service = context;
+    if (!service->controller || !service->is_leading) {
+        return err_set(err, ERR_UNAVAILABLE,
+                       "this service does not act at the moment, so it cannot end the cluster");
+    }
+    if (!note_end(service, err)) {
+        return false;
+    }
+    LOG(service, INFO, "the cluster is to end");
+    *ret_is_later = true;
+    service->is_ending = true;
+    controller_want(service->controller, GOAL_DOWN);
+    return true;
+}
+
+/* ---- acting ---- */
+
 static void start_acting(void *context)
 {
     struct service *service = context;
@@ -161,8 +216,8 @@ static void start_acting(void *context)
         .core = &service->core,
         .holder = holder_of(service),
         .secret = service->state.secret,
-        .goal = GOAL_RUN,
-        .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed},
+        .goal = service->is_ending ? GOAL_DOWN : GOAL_RUN,
+        .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed, on_emptied},
     });
 }
 
@@ -517,8 +572,8 @@ static void open_parts(struct service *service)
 
 static bool open_desk(struct service *service, struct err *err)
 {
-    struct desk_hooks hooks = {service,   greet,     say_status,   view_all,
-                               view_some, on_update, on_stand_down};
+    struct desk_hooks hooks = {service,   greet,     say_status,    view_all,
+                               view_some, on_update, on_stand_down, on_end};
     return desk_open(service->session.loop, service->folder, &hooks, &service->desk, err);
 }
 
@@ -527,7 +582,8 @@ static bool take_handover(struct service *service, struct err *err)
     struct str holder = arena_printf(&service->arena, "shoal autoscaler, pid %ld", (long)getpid());
     bool is_new;
     return journal_open(service->folder, holder.ptr, &service->journal, err) &&
-           handover_take(service->journal, &service->handover, &is_new, err);
+           handover_take(service->journal, &service->handover, &is_new, err) &&
+           is_end_noted(service, err);
 }
 
 static bool run(struct service *service, struct err *err)
@@ -574,6 +630,19 @@ static void close_all(struct service *service)
     arena_clear(&service->arena);
 }
 
+/* What the machine does then, is said at its launch: it ends, unless the file says otherwise. One
+ * that cannot be switched off is a failure, after which the supervisor begins again. */
+static int switch_off(void)
+{
+    const char *const argv[] = {"/bin/sh", "-c",
+                                "if [ $(id -u) = 0 ]; then exec shutdown -h now; fi; "
+                                "exec sudo -n shutdown -h now",
+                                NULL};
+    program_become(argv);
+    fprintf(stderr, "%s cannot be started: %s\n", argv[0], strerror(errno));
+    return 1;
+}
+
 /* A new process has nothing left over from this one, and may be a newer program. */
 static int begin_anew(struct str program, const char *folder)
 {
@@ -604,6 +673,8 @@ int service_run(const struct service_setup *setup)
         status = err_exit_status(err.kind);
     } else if (end == SERVICE_AGAIN) {
         status = begin_anew(program, service.folder);
+    } else if (end == SERVICE_ENDS) {
+        status = switch_off();
     }
     arena_clear(&arena);
     return status;

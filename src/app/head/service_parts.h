@@ -25,6 +25,7 @@
 enum service_end {
     SERVICE_GOES_ON,
     SERVICE_STANDS_DOWN, /* told to; the supervisor ends as well */
+    SERVICE_ENDS,        /* the machine is switched off */
     SERVICE_AGAIN,       /* there is a new handover: begin anew with it */
 };
 
@@ -60,6 +61,7 @@ struct service {
     struct worker_pasts pasts;
     enum service_end end;
     bool is_leading;   /* the lease is ours */
+    bool is_ending;    /* the workers, then this machine */
     int monitor_pid;   /* of Ray's own autoscaler; 0: none */
     char old_ray[64];  /* the version of a Ray that is left its own autoscaler; empty: it is not */
     char refusal[300]; /* who has the lease */
