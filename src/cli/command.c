@@ -60,9 +60,13 @@ int command_find(struct target *target, const struct command_fields *given,
  * Nobody may be here when it ends: the head ends its workers and then itself. It cannot remove what
  * surrounds them, and knows nothing of stopping; from inside a container it cannot be reached.
  */
-static bool end_from_head(const struct target *target, struct remote_line *line, struct err *err)
+bool command_check_end(const struct target *target, const struct command_fields *given,
+                       const struct config_docker *docker, struct err *err)
 {
-    if (line->docker) {
+    if (!given->stop || (!given->screen && !given->tmux)) {
+        return true;
+    }
+    if (docker) {
         return err_set(err, ERR_USAGE,
                        "--stop with --screen or --tmux needs --run-env host: from inside the "
                        "container the cluster cannot be ended");
@@ -73,7 +77,6 @@ static bool end_from_head(const struct target *target, struct remote_line *line,
                        "cache_stopped_nodes: true is to keep; run it without them, or run shoal "
                        "down when it is done");
     }
-    line->afterwards = STR(SETUP_PROGRAM " ctl --ask end");
     return true;
 }
 
@@ -112,8 +115,8 @@ int command_run(struct target *target, const struct command_fields *given,
     }
     line->keeper = given->screen ? REMOTE_SCREEN : given->tmux ? REMOTE_TMUX : line->keeper;
     bool is_kept = line->keeper != REMOTE_DIRECT;
-    if (given->stop && is_kept && !end_from_head(target, line, &err)) {
-        return target_fail(target, &err);
+    if (given->stop && is_kept) {
+        line->afterwards = STR(SETUP_PROGRAM " ctl --ask end");
     }
     line->has_terminal = session.is_interactive;
     session.command = remote_line_make(line, target->cli.arena);

@@ -41,6 +41,10 @@ struct command_fields {
 /* Are the options of use together? ERR_USAGE says why not. */
 bool command_check(const struct command_fields *given, struct err *err) MUST_USE;
 
+/* And with this file, for a command in that container (NULL: none)? Needs target_connect(). */
+bool command_check_end(const struct target *target, const struct command_fields *given,
+                       const struct config_docker *docker, struct err *err) MUST_USE;
+
 /* The head and how to reach it, after bringing it up if --start says so. The exit status; 0: it is
  * there. */
 int command_find(struct target *target, const struct command_fields *given,

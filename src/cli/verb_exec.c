@@ -53,10 +53,14 @@ static int run(const struct cli *cli, const void *fields)
     }
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
     status = status ? status : target_connect(&target);
-    status = status ? status : command_find(&target, &given->command, &head, &place);
+    struct remote_line line = {.command = str_from(given->line)};
     if (status == 0) {
-        struct remote_line line = {.command = str_from(given->line)};
         line.docker = remote_line_docker(target.config, given->run_env, line.command);
+        status = command_check_end(&target, &given->command, line.docker, &err)
+                     ? command_find(&target, &given->command, &head, &place)
+                     : target_fail(&target, &err);
+    }
+    if (status == 0) {
         status = command_run(&target, &given->command, &place, &line);
     }
     target_close(&target);

@@ -89,6 +89,13 @@ static int submit(struct target *target, const struct submit_fields *given)
     struct launcher_head head;
     struct ssh_place place;
     struct arena *arena = target->cli.arena;
+    struct err err;
+    struct remote_line line = {.command = command_line(given, arena),
+                               .screen_arguments = str_from(given->screen_arguments)};
+    line.docker = remote_line_docker(target->config, "docker", line.command);
+    if (!command_check_end(target, &given->command, line.docker, &err)) {
+        return target_fail(target, &err);
+    }
     int status = command_find(target, &given->command, &head, &place);
     if (status != 0) {
         return status;
@@ -99,9 +106,6 @@ static int submit(struct target *target, const struct submit_fields *given)
     if (status != 0) {
         return status;
     }
-    struct remote_line line = {.command = command_line(given, arena),
-                               .screen_arguments = str_from(given->screen_arguments)};
-    line.docker = remote_line_docker(target->config, "docker", line.command);
     return command_run(target, &given->command, &place, &line);
 }
 

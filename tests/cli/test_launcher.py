@@ -53,6 +53,18 @@ def test_what_is_refused_with_a_command(shoal, file, words, says):
     assert (done.returncode, done.stdout) == (2, "") and says in done.stderr
 
 
+@pytest.mark.parametrize("before, after, more, says", [
+    ("provider: {", "provider: {cache_stopped_nodes: true, ", "", "cache_stopped_nodes: true"),
+    ("", "", "docker: {image: x, container_name: y}\n", "--run-env host"),
+])
+def test_what_the_head_cannot_end(shoal, write, before, after, more, says):
+    """Told before anything is asked or launched."""
+    text = FILE.replace(before, after, 1) if before else FILE
+    write("x.yaml", text + more + END)
+    done = shoal("exec", "--start", "--stop", "--tmux", "x.yaml", "true")
+    assert (done.returncode, done.stdout) == (2, "") and says in done.stderr, done.stderr
+
+
 def test_submit_wants_a_script(shoal, file, write):
     assert "is no file here" in shoal("submit", file, "none.py").stderr
     write("s.py", "")
