@@ -2,6 +2,7 @@
 
 import driver
 import files
+import pytest
 
 SERVICE = "shoal autoscaler"
 
@@ -22,6 +23,7 @@ def test_stop_with_tmux(cluster):
     gone_by_itself(made)
 
 
+@pytest.mark.long
 def test_the_service_is_killed_on_the_way(cluster):
     """What was asked for is not forgotten: the workers do not come back."""
     made = cluster(files.quick("ending", workers=1))

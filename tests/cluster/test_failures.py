@@ -48,6 +48,7 @@ def test_a_head_whose_set_up_fails(cluster):
     assert made.remains() == {}
 
 
+@pytest.mark.long
 def test_a_full_disk(cluster):
     """Of a worker: seen before anything is tried there, in words that name the disk."""
     made = cluster(files.quick("full-disk", workers=1))

@@ -44,6 +44,7 @@ def test_machines_are_stopped_and_used_again(cluster):
     assert made.remains() == {}
 
 
+@pytest.mark.long
 def test_more_workers_than_were_stopped(cluster):
     """The stopped one is started, the other is new: one launch."""
     made = cluster(keeping("grown"))
@@ -60,6 +61,7 @@ def test_more_workers_than_were_stopped(cluster):
     assert made.remains() == {}
 
 
+@pytest.mark.long
 def test_a_stopped_head_of_other_settings_is_told_of(cluster):
     made = cluster(keeping("other", workers=0))
     made.up()

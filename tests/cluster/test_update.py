@@ -2,6 +2,7 @@
 
 import driver
 import files
+import pytest
 
 
 def home(instance, *words, **more):
@@ -68,6 +69,7 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     assert made.remains() == {}
 
 
+@pytest.mark.long
 def test_a_new_ray_on_the_head_takes_its_workers_along(cluster):
     """Nobody asked for anything: Ray was started again on the head, by hand."""
     made = cluster(files.quick("anew", 1))

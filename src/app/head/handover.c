@@ -301,23 +301,44 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
  * With an epoch the laptop had the lease until now, and what it knows is all there is to know. A
  * head that was stopped and started again has other numbers and machines from before: they go.
  */
+static bool fact_number(struct journal *journal, const char *name, struct arena *arena,
+                        int64_t *ret_number, struct err *err)
+{
+    struct str text;
+    int64_t number;
+    if (!journal_get(journal, name, arena, &text, err)) {
+        return false;
+    }
+    *ret_number = text.ptr && str_to_i64(text, &number) ? number : -1;
+    return true;
+}
+
+/* One from a laptop that had the lease before we had it brings a configuration and no more. */
+static struct handover without_records(const struct handover *handover)
+{
+    struct handover less = *handover;
+    less.epoch = less.reign = 0;
+    less.machine_count = less.intent_count = less.launched_count = 0;
+    return less;
+}
+
 bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
                    struct err *err)
 {
     struct arena arena;
-    struct str last;
     int64_t serial = -1;
+    int64_t epoch = -1;
     arena_init(&arena);
-    bool ok = journal_get(journal, "handover", &arena, &last, err);
-    if (ok && last.ptr && !str_to_i64(last, &serial)) {
-        serial = -1;
-    }
-    *ret_is_new = ok && handover->serial > serial;
-    if (*ret_is_new) {
-        ok = journal_begin(journal, err) &&
-             (handover->epoch == 0 || journal_forget_machines(journal, err)) &&
-             take_all(journal, handover, err) && journal_commit(journal, err);
-    }
+    bool ok = fact_number(journal, "handover", &arena, &serial, err) &&
+              fact_number(journal, "epoch", &arena, &epoch, err);
     arena_clear(&arena);
-    return ok;
+    *ret_is_new = ok && handover->serial > serial;
+    if (!*ret_is_new) {
+        return ok;
+    }
+    struct handover taken = epoch > (int64_t)handover->epoch ? without_records(handover)
+                                                             : *handover;
+    return journal_begin(journal, err) &&
+           (taken.epoch == 0 || journal_forget_machines(journal, err)) &&
+           take_all(journal, &taken, err) && journal_commit(journal, err);
 }
