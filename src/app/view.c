@@ -112,7 +112,7 @@ bool node_view_read(struct str text, struct arena *arena, struct node_view *ret_
     if (!json_line_read(text, "a node", &json, err)) {
         return false;
     }
-    if (!phase_of(json, &phase) || !json_is_string(json_object_get(json, "name"))) {
+    if (!phase_of(json, &phase) || json_string_length(json_object_get(json, "name")) == 0) {
         json_decref(json);
         return err_set(err, ERR_PROTOCOL, "a node without a name, or in a phase that is not known");
     }

@@ -31,6 +31,7 @@ def up_again(cluster, *words):
     return done
 
 
+@pytest.mark.long
 def test_mounts_and_commands_reach_running_workers(cluster):
     made = cluster(files.quick("update", 1, file_mounts={"/home/ubuntu/app": "./app"},
                                setup_commands=["cat ~/app/sha >> ~/shas"],

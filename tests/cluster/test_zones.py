@@ -2,12 +2,14 @@
 
 import driver
 import files
+import pytest
 
 
 def zones(made):
     return [i["Placement"]["AvailabilityZone"] for i in made.machines()]
 
 
+@pytest.mark.long
 def test_another_zone_when_the_first_is_full(cluster):
     made = cluster(files.quick("elsewhere", workers=0))
     made.up()

@@ -135,9 +135,24 @@ bool start_command_opens_dashboard(struct str command, struct str *ret_host)
 }
 
 /* The option as it was, or what the variable says instead of it. */
+/* Would it mean something else between braces? */
+static bool is_plain(struct str option)
+{
+    size_t quotes[2] = {0};
+    for (size_t i = 0; i < option.len; i++) {
+        char c = option.ptr[i];
+        if (c == '}' || c == '\0') {
+            return false;
+        }
+        quotes[0] += c == '\'';
+        quotes[1] += c == '"';
+    }
+    return quotes[0] % 2 == 0 && quotes[1] % 2 == 0;
+}
+
 static struct str monitor_words(struct str option, struct arena *arena)
 {
-    bool can_stay = str_find_char(option, '}') == SIZE_MAX;
+    bool can_stay = is_plain(option);
     return can_stay ? arena_printf(arena, "${" START_MONITOR "-%.*s}", STR_ARG(option))
                     : STR("--no-monitor");
 }
@@ -161,7 +176,14 @@ static struct str without_monitor(struct str command, const char *asks, struct a
     if (start_command_is_ray(command) && !has_it && find_option(command, "--head", false, &place)) {
         command = replace(command, &place, "--head --no-monitor", arena);
     }
-    return must_ask ? arena_printf(arena, "eval \"$(%s)\"; %.*s", asks, STR_ARG(command)) : command;
+    if (!must_ask) {
+        return command;
+    }
+    AUTO_BUF struct buf out; /* printf would stop at a zero byte */
+    buf_init(&out, command.len + strlen(asks) + 32);
+    buf_addf(&out, "eval \"$(%s)\"; ", asks);
+    buf_add(&out, command);
+    return arena_str(arena, buf_str(&out));
 }
 
 struct str start_command_for_head(struct str command, bool is_default, const char *asks,
