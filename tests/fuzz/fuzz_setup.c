@@ -16,7 +16,9 @@ static void try_command(struct str text, struct arena *arena)
     if (start_command_option(once, "--autoscaling-config", &value)) {
         fuzz_fail("Ray's monitor is left out", text);
     }
-    if (!str_eq(start_command_for_head(once, false, "ask", arena), once)) {
+    /* A user's command does not have our own word in it. */
+    bool is_users = str_find(text, START_MONITOR) == SIZE_MAX;
+    if (is_users && !str_eq(start_command_for_head(once, false, "ask", arena), once)) {
         fuzz_fail("what is rewritten stays", text);
     }
     start_command_for_head(text, true, "ask", arena);

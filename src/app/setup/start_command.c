@@ -111,13 +111,16 @@ static struct str replace(struct str text, const struct option_place *place, con
                           struct arena *arena)
 {
     AUTO_BUF struct buf out;
-    buf_init(&out, text.len + strlen(with) + 1);
+    buf_init(&out, text.len + strlen(with) + 2);
     size_t from = place->from;
+    /* Something may have stuck to the end of a value in quotes. */
+    bool is_stuck = with[0] != '\0' && place->to < text.len && !ends_word(text.ptr[place->to]);
     if (with[0] == '\0' && from > 0 && text.ptr[from - 1] == ' ') {
         from--;
     }
     buf_add(&out, str_sub(text, 0, from));
     buf_add_c(&out, with);
+    buf_add_c(&out, is_stuck ? " " : "");
     buf_add(&out, str_sub(text, place->to, text.len));
     return arena_str(arena, buf_str(&out));
 }
@@ -157,23 +160,27 @@ static struct str monitor_words(struct str option, struct arena *arena)
                     : STR("--no-monitor");
 }
 
+static bool has_monitor_words(struct str command)
+{
+    return has_option(command, "--no-monitor") ||
+           str_find(command, "${" START_MONITOR "-") != SIZE_MAX;
+}
+
 static struct str without_monitor(struct str command, const char *asks, struct arena *arena)
 {
     struct option_place place;
     bool must_ask = false;
-    bool has_it = has_option(command, "--no-monitor") ||
-                  str_find(command, "${" START_MONITOR "-") != SIZE_MAX;
     while (find_option(command, "--autoscaling-config", true, &place)) {
-        bool has_value = place.value.len > 0;
         struct str option = str_sub(command, place.from, place.to);
-        struct str words = has_it      ? STR("")
-                           : has_value ? monitor_words(option, arena)
-                                       : STR("--no-monitor");
-        command = replace(command, &place, words.ptr, arena);
+        struct str rest = replace(command, &place, "", arena);
+        struct str words = has_monitor_words(rest) ? STR("")
+                           : place.value.len > 0   ? monitor_words(option, arena)
+                                                   : STR("--no-monitor");
+        command = words.len > 0 ? replace(command, &place, words.ptr, arena) : rest;
         must_ask = must_ask || str_starts(words, "$");
-        has_it = true;
     }
-    if (start_command_is_ray(command) && !has_it && find_option(command, "--head", false, &place)) {
+    if (start_command_is_ray(command) && !has_monitor_words(command) &&
+        find_option(command, "--head", false, &place)) {
         command = replace(command, &place, "--head --no-monitor", arena);
     }
     if (!must_ask) {
