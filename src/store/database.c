@@ -210,9 +210,14 @@ bool database_commit(struct database *database, struct err *err)
                             database->path)
                   : run_text(database, "COMMIT", "cannot be written", err);
     if (!ok) {
-        sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
+        database_drop(database);
     }
     return ok;
+}
+
+void database_drop(struct database *database)
+{
+    sqlite3_exec(database->handle, "ROLLBACK", NULL, NULL, NULL);
 }
 
 /* ---- statements ---- */

@@ -36,6 +36,7 @@ void database_close(struct database *database); /* NULL is fine; drops what is n
  * on disk. A failure in between drops all of it, and the commit fails. */
 bool database_begin(struct database *database, struct err *err) MUST_USE;
 bool database_commit(struct database *database, struct err *err) MUST_USE;
+void database_drop(struct database *database); /* the other end: nothing of it is kept */
 
 /* ---- statements: database_use(), bind in order, then run or step ---- */
 

@@ -6,6 +6,7 @@
 #include "io/lock.h"
 #include "store/database.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -164,6 +165,14 @@ bool journal_forget_machines(struct journal *journal, struct err *err)
     return forget(journal, FORGET_MACHINES, FORGET_INTENTS, err);
 }
 
+bool journal_end(struct journal *journal, bool ok, struct err *err)
+{
+    if (!ok) {
+        database_drop(journal->database);
+    }
+    return ok && journal_commit(journal, err);
+}
+
 /* ---- facts ---- */
 
 bool journal_set(struct journal *journal, const char *name, struct str value, struct err *err)
@@ -188,6 +197,36 @@ bool journal_get(struct journal *journal, const char *name, struct arena *arena,
         *ret_value = value;
     }
     return !failed;
+}
+
+bool journal_set_number(struct journal *journal, const char *name, uint64_t value, struct err *err)
+{
+    char text[32];
+    int length = snprintf(text, sizeof(text), "%" PRIu64, value);
+    return journal_set(journal, name, (struct str){text, (size_t)length}, err);
+}
+
+bool journal_get_number(struct journal *journal, const char *name, uint64_t *ret_value,
+                        struct err *err)
+{
+    struct arena arena;
+    struct str text;
+    int64_t value = 0;
+    arena_init(&arena);
+    bool ok = journal_get(journal, name, &arena, &text, err) &&
+              (text.len == 0 || (str_to_i64(text, &value) && value >= 0) ||
+               err_set(err, ERR_INTERNAL, "the journal's %s is no number", name));
+    arena_clear(&arena);
+    if (ok) {
+        *ret_value = (uint64_t)value;
+    }
+    return ok;
+}
+
+bool journal_note(struct journal *journal, const char *name, struct str value, struct err *err)
+{
+    return journal_begin(journal, err) &&
+           journal_end(journal, journal_set(journal, name, value, err), err);
 }
 
 /* ---- machines ---- */

@@ -35,6 +35,10 @@ void journal_close(struct journal *journal); /* NULL is fine */
 bool journal_begin(struct journal *journal, struct err *err) MUST_USE;
 bool journal_commit(struct journal *journal, struct err *err) MUST_USE;
 
+/* The end of what was begun, whether it went well so far or not: kept if `ok`, else dropped, and
+ * false. */
+bool journal_end(struct journal *journal, bool ok, struct err *err) MUST_USE;
+
 /* Everything: another cluster has the name now. Numbers begin at 1 again. */
 bool journal_forget(struct journal *journal, struct err *err) MUST_USE;
 /* Machines with their numbers, and launches; facts and history stay. */
@@ -47,6 +51,16 @@ bool journal_set(struct journal *journal, const char *name, struct str value,
 /* A view with a NULL pointer when there is none. */
 bool journal_get(struct journal *journal, const char *name, struct arena *arena,
                  struct str *ret_value, struct err *err) MUST_USE;
+
+/* Whole numbers among them; one that is not there is 0. */
+bool journal_set_number(struct journal *journal, const char *name, uint64_t value,
+                        struct err *err) MUST_USE;
+bool journal_get_number(struct journal *journal, const char *name, uint64_t *ret_value,
+                        struct err *err) MUST_USE;
+
+/* One fact in a transaction of its own. */
+bool journal_note(struct journal *journal, const char *name, struct str value,
+                  struct err *err) MUST_USE;
 
 /* ---- machines: the core's number for a cloud's id, given once and for ever ---- */
 

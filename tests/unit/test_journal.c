@@ -409,6 +409,29 @@ static void test_launches_are_found_and_forgotten(void **state)
     journal_close(journal);
 }
 
+static void test_numbers_and_their_end(void **state)
+{
+    (void)state;
+    struct journal *journal;
+    struct err err;
+    uint64_t number = 7;
+    assert_true(journal_open(folder, "test", &journal, &err));
+    assert_true(journal_get_number(journal, "epoch", &number, &err));
+    assert_int_equal(number, 0);
+    assert_true(journal_begin(journal, &err));
+    assert_true(journal_end(journal, journal_set_number(journal, "epoch", 5, &err), &err));
+    assert_true(journal_begin(journal, &err));
+    assert_true(journal_set_number(journal, "epoch", 6, &err));
+    err_set(&err, ERR_INTERNAL, "the first reason");
+    assert_false(journal_end(journal, false, &err));
+    assert_string_equal(err.text, "the first reason");
+    assert_true(journal_get_number(journal, "epoch", &number, &err));
+    assert_int_equal(number, 5);
+    assert_true(journal_note(journal, "word", STR("seven"), &err)); /* nothing was left open */
+    assert_false(journal_get_number(journal, "word", &number, &err));
+    journal_close(journal);
+}
+
 int main(void)
 {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, make_scratch, drop_scratch)
@@ -417,7 +440,7 @@ int main(void)
         ROW(test_one_writer_many_readers),          ROW(test_history_is_ordered_and_trimmed),
         ROW(test_launches_are_found_and_forgotten), ROW(test_a_damaged_file_is_named_and_left),
         ROW(test_a_newer_form_is_refused),          ROW(test_files_are_private),
-        ROW(test_a_full_disk_keeps_nothing),
+        ROW(test_a_full_disk_keeps_nothing),        ROW(test_numbers_and_their_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -84,17 +84,13 @@ static bool write_all(struct controller *controller, records_fn *more, void *con
 bool records_write(struct controller *controller, records_fn *more, void *context)
 {
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
-    struct err ignored;
     if (!more && controller->note_count == 0) {
         return true;
     }
     bool ok = journal_begin(controller->journal, &answer.err);
     if (ok) {
-        struct err *err = &answer.err;
-        ok = write_all(controller, more, context, err);
-        /* After a failure in between a commit only ends the transaction. */
-        bool is_committed = journal_commit(controller->journal, ok ? err : &ignored);
-        ok = ok && is_committed;
+        ok = write_all(controller, more, context, &answer.err);
+        ok = journal_end(controller->journal, ok, &answer.err);
     }
     if (!ok) {
         news_trouble(controller, &answer, "the journal cannot be written: %s", answer.err.text);
@@ -133,28 +129,6 @@ void records_clear(struct controller *controller)
 }
 
 /* ---- facts ---- */
-
-static bool get_number(struct controller *controller, const char *name, uint64_t *ret_number,
-                       struct err *err)
-{
-    struct str text = STR("");
-    int64_t number = 0;
-    if (!journal_get(controller->journal, name, &controller->scratch, &text, err)) {
-        return false;
-    }
-    if (text.len > 0 && (!str_to_i64(text, &number) || number < 0)) {
-        return err_set(err, ERR_INTERNAL, "the journal's %s is no number", name);
-    }
-    *ret_number = (uint64_t)number;
-    return true;
-}
-
-static bool set_number(struct controller *controller, const char *name, uint64_t number,
-                       struct err *err)
-{
-    struct str text = arena_printf(&controller->scratch, "%" PRIu64, number);
-    return journal_set(controller->journal, name, text, err);
-}
 
 bool records_know_holder(struct controller *controller, struct str holder)
 {
@@ -212,8 +186,8 @@ static bool write_lease(struct controller *controller, void *context, struct err
     uint64_t head;
     if (!meet_cluster(controller, lease->uid, err) || !records_renumber(controller, err) ||
         !journal_number(controller->journal, STR("head"), &head, err) ||
-        !get_number(controller, "epoch", &epoch, err) ||
-        !get_number(controller, "reign", &reign, err)) {
+        !journal_get_number(controller->journal, "epoch", &epoch, err) ||
+        !journal_get_number(controller->journal, "reign", &reign, err)) {
         return false;
     }
     if (head != HEAD_INSTANCE) {
@@ -223,8 +197,8 @@ static bool write_lease(struct controller *controller, void *context, struct err
         reign = lease->epoch; /* the first, or somebody else had it in between */
     }
     controller->reign = reign;
-    return set_number(controller, "epoch", lease->epoch, err) &&
-           set_number(controller, "reign", reign, err);
+    return journal_set_number(controller->journal, "epoch", lease->epoch, err) &&
+           journal_set_number(controller->journal, "reign", reign, err);
 }
 
 bool records_lease(struct controller *controller, const struct cluster_lease *lease)

@@ -267,23 +267,16 @@ bool handover_gather(struct journal *journal, struct arena *arena, struct handov
     return true;
 }
 
-static bool set_number(struct journal *journal, const char *name, uint64_t value, struct err *err)
-{
-    char text[32];
-    int length = snprintf(text, sizeof(text), "%" PRIu64, value);
-    return journal_set(journal, name, (struct str){text, (size_t)length}, err);
-}
-
 static bool take_all(struct journal *journal, const struct handover *handover, struct err *err)
 {
     bool ok = journal_set(journal, "uid", handover->uid, err) &&
               journal_set(journal, SERVICE_GOAL, STR(""), err) &&
-              set_number(journal, "handover", (uint64_t)handover->serial, err);
+              journal_set_number(journal, "handover", (uint64_t)handover->serial, err);
     if (handover->epoch != 0) {
         /* Launches come with the numbers of now, whatever those of before meant. */
         ok = ok && journal_set(journal, "offerings", STR(""), err) &&
-             set_number(journal, "epoch", handover->epoch, err) &&
-             set_number(journal, "reign", handover->reign, err);
+             journal_set_number(journal, "epoch", handover->epoch, err) &&
+             journal_set_number(journal, "reign", handover->reign, err);
     }
     for (size_t i = 0; ok && i < handover->machine_count; i++) {
         ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);
@@ -301,18 +294,6 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
  * With an epoch the laptop had the lease until now, and what it knows is all there is to know. A
  * head that was stopped and started again has other numbers and machines from before: they go.
  */
-static bool fact_number(struct journal *journal, const char *name, struct arena *arena,
-                        int64_t *ret_number, struct err *err)
-{
-    struct str text;
-    int64_t number;
-    if (!journal_get(journal, name, arena, &text, err)) {
-        return false;
-    }
-    *ret_number = text.ptr && str_to_i64(text, &number) ? number : -1;
-    return true;
-}
-
 /* One from a laptop that had the lease before we had it brings a configuration and no more. */
 static struct handover without_records(const struct handover *handover)
 {
@@ -325,20 +306,22 @@ static struct handover without_records(const struct handover *handover)
 bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
                    struct err *err)
 {
-    struct arena arena;
-    int64_t serial = -1;
-    int64_t epoch = -1;
-    arena_init(&arena);
-    bool ok = fact_number(journal, "handover", &arena, &serial, err) &&
-              fact_number(journal, "epoch", &arena, &epoch, err);
-    arena_clear(&arena);
-    *ret_is_new = ok && handover->serial > serial;
-    if (!*ret_is_new) {
-        return ok;
+    uint64_t serial;
+    uint64_t epoch;
+    *ret_is_new = false;
+    if (!journal_get_number(journal, "handover", &serial, err) ||
+        !journal_get_number(journal, "epoch", &epoch, err)) {
+        return false;
     }
-    struct handover taken = epoch > (int64_t)handover->epoch ? without_records(handover)
-                                                             : *handover;
-    return journal_begin(journal, err) &&
-           (taken.epoch == 0 || journal_forget_machines(journal, err)) &&
-           take_all(journal, &taken, err) && journal_commit(journal, err);
+    *ret_is_new = (uint64_t)handover->serial > serial;
+    if (!*ret_is_new) {
+        return true;
+    }
+    struct handover taken = epoch > handover->epoch ? without_records(handover) : *handover;
+    if (!journal_begin(journal, err)) {
+        return false;
+    }
+    bool ok = (taken.epoch == 0 || journal_forget_machines(journal, err)) &&
+              take_all(journal, &taken, err);
+    return journal_end(journal, ok, err);
 }

@@ -151,9 +151,7 @@ static struct str holder_of(struct service *service)
 /* Also for a service that is started again on the way there. */
 static bool note_end(struct service *service, struct err *err)
 {
-    return journal_begin(service->journal, err) &&
-           journal_set(service->journal, SERVICE_GOAL, STR("end"), err) &&
-           journal_commit(service->journal, err);
+    return journal_note(service->journal, SERVICE_GOAL, STR("end"), err);
 }
 
 static bool is_end_noted(struct service *service, struct err *err)

@@ -19,12 +19,7 @@
 static bool save(struct service *service, const char *name, struct str text)
 {
     struct err err = {0};
-    struct err ignored;
-    bool ok = journal_begin(service->journal, &err);
-    if (ok) {
-        ok = journal_set(service->journal, name, text, &err);
-        ok = journal_commit(service->journal, ok ? &err : &ignored) && ok;
-    }
+    bool ok = journal_note(service->journal, name, text, &err);
     if (!ok) { /* at worst it is set up once more */
         LOG(service, WARNING, "%s was not written down: %s", name, err.text);
     }

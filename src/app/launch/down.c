@@ -290,8 +290,12 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
  * more, and whoever starts these machines must not take it for news. */
 static bool forget_all(struct journal *journal, struct err *err)
 {
-    return journal_begin(journal, err) && journal_forget_machines(journal, err) &&
-           journal_set(journal, "applied", STR(""), err) && journal_commit(journal, err);
+    if (!journal_begin(journal, err)) {
+        return false;
+    }
+    bool ok = journal_forget_machines(journal, err) &&
+              journal_set(journal, "applied", STR(""), err);
+    return journal_end(journal, ok, err);
 }
 
 bool launcher_down(const struct launcher_setup *setup, struct arena *arena,

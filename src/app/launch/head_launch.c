@@ -67,8 +67,8 @@ static bool write_down(struct head_launch *head, struct str token, struct err *e
         .wall_ms = clock_wall_ms(loop_clock(head->setup.loop)),
     };
     struct journal *journal = head->setup.journal;
-    return journal_begin(journal, err) && journal_intend(journal, &intent, err) &&
-           journal_commit(journal, err);
+    return journal_begin(journal, err) &&
+           journal_end(journal, journal_intend(journal, &intent, err), err);
 }
 
 static bool compose(struct head_launch *head, const struct offering *offering, struct err *err)
@@ -115,10 +115,9 @@ static void settle(struct head_launch *head, enum outcome outcome)
 {
     struct err err;
     struct journal *journal = head->setup.journal;
-    if (!journal_begin(journal, &err) || !journal_settle(journal, head->launch, outcome, &err) ||
-        !journal_commit(journal, &err)) {
-        return; /* it stays open and is asked for again by the next run */
-    }
+    bool ok = journal_begin(journal, &err) &&
+              journal_end(journal, journal_settle(journal, head->launch, outcome, &err), &err);
+    (void)ok; /* else it stays open and is asked for again by the next run */
 }
 
 static const struct machine *living(const struct machine *machines, size_t count)

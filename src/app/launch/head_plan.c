@@ -42,14 +42,8 @@ static void gather_environment(struct handover *handover, struct arena *arena)
 
 static bool gather_records(struct launch *launch, struct handover *handover, struct err *err)
 {
-    struct str text;
-    int64_t reign = 0;
-    if (!journal_get(launch->journal, "reign", launch->arena, &text, err) ||
-        !handover_gather(launch->journal, launch->arena, handover, err)) {
-        return false;
-    }
-    handover->reign = text.ptr && str_to_i64(text, &reign) ? (uint64_t)reign : 0;
-    return true;
+    return journal_get_number(launch->journal, "reign", &handover->reign, err) &&
+           handover_gather(launch->journal, launch->arena, handover, err);
 }
 
 static bool write_handover(const struct head_wish *wish, const struct wanted *wanted,
@@ -190,10 +184,8 @@ static bool was_done(const struct head_wish *wish, struct str key)
 bool head_plan_done(const struct launch *launch, const struct head_plan *plan, struct str head_id,
                     struct err *err)
 {
-    struct journal *journal = launch->journal;
     struct str done = done_text(head_id, plan->steps_key, launch->arena);
-    return journal_begin(journal, err) && journal_set(journal, "head-steps", done, err) &&
-           journal_commit(journal, err);
+    return journal_note(launch->journal, "head-steps", done, err);
 }
 
 /* Do its steps start Ray? Workers that are there wait for it then, to join the new one. */

@@ -31,10 +31,13 @@ struct str launch_holder(const char *verb, struct arena *arena)
 static bool number_head(struct journal *journal, struct err *err)
 {
     uint64_t number;
-    return journal_begin(journal, err) && journal_number(journal, STR("head"), &number, err) &&
-           (number == HEAD_INSTANCE ||
-            err_set(err, ERR_INTERNAL, "the head has number %u", (unsigned)number)) &&
-           journal_commit(journal, err);
+    if (!journal_begin(journal, err)) {
+        return false;
+    }
+    bool ok = journal_number(journal, STR("head"), &number, err) &&
+              (number == HEAD_INSTANCE ||
+               err_set(err, ERR_INTERNAL, "the head has number %u", (unsigned)number));
+    return journal_end(journal, ok, err);
 }
 
 static bool open_journal(struct launch *launch, const char *verb, struct err *err)
@@ -80,9 +83,7 @@ bool launch_place(struct launch *launch, struct err *err)
 {
     launch->type_zones = type_zones_ask(launch->provider, launch->config, launch->arena);
     core_setup_place(launch->arena, launch->config, launch->type_zones, &launch->core);
-    return journal_begin(launch->journal, err) &&
-           journal_set(launch->journal, ZONES_FACT, launch->type_zones, err) &&
-           journal_commit(launch->journal, err);
+    return journal_note(launch->journal, ZONES_FACT, launch->type_zones, err);
 }
 
 void launch_close(struct launch *launch)

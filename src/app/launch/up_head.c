@@ -153,9 +153,7 @@ static bool is_up_to_date(struct up *up)
 
 bool up_note_applied(struct up *up, struct err *err)
 {
-    struct journal *journal = up->launch.journal;
-    return journal_begin(journal, err) && journal_set(journal, "applied", up->wanted, err) &&
-           journal_commit(journal, err);
+    return journal_note(up->launch.journal, "applied", up->wanted, err);
 }
 
 uint64_t up_launch_number(const struct machine *machine)
@@ -254,9 +252,7 @@ static bool forget_steps(struct up *up, struct str id, struct err *err)
 {
     struct launch *launch = &up->launch;
     unlink(cluster_state_control(&launch->state, id, launch->arena));
-    return journal_begin(launch->journal, err) &&
-           journal_set(launch->journal, "head-steps", STR(""), err) &&
-           journal_commit(launch->journal, err);
+    return journal_note(launch->journal, "head-steps", STR(""), err);
 }
 
 void up_start_head(struct up *up)
