@@ -82,7 +82,6 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_text(json, "head_id", handover->head_id);
     json_put_text(json, "head_private_ip", handover->head_private_ip);
     json_put_text(json, "head_public_ip", handover->head_public_ip);
-    json_put_text(json, "known_hosts", handover->known_hosts);
     json_put_text(json, "type_zones", handover->type_zones);
     json_put_text(json, "runtime_hash", handover->runtime_hash);
     json_put_text(json, "contents_hash", handover->contents_hash);
@@ -184,7 +183,6 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .head_id = json_take_text(json, "head_id", arena),
         .head_private_ip = json_take_text(json, "head_private_ip", arena),
         .head_public_ip = json_take_text(json, "head_public_ip", arena),
-        .known_hosts = json_take_text(json, "known_hosts", arena),
         .type_zones = json_take_text(json, "type_zones", arena),
         .runtime_hash = json_take_text(json, "runtime_hash", arena),
         .contents_hash = json_take_text(json, "contents_hash", arena),

@@ -39,7 +39,6 @@ struct handover {
     struct str secret; /* hexadecimal */
     struct str key;    /* the private key for the workers, OpenSSH's form */
     struct str head_id, head_private_ip, head_public_ip;
-    struct str known_hosts;
     struct str runtime_hash;  /* of the head's set-up, to know whether an `up` changes anything */
     struct str contents_hash; /* of the mounts alone: workers are set up again when it changes */
     bool restarts_ray;        /* among the head's steps Ray is started anew: workers wait for it */

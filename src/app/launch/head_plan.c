@@ -15,7 +15,7 @@
 enum { KEY_BYTES_MAX = 64 * 1024 };
 
 /* What the file and the folders beside it ask for. */
-struct wanted {
+struct head_wanted {
     struct str ray_config, service_config; /* as JSON */
     struct str runtime_hash, contents_hash, text;
 };
@@ -46,7 +46,15 @@ static bool gather_records(struct launch *launch, struct handover *handover, str
            handover_gather(launch->journal, launch->arena, handover, err);
 }
 
-static bool write_handover(const struct head_wish *wish, const struct wanted *wanted,
+static struct str secret_hex(const struct launch *launch)
+{
+    struct str secret = launch->state.secret;
+    char *hex = arena_alloc(launch->arena, secret.len * 2 + 1);
+    encode_hex_to(hex, (const uint8_t *)secret.ptr, secret.len);
+    return str_from(hex);
+}
+
+static bool write_handover(const struct head_wish *wish, const struct head_wanted *wanted,
                            struct str key, bool restarts_ray, struct str *ret_text, struct err *err)
 {
     struct launch *launch = wish->launch;
@@ -55,6 +63,7 @@ static bool write_handover(const struct head_wish *wish, const struct wanted *wa
         .epoch = wish->epoch,
         .serial = wish->serial,
         .config = wanted->service_config,
+        .secret = secret_hex(launch),
         .key = key,
         .head_id = wish->id,
         .head_private_ip = wish->private_ip,
@@ -92,20 +101,11 @@ static bool read_key(const struct launch *launch, struct str *ret_key, struct er
     return ok;
 }
 
-static struct str secret_hex(const struct launch *launch)
-{
-    struct str secret = launch->state.secret;
-    char *hex = arena_alloc(launch->arena, secret.len * 2 + 1);
-    encode_hex_to(hex, (const uint8_t *)secret.ptr, secret.len);
-    return str_from(hex);
-}
-
 static const struct node_file *files_of(const struct launch *launch, struct str config_json,
                                         struct str handover, struct str key, size_t *ret_count)
 {
     const struct node_file files[] = {
         {STR(HANDOVER_FILE), handover, 0600},
-        {STR("~/.shoal/cluster/secret"), secret_hex(launch), 0600},
         {STR(BOOTSTRAP_CONFIG), config_json, 0600},
         {STR(BOOTSTRAP_KEY), key, 0600},
     };
@@ -117,36 +117,44 @@ static const struct node_file *files_of(const struct launch *launch, struct str 
 
 /* ---- what is wanted ---- */
 
-static bool find_wanted(const struct launch *launch, struct wanted *ret_wanted, struct err *err)
+static bool work_out(const struct launch *launch, struct head_wanted *wanted, struct err *err)
 {
     const struct value *tree = launch->config->tree;
     const struct hash_runtime_input input = {
         .file_mounts = value_get_c(tree, "file_mounts"),
         .extra = tree,
     };
-    struct wanted wanted;
     if (!bootstrap_config(launch->config, BOOTSTRAP_FOR_RAY, launch->setup->no_restart,
-                          launch->arena, &wanted.ray_config, err) ||
+                          launch->arena, &wanted->ray_config, err) ||
         !bootstrap_config(launch->config, BOOTSTRAP_FOR_SERVICE, launch->setup->no_restart,
-                          launch->arena, &wanted.service_config, err) ||
-        !hash_runtime(launch->arena, local_host(), &input, &wanted.runtime_hash,
-                      &wanted.contents_hash, err)) {
+                          launch->arena, &wanted->service_config, err) ||
+        !hash_runtime(launch->arena, local_host(), &input, &wanted->runtime_hash,
+                      &wanted->contents_hash, err)) {
         return false;
     }
-    wanted.text = arena_printf(launch->arena, "%.*s %016llx %s", STR_ARG(wanted.runtime_hash),
-                               (unsigned long long)str_hash(wanted.service_config), SHOAL_VERSION);
-    *ret_wanted = wanted;
+    wanted->text = arena_printf(launch->arena, "%.*s %016llx %s", STR_ARG(wanted->runtime_hash),
+                                (unsigned long long)str_hash(wanted->service_config),
+                                SHOAL_VERSION);
     return true;
 }
 
-bool head_plan_wanted(const struct launch *launch, struct str *ret_wanted, struct err *err)
+/* Once: every mounted file is read for it. NULL: `err` says why. */
+static const struct head_wanted *find_wanted(struct launch *launch, struct err *err)
 {
-    struct wanted wanted;
-    if (!find_wanted(launch, &wanted, err)) {
-        return false;
+    if (!launch->wanted) {
+        struct head_wanted *wanted = ARENA_NEW(launch->arena, struct head_wanted);
+        launch->wanted = work_out(launch, wanted, err) ? wanted : NULL;
     }
-    *ret_wanted = wanted.text;
-    return true;
+    return launch->wanted;
+}
+
+bool head_plan_wanted(struct launch *launch, struct str *ret_wanted, struct err *err)
+{
+    const struct head_wanted *wanted = find_wanted(launch, err);
+    if (wanted) {
+        *ret_wanted = wanted->text;
+    }
+    return wanted != NULL;
 }
 
 /* ---- the steps ---- */
@@ -224,10 +232,10 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
 {
     struct launch *launch = wish->launch;
     const struct config *config = launch->config;
-    struct wanted wanted;
+    const struct head_wanted *wanted = find_wanted(launch, err);
     struct str handover;
     struct str key;
-    if (!find_wanted(launch, &wanted, err) || !read_key(launch, &key, err)) {
+    if (!wanted || !read_key(launch, &key, err)) {
         return false;
     }
     struct setup_input input = {
@@ -237,16 +245,16 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
         .instance_id = wish->id,
         .machine = wish->machine,
         .is_spot = wish->is_spot,
-        .runtime_hash = wanted.contents_hash,
+        .runtime_hash = wanted->contents_hash,
         .has_usage_stats = launch->setup->has_usage_stats,
         .restart = restart_of(launch->setup),
     };
-    struct head_plan plan = {.wanted = wanted.text, .runtime_hash = wanted.runtime_hash};
+    struct head_plan plan = {.wanted = wanted->text, .runtime_hash = wanted->runtime_hash};
     if (!plan_steps(wish, &input, &plan, &input.restart, err) ||
-        !write_handover(wish, &wanted, key, starts_ray(&plan.setup), &handover, err)) {
+        !write_handover(wish, wanted, key, starts_ray(&plan.setup), &handover, err)) {
         return false;
     }
-    input.files = files_of(launch, wanted.ray_config, handover, key, &input.file_count);
+    input.files = files_of(launch, wanted->ray_config, handover, key, &input.file_count);
     if (!setup_plan_make(&input, launch->arena, &plan.setup, err)) {
         return false;
     }

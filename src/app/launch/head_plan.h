@@ -39,5 +39,4 @@ bool head_plan_done(const struct launch *launch, const struct head_plan *plan, s
  * Whether a cluster is what the file asks for is told by one text: of its configuration, of what is
  * in its mounts, and of the program that is sent there.
  */
-bool head_plan_wanted(const struct launch *launch, struct str *ret_wanted,
-                      struct err *err) MUST_USE;
+bool head_plan_wanted(struct launch *launch, struct str *ret_wanted, struct err *err) MUST_USE;

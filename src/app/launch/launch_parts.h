@@ -8,6 +8,8 @@
 #include "app/machine_tags.h"
 #include "store/journal.h"
 
+struct head_wanted; /* head_plan.c */
+
 /* One `up` or `down`: everything that is open while it lasts. */
 struct launch {
     const struct launcher_setup *setup;
@@ -22,6 +24,7 @@ struct launch {
     struct core_setup core;
     struct str type_zones; /* where machines can be had, as last surveyed (app/type_zones.h) */
     struct controller *controller;
+    const struct head_wanted *wanted; /* once it was worked out */
     int64_t began_ms;
     struct err err; /* why it ended, unless fine */
     bool is_ok;

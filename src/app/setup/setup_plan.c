@@ -162,8 +162,7 @@ static void add_commands(struct maker *maker, const char *kind, const struct com
 static void look_at_dashboard(struct maker *maker, const struct command_item *item)
 {
     struct str host;
-    if (!item->is_default && !maker->input->has_dashboard_warning_off &&
-        start_command_opens_dashboard(item->text, &host)) {
+    if (!item->is_default && start_command_opens_dashboard(item->text, &host)) {
         warn(maker, arena_printf(maker->arena,
                                  "%.*s has --dashboard-host=%.*s: Ray's dashboard, which can run "
                                  "anything on the cluster, answers to every machine that reaches "

@@ -37,7 +37,6 @@ struct setup_input {
     /* Of mounts and configuration: set up again when it changes, as in Ray. May be empty. */
     struct str runtime_hash;
     bool has_usage_stats;
-    bool has_dashboard_warning_off;
     enum setup_restart restart;
     /* The head's service, and what it is told first (handover.h); empty for workers. */
     struct str handover;
