@@ -72,3 +72,19 @@ int copy_mounts(struct target *target, const struct ssh_place *place, bool is_do
     }
     return status;
 }
+
+int copy_files(struct target *target, const char *from, const char *to, bool is_down)
+{
+    struct launcher_head head;
+    struct ssh_place place;
+    struct err err;
+    if (!target_find(target, &head, &place, &err)) {
+        return target_fail(target, &err);
+    }
+    target_warn_of_set_up(target, &head);
+    target_close(target); /* rsync has the terminal and Ctrl-C */
+    struct str here = str_from(is_down ? to : from);
+    struct str there = str_from(is_down ? from : to);
+    return from ? copy_run(target, &place, here, there, is_down)
+                : copy_mounts(target, &place, is_down);
+}

@@ -135,8 +135,6 @@ static int fail(struct show *show, const struct err *err, size_t failed)
     int status = cloud_session_exit_status(&show->target->session, err);
     if (failed == 0 || err->kind == ERR_CANCELLED) {
         output_error(&show->target->cli, err);
-    }
-    if (failed == 0 || err->kind == ERR_CANCELLED) {
         show_left(show);
     }
     return status;

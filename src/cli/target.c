@@ -117,6 +117,25 @@ void target_close(struct target *target)
     }
 }
 
+int target_work(const struct cli *cli, const struct target_fields *given, target_work_fn *work,
+                const void *fields)
+{
+    struct target target;
+    int status = target_open(&target, cli, given, INPUT_AS_RAY);
+    status = status ? status : target_connect(&target);
+    status = status ? status : work(&target, fields);
+    target_close(&target);
+    return status;
+}
+
+void target_warn_of_set_up(const struct target *target, const struct launcher_head *head)
+{
+    if (!head->is_up_to_date) {
+        cloud_print_lines(&target->cli, "warning",
+                          STR("the head's set-up has not ended, or has failed"));
+    }
+}
+
 int target_fail(const struct target *target, const struct err *err)
 {
     output_error(&target->cli, err);

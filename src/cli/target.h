@@ -91,6 +91,14 @@ int target_open(struct target *target, const struct cli *cli, const struct targe
 int target_connect(struct target *target) MUST_USE;
 void target_close(struct target *target); /* also one that could not be opened; also twice */
 
+/* All of it for a verb that reads the file as Ray does: opened, connected, worked on, closed. */
+typedef int target_work_fn(struct target *target, const void *fields);
+int target_work(const struct cli *cli, const struct target_fields *given, target_work_fn *work,
+                const void *fields) MUST_USE;
+
+/* A warning unless the head's set-up has ended well. */
+void target_warn_of_set_up(const struct target *target, const struct launcher_head *head);
+
 /* Prints it; the exit status for it: 130 for Ctrl-C. */
 int target_fail(const struct target *target, const struct err *err);
 

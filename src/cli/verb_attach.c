@@ -100,8 +100,9 @@ static bool find_hop(struct target *target, const struct ssh_place *place, struc
                    STR_ARG(str_sub(address, 0, 100)));
 }
 
-static int attach(struct target *target, const struct attach_fields *given)
+static int attach(struct target *target, const void *fields)
 {
+    const struct attach_fields *given = fields;
     struct launcher_head head;
     struct ssh_place place;
     struct err err;
@@ -121,10 +122,7 @@ static int attach(struct target *target, const struct attach_fields *given)
         !find_hop(target, &place, node, target_has_terminal(), &line.hop, &err)) {
         return target_fail(target, &err);
     }
-    if (!head.is_up_to_date) {
-        cloud_print_lines(&target->cli, "warning",
-                          STR("the head's set-up has not ended, or has failed"));
-    }
+    target_warn_of_set_up(target, &head);
     line.docker = remote_line_docker(target->config, "auto", line.command);
     command.screen = command.tmux = false; /* they are the command itself */
     return command_run(target, &command, &place, &line);
@@ -133,16 +131,11 @@ static int attach(struct target *target, const struct attach_fields *given)
 static int run(const struct cli *cli, const void *fields)
 {
     const struct attach_fields *given = fields;
-    struct target target;
     struct err err;
     if (!check(given, &err)) {
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    status = status ? status : attach(&target, given);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, attach, given);
 }
 
 const struct verb verb_attach = {

@@ -38,21 +38,20 @@ static int print(const struct target *target, const struct launcher_head *head, 
     return fflush(target->cli.out) != 0;
 }
 
+static int tell(struct target *target, const void *fields)
+{
+    const struct get_head_ip_fields *given = fields;
+    struct launcher_head head;
+    struct err err;
+    bool is_json = given->output && strcmp(given->output, "json") == 0;
+    return target_find(target, &head, NULL, &err) ? print(target, &head, is_json)
+                                                  : target_fail(target, &err);
+}
+
 static int run(const struct cli *cli, const void *fields)
 {
     const struct get_head_ip_fields *given = fields;
-    struct target target;
-    struct launcher_head head;
-    struct err err;
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    if (status == 0) {
-        bool is_json = given->output && strcmp(given->output, "json") == 0;
-        status = target_find(&target, &head, NULL, &err) ? print(&target, &head, is_json)
-                                                         : target_fail(&target, &err);
-    }
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, tell, given);
 }
 
 const struct verb verb_get_head_ip = {

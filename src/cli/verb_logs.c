@@ -55,8 +55,11 @@ static bool print_kept(const struct target *target, struct str node, struct err 
 }
 
 /* The laptop sets the head up, the head sets the workers up: each keeps what it was told. */
-static int print_log(struct target *target, struct str node, bool follows)
+static int print_log(struct target *target, const void *fields)
 {
+    const struct logs_fields *given = fields;
+    struct str node = given->node ? str_from(given->node) : STR("head");
+    bool follows = given->follow;
     struct launcher_head head;
     struct ssh_place place;
     struct err err;
@@ -84,13 +87,7 @@ static int print_log(struct target *target, struct str node, bool follows)
 static int run(const struct cli *cli, const void *fields)
 {
     const struct logs_fields *given = fields;
-    struct target target;
-    struct str node = given->node ? str_from(given->node) : STR("head");
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    status = status ? status : print_log(&target, node, given->follow);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, print_log, given);
 }
 
 const struct verb verb_logs = {

@@ -23,8 +23,10 @@ static const struct example examples[] = {
     {"shoal monitor cluster.yaml", "Follow it; Ctrl-C ends it."},
 };
 
-static int follow(struct target *target, int64_t lines)
+static int follow(struct target *target, const void *fields)
 {
+    const struct monitor_fields *given = fields;
+    int64_t lines = given->lines > 0 ? given->lines : LINES;
     struct launcher_head head;
     struct ssh_place place;
     struct err err;
@@ -46,17 +48,12 @@ static int follow(struct target *target, int64_t lines)
 static int run(const struct cli *cli, const void *fields)
 {
     const struct monitor_fields *given = fields;
-    struct target target;
     struct err err;
     if (given->lines < 0) {
         err_set(&err, ERR_USAGE, "--lines cannot be less than 0");
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    status = status ? status : follow(&target, given->lines > 0 ? given->lines : LINES);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, follow, given);
 }
 
 const struct verb verb_monitor = {

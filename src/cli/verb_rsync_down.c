@@ -1,5 +1,4 @@
 /* verb_rsync_down.c: copy files from the head of a cluster. */
-#include "cli/cloud.h"
 #include "cli/copy.h"
 #include "cli/output.h"
 
@@ -26,36 +25,20 @@ static const struct example examples[] = {
     {"shoal rsync-down cluster.yaml ~/results/ ./results/", "What is in a folder, into a folder."},
 };
 
-static int copy(struct target *target, const struct rsync_down_fields *given)
+static int copy(struct target *target, const void *fields)
 {
-    struct launcher_head head;
-    struct ssh_place place;
-    struct err err;
-    if (!target_find(target, &head, &place, &err)) {
-        return target_fail(target, &err);
-    }
-    if (!head.is_up_to_date) {
-        cloud_print_lines(&target->cli, "warning",
-                          STR("the head's set-up has not ended, or has failed"));
-    }
-    target_close(target); /* rsync has the terminal and Ctrl-C */
-    return given->from ? copy_run(target, &place, str_from(given->to), str_from(given->from), true)
-                       : copy_mounts(target, &place, true);
+    const struct rsync_down_fields *given = fields;
+    return copy_files(target, given->from, given->to, true);
 }
 
 static int run(const struct cli *cli, const void *fields)
 {
     const struct rsync_down_fields *given = fields;
-    struct target target;
     struct err err;
     if (!copy_check(given->from, given->to, &err)) {
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    status = status ? status : copy(&target, given);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, copy, given);
 }
 
 const struct verb verb_rsync_down = {

@@ -1,5 +1,4 @@
 /* verb_rsync_up.c: copy files to the head of a cluster. */
-#include "cli/cloud.h"
 #include "cli/copy.h"
 #include "cli/output.h"
 
@@ -30,27 +29,15 @@ static const struct example examples[] = {
     {"shoal rsync-up cluster.yaml", "All file_mounts of the file."},
 };
 
-static int copy(struct target *target, const struct rsync_up_fields *given)
+static int copy(struct target *target, const void *fields)
 {
-    struct launcher_head head;
-    struct ssh_place place;
-    struct err err;
-    if (!target_find(target, &head, &place, &err)) {
-        return target_fail(target, &err);
-    }
-    if (!head.is_up_to_date) {
-        cloud_print_lines(&target->cli, "warning",
-                          STR("the head's set-up has not ended, or has failed"));
-    }
-    target_close(target); /* rsync has the terminal and Ctrl-C */
-    return given->from ? copy_run(target, &place, str_from(given->from), str_from(given->to), false)
-                       : copy_mounts(target, &place, false);
+    const struct rsync_up_fields *given = fields;
+    return copy_files(target, given->from, given->to, false);
 }
 
 static int run(const struct cli *cli, const void *fields)
 {
     const struct rsync_up_fields *given = fields;
-    struct target target;
     struct err err;
     if (given->all_nodes) {
         err_set(&err, ERR_USAGE,
@@ -61,11 +48,7 @@ static int run(const struct cli *cli, const void *fields)
     if (!copy_check(given->from, given->to, &err)) {
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    status = status ? status : copy(&target, given);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, copy, given);
 }
 
 const struct verb verb_rsync_up = {

@@ -84,8 +84,9 @@ static struct str command_line(const struct submit_fields *given, struct arena *
     return arena_str(arena, buf_str(&out));
 }
 
-static int submit(struct target *target, const struct submit_fields *given)
+static int submit(struct target *target, const void *fields)
 {
+    const struct submit_fields *given = fields;
     struct launcher_head head;
     struct ssh_place place;
     struct arena *arena = target->cli.arena;
@@ -93,6 +94,10 @@ static int submit(struct target *target, const struct submit_fields *given)
     struct remote_line line = {.command = command_line(given, arena),
                                .screen_arguments = str_from(given->screen_arguments)};
     line.docker = remote_line_docker(target->config, "docker", line.command);
+    if (given->old_arguments) {
+        cloud_print_lines(&target->cli, "warning",
+                          STR("--args is old: put the arguments behind -- instead"));
+    }
     if (!command_check_end(target, &given->command, line.docker, &err)) {
         return target_fail(target, &err);
     }
@@ -112,20 +117,11 @@ static int submit(struct target *target, const struct submit_fields *given)
 static int run(const struct cli *cli, const void *fields)
 {
     const struct submit_fields *given = fields;
-    struct target target;
     struct err err;
     if (!check(given, &err)) {
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
-    status = status ? status : target_connect(&target);
-    if (status == 0 && given->old_arguments) {
-        cloud_print_lines(&target.cli, "warning",
-                          STR("--args is old: put the arguments behind -- instead"));
-    }
-    status = status ? status : submit(&target, given);
-    target_close(&target);
-    return status;
+    return target_work(cli, &given->target, submit, given);
 }
 
 const struct verb verb_submit = {
