@@ -37,9 +37,16 @@ static int add_piece(const char *bytes, size_t size, void *out)
     return 0;
 }
 
+bool json_add(const json_t *json, struct buf *out)
+{
+    return json_dump_callback(json, add_piece, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0 &&
+           !out->is_full;
+}
+
 void json_put_out(json_t *object, bool ends_line, struct buf *out)
 {
-    json_dump_callback(object, add_piece, out, JSON_COMPACT);
+    bool is_whole = json_add(object, out);
+    (void)is_whole; /* whoever owns the buffer looks at its end */
     if (ends_line) {
         buf_add_char(out, '\n');
     }

@@ -22,6 +22,9 @@ void json_put_text(json_t *object, const char *name, struct str value);
 void json_put_number(json_t *object, const char *name, int64_t value);
 void json_put_flag(json_t *object, const char *name, bool value);
 
+/* Any value as it stands, compact. False: it has no form, or `out` is full. */
+bool json_add(const json_t *json, struct buf *out) MUST_USE;
+
 /* Compact, with a newline when `ends_line`; lets go of the object. */
 void json_put_out(json_t *object, bool ends_line, struct buf *out);
 

@@ -2,8 +2,8 @@
 #include "remote/bundle.h"
 
 #include "base/encode.h"
+#include "io/json_line.h"
 
-#include <jansson.h>
 #include <openssl/evp.h>
 #include <openssl/sha.h>
 #include <stdio.h>
@@ -38,12 +38,6 @@ static json_t *step_json(const struct step *step)
     return json;
 }
 
-static int add_piece(const char *bytes, size_t size, void *out)
-{
-    buf_add(out, (struct str){bytes, size});
-    return 0;
-}
-
 bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
 {
     json_t *root = json_object();
@@ -58,7 +52,7 @@ bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
         json_array_append_new(steps, step);
     }
     json_object_set_new(root, "steps", steps);
-    ok = ok && json_dump_callback(root, add_piece, out, JSON_COMPACT) == 0 && !out->is_full;
+    ok = ok && json_add(root, out);
     json_decref(root);
     return ok || err_set(err, ERR_CONFIG,
                          "the commands for a node cannot be sent: they are not UTF-8, or more than "

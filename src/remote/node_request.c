@@ -3,17 +3,11 @@
 
 #include "base/encode.h"
 #include "base/utf8.h"
+#include "io/json_line.h"
 
-#include <jansson.h>
 #include <string.h>
 
 enum { TEXT_MAX = 16 * 1024, MODE_MAX = 0777 };
-
-static int add_piece(const char *bytes, size_t size, void *out)
-{
-    buf_add(out, (struct str){bytes, size});
-    return 0;
-}
 
 static json_t *parse(struct str line)
 {
@@ -40,7 +34,7 @@ static bool is_run(struct str run)
 static bool add_text(struct str text, struct buf *out)
 {
     json_t *json = json_stringn(text.ptr ? text.ptr : "", text.len);
-    bool ok = json && json_dump_callback(json, add_piece, out, JSON_ENCODE_ANY) == 0;
+    bool ok = json && json_add(json, out);
     json_decref(json);
     return ok;
 }
@@ -138,8 +132,8 @@ static bool read_bundle(json_t *json, struct arena *arena, struct bundle *bundle
 {
     AUTO_BUF struct buf text;
     buf_init(&text, BUNDLE_BYTES_MAX);
-    return json_is_object(json) && json_dump_callback(json, add_piece, &text, JSON_COMPACT) == 0 &&
-           !text.is_full && bundle_read(buf_str(&text), arena, bundle, err);
+    return json_is_object(json) && json_add(json, &text) &&
+           bundle_read(buf_str(&text), arena, bundle, err);
 }
 
 bool node_request_read(struct str line, struct arena *arena, struct node_request *ret_request,
@@ -179,13 +173,6 @@ static void set_text(json_t *json, const char *name, struct str value)
     json_object_set_new(json, name, json_stringn(buf_str(&visible).ptr, visible.len));
 }
 
-static void write_line(json_t *json, struct buf *out)
-{
-    json_dump_callback(json, add_piece, out, JSON_COMPACT);
-    buf_add_char(out, '\n');
-    json_decref(json);
-}
-
 void node_hello_write(const struct node_hello *hello, struct buf *out)
 {
     json_t *json = json_object();
@@ -201,7 +188,7 @@ void node_hello_write(const struct node_hello *hello, struct buf *out)
     json_object_set_new(json, "disk_size", json_integer(hello->disk_size));
     json_object_set_new(json, "memory", json_integer(hello->memory));
     json_object_set_new(json, "processors", json_integer(hello->processors));
-    write_line(json, out);
+    json_put_out(json, true, out);
 }
 
 /* Whoever owns a node may send what it likes; this ends on terminals and in files. */
@@ -283,7 +270,7 @@ void node_notice_write(const struct node_notice *notice, struct buf *out)
     json_t *json = json_object();
     json_object_set_new(json, "what", json_string(notices[notice->kind]));
     set_text(json, "text", notice->text);
-    write_line(json, out);
+    json_put_out(json, true, out);
 }
 
 bool node_notice_read(struct str line, struct arena *arena, struct node_notice *ret_notice)

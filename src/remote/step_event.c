@@ -2,8 +2,8 @@
 #include "remote/step_event.h"
 
 #include "base/utf8.h"
+#include "io/json_line.h"
 
-#include <jansson.h>
 #include <string.h>
 
 static const char *const words[STEP_EVENT_KIND_COUNT] = {
@@ -29,19 +29,6 @@ static void set_text(json_t *json, const char *name, struct str value)
     }
 }
 
-static void set_number(json_t *json, const char *name, int64_t value)
-{
-    if (value != 0) {
-        json_object_set_new(json, name, json_integer(value));
-    }
-}
-
-static int add_piece(const char *bytes, size_t size, void *out)
-{
-    buf_add(out, (struct str){bytes, size});
-    return 0;
-}
-
 void step_event_write(const struct step_event *event, struct buf *out)
 {
     json_t *json = json_object();
@@ -49,17 +36,15 @@ void step_event_write(const struct step_event *event, struct buf *out)
     json_object_set_new(json, "at", json_integer(event->wall_ms));
     set_text(json, "key", event->key);
     set_text(json, "run", event->run);
-    set_number(json, "count", (int64_t)event->count);
-    set_number(json, "step", (int64_t)event->step);
+    json_put_number(json, "count", (int64_t)event->count);
+    json_put_number(json, "step", (int64_t)event->step);
     set_text(json, "name", event->name);
-    set_number(json, "took_ms", event->took_ms);
-    set_number(json, "status", event->status);
-    set_number(json, "signal", event->signal);
-    set_number(json, "late", event->is_late);
+    json_put_number(json, "took_ms", event->took_ms);
+    json_put_number(json, "status", event->status);
+    json_put_number(json, "signal", event->signal);
+    json_put_number(json, "late", event->is_late);
     set_text(json, "tail", event->tail);
-    json_dump_callback(json, add_piece, out, JSON_COMPACT);
-    buf_add_char(out, '\n');
-    json_decref(json);
+    json_put_out(json, true, out);
 }
 
 /* ---- reading ---- */
