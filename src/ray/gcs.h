@@ -13,6 +13,8 @@
 #include "base/str.h"
 #include "io/grpc.h"
 #include "io/http.h"
+#include "ray/report.h"
+#include "ray/state.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -82,3 +84,47 @@ void gcs_read_versions(struct gcs *gcs, gcs_versions_fn *done, void *context);
 /* Out of the text that it has written there. */
 bool gcs_versions_from(struct str json, struct arena *arena, struct gcs_versions *ret_versions,
                        struct err *err) MUST_USE;
+
+/* ---- an autoscaler's calls ---- */
+
+/* GetClusterResourceState. `bytes` are for ray_state_pass() (state.h), valid during the call. */
+typedef void gcs_state_fn(void *context, const struct gcs_answer *answer, struct str bytes);
+void gcs_read_state(struct gcs *gcs, gcs_state_fn *done, void *context);
+
+typedef void gcs_done_fn(void *context, const struct gcs_answer *answer);
+void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *done, void *context);
+
+/* The types of the cluster with their limits: Ray Data reads it. */
+struct gcs_group {
+    struct str name;
+    const struct ray_quantity *resources;
+    size_t resource_count;
+    int64_t min_count, max_count; /* -1: no limit */
+};
+void gcs_report_groups(struct gcs *gcs, const struct gcs_group *groups, size_t count,
+                       gcs_done_fn *done, void *context);
+
+struct gcs_drain {
+    struct str node;   /* RAY_ID_BYTES bytes; another length is refused here */
+    bool is_refusable; /* for being idle; else it is taken away at `deadline_ms` */
+    struct str message;
+    int64_t deadline_ms; /* wall clock, since 1970; told once, a second one replaces it */
+};
+typedef void gcs_drain_fn(void *context, const struct gcs_answer *answer, bool is_accepted,
+                          struct str why_not);
+/* Never of the head: Ray would obey. The caller knows which it is. */
+void gcs_drain(struct gcs *gcs, const struct gcs_drain *drain, gcs_drain_fn *done, void *context);
+
+/* What request_resources() does: replaces the one wish there is. None: there is none any more. */
+struct gcs_wish {
+    const struct ray_quantity *amounts;
+    size_t amount_count;
+    int64_t count;
+};
+void gcs_request_resources(struct gcs *gcs, const struct gcs_wish *wishes, size_t count,
+                           gcs_done_fn *done, void *context);
+
+/* One line "(autoscaler +9s) TEXT" in the output of every driver. `ray_version` decides how: the
+ * numbers of channels differ between releases, and a wrong one ends the GCS. */
+void gcs_tell_drivers(struct gcs *gcs, struct str ray_version, struct str text, bool is_warning,
+                      gcs_done_fn *done, void *context);
