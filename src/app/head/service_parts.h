@@ -4,6 +4,10 @@
  *     service.c        opening, acting, ending
  *     service_load.c   what it is told: handover, configuration, folder
  *     service_update.c set-ups of workers, first ones and later ones
+ *     service_ray.c    what Ray says, told to the core; drains
+ *     service_report.c what Ray is told: reports, types, lines for drivers
+ *     service_happen.c what happens, written down in words (events.h)
+ *     service_insight.c what is known beyond machines, for status, explain, top and metrics
  *     service_view.c   the cluster in the words of view.h and ctl.h
  *     desk.c           who asks and who follows, on the control socket
  */
@@ -15,7 +19,10 @@
 #include "app/core_setup.h"
 #include "app/head/ctl.h"
 #include "app/head/desk.h"
+#include "app/head/events.h"
 #include "app/head/handover.h"
+#include "app/head/insight.h"
+#include "app/head/ray_mirror.h"
 #include "app/head/ray_watch.h"
 #include "app/head/service.h"
 #include "app/head/slots.h"
@@ -96,6 +103,14 @@ bool service_waits_for_ray(const struct service *service);
 void service_note_before(struct service *service, int64_t serial);
 void service_read_before(struct service *service);
 void service_tag(struct service *service, uint64_t instance, struct str status);
+
+/* ---- service_insight.c ---- */
+
+/* Everything in it lives in `arena`, or as long as the loop does not go on. */
+void service_insight(const struct service *service, struct arena *arena, struct insight *ret);
+/* What that launch was for, in words; empty: not known any more. */
+struct str service_launch_reason(const struct service *service, uint64_t launch,
+                                 struct arena *arena);
 
 /* ---- service_view.c ---- */
 
