@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Asked of the cloud, without an answer so far. */
+/* Asked of the cloud, without an answer so far. In bytes it is one entry for each machine. */
 struct ray_pending_request {
     struct str machine, type;
     int64_t count;

@@ -42,7 +42,7 @@ struct ray_glance {
 
 struct ray_quantity {
     struct str name;
-    double amount;
+    double amount; /* 0 to 9e14; what is no number or below is read as 0 */
 };
 
 struct ray_label {
@@ -60,7 +60,7 @@ struct ray_node_detail {
     size_t available_count;
     const struct ray_label *labels; /* what it was started with, then what is put on it */
     size_t label_count;
-    const struct str *activities; /* why it is not idle; stale while it is */
+    const struct str *activities; /* why it is not idle; only while it is running */
     size_t activity_count;
     bool is_head;
 };
@@ -103,7 +103,8 @@ struct ray_demand {
 
 /* A placement group that waits. */
 struct ray_gang {
-    const struct ray_request *requests; /* with their selectors */
+    const struct ray_request *requests; /* with their selectors; where a part of it runs already,
+                                         * they also say that it is to come back there */
     size_t request_count;
     struct str details;  /* "HEX:STRICT_SPREAD|PENDING" */
     struct str locality; /* the label that all must share a value of; empty: none */

@@ -1,0 +1,330 @@
+/* state_read.c: a node, and all that waits, out of Ray's view of its cluster. */
+#include "base/arena.h"
+#include "ray/state.h"
+#include "ray/state_parts.h"
+
+#include <string.h>
+
+/* What Ray can count, and so can we; more, or not a number at all, cannot be meant. */
+#define AMOUNT_MAX 9e14
+
+/* Broken bytes are noticed at the end: until then they are read as far as they go. */
+struct reading {
+    struct arena *arena;
+    bool is_broken;
+};
+
+typedef void read_fn(struct reading *in, struct str bytes, void *item);
+
+/* All fields of a message that have this key, each read into an item of its own. */
+static void *read_list(struct reading *in, struct str message, uint32_t key, size_t size,
+                       read_fn *read, size_t *ret_count)
+{
+    size_t count = wire_count(message, key);
+    char *items = arena_array(in->arena, count, size);
+    struct wire wire = wire_open(message);
+    struct wire_field field;
+    size_t at = 0;
+    while (wire_next(&wire, &field)) {
+        if (field.key == key) {
+            read(in, field.bytes, items + at++ * size);
+        }
+    }
+    in->is_broken |= wire.is_broken;
+    *ret_count = count;
+    return items;
+}
+
+/* The last field with this key; empty: there is none. */
+static struct str read_one(struct reading *in, struct str message, uint32_t key)
+{
+    struct wire wire = wire_open(message);
+    struct wire_field field;
+    struct str found = {0};
+    while (wire_next(&wire, &field)) {
+        if (field.key == key) {
+            found = field.bytes;
+        }
+    }
+    in->is_broken |= wire.is_broken;
+    return found;
+}
+
+static uint64_t read_number(struct reading *in, struct str message, uint32_t key)
+{
+    struct wire wire = wire_open(message);
+    struct wire_field field;
+    uint64_t found = 0;
+    while (wire_next(&wire, &field)) {
+        if (field.key == key) {
+            found = field.number;
+        }
+    }
+    in->is_broken |= wire.is_broken;
+    return found;
+}
+
+static void read_text(struct reading *in, struct str bytes, void *item)
+{
+    (void)in;
+    *(struct str *)item = bytes;
+}
+
+static void read_quantity(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_quantity *quantity = item;
+    double amount = wire_double(read_number(in, bytes, ENTRY_AMOUNT));
+    quantity->name = read_one(in, bytes, ENTRY_KEY);
+    /* In this order NaN becomes 0. */
+    quantity->amount = amount > 0 ? (amount < AMOUNT_MAX ? amount : AMOUNT_MAX) : 0;
+}
+
+/* An entry of a map, or the name and value of a placement: they have the same tags. */
+static void read_label(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_label *label = item;
+    label->key = read_one(in, bytes, ENTRY_KEY);
+    label->value = read_one(in, bytes, ENTRY_TEXT);
+}
+
+/* ---- nodes ---- */
+
+static void read_labels(struct reading *in, struct str bytes, struct ray_node_detail *node)
+{
+    size_t given, put;
+    const struct ray_label *first = read_list(in, bytes, NODE_LABEL, sizeof(*first), read_label,
+                                              &given);
+    const struct ray_label *second = read_list(in, bytes, NODE_PUT_LABEL, sizeof(*second),
+                                               read_label, &put);
+    struct ray_label *all = ARENA_ARRAY(in->arena, given + put, struct ray_label);
+    memcpy(all, first, given * sizeof(*all));
+    memcpy(all + given, second, put * sizeof(*all));
+    node->labels = all;
+    node->label_count = given + put;
+}
+
+static bool is_of_head(const struct ray_node_detail *node)
+{
+    for (size_t i = 0; i < node->total_count; i++) {
+        if (str_is(node->totals[i].name, "node:__internal_head__")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail *ret_node,
+                   struct err *err)
+{
+    struct reading in = {.arena = arena};
+    enum ray_node_status status = state_node_status(read_number(&in, bytes, NODE_STATUS));
+    struct ray_node_detail node = {
+        .type = read_one(&in, bytes, NODE_TYPE),
+        .address = read_one(&in, bytes, NODE_ADDRESS),
+        .machine = read_one(&in, bytes, NODE_MACHINE),
+    };
+    if (status != RAY_NODE_DEAD) {
+        node.totals = read_list(&in, bytes, NODE_TOTAL, sizeof(*node.totals), read_quantity,
+                                &node.total_count);
+        node.available = read_list(&in, bytes, NODE_AVAILABLE, sizeof(*node.available),
+                                   read_quantity, &node.available_count);
+        read_labels(&in, bytes, &node);
+        node.is_head = is_of_head(&node);
+    }
+    if (status == RAY_NODE_RUNNING) {
+        node.activities = read_list(&in, bytes, NODE_ACTIVITY, sizeof(*node.activities), read_text,
+                                    &node.activity_count);
+    }
+    if (in.is_broken) {
+        return state_garbled(err);
+    }
+    *ret_node = node;
+    return true;
+}
+
+/* ---- requests ---- */
+
+static void read_rule(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_rule *rule = item;
+    uint64_t op = read_number(in, bytes, RULE_OPERATOR);
+    rule->key = read_one(in, bytes, RULE_KEY);
+    rule->op = op == RAY_IN || op == RAY_NOT_IN ? (enum ray_operator)op : RAY_OPERATOR_OTHER;
+    rule->values = read_list(in, bytes, RULE_VALUE, sizeof(*rule->values), read_text,
+                             &rule->value_count);
+}
+
+static void read_selector(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_selector *selector = item;
+    selector->rules = read_list(in, bytes, SELECTOR_RULE, sizeof(*selector->rules), read_rule,
+                                &selector->rule_count);
+}
+
+static void read_placement(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_placement *placement = item;
+    placement->is_apart = wire_count(bytes, PLACEMENT_APART) > 0;
+    read_label(in, read_one(in, bytes, placement->is_apart ? PLACEMENT_APART : PLACEMENT_TOGETHER),
+               &placement->label);
+}
+
+static void read_request(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_request *request = item;
+    request->amounts = read_list(in, bytes, REQUEST_AMOUNT, sizeof(*request->amounts),
+                                 read_quantity, &request->amount_count);
+    request->selectors = read_list(in, bytes, REQUEST_SELECTOR, sizeof(*request->selectors),
+                                   read_selector, &request->selector_count);
+    request->placements = read_list(in, bytes, REQUEST_PLACEMENT, sizeof(*request->placements),
+                                    read_placement, &request->placement_count);
+}
+
+static void read_demand(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_demand *demand = item;
+    demand->bytes = read_one(in, bytes, DEMAND_REQUEST);
+    demand->count = (int64_t)read_number(in, bytes, DEMAND_COUNT);
+    read_request(in, demand->bytes, &demand->request);
+}
+
+/* Ray gives every request one empty selector at least, which any node fits. */
+static bool is_empty(const struct ray_request *request)
+{
+    for (size_t i = 0; i < request->selector_count; i++) {
+        if (request->selectors[i].rule_count > 0) {
+            return false;
+        }
+    }
+    return request->amount_count == 0 && request->placement_count == 0;
+}
+
+/* Leaves those that ask for something. */
+static size_t keep_demands(struct ray_demand *demands, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (demands[i].count > 0 && !is_empty(&demands[i].request)) {
+            demands[kept++] = demands[i];
+        }
+    }
+    return kept;
+}
+
+static struct ray_demand *read_demands(struct reading *in, struct str bytes, uint32_t key,
+                                       size_t *ret_count)
+{
+    size_t count;
+    struct ray_demand *demands = read_list(in, bytes, key, sizeof(*demands), read_demand, &count);
+    *ret_count = keep_demands(demands, count);
+    return demands;
+}
+
+/* ---- gangs ---- */
+
+/* Each choice of a request with these rules too: Ray wants the gang back where a part of it is. */
+static void pin_request(struct reading *in, struct ray_request *request,
+                        const struct ray_selector *pin)
+{
+    size_t count = request->selector_count > 0 ? request->selector_count : 1;
+    struct ray_selector *pinned = ARENA_ARRAY(in->arena, count, struct ray_selector);
+    for (size_t i = 0; i < count; i++) {
+        struct ray_selector old = {0};
+        if (i < request->selector_count) {
+            old = request->selectors[i];
+        }
+        struct ray_rule *rules = ARENA_ARRAY(in->arena, old.rule_count + pin->rule_count,
+                                             struct ray_rule);
+        if (old.rule_count > 0) {
+            memcpy(rules, old.rules, old.rule_count * sizeof(*rules));
+        }
+        memcpy(rules + old.rule_count, pin->rules, pin->rule_count * sizeof(*rules));
+        pinned[i] = (struct ray_selector){rules, old.rule_count + pin->rule_count};
+    }
+    request->selectors = pinned;
+    request->selector_count = count;
+}
+
+enum { STRATEGY_STRICT_PACK = 2 }; /* Ray's number; the only one it asks for over labels */
+
+static void read_locality(struct reading *in, struct str bytes, struct ray_gang *gang,
+                          struct ray_request *requests)
+{
+    struct str constraint = read_one(in, bytes, LOCALITY_CONSTRAINT);
+    struct ray_selector pin = {0};
+    if (read_number(in, constraint, LOCALITY_STRATEGY) == STRATEGY_STRICT_PACK) {
+        gang->locality = read_one(in, constraint, LOCALITY_LABEL);
+    }
+    read_selector(in, read_one(in, bytes, LOCALITY_SELECTOR), &pin);
+    for (size_t i = 0; pin.rule_count > 0 && i < gang->request_count; i++) {
+        pin_request(in, &requests[i], &pin);
+    }
+}
+
+/* The first field with this key; empty: there is none. */
+static struct str read_first(struct str message, uint32_t key)
+{
+    struct wire wire = wire_open(message);
+    struct wire_field field;
+    while (wire_next(&wire, &field)) {
+        if (field.key == key) {
+            return field.bytes;
+        }
+    }
+    return (struct str){0};
+}
+
+/* The same requests stand in two places; those of old lack their selectors. */
+static void read_gang(struct reading *in, struct str bytes, void *item)
+{
+    struct ray_gang *gang = item;
+    struct str bundles = read_first(bytes, GANG_BUNDLES);
+    struct ray_request *requests = read_list(in, bundles, BUNDLES_REQUEST, sizeof(*requests),
+                                             read_request, &gang->request_count);
+    gang->bytes = bytes;
+    gang->details = read_one(in, bytes, GANG_DETAILS);
+    if (gang->request_count > 0) {
+        read_locality(in, read_one(in, bundles, BUNDLES_LOCALITY), gang, requests);
+    } else {
+        requests = read_list(in, bytes, GANG_REQUEST, sizeof(*requests), read_request,
+                             &gang->request_count);
+    }
+    gang->requests = requests;
+}
+
+static size_t keep_gangs(struct ray_gang *gangs, size_t count)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (gangs[i].request_count > 0) {
+            gangs[kept++] = gangs[i];
+        }
+    }
+    return kept;
+}
+
+/* ---- the load ---- */
+
+bool ray_state_load(struct str bytes, struct arena *arena, struct ray_load_read *ret_load,
+                    struct err *err)
+{
+    struct str state;
+    if (!state_find(bytes, &state, err)) {
+        return false;
+    }
+    struct reading in = {.arena = arena};
+    struct ray_load_read load = {0};
+    size_t gang_count;
+    struct ray_gang *gangs = read_list(&in, state, STATE_GANG, sizeof(*gangs), read_gang,
+                                       &gang_count);
+    load.gangs = gangs;
+    load.gang_count = keep_gangs(gangs, gang_count);
+    load.demands = read_demands(&in, state, STATE_DEMAND, &load.demand_count);
+    load.constraint = read_demands(&in, read_one(&in, state, STATE_CONSTRAINT), CONSTRAINT_DEMAND,
+                                   &load.constraint_count);
+    if (in.is_broken) {
+        return state_garbled(err);
+    }
+    *ret_load = load;
+    return true;
+}
