@@ -465,6 +465,11 @@ static void free_calls(struct http_queue *queue)
     }
 }
 
+struct loop *http_loop(const struct http *http)
+{
+    return http->loop;
+}
+
 void http_close(struct http *http)
 {
     if (!http) {

@@ -37,6 +37,8 @@ bool http_open(struct loop *loop, const struct http_limits *limits, struct http 
 /* Ends all calls; no callback is called any more. Not from a callback. */
 void http_close(struct http *http);
 
+struct loop *http_loop(const struct http *http); /* on which it lives */
+
 /* ---- what to ask ---- */
 
 struct http_header {

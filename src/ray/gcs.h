@@ -124,7 +124,13 @@ struct gcs_wish {
 void gcs_request_resources(struct gcs *gcs, const struct gcs_wish *wishes, size_t count,
                            gcs_done_fn *done, void *context);
 
-/* One line "(autoscaler +9s) TEXT" in the output of every driver. `ray_version` decides how: the
- * numbers of channels differ between releases, and a wrong one ends the GCS. */
-void gcs_tell_drivers(struct gcs *gcs, struct str ray_version, struct str text, bool is_warning,
-                      gcs_done_fn *done, void *context);
+/* One line "(autoscaler +9s) TEXT" in the output of every driver. */
+struct gcs_line {
+    struct str ray_version;  /* decides how: numbers differ between releases, and a wrong one ends
+                              * the GCS. A release that is not known gets "(raylet) TEXT" */
+    struct str head_address; /* as Ray knows the head; drivers elsewhere show it beside the line */
+    struct str text;
+    bool is_warning;
+};
+void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn *done,
+                      void *context);

@@ -1,0 +1,158 @@
+/*
+ * gcs_drivers.c: lines in the output of drivers.
+ *
+ * They travel as those of Ray's own monitor do: published as log lines of a process "autoscaler",
+ * but straight to the GCS, so that no file of Ray's session is touched. The numbers of the channel
+ * and its field have changed between releases, and one that a GCS does not own ends it: only
+ * releases whose numbers were seen get them. All others get an error message, which every release
+ * knows; drivers show it under another name.
+ */
+#include "io/json_line.h"
+#include "ray/gcs.h"
+#include "ray/gcs.pb-c.h"
+#include "ray/gcs_parts.h"
+#include "ray/wire.h"
+
+#include <stdlib.h>
+
+#define PUBSUB_OLD "/ray.rpc.InternalPubSubGcsService/"
+#define PUBSUB "/ray.rpc.ObservabilityPubSubService/"
+#define JOBS "/ray.rpc.JobInfoGcsService/"
+
+enum { ERRORS_MOVED_AT = 256, LINE_BYTES_MAX = 64 << 10 };
+
+/* Releases of the form 2.N, as 200 + N. */
+struct log_channel {
+    int first, last;
+    const char *method;
+    int channel;
+    uint32_t tag; /* of the lines in a message that is published */
+};
+
+static const struct log_channel channels[] = {
+    {252, 255, PUBSUB_OLD "GcsPublish", 8, 12},
+    {256, 256, PUBSUB "GcsPublish", 8, 12},
+    {257, 260, PUBSUB "GcsPublish", 7, 11},
+};
+
+/* 100 * major + minor; 0: not understood. */
+static int read_version(struct str text)
+{
+    uint32_t major, minor;
+    struct str rest = text;
+    if (!str_to_u32(str_cut(&rest, '.'), &major) || !str_to_u32(str_cut(&rest, '.'), &minor) ||
+        major > 100 || minor > 99) {
+        return 0;
+    }
+    return (int)(major * 100 + minor);
+}
+
+static const struct log_channel *find_channel(int version)
+{
+    for (size_t i = 0; i < ARRAY_LEN(channels); i++) {
+        if (channels[i].first <= version && version <= channels[i].last) {
+            return &channels[i];
+        }
+    }
+    return NULL;
+}
+
+/* ---- as a log line ---- */
+
+/*
+ * A driver of a cluster with Ray's second autoscaler reads a line as an event and prints its
+ * message; one with the first prints what stands between the marks. Which of the two it is, is
+ * decided where Ray was started, so the line has both. Any other key would make the driver print
+ * a traceback.
+ */
+static bool add_event(struct buf *out, const struct gcs_line *line)
+{
+    AUTO_BUF struct buf marked;
+    buf_init(&marked, LINE_BYTES_MAX);
+    buf_addf(&marked, ":event_summary:%.*s:event_summary:", STR_ARG(line->text));
+    json_t *event = json_object();
+    json_t *fields = json_object();
+    json_put_text(event, "source_type", STR("AUTOSCALER"));
+    json_put_text(event, "severity", line->is_warning ? STR("WARNING") : STR("INFO"));
+    json_put_text(event, "message", line->text);
+    json_put_text(fields, "text", buf_str(&marked));
+    json_object_set_new(event, "custom_fields", fields);
+    bool is_written = json_add(event, out);
+    json_decref(event);
+    return is_written && !marked.is_full;
+}
+
+static bool add_log(struct buf *out, const struct gcs_line *line, const struct log_channel *channel)
+{
+    AUTO_BUF struct buf event;
+    AUTO_BUF struct buf log;
+    AUTO_BUF struct buf message;
+    buf_init(&event, 8 * LINE_BYTES_MAX);
+    buf_init(&log, 8 * LINE_BYTES_MAX);
+    buf_init(&message, 8 * LINE_BYTES_MAX);
+    if (!add_event(&event, line)) {
+        return false;
+    }
+    wire_add_text(&log, 1, line->head_address);
+    wire_add_text(&log, 2, STR("autoscaler"));
+    wire_add_text(&log, 5, buf_str(&event));
+    wire_add_number(&message, 1, channel->channel);
+    wire_add_bytes(&message, channel->tag, buf_str(&log));
+    wire_add_bytes(out, 1, buf_str(&message));
+    return !message.is_full;
+}
+
+static void hear_published(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    (void)body; /* its status is never filled */
+    call->done.plain(call->context, answer);
+}
+
+/* ---- as an error ---- */
+
+static bool add_error(struct buf *out, const struct gcs_line *line)
+{
+    AUTO_BUF struct buf error;
+    buf_init(&error, 8 * LINE_BYTES_MAX);
+    wire_add_bytes(&error, 1, STR("\xff\xff\xff\xff")); /* the job of nobody: all drivers */
+    wire_add_text(&error, 2, STR("autoscaler"));
+    wire_add_text(&error, 3, line->text);
+    wire_add_bytes(out, 1, buf_str(&error));
+    return !error.is_full;
+}
+
+/* GcsStatus status = 1, as in every reply of these services. */
+static void hear_reported(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    struct gcs_answer result = *answer;
+    Shoal__Gcs__ClusterIdReply *reply = NULL;
+    if (answer->trouble == GCS_FINE) {
+        reply = shoal__gcs__cluster_id_reply__unpack(NULL, body.len, (const uint8_t *)body.ptr);
+        if (!reply) {
+            result = gcs_garbled(call->method);
+        } else {
+            (void)gcs_is_refused(reply->status, call->method, &result);
+        }
+    }
+    call->done.plain(call->context, &result);
+    shoal__gcs__cluster_id_reply__free_unpacked(reply, NULL);
+}
+
+void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn *done,
+                      void *context)
+{
+    int version = read_version(line->ray_version);
+    const struct log_channel *channel = find_channel(version);
+    bool is_old = version != 0 && version < ERRORS_MOVED_AT;
+    const char *report = is_old ? JOBS "ReportJobError" : PUBSUB "ReportJobError";
+    struct gcs_call *call = gcs_call_new(gcs, channel ? channel->method : report,
+                                         channel ? hear_published : hear_reported, context);
+    call->done.plain = done;
+    if (channel ? add_log(&call->body, line, channel) : add_error(&call->body, line)) {
+        gcs_call_start(call);
+    } else {
+        struct err err;
+        err_set(&err, ERR_INTERNAL, "a line for drivers is too long");
+        gcs_call_refuse(call, &err);
+    }
+}
