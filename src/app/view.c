@@ -52,6 +52,29 @@ static void put_failure(json_t *json, const struct node_failure *failure)
     json_decref(object);
 }
 
+/* A number without a value has no form in JSON. */
+static json_t *amount_json(double amount)
+{
+    json_t *json = json_real(amount);
+    return json ? json : json_integer(0);
+}
+
+static void put_uses(json_t *json, const struct node_view *view)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < view->use_count; i++) {
+        json_t *use = json_object();
+        json_put_text(use, "name", view->uses[i].name);
+        json_object_set_new(use, "used", amount_json(view->uses[i].used));
+        json_object_set_new(use, "total", amount_json(view->uses[i].total));
+        json_array_append_new(list, use);
+    }
+    if (view->use_count > 0) {
+        json_object_set(json, "uses", list);
+    }
+    json_decref(list);
+}
+
 void node_view_write(const struct node_view *view, struct buf *out)
 {
     json_t *json = json_object();
@@ -75,6 +98,11 @@ void node_view_write(const struct node_view *view, struct buf *out)
     json_put_text(json, "detail", view->detail);
     json_put_text(json, "reason", view->reason);
     put_failure(json, &view->failure);
+    json_put_text(json, "ray_id", view->ray_id);
+    put_uses(json, view);
+    json_put_number(json, "idle_since_ms", view->idle_since_ms);
+    json_put_text(json, "activity", view->activity);
+    json_put_flag(json, "is_draining", view->is_draining);
     json_put_out(json, false, out);
 }
 
@@ -102,6 +130,23 @@ static struct node_failure failure_of(const json_t *json, struct arena *arena)
         .next = json_take_text(object, "next", arena),
         .status = (int)json_take_number(object, "status", 0, 255),
     };
+}
+
+static void read_uses(const json_t *json, struct arena *arena, struct node_view *view)
+{
+    const json_t *list = json_object_get(json, "uses");
+    size_t count = json_array_size(list);
+    struct insight_use *uses = ARENA_ARRAY(arena, count, struct insight_use);
+    for (size_t i = 0; i < count; i++) {
+        const json_t *use = json_array_get(list, i);
+        uses[i] = (struct insight_use){
+            .name = json_take_text(use, "name", arena),
+            .used = json_number_value(json_object_get(use, "used")),
+            .total = json_number_value(json_object_get(use, "total")),
+        };
+    }
+    view->uses = uses;
+    view->use_count = count;
 }
 
 bool node_view_read(struct str text, struct arena *arena, struct node_view *ret_view,
@@ -136,7 +181,12 @@ bool node_view_read(struct str text, struct arena *arena, struct node_view *ret_
         .detail = json_take_text(json, "detail", arena),
         .reason = json_take_text(json, "reason", arena),
         .failure = failure_of(json, arena),
+        .ray_id = json_take_text(json, "ray_id", arena),
+        .idle_since_ms = json_take_number(json, "idle_since_ms", 0, INT64_MAX),
+        .activity = json_take_text(json, "activity", arena),
+        .is_draining = json_take_flag(json, "is_draining"),
     };
+    read_uses(json, arena, ret_view);
     json_decref(json);
     return true;
 }

@@ -6,6 +6,7 @@
  */
 #pragma once
 
+#include "app/head/insight.h"
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/buf.h"
@@ -63,6 +64,13 @@ struct node_view {
     struct str detail;  /* what runs now: a command, a file */
     struct str reason;  /* why it is there, or why it ends */
     struct node_failure failure;
+    /* What Ray says of it; nothing before it joined. */
+    struct str ray_id; /* 56 hexadecimal digits */
+    const struct insight_use *uses;
+    size_t use_count;
+    int64_t idle_since_ms; /* wall clock; 0: busy, or not known */
+    struct str activity;   /* why it is busy, in Ray's words */
+    bool is_draining;
 };
 
 /* One object, without a newline. Reading is strict about types and skips what it does not know;

@@ -3,6 +3,15 @@
 
 #include "app/head/ctl.h"
 
+static bool is_same_insight(const struct ctl_line *a, const struct ctl_line *b)
+{
+    return str_eq(a->demand.shape, b->demand.shape) && a->demand.count == b->demand.count &&
+           str_eq(a->demand.why, b->demand.why) && a->event.number == b->event.number &&
+           a->event.kind == b->event.kind && str_eq(a->event.text, b->event.text) &&
+           str_eq(a->answer.question, b->answer.question) &&
+           a->answer.line_count == b->answer.line_count && a->status.price == b->status.price;
+}
+
 static void try_line(struct str text, struct arena *arena)
 {
     struct ctl_line line, again;
@@ -14,7 +23,8 @@ static void try_line(struct str text, struct arena *arena)
     }
     ctl_line_write(&line, &out);
     if (!ctl_line_read(buf_str(&out), arena, &again, &err) || again.kind != line.kind ||
-        !str_eq(again.text, line.text) || !str_eq(again.node.name, line.node.name)) {
+        !str_eq(again.text, line.text) || !str_eq(again.node.name, line.node.name) ||
+        again.node.use_count != line.node.use_count || !is_same_insight(&line, &again)) {
         fuzz_fail("a line is read as it was written", text);
     }
     if (line.kind == CTL_GREETING && !ctl_greeting_check(&line, &err) && err.text[0] == '\0') {
@@ -34,7 +44,8 @@ static void try_request(struct str text, struct arena *arena)
     ctl_request_write(&request, &out);
     if (!ctl_request_read(buf_str(&out), arena, &again, &err) ||
         !str_eq(again.what, request.what) || !str_eq(again.node, request.node) ||
-        again.follows != request.follows) {
+        again.follows != request.follows || again.after != request.after ||
+        again.wish_count != request.wish_count || !str_eq(again.about, request.about)) {
         fuzz_fail("a request is read as it was written", text);
     }
 }

@@ -79,6 +79,84 @@ static void every_kind_of_line_comes_back(void **state)
     close_sheet(&sheet);
 }
 
+static void what_is_known_of_demand_comes_back(void **state)
+{
+    static const struct str told[] = {{"They fit \"gpu\".", 15}, {"", 0}};
+    struct sheet sheet;
+    (void)state;
+    open_sheet(&sheet);
+    struct ctl_line line = {.kind = CTL_DEMAND,
+                            .demand = {.source = INSIGHT_GROUP,
+                                       .shape = STR("{CPU: 1} * 3 (STRICT_SPREAD)"),
+                                       .labels = STR("zone in a, b"),
+                                       .count = 2,
+                                       .unmet = 1,
+                                       .why = STR("max_workers is reached"),
+                                       .is_infeasible = true,
+                                       .since_ms = 1790000000000}};
+    struct ctl_line again = there_and_back(&sheet, &line);
+    assert_int_equal(again.demand.source, INSIGHT_GROUP);
+    assert_str(again.demand.shape, "{CPU: 1} * 3 (STRICT_SPREAD)");
+    assert_str(again.demand.labels, "zone in a, b");
+    assert_int_equal(again.demand.count, 2);
+    assert_int_equal(again.demand.unmet, 1);
+    assert_str(again.demand.why, "max_workers is reached");
+    assert_true(again.demand.is_infeasible);
+    assert_int_equal(again.demand.since_ms, 1790000000000);
+    line = (struct ctl_line){.kind = CTL_EVENT,
+                             .event = {.number = 17,
+                                       .wall_ms = 5,
+                                       .kind = EVENT_WORD_REFUSAL,
+                                       .node = STR("worker-3"),
+                                       .text = STR("no capacity"),
+                                       .reason = STR("for 9 waiting")}};
+    again = there_and_back(&sheet, &line);
+    assert_int_equal(again.event.number, 17);
+    assert_int_equal(again.event.kind, EVENT_WORD_REFUSAL);
+    assert_str(again.event.node, "worker-3");
+    assert_str(again.event.reason, "for 9 waiting");
+    line = (struct ctl_line){
+        .kind = CTL_EXPLAIN,
+        .answer = {.question = STR("Why?"), .lines = told, .line_count = 2, .fix = STR("so")}};
+    again = there_and_back(&sheet, &line);
+    assert_str(again.answer.question, "Why?");
+    assert_int_equal(again.answer.line_count, 2);
+    assert_str(again.answer.lines[0], "They fit \"gpu\".");
+    assert_str(again.answer.lines[1], "");
+    assert_str(again.answer.fix, "so");
+    close_sheet(&sheet);
+}
+
+static void a_price_of_nothing_is_a_price(void **state)
+{
+    struct sheet sheet;
+    (void)state;
+    open_sheet(&sheet);
+    struct ctl_line line = {.kind = CTL_STATUS, .status = {.price = 0, .price_limit = -1}};
+    struct ctl_line again = there_and_back(&sheet, &line);
+    assert_int_equal(again.status.price, 0);
+    assert_int_equal(again.status.price_limit, -1);
+    assert_true(ctl_line_read(STR("{\"status\":{}}"), &sheet.arena, &again, &sheet.err));
+    assert_int_equal(again.status.price, -1); /* an older head */
+    close_sheet(&sheet);
+}
+
+static void words_of_a_newer_version_are_no_fault(void **state)
+{
+    struct sheet sheet;
+    struct ctl_line line;
+    (void)state;
+    open_sheet(&sheet);
+    assert_true(
+        ctl_line_read(STR("{\"weather\": {\"rain\": 1}}"), &sheet.arena, &line, &sheet.err));
+    assert_int_equal(line.kind, CTL_OTHER);
+    assert_true(ctl_line_read(STR("{\"event\": {\"kind\": \"party\", \"text\": \"now\"}}"),
+                              &sheet.arena, &line, &sheet.err));
+    assert_int_equal(line.event.kind, EVENT_WORD_SERVICE);
+    assert_str(line.event.text, "now");
+    close_sheet(&sheet);
+}
+
 static void strange_lines_are_refused_and_strange_keys_are_not(void **state)
 {
     static const char *const bad[] = {
@@ -95,6 +173,12 @@ static void strange_lines_are_refused_and_strange_keys_are_not(void **state)
         "{\"log\": 7}",
         "{\"shoal\": \"0.1\", \"protocol\": 1, \"least\": 2}",
         "{\"end\": \"status\"} {}",
+        "{\"demand\": 1}",
+        "{\"demand\": {\"count\": \"1\"}}",
+        "{\"event\": []}",
+        "{\"explain\": {\"answer\": \"x\"}}",
+        "{\"explain\": {\"answer\": [1]}}",
+        "{\"text\": {}}",
     };
     struct sheet sheet;
     struct ctl_line line;
@@ -113,7 +197,7 @@ static void strange_lines_are_refused_and_strange_keys_are_not(void **state)
 static void requests_come_back(void **state)
 {
     struct sheet sheet;
-    struct ctl_request request = {STR("log"), STR("worker-1"), true};
+    struct ctl_request request = {.what = STR("log"), .node = STR("worker-1"), .follows = true};
     struct ctl_request again;
     (void)state;
     open_sheet(&sheet);
@@ -126,6 +210,38 @@ static void requests_come_back(void **state)
     assert_false(ctl_request_read(STR("{\"don't\": 1}"), &sheet.arena, &again, &sheet.err));
     assert_false(ctl_request_read(STR("{\"do\": 1}"), &sheet.arena, &again, &sheet.err));
     assert_false(ctl_request_read(STR("do it"), &sheet.arena, &again, &sheet.err));
+    close_sheet(&sheet);
+}
+
+static void wishes_come_back(void **state)
+{
+    static const struct ray_quantity amounts[] = {{{"CPU", 3}, 4}, {{"GPU", 3}, 0.5}};
+    static const struct gcs_wish wishes[] = {{amounts, 2, 3}, {amounts, 1, 1}};
+    static const char *const bad[] = {
+        "{\"do\": \"request-resources\", \"wishes\": {}}",
+        "{\"do\": \"request-resources\", \"wishes\": [1]}",
+        "{\"do\": \"request-resources\", \"wishes\": [{\"count\": 1}]}",
+        "{\"do\": \"request-resources\", \"wishes\": [{\"amounts\": {\"CPU\": -1}, \"count\": 1}]}",
+        "{\"do\": \"request-resources\", \"wishes\": [{\"amounts\": {\"CPU\": 1}}]}",
+    };
+    struct sheet sheet;
+    struct ctl_request again;
+    (void)state;
+    open_sheet(&sheet);
+    ctl_request_write(
+        &(struct ctl_request){.what = STR("request-resources"), .wishes = wishes, .wish_count = 2},
+        &sheet.text);
+    assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
+    assert_int_equal(again.wish_count, 2);
+    assert_int_equal(again.wishes[0].count, 3);
+    assert_int_equal(again.wishes[0].amount_count, 2);
+    assert_str(again.wishes[0].amounts[1].name, "GPU");
+    assert_true(again.wishes[0].amounts[1].amount == 0.5);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        if (ctl_request_read(str_from(bad[i]), &sheet.arena, &again, &sheet.err)) {
+            fail_msg("accepted: %s", bad[i]);
+        }
+    }
     close_sheet(&sheet);
 }
 
@@ -201,7 +317,8 @@ static void a_client_asks_after_the_greeting(void **state)
 {
     struct talk talk = {0};
     (void)state;
-    play(&talk, "echo 'Welcome to Debian!';" GREETING "read a; echo '{\"status\":{}}'; read b; "
+    play(&talk, "echo 'Welcome to Debian!';" GREETING
+                "echo '{\"weather\":1}'; read a; echo '{\"status\":{}}'; read b; "
                 "echo \"{\\\"log\\\":\\\"${#a} ${#b}\\\"}\"");
     assert_string_equal(talk.heard, "0: 1: 3:15 30 ");
     assert_int_equal(talk.done_calls, 1);
@@ -244,8 +361,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_kind_of_line_comes_back),
+        cmocka_unit_test(what_is_known_of_demand_comes_back),
+        cmocka_unit_test(a_price_of_nothing_is_a_price),
+        cmocka_unit_test(words_of_a_newer_version_are_no_fault),
         cmocka_unit_test(strange_lines_are_refused_and_strange_keys_are_not),
         cmocka_unit_test(requests_come_back),
+        cmocka_unit_test(wishes_come_back),
         cmocka_unit_test(versions_that_do_not_fit_say_what_to_do),
         cmocka_unit_test(a_client_asks_after_the_greeting),
         cmocka_unit_test(a_client_says_why_it_ended),

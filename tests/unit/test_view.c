@@ -13,6 +13,7 @@ static void everything_survives(void **state)
     AUTO_BUF struct buf text;
     arena_init(&arena);
     buf_init(&text, 65536);
+    static const struct insight_use uses[] = {{{"CPU", 3}, 1.5, 4}, {{"GPU", 3}, 0, 1}};
     struct node_view view = {
         .name = STR("worker-2"),
         .id = STR("i-0c1"),
@@ -27,6 +28,12 @@ static void everything_survives(void **state)
         .steps = 5,
         .detail = STR("pip install torch==9.9"),
         .failure = {.step = STR("set-up step 3 of 5"), .said = STR("bad \xff byte"), .status = 1},
+        .ray_id = STR("abcdef"),
+        .uses = uses,
+        .use_count = 2,
+        .idle_since_ms = 99,
+        .activity = STR("Busy workers on node."),
+        .is_draining = true,
     };
     node_view_write(&view, &text);
     assert_true(node_view_read(buf_str(&text), &arena, &back, &err));
@@ -37,6 +44,12 @@ static void everything_survives(void **state)
     assert_int_equal(back.price, 39000);
     assert_int_equal(back.failure.status, 1);
     assert_true(back.is_spot && !back.is_head);
+    assert_int_equal(back.use_count, 2);
+    assert_true(str_is(back.uses[0].name, "CPU"));
+    assert_true(back.uses[0].used == 1.5 && back.uses[0].total == 4);
+    assert_int_equal(back.idle_since_ms, 99);
+    assert_true(str_eq(back.ray_id, view.ray_id) && str_eq(back.activity, view.activity));
+    assert_true(back.is_draining);
     arena_clear(&arena);
 }
 

@@ -1,9 +1,17 @@
 /* ctl.c: the lines of the control channel, both directions. */
 #include "app/head/ctl.h"
 
-#include "io/json_line.h"
+#include "app/head/ctl_parts.h"
 
 /* ---- writing ---- */
+
+/* Nothing is said of what is not known; that it costs nothing is. */
+static void put_price(json_t *json, const char *name, int64_t price)
+{
+    if (price >= 0) {
+        json_object_set_new(json, name, json_integer(price));
+    }
+}
 
 static json_t *status_json(const struct ctl_status *status)
 {
@@ -17,6 +25,15 @@ static json_t *status_json(const struct ctl_status *status)
     json_put_flag(json, "settled", status->is_settled);
     json_put_flag(json, "rays", status->is_rays);
     json_put_number(json, "serial", status->serial);
+    json_put_number(json, "now_ms", status->now_ms);
+    json_put_number(json, "seen_ms", status->seen_ms);
+    put_price(json, "price", status->price);
+    put_price(json, "price_limit", status->price_limit);
+    json_put_text(json, "launching", status->launching);
+    json_put_text(json, "ending", status->ending);
+    json_put_number(json, "waiting", status->waiting);
+    json_put_number(json, "unmet", status->unmet);
+    json_put_number(json, "demand_count", (int64_t)status->demand_count);
     return json;
 }
 
@@ -33,9 +50,22 @@ static json_t *greeting_json(const struct ctl_line *line)
     return json;
 }
 
-/* The word by which a line is known, for those that carry one text. */
-static const char *const text_words[] = {
-    [CTL_LOG] = "log", [CTL_DONE] = "done", [CTL_END] = "end", [CTL_ERROR] = "error"};
+/* The word by which a line is known. */
+static const char *const kind_words[] = {
+    [CTL_GREETING] = "shoal",  [CTL_STATUS] = "status", [CTL_NODE] = "node",
+    [CTL_LOG] = "log",         [CTL_DONE] = "done",     [CTL_END] = "end",
+    [CTL_ERROR] = "error",     [CTL_DEMAND] = "demand", [CTL_EVENT] = "event",
+    [CTL_EXPLAIN] = "explain", [CTL_TEXT] = "text",     [CTL_OTHER] = "other",
+};
+
+static json_t *object_json(const struct ctl_line *line)
+{
+    return line->kind == CTL_STATUS    ? status_json(&line->status)
+           : line->kind == CTL_DEMAND  ? ctl_demand_json(&line->demand)
+           : line->kind == CTL_EVENT   ? ctl_event_json(&line->event)
+           : line->kind == CTL_EXPLAIN ? ctl_answer_json(&line->answer)
+                                       : NULL;
+}
 
 static json_t *line_json(const struct ctl_line *line)
 {
@@ -43,12 +73,13 @@ static json_t *line_json(const struct ctl_line *line)
         return greeting_json(line);
     }
     json_t *json = json_object();
-    if (line->kind == CTL_STATUS) {
-        json_object_set_new(json, "status", status_json(&line->status));
+    json_t *object = object_json(line);
+    if (object) {
+        json_object_set_new(json, kind_words[line->kind], object);
     } else {
         /* An empty text is a text too, and makes the line what it is. */
-        json_object_set_new(json, text_words[line->kind], json_string(""));
-        json_put_text(json, text_words[line->kind], line->text);
+        json_object_set_new(json, kind_words[line->kind], json_string(""));
+        json_put_text(json, kind_words[line->kind], line->text);
         json_put_text(json, "do", line->about);
     }
     return json;
@@ -71,18 +102,18 @@ void ctl_request_write(const struct ctl_request *request, struct buf *out)
     json_put_text(json, "do", request->what);
     json_put_text(json, "node", request->node);
     json_put_flag(json, "follow", request->follows);
+    json_put_flag(json, "all", request->wants_all);
+    json_put_number(json, "after", request->after);
+    json_put_text(json, "about", request->about);
+    if (request->wish_count > 0) {
+        json_object_set_new(json, "wishes", ctl_wishes_json(request));
+    }
     json_put_out(json, true, out);
 }
 
 /* ---- reading ---- */
 
-/* What is not of its type fails the whole line; what is missing is empty. */
-struct reading {
-    struct arena *arena;
-    bool is_wrong;
-};
-
-static struct str text_of(struct reading *reading, const json_t *json, const char *name)
+struct str ctl_text(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
     reading->is_wrong = reading->is_wrong || (value && !json_is_string(value));
@@ -90,7 +121,7 @@ static struct str text_of(struct reading *reading, const json_t *json, const cha
                      (struct str){json_string_value(value), json_string_length(value)});
 }
 
-static int64_t number_of(struct reading *reading, const json_t *json, const char *name)
+int64_t ctl_number(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
     int64_t number = json_integer_value(value);
@@ -98,41 +129,55 @@ static int64_t number_of(struct reading *reading, const json_t *json, const char
     return number;
 }
 
-static bool bool_of(struct reading *reading, const json_t *json, const char *name)
+bool ctl_flag(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
     reading->is_wrong = reading->is_wrong || (value && !json_is_boolean(value));
     return json_is_true(value);
 }
 
-static void read_status(struct reading *reading, const json_t *json, struct ctl_status *status)
+static int64_t price_of(struct ctl_reading *reading, const json_t *json, const char *name)
+{
+    return json_object_get(json, name) ? ctl_number(reading, json, name) : -1;
+}
+
+static void read_status(struct ctl_reading *reading, const json_t *json, struct ctl_status *status)
 {
     reading->is_wrong = reading->is_wrong || !json_is_object(json);
     *status = (struct ctl_status){
-        .ray_version = text_of(reading, json, "ray_version"),
-        .ray_address = text_of(reading, json, "ray_address"),
-        .stance = text_of(reading, json, "stance"),
-        .goal = text_of(reading, json, "goal"),
-        .joined = (size_t)number_of(reading, json, "joined"),
-        .wanted = (size_t)number_of(reading, json, "wanted"),
-        .is_settled = bool_of(reading, json, "settled"),
-        .is_rays = bool_of(reading, json, "rays"),
-        .serial = number_of(reading, json, "serial"),
+        .ray_version = ctl_text(reading, json, "ray_version"),
+        .ray_address = ctl_text(reading, json, "ray_address"),
+        .stance = ctl_text(reading, json, "stance"),
+        .goal = ctl_text(reading, json, "goal"),
+        .joined = (size_t)ctl_number(reading, json, "joined"),
+        .wanted = (size_t)ctl_number(reading, json, "wanted"),
+        .is_settled = ctl_flag(reading, json, "settled"),
+        .is_rays = ctl_flag(reading, json, "rays"),
+        .serial = ctl_number(reading, json, "serial"),
+        .now_ms = ctl_number(reading, json, "now_ms"),
+        .seen_ms = ctl_number(reading, json, "seen_ms"),
+        .price = price_of(reading, json, "price"),
+        .price_limit = price_of(reading, json, "price_limit"),
+        .launching = ctl_text(reading, json, "launching"),
+        .ending = ctl_text(reading, json, "ending"),
+        .waiting = ctl_number(reading, json, "waiting"),
+        .unmet = ctl_number(reading, json, "unmet"),
+        .demand_count = (size_t)ctl_number(reading, json, "demand_count"),
     };
 }
 
-static void read_greeting(struct reading *reading, const json_t *json, struct ctl_line *line)
+static void read_greeting(struct ctl_reading *reading, const json_t *json, struct ctl_line *line)
 {
-    line->greeting.version = text_of(reading, json, "shoal");
-    line->greeting.protocol = number_of(reading, json, "protocol");
-    line->greeting.least = number_of(reading, json, "least");
-    line->greeting.cluster = text_of(reading, json, "cluster");
-    line->greeting.uid = text_of(reading, json, "uid");
-    line->greeting.epoch = (uint64_t)number_of(reading, json, "epoch");
+    line->greeting.version = ctl_text(reading, json, "shoal");
+    line->greeting.protocol = ctl_number(reading, json, "protocol");
+    line->greeting.least = ctl_number(reading, json, "least");
+    line->greeting.cluster = ctl_text(reading, json, "cluster");
+    line->greeting.uid = ctl_text(reading, json, "uid");
+    line->greeting.epoch = (uint64_t)ctl_number(reading, json, "epoch");
     reading->is_wrong = reading->is_wrong || line->greeting.protocol < line->greeting.least;
 }
 
-static bool read_node(struct reading *reading, json_t *json, struct node_view *node,
+static bool read_node(struct ctl_reading *reading, json_t *json, struct node_view *node,
                       struct err *err)
 {
     AUTO_BUF struct buf text;
@@ -144,25 +189,23 @@ static bool read_node(struct reading *reading, json_t *json, struct node_view *n
     return node_view_read(buf_str(&text), reading->arena, node, err);
 }
 
+/* False: nothing is said. */
 static bool find_kind(const json_t *json, enum ctl_line_kind *ret_kind)
 {
-    static const char *const words[] = {
-        [CTL_GREETING] = "shoal", [CTL_STATUS] = "status", [CTL_NODE] = "node",   [CTL_LOG] = "log",
-        [CTL_DONE] = "done",      [CTL_END] = "end",       [CTL_ERROR] = "error",
-    };
-    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
-        if (json_object_get(json, words[i])) {
+    for (size_t i = 0; i < ARRAY_LEN(kind_words); i++) {
+        if (json_object_get(json, kind_words[i])) {
             *ret_kind = (enum ctl_line_kind)i;
             return true;
         }
     }
-    return false;
+    *ret_kind = CTL_OTHER;
+    return json_object_size(json) > 0;
 }
 
 static bool read_line(const json_t *json, struct arena *arena, struct ctl_line *line,
                       struct err *err)
 {
-    struct reading reading = {.arena = arena};
+    struct ctl_reading reading = {.arena = arena};
     if (!find_kind(json, &line->kind)) {
         return err_set(err, ERR_PROTOCOL, "a line of the head's service is not understood");
     }
@@ -178,12 +221,24 @@ static bool read_line(const json_t *json, struct arena *arena, struct ctl_line *
             return false;
         }
         break;
+    case CTL_DEMAND:
+        ctl_read_demand(&reading, json_object_get(json, "demand"), &line->demand);
+        break;
+    case CTL_EVENT:
+        ctl_read_event(&reading, json_object_get(json, "event"), &line->event);
+        break;
+    case CTL_EXPLAIN:
+        ctl_read_answer(&reading, json_object_get(json, "explain"), &line->answer);
+        break;
     case CTL_LOG:
     case CTL_DONE:
     case CTL_END:
     case CTL_ERROR:
-        line->text = text_of(&reading, json, text_words[line->kind]);
-        line->about = text_of(&reading, json, "do");
+    case CTL_TEXT:
+        line->text = ctl_text(&reading, json, kind_words[line->kind]);
+        line->about = ctl_text(&reading, json, "do");
+        break;
+    case CTL_OTHER:
         break;
     }
     return !reading.is_wrong ||
@@ -212,12 +267,16 @@ bool ctl_request_read(struct str text, struct arena *arena, struct ctl_request *
     if (!json_line_read(text, "a request", &json, err)) {
         return false;
     }
-    struct reading reading = {.arena = arena, .is_wrong = !json_object_get(json, "do")};
+    struct ctl_reading reading = {.arena = arena, .is_wrong = !json_object_get(json, "do")};
     struct ctl_request request = {
-        .what = text_of(&reading, json, "do"),
-        .node = text_of(&reading, json, "node"),
-        .follows = bool_of(&reading, json, "follow"),
+        .what = ctl_text(&reading, json, "do"),
+        .node = ctl_text(&reading, json, "node"),
+        .follows = ctl_flag(&reading, json, "follow"),
+        .wants_all = ctl_flag(&reading, json, "all"),
+        .after = ctl_number(&reading, json, "after"),
+        .about = ctl_text(&reading, json, "about"),
     };
+    ctl_read_wishes(&reading, json_object_get(json, "wishes"), &request);
     json_decref(json);
     if (reading.is_wrong) {
         return err_set(err, ERR_PROTOCOL, "not understood: a request is {\"do\": \"...\"}");

@@ -11,6 +11,17 @@
  *
  *     {"do": "status"}       -> {"status": {...}}, {"node": {...}} for each, {"end": "status"}
  *     {"do": "follow"}       the same without the end, then whatever changes, as it happens
+ *     {"do": "status", "all": true}, {"do": "follow", "all": true}
+ *                            with {"demand": {...}} for each kind of request that waits; one that
+ *                            waits no more is told with no count. And nodes are told again when
+ *                            what runs on them changes, not only when their step does.
+ *     {"do": "ray-status"}   -> {"text": "..."}, what `ray status` prints, {"end": "ray-status"}
+ *     {"do": "explain", "about": "worker-3"} -> {"explain": {"question": "...", "answer": ["..."],
+ *                            "fix": "..."}}..., {"end": "explain"}; without "about": whatever needs
+ *                            an explanation
+ *     {"do": "events", "after": 17, "follow": true} -> {"event": {...}}..., {"end": "events"}
+ *     {"do": "request-resources", "wishes": [{"amounts": {"CPU": 4}, "count": 2}]}
+ *                            -> {"done": "request-resources"}
  *     {"do": "update"}       a new handover.json is there -> {"done": "update"} once it is taken in
  *     {"do": "stand-down"}   lease released, nothing done any more -> {"done": "stand-down"}
  *     {"do": "end"}          all workers end -> {"done": "end"}, then this machine is switched off
@@ -18,15 +29,20 @@
  *
  * What goes wrong is {"error": "...", "do": "..."}; a request that is not known is answered so. An
  * error without "do" is what a follower should know: a launch that the cloud refuses.
+ *
+ * Ends of different versions understand each other: keys and lines that are not known are skipped,
+ * and kinds of lines that came after the first protocol are only told to those who ask for them.
  */
 #pragma once
 
+#include "app/head/insight.h"
 #include "app/view.h"
 #include "base/arena.h"
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
 #include "io/child.h"
+#include "ray/gcs.h"
 
 enum { CTL_PROTOCOL = 1, CTL_PROTOCOL_LEAST = 1, CTL_LINE_BYTES_MAX = 1 << 20 };
 
@@ -41,15 +57,48 @@ struct ctl_status {
     bool is_settled;        /* all that are wanted have joined, or have failed for good */
     bool is_rays;           /* Ray's own autoscaler keeps the workers; `stance` says why */
     int64_t serial;         /* of the handover that is in force */
+    int64_t now_ms;         /* the head's wall clock: ages are counted from it; 0: not told */
+    int64_t seen_ms;        /* wall clock: Ray was last seen; 0: never */
+    int64_t price;          /* micro-dollars an hour of all nodes; -1: not all are known */
+    int64_t price_limit;    /* max_hourly_cost; -1: none */
+    struct str launching;   /* why nothing is launched; empty: it may be */
+    struct str ending;      /* why nothing ends */
+    int64_t waiting;        /* requests that wait */
+    int64_t unmet;          /* of them: nothing that could be launched takes them */
+    size_t demand_count;    /* kinds of them */
 };
 
-enum ctl_line_kind { CTL_GREETING, CTL_STATUS, CTL_NODE, CTL_LOG, CTL_DONE, CTL_END, CTL_ERROR };
+/* One question about the cluster, answered. */
+struct ctl_answer {
+    struct str question;
+    const struct str *lines;
+    size_t line_count;
+    struct str fix; /* what would change it; empty: nothing needs to */
+};
+
+enum ctl_line_kind {
+    CTL_GREETING,
+    CTL_STATUS,
+    CTL_NODE,
+    CTL_LOG,
+    CTL_DONE,
+    CTL_END,
+    CTL_ERROR,
+    CTL_DEMAND,
+    CTL_EVENT,
+    CTL_EXPLAIN,
+    CTL_TEXT,
+    CTL_OTHER, /* of a newer version: passed over */
+};
 
 struct ctl_line {
     enum ctl_line_kind kind;
     struct ctl_status status;
     struct node_view node;
-    struct str text;  /* of a log line, an error, what is done or ended */
+    struct insight_demand demand; /* without `bytes` */
+    struct insight_event event;
+    struct ctl_answer answer;
+    struct str text;  /* of a log line, a text, an error, what is done or ended */
     struct str about; /* errors: the request; empty: none in particular */
     struct {
         struct str version, cluster, uid;
@@ -63,10 +112,19 @@ void ctl_line_write(const struct ctl_line *line, struct buf *out); /* with its n
 bool ctl_line_read(struct str text, struct arena *arena, struct ctl_line *ret_line,
                    struct err *err) MUST_USE;
 
+/* "tasks", "group", "constraint"; "launch", "join", ...: the words on the wire. */
+const char *ctl_source_word(enum insight_source source);
+const char *ctl_event_word(enum insight_event_kind kind);
+
 struct ctl_request {
     struct str what;
     struct str node; /* "log" */
-    bool follows;    /* "log" */
+    bool follows;    /* "log", "events" */
+    bool wants_all;  /* "status", "follow": demands too */
+    int64_t after;   /* "events": the last one that is known */
+    struct str about;
+    const struct gcs_wish *wishes; /* "request-resources"; none: there is no wish any more */
+    size_t wish_count;
 };
 
 void ctl_request_write(const struct ctl_request *request, struct buf *out); /* with its newline */
@@ -93,6 +151,7 @@ struct ctl_client_hooks {
 struct ctl_client *ctl_client_open(struct child_pool *children, const char *const *argv,
                                    const struct ctl_client_hooks *hooks);
 void ctl_client_ask(struct ctl_client *client, const char *what); /* "status", "follow", ... */
+void ctl_client_send(struct ctl_client *client, const struct ctl_request *request);
 void ctl_client_ask_log(struct ctl_client *client, struct str node, bool follows);
 void ctl_client_close(struct ctl_client *client); /* NULL is fine; also from a hook */
 

@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { STDERR_BYTES_MAX = 4096, REQUEST_BYTES_MAX = 4096 };
+enum { STDERR_BYTES_MAX = 4096, REQUEST_BYTES_MAX = CTL_LINE_BYTES_MAX };
 
 struct ctl_client {
     struct ctl_client_hooks hooks;
@@ -68,6 +68,9 @@ static void on_line(void *context, enum child_stream stream, struct str text)
             client->err = why;
             child_cancel(client->child);
         }
+        return;
+    }
+    if (line.kind == CTL_OTHER) {
         return;
     }
     if (!client->is_greeted && !greet(client, &line)) {
@@ -138,7 +141,7 @@ struct ctl_client *ctl_client_open(struct child_pool *children, const char *cons
     return client;
 }
 
-static void ask(struct ctl_client *client, const struct ctl_request *request)
+void ctl_client_send(struct ctl_client *client, const struct ctl_request *request)
 {
     AUTO_BUF struct buf line;
     buf_init(&line, REQUEST_BYTES_MAX);
@@ -152,12 +155,13 @@ static void ask(struct ctl_client *client, const struct ctl_request *request)
 
 void ctl_client_ask(struct ctl_client *client, const char *what)
 {
-    ask(client, &(struct ctl_request){.what = str_from(what)});
+    ctl_client_send(client, &(struct ctl_request){.what = str_from(what)});
 }
 
 void ctl_client_ask_log(struct ctl_client *client, struct str node, bool follows)
 {
-    ask(client, &(struct ctl_request){.what = STR("log"), .node = node, .follows = follows});
+    ctl_client_send(client,
+                    &(struct ctl_request){.what = STR("log"), .node = node, .follows = follows});
 }
 
 void ctl_client_close(struct ctl_client *client)

@@ -412,85 +412,6 @@ static void greet(void *context, struct ctl_line *line)
     line->greeting.epoch = lease ? lease->epoch : 0;
 }
 
-static void say_status(void *context, struct arena *arena, struct ctl_status *ret_status)
-{
-    service_status(context, arena, ret_status);
-}
-
-struct each {
-    const struct service *service;
-    struct arena *arena;
-    desk_view_fn *take;
-    void *taker;
-};
-
-static void view_one(void *context, const struct controlled *controlled)
-{
-    struct each *each = context;
-    struct node_view view;
-    if (!controlled->is_head && controlled->instance != INSTANCE_NONE) {
-        service_view(each->service, controlled, each->arena, &view);
-        each->take(each->taker, &view);
-    }
-}
-
-/* The head is known without asking anybody. */
-static bool find_node(const struct service *service, uint64_t instance, struct controlled *ret)
-{
-    if (service->controller && controller_find(service->controller, instance, ret)) {
-        return true;
-    }
-    *ret = (struct controlled){.instance = instance, .is_head = instance == HEAD_INSTANCE};
-    return ret->is_head;
-}
-
-/* What failed is told of after its machine is gone. */
-static void view_failed(void *context, const struct worker_machine *machine)
-{
-    struct each *each = context;
-    const struct service *service = each->service;
-    struct controlled controlled = {.instance = machine->instance};
-    struct node_view view;
-    if (!service->controller ||
-        !controller_find(service->controller, machine->instance, &controlled)) {
-        service_view(service, &controlled, each->arena, &view);
-        view.id = machine->id;
-        view.type = machine->type->name;
-        view.machine = machine->machine;
-        view.private_ip = machine->address;
-        view.is_spot = machine->is_spot;
-        each->take(each->taker, &view);
-    }
-}
-
-static void view_all(void *context, struct arena *arena, desk_view_fn *take, void *taker)
-{
-    const struct service *service = context;
-    struct each each = {service, arena, take, taker};
-    struct controlled head;
-    struct node_view view;
-    if (find_node(service, HEAD_INSTANCE, &head)) {
-        service_view(service, &head, arena, &view);
-        take(taker, &view);
-    }
-    if (service->controller) {
-        controller_each(service->controller, view_one, &each);
-    }
-    worker_setups_each_failed(service->setups, view_failed, &each);
-}
-
-static bool view_some(void *context, uint64_t instance, struct arena *arena,
-                      struct node_view *ret_view)
-{
-    const struct service *service = context;
-    struct controlled controlled;
-    if (!find_node(service, instance, &controlled)) {
-        return false;
-    }
-    service_view(service, &controlled, arena, ret_view);
-    return true;
-}
-
 static bool on_update(void *context, struct err *err)
 {
     struct service *service = context;
@@ -570,8 +491,14 @@ static void open_parts(struct service *service)
 
 static bool open_desk(struct service *service, struct err *err)
 {
-    struct desk_hooks hooks = {service,   greet,     say_status,    view_all,
-                               view_some, on_update, on_stand_down, on_end};
+    struct desk_hooks hooks = {
+        .context = service,
+        .greeting = greet,
+        .update = on_update,
+        .stand_down = on_stand_down,
+        .end = on_end,
+    };
+    service_answers(&hooks);
     return desk_open(service->session.loop, service->folder, &hooks, &service->desk, err);
 }
 

@@ -9,6 +9,7 @@
  *     service_happen.c what happens, written down in words (events.h)
  *     service_insight.c what is known beyond machines, for status, explain, top and metrics
  *     service_view.c   the cluster in the words of view.h and ctl.h
+ *     service_answer.c what guests ask
  *     desk.c           who asks and who follows, on the control socket
  */
 #pragma once
@@ -120,6 +121,8 @@ bool service_is_rays(const struct service *service);
 /* Texts live in `arena` or as long as the loop does not go on. */
 void service_view(const struct service *service, const struct controlled *controlled,
                   struct arena *arena, struct node_view *ret_view);
+/* What Ray says of it, as of then (wall clock). */
+void service_view_insight(struct node_view *view, const struct insight_node *node, int64_t seen_ms);
 /* Looked at now and then: is there less than wanted, and nothing on its way? */
 void service_note_shortage(struct service *service);
 void service_status(const struct service *service, struct arena *arena,
@@ -128,3 +131,8 @@ struct str service_node_name(const struct controlled *controlled, struct arena *
 /* Why a node ends; empty: it does not. */
 struct str service_reason(const struct node *node, struct arena *arena);
 enum slot_state service_slot(const struct service *service, const struct controlled *controlled);
+
+/* ---- service_answer.c ---- */
+
+/* Sets the hooks that only look. */
+void service_answers(struct desk_hooks *hooks);

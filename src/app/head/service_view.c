@@ -193,6 +193,20 @@ void service_view(const struct service *service, const struct controlled *contro
     *ret_view = view;
 }
 
+/* Whole seconds: Ray counts from when it looked, which is never twice the same. */
+void service_view_insight(struct node_view *view, const struct insight_node *node, int64_t seen_ms)
+{
+    enum { SECOND_MS = 1000 };
+    view->ray_id = node->ray_id;
+    view->uses = node->uses;
+    view->use_count = node->use_count;
+    view->activity = node->activity;
+    view->is_draining = node->is_draining;
+    if (node->idle_ms >= 0 && seen_ms > node->idle_ms) {
+        view->idle_since_ms = (seen_ms - node->idle_ms) / SECOND_MS * SECOND_MS;
+    }
+}
+
 /* ---- all of it ---- */
 
 static size_t wanted_workers(const struct config *config)
@@ -258,6 +272,24 @@ void service_note_shortage(struct service *service)
     }
 }
 
+static void add_insight(const struct service *service, struct arena *arena,
+                        struct ctl_status *status)
+{
+    struct insight insight;
+    service_insight(service, arena, &insight);
+    status->now_ms = clock_wall_ms(loop_clock(service->session.loop));
+    status->seen_ms = insight.seen_ms;
+    status->price = insight.price;
+    status->price_limit = insight.price_limit;
+    status->launching = str_from(insight.launching);
+    status->ending = str_from(insight.ending);
+    status->demand_count = insight.demand_count;
+    for (size_t i = 0; i < insight.demand_count; i++) {
+        status->waiting += insight.demands[i].count;
+        status->unmet += insight.demands[i].unmet;
+    }
+}
+
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status)
 {
@@ -273,4 +305,5 @@ void service_status(const struct service *service, struct arena *arena,
         .is_rays = service_is_rays(service),
         .serial = service->handover.serial,
     };
+    add_insight(service, arena, ret_status);
 }
