@@ -63,6 +63,9 @@ struct action {
 struct str action_text(const struct action *action, const struct core_settings *settings,
                        struct arena *arena);
 
+/* Only why: "2 for pending requests, 1 to keep min_workers", "idle for 5 min 10 s, 5 min allowed". */
+struct str action_reason_text(const struct action *action, struct arena *arena);
+
 /* As with events (event.h). A record of an action is never read as one of an event. */
 struct str action_encode(const struct action *action, struct arena *arena);
 bool action_decode(struct str *bytes, struct action *ret_action) MUST_USE;

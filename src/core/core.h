@@ -76,6 +76,24 @@ enum stance {
     STANCE_COUNT,
 };
 
+/* Why fewer are launched than the plan wants. */
+enum hold_cause {
+    HOLD_STANCE,        /* nothing may be launched now: `launching` says why */
+    HOLD_UNAVAILABLE,   /* everywhere it can be had was refused lately */
+    HOLD_ROOM,          /* machines on their way out still count */
+    HOLD_RAMP,          /* upscaling_speed: more when these have come */
+    HOLD_PRICE,         /* max_price would be exceeded */
+    HOLD_PRICE_UNKNOWN, /* there is a max_price, and nobody knows what it costs */
+    HOLD_TROUBLE,       /* the cloud answers badly, or too much is under way: soon */
+    HOLD_CAUSE_COUNT,
+};
+
+struct hold {
+    uint32_t type;
+    int64_t count;
+    enum hold_cause cause;
+};
+
 /* A step in the life of a node, for whoever follows the cluster. */
 struct change {
     uint64_t instance; /* INSTANCE_NONE for a machine that never got one */
@@ -95,11 +113,13 @@ struct core_answer {
     size_t action_count;
     const struct change *changes;
     size_t change_count;
-    bool has_more;    /* the buffer of actions was full: tick again at once */
-    int64_t wake_at;  /* nothing will happen by itself before; INT64_MAX: never */
-    bool is_news;     /* the event changed what the core knows */
-    bool is_decision; /* a plan was made in this step */
-    struct plan plan; /* only then */
+    bool has_more;            /* the buffer of actions was full: tick again at once */
+    int64_t wake_at;          /* nothing will happen by itself before; INT64_MAX: never */
+    bool is_news;             /* the event changed what the core knows */
+    bool is_decision;         /* a plan was made in this step */
+    struct plan plan;         /* only then */
+    const struct hold *holds; /* launches of the plan that are not made now; in the scratch arena */
+    size_t hold_count;
     enum stance launching;
     enum stance ending; /* STANCE_NO_LISTING also when Ray is out of sight */
 };

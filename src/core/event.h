@@ -41,6 +41,7 @@ enum event_kind {
     EVENT_RAY_LOAD,        /* all pending demand; only when something changed */
     EVENT_RAY_SEEN,        /* everything above is Ray's state as of when it was asked */
     EVENT_TICK,            /* time to decide */
+    EVENT_RAY_ANEW,        /* Ray began anew and may know less than before: nothing ends for now */
     EVENT_KIND_COUNT,
 };
 

@@ -51,6 +51,7 @@ struct node {
     bool is_asked;      /* the action of this state was sent and is not answered yet */
     bool is_drain_ours; /* draining: the raylet may refuse */
     bool is_set_up;     /* ray start succeeded */
+    bool has_worked;    /* something ran on it since it joined */
 };
 
 struct life_row {

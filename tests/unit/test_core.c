@@ -352,6 +352,146 @@ static void test_a_notice_brings_a_replacement_from_elsewhere_at_once(void **sta
     close_scene(&scene);
 }
 
+/* A drain that nobody ordered is the notice; with nothing else to be had, the same is asked. */
+static void test_a_drain_by_others_brings_a_replacement_at_once(void **state)
+{
+    for (size_t offerings = 1; offerings <= 2; offerings++) {
+        struct scene scene;
+        (void)state;
+        open_scene(&scene);
+        scene.type.min_nodes = 1;
+        scene.offerings[0].market = MARKET_SPOT;
+        scene.settings.offering_count = offerings;
+        scene.core = core_new(&scene.settings, &scene.arena);
+        start(&scene);
+        bring_up(&scene);
+        node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+        see_ray(&scene);
+        tick(&scene);
+        assert_int_equal(only(&scene, ACTION_LAUNCH)->offering, offerings - 1);
+        assert_int_equal(state_of(&scene, 7), NODE_DRAINING);
+        scene.now += 2 * MINUTE;
+        list_one(&scene, 7, 0);
+        node(&scene, 7, RAY_DEAD, NOT_IDLE);
+        see_ray(&scene);
+        assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_NOTICE);
+        tick(&scene);
+        assert_int_equal(state_of(&scene, 7), NODE_TERMINATING);
+        close_scene(&scene);
+    }
+}
+
+static void work_and_rest(struct scene *scene)
+{
+    scene->settings.idle_timeout = 6 * SECOND;
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    scene->now += 2 * MINUTE;
+    see_all(scene);
+    bring_up(scene);
+    scene->now += SECOND;
+    node(scene, 7, RAY_ALIVE, scene->now);
+    see_ray(scene);
+    scene->now += 7 * SECOND;
+    see_ray(scene);
+    tick(scene);
+}
+
+static void test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    work_and_rest(&scene);
+    assert_true(only(&scene, ACTION_DRAIN)->is_rejectable);
+    /* Its raylet exits, and that is seen before its answer. */
+    node(&scene, 7, RAY_DEAD, NOT_IDLE);
+    assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_IDLE);
+    close_scene(&scene);
+}
+
+static void test_after_ray_began_anew_nothing_ends_for_a_while(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.idle_timeout = 6 * SECOND;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    scene.now += 2 * MINUTE;
+    see_all(&scene);
+    bring_up(&scene);
+    node(&scene, 7, RAY_ALIVE, scene.now);
+    step(&scene, (struct event){.kind = EVENT_RAY_ANEW});
+    for (int64_t waited = 0; waited < scene.settings.times.quiet_start; waited += SECOND) {
+        see_ray(&scene);
+        tick(&scene);
+        nothing(&scene);
+        scene.now += SECOND;
+    }
+    see_ray(&scene);
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    close_scene(&scene);
+}
+
+static void test_a_type_of_unknown_price_is_not_launched_under_a_limit(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_price = 1000000;
+    scene.offerings[0].price = scene.offerings[1].price = PRICE_UNKNOWN;
+    scene.type.min_nodes = 1;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    nothing(&scene);
+    assert_true(scene.answer.is_decision);
+    assert_int_equal(scene.answer.plan.unmet_count, 1);
+    assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_PRICE_UNKNOWN);
+    assert_int_equal(scene.answer.hold_count, 1);
+    assert_int_equal(scene.answer.holds[0].cause, HOLD_PRICE_UNKNOWN);
+    close_scene(&scene);
+}
+
+static void test_what_is_not_launched_says_why(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_price = 1500000;
+    scene.offerings[0].price = 1000000;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    load(&scene, 2);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 1);
+    assert_int_equal(scene.answer.hold_count, 1);
+    assert_int_equal(scene.answer.holds[0].cause, HOLD_PRICE);
+    assert_int_equal(scene.answer.holds[0].count, 1);
+    close_scene(&scene);
+}
+
+static void test_a_refused_type_is_named_as_such(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.offering_count = 1;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    launch_reply(&scene, only(&scene, ACTION_LAUNCH)->launch, OUTCOME_CAPACITY);
+    tick(&scene);
+    assert_int_equal(scene.answer.plan.unmet_count, 1);
+    assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_UNAVAILABLE);
+    assert_true(scene.answer.plan.unmet[0].refusal.limit >= 2 * MINUTE);
+    close_scene(&scene);
+}
+
 static void test_a_take_over_waits_for_a_listing_that_shows_everything(void **state)
 {
     struct scene scene;
@@ -649,6 +789,12 @@ int main(void)
         cmocka_unit_test(test_nothing_ends_while_ray_is_out_of_sight),
         cmocka_unit_test(test_absence_counts_after_the_horizon_and_from_a_complete_listing),
         cmocka_unit_test(test_a_notice_brings_a_replacement_from_elsewhere_at_once),
+        cmocka_unit_test(test_a_drain_by_others_brings_a_replacement_at_once),
+        cmocka_unit_test(test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long),
+        cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
+        cmocka_unit_test(test_a_type_of_unknown_price_is_not_launched_under_a_limit),
+        cmocka_unit_test(test_what_is_not_launched_says_why),
+        cmocka_unit_test(test_a_refused_type_is_named_as_such),
         cmocka_unit_test(test_a_take_over_waits_for_a_listing_that_shows_everything),
         cmocka_unit_test(test_records_of_an_earlier_run_are_taken_up),
         cmocka_unit_test(test_down_ends_everything),

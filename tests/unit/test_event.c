@@ -391,6 +391,8 @@ static void any_fields(struct scene *scene, struct dice *dice, struct event *eve
     case EVENT_RAY_SEEN:
         event->asked_at = any_i64(dice);
         break;
+    case EVENT_RAY_ANEW:
+        break;
     case EVENT_LISTING:
         any_listing(scene, dice, &event->listing);
         break;
@@ -719,6 +721,7 @@ static void events_of_nodes_in_words(void **state)
     assert_str(WORDS(scene, DRAIN_REPLY, .drain_reply = {17, DRAIN_REFUSED}),
                "12.500 drain of instance 17 answered: refused, it is not idle any more");
     assert_str(WORDS(scene, RAY_SEEN, .asked_at = 12400), "12.500 Ray seen as of 12.400");
+    assert_str(WORDS(scene, RAY_ANEW, .asked_at = 0), "12.500 Ray has begun anew");
     assert_str(WORDS(scene, RAY_NODE, .ray_node = {17, RAY_ABSENT, NOT_IDLE}),
                "12.500 instance 17 in Ray: not in Ray's view");
     struct capacity capacities[] = {

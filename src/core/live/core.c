@@ -57,7 +57,9 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     core->slots = ARENA_ARRAY(arena, slots, uint32_t);
     core->slot_mask = slots - 1;
     core->offering_breakers = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
+    core->offering_warnings = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
     core->type_breakers = ARENA_ARRAY(arena, settings->type_count, struct breaker);
+    core->type_deaths = ARENA_ARRAY(arena, settings->type_count, struct breaker);
     core->types = ARENA_ARRAY(arena, settings->type_count, struct plan_type);
     memcpy(core->types, settings->types, settings->type_count * sizeof(*core->types));
     core->listed_at = -1;
@@ -132,6 +134,17 @@ static void hear_ray_seen(struct core *core, const struct event *event)
         core->is_stirred = true;
     }
     core->ray_seen_at = event->asked_at;
+}
+
+/*
+ * A GCS that was started again lists dead nodes as alive until its health checks have run, or knows
+ * nobody yet: what it says is no reason to end anything for a while.
+ */
+static void hear_ray_anew(struct core *core)
+{
+    int64_t until = core->now + core->settings->times.quiet_start;
+    core->quiet_until = until > core->quiet_until ? until : core->quiet_until;
+    core->is_changed = true;
 }
 
 /* The counts change all the time, the shapes rarely: what is full stays full. */
@@ -227,6 +240,9 @@ static void hear(struct core *core, const struct event *event)
         break;
     case EVENT_RAY_SEEN:
         hear_ray_seen(core, event);
+        break;
+    case EVENT_RAY_ANEW:
+        hear_ray_anew(core);
         break;
     case EVENT_START:
     case EVENT_TICK:

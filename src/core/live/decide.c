@@ -17,6 +17,8 @@ struct draft {
     struct tally all;
     int64_t price;
     bool leaves_out_full; /* nodes on which nothing fits are only counted */
+    struct hold *holds;   /* room for every launch and every cause */
+    size_t hold_count;
 };
 
 static int64_t least(int64_t a, int64_t b)
@@ -135,20 +137,34 @@ static int64_t narrow(int64_t limit, const struct tally *tally)
     return tally_offering(tally) <= room ? room : least(tally_offering(tally), limit);
 }
 
-/* The first offering of a type that may be asked now; its number or the offering count. */
+/* There is a limit, and nobody knows what a machine from there costs. */
+static bool is_priceless(const struct core *core, uint32_t offering)
+{
+    return core->settings->max_price != PLAN_NO_LIMIT &&
+           core->settings->offerings[offering].price == PRICE_UNKNOWN;
+}
+
+/* The first offering of a type that may be asked now; its number or the offering count. Where
+ * machines were taken away lately others come first; when there are none, it is asked all the same.
+ */
 static uint32_t open_offering(const struct core *core, uint32_t type)
 {
     uint32_t count = (uint32_t)core->settings->offering_count;
-    if (breaker_is_open(&core->type_breakers[type], core->now)) {
+    uint32_t warned = count;
+    if (type_is_paused(core, type)) {
         return count;
     }
     for (uint32_t i = 0; i < count; i++) {
-        if (core->settings->offerings[i].type == type &&
-            !breaker_is_open(&core->offering_breakers[i], core->now)) {
+        if (core->settings->offerings[i].type != type ||
+            breaker_is_open(&core->offering_breakers[i], core->now) || is_priceless(core, i)) {
+            continue;
+        }
+        if (!breaker_is_open(&core->offering_warnings[i], core->now)) {
             return i;
         }
+        warned = warned < count ? warned : i;
     }
-    return count;
+    return warned;
 }
 
 /* Prices and limits of the moment. A type that cannot be had now has no room. */
@@ -177,6 +193,13 @@ static void fit_type(struct draft *draft, uint32_t number)
     }
 }
 
+static int64_t paused_until(const struct core *core, uint32_t type)
+{
+    int64_t set_ups = core->type_breakers[type].cool_until;
+    int64_t deaths = core->type_deaths[type].cool_until;
+    return set_ups > deaths ? set_ups : deaths;
+}
+
 static void fit_types(struct draft *draft)
 {
     struct core *core = draft->core;
@@ -189,8 +212,8 @@ static void fit_types(struct draft *draft)
         }
     }
     for (size_t i = 0; i < core->settings->type_count; i++) {
-        if (breaker_is_open(&core->type_breakers[i], core->now)) {
-            decide_by(core, core->type_breakers[i].cool_until);
+        if (type_is_paused(core, (uint32_t)i)) {
+            decide_by(core, paused_until(core, (uint32_t)i));
         }
     }
 }
@@ -227,41 +250,56 @@ static int64_t taken(const struct tally *tally)
     return tally_offering(tally) + tally->counts[ROLE_OTHER];
 }
 
+static void hold(struct draft *draft, uint32_t type, int64_t count, enum hold_cause cause)
+{
+    if (count > 0) {
+        draft->holds[draft->hold_count++] = (struct hold){type, count, cause};
+    }
+}
+
+/* Takes those away that are more than may be. */
+static int64_t hold_beyond(struct draft *draft, uint32_t type, int64_t count, int64_t most,
+                           enum hold_cause cause)
+{
+    most = most > 0 ? most : 0;
+    hold(draft, type, count - most, cause);
+    return least(count, most);
+}
+
 /* How many of the planned machines may be asked for now. The ramp is for what demand suggests; what
  * the user asks for outright comes at once. */
-static int64_t room_for(const struct draft *draft, const struct plan_launch *planned)
+static int64_t room_for(struct draft *draft, const struct plan_launch *planned)
 {
     const struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
     uint32_t type = planned->type;
     const struct tally *tally = &draft->types[type];
-    int64_t count = planned->count;
-    count = least(count, settings->max_workers - taken(&draft->all));
+    int64_t most = settings->max_workers - taken(&draft->all);
     if (settings->types[type].max_nodes != PLAN_NO_LIMIT) {
-        count = least(count, settings->types[type].max_nodes - taken(tally));
+        most = least(most, settings->types[type].max_nodes - taken(tally));
     }
-    count = least(count, (int64_t)settings->node_capacity - core->used_nodes);
+    most = least(most, (int64_t)settings->node_capacity - core->used_nodes);
+    int64_t count = hold_beyond(draft, type, planned->count, most, HOLD_ROOM);
     if (settings->upscaling_permille != PLAN_NO_LIMIT) {
         int64_t running = tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
         int64_t ramp = (settings->upscaling_permille * running + 999) / 1000;
         int64_t free = (ramp > 1 ? ramp : 1) - tally->counts[ROLE_PENDING];
         int64_t asked = planned->count_by_cause[LAUNCH_MIN_NODES] +
                         planned->count_by_cause[LAUNCH_CONSTRAINT];
-        count = least(count, asked + (free > 0 ? free : 0));
+        count = hold_beyond(draft, type, count, asked + (free > 0 ? free : 0), HOLD_RAMP);
     }
     return count;
 }
 
-static int64_t affordable(const struct draft *draft, const struct offering *offering, int64_t count)
+static int64_t affordable(struct draft *draft, const struct offering *offering, int64_t count)
 {
     int64_t most = draft->core->settings->max_price;
     if (most == PLAN_NO_LIMIT) {
         return count;
     }
-    if (offering->price == PRICE_UNKNOWN) {
-        return 0; /* nobody knows what it would cost */
-    }
-    return offering->price == 0 ? count : least(count, (most - draft->price) / offering->price);
+    return offering->price == 0 ? count
+                                : hold_beyond(draft, offering->type, count,
+                                              (most - draft->price) / offering->price, HOLD_PRICE);
 }
 
 /* Takes `count` off the causes in their order. */
@@ -303,22 +341,91 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     return true;
 }
 
+/* Why a type has no open offering. */
+static enum hold_cause closed_by(const struct core *core, uint32_t type)
+{
+    for (uint32_t i = 0; i < core->settings->offering_count; i++) {
+        if (core->settings->offerings[i].type == type && is_priceless(core, i)) {
+            return HOLD_PRICE_UNKNOWN;
+        }
+    }
+    return HOLD_UNAVAILABLE;
+}
+
 static void launch(struct draft *draft, const struct plan_launch *planned)
 {
     const struct core_settings *settings = draft->core->settings;
     struct plan_launch wish = *planned;
     uint32_t offering = open_offering(draft->core, wish.type);
-    int64_t left = room_for(draft, &wish);
-    if (offering == settings->offering_count) {
+    if (draft->core->launching != STANCE_ACTING || offering == settings->offering_count) {
+        bool is_blind = draft->core->launching != STANCE_ACTING;
+        hold(draft, wish.type, wish.count,
+             is_blind ? HOLD_STANCE : closed_by(draft->core, wish.type));
         return;
     }
+    int64_t left = room_for(draft, &wish);
     left = affordable(draft, &settings->offerings[offering], left);
     while (left > 0) {
         int64_t count = least(left, settings->max_per_call);
         if (!launch_once(draft, &wish, offering, count)) {
+            hold(draft, wish.type, left, HOLD_TROUBLE);
             return;
         }
         left -= count;
+    }
+}
+
+/* Of a type that cannot be had fewer are planned than there should be at least. */
+static void hold_closed(struct draft *draft)
+{
+    const struct core *core = draft->core;
+    for (uint32_t i = 0; i < core->settings->type_count; i++) {
+        int64_t missing = core->settings->types[i].min_nodes - tally_offering(&draft->types[i]);
+        if (open_offering(core, i) == core->settings->offering_count) {
+            hold(draft, i, missing, closed_by(core, i));
+        }
+    }
+}
+
+/* ---- why not ---- */
+
+static int64_t next_try(const struct core *core, uint32_t type)
+{
+    const struct core_settings *settings = core->settings;
+    int64_t until = INT64_MAX;
+    if (type_is_paused(core, type)) {
+        return paused_until(core, type);
+    }
+    for (uint32_t i = 0; i < settings->offering_count; i++) {
+        if (settings->offerings[i].type == type && !is_priceless(core, i)) {
+            until = least(until, core->offering_breakers[i].cool_until);
+        }
+    }
+    return until == INT64_MAX ? core->now : until;
+}
+
+/* To the planner a type that cannot be had is full; people want to know better. */
+static void explain(const struct core *core, struct refusal *refusal)
+{
+    const struct core_settings *settings = core->settings;
+    if (refusal->cause == REFUSED_TYPE_LIMIT && refusal->type < settings->type_count &&
+        open_offering(core, refusal->type) == settings->offering_count) {
+        bool is_price = closed_by(core, refusal->type) == HOLD_PRICE_UNKNOWN;
+        refusal->cause = is_price ? REFUSED_PRICE_UNKNOWN : REFUSED_UNAVAILABLE;
+        refusal->limit = next_try(core, refusal->type) - core->now;
+    }
+}
+
+static void explain_all(const struct core *core, struct plan *plan)
+{
+    for (size_t i = 0; i < plan->unmet_count; i++) {
+        explain(core, &plan->unmet[i].refusal);
+    }
+    for (size_t i = 0; i < plan->unmet_gang_count; i++) {
+        explain(core, &plan->unmet_gangs[i].refusal);
+    }
+    if (plan->is_constraint_unmet) {
+        explain(core, &plan->constraint_refusal);
     }
 }
 
@@ -377,9 +484,16 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     for (size_t i = 0; i < answer->plan.end_count && core->ending == STANCE_ACTING; i++) {
         end(&draft, &answer->plan.ends[i]);
     }
-    for (size_t i = 0; i < answer->plan.launch_count && core->launching == STANCE_ACTING; i++) {
+    draft.holds = ARENA_ARRAY(
+        scratch, answer->plan.launch_count * HOLD_CAUSE_COUNT + core->settings->type_count,
+        struct hold);
+    for (size_t i = 0; i < answer->plan.launch_count; i++) {
         launch(&draft, &answer->plan.launches[i]);
     }
+    hold_closed(&draft);
+    answer->holds = draft.holds;
+    answer->hold_count = draft.hold_count;
+    explain_all(core, &answer->plan);
     /* What was just done is known; it is no reason to decide again. */
     core->is_changed = false;
 }

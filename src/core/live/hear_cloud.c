@@ -19,14 +19,22 @@ static struct node *adopt(struct core *core, const struct listed *listed)
     return node;
 }
 
+void offering_warn(struct core *core, uint32_t offering)
+{
+    const struct core_times *times = &core->settings->times;
+    struct breaker *warning = &core->offering_warnings[offering];
+    if (core->now > warning->cool_until + times->cool_most) {
+        breaker_succeed(warning); /* it went well for long */
+    }
+    breaker_refuse(warning, core->now, times->cool_first, times->cool_most, &core->dice);
+}
+
 /* The cloud ends it without our asking: taken away, or ended by hand. */
 static void lose(struct core *core, struct node *node)
 {
     if (node->state != NODE_TERMINATING) {
         if (core->settings->offerings[node->offering].market == MARKET_SPOT) {
-            breaker_refuse(&core->offering_breakers[node->offering], core->now,
-                           core->settings->times.cool_first, core->settings->times.cool_most,
-                           &core->dice);
+            offering_warn(core, node->offering);
         }
         node_end(core, node, NODE_TERMINATING, (struct reason){.kind = REASON_CLOUD_ENDED});
     }
@@ -180,8 +188,7 @@ void hear_notice(struct core *core, const struct event *event)
         return;
     }
     struct reason reason = {.kind = REASON_NOTICE, .limit = event->notice.until};
-    breaker_refuse(&core->offering_breakers[node->offering], core->now,
-                   core->settings->times.cool_first, core->settings->times.cool_most, &core->dice);
+    offering_warn(core, node->offering);
     if (node->state == NODE_DRAINING) {
         node->reason = reason;
         node->is_asked = false;

@@ -1,8 +1,19 @@
 /* hear_ray.c: what Ray's view of a node and the raylets' answers to drains mean. */
 #include "core/live/state.h"
 
+static bool is_working(const struct ray_node *ray)
+{
+    for (size_t i = 0; ray->idle_since == NOT_IDLE && i < ray->capacity_count; i++) {
+        if (ray->capacities[i].free < ray->capacities[i].total) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void update(struct node *node, const struct ray_node *ray)
 {
+    node->has_worked = node->has_worked || is_working(ray);
     node->ray = (uint8_t)ray->status;
     node->idle_since = ray->idle_since;
     node->capacities = ray->capacities;
@@ -51,16 +62,26 @@ static void drain_by_others(struct core *core, struct node *node)
         return;
     }
     int64_t until = core->now + core->settings->times.drain_grace;
+    if (core->settings->offerings[node->offering].market == MARKET_SPOT) {
+        offering_warn(core, node->offering);
+    }
     node_end(core, node, NODE_DRAINING, (struct reason){.kind = REASON_NOTICE, .limit = until});
     node->until = until;
     node->is_drain_ours = false;
     node->is_asked = true; /* no need to ask */
 }
 
+/* A raylet that was drained exits by itself, sometimes before its answer is heard. */
 static void die(struct core *core, struct node *node)
 {
-    if (life_table[node->state].is_running || node->state == NODE_DRAINING) {
+    enum { EARLY = 2 * 60 * 1000 };
+    if (life_table[node->state].is_running) {
+        if (core->now < node->joined_at + EARLY) {
+            node_strike_death(core, node);
+        }
         node_end(core, node, NODE_FAILED, (struct reason){.kind = REASON_RAY_DEAD});
+    } else if (node->state == NODE_DRAINING) {
+        node_end(core, node, NODE_FAILED, node->reason);
     }
 }
 

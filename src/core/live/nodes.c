@@ -114,15 +114,30 @@ void node_end(struct core *core, struct node *node, enum node_state state, struc
     node->until = 0;
 }
 
-void node_strike(struct core *core, const struct node *node)
+static void strike(struct core *core, struct breaker *breaker)
 {
     enum { STRIKES = 3 };
     const struct core_times *times = &core->settings->times;
-    struct breaker *breaker = &core->type_breakers[node_type(core, node)];
     if (breaker->refusals + 1 < STRIKES) {
         breaker->refusals++;
     } else {
         breaker_refuse(breaker, core->now, times->cool_first / STRIKES, times->cool_most,
                        &core->dice);
     }
+}
+
+void node_strike(struct core *core, const struct node *node)
+{
+    strike(core, &core->type_breakers[node_type(core, node)]);
+}
+
+/* It joined, so its type is fine as far as set-ups go: deaths are counted apart. */
+void node_strike_death(struct core *core, const struct node *node)
+{
+    struct breaker *deaths = &core->type_deaths[node_type(core, node)];
+    if (core->now > deaths->cool_until + core->settings->times.cool_most) {
+        breaker_succeed(deaths); /* the last one was long ago */
+    }
+    deaths->cool_until = deaths->cool_until > core->now ? deaths->cool_until : core->now;
+    strike(core, deaths);
 }

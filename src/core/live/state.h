@@ -88,8 +88,10 @@ struct core {
     size_t launch_count;
     uint64_t last_launch; /* the highest number heard of: epoch in the upper half */
 
-    struct breaker *offering_breakers;
-    struct breaker *type_breakers;
+    struct breaker *offering_breakers; /* refused: not to be asked */
+    struct breaker *offering_warnings; /* machines were taken away there: others come first */
+    struct breaker *type_breakers; /* set-ups fail */
+    struct breaker *type_deaths;   /* nodes die soon after they have joined */
     struct plan_type *types; /* the settings', with prices and limits of the moment */
     struct trouble trouble;
 
@@ -154,15 +156,22 @@ static inline int64_t idle_timeout_of(const struct core *core, uint32_t type)
     return own != PLAN_NO_LIMIT ? own : core->settings->idle_timeout;
 }
 
-/* Until then it does not count as idle: it has just joined, or has just refused to go. */
+/* Until then it does not count as idle: it has just joined and waits for its first work, or has
+ * just refused to go. */
 static inline int64_t idle_counts_from(const struct core *core, const struct node *node)
 {
-    int64_t settled_at = node->joined_at + core->settings->times.settle;
+    int64_t settled_at = node->has_worked ? 0 : node->joined_at + core->settings->times.settle;
     return settled_at > node->until ? settled_at : node->until;
 }
 
 /* Its machine failed: three in a row, and its type is left alone for a while. */
 void node_strike(struct core *core, const struct node *node);
+void node_strike_death(struct core *core, const struct node *node);
+static inline bool type_is_paused(const struct core *core, uint32_t type)
+{
+    return breaker_is_open(&core->type_breakers[type], core->now) ||
+           breaker_is_open(&core->type_deaths[type], core->now);
+}
 
 /* census.c */
 void census_take(struct core *core);
@@ -202,6 +211,9 @@ void hear_setup_reply(struct core *core, const struct event *event);
 void hear_notice(struct core *core, const struct event *event);
 void hear_ray_node(struct core *core, const struct ray_node *ray);
 void hear_drain_reply(struct core *core, const struct event *event);
+
+/* The cloud takes machines away there: the next ones come from elsewhere, if there is elsewhere. */
+void offering_warn(struct core *core, uint32_t offering);
 
 /* Takes back a verdict that somebody else may have overruled: what is it now? */
 void hear_again(struct core *core, struct node *node);

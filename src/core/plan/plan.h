@@ -150,6 +150,8 @@ enum refusal_cause {
     REFUSED_TYPE_LIMIT,    /* the types that fit have reached max_workers: `type`, `limit` */
     REFUSED_CLUSTER_LIMIT, /* max_nodes is reached: `limit` */
     REFUSED_TOGETHER,      /* each request fits somewhere, all of them at once do not */
+    REFUSED_UNAVAILABLE,   /* `type` fits and cannot be had for another `limit` ms */
+    REFUSED_PRICE_UNKNOWN, /* `type` fits, and with a limit on cost nobody knows what it costs */
 };
 
 /* A request for which no place exists now and none can be launched. */

@@ -55,6 +55,16 @@ struct str plan_reason_text(const struct plan_input *input, const struct refusal
     case REFUSED_TOGETHER:
         return arena_printf(arena, "%.*s: fits alone, but not all of the group at once",
                             STR_ARG(request));
+    case REFUSED_UNAVAILABLE: {
+        struct str wait = words_span(refusal->limit, arena);
+        return arena_printf(arena, "%.*s: %.*s would fit and cannot be had now; next try in %.*s",
+                            STR_ARG(request), STR_ARG(type), STR_ARG(wait));
+    }
+    case REFUSED_PRICE_UNKNOWN:
+        return arena_printf(arena,
+                            "%.*s: %.*s would fit, but its price is not known and there is a "
+                            "max_hourly_cost",
+                            STR_ARG(request), STR_ARG(type));
     }
     return STR("");
 }

@@ -73,7 +73,7 @@ static struct str too_long_text(const char *what, const struct reason *reason, s
     return arena_printf(arena, "%s for %.*s, %.*s allowed", what, STR_ARG(taken), STR_ARG(allowed));
 }
 
-static struct str reason_text(const struct action *action, struct arena *arena)
+struct str action_reason_text(const struct action *action, struct arena *arena)
 {
     const struct reason *reason = &action->reason;
     long long limit = (long long)reason->limit;
@@ -170,7 +170,7 @@ struct str action_text(const struct action *action, const struct core_settings *
                        struct arena *arena)
 {
     struct str deed = deed_text(action, settings, arena);
-    struct str reason = reason_text(action, arena);
+    struct str reason = action_reason_text(action, arena);
     struct str terms = terms_text(action, arena);
     return arena_printf(arena, "%.*s: %.*s%.*s", STR_ARG(deed), STR_ARG(reason), STR_ARG(terms));
 }

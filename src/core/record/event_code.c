@@ -203,6 +203,7 @@ static const struct form forms[EVENT_KIND_COUNT] = {
     [EVENT_NOTICE] = {put_notice, take_notice},
     [EVENT_RAY_SEEN] = {put_asked_at, take_asked_at},
     [EVENT_TICK] = {put_nothing, take_nothing},
+    [EVENT_RAY_ANEW] = {put_nothing, take_nothing},
 };
 
 struct str event_encode(const struct event *event, struct arena *arena)

@@ -170,6 +170,8 @@ static struct str fact_text(const struct event *event, const struct core_setting
         return asked_text("Ray seen", event, arena);
     case EVENT_TICK:
         return STR("tick");
+    case EVENT_RAY_ANEW:
+        return STR("Ray has begun anew");
     case EVENT_KIND_COUNT:
         break;
     }
