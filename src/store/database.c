@@ -95,7 +95,8 @@ static bool read_number(struct database *database, const char *pragma, int64_t *
     return ok || fail(database, "cannot be read", err);
 }
 
-/* A new file gets its tables in one transaction with its version, so that it is never half made. */
+/* A new file gets its tables in one transaction with its version, so that it is never half made;
+ * so does one of an older version those that it lacks. */
 static bool make_tables(struct database *database, const struct database_form *form,
                         struct err *err)
 {
@@ -117,7 +118,9 @@ static bool check_form(struct database *database, const struct database_form *fo
         !read_number(database, "PRAGMA application_id", &application, err)) {
         return false;
     }
-    if (version == 0 && application == 0 && is_writer) {
+    bool is_new = version == 0 && application == 0;
+    bool is_older = application == form->application && version < form->version;
+    if (is_writer && (is_new || is_older)) {
         return make_tables(database, form, err);
     }
     if (application != form->application) {

@@ -20,7 +20,7 @@ struct statement;
 struct database_form {
     int32_t application;           /* "application_id": files of other programs are refused */
     int version;                   /* "user_version": files of a newer version are refused */
-    const char *schema;            /* makes an empty file into one of this version */
+    const char *schema;            /* makes an empty or an older file into one of this version */
     const char *const *statements; /* prepared on opening; a NULL ends them */
 };
 

@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 1 };
+enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 2 };
 
 struct journal {
     struct database *database;
@@ -19,16 +19,18 @@ struct journal {
 
 /* Launches and outcomes stand in words beside their numbers: the numbers are the truth. */
 static const char schema[] =
-    "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-    "CREATE TABLE machine (instance INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL)"
+    "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS machine (instance INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL)"
     " STRICT;"
-    "CREATE TABLE launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
     " wall_ms INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    "CREATE TABLE IF NOT EXISTS intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
-    "CREATE TABLE history (number INTEGER PRIMARY KEY AUTOINCREMENT, wall_ms INTEGER NOT NULL,"
-    " kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;";
+    "CREATE TABLE IF NOT EXISTS history (number INTEGER PRIMARY KEY AUTOINCREMENT, wall_ms INTEGER NOT NULL,"
+    " kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS happened (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
+    " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;";
 
 enum {
     SET_FACT,
@@ -50,12 +52,16 @@ enum {
     ADD_ENTRY,
     ENTRIES_AFTER,
     TRIM_ENTRIES,
+    ADD_HAPPENED,
+    HAPPENED_AFTER,
+    TRIM_HAPPENED,
     FORGET_FACTS,
     FORGET_MACHINES,
     FORGET_NUMBERS,
     FORGET_LAUNCHED,
     FORGET_INTENTS,
     FORGET_ENTRIES,
+    FORGET_HAPPENED,
     STATEMENT_COUNT,
 };
 
@@ -87,12 +93,17 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM history WHERE number > ?"
                       " ORDER BY number",
     [TRIM_ENTRIES] = "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?",
+    [ADD_HAPPENED] = "INSERT OR REPLACE INTO happened VALUES (?, ?, ?, ?, ?, ?)",
+    [HAPPENED_AFTER] = "SELECT number, wall_ms, kind, node, text, reason FROM happened"
+                       " WHERE number > ? ORDER BY number",
+    [TRIM_HAPPENED] = "DELETE FROM happened WHERE number <= (SELECT max(number) FROM happened) - ?",
     [FORGET_FACTS] = "DELETE FROM fact",
     [FORGET_MACHINES] = "DELETE FROM machine",
     [FORGET_NUMBERS] = "DELETE FROM sqlite_sequence",
     [FORGET_LAUNCHED] = "DELETE FROM launched",
     [FORGET_INTENTS] = "DELETE FROM intent",
     [FORGET_ENTRIES] = "DELETE FROM history",
+    [FORGET_HAPPENED] = "DELETE FROM happened",
 };
 
 /* ---- opening ---- */
@@ -157,7 +168,7 @@ static bool forget(struct journal *journal, size_t first, size_t last, struct er
 
 bool journal_forget(struct journal *journal, struct err *err)
 {
-    return forget(journal, FORGET_FACTS, FORGET_ENTRIES, err);
+    return forget(journal, FORGET_FACTS, FORGET_HAPPENED, err);
 }
 
 bool journal_forget_machines(struct journal *journal, struct err *err)
@@ -446,6 +457,46 @@ bool journal_history(struct journal *journal, int64_t after, journal_entry_fn *t
 bool journal_trim(struct journal *journal, int64_t keep, struct err *err)
 {
     struct statement *statement = database_use(journal->database, TRIM_ENTRIES);
+    statement_int(statement, keep);
+    return statement_run(statement, err);
+}
+
+/* ---- what has happened ---- */
+
+bool journal_happen(struct journal *journal, const struct journal_happened *happened,
+                    struct err *err)
+{
+    struct statement *statement = database_use(journal->database, ADD_HAPPENED);
+    statement_int(statement, happened->number);
+    statement_int(statement, happened->wall_ms);
+    statement_text(statement, happened->kind);
+    statement_text(statement, happened->node);
+    statement_text(statement, happened->text);
+    statement_text(statement, happened->reason);
+    return statement_run(statement, err);
+}
+
+bool journal_all_happened(struct journal *journal, int64_t after, journal_happened_fn *take,
+                          void *context, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, HAPPENED_AFTER);
+    bool failed;
+    statement_int(statement, after);
+    while (statement_step(statement, &failed, err)) {
+        struct journal_happened happened = {.number = column_int(statement, 0),
+                                            .wall_ms = column_int(statement, 1),
+                                            .kind = column_text(statement, 2),
+                                            .node = column_text(statement, 3),
+                                            .text = column_text(statement, 4),
+                                            .reason = column_text(statement, 5)};
+        take(context, &happened);
+    }
+    return !failed;
+}
+
+bool journal_trim_happened(struct journal *journal, int64_t keep, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, TRIM_HAPPENED);
     statement_int(statement, keep);
     return statement_run(statement, err);
 }

@@ -153,3 +153,24 @@ bool journal_history(struct journal *journal, int64_t after, journal_entry_fn *t
 
 /* Forgets all but the newest `keep` entries; intents and machines stay. */
 bool journal_trim(struct journal *journal, int64_t keep, struct err *err) MUST_USE;
+
+/* ---- what has happened, in words for people ---- */
+
+struct journal_happened {
+    int64_t number; /* the caller's, one more than the last */
+    int64_t wall_ms;
+    struct str kind; /* "launch", "join", ... */
+    struct str node; /* "worker-3"; empty: none in particular */
+    struct str text, reason;
+};
+
+bool journal_happen(struct journal *journal, const struct journal_happened *happened,
+                    struct err *err) MUST_USE;
+
+/* Those behind `after`, oldest first. Views are valid during the call, which writes nothing. */
+typedef void journal_happened_fn(void *context, const struct journal_happened *happened);
+bool journal_all_happened(struct journal *journal, int64_t after, journal_happened_fn *take,
+                          void *context, struct err *err) MUST_USE;
+
+/* Forgets all but the newest `keep`. */
+bool journal_trim_happened(struct journal *journal, int64_t keep, struct err *err) MUST_USE;

@@ -272,20 +272,41 @@ static void test_a_damaged_file_is_named_and_left(void **state)
     assert_non_null(strstr(err.text, "found again by their tags"));
 }
 
+/* user_version in SQLite's header */
+static void write_version(unsigned char number)
+{
+    char path[256];
+    unsigned char version[4] = {0, 0, 0, number};
+    snprintf(path, sizeof(path), "%s/journal.db", folder);
+    int fd = open(path, O_RDWR);
+    assert_int_equal(pwrite(fd, version, 4, 60), 4);
+    close(fd);
+}
+
 static void test_a_newer_form_is_refused(void **state)
 {
     (void)state;
     struct err err = {0};
-    char path[256];
-    unsigned char version[4] = {0, 0, 0, 2};
     struct journal *journal = open_as("test");
     journal_close(journal);
-    snprintf(path, sizeof(path), "%s/journal.db", folder);
-    int fd = open(path, O_RDWR);
-    assert_int_equal(pwrite(fd, version, 4, 60), 4); /* user_version in SQLite's header */
-    close(fd);
+    write_version(9);
     assert_false(journal_open(folder, "test", &journal, &err));
     assert_non_null(strstr(err.text, "written by a newer shoal"));
+}
+
+static void test_an_older_form_is_brought_up_to_date(void **state)
+{
+    (void)state;
+    struct err err = {0};
+    struct journal_happened happened = {.number = 1, .kind = STR("join"), .text = STR("joined")};
+    struct journal *journal = open_as("test");
+    journal_close(journal);
+    write_version(1);
+    assert_true(journal_open(folder, "test", &journal, &err));
+    begin(journal);
+    assert_true(journal_happen(journal, &happened, &err));
+    commit(journal);
+    journal_close(journal);
 }
 
 static void test_files_are_private(void **state)
@@ -436,11 +457,17 @@ int main(void)
 {
 #define ROW(test) cmocka_unit_test_setup_teardown(test, make_scratch, drop_scratch)
     const struct CMUnitTest tests[] = {
-        ROW(test_keeps_what_was_committed),         ROW(test_survives_a_kill),
-        ROW(test_one_writer_many_readers),          ROW(test_history_is_ordered_and_trimmed),
-        ROW(test_launches_are_found_and_forgotten), ROW(test_a_damaged_file_is_named_and_left),
-        ROW(test_a_newer_form_is_refused),          ROW(test_files_are_private),
-        ROW(test_a_full_disk_keeps_nothing),        ROW(test_numbers_and_their_end),
+        ROW(test_keeps_what_was_committed),
+        ROW(test_survives_a_kill),
+        ROW(test_one_writer_many_readers),
+        ROW(test_history_is_ordered_and_trimmed),
+        ROW(test_launches_are_found_and_forgotten),
+        ROW(test_a_damaged_file_is_named_and_left),
+        ROW(test_a_newer_form_is_refused),
+        ROW(test_files_are_private),
+        ROW(test_an_older_form_is_brought_up_to_date),
+        ROW(test_a_full_disk_keeps_nothing),
+        ROW(test_numbers_and_their_end),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
