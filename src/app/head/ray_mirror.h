@@ -51,8 +51,9 @@ uint64_t ray_mirror_mark(const struct ray_mirror *mirror);
 /* Ray's id of the node on that machine that lives, RAY_ID_BYTES bytes; empty: none does. */
 struct str ray_mirror_node_id(const struct ray_mirror *mirror, uint64_t instance);
 
-/* For people, in `arena`. Of demands, `unmet`, `why` and `is_infeasible` are left to whoever heard
- * the decision; they stand in the order of the load: demands, gangs, then the constraint. */
+/* For people, in `arena`. Of nodes one for each machine; behind none (INSTANCE_NONE) those that
+ * somebody has started by hand. Of demands, `unmet`, `why` and `is_infeasible` are left to whoever
+ * heard the decision; they stand in the order of the load: demands, gangs, then the constraint. */
 void ray_mirror_nodes(const struct ray_mirror *mirror, struct arena *arena,
                       const struct insight_node **ret_nodes, size_t *ret_count);
 void ray_mirror_demands(const struct ray_mirror *mirror, struct arena *arena,
