@@ -139,12 +139,20 @@ static void explain(struct grpc_reply *reply, const char *method, const char *ot
             (int)reply->status);
 }
 
+/* A server that refuses a call before it has read it breaks off the stream behind its verdict. */
+static bool is_verdict(const struct http_reply *reply)
+{
+    uint32_t status;
+    return reply->outcome == HTTP_RESET &&
+           str_to_u32(http_find_header(reply, "grpc-status"), &status) && status != GRPC_OK;
+}
+
 struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *method,
                                   struct arena *arena)
 {
     struct grpc_reply answer = {.status = GRPC_UNAVAILABLE,
                                 .may_have_acted = reply->may_have_acted};
-    if (reply->outcome != HTTP_REPLIED) {
+    if (reply->outcome != HTTP_REPLIED && !is_verdict(reply)) {
         bool is_late = reply->outcome == HTTP_TIMEOUT_SENT || reply->outcome == HTTP_TIMEOUT_UNSENT;
         answer.status = is_late ? GRPC_DEADLINE_EXCEEDED : GRPC_UNAVAILABLE;
         answer.status = reply->outcome == HTTP_CANCELLED ? GRPC_CANCELLED : answer.status;

@@ -130,6 +130,7 @@ struct ray_state {
     size_t node_count;
 };
 
+/* In Ray's order, which is another one in every reply. */
 typedef void ray_glance_fn(void *context, const struct ray_glance *glance);
 
 /* ERR_PROTOCOL for bytes that are not such a reply; some nodes may have been told by then. */

@@ -9,7 +9,9 @@ import sys
 import tempfile
 import time
 
-RAY = str(pathlib.Path(sys.executable).parent / "ray")
+# The Ray that is run; another release than the one that tests are run with, if asked for.
+PYTHON = os.environ.get("SHOAL_RAY_PYTHON", sys.executable)
+RAY = str(pathlib.Path(PYTHON).parent / "ray")
 
 
 class RayBox:
@@ -31,9 +33,9 @@ class RayBox:
     def inside(self, argv):
         return ["nsenter", "-t", self.pid, "-n", "-p", "-m"] + argv
 
-    def run(self, argv, **options):
-        return subprocess.run(self.inside(argv), env=self.env, text=True, capture_output=True,
-                              timeout=120, **options)
+    def run(self, argv, env=None, **options):
+        return subprocess.run(self.inside(argv), env=env or self.env, text=True,
+                              capture_output=True, timeout=120, **options)
 
     def start_head(self):
         done = self.run([RAY, "start", "--head", "--no-monitor", "--port", "6379",
@@ -42,6 +44,13 @@ class RayBox:
                          "--disable-usage-stats"])
         assert done.returncode == 0, done.stdout + done.stderr
         return self
+
+    def start_worker(self, instance, node_type, *words, env=None):
+        done = self.run([RAY, "start", "--address", "127.0.0.1:6379", "--node-ip-address",
+                         "127.0.0.1", "--object-store-memory", "80000000", *words],
+                        env=dict(self.env, RAY_CLOUD_INSTANCE_ID=instance,
+                                 RAY_NODE_TYPE_NAME=node_type, **(env or {})))
+        assert done.returncode == 0, done.stdout + done.stderr
 
     def kill_gcs(self):
         """Ends the GCS as a crash would; returns how to start the same again."""

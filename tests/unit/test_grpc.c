@@ -126,6 +126,20 @@ static void test_no_reply(void **state)
     assert_string_equal(reply.err.text, METHOD ": POST http://127.0.0.1:6379: no answer in 2 s");
 }
 
+/* As when a method is not known. */
+static void test_a_verdict_before_the_stream_broke(void **state)
+{
+    (void)state;
+    struct http_header headers[] = {{STR("grpc-status"), STR("12")}};
+    struct http_reply http = {
+        .outcome = HTTP_RESET, .status = 200, .headers = headers, .header_count = 1};
+    assert_int_equal(grpc_read_reply(&http, METHOD, &arena).status, GRPC_UNIMPLEMENTED);
+    headers[0].value = STR("0");
+    assert_int_equal(grpc_read_reply(&http, METHOD, &arena).status, GRPC_UNAVAILABLE);
+    http.header_count = 0;
+    assert_int_equal(grpc_read_reply(&http, METHOD, &arena).status, GRPC_UNAVAILABLE);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -135,6 +149,7 @@ int main(void)
         cmocka_unit_test(test_a_status_in_the_headers),
         cmocka_unit_test(test_no_status_at_all),
         cmocka_unit_test(test_no_reply),
+        cmocka_unit_test(test_a_verdict_before_the_stream_broke),
     };
     return cmocka_run_group_tests(tests, open_arena, close_arena);
 }

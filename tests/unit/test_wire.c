@@ -39,7 +39,7 @@ static int walk(struct str bytes)
 {
     char *copy = malloc(bytes.len + 1);
     assert_non_null(copy);
-    memcpy(copy + 1, bytes.ptr, bytes.len);
+    memcpy(copy + 1, bytes.ptr ? bytes.ptr : "", bytes.len);
     struct wire wire = wire_open((struct str){copy + 1, bytes.len});
     struct wire_field field;
     int count = 0;
