@@ -63,7 +63,8 @@ struct action {
 struct str action_text(const struct action *action, const struct core_settings *settings,
                        struct arena *arena);
 
-/* Only why: "2 for pending requests, 1 to keep min_workers", "idle for 5 min 10 s, 5 min allowed". */
+/* Only why: "2 for pending requests, 1 to keep min_workers", "idle for 5 min 10 s, 5 min allowed".
+ */
 struct str action_reason_text(const struct action *action, struct arena *arena);
 
 /* As with events (event.h). A record of an action is never read as one of an event. */

@@ -20,15 +20,15 @@ struct journal {
 /* Launches and outcomes stand in words beside their numbers: the numbers are the truth. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-    "CREATE TABLE IF NOT EXISTS machine (instance INTEGER PRIMARY KEY AUTOINCREMENT, id TEXT UNIQUE NOT NULL)"
-    " STRICT;"
+    "CREATE TABLE IF NOT EXISTS machine (instance INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " id TEXT UNIQUE NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
     " wall_ms INTEGER NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
-    "CREATE TABLE IF NOT EXISTS history (number INTEGER PRIMARY KEY AUTOINCREMENT, wall_ms INTEGER NOT NULL,"
-    " kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;"
+    "CREATE TABLE IF NOT EXISTS history (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS happened (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;";
 

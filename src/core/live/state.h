@@ -90,9 +90,9 @@ struct core {
 
     struct breaker *offering_breakers; /* refused: not to be asked */
     struct breaker *offering_warnings; /* machines were taken away there: others come first */
-    struct breaker *type_breakers; /* set-ups fail */
-    struct breaker *type_deaths;   /* nodes die soon after they have joined */
-    struct plan_type *types; /* the settings', with prices and limits of the moment */
+    struct breaker *type_breakers;     /* set-ups fail */
+    struct breaker *type_deaths;       /* nodes die soon after they have joined */
+    struct plan_type *types;           /* the settings', with prices and limits of the moment */
     struct trouble trouble;
 
     bool has_records;
