@@ -3,6 +3,7 @@
 #include "app/program.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +11,7 @@
 #include <sys/prctl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #define DELETED " (deleted)"
@@ -80,6 +82,38 @@ void program_close_others(void)
     for (int fd = STDERR_FILENO + 1; fd < DESCRIPTORS_MAX; fd++) {
         close(fd);
     }
+}
+
+static void leave_streams(void)
+{
+    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
+    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++) {
+        dup2(nothing, fd);
+    }
+    program_close_others();
+}
+
+bool program_leave(int *ret_errno)
+{
+    int status = 0;
+    pid_t child = fork();
+    if (child == 0) {
+        setsid();
+        pid_t again = fork(); /* no leader of a session, so that no terminal can become its own */
+        if (again != 0) {
+            _exit(again < 0 ? errno : 0);
+        }
+        leave_streams();
+        return true;
+    }
+    if (child < 0) {
+        *ret_errno = errno;
+        return false;
+    }
+    while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
+    }
+    *ret_errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
+    return false;
 }
 
 /* execv() changes nothing; its type is from before const. */

@@ -21,5 +21,12 @@ void program_end_with_parent(void);
 /* All descriptors but the standard three. */
 void program_close_others(void);
 
+/*
+ * Leaves a copy of this process behind that belongs to nobody: a session of its own, standard
+ * streams that lead nowhere, nothing else open. True in the copy. False in the one that goes on;
+ * `ret_errno` says why there is no copy, 0: there is one.
+ */
+bool program_leave(int *ret_errno);
+
 /* This process becomes that program, argv[0] by path. Only returns when that failed, with errno. */
 void program_become(const char *const *argv);

@@ -16,11 +16,9 @@
 #include "io/local_socket.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -33,43 +31,20 @@ static int64_t now_ms(void)
 
 /* ---- leaving ---- */
 
-static void leave_streams_behind(void)
-{
-    int nothing = open("/dev/null", O_RDWR | O_CLOEXEC);
-    for (int fd = STDIN_FILENO; nothing >= 0 && fd <= STDERR_FILENO; fd++) {
-        dup2(nothing, fd);
-    }
-    program_close_others();
-}
-
-static NO_RETURN void become_supervisor(const char *folder, const char *const *argv)
-{
-    struct err err;
-    setsid();
-    pid_t again = fork(); /* no leader of a session, so that no terminal can become its own */
-    if (again != 0) {
-        _exit(again < 0 ? 1 : 0);
-    }
-    leave_streams_behind();
-    _exit(supervise_run(folder, argv, &err));
-}
-
 static bool start_supervisor(const char *folder, struct arena *arena, struct err *err)
 {
     struct str program;
-    int status = 0;
+    int number = 0;
     if (!program_path(arena, &program, err)) {
         return false;
     }
     const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
-    pid_t child = fork();
-    if (child == 0) {
-        become_supervisor(folder, argv);
+    if (program_leave(&number)) {
+        struct err nobody_hears;
+        _exit(supervise_run(folder, argv, &nobody_hears));
     }
-    if (child < 0 || waitpid(child, &status, 0) != child || status != 0) {
-        return err_set(err, ERR_IO, "the service cannot be started: %s", strerror(errno));
-    }
-    return true;
+    return number == 0 ||
+           err_set(err, ERR_IO, "the service cannot be started: %s", strerror(number));
 }
 
 /* ---- asking it ---- */
