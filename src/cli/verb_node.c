@@ -2,6 +2,7 @@
  * verb_node.c: what this program does on a node, called by Shoal itself and never by people; so it
  * is in no help. A row of `words` is all that another job there needs.
  */
+#include "app/node/watch.h"
 #include "app/setup/node_words.h"
 #include "cli/output.h"
 #include "ray/version.h"
@@ -18,6 +19,8 @@ struct node_fields {
     bool has_token, makes_token;
     const char *gcs, *token_file;
     int64_t deadline; /* seconds */
+    const char *provider, *instance_id;
+    bool heeds_advice, is_foreground;
 };
 
 static const struct operand operands[] = {
@@ -37,11 +40,19 @@ static const struct option options[] = {
     {"make-token", 0, OPTION_FLAG, offsetof(struct node_fields, makes_token), NULL, NULL,
      "env: so it does, and this node makes the token."},
     {"gcs", 0, OPTION_TEXT, offsetof(struct node_fields, gcs), "ADDRESS", NULL,
-     "gate: where the head's Ray answers."},
+     "gate, watch: where the head's Ray answers."},
     {"token-file", 0, OPTION_FILE, offsetof(struct node_fields, token_file), "FILE", NULL,
-     "gate: the token."},
+     "gate, watch: the token."},
     {"deadline", 0, OPTION_NUMBER, offsetof(struct node_fields, deadline), "SECONDS", NULL,
      "gate: wait no longer."},
+    {"provider", 0, OPTION_TEXT, offsetof(struct node_fields, provider), "TYPE", NULL,
+     "watch: whose machine this is."},
+    {"instance-id", 0, OPTION_TEXT, offsetof(struct node_fields, instance_id), "ID", NULL,
+     "watch: which one it is."},
+    {"rebalance", 0, OPTION_FLAG, offsetof(struct node_fields, heeds_advice), NULL, NULL,
+     "watch: recommendations count as well."},
+    {"foreground", 0, OPTION_FLAG, offsetof(struct node_fields, is_foreground), NULL, NULL,
+     "watch: here, with the log on standard error."},
 };
 
 static int run_serve(const struct cli *cli, const struct node_fields *fields)
@@ -104,12 +115,30 @@ static int run_start(const struct cli *cli, const struct node_fields *fields)
     return node_start();
 }
 
+static int run_watch(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    if (!fields->gcs || !fields->provider || !fields->instance_id) {
+        err_set(&err, ERR_USAGE, "watching needs --provider, --instance-id and --gcs");
+        return output_error(cli, &err);
+    }
+    return node_watch(&(struct node_watch_setup){
+        .provider = fields->provider,
+        .instance_id = fields->instance_id,
+        .gcs = fields->gcs,
+        .token_file = fields->token_file,
+        .heeds_advice = fields->heeds_advice,
+        .is_foreground = fields->is_foreground,
+    });
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
-    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe}, {"ray", run_ray},
-    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},   {"start", run_start},
+    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe},
+    {"ray", run_ray},     {"env", run_env},           {"gate", run_gate},
+    {"idle", run_idle},   {"start", run_start},       {"watch", run_watch},
 };
 
 static int run(const struct cli *cli, const void *given)

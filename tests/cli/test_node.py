@@ -328,3 +328,126 @@ def test_a_process_of_ray_is_seen(home, tmp_path):
     (tmp_path / "ray").mkdir()
     (tmp_path / "ray/ray_current_cluster").write_text("10.0.0.1:6379")
     assert node(home, "idle", TMPDIR=str(tmp_path)).returncode == 1
+
+
+# ---- watch ----
+
+WATCH = ["watch", "--provider", "aws", "--instance-id", "i-1", "--gcs", "127.0.0.1:1"]
+
+
+@pytest.fixture
+def metadata(tmp_path):
+    folder = tmp_path / "meta"
+    folder.mkdir()
+    script = pathlib.Path(__file__).parent.parent / "ray/metadata_server.py"
+    server = subprocess.Popen([sys.executable, str(script), str(folder), "0"])
+    wait_for(lambda: (folder / "port").exists() and (folder / "port").read_text())
+    yield folder
+    server.kill()
+    server.wait()
+
+
+def wait_for(check, seconds=10):
+    end = time.monotonic() + seconds
+    while not check():
+        assert time.monotonic() < end, "it did not come to be"
+        time.sleep(0.02)
+
+
+def watcher_of(home):
+    words = (home / ".shoal/watch.lock").read_text().split()
+    assert words[:-1] == ["shoal", "node", "watch,", "pid"]
+    return int(words[-1])
+
+
+def is_running(pid):
+    try:
+        return "Z" not in pathlib.Path(f"/proc/{pid}/stat").read_text().split(")")[1].split()[0]
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def watched(home, metadata):
+    """Starts a watcher as a step does; all of them are ended behind the test."""
+    env = {"AWS_EC2_METADATA_SERVICE_ENDPOINT":
+           "http://127.0.0.1:" + (metadata / "port").read_text()}
+    pids = []
+
+    def start(*words):
+        done = node(home, *WATCH, *words, **env)
+        assert (done.returncode, done.stderr) == (0, "")
+        before = pids[-1:]
+        wait_for(lambda: (home / ".shoal/watch.lock").exists()
+                 and (home / ".shoal/watch.lock").read_text() and [watcher_of(home)] != before)
+        pids.append(watcher_of(home))
+        return pids[-1]
+
+    yield start
+    for pid in pids:
+        if is_running(pid):
+            os.kill(pid, 15)
+
+
+def test_a_watcher_stays_alone_and_small(home, metadata, watched):
+    first = watched()
+    asked = metadata / "asked"
+    wait_for(asked.exists)
+    second = watched()
+    assert second != first
+    wait_for(lambda: not is_running(first))
+    before = cpu_ms(second)
+    time.sleep(3)
+    spent = cpu_ms(second) - before
+    fields = pathlib.Path(f"/proc/{second}/smaps_rollup").read_text()
+    private = sum(int(line.split()[1]) for line in fields.splitlines()
+                  if line.startswith("Private_Dirty:"))
+    print(f"watcher: {private} kB private, {spent:.0f} ms of a processor in 3 s")
+    assert spent <= 60
+    if "asan" not in os.environ["SHOAL_BUILD"]:
+        assert private <= 2500
+    assert "watching instance=i-1" in (home / ".shoal/watch.log").read_text()
+    status = pathlib.Path(f"/proc/{second}/status").read_text()
+    assert f"NSsid:\t{second}\n" not in status  # no leader of a session
+
+
+def cpu_ms(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) * 1000 / os.sysconf("SC_CLK_TCK")
+
+
+def test_advice_counts_by_choice(home, metadata, watched):
+    log = home / ".shoal/watch.log"
+    (metadata / "rebalance").write_text('{"noticeTime": "2026-11-10T07:59:00Z"}')
+    watched()
+    wait_for(lambda: (metadata / "asked").exists())
+    time.sleep(1.2)
+    assert "rebalance" not in (metadata / "asked").read_text()
+    assert "recommends" not in log.read_text()
+    watched("--rebalance")
+    wait_for(lambda: "recommends to replace" in log.read_text())
+    (metadata / "notice").write_text('{"action": "terminate", "time": "soon"}')
+    wait_for(lambda: "takes this machine away" in log.read_text())
+
+
+def test_a_forgotten_token_and_nonsense_are_survived(home, metadata, watched):
+    watched()
+    log = home / ".shoal/watch.log"
+    wait_for(lambda: (metadata / "asked").exists())
+    (metadata / "notice").write_text("<html>sign in</html>")
+    wait_for(lambda: "cannot be asked failures=1" in log.read_text())
+    (metadata / "forget").write_text("")
+    (metadata / "notice").write_text('{"action": "stop", "time": "soon"}')
+    wait_for(lambda: "takes this machine away" in log.read_text())
+    (metadata / "notice").unlink()
+    wait_for(lambda: "the notice is gone" in log.read_text())
+
+
+def test_watching_needs_to_know_what(home):
+    done = node(home, "watch", "--provider", "aws")
+    assert done.returncode == 2
+    assert "--instance-id" in done.stderr
+    done = node(home, "watch", "--foreground", "--provider", "local", "--instance-id", "i",
+                "--gcs", "127.0.0.1:1")
+    assert done.returncode == 1
+    assert 'machines of "local" get no notices' in done.stderr

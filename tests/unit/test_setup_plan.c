@@ -139,7 +139,9 @@ static void a_worker_of_a_minimal_file(void **state)
                "--token-file ~/.ray/auth_token\n"
                "*start 1 of 2: S node idle || ray stop <worker_start_ray_commands[0]>\n"
                "*start 2 of 2: ulimit -n 65536; ray start --address=$RAY_HEAD_IP:6379 "
-               "--object-manager-port=8076 <worker_start_ray_commands[1]>\n");
+               "--object-manager-port=8076 <worker_start_ray_commands[1]>\n"
+               "*spot notices are watched: S node watch --provider aws --instance-id "
+               "\"$RAY_CLOUD_INSTANCE_ID\" --gcs 10.0.0.4:6379 --token-file ~/.ray/auth_token\n");
     assert_like(variables(&scene, "start"),
                 "RAY_HEAD_IP=10.0.0.4 RAY_OVERRIDE_RESOURCES={*} RAY_CLOUD_INSTANCE_ID=i-1 "
                 "RAY_NODE_TYPE_NAME=ray.worker.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large "
@@ -249,13 +251,55 @@ static void what_cannot_be(void **state)
     assert_like(scene.plan.warnings[0], "Ray will not be started: *head_start_ray_commands*");
 }
 
+static void a_spot_worker_is_watched(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, OWN, "w");
+    scene.input.is_spot = true;
+    scene.input.token = STR("t");
+    make(&scene);
+    struct str steps = show(&scene);
+    assert_true(str_ends(steps, "*spot notices are watched: S node watch --provider aws "
+                                "--instance-id \"$RAY_CLOUD_INSTANCE_ID\" --gcs 10.0.0.4:7 "
+                                "--token-file ~/.ray/auth_token\n"));
+    assert_str(variables(&scene, "spot"), "RAY_CLOUD_INSTANCE_ID=i-1");
+    scene.input.restart = SETUP_NO_RESTART;
+    make(&scene);
+    assert_true(str_find(show(&scene), "*spot notices are watched") != SIZE_MAX);
+    set(&scene, f, OWN "metadata: {shoal: {rebalance: true}}\n", "w");
+    scene.input.is_spot = true;
+    make(&scene);
+    assert_true(str_ends(show(&scene), "--gcs 10.0.0.4:7 --rebalance\n"));
+}
+
+static void heads_and_bought_machines_are_not_watched(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, OWN, "w");
+    make(&scene);
+    assert_true(str_find(show(&scene), "node watch") == SIZE_MAX);
+    set(&scene, f, OWN, "h");
+    scene.input.is_spot = true;
+    make(&scene);
+    assert_true(str_find(show(&scene), "node watch") == SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_head_of_a_minimal_file), cmocka_unit_test(a_worker_of_a_minimal_file),
-        cmocka_unit_test(the_files_commands),       cmocka_unit_test(restarts),
-        cmocka_unit_test(what_is_the_users_stays),  cmocka_unit_test(files_go_along),
+        cmocka_unit_test(a_head_of_a_minimal_file),
+        cmocka_unit_test(a_worker_of_a_minimal_file),
+        cmocka_unit_test(the_files_commands),
+        cmocka_unit_test(restarts),
+        cmocka_unit_test(what_is_the_users_stays),
+        cmocka_unit_test(files_go_along),
         cmocka_unit_test(what_cannot_be),
+        cmocka_unit_test(a_spot_worker_is_watched),
+        cmocka_unit_test(heads_and_bought_machines_are_not_watched),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
 #include "app/setup/setup_plan.h"
 
 #include "app/head/handover.h"
+#include "app/node/notice.h"
 #include "app/setup/command_list.h"
 #include "app/setup/start_command.h"
 #include "config/document/json_write.h"
@@ -299,21 +300,57 @@ static bool add_ray(struct maker *maker, struct err *err)
     return true;
 }
 
-static void add_gate(struct maker *maker)
+/* "--gcs ADDRESS --token-file FILE" for a worker's jobs; empty: the file does not say the port. */
+static struct str gcs_words(struct maker *maker)
 {
     const struct setup_input *input = maker->input;
     const struct config *config = input->config;
     const struct config_node_type *head = &config->node_types[config->head_type];
     uint32_t port = start_command_port(head->start_commands.items, head->start_commands.count);
+    bool is_v6 = str_find_char(input->head_ip, ':') != SIZE_MAX;
     if (port == 0) {
+        return STR("");
+    }
+    return arena_printf(maker->arena, "--gcs %s%.*s%s:%u%s", is_v6 ? "[" : "",
+                        STR_ARG(input->head_ip), is_v6 ? "]" : "", port,
+                        input->token.len > 0 ? " --token-file " SETUP_TOKEN_FILE : "");
+}
+
+static void add_gate(struct maker *maker)
+{
+    struct str gcs = gcs_words(maker);
+    if (gcs.len == 0) {
         return; /* `ray start` itself will say whether it reaches the head */
     }
-    bool is_v6 = str_find_char(input->head_ip, ':') != SIZE_MAX;
     add_own(maker, (struct setup_step){.kind = "the head's Ray answers", .phase = SETUP_IS_WAITING},
-            arena_printf(maker->arena, OWN("node gate --gcs %s%.*s%s:%u%s"), is_v6 ? "[" : "",
-                         STR_ARG(input->head_ip), is_v6 ? "]" : "", port,
-                         input->token.len > 0 ? " --token-file " SETUP_TOKEN_FILE : ""),
-            GATE_MINUTES, true);
+            arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)), GATE_MINUTES, true);
+}
+
+/* The head is not drained, whatever the cloud says: nothing would be won. */
+static void add_watch(struct maker *maker)
+{
+    const struct setup_input *input = maker->input;
+    struct str gcs = gcs_words(maker);
+    struct str provider = input->config->provider_type;
+    if (input->is_head || !input->is_spot || gcs.len == 0 || !notice_dialect(provider)) {
+        return;
+    }
+    bool heeds_advice = value_is_true(value_get_c(input->config->shoal, "rebalance"));
+    struct variables variables = new_variables(maker);
+    add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
+    add_step(maker,
+             &(struct setup_step){.kind = "spot notices are watched", .phase = SETUP_IS_STARTING},
+             &(struct step){
+                 .command = arena_printf(
+                     maker->arena,
+                     OWN("node watch --provider %.*s --instance-id \"$RAY_CLOUD_INSTANCE_ID\" "
+                         "%.*s%s"),
+                     STR_ARG(provider), STR_ARG(gcs), heeds_advice ? " --rebalance" : ""),
+                 .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
+                 .variables = variables.items,
+                 .variable_count = variables.count,
+                 .is_always = true,
+             });
 }
 
 /* ---- files ---- */
@@ -356,13 +393,16 @@ static bool add_all(struct maker *maker, struct err *err)
     if (!add_ray(maker, err)) {
         return false;
     }
-    if (input->restart == SETUP_NO_RESTART) {
-        return true;
+    if (input->restart != SETUP_NO_RESTART) {
+        if (!input->is_head) {
+            add_gate(maker);
+        }
+        if (!add_starts(maker, err)) {
+            return false;
+        }
     }
-    if (!input->is_head) {
-        add_gate(maker);
-    }
-    return add_starts(maker, err);
+    add_watch(maker);
+    return true;
 }
 
 bool setup_plan_make(const struct setup_input *input, struct arena *arena,

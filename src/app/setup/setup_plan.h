@@ -2,7 +2,8 @@
  * setup_plan.h: from a configuration to the steps of one node, in Ray's order and with Ray's words.
  *
  *     [service] -> look around -> initialization commands -> set-up commands -> Ray is there ->
- *     environment -> [the head's Ray answers, versions agree] -> start commands
+ *     environment -> [the head's Ray answers, versions agree] -> start commands ->
+ *     [spot notices are watched]
  *
  * Pure: the same input gives the same steps, so that what was done before is known to be done.
  */

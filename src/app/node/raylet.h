@@ -1,0 +1,10 @@
+/* raylet.h: does Ray run on this machine? */
+#pragma once
+
+#include <stdbool.h>
+
+/* The process id of a raylet, in whatever container; 0: there is none. */
+int raylet_find(void);
+
+/* Is that process one? Much cheaper than looking for one. */
+bool raylet_is_one(int pid);
