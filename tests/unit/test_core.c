@@ -492,6 +492,85 @@ static void test_a_refused_type_is_named_as_such(void **state)
     close_scene(&scene);
 }
 
+/* What runs there is no demand yet, and a place takes longer to come than the notice lasts. */
+static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    tick(&scene);
+    nothing(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    const struct action *launch = only(&scene, ACTION_LAUNCH);
+    assert_int_equal(launch->count, 1);
+    assert_int_equal(scene.answer.plan.unmet_count, 0);
+    launched(&scene, launch->launch, 8);
+    node(&scene, 8, RAY_ALIVE, scene.now);
+    see_ray(&scene);
+    tick(&scene);
+    for (size_t i = 0; i < scene.answer.action_count; i++) {
+        assert_int_not_equal(scene.answer.actions[i].kind, ACTION_LAUNCH);
+    }
+    close_scene(&scene);
+}
+
+static void test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    scene.full.free = scene.full.total;
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE); /* Ray does not say how long a draining one is idle */
+    see_ray(&scene);
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
+/* No place for it, and nobody is told of a demand that Ray does not know. */
+static void test_limits_hold_for_replacements(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_workers = 1;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    bring_up(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    nothing(&scene);
+    assert_true(scene.answer.is_decision);
+    assert_int_equal(scene.answer.plan.unmet_count, 0);
+    close_scene(&scene);
+}
+
+/* After a restart Ray says it before the cloud does, or while it is still to be set up again. */
+static void test_a_drain_of_others_is_seen_after_a_restart(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    node(&scene, 9, RAY_DRAINING, NOT_IDLE);
+    list_one(&scene, 9, 0);
+    assert_int_equal(state_of(&scene, 9), NODE_DRAINING);
+    struct listed both[] = {{.instance = 9, .state = CLOUD_RUNNING},
+                            {.instance = 10, .state = CLOUD_RUNNING}};
+    list(&scene, both, 2, true);
+    assert_int_equal(state_of(&scene, 10), NODE_BOOTING);
+    node(&scene, 10, RAY_DRAINING, NOT_IDLE);
+    assert_int_equal(state_of(&scene, 10), NODE_DRAINING);
+    close_scene(&scene);
+}
+
 static void test_a_take_over_waits_for_a_listing_that_shows_everything(void **state)
 {
     struct scene scene;
@@ -790,6 +869,10 @@ int main(void)
         cmocka_unit_test(test_absence_counts_after_the_horizon_and_from_a_complete_listing),
         cmocka_unit_test(test_a_notice_brings_a_replacement_from_elsewhere_at_once),
         cmocka_unit_test(test_a_drain_by_others_brings_a_replacement_at_once),
+        cmocka_unit_test(test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once),
+        cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),
+        cmocka_unit_test(test_limits_hold_for_replacements),
+        cmocka_unit_test(test_a_drain_of_others_is_seen_after_a_restart),
         cmocka_unit_test(test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long),
         cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
         cmocka_unit_test(test_a_type_of_unknown_price_is_not_launched_under_a_limit),

@@ -223,21 +223,25 @@ static void draft_input(struct draft *draft, struct arena *scratch)
     struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
     bool sees_ray = sight_of_ray(core);
+    struct displaced all = {0};
+    if (sees_ray) {
+        displaced_gather(core, scratch, &all);
+    }
     draft->input = (struct plan_input){
         .strategy = settings->strategy,
         .work_budget = settings->work_budget,
         .names = settings->names,
         .types = core->types,
         .type_count = settings->type_count,
-        .demands = sees_ray ? core->load.demands : NULL,
-        .demand_count = sees_ray ? core->load.demand_count : 0,
+        .demands = all.demands,
+        .demand_count = all.count,
         .gangs = sees_ray ? core->load.gangs : NULL,
         .gang_count = sees_ray ? core->load.gang_count : 0,
         .constraint = sees_ray ? core->load.constraint : NULL,
         .constraint_count = sees_ray ? core->load.constraint_count : 0,
         .idle_timeout_ms = core->ending == STANCE_ACTING ? settings->idle_timeout : PLAN_NO_LIMIT,
         .conserves_gpus = settings->conserves_gpus};
-    draft->leaves_out_full = sees_ray && draft->input.constraint_count == 0;
+    draft->leaves_out_full = sees_ray && draft->input.constraint_count == 0 && !all.is_any;
     count_nodes(draft, scratch);
     give_nodes(draft, scratch);
     fit_types(draft);
@@ -462,6 +466,33 @@ static void end(struct draft *draft, const struct plan_end *end)
     node->until = core->now + core->settings->times.drain_grace;
 }
 
+/* How many wait that are like that one. */
+static int64_t waiting_like(const struct ray_load *load, uint32_t demand)
+{
+    int64_t count = 0;
+    for (size_t i = demand; i < load->demand_count; i++) {
+        if (request_same(&load->demands[i].request, &load->demands[demand].request)) {
+            count += load->demands[i].count;
+        }
+    }
+    return count;
+}
+
+/* Whoever reads the plan knows the load, and asks what of it has no place. */
+static void forget_displaced(const struct core *core, struct plan *plan)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < plan->unmet_count; i++) {
+        struct plan_unmet unmet = plan->unmet[i];
+        int64_t waiting = waiting_like(&core->load, unmet.demand);
+        unmet.count = least(unmet.count, waiting);
+        if (waiting > 0) {
+            plan->unmet[kept++] = unmet;
+        }
+    }
+    plan->unmet_count = kept;
+}
+
 bool decide_is_due(const struct core *core)
 {
     return core->is_changed || core->now >= core->decide_at ||
@@ -493,6 +524,9 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     hold_closed(&draft);
     answer->holds = draft.holds;
     answer->hold_count = draft.hold_count;
+    if (draft.input.demand_count > core->load.demand_count) {
+        forget_displaced(core, &answer->plan);
+    }
     explain_all(core, &answer->plan);
     /* What was just done is known; it is no reason to decide again. */
     core->is_changed = false;

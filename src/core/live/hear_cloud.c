@@ -68,6 +68,9 @@ static void introduce(struct core *core, struct node *node, const struct listed 
         node_move(core, node, node->idle_since == NOT_IDLE ? NODE_READY : NODE_IDLE);
     } else {
         node_move(core, node, NODE_LAUNCHING);
+        if (node->ray == RAY_DRAINING) {
+            hear_drain_of_others(core, node);
+        }
     }
 }
 

@@ -55,10 +55,9 @@ static void appear(struct core *core, struct node *node)
     node_move(core, node, state);
 }
 
-/* Somebody else drains it: the watcher on the node has seen a notice, or an earlier run of ours. */
-static void drain_by_others(struct core *core, struct node *node)
+void hear_drain_of_others(struct core *core, struct node *node)
 {
-    if (!life_table[node->state].is_running && node->state != NODE_SETTING_UP) {
+    if (!life_table[node->state].is_running && !life_table[node->state].is_pending) {
         return;
     }
     int64_t until = core->now + core->settings->times.drain_grace;
@@ -125,7 +124,7 @@ void hear_ray_node(struct core *core, const struct ray_node *ray)
         appear(core, node);
         break;
     case RAY_DRAINING:
-        drain_by_others(core, node);
+        hear_drain_of_others(core, node);
         break;
     case RAY_DEAD:
         die(core, node);
@@ -145,7 +144,7 @@ static void resume(struct core *core, struct node *node)
     node->reason = (struct reason){0};
     node->until = core->now + core->settings->times.drain_retry;
     if (node->ray == RAY_DRAINING) {
-        drain_by_others(core, node);
+        hear_drain_of_others(core, node);
     } else if (node->ray == RAY_DEAD) {
         node_end(core, node, NODE_FAILED, (struct reason){.kind = REASON_RAY_DEAD});
     }
@@ -188,7 +187,7 @@ void hear_again(struct core *core, struct node *node)
         break;
     case RAY_DRAINING:
         node_move(core, node, NODE_READY);
-        drain_by_others(core, node);
+        hear_drain_of_others(core, node);
         break;
     case RAY_ABSENT:
     case RAY_DEAD:

@@ -210,6 +210,8 @@ void hear_terminate_reply(struct core *core, const struct event *event);
 void hear_setup_reply(struct core *core, const struct event *event);
 void hear_notice(struct core *core, const struct event *event);
 void hear_ray_node(struct core *core, const struct ray_node *ray);
+/* Somebody else drains it: the watcher on the node has seen a notice, or an earlier run of ours. */
+void hear_drain_of_others(struct core *core, struct node *node);
 void hear_drain_reply(struct core *core, const struct event *event);
 
 /* The cloud takes machines away there: the next ones come from elsewhere, if there is elsewhere. */
@@ -224,6 +226,14 @@ struct action *actions_add(struct core *core, enum action_kind kind, struct reas
 /* due.c: deadlines, and the actions that states call for. */
 void due_expire(struct core *core);
 void due_act(struct core *core);
+
+/* displaced.c: what waits, and what runs where it cannot stay. */
+struct displaced {
+    const struct demand *demands; /* the load's first */
+    size_t count;
+    bool is_any; /* something runs where it cannot stay */
+};
+void displaced_gather(const struct core *core, struct arena *scratch, struct displaced *ret_all);
 
 /* decide.c */
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer);
