@@ -91,6 +91,9 @@ bool gcs_versions_from(struct str json, struct arena *arena, struct gcs_versions
 typedef void gcs_state_fn(void *context, const struct gcs_answer *answer, struct str bytes);
 void gcs_read_state(struct gcs *gcs, gcs_state_fn *done, void *context);
 
+/* GetClusterStatus: what `ray status` asks. `bytes` are for ray_status_text() (status_text.h). */
+void gcs_read_status(struct gcs *gcs, gcs_state_fn *done, void *context);
+
 typedef void gcs_done_fn(void *context, const struct gcs_answer *answer);
 void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *done, void *context);
 

@@ -28,6 +28,13 @@ void gcs_read_state(struct gcs *gcs, gcs_state_fn *done, void *context)
     gcs_call_start(call);
 }
 
+void gcs_read_status(struct gcs *gcs, gcs_state_fn *done, void *context)
+{
+    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "GetClusterStatus", hear_state, context);
+    call->done.state = done;
+    gcs_call_start(call);
+}
+
 /* ---- ReportAutoscalingState ---- */
 
 void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *done, void *context)
