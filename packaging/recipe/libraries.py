@@ -74,10 +74,6 @@ LIBRARIES = (
     # The version of Debian 12, whose generator of code checks that both are the same.
     Library("protobuf-c", "files", {"libprotobuf-c": ("-lprotobuf-c", "")},
             ("protobuf-c/protobuf-c.c", "protobuf-c/protobuf-c.h")),
-    Library("libmicrohttpd", "configure", {"libmicrohttpd": ("-lmicrohttpd -lpthread", "")},
-            ("--disable-https", "--disable-doc", "--disable-examples", "--disable-tools",
-             "--disable-curl", "--disable-dauth", "--disable-bauth", "--disable-postprocessor",
-             "--disable-httpupgrade")),
     # For the tests only. It would define uintptr_t itself where it does not know the C library.
     Library("cmocka", "cmake", {"cmocka": ("-lcmocka-static", "", "-D_UINTPTR_T")},
             ("-DWITH_EXAMPLES=OFF", "-DUNIT_TESTING=OFF", "-DWITH_STATIC_LIB=ON",
@@ -205,22 +201,12 @@ def sqlite(library, tree, site):
     put(tree / "sqlite3.h", site.root / "include" / "sqlite3.h")
 
 
-def configure(library, tree, site):
-    site.run("sh", "./configure", f"--host={site.arch}-linux-musl", f"--prefix={PREFIX}",
-             "--disable-shared", "--enable-static", *library.options,
-             f"CC={zig.compiler(site.arch)}", "AR=zig-ar", "RANLIB=zig-ranlib",
-             f"CFLAGS={' '.join(zig.LIBRARY_FLAGS)}", cwd=tree)
-    site.run("make", f"-j{site.jobs}", cwd=tree)
-    site.run("make", "install", f"DESTDIR={site.stage}", cwd=tree)
-
-
 def archive(site, name, objects):
     (site.root / "lib").mkdir(parents=True)
     site.run("zig-ar", "rcs", site.root / "lib" / name, *objects, cwd=site.folder)
 
 
-WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "files": files, "sqlite": sqlite,
-        "configure": configure}
+WAYS = {"cmake": cmake, "openssl": openssl, "zlib": zlib, "files": files, "sqlite": sqlite}
 
 # Read now: the file may change while a build runs.
 WAY_TEXTS = {name: inspect.getsource(way) for name, way in WAYS.items()}

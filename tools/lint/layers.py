@@ -48,7 +48,6 @@ THIRD_PARTY = {
     "curl/": {"io"},
     "expat.h": {"io", "provider"},
     "jansson.h": {"config", "io", "store", "provider", "remote", "ray", "app", "cli"},
-    "microhttpd.h": {"io"},
     "openssl/": {"config", "io", "provider", "remote"},
     "protobuf-c/": {"io", "ray"},
     "sqlite3.h": {"store"},
