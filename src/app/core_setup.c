@@ -1,6 +1,7 @@
 /* core_setup.c: types, offerings, prices. */
 #include "app/core_setup.h"
 
+#include "app/core_times.h"
 #include "app/type_zones.h"
 #include "base/suggest.h"
 #include "config/catalog/catalog.h"
@@ -329,7 +330,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->head_type = (uint32_t)config->head_type;
     settings->max_per_call = MACHINES_PER_CALL;
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
-    core_times_default(&settings->times);
+    core_times_make(&settings->times);
     return has_resources(settings) || refuse(&maker, err);
 }
 

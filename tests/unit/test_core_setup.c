@@ -1,8 +1,11 @@
 /* test_core_setup.c: what a cluster file says is what the core is told. */
 #include "app/core_setup.h"
 
+#include "app/core_times.h"
 #include "app/type_zones.h"
 #include "fixture.h"
+
+#include <stdlib.h>
 
 #define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2"
 #define TYPES                                                                \
@@ -204,6 +207,22 @@ static void zones_are_found_by_type(void **state)
     assert_int_equal(type_zones_find(STR(""), STR("gpu")).len, 0);
 }
 
+static void a_test_turns_the_times(void **state)
+{
+    struct core_times usual, turned;
+    (void)state;
+    core_times_default(&usual);
+    setenv("SHOAL_TEST_TIMES", "settle=5,no_such=1,quiet_start=x,drain_retry=-3,horizon=7", 1);
+    core_times_make(&turned);
+    unsetenv("SHOAL_TEST_TIMES");
+    assert_int_equal(turned.settle, 5);
+    assert_int_equal(turned.horizon, 7);
+    assert_int_equal(turned.quiet_start, usual.quiet_start);
+    assert_int_equal(turned.drain_retry, usual.drain_retry);
+    core_times_make(&turned);
+    assert_int_equal(turned.settle, usual.settle);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -216,6 +235,7 @@ int main(void)
         cmocka_unit_test(other_providers),
         cmocka_unit_test(machines_of_ones_own_need_resources),
         cmocka_unit_test(names_that_fit_nothing_are_warned_of),
+        cmocka_unit_test(a_test_turns_the_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,39 @@
+/* core_times.c: how patient the core is, and what a test makes of that. */
+#include "app/core_times.h"
+
+#include "base/str.h"
+
+#include <stdlib.h>
+
+static void turn(struct core_times *times, struct str name, int64_t value)
+{
+    const struct {
+        const char *name;
+        int64_t *place;
+    } known[] = {
+        {"settle", &times->settle},           {"quiet_start", &times->quiet_start},
+        {"drain_retry", &times->drain_retry}, {"drain_grace", &times->drain_grace},
+        {"ray_fresh", &times->ray_fresh},     {"cloud_fresh", &times->cloud_fresh},
+        {"horizon", &times->horizon},         {"call_timeout", &times->call_timeout},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (str_is(name, known[i].name)) {
+            *known[i].place = value;
+        }
+    }
+}
+
+void core_times_make(struct core_times *times)
+{
+    const char *given = getenv("SHOAL_TEST_TIMES");
+    struct str rest = str_from(given ? given : "");
+    core_times_default(times);
+    while (rest.len > 0) {
+        struct str value = str_cut(&rest, ',');
+        struct str name = str_cut(&value, '=');
+        int64_t number;
+        if (str_to_i64(value, &number) && number >= 0) {
+            turn(times, name, number);
+        }
+    }
+}
