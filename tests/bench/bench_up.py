@@ -34,13 +34,14 @@ sys.path.insert(0, str(HERE.parent / "cluster"))
 SKIPPED = 77
 
 try:
-    import boto3
+    import boto3  # noqa: F401
     import moto  # noqa: F401
     import ray
 except ImportError as missing:
     print(f"{missing}: skipped")
     sys.exit(SKIPPED)
 
+import contest  # noqa: E402
 import driver  # noqa: E402
 import files  # noqa: E402
 from driver import client, docker, settings  # noqa: E402
@@ -48,11 +49,9 @@ from cloud import images, network, nodes  # noqa: E402
 
 TOOLS = ("bare", "shoal", "ray")
 GOAL_BARE, GOAL_RAY, GOAL_DOWN, GOAL_SESSIONS, GOAL_CALLS = 1.25, 2.5, 3.0, 2, 10
-PATIENCE = 240
+PATIENCE = contest.PATIENCE
 # Addresses of the bed's network that belong to no subnet of its cloud.
 BARE_NETWORK = "198.18.112.0/20"
-TRUST = {"Version": "2012-10-17", "Statement": [{
-    "Effect": "Allow", "Principal": {"Service": "ec2.amazonaws.com"}, "Action": "sts:AssumeRole"}]}
 
 
 class Result:
@@ -163,63 +162,12 @@ def finish(result, began, head):
 # ---- launchers ----
 
 
-class Bench:
-    """The bed, the file, the key; and the two launchers."""
+class Bench(contest.Contest):
+    """All tools, each measured in the same way."""
 
-    def __init__(self, folder):
-        self.folder = pathlib.Path(folder)
-        subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
-                        str(self.folder / "key")], check=True)
-        self.bed = client.up(["ray"])
-        self.ec2, self.iam = self.aws("ec2"), self.aws("iam")
-        self.laptop = None
-
-    def aws(self, service):
-        return boto3.client(service, region_name=settings.REGION, endpoint_url=settings.ENDPOINT,
-                            aws_access_key_id=settings.ADMIN_KEY,
-                            aws_secret_access_key=settings.ADMIN_SECRET)
-
-    def prepare(self, workers, boot):
-        """An account that has used Ray before: Ray's role is there, which saves Ray 20 s."""
-        self.bed.reset()
-        self.bed.set(listing_lag=0, terminating=0.2, boot_delay=boot)
-        self.ec2.import_key_pair(KeyName="bench", PublicKeyMaterial=(
-            self.folder / "key.pub").read_bytes())
-        name = "ray-autoscaler-v1"
-        self.iam.create_role(RoleName=name, AssumeRolePolicyDocument=json.dumps(TRUST))
-        for policy in ("AmazonEC2FullAccess", "AmazonS3FullAccess"):
-            self.iam.attach_role_policy(RoleName=name,
-                                        PolicyArn=f"arn:aws:iam::aws:policy/{policy}")
-        self.iam.create_instance_profile(InstanceProfileName=name)
-        self.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
-        time.sleep(2)  # the last run's processes are gone
-
-    def shoal(self, result):
-        laptop = driver.Laptop(tempfile.mkdtemp(dir=self.folder))
-        path = laptop.file("c.yaml", files.bench(result.workers, "bench", self.folder / "key"))
-        self.measure(result, lambda: laptop("up", "-y", path, seconds=PATIENCE),
-                     lambda: laptop("down", "-y", path, seconds=PATIENCE))
-
-    def ray(self, result):
-        """Ray's launcher in a container on this host's network, which is the laptop's place. The
-        container is there before; Python's start is part of the time."""
-        (self.folder / "r.yaml").write_text(json.dumps(
-            files.bench(result.workers, "bench", "/laptop/key")), encoding="ascii")
-        env = [w for name, value in client.environment().items()
-               if name != "AWS_EC2_METADATA_DISABLED" for w in ("-e", f"{name}={value}")]
-        docker.remove(["bench-laptop"])
-        docker.run("run", "-d", "--rm", "--name", "bench-laptop", "--label", settings.LABEL,
-                   "--network", "host", "-v", f"{self.folder}:/laptop", *env,
-                   images.ensure("ray"), "sleep", "3600")
-        try:
-            self.measure(result, lambda: self.in_laptop(
-                "ray", "up", "-y", "--no-config-cache", "/laptop/r.yaml"),
-                lambda: self.in_laptop("ray", "down", "-y", "/laptop/r.yaml"))
-        finally:
-            docker.remove(["bench-laptop"])
-
-    def in_laptop(self, *words):
-        docker.run("exec", "bench-laptop", *words, seconds=PATIENCE)
+    def launcher(self, launcher, result):
+        with launcher(lambda key: files.bench(result.workers, contest.KEY_NAME, key)) as (up, down):
+            self.measure(result, up, down)
 
     def measure(self, result, up, down):
         began = time.time()
@@ -238,12 +186,12 @@ class Bench:
         result.down = time.time() - began
 
     def one(self, tool, workers, boot):
-        self.prepare(workers, boot)
+        self.prepare(boot)
         result = Result(tool, workers, boot)
         if tool == "bare":
             Bare(self, workers, boot).run(result)
         else:
-            getattr(self, tool)(result)
+            self.launcher(getattr(self, tool), result)
         print(line_of(result), file=sys.stderr, flush=True)
         return result
 
@@ -262,9 +210,7 @@ def median(results, name):
 
 
 def spread(results, name):
-    values = sorted(getattr(r, name) for r in results)
-    text = f"{statistics.median(values):.1f}"
-    return text if len(values) == 1 else f"{text} ({values[0]:.1f} to {values[-1]:.1f})"
+    return contest.spread(getattr(r, name) for r in results)
 
 
 def table(results):

@@ -63,17 +63,17 @@ class Done:
 class Laptop:
     """A home of its own, in which shoal knows of nothing else."""
 
-    def __init__(self, folder, **env):
+    def __init__(self, folder, payload=None, **env):
         self.folder = pathlib.Path(folder)
         self.home = self.folder / "home"
         self.state = self.folder / "state"
         self.here = self.folder / "here"
         for place in (self.home, self.here, self.folder / "payloads"):
             place.mkdir(parents=True, exist_ok=True)
-        payload = self.folder / "payloads" / "shoal-x86_64"
-        if not payload.exists():
+        sent = self.folder / "payloads" / "shoal-x86_64"
+        if not sent.exists():
             # Without what debuggers need, as in a release: it is sent to every machine.
-            subprocess.run(["strip", "-s", "-o", payload, SHOAL], check=True)
+            subprocess.run(["strip", "-s", "-o", sent, payload or SHOAL], check=True)
         self.more = env
 
     def env(self, **more):
@@ -275,3 +275,38 @@ def in_machine(instance, *words, user="ubuntu", seconds=60, check=True, text=Non
                           input=text)
     assert not check or done.returncode == 0, (words, done.stdout, done.stderr)
     return done.stdout
+
+
+# ---- processes of a machine, seen from this host ----
+
+
+def processes(instance, pattern):
+    """{pid: command line}, with this host's numbers, of those whose command line matches."""
+    words = ["docker", "top", f"bed-{instance}", "-eo", "pid,args"]
+    done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
+    rows = [line.split(None, 1) for line in done.stdout.splitlines()[1:]]
+    return {int(row[0]): row[1] for row in rows if len(row) == 2 and re.search(pattern, row[1])}
+
+
+def memory(pids):
+    """(resident, private) bytes of these together."""
+    resident = private = 0
+    for pid in pids:
+        text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
+        rows = {name: int(size) * 1024 for name, size in re.findall(r"(\w+): +(\d+) kB", text)}
+        resident += rows["Rss"]
+        private += rows["Private_Clean"] + rows["Private_Dirty"]
+    return resident, private
+
+
+def processor_seconds(pids):
+    """Time on a processor of these, to the nanosecond; of what they have started and waited for, to
+    the hundredth of a second."""
+    total = 0.0
+    for pid in pids:
+        for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
+            with contextlib.suppress(FileNotFoundError, ProcessLookupError):
+                total += int((task / "schedstat").read_text(encoding="ascii").split()[0]) / 1e9
+        fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="ascii").rpartition(")")[2]
+        total += sum(map(int, fields.split()[13:15])) / os.sysconf("SC_CLK_TCK")
+    return total

@@ -101,9 +101,8 @@ def of_2019(name="old"):
         "worker_setup_commands": [], **start_commands(prefix="ulimit -n 65536; ")}
 
 
-def bench(workers, key_name, key):
-    """One file for both launchers: the key is named, one short set-up command."""
-    made = quick("bench", workers, setup_commands=["echo set-up"])
+def for_both(made, key_name, key):
+    """One file for both launchers: the key is named."""
     made["auth"]["ssh_private_key"] = str(key)
     for kind in made["available_node_types"].values():
         kind["node_config"]["KeyName"] = key_name
@@ -111,3 +110,29 @@ def bench(workers, key_name, key):
     cloud = f"export AWS_ENDPOINT_URL={settings.ENDPOINT} AWS_DEFAULT_REGION={settings.REGION}; "
     made["head_start_ray_commands"][1] = cloud + made["head_start_ray_commands"][1]
     return made
+
+
+def bench(workers, key_name, key):
+    return for_both(quick("bench", workers, setup_commands=["echo set-up"]), key_name, key)
+
+
+def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):
+    """A head that runs no task, and workers that come when there is work."""
+    made = quick(name, workers, idle_timeout_minutes=idle_minutes, **more)
+    made["available_node_types"] = {
+        "head": node_type(resources={"CPU": 0}),
+        **(types or {"worker": node_type(min_workers=0, max_workers=workers)})}
+    return made
+
+
+# A minute after a start nothing ends, a node that has just joined is not idle for a minute, and one
+# that refused is asked again after ten seconds. Tests that are about something else do not wait.
+TIMES = "settle=0,quiet_start=0,drain_retry=1000"
+
+
+def impatient(config, times=TIMES):
+    """The head's service gets the tests' times."""
+    head = config["available_node_types"]["head"]["node_config"]
+    head["UserData"] = ("#!/bin/sh\n"
+                        f"echo 'export SHOAL_TEST_TIMES={times}' > /etc/profile.d/shoal-test.sh\n")
+    return config
