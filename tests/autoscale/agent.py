@@ -1,0 +1,111 @@
+"""A driver on the head of a cluster, at the end of a pipe (agent_program.py)."""
+
+import json
+import pathlib
+import re
+import subprocess
+import threading
+import time
+
+import driver
+
+PROGRAM = pathlib.Path(__file__).resolve().parent / "agent_program.py"
+COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class Agent:
+    """Started by whoever tests, not by ssh: what is looked at is not counted."""
+
+    def __init__(self, head):
+        self.rows, self.lines, self.count = [], [], 0
+        self.news = threading.Condition()
+        driver.in_machine(head, "sh", "-c", "cat > /tmp/agent.py", text=PROGRAM.read_text())
+        self.child = subprocess.Popen(
+            ["docker", "exec", "-i", "-u", "ubuntu", "-w", "/home/ubuntu", "-e",
+             "HOME=/home/ubuntu", f"bed-{head}", "bash", "-lic", "exec python3 -u /tmp/agent.py"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            errors="replace")
+        threading.Thread(target=self._read, daemon=True).start()
+        self.row(lambda row: row.get("what") == "ready", 60)
+
+    def _read(self):
+        for line in self.child.stdout:
+            line = COLOUR.sub("", line.rstrip("\n"))
+            with self.news:
+                if line.startswith("@"):
+                    self.rows.append(json.loads(line[1:]))
+                else:
+                    self.lines.append((time.time(), line))
+                self.news.notify_all()
+        with self.news:
+            self.child.wait()
+            self.news.notify_all()
+
+    def row(self, wanted, seconds=60):
+        """The first row that `wanted` accepts; it is taken."""
+        end = time.monotonic() + seconds
+        with self.news:
+            while True:
+                for row in self.rows:
+                    if wanted(row):
+                        self.rows.remove(row)
+                        return row
+                left = end - time.monotonic()
+                assert left > 0 and self.child.returncode is None, (
+                    f"the driver did not answer within {seconds} s", self.lines[-30:])
+                self.news.wait(left)
+
+    def start(self, verb, **fields):
+        """A number with which to ask for the answer."""
+        self.count += 1
+        asked = {"do": verb, "number": self.count, **fields}
+        self.child.stdin.write(json.dumps(asked) + "\n")
+        self.child.stdin.flush()
+        return self.count
+
+    def answer(self, number, seconds=30):
+        answer = self.row(lambda row: row.get("number") == number, seconds)
+        assert "error" not in answer, answer
+        return answer
+
+    def ask(self, verb, patience=30, **fields):
+        return self.answer(self.start(verb, **fields), patience)
+
+    def event(self, name, what, seconds=60):
+        return self.row(lambda row: row.get("name") == name and row.get("what") == what, seconds)
+
+    # ---- in words ----
+
+    def tasks(self, name, count, seconds, **options):
+        """When they were submitted."""
+        return self.ask("tasks", name=name, count=count, seconds=seconds, **options)["submitted"]
+
+    def done(self, name, seconds=60):
+        """[(host, began, ended)] of a batch: none may be lost."""
+        rows = self.event(name, "done", seconds)["rows"]
+        lost = [row for row in rows if isinstance(row, str)]
+        assert not lost, f"{len(lost)} of {len(rows)} tasks of {name} were lost: {lost[:3]}"
+        return [tuple(row) for row in rows]
+
+    def state(self):
+        return self.ask("state")
+
+    def alive(self):
+        return [n for n in self.state()["nodes"] if n["state"] not in ("dead", "unspecified")]
+
+    def autoscaler_lines(self, since=0.0):
+        return [line for at, line in list(self.lines) if at >= since and "(autoscaler" in line]
+
+    def line(self, pattern, seconds=20, since=0.0):
+        """A line of the driver that matches."""
+        found = re.compile(pattern)
+        return driver.wait_for(lambda: next(
+            (line for at, line in list(self.lines) if at >= since and found.search(line)), None),
+            seconds, 0.1, f"a driver's line like {pattern!r}; there were {self.lines[-20:]}")
+
+    def close(self):
+        self.child.stdin.close()
+        try:
+            self.child.wait(5)
+        except subprocess.TimeoutExpired:
+            self.child.kill()

@@ -1,0 +1,230 @@
+"""The autoscaler is killed, blinded and misled under load; work goes on and nothing is left behind.
+
+What must hold after each: no task was lost to a machine that was taken away, never more machines
+than allowed, one node for each machine, and what is not needed goes. The cloud's list and log are
+the witnesses. Short instances here; the full lengths are in suite `long`.
+"""
+
+import pathlib
+import subprocess
+import threading
+import time
+
+import driver
+import files
+import pytest
+
+MOST = 3
+BOOT_SECONDS, POLL_SECONDS = 25, 0.4
+HEALED = BOOT_SECONDS + 2 * POLL_SECONDS
+
+
+@pytest.fixture(scope="module")
+def troubled(make_fleet):
+    config = files.scaling("chaos", MOST, 0.08)
+    return make_fleet(files.impatient(config, "settle=0,quiet_start=2000,drain_retry=1000"))
+
+
+class Load:
+    """Bursts of tasks that may not be tried again, one after the other, until it is told to end."""
+
+    def __init__(self, fleet, seconds=1.5, most=4):
+        self.fleet, self.seconds, self.most = fleet, seconds, most
+        self.over, self.tasks, self.failure = threading.Event(), 0, None
+        self.retries = 0
+        self.thread = threading.Thread(target=self._run, daemon=True)
+
+    def _run(self):
+        number = 0
+        try:
+            while not self.over.is_set():
+                number += 1
+                name, count = f"load{time.monotonic_ns()}", 1 + number % self.most
+                self.fleet.agent.tasks(name, count, self.seconds, max_retries=self.retries)
+                self.fleet.agent.done(name, 180)
+                self.tasks += count
+                if number % 3 == 0:  # long enough for some to become idle
+                    self.over.wait(6)
+        except AssertionError as error:
+            self.failure = error
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, kind, *_):
+        self.over.set()
+        self.thread.join(200)
+        if kind is None:
+            assert self.failure is None, self.failure
+            print(f"{self.tasks} tasks, none lost")
+
+
+def healed(fleet, seconds=HEALED):
+    """Work is done again, and then all machines go."""
+    began = time.monotonic()
+    fleet.agent.tasks("after", 1, 0.1)
+    fleet.agent.done("after", seconds)
+    took = time.monotonic() - began
+    fleet.check_settled()
+    fleet.wait_empty(60)
+    fleet.check()
+    left = driver.machines(fleet.made.ec2)
+    assert [i["InstanceId"] for i in left] == [fleet.head], "somebody was forgotten"
+    print(f"work was done {took:.1f} s after the end of the trouble; at most "
+          f"{fleet.most_at_once()} machines at once, {len(fleet.lives())} in all")
+
+
+def kill_again_and_again(fleet, times, every):
+    back = []
+    with Load(fleet):
+        for _ in range(times):
+            time.sleep(every)
+            back.append(fleet.wait_service(fleet.kill_service(), 10))
+    print(f"killed {times} times; back after {max(back):.2f} s at most")
+    assert max(back) <= 5
+    healed(fleet)
+
+
+def test_the_service_is_killed(troubled):
+    """While machines are launched, set up, and drained."""
+    kill_again_and_again(troubled, 3, 4)
+
+
+@pytest.mark.long
+def test_the_service_is_killed_for_ten_minutes(troubled):
+    kill_again_and_again(troubled, 30, 20)
+
+
+def blinded(fleet, blindness, seconds):
+    """Nothing may end meanwhile, and all is as it should be after."""
+    fleet.agent.tasks("before", 2, 0.5)
+    fleet.agent.done("before", 60)
+    there = {i["InstanceId"] for i in fleet.workers()}
+    began = time.time()
+    with blindness():
+        time.sleep(seconds)
+        ended = {ident for ident, (_, end) in fleet.lives().items() if end and end > began + 1}
+    assert not ended & there, "a node was ended by somebody who saw nothing"
+    healed(fleet)
+
+
+@pytest.mark.parametrize("seconds", [8, pytest.param(180, marks=pytest.mark.long)])
+def test_the_gcs_is_out_of_reach(troubled, seconds):
+    blinded(troubled, troubled.gcs_out_of_reach, seconds)
+
+
+@pytest.mark.parametrize("seconds", [6, pytest.param(25, marks=pytest.mark.long)])
+def test_the_gcs_is_frozen(troubled, seconds):
+    """For all of Ray: raylets bear it for a minute."""
+    blinded(troubled, troubled.frozen_gcs, seconds)
+
+
+@pytest.mark.parametrize("seconds", [8, pytest.param(120, marks=pytest.mark.long)])
+def test_the_cloud_is_cut_off(troubled, seconds):
+    """There is demand that cannot be met; once only when it can."""
+    began = time.time()
+    with troubled.cloud_cut():
+        troubled.agent.tasks("cut", 2, 0.5)
+        time.sleep(seconds)
+        assert not troubled.workers()
+    opened = time.time()
+    troubled.agent.done("cut", HEALED + 60)
+    launches = troubled.launches(began)
+    print(f"launched {launches[0] - opened:.1f} s after the cloud was back")
+    assert len(troubled.lives()) <= len(troubled.workers()) + sum(
+        end is not None for _, end in troubled.lives().values())
+    healed(troubled)
+
+
+def test_a_worker_is_destroyed(troubled):
+    """Its work is tried again elsewhere, as the task allows; a new machine comes for it."""
+    troubled.agent.tasks("hit", 2, 6, max_retries=3)
+    victim = troubled.wait_workers(2)[0]["InstanceId"]
+    began = time.time()
+    troubled.bed.node(victim, "kill")
+    rows = troubled.agent.done("hit", 90)
+    print(f"all done {time.time() - began:.1f} s after a worker was destroyed")
+    assert len(rows) == 2
+    healed(troubled)
+
+
+@pytest.mark.long
+def test_a_node_is_partitioned(troubled):
+    """It runs and nobody hears of it: Ray gives it up, its machine is ended, another one comes."""
+    troubled.agent.tasks("cut", 2, 10, max_retries=3)
+    victim = troubled.wait_workers(2)[0]["InstanceId"]
+    with troubled.partitioned(victim):
+        troubled.agent.done("cut", 180)
+        driver.wait_for(lambda: troubled.lives()[victim][1], 60, 0.5, "its end")
+    healed(troubled)
+
+
+# ---- the wall clock ----
+
+STEP_C = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <stdio.h>
+#include <time.h>
+/* What CLOCK_REALTIME says is off by the seconds that stand in a file, looked at each time. */
+int clock_gettime(clockid_t id, struct timespec *now)
+{
+    static int (*real)(clockid_t, struct timespec *);
+    if (!real) {
+        real = (int (*)(clockid_t, struct timespec *))dlsym(RTLD_NEXT, "clock_gettime");
+    }
+    int status = real(id, now);
+    if (id == CLOCK_REALTIME) {
+        FILE *file = fopen("/tmp/clock-step", "r");
+        long step = 0;
+        if (file) {
+            if (fscanf(file, "%ld", &step) != 1) {
+                step = 0;
+            }
+            fclose(file);
+        }
+        now->tv_sec += step;
+    }
+    return status;
+}
+"""
+
+
+@pytest.fixture
+def stepped(troubled, tmp_path):
+    """stepped(seconds): the wall clock of the service, and of nobody else, is off by so much."""
+    source, library = tmp_path / "step.c", tmp_path / "step.so"
+    source.write_text(STEP_C)
+    subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
+    docker = driver.docker
+    docker.run("cp", str(library), f"bed-{troubled.head}:/tmp/step.so")
+
+    def start(preload):
+        """Ended as by its owner, then started as the set-up of a head does."""
+        line = pathlib.Path(f"/proc/{troubled.service_pids()[-1]}/cmdline").read_bytes()
+        program = line.split(b"\0")[0].decode()
+        pids = troubled.service_pids()
+        subprocess.run(["kill", str(pids[0])], check=True)
+        driver.wait_for(lambda: not troubled.service_pids(), 20, 0.1, "the end of the service")
+        driver.in_machine(troubled.head, "bash", "-lc",
+                          f"{preload} exec {program} autoscaler --background")
+        driver.wait_for(lambda: len(troubled.service_pids()) >= 2, 10)
+
+    start("LD_PRELOAD=/tmp/step.so")
+    yield lambda seconds: driver.in_machine(
+        troubled.head, "sh", "-c", f"echo {seconds} > /tmp/clock-step")
+    driver.in_machine(troubled.head, "rm", "-f", "/tmp/clock-step")
+    start("")
+
+
+@pytest.mark.parametrize("step", [3600, pytest.param(-3600, marks=pytest.mark.long)])
+def test_the_wall_clock_jumps(troubled, stepped, step):
+    """There and back under load: times are measured by another clock."""
+    with Load(troubled):
+        time.sleep(5)
+        stepped(step)
+        time.sleep(10)
+        stepped(0)
+        time.sleep(3)
+    healed(troubled)

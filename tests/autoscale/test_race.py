@@ -1,0 +1,127 @@
+"""A task that comes just when its node is to go: the raylet decides, and no task is lost.
+
+Each of several types has one worker and a resource of its own, so that a task names its node. All
+are idle. The service is held still until their time is over and a bit more; when it goes on it asks
+all of them to let go at once, and the tasks come within 50 ms of that, before or after. A node that
+has got its task refuses; of one that has agreed, another must be launched for the task. Tasks may
+not be tried again: one that a machine takes with it is lost, and the test fails.
+"""
+
+import random
+import statistics
+import time
+
+import files
+import pytest
+
+SLOTS = 4
+SWEEP = 0.050
+IDLE_SECONDS = 3
+AFTER_WAKE = 0.015  # from going on to the first drain at a raylet; corrected by what is seen
+
+
+def slot_type(number):
+    return files.node_type(min_workers=0, max_workers=1, resources={"CPU": 1, f"slot{number}": 1})
+
+
+@pytest.fixture(scope="module")
+def raced(make_fleet):
+    types = {f"slot{n}": slot_type(n) for n in range(SLOTS)}
+    config = files.scaling("race", SLOTS, IDLE_SECONDS / 60, types)
+    return make_fleet(files.impatient(config))
+
+
+def drains(raced, since):
+    """{node: time of the first request to drain it that reached the GCS}, by its own log."""
+    first = {}
+    for at, node in raced.drains(since):
+        first.setdefault(node, at)
+    return first
+
+
+class Count:
+    def __init__(self):
+        self.accepted = self.refused = self.missed = 0
+        self.apart = []  # seconds from the drain to the submit
+        self.guess = AFTER_WAKE
+
+    def __str__(self):
+        apart = sorted(self.apart) or [0]
+        near = sum(abs(a) <= SWEEP for a in apart)
+        return (f"{self.accepted} drains accepted, {self.refused} refused, {self.missed} nodes not "
+                f"asked; submits {1000 * apart[0]:.0f} to {1000 * apart[-1]:.0f} ms after the "
+                f"drain, {near} of {len(self.apart)} within {1000 * SWEEP:.0f} ms")
+
+    @property
+    def repeats(self):
+        return self.accepted + self.refused
+
+
+def options(number):
+    return {"num_cpus": 1, "resources": {f"slot{number}": 1}}
+
+
+def fill(raced):
+    """A worker of each type, and nothing to do from now on."""
+    for n in range(SLOTS):
+        raced.agent.tasks(f"fill{n}", 1, 0.1, **options(n))
+    for n in range(SLOTS):
+        raced.agent.done(f"fill{n}", 90)
+    return time.time()
+
+
+def one_round(raced, number, dice, count):
+    idle_from = fill(raced)
+    nodes = {n["type"]: n for n in raced.agent.alive()}
+    time.sleep(max(0.0, idle_from + IDLE_SECONDS / 2 - time.time()))
+    with raced.frozen_service():
+        time.sleep(max(0.0, idle_from + IDLE_SECONDS + 1.2 - time.time()))
+        at = time.time() + 0.3
+        delays = [dice.uniform(-SWEEP, SWEEP) for _ in range(SLOTS)]
+        tasks = [[f"race{number}.{n}", count.guess + delays[n], options(n)] for n in range(SLOTS)]
+        # Asked for now, done later: the service goes on while the driver waits for its time.
+        asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.5)
+        time.sleep(max(0.0, at - time.time()))
+    submitted = raced.agent.answer(asked)["submitted"]
+    for n in range(SLOTS):
+        raced.agent.done(f"race{number}.{n}", 90)
+    judge(raced, number, nodes, submitted, at, count)
+
+
+def judge(raced, number, nodes, submitted, since, count):
+    """What became of each node."""
+    asked = drains(raced, since)
+    after = {n["id"]: n for n in raced.agent.state()["nodes"]}
+    deltas = []
+    for n in range(SLOTS):
+        node = nodes[f"slot{n}"]["id"]
+        if node not in asked:
+            count.missed += 1
+            continue
+        deltas.append(asked[node] - since)
+        count.apart.append(submitted[f"race{number}.{n}"] - asked[node])
+        is_gone = after.get(node, {"state": "dead"})["state"] == "dead"
+        count.accepted += is_gone
+        count.refused += not is_gone
+    if deltas:
+        count.guess = statistics.median(deltas)
+
+
+def race(raced, repeats):
+    dice, count, number = random.Random(7), Count(), 0
+    while count.repeats < repeats:
+        number += 1
+        assert number <= repeats, f"the nodes are not asked: {count}"
+        one_round(raced, number, dice, count)
+    print(count)
+    raced.check()
+    assert count.accepted >= 0.2 * count.repeats and count.refused >= 0.2 * count.repeats, count
+
+
+def test_a_task_meets_a_drain(raced):
+    race(raced, 15)
+
+
+@pytest.mark.long
+def test_a_task_meets_a_drain_300_times(raced):
+    race(raced, 300)
