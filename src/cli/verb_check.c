@@ -244,7 +244,7 @@ static bool ask(struct check *check, struct err *err)
                              &provider, err)) {
         return false;
     }
-    provider->ops->survey(provider, on_survey, check);
+    provider->ops->survey(provider, SURVEY_FOR_PEOPLE, on_survey, check);
     bool is_answered = wait_for_answer(check, err);
     provider->ops->close(provider);
     if (!is_answered) {

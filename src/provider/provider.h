@@ -119,6 +119,19 @@ struct cluster_lease {
     struct str holder; /* "me@laptop pid 4711 up": who has it, for whoever is refused */
     int64_t since;     /* seconds since 1970 */
     int64_t until;     /* by the cloud's clock */
+    /* What the cloud keeps the lease on, by its own name for it: with it goes a handover. */
+    struct str anchor;
+    struct str account; /* whose cluster it is, for people: "123456789012 (profile work)" */
+};
+
+struct take_request {
+    struct str holder;
+    int64_t lease_ms;
+    uint64_t from; /* breaks the lease of that epoch, which its holder then notices; 0: none */
+    /* As the holder of `from` knew them, when he has handed it over and acts no more: then it is
+     * taken without a look. Else empty. */
+    struct str uid, anchor;
+    bool is_new; /* nobody is known to have taken it: it is made first, and looked for after */
 };
 
 /* OUTCOME_MISMATCH: somebody else has it, and `lease` says who. */
@@ -130,6 +143,7 @@ struct provider_thing {
     struct str kind; /* "security group" */
     struct str id;
     struct str note; /* "has 2 members", "made 40d ago"; may be empty */
+    bool is_gone;    /* remove() has removed it */
 };
 
 typedef void provider_things_fn(void *context, const struct provider_answer *answer,
@@ -157,6 +171,9 @@ struct finding {
     size_t row_count;
 };
 
+/* For people also who it is that asks; a launch only has to know that when it is refused. */
+enum survey_scope { SURVEY_FOR_LAUNCH, SURVEY_FOR_PEOPLE };
+
 typedef void provider_survey_fn(void *context, const struct provider_answer *answer,
                                 const struct finding *findings, size_t count);
 
@@ -166,18 +183,16 @@ struct provider_ops {
     const char *name; /* as the file's provider.type says */
 
     /* Reads everything that launching needs and changes nothing. */
-    void (*survey)(struct provider *provider, provider_survey_fn *done, void *context);
+    void (*survey)(struct provider *provider, enum survey_scope scope, provider_survey_fn *done,
+                   void *context);
 
     /* The zones in which machines of that type can be had, in the order in which they are tried; at
      * most `most`. None: no survey was made, or there is nothing to choose from. The texts live
      * until the next survey. */
     size_t (*zones)(struct provider *provider, size_t type, struct str *ret_zones, size_t most);
 
-    /*
-     * Makes this process the one that may act, for `lease_ms`. `take_from` breaks the lease of that
-     * epoch, which its holder then notices; 0: none.
-     */
-    void (*take)(struct provider *provider, struct str holder, int64_t lease_ms, uint64_t take_from,
+    /* Makes this process the one that may act, for a while. */
+    void (*take)(struct provider *provider, const struct take_request *request,
                  provider_lease_fn *done, void *context);
     /* OUTCOME_MISMATCH: it was taken from us. */
     void (*renew)(struct provider *provider, int64_t lease_ms, provider_lease_fn *done,
@@ -191,8 +206,9 @@ struct provider_ops {
     void (*prepare)(struct provider *provider, struct str ssh_public_key, provider_things_fn *done,
                     void *context);
     /*
-     * Removes what prepare() and take() made, in the right order, and tells what is left. Machines
-     * must have been ended before: as long as one is there nothing is removed but it is told.
+     * Removes what prepare() and take() made, in the right order, and tells what prepare() had made
+     * and is gone, and what is left. Machines must have been ended before: as long as one is there
+     * nothing is removed but it is told.
      */
     void (*remove)(struct provider *provider, provider_things_fn *done, void *context);
 

@@ -59,8 +59,8 @@ struct told {
     enum outcome outcome;
     struct err err;
     struct machine *machines;
-    size_t count; /* of machines or things */
-    struct provider_thing *things;
+    size_t count;                  /* of machines or things */
+    struct provider_thing *things; /* without those that are gone */
     struct cluster_lease lease;
     bool has_lease;
 };
@@ -85,6 +85,11 @@ void sleep_ms(struct cloud *cloud, int64_t ms);
 struct told do_survey(struct cloud *cloud, struct provider *provider);
 struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
                     int64_t lease_ms, uint64_t take_from);
+struct told do_take_new(struct cloud *cloud, struct provider *provider, const char *holder,
+                        int64_t lease_ms);
+/* As whoever was told `lease` by its holder. */
+struct told do_take_handed(struct cloud *cloud, struct provider *provider, const char *holder,
+                           int64_t lease_ms, const struct cluster_lease *lease);
 struct told do_renew(struct cloud *cloud, struct provider *provider, int64_t lease_ms);
 struct told do_release(struct cloud *cloud, struct provider *provider);
 struct told do_prepare(struct cloud *cloud, struct provider *provider, const char *key_file);

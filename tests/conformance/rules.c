@@ -140,13 +140,15 @@ static void try_first_taking(struct trial *trial)
 
     struct told one = {.cloud = cloud};
     struct told two = {.cloud = cloud};
-    trial->one->ops->take(trial->one, STR("one"), LEASE_MS, 0, tell_lease, &one);
-    trial->two->ops->take(trial->two, STR("two"), LEASE_MS, 0, tell_lease, &two);
+    struct take_request request = {.holder = STR("one"), .lease_ms = LEASE_MS, .is_new = true};
+    trial->one->ops->take(trial->one, &request, tell_lease, &one);
+    request.holder = STR("two");
+    trial->two->ops->take(trial->two, &request, tell_lease, &two);
     await(cloud, &one);
     two.is_done ? (void)0 : await(cloud, &two);
     /* A taking that ended uncertain is taken up again by the same process. */
     one = one.outcome == OUTCOME_UNKNOWN || one.outcome == OUTCOME_THROTTLED
-              ? do_take(cloud, trial->one, "one", LEASE_MS, 0)
+              ? do_take_new(cloud, trial->one, "one", LEASE_MS)
               : one;
     two = two.outcome == OUTCOME_UNKNOWN || two.outcome == OUTCOME_THROTTLED
               ? do_take(cloud, trial->two, "two", LEASE_MS, 0)
@@ -170,6 +172,31 @@ static void try_first_taking(struct trial *trial)
     trial->epoch = (one_won ? one : two).lease.epoch;
 }
 
+/* The holder gives it to somebody by telling him what he knows, and acts no more. */
+static void try_handing_over(struct trial *trial, const struct cluster_lease *lease)
+{
+    struct cloud *cloud = &trial->cloud;
+    struct told told = do_take_handed(cloud, trial->one, "one", LEASE_MS, lease);
+    rule(trial, "a lease that was handed over is taken under a new number",
+         is_done(&told) && told.lease.epoch > lease->epoch && str_eq(told.lease.uid, trial->uid),
+         &told);
+    uint64_t taken_by = told.lease.epoch;
+    told = do_take_handed(cloud, trial->two, "two", LEASE_MS, lease);
+    rule(trial, "and by one only",
+         told.outcome == OUTCOME_MISMATCH && told.lease.epoch == taken_by &&
+             str_is(told.lease.holder, "one"),
+         &told);
+    told = do_renew(cloud, trial->two, LEASE_MS);
+    rule(trial, "who handed it over has it no more", told.outcome == OUTCOME_MISMATCH, &told);
+    told = do_renew(cloud, trial->one, LEASE_MS);
+    rule(trial, "who took it renews it", is_done(&told) && told.lease.epoch == taken_by, &told);
+    struct cluster_lease other = told.lease;
+    other.anchor = STR("lt-0123456789abcdef0");
+    told = do_take_handed(cloud, trial->two, "two", LEASE_MS, &other);
+    rule(trial, "one of an anchor that is gone is looked for",
+         is_done(&told) && told.lease.epoch > taken_by, &told);
+}
+
 static void try_lease(struct trial *trial)
 {
     struct cloud *cloud = &trial->cloud;
@@ -188,6 +215,8 @@ static void try_lease(struct trial *trial)
          told.outcome == OUTCOME_MISMATCH && told.lease.epoch == broken_by, &told);
     told = do_renew(cloud, trial->two, LEASE_MS);
     rule(trial, "who has thrown him out still has it", is_done(&told), &told);
+    struct cluster_lease lease = told.lease;
+    try_handing_over(trial, &lease);
     told = do_release(cloud, trial->two);
     rule(trial, "it can be given back", is_done(&told), &told);
     told = do_take(cloud, trial->one, trial->options->holder, LEASE_MS, 0);

@@ -68,6 +68,8 @@ void tell_lease(void *context, const struct provider_answer *answer,
         told->lease = *lease;
         told->lease.uid = arena_str(arena, lease->uid);
         told->lease.holder = arena_str(arena, lease->holder);
+        told->lease.anchor = arena_str(arena, lease->anchor);
+        told->lease.account = arena_str(arena, lease->account);
     }
     keep(told, answer);
 }
@@ -78,11 +80,13 @@ void tell_things(void *context, const struct provider_answer *answer,
     struct told *told = context;
     struct arena *arena = &told->cloud->arena;
     told->things = ARENA_ARRAY(arena, count, struct provider_thing);
-    told->count = count;
     for (size_t i = 0; i < count; i++) {
-        told->things[i] = (struct provider_thing){arena_str(arena, things[i].kind),
-                                                  arena_str(arena, things[i].id),
-                                                  arena_str(arena, things[i].note)};
+        if (!things[i].is_gone) {
+            told->things[told->count++] = (struct provider_thing){
+                .kind = arena_str(arena, things[i].kind),
+                .id = arena_str(arena, things[i].id),
+                .note = arena_str(arena, things[i].note)};
+        }
     }
     keep(told, answer);
 }
@@ -155,14 +159,34 @@ static bool again(struct cloud *cloud, const struct told *told, int *tries)
 
 struct told do_survey(struct cloud *cloud, struct provider *provider)
 {
-    SETTLE(cloud, provider->ops->survey(provider, tell_survey, &told));
+    SETTLE(cloud, provider->ops->survey(provider, SURVEY_FOR_LAUNCH, tell_survey, &told));
 }
 
 struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
                     int64_t lease_ms, uint64_t take_from)
 {
-    SETTLE(cloud,
-           provider->ops->take(provider, str_from(holder), lease_ms, take_from, tell_lease, &told));
+    const struct take_request request = {
+        .holder = str_from(holder), .lease_ms = lease_ms, .from = take_from};
+    SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
+}
+
+struct told do_take_new(struct cloud *cloud, struct provider *provider, const char *holder,
+                        int64_t lease_ms)
+{
+    const struct take_request request = {
+        .holder = str_from(holder), .lease_ms = lease_ms, .is_new = true};
+    SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
+}
+
+struct told do_take_handed(struct cloud *cloud, struct provider *provider, const char *holder,
+                           int64_t lease_ms, const struct cluster_lease *lease)
+{
+    const struct take_request request = {.holder = str_from(holder),
+                                         .lease_ms = lease_ms,
+                                         .from = lease->epoch,
+                                         .uid = lease->uid,
+                                         .anchor = lease->anchor};
+    SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
 }
 
 struct told do_renew(struct cloud *cloud, struct provider *provider, int64_t lease_ms)

@@ -38,8 +38,8 @@ struct scene {
     struct err err;
     unsigned starts;
     bool is_released, sets_up, keeps_stopped;
-    const char *holder;
     uint64_t take_from;
+    const char *holder, *anchor; /* with an anchor it was handed over to us */
     void (*on_started)(void *context, const struct cluster_lease *lease);
 };
 
@@ -53,7 +53,6 @@ static inline int remove_one(const char *path, const struct stat *status, int ki
 }
 
 /* ---- hooks ---- */
-
 static inline void on_started(void *context, const struct cluster_lease *lease)
 {
     struct scene *scene = context;
@@ -113,6 +112,8 @@ static inline void open_controller(struct scene *scene, enum goal goal)
         .secret = STR("0123456789abcdef0123456789abcdef"),
         .public_key = STR("ssh-ed25519 AAAA"),
         .take_from = scene->take_from,
+        .uid = scene->cloud.uid,
+        .anchor = str_from(scene->anchor),
         .keeps_stopped = scene->keeps_stopped,
         .goal = goal,
         .hooks = {.context = scene,

@@ -160,8 +160,10 @@ static bool acts(const struct answer_later *later)
 
 /* ---- the cluster ---- */
 
-static void survey(struct provider *base, provider_survey_fn *done, void *context)
+static void survey(struct provider *base, enum survey_scope scope, provider_survey_fn *done,
+                   void *context)
 {
+    (void)scope;
     struct answer_later *later = begin(base, FAKE_SURVEY, context);
     buf_add_c(&later->provider->cloud->calls, "survey\n");
     later->done_survey = done;
@@ -190,21 +192,21 @@ static void tell_lease(struct answer_later *later, provider_lease_fn *done)
     const struct fake_cloud *cloud = later->provider->cloud;
     later->done_lease = done;
     later->lease = (struct cluster_lease){
-        .uid = cloud->uid, .epoch = cloud->epoch, .holder = cloud->holder};
+        .uid = cloud->uid, .epoch = cloud->epoch, .holder = cloud->holder, .anchor = STR("lt-1")};
     later->tells_lease = later->answer.outcome == OUTCOME_DONE ||
                          later->answer.outcome == OUTCOME_MISMATCH;
 }
 
-static void take(struct provider *base, struct str holder, int64_t lease_ms, uint64_t take_from,
-                 provider_lease_fn *done, void *context)
+static void take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
+                 void *context)
 {
     struct answer_later *later = begin(base, FAKE_TAKE, context);
     struct fake_cloud *cloud = later->provider->cloud;
-    (void)lease_ms;
-    buf_addf(&cloud->calls, "take %.*s\n", STR_ARG(holder));
+    buf_addf(&cloud->calls, "take %.*s%s%s\n", STR_ARG(request->holder),
+             request->is_new ? ", new" : "", request->anchor.len > 0 ? ", handed over" : "");
     if (acts(later)) {
-        if (cloud->epoch == 0 || cloud->is_released || take_from == cloud->epoch) {
-            cloud->holder = arena_str(&cloud->arena, holder);
+        if (cloud->epoch == 0 || cloud->is_released || request->from == cloud->epoch) {
+            cloud->holder = arena_str(&cloud->arena, request->holder);
             cloud->is_released = false;
             later->provider->epoch = ++cloud->epoch;
         } else {

@@ -153,9 +153,38 @@ static void a_lease_can_be_broken(void **state)
     scene_free(scene);
 }
 
+static bool a_tag_was_set(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_TAG] >= 1;
+}
+
 static bool tags_were_set(struct scene *scene)
 {
     return scene->cloud.counts[FAKE_TAG] >= 2;
+}
+
+/* What passes waits for something that stays, or for its own time, or for the end. */
+static void a_passing_status_is_not_told(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    controller_tag(scene->controller, 2, STR("ray-node-status"), STR("waiting-for-ssh"), true);
+    controller_tag(scene->controller, 2, STR("ray-node-status"), STR("up-to-date"), false);
+    controller_tag(scene->controller, 3, STR("ray-node-status"), STR("setting-up"), true);
+    assert_comes(scene, a_tag_was_set);
+    (void)runs_until(scene, NULL, 50);
+    struct str calls = buf_str(&scene->cloud.calls);
+    assert_true(str_find(calls, "tag i-1 ray-node-status=up-to-date\n") != SIZE_MAX);
+    assert_int_equal(scene->cloud.counts[FAKE_TAG], 1);
+    controller_release(scene->controller, on_released, scene);
+    (void)runs_until(scene, NULL, 20);
+    calls = buf_str(&scene->cloud.calls);
+    assert_true(str_find(calls, "tag i-2 ray-node-status=setting-up\n") != SIZE_MAX);
+    assert_int_equal(scene->cloud.counts[FAKE_TAG], 2);
+    end(scene);
+    scene_free(scene);
 }
 
 static void tags_are_set_together(void **state)
@@ -165,9 +194,9 @@ static void tags_are_set_together(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     for (uint64_t i = 2; i <= 4; i++) {
-        controller_tag(scene->controller, i, STR("ray-node-status"), STR("setting-up"));
-        controller_tag(scene->controller, i, STR("a"), i == 4 ? STR("2") : STR("1"));
-        controller_tag(scene->controller, i, STR("ray-node-status"), STR("up-to-date"));
+        controller_tag(scene->controller, i, STR("ray-node-status"), STR("setting-up"), true);
+        controller_tag(scene->controller, i, STR("a"), i == 4 ? STR("2") : STR("1"), false);
+        controller_tag(scene->controller, i, STR("ray-node-status"), STR("up-to-date"), false);
     }
     assert_comes(scene, tags_were_set);
     struct str calls = buf_str(&scene->cloud.calls);
@@ -417,6 +446,11 @@ static void take_over(struct scene *scene, const char *folder)
     memcpy(scene->folder, folder, strlen(folder) + 1);
 }
 
+static bool has_started_again(struct scene *scene)
+{
+    return scene->starts == 3;
+}
+
 /* The listing does not show them yet: without the notes there would be three more. */
 static void what_was_handed_over_is_not_launched_anew(void **state)
 {
@@ -426,10 +460,14 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     snprintf(folder, sizeof(folder), "%s/head", scene->scratch);
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
-    controller_release(scene->controller, on_released, scene);
+    assert_int_equal(count_of(&scene->cloud.calls, "take me pid 1 up, new\n"), 1);
+    controller_stand_down(scene->controller);
     (void)runs_until(scene, NULL, 20);
     end(scene);
+    assert_int_equal(scene->cloud.counts[FAKE_RELEASE], 0);
     take_over(scene, folder);
+    scene->take_from = 1;
+    scene->anchor = "lt-1";
     scene->cloud.is_blind = true;
     scene->cloud.counts[FAKE_LAUNCH] = 0;
     begin(scene, "head service", GOAL_RUN);
@@ -441,6 +479,13 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     controller_look(scene->controller);
     assert_comes(scene, are_booting);
     assert_int_equal(controller_lease(scene->controller)->epoch, 2);
+    end(scene);
+    /* A lease is handed over once: whoever has had one since looks. */
+    begin(scene, "head service again", GOAL_RUN);
+    assert_comes(scene, has_started_again);
+    assert_int_equal(controller_lease(scene->controller)->epoch, 3);
+    assert_int_equal(count_of(&scene->cloud.calls, "take head service, handed over\n"), 1);
+    assert_int_equal(count_of(&scene->cloud.calls, "handed over\n"), 1);
     end(scene);
     scene_free(scene);
 }
@@ -582,6 +627,7 @@ int main(void)
         cmocka_unit_test(another_holder_is_waited_for),
         cmocka_unit_test(a_lease_can_be_broken),
         cmocka_unit_test(tags_are_set_together),
+        cmocka_unit_test(a_passing_status_is_not_told),
         cmocka_unit_test(listings_back_off),
         cmocka_unit_test(the_head_is_no_worker),
         cmocka_unit_test(ray_says_who_has_joined),

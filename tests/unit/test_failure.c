@@ -25,6 +25,7 @@ static void a_failure_says_all_that_is_needed(void **state)
         .tree = config_parse(&arena, &source, &diags),
         .nodes = scene_nodes,
         .node_count = ARRAY_LEN(scene_nodes),
+        .now_ms = SCENE_NOW_MS,
         .style = {"", "", "", ""},
     };
     buf_init(&out, 100000);
@@ -38,6 +39,7 @@ static void a_failure_says_all_that_is_needed(void **state)
                "            ERROR: No matching distribution\n"
                "  log       shoal logs cluster.yaml worker-2     (whole output)\n"
                "  node      ended\n"
+               "  cost      less than $0.01 so far\n"
                "\n"
                "The head is fine and running. Fix line 5 of cluster.yaml and run "
                "`shoal up cluster.yaml` again; to end it all and stop paying: "

@@ -24,6 +24,7 @@ static const struct journal_launched launched[] = {{((uint64_t)3 << 32) + 1, 2, 
 static const struct handover full = {
     .uid = {"0123456789abcdef", 16},
     .epoch = 3,
+    .anchor = {"lt-1", 4},
     .reign = 2,
     .serial = 1000,
     .config = {"{}", 2},
@@ -54,6 +55,7 @@ static void it_travels(void **state)
     handover_write(&full, &text);
     assert_true(handover_read(buf_str(&text), &arena, &back, &err));
     assert_int_equal(back.epoch, 3);
+    assert_true(str_is(back.anchor, "lt-1"));
     assert_int_equal(back.reign, 2);
     assert_true(back.restarts_ray);
     assert_true(str_eq(back.contents_hash, full.contents_hash));

@@ -57,6 +57,7 @@ struct controller_setup {
     struct str secret;             /* of which host keys are made */
     struct str public_key;         /* for prepare(); empty: on a head, which only finds */
     uint64_t take_from;            /* an epoch whose lease is to be broken; 0: none */
+    struct str uid, anchor;        /* when its holder has handed it over to us; else empty */
     bool gives_way;                /* deposed() at once when somebody has it, instead of waiting */
     bool is_surveyed;              /* survey() was done by the caller */
     bool is_prepared;              /* survey() and prepare() were */
@@ -78,6 +79,8 @@ void controller_close(struct controller *controller);
 /* Renews the lease now, or tries to get it: done by itself in time, but sooner is better after a
  * long sleep, or when somebody is known to have given it back. */
 void controller_renew(struct controller *controller);
+/* Acts no more; the lease is left to whom it is handed over. */
+void controller_stand_down(struct controller *controller);
 /* Acts no more and hands the lease back; `done` may then close it. */
 void controller_release(struct controller *controller, provider_done_fn *done, void *context);
 
@@ -113,9 +116,10 @@ bool controller_find(const struct controller *controller, uint64_t instance,
 /* By the cloud's id; 0: not known. */
 uint64_t controller_instance_of(const struct controller *controller, struct str id);
 
-/* Sets tags of one machine some time soon, together with those of others; nobody waits for it. */
+/* Sets tags of one machine some time soon, together with those of others; nobody waits for it. A
+ * passing one is set only if it stays for a while. */
 void controller_tag(struct controller *controller, uint64_t instance, struct str key,
-                    struct str value);
+                    struct str value, bool is_passing);
 
 /* The goal is down and every worker is known to be gone. */
 bool controller_is_empty(const struct controller *controller);

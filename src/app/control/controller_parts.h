@@ -34,11 +34,6 @@ struct open_launch {
     int64_t unsure_until; /* an earlier call may still take effect until then; 0: none can */
 };
 
-struct tag_wish {
-    uint64_t instance;
-    struct str key, value; /* each on the heap */
-};
-
 enum news_kind {
     NEWS_STARTED,
     NEWS_SET_UP,
@@ -87,6 +82,7 @@ struct controller {
     struct loop_timer *lease_timer;
     int64_t lease_retry_ms;
     uint64_t take_from;
+    bool is_handed_over; /* by the holder of `take_from`; true until it was tried */
     uint64_t refused_by; /* the epoch of which trouble was told */
     int64_t refused_at;
     int64_t confirmed_at;  /* when it was last surely ours, by the time of asking */

@@ -99,7 +99,8 @@ static void on_survey(void *context, const struct provider_answer *answer,
 static void survey(struct controller *controller)
 {
     controller->preparing = PREPARING_SURVEY;
-    controller->provider->ops->survey(controller->provider, on_survey, call_begin(controller));
+    controller->provider->ops->survey(controller->provider, SURVEY_FOR_LAUNCH, on_survey,
+                                      call_begin(controller));
 }
 
 void launching_prepare(struct controller *controller)

@@ -28,6 +28,8 @@ static void keep_lease(struct controller *controller, const struct cluster_lease
     arena_init(&memory);
     copy.uid = arena_str(&memory, lease->uid);
     copy.holder = arena_str(&memory, lease->holder);
+    copy.anchor = arena_str(&memory, lease->anchor);
+    copy.account = arena_str(&memory, lease->account);
     arena_clear(&controller->lease_memory);
     controller->lease_memory = memory;
     controller->lease = copy;
@@ -111,6 +113,7 @@ static void on_take(void *context, const struct provider_answer *answer,
     if (!controller || controller->is_over) {
         return;
     }
+    controller->is_handed_over = false;
     if (answer->outcome == OUTCOME_MISMATCH) {
         refused(controller, answer, lease);
         return;
@@ -139,11 +142,38 @@ static void on_take(void *context, const struct provider_answer *answer,
     }
 }
 
+/* Who plays a journal in which the lease stands that was handed over has had none since. */
+static bool is_handed_over(struct controller *controller)
+{
+    uint64_t epoch = 0;
+    struct err err;
+    return controller->is_handed_over &&
+           journal_get_number(controller->journal, "epoch", &epoch, &err) &&
+           epoch == controller->take_from;
+}
+
+static bool is_known(struct controller *controller)
+{
+    struct str uid = STR("");
+    struct err err;
+    return !journal_get(controller->journal, "uid", &controller->scratch, &uid, &err) ||
+           uid.len > 0;
+}
+
 static void take(struct controller *controller)
 {
+    const struct controller_setup *setup = &controller->setup;
+    bool is_handed = is_handed_over(controller);
+    const struct take_request request = {
+        .holder = setup->holder,
+        .lease_ms = LEASE_MS,
+        .from = controller->take_from,
+        .uid = is_handed ? setup->uid : STR(""),
+        .anchor = is_handed ? setup->anchor : STR(""),
+        .is_new = setup->goal == GOAL_RUN && !is_known(controller),
+    };
     struct call *call = call_begin(controller);
-    controller->provider->ops->take(controller->provider, controller->setup.holder, LEASE_MS,
-                                    controller->take_from, on_take, call);
+    controller->provider->ops->take(controller->provider, &request, on_take, call);
 }
 
 static void on_renew(void *context, const struct provider_answer *answer,
@@ -214,6 +244,7 @@ void lead_init(struct controller *controller)
     arena_init(&controller->lease_memory);
     controller->lease_retry_ms = RETRY_FIRST_MS;
     controller->take_from = controller->setup.take_from;
+    controller->is_handed_over = controller->setup.anchor.len > 0;
     controller->lease_timer = loop_timer_new(controller->loop, on_timer, controller);
 }
 
@@ -245,10 +276,15 @@ static void on_release(void *context, const struct provider_answer *answer)
     }
 }
 
-void controller_release(struct controller *controller, provider_done_fn *done, void *context)
+void controller_stand_down(struct controller *controller)
 {
     lead_stop(controller);
     tags_flush(controller);
+}
+
+void controller_release(struct controller *controller, provider_done_fn *done, void *context)
+{
+    controller_stand_down(controller);
     controller->released = done;
     controller->released_context = context;
     controller->provider->ops->release(controller->provider, on_release, call_begin(controller));

@@ -2,7 +2,9 @@
 #pragma once
 
 enum {
-    LEASE_MS = 45 * 1000,
+    /* Most of it is there for a cloud that does not answer for a while. Hardly anybody waits for
+     * its end: it is handed over, given back, or broken by who knows that its holder is gone. */
+    LEASE_MS = 90 * 1000,
     LEASE_MARGIN_MS = 2000, /* clouds count it in whole seconds */
     RENEW_MS = LEASE_MS / 3,
     CONFIRM_MS = 5000, /* a lease that was not heard of for so long is looked at before a launch */
@@ -15,6 +17,7 @@ enum {
     LISTING_FIRST_MS = 200, /* while machines come or go */
     LISTING_MOST_MS = 2000,
     LISTING_EXPECTS_MS = 20 * 1000, /* what was announced shows up within */
-    TAGS_MS = 1500,
-    NOTES_MS = 500, /* until what was only heard is written down */
+    TAGS_MS = 3000,          /* nodes that are set up together are done at about the same time */
+    PASSING_TAGS_MS = 10000, /* what is shorter is not worth a call */
+    NOTES_MS = 500,          /* until what was only heard is written down */
 };

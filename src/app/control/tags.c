@@ -1,13 +1,23 @@
 /*
  * tags.c: tags of machines, collected for a moment so that many machines need few calls.
  *
- * They are for people and for Ray's own tools: nothing waits for them, what fails twice is left.
+ * They are for people and for Ray's own tools: nothing waits for them, what fails twice is left. A
+ * status that a node only passes through is told when it stays in it: each would be a call for each
+ * node, and nobody would read it.
  */
 #include "app/control/controller_parts.h"
 
 #include "io/heap.h"
 
 #include <stdlib.h>
+#include <string.h>
+
+struct tag_wish {
+    uint64_t instance;
+    struct str key, value; /* each on the heap */
+    int64_t due_at;
+    bool is_passing;
+};
 
 /* Machines that get the same tags. One block on the heap. */
 struct tag_group {
@@ -44,26 +54,49 @@ static void free_wish(struct tag_wish *wish)
     free((char *)(uintptr_t)wish->value.ptr);
 }
 
-void controller_tag(struct controller *controller, uint64_t instance, struct str key,
-                    struct str value)
+static void start_timer(struct controller *controller)
+{
+    int64_t now = controller_now(controller);
+    int64_t due_at = INT64_MAX;
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        int64_t due = controller->wishes[i].due_at;
+        due_at = due < due_at ? due : due_at;
+    }
+    if (due_at < INT64_MAX) {
+        loop_timer_start(controller->tag_timer, due_at > now ? due_at - now : 0);
+    }
+}
+
+static struct tag_wish *find_wish(struct controller *controller, uint64_t instance, struct str key)
 {
     for (size_t i = 0; i < controller->wish_count; i++) {
         struct tag_wish *wish = &controller->wishes[i];
         if (wish->instance == instance && str_eq(wish->key, key)) {
-            free((char *)(uintptr_t)wish->value.ptr);
-            wish->value = keep(value);
-            return;
+            return wish;
         }
     }
-    if (controller->wish_count == 0) {
-        loop_timer_start(controller->tag_timer, TAGS_MS);
+    return NULL;
+}
+
+void controller_tag(struct controller *controller, uint64_t instance, struct str key,
+                    struct str value, bool is_passing)
+{
+    int64_t due_at = controller_now(controller) + (is_passing ? PASSING_TAGS_MS : TAGS_MS);
+    struct tag_wish *wish = find_wish(controller, instance, key);
+    if (wish) {
+        free((char *)(uintptr_t)wish->value.ptr);
+        wish->value = keep(value);
+        wish->due_at = due_at < wish->due_at ? due_at : wish->due_at;
+        wish->is_passing = is_passing;
+    } else {
+        void *items = controller->wishes;
+        heap_grow(&items, controller->wish_count, &controller->wish_capacity,
+                  sizeof(*controller->wishes));
+        controller->wishes = items;
+        controller->wishes[controller->wish_count++] = (struct tag_wish){
+            instance, keep(key), keep(value), due_at, is_passing};
     }
-    void *items = controller->wishes;
-    heap_grow(&items, controller->wish_count, &controller->wish_capacity,
-              sizeof(*controller->wishes));
-    controller->wishes = items;
-    controller->wishes[controller->wish_count++] = (struct tag_wish){instance, keep(key),
-                                                                     keep(value)};
+    start_timer(controller);
 }
 
 static int compare_wishes(const void *left, const void *right)
@@ -137,10 +170,11 @@ struct tag_set {
 };
 
 /* The wishes of one machine after the other, sorted by key. */
-static size_t gather_sets(const struct controller *controller, struct tag_set *sets)
+static size_t gather_sets(const struct controller *controller, size_t wish_count,
+                          struct tag_set *sets)
 {
     size_t count = 0;
-    for (size_t i = 0; i < controller->wish_count; i++) {
+    for (size_t i = 0; i < wish_count; i++) {
         const struct tag_wish *wish = &controller->wishes[i];
         if (count > 0 && sets[count - 1].first->instance == wish->instance) {
             sets[count - 1].count++;
@@ -173,36 +207,58 @@ static void send_like(struct controller *controller, struct tag_set *sets, size_
     }
 }
 
-static void flush(void *context)
+/* To the front with what is told now: all that stays, and what passes and is due. */
+static size_t choose(struct controller *controller, int64_t now)
 {
-    struct controller *controller = context;
-    if (controller->wish_count == 0) {
+    size_t chosen = 0;
+    for (size_t i = 0; i < controller->wish_count; i++) {
+        struct tag_wish wish = controller->wishes[i];
+        if (!wish.is_passing || wish.due_at <= now) {
+            controller->wishes[i] = controller->wishes[chosen];
+            controller->wishes[chosen++] = wish;
+        }
+    }
+    return chosen;
+}
+
+static void flush(struct controller *controller, int64_t now)
+{
+    size_t chosen = choose(controller, now);
+    if (chosen == 0) {
         return;
     }
-    struct tag_set *sets = ARENA_ARRAY(&controller->scratch, controller->wish_count,
-                                       struct tag_set);
-    qsort(controller->wishes, controller->wish_count, sizeof(*controller->wishes), compare_wishes);
-    size_t count = gather_sets(controller, sets);
+    struct tag_set *sets = ARENA_ARRAY(&controller->scratch, chosen, struct tag_set);
+    qsort(controller->wishes, chosen, sizeof(*controller->wishes), compare_wishes);
+    size_t count = gather_sets(controller, chosen, sets);
     for (size_t i = 0; i < count; i++) {
         if (!sets[i].is_taken) {
             send_like(controller, &sets[i], count - i);
         }
     }
-    for (size_t i = 0; i < controller->wish_count; i++) {
+    for (size_t i = 0; i < chosen; i++) {
         free_wish(&controller->wishes[i]);
     }
-    controller->wish_count = 0;
+    controller->wish_count -= chosen;
+    memmove(controller->wishes, controller->wishes + chosen,
+            controller->wish_count * sizeof(*controller->wishes));
+}
+
+static void on_timer(void *context)
+{
+    struct controller *controller = context;
+    flush(controller, controller_now(controller));
+    start_timer(controller);
 }
 
 void tags_init(struct controller *controller)
 {
-    controller->tag_timer = loop_timer_new(controller->loop, flush, controller);
+    controller->tag_timer = loop_timer_new(controller->loop, on_timer, controller);
 }
 
 void tags_flush(struct controller *controller)
 {
     loop_timer_stop(controller->tag_timer);
-    flush(controller);
+    flush(controller, INT64_MAX);
 }
 
 void tags_clear(struct controller *controller)

@@ -74,6 +74,7 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_number(json, "format", HANDOVER_FORMAT);
     json_put_text(json, "uid", handover->uid);
     put_u64(json, "epoch", handover->epoch);
+    json_put_text(json, "anchor", handover->anchor);
     put_u64(json, "reign", handover->reign);
     json_put_number(json, "serial", handover->serial);
     json_put_text(json, "config", handover->config);
@@ -175,6 +176,7 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
     struct handover handover = {
         .uid = json_take_text(json, "uid", arena),
         .epoch = (uint64_t)json_take_number(json, "epoch", 0, INT64_MAX),
+        .anchor = json_take_text(json, "anchor", arena),
         .reign = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
         .serial = json_take_number(json, "serial", 0, INT64_MAX),
         .config = json_take_text(json, "config", arena),

@@ -32,7 +32,8 @@ struct handover_machine {
 
 struct handover {
     struct str uid;
-    uint64_t epoch;    /* of the laptop's lease */
+    uint64_t epoch;    /* of the laptop's lease, which is the service's to take: it acts no more */
+    struct str anchor; /* what that lease is on (provider.h) */
     uint64_t reign;    /* the first since which nobody but the laptop has acted */
     int64_t serial;    /* wall clock of the writing, in ms: newer ones count */
     struct str config; /* the prepared configuration as JSON, as in ~/ray_bootstrap_config.yaml */

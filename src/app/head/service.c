@@ -214,6 +214,9 @@ static void start_acting(void *context)
         .core = &service->core,
         .holder = holder_of(service),
         .secret = service->state.secret,
+        .take_from = service->handover.epoch,
+        .uid = service->handover.uid,
+        .anchor = service->handover.anchor,
         .goal = service->is_ending ? GOAL_DOWN : GOAL_RUN,
         .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed, on_emptied},
     });

@@ -95,9 +95,11 @@ void service_tag(struct service *service, uint64_t instance, struct str status)
     if (!service->controller) {
         return;
     }
-    controller_tag(service->controller, instance, STR("ray-node-status"), status);
-    if (str_is(status, "up-to-date") && hash.len > 0) {
-        controller_tag(service->controller, instance, STR("ray-runtime-config"), hash);
+    bool is_done = str_is(status, "up-to-date");
+    bool is_passing = !is_done && !str_is(status, "update-failed");
+    controller_tag(service->controller, instance, STR("ray-node-status"), status, is_passing);
+    if (is_done && hash.len > 0) {
+        controller_tag(service->controller, instance, STR("ray-runtime-config"), hash, false);
     }
 }
 

@@ -49,14 +49,19 @@ static void on_removed(void *context, const struct provider_answer *answer,
     struct down *down = context;
     struct launch *launch = &down->launch;
     struct launcher_result *result = launch->result;
+    const struct launcher_hooks *hooks = &launch->setup->hooks;
     struct provider_thing *left = ARENA_ARRAY(launch->arena, count, struct provider_thing);
     for (size_t i = 0; i < count; i++) {
-        left[i] = (struct provider_thing){arena_str(launch->arena, things[i].kind),
-                                          arena_str(launch->arena, things[i].id),
-                                          arena_str(launch->arena, things[i].note)};
+        if (things[i].is_gone) {
+            hooks->thing(hooks->context, &things[i], false);
+            continue;
+        }
+        left[result->left_count++] = (struct provider_thing){
+            .kind = arena_str(launch->arena, things[i].kind),
+            .id = arena_str(launch->arena, things[i].id),
+            .note = arena_str(launch->arena, things[i].note)};
     }
     result->left = left;
-    result->left_count = count;
     if (answer->outcome != OUTCOME_DONE) {
         fail_down(down, &answer->err);
         return;

@@ -61,6 +61,7 @@ static bool write_handover(const struct head_wish *wish, const struct head_wante
     struct handover handover = {
         .uid = wish->uid,
         .epoch = wish->epoch,
+        .anchor = wish->anchor,
         .serial = wish->serial,
         .config = wanted->service_config,
         .secret = secret_hex(launch),

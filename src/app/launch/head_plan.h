@@ -10,8 +10,9 @@
 struct head_wish {
     struct launch *launch;
     struct str uid;
-    uint64_t epoch; /* of our lease; 0: the head has it, and only the configuration is new */
-    int64_t serial; /* of this handover */
+    uint64_t epoch;    /* of our lease; 0: the head has it, and only the configuration is new */
+    struct str anchor; /* what it is on */
+    int64_t serial;    /* of this handover */
     struct str id, private_ip, public_ip;
     struct str machine; /* "m5.large" */
     bool is_spot;

@@ -15,6 +15,7 @@
 /* What the user is shown as it happens. Everything is valid during the call only. */
 struct launcher_hooks {
     void *context;
+    void (*account)(void *context, struct str account); /* "123456789012 (profile work)" */
     void (*findings)(void *context, const struct finding *findings, size_t count);
     void (*thing)(void *context, const struct provider_thing *thing, bool is_made);
     void (*node)(void *context, const struct node_view *view);

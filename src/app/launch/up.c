@@ -48,14 +48,28 @@ void up_show_head(struct up *up)
 
 /* ---- the end ---- */
 
+static void on_given_back(void *context, const struct provider_answer *answer)
+{
+    struct up *up = context;
+    (void)answer; /* what could not be given back runs out by itself */
+    launch_end(&up->launch, NULL);
+}
+
 void up_end_if_done(struct up *up)
 {
-    if (up->is_head_done && up->is_settled && !up->is_tagging) {
-        if (up->is_rays) {
-            launch_note(&up->launch, "the head's service is %.*s", STR_ARG(up->stance));
-        }
-        launch_end(&up->launch, NULL);
+    if (!up->is_head_done || !up->is_settled || up->is_tagging || up->is_given_back) {
+        return;
     }
+    if (up->is_rays) {
+        launch_note(&up->launch, "the head's service is %.*s", STR_ARG(up->stance));
+    }
+    if (up->is_rays && !up->is_update) {
+        /* It stands by and does not take the lease that it was handed. */
+        up->is_given_back = true;
+        controller_release(up->launch.controller, on_given_back, up);
+        return;
+    }
+    launch_end(&up->launch, NULL);
 }
 
 /* ---- before any machine ---- */
@@ -90,6 +104,14 @@ static void on_prepared(void *context, const struct provider_answer *answer,
     }
 }
 
+static void show_account(const struct up *up, const struct cluster_lease *lease)
+{
+    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
+    if (lease->account.len > 0) {
+        hooks->account(hooks->context, lease->account);
+    }
+}
+
 static void on_started(void *context, const struct cluster_lease *lease)
 {
     struct up *up = context;
@@ -97,7 +119,9 @@ static void on_started(void *context, const struct cluster_lease *lease)
     struct controlled head;
     struct err err;
     failpoint("up:after-take");
+    show_account(up, lease);
     up->uid = arena_str(launch->arena, lease->uid);
+    up->anchor = arena_str(launch->arena, lease->anchor);
     up->epoch = lease->epoch;
     if (up_stopped_head(up, &head) && !up_is_head_usable(up, head.machine, &err)) {
         up_fail(up, &err);
@@ -173,6 +197,7 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
     }
     if (lease && str_starts(lease->holder, SERVICE_HOLDER) && !up->has_head) {
         up->is_update = true;
+        show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
         up->launch.provider->ops->list(up->launch.provider, on_listed, up);
@@ -297,7 +322,7 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, up_follow_again_now, &up);
         up.start_timer = loop_timer_new(launch->session->loop, up_start_head_again, &up);
-        launch->provider->ops->survey(launch->provider, on_surveyed, &up);
+        launch->provider->ops->survey(launch->provider, SURVEY_FOR_LAUNCH, on_surveyed, &up);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
             *err = launch->err;

@@ -15,6 +15,7 @@ static struct head_wish wish_of(struct up *up)
         .launch = &up->launch,
         .uid = up->uid,
         .epoch = up->is_update ? 0 : up->epoch,
+        .anchor = up->is_update ? STR("") : up->anchor,
         .id = up->head_id,
         .private_ip = up->head_private_ip,
         .public_ip = up->head_public_ip,
@@ -44,21 +45,18 @@ static bool plan_head(void *context, const struct node_hello *hello, struct setu
     return true;
 }
 
-static void on_released(void *context, const struct provider_answer *answer)
-{
-    struct up *up = context;
-    (void)answer; /* what could not be handed back runs out by itself */
-    up->is_released = true;
-    failpoint("up:after-release");
-}
-
-/* From here on the head's service is the one that acts. */
+/*
+ * From here on the head's service is the one that acts. The lease was handed over with what was
+ * sent: the service takes it from us, and nobody has to be told before.
+ */
 static void on_sent(void *context)
 {
     struct up *up = context;
     failpoint("up:after-request");
     if (!up->is_update) {
-        controller_release(up->launch.controller, on_released, up);
+        controller_stand_down(up->launch.controller);
+        up->is_released = true;
+        failpoint("up:after-release");
     }
 }
 

@@ -16,13 +16,14 @@ struct up {
     struct node_view head;
     struct str head_id, head_private_ip, head_public_ip, head_address;
     uint64_t head_number; /* of its launch */
-    struct str uid;
+    struct str uid, anchor;
     uint64_t epoch;
     int64_t serial;
     bool is_update;      /* the head's service has the lease */
     bool has_begun;      /* something may have been made */
     bool has_head;       /* it was launched, or found */
-    bool is_released;    /* the lease was handed back */
+    bool is_released;    /* the lease was handed over */
+    bool is_given_back;  /* or given back, because nobody takes it */
     bool is_head_done;   /* all its steps */
     bool is_head_in_ray; /* says the service */
     bool is_tagging;

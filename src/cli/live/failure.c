@@ -51,6 +51,24 @@ static void add_command(struct buf *out, const struct failure_scene *scene,
     }
 }
 
+/* As far as its price is known: the whole seconds that its machine has been there. */
+static void add_cost(struct buf *out, const struct failure_scene *scene,
+                     const struct node_view *view)
+{
+    enum { CENT = 10000, HOUR_S = 3600, SECOND_MS = 1000, CENTS = 100 };
+    int64_t seconds = (scene->now_ms - view->born_ms) / SECOND_MS;
+    if (view->price <= 0 || view->born_ms <= 0 || seconds <= 0 || seconds > INT32_MAX) {
+        return;
+    }
+    int64_t cents = view->price * seconds / HOUR_S / CENT;
+    if (cents == 0) {
+        buf_add_c(out, "  cost      less than $0.01 so far\n");
+    } else {
+        buf_addf(out, "  cost      $%lld.%02lld so far\n", (long long)(cents / CENTS),
+                 (long long)(cents % CENTS));
+    }
+}
+
 static void add_block(struct buf *out, const struct failure_scene *scene,
                       const struct node_view *view)
 {
@@ -77,6 +95,7 @@ static void add_block(struct buf *out, const struct failure_scene *scene,
     utf8_add_visible(out, view->name, false);
     buf_add_c(out, "     (whole output)\n");
     add_row(out, "node", view->reason, 1);
+    add_cost(out, scene, view);
     add_row(out, "next", failure->next, SAID_LINES_MAX);
     buf_add_char(out, '\n');
 }

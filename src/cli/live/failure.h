@@ -7,6 +7,7 @@
  *       command   pip install torch==9.9                  (cluster.yaml:31)
  *       said      ERROR: No matching distribution found for torch==9.9
  *       log       shoal logs cluster.yaml worker-2        (whole output)
+ *       cost      $0.01 so far
  */
 #pragma once
 
@@ -22,6 +23,7 @@ struct failure_scene {
     const struct value *tree; /* the configuration: where a command stands */
     const struct node_view *nodes;
     size_t node_count;
+    int64_t now_ms; /* wall clock */
     struct diag_style style;
 };
 

@@ -312,6 +312,10 @@ static void draw_header(const struct drawing *drawing)
     utf8_add_visible(&left, str_sub(picture->cluster, 0, WORD_BYTES), false);
     buf_add_c(&left, "   ");
     utf8_add_visible(&left, str_sub(picture->where, 0, WORD_BYTES), false);
+    if (picture->account.len > 0) {
+        buf_add_c(&left, "   ");
+        utf8_add_visible(&left, str_sub(picture->account, 0, WORD_BYTES), false);
+    }
     add_price(&price, picture);
     enum { RIGHT = 78 };
     size_t right = smaller(RIGHT, drawing->frame->columns - 1);

@@ -2,7 +2,7 @@
  * picture.h: a cluster that is coming or going, as text: the whole of it for a terminal, one line
  * per change for a pipe. Pure: the same facts give the same text.
  *
- *     Cluster demo   aws us-west-2                                          $0.58/h
+ *     Cluster demo   aws us-west-2   account 123456789012 (profile work)    $0.58/h
  *
  *       created   security group sg-0a1, key shoal-demo
  *       head      i-0f2…  m5.large  198.51.100.7  ready       31s
@@ -22,9 +22,10 @@
 
 struct picture {
     struct str cluster;
-    struct str where;  /* "aws us-west-2" */
-    bool is_down;      /* the cluster goes: things are removed, Ray is not spoken of */
-    struct str things; /* what was made or removed: "security group sg-0a1, key shoal-demo" */
+    struct str where;   /* "aws us-west-2" */
+    struct str account; /* "account 123456789012 (profile work)"; may be empty */
+    bool is_down;       /* the cluster goes: things are removed, Ray is not spoken of */
+    struct str things;  /* what was made or removed: "security group sg-0a1, key shoal-demo" */
     const struct node_view *nodes;
     size_t node_count;
     const struct str *notes; /* the newest last */

@@ -56,6 +56,7 @@ static struct picture picture_of(const struct progress *progress)
     return (struct picture){
         .cluster = progress->setup.cluster,
         .where = progress->setup.where,
+        .account = progress->setup.account,
         .is_down = progress->setup.is_down,
         .things = buf_str(&progress->things),
         .nodes = progress->views,
@@ -284,6 +285,19 @@ void progress_node(struct progress *progress, const struct node_view *view)
         changed(progress);
     } else if (is_news && !progress->is_over) {
         say_node(progress, &progress->views[index]);
+    }
+}
+
+void progress_account(struct progress *progress, struct str account)
+{
+    AUTO_BUF struct buf line;
+    buf_init(&line, LINE_BYTES_MAX);
+    buf_addf(&line, "account %.*s", STR_ARG(account));
+    if (progress->setup.is_live) {
+        progress->setup.account = keep(&progress->arena, buf_str(&line));
+        changed(progress);
+    } else {
+        say(progress, buf_str(&line));
     }
 }
 

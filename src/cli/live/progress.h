@@ -22,6 +22,7 @@ struct progress_setup {
     bool colour;
     bool is_down;
     struct str cluster, where; /* copied */
+    struct str account;        /* see progress_account() */
     const struct clock *clock;
     struct loop *loop; /* NULL: nothing happens between calls */
 };
@@ -29,6 +30,8 @@ struct progress_setup {
 struct progress *progress_new(const struct progress_setup *setup);
 void progress_free(struct progress *progress); /* NULL is fine; see progress_end() */
 
+/* Whose cluster it is: "123456789012 (profile work)". */
+void progress_account(struct progress *progress, struct str account);
 void progress_node(struct progress *progress, const struct node_view *view);
 void progress_thing(struct progress *progress, const struct provider_thing *thing);
 void progress_note(struct progress *progress, struct str text);

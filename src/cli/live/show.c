@@ -14,6 +14,12 @@ enum { WORDS_BYTES_MAX = 1024 * 1024, NAMES_MAX = 8 };
 
 /* ---- hooks ---- */
 
+static void on_account(void *context, struct str account)
+{
+    const struct show *show = context;
+    progress_account(show->progress, account);
+}
+
 static void on_findings(void *context, const struct finding *findings, size_t count)
 {
     struct show *show = context;
@@ -69,6 +75,7 @@ void show_open(struct show *show, struct target *target, bool is_down)
     show->progress = progress_new(&setup);
     target->setup.hooks = (struct launcher_hooks){
         .context = show,
+        .account = on_account,
         .findings = on_findings,
         .thing = on_thing,
         .node = on_node,
@@ -86,6 +93,7 @@ size_t show_end(struct show *show)
     struct failure_scene scene = {
         .file = target_words(show->target).ptr,
         .tree = show->target->config->tree,
+        .now_ms = clock_wall_ms(&clock_of_machine),
         .style = output_style(show->target->cli.colour_err),
     };
     buf_init(&out, WORDS_BYTES_MAX);

@@ -24,6 +24,8 @@ struct aws_provider {
     struct arena own_arena; /* what follows */
     struct str uid;         /* empty until the cluster was taken or its uid read */
     struct str anchor;      /* id of the launch template; likewise */
+    struct str account;     /* for people; empty: not told */
+    bool is_new;            /* we have just made the anchor: nothing bears its uid yet */
     uint64_t epoch;         /* 0: not taken */
     int64_t lease_since;
     int64_t lease_until; /* by the servers' clock */
@@ -42,9 +44,10 @@ static inline struct aws_provider *aws_provider_of(struct provider *provider)
 }
 
 /* Each file of operations fills its places of the table in aws_provider.c. */
-void aws_survey(struct provider *provider, provider_survey_fn *done, void *context);
+void aws_survey(struct provider *provider, enum survey_scope scope, provider_survey_fn *done,
+                void *context);
 size_t aws_zones(struct provider *provider, size_t type, struct str *ret_zones, size_t most);
-void aws_take(struct provider *provider, struct str holder, int64_t lease_ms, uint64_t take_from,
+void aws_take(struct provider *provider, const struct take_request *request,
               provider_lease_fn *done, void *context);
 void aws_renew(struct provider *provider, int64_t lease_ms, provider_lease_fn *done, void *context);
 void aws_release(struct provider *provider, provider_done_fn *done, void *context);

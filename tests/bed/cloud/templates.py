@@ -118,12 +118,17 @@ def create_template(cloud, call):
         reply = cloud.pass_on(call)
         if reply.status == 200:
             # moto mixes the template's own tags into those of its instances.
-            data = by_name(cloud, call.region, name).versions[0].data
+            made = by_name(cloud, call.region, name)
+            data = made.versions[0].data
             kept = [spec for spec in data.get("TagSpecifications", [])
                     if spec.get("ResourceType") != "launch-template"]
             data.pop("TagSpecifications", None)
             if kept:
                 data["TagSpecifications"] = kept
+            made.created_by = call.identity.arn
+            answer = parse(reply.body)
+            put(answer.find("launchTemplate"), "createdBy", made.created_by)
+            return xml_reply(answer)
         return reply
 
     return once(cloud, call, work)
@@ -217,6 +222,7 @@ def describe_templates(cloud, call):
             for item, template in zip(parse(body).findall("launchTemplates/item"), page,
                                       strict=True):
                 put(item, "latestVersionNumber", versions_of(template)[-1].number)
+                put(item, "createdBy", getattr(template, "created_by", None))
                 reply.find("launchTemplates").append(item)
     if start + limit < len(rows):
         put(reply, "nextToken", token_for(call, start + limit))

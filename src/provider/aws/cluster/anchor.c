@@ -20,6 +20,7 @@ enum {
     UID_BYTES = 16,
     OLD_CLAIMS_MAX = 100,  /* then old ones are deleted; AWS keeps 10,000 */
     DELETED_AT_ONCE = 200, /* what AWS takes in one call */
+    BLIND_LATE_S = 5,
 };
 
 /* ---- finding ---- */
@@ -42,6 +43,16 @@ static uint64_t number_in(const struct xml_element *item, const char *name)
     return str_to_i64(xml_child_text(item, name), &number) && number > 0 ? (uint64_t)number : 0;
 }
 
+/* Of "arn:aws:iam::123456789012:user/me", who has made it: it is never another account's. */
+static struct str account_in(const struct xml_element *item)
+{
+    struct str rest = xml_child_text(item, "createdBy");
+    for (int i = 0; i < 4; i++) {
+        (void)str_cut(&rest, ':');
+    }
+    return str_cut(&rest, ':');
+}
+
 enum aws_ask anchor_ask(struct aws_script *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
@@ -61,6 +72,7 @@ bool anchor_read(struct aws_script *op, const struct aws_heard *heard,
                 *ret_found = (struct anchor_found){
                     .id = arena_str(&op->arena, xml_child_text(item, "launchTemplateId")),
                     .uid = arena_str(&op->arena, tag_in(item, TAG_CLUSTER_UID)),
+                    .account = arena_str(&op->arena, account_in(item)),
                     .base = number_in(item, "defaultVersionNumber"),
                     .highest = number_in(item, "latestVersionNumber")};
                 return true;
@@ -79,11 +91,19 @@ static enum aws_turn not_ours(struct aws_script *op)
                   STR_ARG(name));
 }
 
-static void remember(struct aws_provider *provider, struct str id, struct str uid)
+static void remember(struct aws_provider *provider, const struct anchor_found *found)
 {
-    provider->anchor = arena_str(&provider->own_arena, id);
-    if (!str_eq(provider->uid, uid)) {
-        provider->uid = arena_str(&provider->own_arena, uid);
+    provider->anchor = arena_str(&provider->own_arena, found->id);
+    if (found->account.len > 0 && provider->account.len == 0) {
+        struct str source = aws_client_source(provider->client); /* "profile work: sso" */
+        struct str name = str_cut(&source, ':');
+        provider->account = arena_printf(&provider->own_arena, "%.*s%s%.*s%s",
+                                         STR_ARG(found->account), name.len > 0 ? " (" : "",
+                                         STR_ARG(name), name.len > 0 ? ")" : "");
+    }
+    if (!str_eq(provider->uid, found->uid)) {
+        provider->uid = arena_str(&provider->own_arena, found->uid);
+        provider->is_new = false;
         provider->own_group = provider->own_key = provider->own_profile = STR("");
         known_ids_renew(&provider->known, INT64_MAX);
     }
@@ -107,7 +127,7 @@ enum aws_turn anchor_hear_find(struct aws_script *op, const struct aws_heard *he
     if (found.uid.len == 0) {
         return not_ours(op);
     }
-    remember(op->provider, found.id, found.uid);
+    remember(op->provider, &found);
     return TURN_NEXT;
 }
 
@@ -118,6 +138,8 @@ struct lease_op {
     struct str holder;
     int64_t lease_ms;
     uint64_t take_from;
+    bool has_looked;         /* for the anchor, in this operation */
+    bool is_blind;           /* the claim was made on what was handed over, without a look */
     provider_lease_fn *done; /* of take and renew */
     provider_done_fn *done_release;
     void *context;
@@ -152,7 +174,9 @@ static void tell_own(struct lease_op *lease)
                                           .epoch = provider->epoch,
                                           .holder = provider->lease_holder,
                                           .since = provider->lease_since,
-                                          .until = provider->lease_until};
+                                          .until = provider->lease_until,
+                                          .anchor = provider->anchor,
+                                          .account = provider->account};
     lease->tells_lease = true;
 }
 
@@ -163,7 +187,9 @@ static enum aws_turn lost_to(struct lease_op *lease, const struct anchor_claim *
                                           .epoch = claim->number,
                                           .holder = claim->holder,
                                           .since = claim->since,
-                                          .until = anchor_lease_end(claim, tag)};
+                                          .until = anchor_lease_end(claim, tag),
+                                          .anchor = lease->op.provider->anchor,
+                                          .account = lease->op.provider->account};
     lease->tells_lease = true;
     return op_end(&lease->op, OUTCOME_MISMATCH, ERR_EXISTS,
                   "the cluster is held by %.*s (lease %" PRIu64 ")", STR_ARG(claim->holder),
@@ -242,13 +268,15 @@ static enum aws_turn take_hear_find(struct aws_script *op, const struct aws_hear
     if (!heard->reply->is_ok) {
         return op_fail(op, heard);
     }
+    lease->has_looked = true;
+    lease->is_blind = false;
     if (!anchor_read(op, heard, &lease->found)) {
         return op_goto(op, TAKE_CREATE);
     }
     if (lease->found.uid.len == 0) {
         return not_ours(op);
     }
-    remember(op->provider, lease->found.id, lease->found.uid);
+    remember(op->provider, &lease->found);
     return op_goto(op, TAKE_READ);
 }
 
@@ -294,7 +322,10 @@ static enum aws_turn take_hear_create(struct aws_script *op, const struct aws_he
     if (heard_code(heard, "InvalidLaunchTemplateName.AlreadyExistsException") ||
         heard_code(heard, "IdempotentParameterMismatch")) {
         op->at = TAKE_FIND; /* somebody was first, or we were and did not hear it */
-        return op_wait(op, heard);
+        return lease->has_looked ? op_wait(op, heard) : TURN_REPEAT;
+    }
+    if (!heard->reply->is_ok && !lease->has_looked && heard->reply->error.class == AWS_AUTH) {
+        return op_goto(op, TAKE_FIND); /* who may make none may still take one that is there */
     }
     if (!heard->reply->is_ok) {
         return op_fail(op, heard);
@@ -304,7 +335,10 @@ static enum aws_turn take_hear_create(struct aws_script *op, const struct aws_he
         op->at = TAKE_FIND;
         return op_wait(op, heard);
     }
-    remember(op->provider, xml_child_text(made, "launchTemplateId"), lease->new_uid);
+    remember(op->provider, &(struct anchor_found){.id = xml_child_text(made, "launchTemplateId"),
+                                                  .uid = lease->new_uid,
+                                                  .account = account_in(made)});
+    op->provider->is_new = true;
     struct anchor_claim claim = anchor_claim_read(1, lease->first_claim, &op->arena);
     return won(lease, 1, claim.since, claim.until);
 }
@@ -399,6 +433,25 @@ static enum aws_ask take_ask_claim(struct aws_script *op, struct aws_request *re
     return ask_change(request, "CreateLaunchTemplateVersion", input);
 }
 
+/*
+ * A blind claim may be the first call that this process makes: if it was refused once because of a
+ * wrong clock, the times that it bears are wrong, and others would go by them.
+ */
+static bool is_timely(const struct aws_script *op, const struct anchor_claim *claim)
+{
+    int64_t late = now_of(op) - claim->since;
+    return late >= -BLIND_LATE_S && late <= BLIND_LATE_S;
+}
+
+/* Our own lease is broken by one with the right times. */
+static enum aws_turn take_again(struct lease_op *lease)
+{
+    lease->take_from = lease->made;
+    lease->made = 0;
+    lease->nonce = random_hex(ANCHOR_NONCE_LEN / 2, &lease->op.arena);
+    return op_goto(&lease->op, TAKE_FIND);
+}
+
 static enum aws_turn take_hear_claim(struct aws_script *op, const struct aws_heard *heard)
 {
     struct lease_op *lease = lease_of(op);
@@ -407,19 +460,23 @@ static enum aws_turn take_hear_claim(struct aws_script *op, const struct aws_hea
         return op_wait(op, heard);
     }
     if (heard_code(heard, "IdempotentParameterMismatch")) {
-        op->at = TAKE_READ; /* an earlier try has made it, and it cannot be seen yet */
+        /* An earlier try has made it, and it cannot be seen yet. */
+        op->at = lease->is_blind ? TAKE_FIND : TAKE_READ;
         return op_wait(op, heard);
     }
     if (!heard->reply->is_ok) {
         return op_fail(op, heard);
     }
     lease->made = number_in(xml_child(heard->root, "launchTemplateVersion"), "versionNumber");
-    if (lease->made == lease->chain.highest + 1) {
-        /* Nobody came between what was read and this. */
-        struct anchor_claim claim = anchor_claim_read(lease->made, lease->claim, &op->arena);
+    struct anchor_claim claim = anchor_claim_read(lease->made, lease->claim, &op->arena);
+    bool is_next = lease->made == lease->chain.highest + 1; /* nobody came in between */
+    if (is_next && lease->is_blind && !is_timely(op, &claim)) {
+        return take_again(lease);
+    }
+    if (is_next) {
         return won(lease, lease->made, claim.since, claim.until);
     }
-    return op_goto(op, TAKE_READ);
+    return op_goto(op, lease->is_blind ? TAKE_FIND : TAKE_READ);
 }
 
 /* ---- the old claims ---- */
@@ -474,8 +531,31 @@ static void finish_take(struct aws_script *op)
     finish_lease(op);
 }
 
-void aws_take(struct provider *base, struct str holder, int64_t lease_ms, uint64_t take_from,
-              provider_lease_fn *done, void *context)
+/*
+ * Where it begins. Who is handed a lease knows all that a look would tell, or AWS's answer shows
+ * that it is not so any more: a claim on it counts only as the next number.
+ */
+static size_t first_step(struct lease_op *lease, const struct take_request *request)
+{
+    struct aws_provider *provider = lease->op.provider;
+    if (provider->open_nonce.len > 0) {
+        return TAKE_FIND; /* we may have it already */
+    }
+    if (request->from > 0 && request->anchor.len > 0 && request->uid.len > 0) {
+        struct arena *arena = &lease->op.arena;
+        lease->found = (struct anchor_found){.id = arena_str(arena, request->anchor),
+                                             .uid = arena_str(arena, request->uid)};
+        remember(provider, &lease->found);
+        lease->chain.highest = request->from;
+        lease->claim = new_claim(lease, request->from);
+        lease->is_blind = true;
+        return TAKE_CLAIM;
+    }
+    return request->is_new && provider->anchor.len == 0 ? TAKE_CREATE : TAKE_FIND;
+}
+
+void aws_take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
+              void *context)
 {
     static const struct aws_step steps[] = {
         [TAKE_FIND] = {anchor_ask, take_hear_find},
@@ -488,14 +568,15 @@ void aws_take(struct provider *base, struct str holder, int64_t lease_ms, uint64
     };
     struct aws_provider *provider = aws_provider_of(base);
     struct lease_op *lease = OP_NEW(provider, struct lease_op, steps, LEASE_MS, finish_take);
-    lease->holder = arena_str(&lease->op.arena, holder);
-    lease->lease_ms = lease_ms;
-    lease->take_from = take_from;
+    lease->holder = arena_str(&lease->op.arena, request->holder);
+    lease->lease_ms = request->lease_ms;
+    lease->take_from = request->from;
     lease->done = done;
     lease->context = context;
     lease->nonce = provider->open_nonce.len > 0
                        ? provider->open_nonce
                        : random_hex(ANCHOR_NONCE_LEN / 2, &lease->op.arena);
+    lease->op.at = first_step(lease, request);
     provider->epoch = 0;
     op_start(&lease->op);
 }

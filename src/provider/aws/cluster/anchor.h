@@ -18,7 +18,7 @@ enum aws_turn anchor_hear_find(struct aws_script *op, const struct aws_heard *he
 
 /* What DescribeLaunchTemplates tells. */
 struct anchor_found {
-    struct str id, uid;
+    struct str id, uid, account;
     uint64_t base;    /* default version */
     uint64_t highest; /* latest version */
 };

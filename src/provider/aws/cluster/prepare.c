@@ -15,7 +15,19 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
                sizeof(struct provider_thing));
     prepare->things = items;
     prepare->things[prepare->thing_count++] = (struct provider_thing){
-        str_from(kind), arena_str(arena, id), str_from(note)};
+        .kind = str_from(kind), .id = arena_str(arena, id), .note = str_from(note)};
+}
+
+bool prepare_looks_first(struct aws_script *op)
+{
+    return !op->provider->is_new || prepare_of(op)->only_finds;
+}
+
+enum aws_turn prepare_look(struct aws_script *op, const struct aws_heard *heard, size_t step)
+{
+    op->provider->is_new = false;
+    op->at = step;
+    return op_wait(op, heard);
 }
 
 enum aws_turn prepare_foreign(struct aws_script *op, const char *kind, struct str name)
@@ -45,6 +57,7 @@ static void prepare_finish(struct aws_script *op)
         provider->own_key = prepare->wants_key ? name : STR("");
         provider->own_group = arena_str(own, prepare->group);
         provider->own_profile = arena_str(own, prepare->role);
+        provider->is_new = false;
     }
     prepare->done(prepare->context, &op->answer, ok ? prepare->things : NULL,
                   ok ? prepare->thing_count : 0);

@@ -46,7 +46,8 @@ struct prepare_op {
     size_t with_count, with_at;
     struct str *worker_roles;
     size_t worker_role_count;
-    struct str role; /* its name, and that of its profile */
+    struct str role;               /* its name, and that of its profile */
+    struct str partition, account; /* it is in, by its ARN */
     bool is_profile_empty;
 };
 
@@ -57,6 +58,13 @@ static inline struct prepare_op *prepare_of(struct aws_script *op)
 
 void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str id,
                        const char *note);
+
+/*
+ * For a cluster that was made a moment ago nothing is looked for first: names have its uid in them,
+ * so what is there all the same was made by a try that was not answered. Then it is looked for.
+ */
+bool prepare_looks_first(struct aws_script *op);
+enum aws_turn prepare_look(struct aws_script *op, const struct aws_heard *heard, size_t step);
 
 /* Ends: a thing with the name of ours that is not ours. */
 enum aws_turn prepare_foreign(struct aws_script *op, const char *kind, struct str name);

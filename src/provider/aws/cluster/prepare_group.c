@@ -20,6 +20,9 @@ static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
     }
     prepare->group_name = aws_own_name(op->provider->cluster->name, op->provider->uid, "",
                                        &op->arena);
+    if (!prepare_looks_first(op)) {
+        return ASK_NOTHING;
+    }
     input_filter(input, "group-name", prepare->group_name, &op->arena);
     input_filter(input, "vpc-id", op->provider->facts.vpc, &op->arena);
     return ask_pages(request, "DescribeSecurityGroups", input);
@@ -80,16 +83,14 @@ static enum aws_turn hear_make(struct aws_script *op, const struct aws_heard *he
 {
     struct prepare_op *prepare = prepare_of(op);
     if (heard_code(heard, "InvalidGroup.Duplicate")) {
-        op->at = PREPARE_FIND_GROUP;
-        return op_wait(op, heard);
+        return prepare_look(op, heard, PREPARE_FIND_GROUP);
     }
     if (!heard->reply->is_ok) {
         return op_fail(op, heard);
     }
     prepare->group = xml_child_text(heard->root, "groupId");
     if (prepare->group.len == 0) {
-        op->at = PREPARE_FIND_GROUP;
-        return op_wait(op, heard);
+        return prepare_look(op, heard, PREPARE_FIND_GROUP);
     }
     prepare_add_thing(prepare, "security group", prepare->group, "new");
     return TURN_NEXT;

@@ -17,6 +17,9 @@ static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
         prepare_add_thing(prepare_of(op), "key pair", key_name(op), "");
         return ASK_NOTHING;
     }
+    if (!prepare_looks_first(op)) {
+        return ASK_NOTHING;
+    }
     input_filter(input, "key-name", key_name(op), &op->arena);
     param_add_bool(input, "IncludePublicKey", true, &op->arena);
     return ask_pages(request, "DescribeKeyPairs", input);
@@ -76,8 +79,8 @@ static enum aws_ask ask_import(struct aws_script *op, struct aws_request *reques
 static enum aws_turn hear_import(struct aws_script *op, const struct aws_heard *heard)
 {
     if (heard_code(heard, "InvalidKeyPair.Duplicate")) {
-        op->at = PREPARE_FIND_KEY; /* ours, made by a try that was not answered, or another's */
-        return op_wait(op, heard);
+        /* Ours, made by a try that was not answered, or another's. */
+        return prepare_look(op, heard, PREPARE_FIND_KEY);
     }
     if (!heard->reply->is_ok) {
         return op_fail(op, heard);

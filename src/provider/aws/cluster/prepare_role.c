@@ -90,9 +90,20 @@ static enum aws_turn hear_worker_roles(struct aws_script *op, const struct aws_h
 
 /* ---- the role ---- */
 
+/* "arn:PARTITION:iam::ACCOUNT:role/...": that of the caller, and nobody else need be asked. */
+static void note_place(struct prepare_op *prepare, const struct xml_element *role)
+{
+    struct str rest = xml_child_text(role, "Arn");
+    (void)str_cut(&rest, ':');
+    prepare->partition = str_cut(&rest, ':');
+    (void)str_cut(&rest, ':');
+    (void)str_cut(&rest, ':');
+    prepare->account = str_cut(&rest, ':');
+}
+
 static enum aws_ask ask_find_role(struct aws_script *op, struct aws_request *request)
 {
-    return !prepare_of(op)->wants_role
+    return !prepare_of(op)->wants_role || !prepare_looks_first(op)
                ? ASK_NOTHING
                : ask_iam(op, request, "GetRole", role_input(op, "RoleName"), false);
 }
@@ -109,17 +120,9 @@ static enum aws_turn hear_find_role(struct aws_script *op, const struct aws_hear
     if (!str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid)) {
         return prepare_foreign(op, "role", role_name(op));
     }
+    note_place(prepare_of(op), role);
     prepare_add_thing(prepare_of(op), "role", role_name(op), "");
     return op_goto(op, PREPARE_WRITE_POLICY);
-}
-
-/* "arn:PARTITION:sts::..." */
-static struct str partition_of(const struct aws_provider *provider)
-{
-    struct str rest = provider->facts.arn;
-    (void)str_cut(&rest, ':');
-    struct str partition = str_cut(&rest, ':');
-    return partition.len > 0 ? partition : STR("aws");
 }
 
 static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *request)
@@ -130,7 +133,7 @@ static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *req
     }
     param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
     param_add_text(input, "AssumeRolePolicyDocument",
-                   role_trust_policy(partition_of(op->provider), &op->arena), &op->arena);
+                   role_trust_policy(op->provider->facts.region, &op->arena), &op->arena);
     param_add_text(input, "Description", STR("Head of a Ray cluster launched by Shoal"),
                    &op->arena);
     add_tags(op, input);
@@ -140,11 +143,14 @@ static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *req
 static enum aws_turn hear_make_role(struct aws_script *op, const struct aws_heard *heard)
 {
     if (heard_code(heard, "EntityAlreadyExists")) {
-        op->at = PREPARE_FIND_ROLE;
-        return op_wait(op, heard);
+        return prepare_look(op, heard, PREPARE_FIND_ROLE);
     }
     if (!heard->reply->is_ok) {
         return fail_role(op, heard);
+    }
+    note_place(prepare_of(op), xml_child(xml_child(heard->root, "CreateRoleResult"), "Role"));
+    if (prepare_of(op)->account.len == 0) {
+        return prepare_look(op, heard, PREPARE_FIND_ROLE);
     }
     prepare_add_thing(prepare_of(op), "role", role_name(op), "new");
     return TURN_NEXT;
@@ -234,8 +240,8 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
     const struct aws_provider *provider = op->provider;
     struct wishes machines = {.arena = &op->arena};
     struct wishes from = {.arena = &op->arena};
-    struct role_needs needs = {.partition = partition_of(provider),
-                               .account = provider->facts.account,
+    struct role_needs needs = {.partition = prepare->partition,
+                               .account = prepare->account,
                                .region = provider->facts.region,
                                .uid = provider->uid,
                                .anchor = provider->anchor,
@@ -291,16 +297,20 @@ static enum aws_turn hear_young(struct aws_script *op, const struct aws_heard *h
 
 static enum aws_ask ask_find_profile(struct aws_script *op, struct aws_request *request)
 {
-    return !prepare_of(op)->wants_role ? ASK_NOTHING
-                                       : ask_iam(op, request, "GetInstanceProfile",
-                                                 role_input(op, "InstanceProfileName"), false);
+    struct prepare_op *prepare = prepare_of(op);
+    if (!prepare->wants_role) {
+        return ASK_NOTHING;
+    }
+    prepare->role = role_name(op);
+    prepare->is_profile_empty = true;
+    return prepare_looks_first(op) ? ask_iam(op, request, "GetInstanceProfile",
+                                             role_input(op, "InstanceProfileName"), false)
+                                   : ASK_NOTHING;
 }
 
 static enum aws_turn hear_find_profile(struct aws_script *op, const struct aws_heard *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
-    prepare->role = role_name(op);
-    prepare->is_profile_empty = true;
     if (heard_code(heard, "NoSuchEntity")) {
         return TURN_NEXT;
     }
@@ -331,8 +341,7 @@ static enum aws_ask ask_make_profile(struct aws_script *op, struct aws_request *
 static enum aws_turn hear_make_profile(struct aws_script *op, const struct aws_heard *heard)
 {
     if (heard_code(heard, "EntityAlreadyExists")) {
-        op->at = PREPARE_FIND_PROFILE;
-        return op_wait(op, heard);
+        return prepare_look(op, heard, PREPARE_FIND_PROFILE);
     }
     if (!heard->reply->is_ok) {
         return fail_role(op, heard);

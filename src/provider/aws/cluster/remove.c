@@ -47,8 +47,10 @@ struct remove_op {
     struct aws_script op;
     provider_things_fn *done;
     void *context;
-    struct provider_thing *things;
+    struct provider_thing *things; /* that are left */
     size_t thing_count, thing_capacity;
+    struct provider_thing *gone;
+    size_t gone_count, gone_capacity;
     struct ids policies, attached, groups, keys;
     int64_t used_since; /* the group that is being deleted, on the loop's clock; 0: not so far */
 };
@@ -66,7 +68,24 @@ static void add_left(struct aws_script *op, const char *kind, struct str id, str
                sizeof(struct provider_thing));
     remove->things = items;
     remove->things[remove->thing_count++] = (struct provider_thing){
-        str_from(kind), arena_str(&op->arena, id), arena_str(&op->arena, note)};
+        .kind = str_from(kind),
+        .id = arena_str(&op->arena, id),
+        .note = arena_str(&op->arena, note)};
+}
+
+static void add_gone(struct aws_script *op, const struct aws_heard *heard, const char *kind,
+                     struct str id)
+{
+    struct remove_op *remove = remove_of(op);
+    void *items = remove->gone;
+    if (!heard->reply->is_ok) {
+        return; /* it was not there */
+    }
+    arena_grow(&op->arena, &items, remove->gone_count, &remove->gone_capacity,
+               sizeof(struct provider_thing));
+    remove->gone = items;
+    remove->gone[remove->gone_count++] = (struct provider_thing){
+        .kind = str_from(kind), .id = arena_str(&op->arena, id), .is_gone = true};
 }
 
 static bool is_left(const struct remove_op *remove, struct str id)
@@ -222,6 +241,18 @@ static enum aws_turn hear_removed(struct aws_script *op, const struct aws_heard 
     return heard_code(heard, "DeleteConflict") ? op_wait(op, heard) : op_fail(op, heard);
 }
 
+static enum aws_turn hear_profile_gone(struct aws_script *op, const struct aws_heard *heard)
+{
+    add_gone(op, heard, "instance profile", role_name(op));
+    return hear_removed(op, heard);
+}
+
+static enum aws_turn hear_role_gone(struct aws_script *op, const struct aws_heard *heard)
+{
+    add_gone(op, heard, "role", role_name(op));
+    return hear_removed(op, heard);
+}
+
 static enum aws_ask ask_delete_profile(struct aws_script *op, struct aws_request *request)
 {
     return ask_iam(op, request, "DeleteInstanceProfile", "InstanceProfileName");
@@ -370,7 +401,7 @@ static enum aws_turn hear_delete_group(struct aws_script *op, const struct aws_h
                    heard_code(heard, "InvalidGroup.InUse");
     if (heard->reply->is_ok || heard_code(heard, "InvalidGroup.NotFound") ||
         heard_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        remove->groups.at++;
+        add_gone(op, heard, "security group", remove->groups.items[remove->groups.at++]);
         remove->used_since = 0;
         return TURN_REPEAT;
     }
@@ -447,7 +478,8 @@ static enum aws_turn hear_delete_key(struct aws_script *op, const struct aws_hea
     if (!heard->reply->is_ok && !heard_code(heard, "InvalidKeyPair.NotFound")) {
         return op_fail(op, heard);
     }
-    remove_of(op)->keys.at++;
+    struct ids *ids = &remove_of(op)->keys;
+    add_gone(op, heard, "key pair", ids->items[ids->at++]);
     return TURN_REPEAT;
 }
 
@@ -536,10 +568,16 @@ static void remove_finish(struct aws_script *op)
     struct aws_provider *provider = op->provider;
     if (op->answer.outcome == OUTCOME_DONE && remove->thing_count == 0) {
         provider->uid = provider->anchor = STR("");
+        provider->is_new = false;
         provider->own_group = provider->own_key = provider->own_profile = STR("");
         provider->epoch = 0;
     }
-    remove->done(remove->context, &op->answer, remove->things, remove->thing_count);
+    size_t count = remove->gone_count + remove->thing_count;
+    struct provider_thing *all = ARENA_ARRAY(&op->arena, count, struct provider_thing);
+    for (size_t i = 0; i < count; i++) {
+        all[i] = i < remove->gone_count ? remove->gone[i] : remove->things[i - remove->gone_count];
+    }
+    remove->done(remove->context, &op->answer, all, count);
 }
 
 void aws_remove(struct provider *base, provider_things_fn *done, void *context)
@@ -549,13 +587,13 @@ void aws_remove(struct provider *base, provider_things_fn *done, void *context)
         [FIND_MACHINES] = {ask_machines, hear_machines},
         [FIND_PROFILE] = {ask_profile, hear_profile},
         [EMPTY_PROFILE] = {ask_empty_profile, hear_removed},
-        [DELETE_PROFILE] = {ask_delete_profile, hear_removed},
+        [DELETE_PROFILE] = {ask_delete_profile, hear_profile_gone},
         [FIND_ROLE] = {ask_role, hear_role},
         [FIND_POLICIES] = {ask_policies, hear_policies},
         [DELETE_POLICY] = {ask_delete_policy, hear_delete_policy},
         [FIND_ATTACHED] = {ask_attached, hear_attached},
         [DETACH_POLICY] = {ask_detach, hear_detach},
-        [DELETE_ROLE] = {ask_delete_role, hear_removed},
+        [DELETE_ROLE] = {ask_delete_role, hear_role_gone},
         [FIND_GROUPS] = {ask_groups, hear_groups},
         [DELETE_GROUP] = {ask_delete_group, hear_delete_group},
         [FIND_MEMBERS] = {ask_members, hear_members},

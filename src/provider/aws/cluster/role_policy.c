@@ -244,11 +244,11 @@ bool role_policy_write(const struct role_needs *needs, struct arena *arena, stru
     return true;
 }
 
-struct str role_trust_policy(struct str partition, struct arena *arena)
+struct str role_trust_policy(struct str region, struct arena *arena)
 {
     return arena_printf(
         arena,
         "{\"Version\":\"2012-10-17\",\"Statement\":[{\"Effect\":\"Allow\",\"Principal\":{"
         "\"Service\":\"ec2.amazonaws.com%s\"},\"Action\":\"sts:AssumeRole\"}]}",
-        str_is(partition, "aws-cn") ? ".cn" : "");
+        str_starts(region, "cn-") ? ".cn" : "");
 }

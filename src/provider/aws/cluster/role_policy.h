@@ -38,4 +38,4 @@ bool role_policy_write(const struct role_needs *needs, struct arena *arena, stru
                        struct err *err) MUST_USE;
 
 /* Who may take the role on: EC2 machines. */
-struct str role_trust_policy(struct str partition, struct arena *arena);
+struct str role_trust_policy(struct str region, struct arena *arena);

@@ -33,14 +33,15 @@ static void on_result(void *context, const struct survey_result *result, struct 
     done(done_context, &answer, result->findings, result->count);
 }
 
-void aws_survey(struct provider *provider, provider_survey_fn *done, void *context)
+void aws_survey(struct provider *provider, enum survey_scope scope, provider_survey_fn *done,
+                void *context)
 {
     struct aws_provider *aws = aws_provider_of(provider);
     struct survey *survey = HEAP_NEW(struct survey);
     survey->done = done;
     survey->context = context;
     aws_operation_add(aws, &survey->operation, end);
-    survey->run = survey_run_start(aws->client, aws->cluster, on_result, survey);
+    survey->run = survey_run_start(aws->client, aws->cluster, scope, on_result, survey);
 }
 
 /* Two subnets of one zone are one place: the first of them is used. */

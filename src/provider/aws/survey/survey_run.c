@@ -22,6 +22,7 @@ struct question {
 struct survey_run {
     struct aws_client *client;
     const struct provider_cluster *cluster;
+    enum survey_scope scope;
     survey_run_fn *done;
     void *context;
     struct arena arena;
@@ -363,7 +364,9 @@ static void ask_first(struct survey_run *run)
 {
     survey_wish_read(run->cluster, run->answers.templates, &run->arena, &run->wish);
     const struct wish_texts *groups = &run->wish.groups;
-    ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
+    if (run->scope == SURVEY_FOR_PEOPLE) {
+        ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
+    }
     ask_list(run, ASK_SUBNETS, 0, NULL);
     if (groups->count > 0) {
         ask_list(run, ASK_GROUPS, 0, filtered(run, "group-id", groups->items, groups->count));
@@ -374,8 +377,28 @@ static void ask_first(struct survey_run *run)
     ask_profiles(run);
 }
 
+/* Whoever is refused something, or does not find it, wants to know in which name he asks. */
+static bool is_refused(const struct survey_run *run)
+{
+    for (size_t i = 0; i < run->wish.profiles.count; i++) {
+        if (run->answers.profiles[i].is_missing) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < ASK_COUNT; i++) {
+        const struct survey_answer *answer = &run->answers.answers[i];
+        if (answer->was_asked && (answer->is_denied || answer->is_unknown)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void ask_second(struct survey_run *run)
 {
+    if (!run->answers.answers[ASK_IDENTITY].was_asked && is_refused(run)) {
+        ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
+    }
     if (survey_needs_region(&run->wish, &run->answers)) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "LocationType", STR("region"), &run->arena);
@@ -443,12 +466,13 @@ static void look_for_pair(struct survey_run *run)
 }
 
 struct survey_run *survey_run_start(struct aws_client *client,
-                                    const struct provider_cluster *cluster, survey_run_fn *done,
-                                    void *context)
+                                    const struct provider_cluster *cluster, enum survey_scope scope,
+                                    survey_run_fn *done, void *context)
 {
     struct survey_run *run = HEAP_NEW(struct survey_run);
     run->client = client;
     run->cluster = cluster;
+    run->scope = scope;
     run->done = done;
     run->context = context;
     arena_init(&run->arena);

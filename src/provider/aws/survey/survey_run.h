@@ -15,8 +15,8 @@ typedef void survey_run_fn(void *context, const struct survey_result *result, st
 
 /* `cluster` must outlive the result. */
 struct survey_run *survey_run_start(struct aws_client *client,
-                                    const struct provider_cluster *cluster, survey_run_fn *done,
-                                    void *context);
+                                    const struct provider_cluster *cluster, enum survey_scope scope,
+                                    survey_run_fn *done, void *context);
 
 /* No callback is called any more. */
 void survey_run_cancel(struct survey_run *run);
