@@ -28,7 +28,8 @@ static const char schema[] =
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
     "CREATE TABLE IF NOT EXISTS history (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL, bytes BLOB NOT NULL) STRICT;"
+    " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
+    " bytes BLOB NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS happened (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;";
 
