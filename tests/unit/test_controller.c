@@ -277,19 +277,28 @@ static bool are_ready(struct scene *scene)
     return tally.by_state[NODE_READY] + tally.by_state[NODE_IDLE] == 3;
 }
 
+static void say_in_ray(struct scene *scene, const char *id, enum ray_status status)
+{
+    struct ray_node node = {.instance = controller_instance_of(scene->controller, str_from(id)),
+                            .status = status,
+                            .idle_since = NOT_IDLE};
+    assert_int_not_equal(node.instance, INSTANCE_NONE);
+    controller_ray_node(scene->controller, &node);
+}
+
 static void ray_says_who_has_joined(void **state)
 {
     struct scene *scene = scene_new();
-    struct controller_ray_node nodes[] = {{STR("i-1"), RAY_ALIVE, NOT_IDLE},
-                                          {STR("i-2"), RAY_ALIVE, NOT_IDLE},
-                                          {STR("i-3"), RAY_ALIVE, NOT_IDLE},
-                                          {STR("i-x"), RAY_ALIVE, NOT_IDLE}};
     (void)state;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
-    controller_ray_seen(scene->controller, nodes, 4, loop_now_ms(scene->session.loop));
+    say_in_ray(scene, "i-1", RAY_ALIVE);
+    say_in_ray(scene, "i-2", RAY_ALIVE);
+    say_in_ray(scene, "i-3", RAY_ALIVE);
+    controller_ray_seen(scene->controller, loop_now_ms(scene->session.loop));
     assert_comes(scene, are_ready);
-    controller_ray_seen(scene->controller, nodes, 2, loop_now_ms(scene->session.loop));
+    say_in_ray(scene, "i-3", RAY_ABSENT);
+    controller_ray_seen(scene->controller, loop_now_ms(scene->session.loop));
     assert_int_equal(tally_of(scene).by_state[NODE_SETTING_UP], 1);
     end(scene);
     scene_free(scene);

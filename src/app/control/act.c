@@ -113,10 +113,17 @@ static void set_up(struct controller *controller, uint64_t instance)
 
 /* ---- draining ---- */
 
-/* Nobody asks raylets yet: nothing may be concluded. */
+/* Where nobody asks raylets, and of a node that is not known, nothing may be concluded. */
 static void drain(struct controller *controller, const struct action *action)
 {
-    act_decline(controller, action);
+    const struct controller_hooks *hooks = &controller->setup.hooks;
+    struct controlled controlled;
+    if (hooks->drain && controller_find(controller, action->instance, &controlled) &&
+        !controlled.is_head) {
+        hooks->drain(hooks->context, &controlled, action);
+    } else {
+        act_decline(controller, action);
+    }
 }
 
 /* ---- all of them ---- */

@@ -4,7 +4,12 @@
 #include "app/control/controller_parts.h"
 #include "io/heap.h"
 
-enum { SCRATCH_LIMIT = 1024 * 1024, WAKE_MOST_MS = 3600 * 1000 };
+enum {
+    SCRATCH_LIMIT = 1024 * 1024,
+    WAKE_MOST_MS = 3600 * 1000,
+    LOAD_NOTE_MS = 10 * 1000, /* the load is written down so often at most, */
+    LOAD_NOTE_SHAPES = 100,   /* and only if it has no more than this */
+};
 
 int64_t controller_wall(const struct controller *controller)
 {
@@ -85,11 +90,35 @@ static void calls_clear(struct controller *controller)
 
 /* ---- hearing ---- */
 
+/* Work comes and goes many times a second: who is busy is not kept, who joins and dies is. */
+static bool is_ray_kept(struct controller *controller, const struct event *event)
+{
+    if (event->kind == EVENT_RAY_NODE) {
+        struct known *known = roster_find(&controller->roster, event->ray_node.instance);
+        bool is_other = !known || known->ray != event->ray_node.status;
+        if (known) {
+            known->ray = event->ray_node.status;
+        }
+        return is_other;
+    }
+    const struct ray_load *load = &event->ray_load;
+    size_t shapes = load->demand_count + load->gang_count + load->constraint_count;
+    if (shapes > LOAD_NOTE_SHAPES ||
+        (controller->load_noted_at > 0 && event->at < controller->load_noted_at + LOAD_NOTE_MS)) {
+        return false;
+    }
+    controller->load_noted_at = event->at;
+    return true;
+}
+
 /* What says nothing that the next listing would not say is not kept. */
-static bool is_kept(const struct controller *controller, const struct event *event,
+static bool is_kept(struct controller *controller, const struct event *event,
                     const struct core_answer *answer)
 {
     enum event_kind kind = event->kind;
+    if (kind == EVENT_RAY_NODE || kind == EVENT_RAY_LOAD) {
+        return is_ray_kept(controller, event);
+    }
     if (kind == EVENT_TICK || kind == EVENT_RAY_SEEN || kind == EVENT_START) {
         return false;
     }
@@ -191,6 +220,14 @@ static void watch_the_end(struct controller *controller)
     }
 }
 
+static void tell_decided(const struct controller *controller, const struct core_answer *answer)
+{
+    const struct controller_hooks *hooks = &controller->setup.hooks;
+    if (hooks->decided && (answer->is_decision || answer->action_count > 0)) {
+        hooks->decided(hooks->context, answer);
+    }
+}
+
 /* Everything that has happened since the last turn, then a decision. */
 static void turn(void *context)
 {
@@ -203,6 +240,7 @@ static void turn(void *context)
     core_step(controller->core, &event, &controller->scratch, &answer);
     note_changes(controller, &answer);
     wake_at(controller, &answer);
+    tell_decided(controller, &answer);
     act_on(controller, answer.actions, answer.action_count);
     look_plan(controller);
     watch_the_end(controller);
@@ -294,40 +332,40 @@ void controller_set_up(struct controller *controller, uint64_t instance, enum se
     controller_tell(controller, &event);
 }
 
-static void tell_ray_node(struct controller *controller, struct known *known,
-                          enum ray_status status, int64_t idle_since)
+void controller_ray_node(struct controller *controller, const struct ray_node *node)
 {
-    if (known->ray == status && known->idle_since == idle_since) {
-        return;
-    }
-    known->ray = status;
-    known->idle_since = idle_since;
     struct event event = controller_event(controller, EVENT_RAY_NODE);
-    event.ray_node = (struct ray_node){
-        .instance = known->instance, .status = status, .idle_since = idle_since};
+    event.ray_node = *node;
     controller_tell(controller, &event);
 }
 
-void controller_ray_seen(struct controller *controller, const struct controller_ray_node *nodes,
-                         size_t count, int64_t asked_at_ms)
+void controller_ray_load(struct controller *controller, const struct ray_load *load)
 {
-    controller->ray_views++;
-    for (size_t i = 0; i < count; i++) {
-        struct known *known = roster_find_id(&controller->roster, nodes[i].instance_id);
-        if (known) {
-            known->ray_seen_in = controller->ray_views;
-            tell_ray_node(controller, known, nodes[i].status, nodes[i].idle_since_ms);
-        }
-    }
-    for (size_t i = 0; i < controller->roster.count; i++) {
-        struct known *known = &controller->roster.items[i];
-        if (known->ray_seen_in != controller->ray_views) {
-            tell_ray_node(controller, known, RAY_ABSENT, NOT_IDLE);
-        }
-    }
+    struct event event = controller_event(controller, EVENT_RAY_LOAD);
+    event.ray_load = *load;
+    controller_tell(controller, &event);
+}
+
+void controller_ray_seen(struct controller *controller, int64_t asked_at_ms)
+{
     struct event event = controller_event(controller, EVENT_RAY_SEEN);
     event.asked_at = asked_at_ms;
     controller_tell(controller, &event);
+}
+
+void controller_ray_anew(struct controller *controller)
+{
+    struct event event = controller_event(controller, EVENT_RAY_ANEW);
+    controller_tell(controller, &event);
+}
+
+/* In the next turn: it may be known while what was asked for is still being carried out. */
+void controller_drained(struct controller *controller, uint64_t instance, enum drain_answer answer)
+{
+    struct event event = controller_event(controller, EVENT_DRAIN_REPLY);
+    event.drain_reply.instance = instance;
+    event.drain_reply.answer = answer;
+    controller_tell_later(controller, &event);
 }
 
 /* ---- looking ---- */

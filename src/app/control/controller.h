@@ -45,6 +45,13 @@ struct controller_hooks {
     void (*deposed)(void *context, const struct cluster_lease *lease);
     /* controller_is_empty() has become true: not always with a change of a machine. May be NULL. */
     void (*emptied)(void *context);
+    /* Ask its raylet to let go of it; answer with controller_drained(), also from inside. NULL:
+     * nobody can be asked, and nothing is concluded. Must not close the controller. */
+    void (*drain)(void *context, const struct controlled *controlled, const struct action *action);
+    /* Something was decided, or is to be done: what is launched, what ends, what has no place, each
+     * with its reason. Told before it is done, valid during the call; only takes note: it asks the
+     * controller for nothing. May be NULL. */
+    void (*decided)(void *context, const struct core_answer *answer);
 };
 
 struct controller_setup {
@@ -96,14 +103,16 @@ void controller_set_up(struct controller *controller, uint64_t instance, enum se
 
 /* ---- Ray, told by whoever watches it ---- */
 
-struct controller_ray_node {
-    struct str instance_id; /* as the node was started with */
-    enum ray_status status;
-    int64_t idle_since_ms; /* monotonic, or NOT_IDLE */
-};
-/* All that Ray lists, as of when it was asked (monotonic). Only a call here counts as sight. */
-void controller_ray_seen(struct controller *controller, const struct controller_ray_node *nodes,
-                         size_t count, int64_t asked_at_ms);
+/* One node: only when something of it has changed. Its arrays stay as they are until it is told
+ * again. */
+void controller_ray_node(struct controller *controller, const struct ray_node *node);
+/* All that waits, likewise. */
+void controller_ray_load(struct controller *controller, const struct ray_load *load);
+/* Everything told so far is Ray's state as of then (monotonic). Only this counts as sight. */
+void controller_ray_seen(struct controller *controller, int64_t asked_at_ms);
+/* Ray has begun anew, with less than it knew before: nothing ends for a while. */
+void controller_ray_anew(struct controller *controller);
+void controller_drained(struct controller *controller, uint64_t instance, enum drain_answer answer);
 
 /* ---- looking ---- */
 

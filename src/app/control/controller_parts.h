@@ -137,8 +137,8 @@ struct controller {
     struct tag_wish *wishes; /* on the heap */
     size_t wish_count, wish_capacity;
 
-    /* ray */
-    uint32_t ray_views;
+    /* ray: what was told last, for the history */
+    int64_t load_noted_at;
 
     /* news.c */
     struct loop_task news_task;

@@ -148,7 +148,6 @@ bool roster_put(struct roster *roster, uint64_t instance, const struct machine *
         add(roster, (struct known){.instance = instance,
                                    .machine = keep_machine(machine),
                                    .since = now,
-                                   .idle_since = NOT_IDLE,
                                    .is_head = is_head});
         return true;
     }

@@ -21,9 +21,7 @@ struct known {
     struct machine *machine; /* a copy of its own */
     int64_t since;           /* heard of first */
     uint32_t seen_in;        /* the last listing that showed it */
-    uint32_t ray_seen_in;    /* the last view of Ray's that showed it */
-    enum ray_status ray;
-    int64_t idle_since;
+    enum ray_status ray;     /* as it was last told */
     bool is_head;
     bool has_news;     /* its change waits to be told */
     bool needs_set_up; /* asked for, and it has no address yet */

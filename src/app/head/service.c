@@ -23,16 +23,11 @@ enum {
     GUARD_MS = 10 * 1000,
     SHORTAGE_MS = 2000,
     GUARD_FIRST_MS = 1000, /* until Ray answers for the first time */
+    PREPARE_MS = 1000,     /* after a start: the account is looked at before it is urgent */
+    QUIET_MS = 20 * 1000,  /* after a start, and after Ray began anew, nothing ends */
 };
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
-
-static void expect_ray(struct service *service)
-{
-    bool expects = !service->is_head_alive || service_waits_for_ray(service) ||
-                   slots_count(&service->slots, SLOT_PENDING) > 0;
-    ray_watch_expect(service->ray, expects);
-}
 
 /* ---- what the controller tells ---- */
 
@@ -42,10 +37,10 @@ static void on_started(void *context, const struct cluster_lease *lease)
     service->is_leading = true;
     service->refusal[0] = '\0';
     LOG(service, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
-    if (service->ray_count > 0) {
-        service_update(service);
-        service_tell_ray(service, loop_now_ms(service->session.loop));
-    }
+    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("acts for the cluster"), STR(""));
+    service_ray_begin(service);
+    loop_timer_start(service->prepare, PREPARE_MS);
+    service_report_soon(service);
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
@@ -64,6 +59,15 @@ static void give_up(struct service *service, const struct controlled *controlled
     arena_clear(&arena);
 }
 
+/* What failed of that type before is of no interest any more. */
+static void note_came(struct service *service, const struct controlled *controlled)
+{
+    const struct core_settings *settings = &service->core.settings;
+    if (controlled->node && controlled->node->offering < settings->offering_count) {
+        service_report_came(service, settings->offerings[controlled->node->offering].type);
+    }
+}
+
 static void on_changed(void *context, const struct controlled *controlled)
 {
     struct service *service = context;
@@ -74,14 +78,17 @@ static void on_changed(void *context, const struct controlled *controlled)
         if (service->slots.count > known) { /* a launch went well */
             service->launch_trouble[0] = '\0';
             service->launch_trouble_ms = 0;
+            note_came(service, controlled);
         }
+        service_happen_changed(service, controlled);
         if (state == SLOT_FAILED) {
             give_up(service, controlled);
         } else if (state == SLOT_GONE) {
             worker_setups_end(service->setups, controlled->instance);
         }
-        expect_ray(service);
+        service_expect_ray(service);
     }
+    service_report_soon(service);
     if (controlled->instance != INSTANCE_NONE) {
         desk_changed(service->desk, controlled->instance);
     }
@@ -106,6 +113,7 @@ static void on_trouble(void *context, const struct provider_answer *answer, stru
         struct str before = str_from(service->launch_trouble);
         if (!str_eq(said, str_sub(before, str_find(before, ": "), before.len))) {
             desk_tell_trouble(service->desk, what);
+            service_happen_refused(service, what);
         }
         snprintf(service->launch_trouble, sizeof(service->launch_trouble), "%.*s", STR_ARG(what));
         if (service->launch_trouble_ms == 0) {
@@ -121,6 +129,7 @@ static void stop_acting(struct service *service)
     if (service->controller) {
         controller_close(service->controller);
         service->controller = NULL;
+        service_ray_end(service);
     }
 }
 
@@ -131,6 +140,8 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
     snprintf(service->refusal, sizeof(service->refusal), "%.*s acts",
              STR_ARG(holder.len > 0 ? holder : STR("somebody else")));
     LOG(service, WARNING, "deposed: %s", service->refusal);
+    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("does not act any more"),
+               str_from(service->refusal));
     service->is_leading = false;
     loop_timer_start(service->again, AGAIN_MS);
     desk_changed(service->desk, INSTANCE_NONE);
@@ -162,14 +173,18 @@ static bool is_end_noted(struct service *service, struct err *err)
     return ok;
 }
 
-static void on_ended(void *context, const struct provider_answer *answer)
+static void finish_end(struct service *service)
 {
-    struct service *service = context;
-    (void)answer; /* a lease that was not handed back runs out by itself */
     LOG(service, INFO, "the workers have ended: switching this machine off");
     desk_answer(service->desk, "end", NULL);
     service->end = SERVICE_ENDS;
     cloud_session_stop(&service->session);
+}
+
+static void on_ended(void *context, const struct provider_answer *answer)
+{
+    (void)answer; /* a lease that was not handed back runs out by itself */
+    service_report_farewell(context, finish_end);
 }
 
 static void on_emptied(void *context)
@@ -199,6 +214,17 @@ static bool on_end(void *context, bool *ret_is_later, struct err *err)
 
 /* ---- acting ---- */
 
+static void on_drain(void *context, const struct controlled *controlled,
+                     const struct action *action)
+{
+    service_drain(context, controlled, action);
+}
+
+static void on_decided(void *context, const struct core_answer *answer)
+{
+    service_decided(context, answer);
+}
+
 static void start_acting(void *context)
 {
     struct service *service = context;
@@ -218,7 +244,8 @@ static void start_acting(void *context)
         .uid = service->handover.uid,
         .anchor = service->handover.anchor,
         .goal = service->is_ending ? GOAL_DOWN : GOAL_RUN,
-        .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed, on_emptied},
+        .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed, on_emptied,
+                  on_drain, on_decided},
     });
 }
 
@@ -253,6 +280,33 @@ static void guard(void *context)
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
+static void on_prepared(void *context, const struct provider_answer *answer,
+                        const struct provider_thing *things, size_t count)
+{
+    (void)context; /* what went wrong was told as trouble, and a launch tries again */
+    (void)answer;
+    (void)things;
+    (void)count;
+}
+
+/* What a launch needs to know of the account takes a second or two: the first one should not have
+ * to wait for it. */
+static void prepare(void *context)
+{
+    struct service *service = context;
+    struct ctl_status status;
+    struct arena arena;
+    arena_init(&arena);
+    service_status(service, &arena, &status);
+    if (!status.is_settled) {
+        loop_timer_start(service->prepare, PREPARE_MS);
+    } else if (service->is_leading && !service->is_ending &&
+               service->core.settings.max_workers > 0) {
+        controller_prepare(service->controller, on_prepared, service);
+    }
+    arena_clear(&arena);
+}
+
 static void look_for_shortage(void *context)
 {
     struct service *service = context;
@@ -264,7 +318,7 @@ static void look_for_shortage(void *context)
     loop_timer_start(service->shortage, SHORTAGE_MS);
 }
 
-/* ---- what set-ups and Ray tell ---- */
+/* ---- what set-ups tell ---- */
 
 static void on_progress(void *context, uint64_t instance)
 {
@@ -273,7 +327,8 @@ static void on_progress(void *context, uint64_t instance)
     if (service->controller && controller_find(service->controller, instance, &controlled)) {
         slots_hear(&service->slots, instance, service_slot(service, &controlled));
     }
-    expect_ray(service);
+    service_expect_ray(service);
+    service_report_soon(service);
     desk_changed(service->desk, instance);
 }
 
@@ -312,94 +367,6 @@ static bool on_payload(void *context, struct str machine, struct arena *arena, s
            payload_find(arena, &places, machine, ret_path, err);
 }
 
-/* Of the nodes of one machine the one that lives counts; the others are of earlier starts. */
-static void keep_ray_node(struct service *service, const struct gcs_node *node)
-{
-    struct str id = node->instance_id;
-    for (size_t i = 0; i < service->ray_count; i++) {
-        if (str_eq(service->ray_nodes[i].instance_id, id)) {
-            if (node->is_alive) {
-                service->ray_nodes[i].status = RAY_ALIVE;
-            }
-            return;
-        }
-    }
-    service->ray_nodes[service->ray_count++] = (struct controller_ray_node){
-        .instance_id = arena_str(&service->ray_memory, id),
-        .status = node->is_alive ? RAY_ALIVE : RAY_DEAD,
-        .idle_since_ms = NOT_IDLE,
-    };
-}
-
-/* Of two that seem to live, as after a crash, the younger one. */
-static const struct gcs_node *find_head(const struct gcs_node *nodes, size_t count)
-{
-    const struct gcs_node *head = NULL;
-    for (size_t i = 0; i < count; i++) {
-        bool is_one = nodes[i].is_alive && nodes[i].is_head;
-        if (is_one && (!head || nodes[i].started_ms > head->started_ms)) {
-            head = &nodes[i];
-        }
-    }
-    return head;
-}
-
-/* Who lives, as one number: what it says of others is looked at when it is another than before. */
-static uint64_t mark_of(const struct gcs_node *nodes, size_t count)
-{
-    uint64_t mark = 1;
-    for (size_t i = 0; i < count; i++) {
-        mark += nodes[i].is_alive ? str_hash(nodes[i].id) : 0;
-    }
-    return mark;
-}
-
-static void on_ray_seen(void *context, const struct gcs_node *nodes, size_t count,
-                        int64_t asked_at_ms)
-{
-    struct service *service = context;
-    const struct gcs_node *head = find_head(nodes, count);
-    size_t alive = 0;
-    arena_clear(&service->ray_memory);
-    service->ray_nodes = ARENA_ARRAY(&service->ray_memory, count, struct controller_ray_node);
-    service->ray_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        alive += nodes[i].is_alive;
-        if (nodes[i].instance_id.len > 0) {
-            keep_ray_node(service, &nodes[i]);
-        }
-    }
-    bool is_news = alive != service->ray_alive || (head != NULL) != service->is_head_alive;
-    uint64_t mark = mark_of(nodes, count);
-    service->ray_alive = alive;
-    service->is_head_alive = head != NULL;
-    snprintf(service->ray_head, sizeof(service->ray_head), "%.*s",
-             STR_ARG(head ? head->id : STR("")));
-    if (service->controller && service->is_leading) {
-        if (mark != service->ray_mark) {
-            service_update(service);
-            service->ray_mark = mark;
-        }
-        service_tell_ray(service, asked_at_ms);
-    }
-    if (is_news) {
-        worker_setups_go_on(service->setups);
-        desk_changed(service->desk, HEAD_INSTANCE);
-    }
-    expect_ray(service);
-}
-
-static void on_ray_changed(void *context)
-{
-    struct service *service = context;
-    struct str trouble = ray_watch_trouble(service->ray);
-    struct str version = ray_watch_version(service->ray);
-    loop_timer_start(service->guard, 0); /* another Ray may be there, with its own autoscaler */
-    LOG(service, INFO, trouble.len > 0 ? "ray does not answer: %.*s" : "ray answers version=%.*s",
-        STR_ARG(trouble.len > 0 ? trouble : version));
-    desk_changed(service->desk, INSTANCE_NONE);
-}
-
 /* ---- what guests ask ---- */
 
 static void greet(void *context, struct ctl_line *line)
@@ -436,16 +403,22 @@ static bool on_update(void *context, struct err *err)
     return ok;
 }
 
+static void finish_standing_down(struct service *service)
+{
+    LOG(service, INFO, "stood down");
+    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("stood down"), STR(""));
+    desk_answer(service->desk, "stand-down", NULL);
+    service->end = SERVICE_STANDS_DOWN;
+    cloud_session_stop(&service->session);
+}
+
 static void on_released(void *context, const struct provider_answer *answer)
 {
     struct service *service = context;
     if (answer->outcome != OUTCOME_DONE) { /* it runs out by itself */
         LOG(service, WARNING, "the lease was not handed back: %s", answer->err.text);
     }
-    LOG(service, INFO, "stood down");
-    desk_answer(service->desk, "stand-down", NULL);
-    service->end = SERVICE_STANDS_DOWN;
-    cloud_session_stop(&service->session);
+    service_report_farewell(service, finish_standing_down);
 }
 
 static bool on_stand_down(void *context, bool *ret_is_later, struct err *err)
@@ -477,19 +450,18 @@ static void open_parts(struct service *service)
         .runtime_hash = service->handover.contents_hash,
         .hooks = {service, on_progress, on_news, on_tag, is_head_ready, on_payload},
     });
-    service->ray = ray_watch_open(&(struct ray_watch_setup){
-        .loop = service->session.loop,
-        .http = service->session.http,
-        .address = service->ray_address,
-        .token_path = service->token_path,
-        .hooks = {service, on_ray_seen, on_ray_changed},
-    });
+    service->events = events_open(service->session.loop, service->journal, &service->session.log);
+    service_open_judgement(service);
+    service_open_happenings(service);
+    service_open_report(service);
+    service_open_ray(service);
+    service->prepare = loop_timer_new(service->session.loop, prepare, service);
     service->again = loop_timer_new(service->session.loop, start_acting, service);
     service->guard = loop_timer_new(service->session.loop, guard, service);
     service->shortage = loop_timer_new(service->session.loop, look_for_shortage, service);
     loop_timer_start(service->shortage, SHORTAGE_MS);
     loop_timer_start(service->guard, GUARD_FIRST_MS);
-    expect_ray(service);
+    service_expect_ray(service);
 }
 
 static bool open_desk(struct service *service, struct err *err)
@@ -527,6 +499,7 @@ static bool run(struct service *service, struct err *err)
                              &service->provider, err)) {
         return false;
     }
+    service->core.settings.times.quiet_start = QUIET_MS;
     service_read_before(service);
     open_parts(service);
     if (!open_desk(service, err)) {
@@ -534,6 +507,8 @@ static bool run(struct service *service, struct err *err)
     }
     LOG(service, INFO, "started version=%s cluster=%.*s", SHOAL_VERSION,
         STR_ARG(service->config->cluster_name));
+    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("started"),
+               STR("version " SHOAL_VERSION));
     look_for_rays(service);
     start_acting(service);
     return cloud_session_run(&service->session, err);
@@ -543,7 +518,11 @@ static void close_all(struct service *service)
 {
     stop_acting(service);
     worker_setups_close(service->setups);
-    ray_watch_close(service->ray);
+    service_close_ray(service);
+    service_close_report(service);
+    service_close_happenings(service);
+    service_close_judgement(service);
+    events_close(service->events);
     desk_close(service->desk);
     if (service->provider) {
         service->provider->ops->close(service->provider);
@@ -554,7 +533,6 @@ static void close_all(struct service *service)
     journal_close(service->journal);
     slots_clear(&service->slots);
     worker_pasts_clear(&service->pasts);
-    arena_clear(&service->ray_memory);
     arena_clear(&service->arena);
 }
 
@@ -588,7 +566,6 @@ int service_run(const struct service_setup *setup)
     struct err err = {0};
     arena_init(&arena);
     arena_init_secret(&service.arena);
-    arena_init(&service.ray_memory);
     service.folder = service_folder(setup->folder, &arena);
     file_limit_raise();
     bool is_fine = run(&service, &err);

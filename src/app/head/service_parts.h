@@ -59,10 +59,17 @@ struct service {
     struct loop_timer *again; /* tries to act again */
     struct loop_timer *guard; /* looks for Ray's own autoscaler */
     struct loop_timer *shortage;
-    struct arena ray_memory;
-    struct controller_ray_node *ray_nodes; /* as last seen, in ray_memory */
-    size_t ray_count, ray_alive;
+    struct loop_timer *prepare; /* for launches to come */
+    struct ray_mirror *mirror;
+    struct drain_call *drains; /* that raylets were asked for */
+    struct reporter *reporter;
+    struct happenings *happenings;
+    struct judgement *judgement; /* the last decision */
+    struct events *events;
+    size_t ray_alive; /* nodes, the head included */
     bool is_head_alive;
+    bool has_lost_ray;              /* it answered, and does not */
+    int64_t seen_wall_ms;           /* it answered last; 0: never */
     char ray_head[RAY_NODE_SIZE];   /* Ray's id of the head that lives; empty: none does */
     char ray_before[RAY_NODE_SIZE]; /* when the handover came that starts it anew; empty: none */
     uint64_t ray_mark;              /* who lived in Ray when workers were last looked at */
@@ -96,8 +103,6 @@ void service_set_up_news(struct service *service, uint64_t instance, enum setup_
 /* Sets those up again of which something else is wanted now, or whose head's Ray is a new one. */
 void service_update(struct service *service);
 bool service_is_updating(const struct service *service, uint64_t instance, bool *ret_keeps_ray);
-/* Tells the controller who is in Ray, without those that are just taken out of it. */
-void service_tell_ray(struct service *service, int64_t asked_at_ms);
 /* The head's steps will start Ray anew, and have not yet. */
 bool service_waits_for_ray(const struct service *service);
 /* Which Ray there was when a handover came: written down for the process that comes after. */
@@ -105,7 +110,63 @@ void service_note_before(struct service *service, int64_t serial);
 void service_read_before(struct service *service);
 void service_tag(struct service *service, uint64_t instance, struct str status);
 
+/* ---- service_ray.c ---- */
+
+void service_open_ray(struct service *service);
+void service_close_ray(struct service *service);
+/* A core listens from now on, or not any more. */
+void service_ray_begin(struct service *service);
+void service_ray_end(struct service *service);
+/* Is somebody to join soon? */
+void service_expect_ray(struct service *service);
+void service_drain(struct service *service, const struct controlled *controlled,
+                   const struct action *action);
+
+/* ---- service_report.c ---- */
+
+typedef void service_done_fn(struct service *service);
+
+void service_open_report(struct service *service);
+void service_close_report(struct service *service);
+/* Something has changed that a report tells of; another Ray is there, which knows nothing yet. */
+void service_report_soon(struct service *service);
+void service_report_anew(struct service *service);
+void service_report_lost(struct service *service);
+/* An empty report, then `done`: soon in any case. */
+void service_report_farewell(struct service *service, service_done_fn *done);
+/* A launch of that type failed (asked for then, by the wall clock), or went well. */
+void service_report_failed(struct service *service, uint32_t type, int64_t count, int64_t asked_ms,
+                           struct str reason);
+void service_report_came(struct service *service, uint32_t type);
+/* "(autoscaler +9s) TEXT" for every driver. */
+void service_tell_drivers(struct service *service, struct str text, bool is_warning);
+
+/* ---- service_happen.c: events, and what drivers are told of them ---- */
+
+void service_open_happenings(struct service *service);
+void service_close_happenings(struct service *service);
+void service_decided(struct service *service, const struct core_answer *answer);
+void service_happen_changed(struct service *service, const struct controlled *controlled);
+void service_happen_joined(struct service *service, const struct controlled *controlled);
+void service_happen_drained(struct service *service, uint64_t instance, enum drain_answer answer,
+                            struct str why);
+/* A launch did not go well; `what` begins with its number, as the controller tells it. */
+void service_happen_refused(struct service *service, struct str what);
+
 /* ---- service_insight.c ---- */
+
+void service_open_judgement(struct service *service);
+void service_close_judgement(struct service *service);
+/* What waits, in the mirror's memory until it is told anew; what was decided about it. */
+void service_note_load(struct service *service, const struct ray_load *load);
+void service_judge(struct service *service, const struct core_answer *answer);
+/* Requests that no type could ever take, as Ray gave them. */
+void service_infeasible(const struct service *service, struct arena *arena,
+                        struct ray_report *report);
+typedef void infeasible_fn(void *context, const struct insight_demand *demand);
+void service_each_infeasible(const struct service *service, infeasible_fn *take, void *context);
+/* The most numerous of what waits: "9 x {CPU: 4}, 2 x {GPU: 1}"; empty: nothing. */
+struct str service_load_words(const struct service *service, struct arena *arena);
 
 /* Everything in it lives in `arena`, or as long as the loop does not go on. */
 void service_insight(const struct service *service, struct arena *arena, struct insight *ret);

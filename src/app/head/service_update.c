@@ -108,15 +108,9 @@ static bool keeps_ray(const struct service *service)
     return value_is_true(value_get_c(service->config->tree, "no_restart"));
 }
 
-static bool is_in_ray(const struct service *service, struct str id)
+static bool is_in_ray(const struct service *service, uint64_t instance)
 {
-    for (size_t i = 0; i < service->ray_count; i++) {
-        if (service->ray_nodes[i].status == RAY_ALIVE &&
-            str_eq(service->ray_nodes[i].instance_id, id)) {
-            return true;
-        }
-    }
-    return false;
+    return ray_mirror_node_id(service->mirror, instance).len > 0;
 }
 
 /* Can it be set up at all? */
@@ -174,9 +168,9 @@ static void begin_update(struct service *service, struct worker_machine *machine
     begin(service, machine, past);
 }
 
-static struct worker_present present_of(const struct service *service, struct str id)
+static struct worker_present present_of(const struct service *service, uint64_t instance)
 {
-    bool is_there = is_in_ray(service, id);
+    bool is_there = is_in_ray(service, instance);
     return (struct worker_present){
         .head = str_from(service->ray_head),
         .is_in_ray = is_there,
@@ -213,14 +207,16 @@ static bool is_living(const struct node *node)
 }
 
 /* It is in Ray: with what it was set up, if that was not written down, and with which head. */
-static void note_joined(struct service *service, struct worker_past *past, struct str id)
+static void note_joined(struct service *service, struct worker_past *past,
+                        const struct controlled *controlled)
 {
     if (past->key[0] == '\0') {
         worker_past_begin(past);
         worker_past_end(past, true);
     }
     snprintf(past->head, sizeof(past->head), "%s", service->ray_head);
-    save_past(service, past, id);
+    save_past(service, past, controlled->machine->id);
+    service_happen_joined(service, controlled);
 }
 
 static void look_at(struct service *service, const struct controlled *controlled,
@@ -230,7 +226,7 @@ static void look_at(struct service *service, const struct controlled *controlled
     struct worker_past *past = past_of(service, &machine);
     const struct worker_progress *progress = worker_setups_progress(service->setups,
                                                                     controlled->instance);
-    struct worker_present now = present_of(service, machine.id);
+    struct worker_present now = present_of(service, machine.instance);
     bool is_open = progress && progress->phase != PHASE_JOINING; /* it runs, or has failed */
     if (past->is_updating || is_open || !is_living(controlled->node)) {
         return;
@@ -241,7 +237,7 @@ static void look_at(struct service *service, const struct controlled *controlled
             begin_update(service, &machine, past, &now);
         }
     } else if (now.is_in_ray && strcmp(past->head, service->ray_head) != 0) {
-        note_joined(service, past, machine.id);
+        note_joined(service, past, controlled);
     }
 }
 
@@ -286,7 +282,7 @@ void service_set_up(struct service *service, const struct controlled *controlled
     arena_init(&arena);
     struct worker_machine machine = machine_of(service, controlled, &arena);
     struct worker_past *past = past_of(service, &machine);
-    struct worker_present now = present_of(service, machine.id);
+    struct worker_present now = present_of(service, machine.instance);
     bool is_known = worker_setups_progress(service->setups, controlled->instance) != NULL;
     find_wanted(service, &machine, past);
     bool is_changed = past->key[0] != '\0' && strcmp(past->key, past->wanted) != 0;
@@ -323,7 +319,10 @@ void service_set_up_news(struct service *service, uint64_t instance, enum setup_
     if (service->controller && controller_find(service->controller, instance, &controlled) &&
         controlled.machine) {
         if (!past->kept_ray) { /* else it is known when it is seen there */
-            bool is_there = is_in_ray(service, controlled.machine->id);
+            bool is_there = is_in_ray(service, instance);
+            if (is_there && strcmp(past->head, service->ray_head) != 0) {
+                service_happen_joined(service, &controlled);
+            }
             snprintf(past->head, sizeof(past->head), "%s", is_there ? service->ray_head : "");
         }
         save_past(service, past, controlled.machine->id);
@@ -336,20 +335,4 @@ bool service_is_updating(const struct service *service, uint64_t instance, bool 
     const struct worker_past *past = worker_pasts_find(&service->pasts, instance);
     *ret_keeps_ray = past && past->keeps_ray;
     return past && past->is_updating;
-}
-
-void service_tell_ray(struct service *service, int64_t asked_at_ms)
-{
-    struct controller_ray_node *shown = ARENA_ARRAY(&service->ray_memory, service->ray_count,
-                                                    struct controller_ray_node);
-    size_t count = 0;
-    for (size_t i = 0; i < service->ray_count; i++) {
-        bool keeps;
-        struct str id = service->ray_nodes[i].instance_id;
-        uint64_t instance = controller_instance_of(service->controller, id);
-        if (!service_is_updating(service, instance, &keeps) || keeps) {
-            shown[count++] = service->ray_nodes[i];
-        }
-    }
-    controller_ray_seen(service->controller, shown, count, asked_at_ms);
 }

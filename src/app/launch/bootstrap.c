@@ -28,6 +28,16 @@ static struct value *remote_mounts(struct arena *arena, const struct config *con
     return mounts;
 }
 
+/* There nothing says any more who wrote it: our service would take the default for a ramp that was
+ * asked for. */
+static void drop_default_speed(struct value *tree)
+{
+    const struct value *speed = value_get_c(tree, "upscaling_speed");
+    if (speed && !place_is_users(speed->place)) {
+        value_map_remove(tree, "upscaling_speed");
+    }
+}
+
 bool bootstrap_config(const struct config *config, enum bootstrap_reader reader, bool no_restart,
                       struct arena *arena, struct str *ret_json, struct err *err)
 {
@@ -41,6 +51,9 @@ bool bootstrap_config(const struct config *config, enum bootstrap_reader reader,
     if (reader == BOOTSTRAP_FOR_RAY || config->ssh_private_key.len > 0) {
         value_map_set_c(arena, auth, "ssh_private_key",
                         value_string(arena, STR(BOOTSTRAP_KEY), nowhere));
+    }
+    if (reader != BOOTSTRAP_FOR_RAY) {
+        drop_default_speed(tree);
     }
     value_map_set_c(arena, tree, "auth", auth);
     value_map_set_c(arena, tree, "provider", provider);

@@ -1,0 +1,442 @@
+/*
+ * service_report.c: what Ray is told of its autoscaler, so that `ray status`, the dashboard and
+ * drivers show it: machines on their way, launches that failed, requests that nothing can meet, the
+ * types of the file, and lines for drivers.
+ *
+ * A report goes out soon after a change and every few seconds. An empty one goes out at the end:
+ * Ray would show the last one for ever.
+ */
+#include "app/head/service_parts.h"
+#include "io/heap.h"
+
+#include <stdio.h>
+
+enum {
+    SOON_MS = 50, /* what changes together is one report */
+    EVERY_MS = 5000,
+    FAREWELL_MS = 1500, /* how long the empty one may take */
+    FAILURES_MAX = 32,
+    LINES_MAX = 64, /* that wait for those before them */
+    LINE_BYTES_MAX = 4096,
+};
+
+#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
+
+/* A launch that did not go well. */
+struct failure {
+    uint32_t type;
+    int64_t count;
+    int64_t asked_ms, failed_ms; /* wall clock */
+    char reason[300];
+};
+
+struct line {
+    struct line *next;
+    bool is_warning;
+    char text[];
+};
+
+struct reporter {
+    struct service *service;
+    struct loop_timer *timer;    /* for the next report */
+    struct loop_timer *patience; /* with the last one */
+    int64_t version;             /* of the last one */
+    bool is_sending;             /* a report is under way */
+    bool is_news;                /* and something has changed since */
+    bool has_groups;             /* they were told */
+    bool is_telling;             /* a line is under way */
+    struct line *lines, *last_line;
+    size_t line_count;
+    struct failure failures[FAILURES_MAX];
+    size_t failure_count;
+    service_done_fn *farewell; /* told once, after the empty report */
+};
+
+static int64_t wall_ms(const struct service *service)
+{
+    return clock_wall_ms(loop_clock(service->session.loop));
+}
+
+/* ---- what is on its way ---- */
+
+struct gathering {
+    const struct service *service;
+    struct arena *arena;
+    struct ray_pending_request *requests;
+    size_t request_count, request_capacity;
+    struct ray_pending_node *nodes;
+    size_t node_count, node_capacity;
+};
+
+/* Wall clock, in seconds, of a moment on the loop's clock. */
+static int64_t seconds_of(const struct service *service, int64_t at_ms)
+{
+    return (wall_ms(service) - (loop_now_ms(service->session.loop) - at_ms)) / 1000;
+}
+
+static void add_request(struct gathering *gathering, const struct node *node, uint32_t type)
+{
+    const struct type_facts *facts = &gathering->service->core.facts[type];
+    int64_t asked_s = seconds_of(gathering->service, node->created_at);
+    for (size_t i = 0; i < gathering->request_count; i++) {
+        struct ray_pending_request *known = &gathering->requests[i];
+        if (str_eq(known->type, facts->name)) {
+            known->count++;
+            known->asked_s = asked_s < known->asked_s ? asked_s : known->asked_s;
+            return;
+        }
+    }
+    void *items = gathering->requests;
+    arena_grow(gathering->arena, &items, gathering->request_count, &gathering->request_capacity,
+               sizeof(*gathering->requests));
+    gathering->requests = items;
+    gathering->requests[gathering->request_count++] = (struct ray_pending_request){
+        .machine = facts->machine, .type = facts->name, .count = 1, .asked_s = asked_s};
+}
+
+static void add_node(struct gathering *gathering, const struct controlled *controlled,
+                     uint32_t type)
+{
+    const struct type_facts *facts = &gathering->service->core.facts[type];
+    struct node_view view;
+    service_view(gathering->service, controlled, gathering->arena, &view);
+    void *items = gathering->nodes;
+    arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
+               sizeof(*gathering->nodes));
+    gathering->nodes = items;
+    struct str details = str_from(node_phase_text(view.phase));
+    if (view.steps > 0 && view.step > 0) {
+        details = arena_printf(gathering->arena, "%.*s, step %zu of %zu", STR_ARG(details),
+                               view.step, view.steps);
+    }
+    gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
+        .machine = facts->machine,
+        .type = facts->name,
+        .instance_id = view.id,
+        .address = view.private_ip,
+        .details = details,
+    };
+}
+
+static void gather(void *context, const struct controlled *controlled)
+{
+    struct gathering *gathering = context;
+    const struct core_settings *settings = &gathering->service->core.settings;
+    const struct node *node = controlled->node;
+    if (!node || controlled->is_head || node->offering >= settings->offering_count ||
+        !life_table[node->state].is_pending) {
+        return;
+    }
+    uint32_t type = settings->offerings[node->offering].type;
+    if (node->state == NODE_REQUESTED || !controlled->machine) {
+        add_request(gathering, node, type);
+    } else {
+        add_node(gathering, controlled, type);
+    }
+}
+
+static struct ray_failed_request *failed_requests(const struct reporter *reporter,
+                                                  struct arena *arena)
+{
+    struct ray_failed_request *failed = ARENA_ARRAY(arena, reporter->failure_count,
+                                                    struct ray_failed_request);
+    for (size_t i = 0; i < reporter->failure_count; i++) {
+        const struct failure *failure = &reporter->failures[i];
+        const struct type_facts *facts = &reporter->service->core.facts[failure->type];
+        failed[i] = (struct ray_failed_request){
+            .machine = facts->machine,
+            .type = facts->name,
+            .count = failure->count,
+            .reason = str_from(failure->reason),
+            .asked_s = failure->asked_ms / 1000,
+            .failed_s = failure->failed_ms / 1000,
+        };
+    }
+    return failed;
+}
+
+/* ---- sending ---- */
+
+static void plan_next(struct reporter *reporter, int64_t wait)
+{
+    loop_timer_start(reporter->timer, wait);
+}
+
+/* Ray drops a report whose version is smaller than that of the last one, also of an earlier
+ * process of ours; a wall clock that was set back must not stop the versions. */
+static int64_t next_version(struct reporter *reporter)
+{
+    int64_t version = wall_ms(reporter->service) * 1000;
+    reporter->version = version > reporter->version ? version : reporter->version + 1;
+    return reporter->version;
+}
+
+static void finish_farewell(struct reporter *reporter)
+{
+    service_done_fn *done = reporter->farewell;
+    reporter->farewell = NULL;
+    loop_timer_stop(reporter->patience);
+    if (done) {
+        done(reporter->service);
+    }
+}
+
+static void on_reported(void *context, const struct gcs_answer *answer)
+{
+    struct reporter *reporter = context;
+    reporter->is_sending = false;
+    if (answer->trouble != GCS_FINE) {
+        LOG(reporter->service, WARNING, "report to Ray failed: %s", answer->err.text);
+    }
+    if (!reporter->farewell) {
+        plan_next(reporter, reporter->is_news ? SOON_MS : EVERY_MS);
+    }
+}
+
+static void on_farewell(void *context, const struct gcs_answer *answer)
+{
+    (void)answer; /* nobody is left to try again */
+    finish_farewell(context);
+}
+
+static void on_groups(void *context, const struct gcs_answer *answer)
+{
+    struct reporter *reporter = context;
+    if (answer->trouble != GCS_FINE && answer->trouble != GCS_TOO_OLD) {
+        reporter->has_groups = false; /* with the next report */
+    }
+}
+
+static void report_groups(struct reporter *reporter, struct gcs *gcs, struct arena *arena)
+{
+    const struct service *service = reporter->service;
+    const struct core_settings *settings = &service->core.settings;
+    struct gcs_group *groups = ARENA_ARRAY(arena, settings->type_count, struct gcs_group);
+    for (size_t i = 0; i < settings->type_count; i++) {
+        const struct plan_type *type = &settings->types[i];
+        struct ray_quantity *quantities = ARENA_ARRAY(arena, type->capacity_count,
+                                                      struct ray_quantity);
+        for (size_t j = 0; j < type->capacity_count; j++) {
+            quantities[j] = (struct ray_quantity){
+                names_text(settings->names, type->capacities[j].name),
+                (double)type->capacities[j].total / RESOURCE_UNIT};
+        }
+        groups[i] = (struct gcs_group){.name = type->name,
+                                       .resources = quantities,
+                                       .resource_count = type->capacity_count,
+                                       .min_count = type->min_nodes,
+                                       .max_count = type->max_nodes};
+    }
+    reporter->has_groups = true;
+    gcs_report_groups(gcs, groups, settings->type_count, on_groups, reporter);
+}
+
+static void fill(const struct reporter *reporter, struct arena *arena, struct ray_report *report)
+{
+    struct gathering gathering = {.service = reporter->service, .arena = arena};
+    controller_each(reporter->service->controller, gather, &gathering);
+    report->requests = gathering.requests;
+    report->request_count = gathering.request_count;
+    report->nodes = gathering.nodes;
+    report->node_count = gathering.node_count;
+    report->failures = failed_requests(reporter, arena);
+    report->failure_count = reporter->failure_count;
+    service_infeasible(reporter->service, arena, report);
+}
+
+/* While somebody else acts, somebody else reports. */
+static bool may_report(const struct service *service)
+{
+    return service->controller && service->is_leading && service->is_head_alive &&
+           !service_is_rays(service);
+}
+
+static void send(void *context)
+{
+    struct reporter *reporter = context;
+    struct service *service = reporter->service;
+    struct gcs *gcs = ray_watch_gcs(service->ray);
+    struct arena arena;
+    if (reporter->is_sending || reporter->farewell) {
+        return;
+    }
+    if (!gcs || !may_report(service)) {
+        plan_next(reporter, EVERY_MS);
+        return;
+    }
+    arena_init(&arena);
+    struct ray_report report = {.seen_version = ray_mirror_version(service->mirror),
+                                .version = next_version(reporter)};
+    fill(reporter, &arena, &report);
+    reporter->is_sending = true;
+    reporter->is_news = false;
+    if (!reporter->has_groups) {
+        report_groups(reporter, gcs, &arena);
+    }
+    gcs_report(gcs, &report, on_reported, reporter);
+    arena_clear(&arena);
+}
+
+void service_report_soon(struct service *service)
+{
+    struct reporter *reporter = service->reporter;
+    if (!reporter->is_sending && !reporter->is_news) {
+        plan_next(reporter, SOON_MS);
+    }
+    reporter->is_news = true;
+}
+
+void service_report_anew(struct service *service)
+{
+    service->reporter->has_groups = false;
+    service_report_soon(service);
+}
+
+/* The client is closed: nothing under way will be answered. */
+void service_report_lost(struct service *service)
+{
+    struct reporter *reporter = service->reporter;
+    reporter->is_telling = false;
+    if (reporter->is_sending) {
+        reporter->is_sending = false;
+        plan_next(reporter, SOON_MS);
+    }
+}
+
+static void on_impatient(void *context)
+{
+    finish_farewell(context);
+}
+
+void service_report_farewell(struct service *service, service_done_fn *done)
+{
+    struct reporter *reporter = service->reporter;
+    struct gcs *gcs = ray_watch_gcs(service->ray);
+    reporter->farewell = done;
+    loop_timer_stop(reporter->timer);
+    if (!gcs || service_is_rays(service)) {
+        loop_timer_start(reporter->patience, 0);
+        return;
+    }
+    struct ray_report report = {.seen_version = ray_mirror_version(service->mirror),
+                                .version = next_version(reporter)};
+    loop_timer_start(reporter->patience, FAREWELL_MS);
+    gcs_report(gcs, &report, on_farewell, reporter);
+}
+
+/* ---- launches that failed ---- */
+
+void service_report_failed(struct service *service, uint32_t type, int64_t count, int64_t asked_ms,
+                           struct str reason)
+{
+    struct reporter *reporter = service->reporter;
+    size_t at = 0;
+    while (at < reporter->failure_count && reporter->failures[at].type != type) {
+        at++;
+    }
+    if (type >= service->core.settings.type_count || at == FAILURES_MAX) {
+        return;
+    }
+    reporter->failure_count += at == reporter->failure_count;
+    struct failure *failure = &reporter->failures[at];
+    *failure = (struct failure){
+        .type = type, .count = count, .asked_ms = asked_ms, .failed_ms = wall_ms(service)};
+    snprintf(failure->reason, sizeof(failure->reason), "%.*s", STR_ARG(reason));
+    service_report_soon(service);
+}
+
+void service_report_came(struct service *service, uint32_t type)
+{
+    struct reporter *reporter = service->reporter;
+    for (size_t i = 0; i < reporter->failure_count; i++) {
+        if (reporter->failures[i].type == type) {
+            reporter->failures[i] = reporter->failures[--reporter->failure_count];
+            service_report_soon(service);
+            return;
+        }
+    }
+}
+
+/* ---- lines for drivers ---- */
+
+static void tell_next(struct reporter *reporter);
+
+static void on_told(void *context, const struct gcs_answer *answer)
+{
+    struct reporter *reporter = context;
+    reporter->is_telling = false;
+    if (answer->trouble != GCS_FINE) {
+        LOG(reporter->service, DEBUG, "drivers were not told: %s", answer->err.text);
+    }
+    tell_next(reporter);
+}
+
+/* One after the other: they are read in that order. */
+static void tell_next(struct reporter *reporter)
+{
+    struct service *service = reporter->service;
+    struct line *line = reporter->lines;
+    struct gcs *gcs = ray_watch_gcs(service->ray);
+    if (!line || reporter->is_telling || !gcs) {
+        return;
+    }
+    reporter->lines = line->next;
+    reporter->last_line = reporter->lines ? reporter->last_line : NULL;
+    reporter->line_count--;
+    reporter->is_telling = true;
+    struct gcs_line told = {.ray_version = ray_watch_version(service->ray),
+                            .head_address = service->handover.head_private_ip,
+                            .text = str_from(line->text),
+                            .is_warning = line->is_warning};
+    gcs_tell_drivers(gcs, &told, on_told, reporter);
+    free(line);
+}
+
+void service_tell_drivers(struct service *service, struct str text, bool is_warning)
+{
+    struct reporter *reporter = service->reporter;
+    text = str_sub(text, 0, LINE_BYTES_MAX);
+    if (reporter->line_count >= LINES_MAX || text.len == 0) {
+        return;
+    }
+    struct line *line = heap_zeroed(sizeof(*line) + text.len + 1);
+    memcpy(line->text, text.ptr, text.len);
+    line->is_warning = is_warning;
+    if (reporter->last_line) {
+        reporter->last_line->next = line;
+    } else {
+        reporter->lines = line;
+    }
+    reporter->last_line = line;
+    reporter->line_count++;
+    tell_next(reporter);
+}
+
+/* ---- opening and closing ---- */
+
+void service_open_report(struct service *service)
+{
+    struct reporter *reporter = HEAP_NEW(struct reporter);
+    reporter->service = service;
+    reporter->timer = loop_timer_new(service->session.loop, send, reporter);
+    reporter->patience = loop_timer_new(service->session.loop, on_impatient, reporter);
+    service->reporter = reporter;
+    plan_next(reporter, EVERY_MS);
+}
+
+void service_close_report(struct service *service)
+{
+    struct reporter *reporter = service->reporter;
+    if (!reporter) {
+        return;
+    }
+    while (reporter->lines) {
+        struct line *line = reporter->lines;
+        reporter->lines = line->next;
+        free(line);
+    }
+    loop_timer_free(reporter->timer);
+    loop_timer_free(reporter->patience);
+    free(reporter);
+    service->reporter = NULL;
+}
