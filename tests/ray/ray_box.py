@@ -17,8 +17,8 @@ RAY = str(pathlib.Path(PYTHON).parent / "ray")
 class RayBox:
     def __init__(self, token=None, env=None):
         self.folder = tempfile.TemporaryDirectory(prefix="shoal-ray-")
-        self.env = dict(os.environ, RAY_enable_autoscaler_v2="1", RAY_CLOUD_INSTANCE_ID="i-head",
-                        RAY_NODE_TYPE_NAME="head", **(env or {}))
+        self.env = {**os.environ, "RAY_enable_autoscaler_v2": "1",
+                    "RAY_CLOUD_INSTANCE_ID": "i-head", "RAY_NODE_TYPE_NAME": "head", **(env or {})}
         if token:
             self.env.update(RAY_AUTH_MODE="token", RAY_AUTH_TOKEN=token)
         # The first process must reap its children, or a dead raylet would look alive.
