@@ -70,8 +70,11 @@ static int64_t now_ns(clockid_t clock)
     return time.tv_sec * INT64_C(1000000000) + time.tv_nsec;
 }
 
-static struct sample measure(void)
+/* Without what the next decision would use again. */
+static struct sample measure(struct scene *scene)
 {
+    arena_clear(&scene->scratch);
+    arena_init(&scene->scratch);
     struct sample sample = {0};
     struct mallinfo2 info = mallinfo2();
     long pages = 0;
@@ -284,10 +287,10 @@ static bool run_made_up(struct scene *scene, struct err *err)
             return false;
         }
         if (i + 1 == warm) {
-            scene->start = measure();
+            scene->start = measure(scene);
         }
     }
-    scene->end = measure();
+    scene->end = measure(scene);
     return true;
 }
 
@@ -311,7 +314,7 @@ static void on_reply(void *context, const struct gcs_answer *answer, struct str 
     }
     if (scene->poll == WARM_POLLS) {
         scene->cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
-        scene->start = measure();
+        scene->start = measure(scene);
     }
     if (scene->poll >= scene->options.polls || scene->failures > 10) {
         loop_stop(scene->loop);
@@ -338,7 +341,7 @@ static bool run_server(struct scene *scene, struct err *err)
     scene->timer = loop_timer_new(scene->loop, ask, scene);
     loop_timer_start(scene->timer, 0);
     loop_run(scene->loop);
-    scene->end = measure();
+    scene->end = measure(scene);
     scene->work_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - scene->cpu_ns;
     gcs_close(scene->gcs);
     http_close(http);
