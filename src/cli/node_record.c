@@ -27,6 +27,24 @@ static struct value *failure_record(struct arena *arena, const struct node_failu
     return record;
 }
 
+/* What Ray says of it. */
+static void add_ray(struct arena *arena, struct value *record, const struct node_view *view)
+{
+    struct value *uses = record_new(arena);
+    for (size_t i = 0; i < view->use_count; i++) {
+        struct value *use = record_new(arena);
+        const char *name = arena_str(arena, view->uses[i].name).ptr;
+        record_number(arena, use, "used", view->uses[i].used);
+        record_number(arena, use, "total", view->uses[i].total);
+        value_map_set_c(arena, uses, name, use);
+    }
+    record_text(arena, record, "ray_id", view->ray_id);
+    value_map_set_c(arena, record, "uses", uses);
+    record_int(arena, record, "idle_since_ms", view->idle_since_ms);
+    record_text(arena, record, "activity", view->activity);
+    record_flag(arena, record, "draining", view->is_draining);
+}
+
 struct value *node_record(struct arena *arena, const struct node_view *view)
 {
     struct value *record = record_new(arena);
@@ -47,6 +65,7 @@ struct value *node_record(struct arena *arena, const struct node_view *view)
     record_text(arena, record, "detail", view->detail);
     record_text(arena, record, "reason", view->reason);
     add_price(arena, record, view->price);
+    add_ray(arena, record, view);
     if (view->phase == PHASE_FAILED) {
         value_map_set_c(arena, record, "failure", failure_record(arena, &view->failure));
     } else {

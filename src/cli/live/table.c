@@ -4,22 +4,50 @@
 #include "base/utf8.h"
 #include "cli/columns.h"
 
-enum { COLUMNS = 8, GAP = 2, CELL_MAX = 40, LINE_BYTES = 16 * 1024, NOTE_MIN = 10 };
+enum { COLUMNS = 9, GAP = 2, CELL_MAX = 40, LINE_BYTES = 16 * 1024, NOTE_MIN = 10 };
 
-static const char *const titles[COLUMNS] = {"NAME",  "TYPE",    "MACHINE", "ID",
-                                            "STATE", "ADDRESS", "AGE",     "NOTE"};
+static const char *const titles[COLUMNS] = {"NAME",    "TYPE", "MACHINE", "ID",  "STATE",
+                                            "ADDRESS", "AGE",  "$/H",     "NOTE"};
 
 struct row {
     struct str cells[COLUMNS];
     enum node_phase phase;
 };
 
-static struct str state_words(struct arena *arena, const struct node_view *view)
+static struct str age_words(struct arena *arena, int64_t ms)
+{
+    AUTO_BUF struct buf age;
+    buf_init(&age, 64);
+    columns_add_age(&age, ms);
+    return arena_str(arena, buf_str(&age));
+}
+
+static struct str state_words(struct arena *arena, const struct node_view *view, int64_t now_ms)
 {
     const char *phase = node_phase_text(view->phase);
-    return view->phase == PHASE_SETTING_UP && view->step > 0
-               ? arena_printf(arena, "%s %zu/%zu", phase, view->step, view->steps)
-               : str_from(phase);
+    if (view->phase == PHASE_SETTING_UP && view->step > 0) {
+        return arena_printf(arena, "%s %zu/%zu", phase, view->step, view->steps);
+    }
+    if (view->phase == PHASE_READY && view->is_draining) {
+        return STR("ready, draining");
+    }
+    if (view->phase == PHASE_READY && view->idle_since_ms > 0) {
+        return arena_printf(arena, "ready, idle %.*s",
+                            STR_ARG(age_words(arena, now_ms - view->idle_since_ms)));
+    }
+    return str_from(phase);
+}
+
+/* Dollars an hour, to what matters of it. */
+static struct str price_words(struct arena *arena, int64_t price)
+{
+    enum { DIGITS = 1000, HALF = 500 };
+    if (price < 0) {
+        return STR("-");
+    }
+    int64_t digits = (price + HALF) / DIGITS;
+    return arena_printf(arena, "%lld.%03lld", (long long)(digits / DIGITS),
+                        (long long)(digits % DIGITS));
 }
 
 /* The most telling of: what went wrong, what runs now, why it is there. */
@@ -27,27 +55,24 @@ static struct str note_words(struct arena *arena, const struct node_view *view)
 {
     const struct node_failure *failure = &view->failure;
     if (view->phase == PHASE_FAILED) {
-        struct str said = failure->said;
+        struct str rest = failure->said;
+        struct str said = str_cut(&rest, '\n');
         return arena_printf(arena, "%.*s%s%.*s", STR_ARG(failure->step),
-                            failure->step.len > 0 && said.len > 0 ? ": " : "",
-                            STR_ARG(str_cut(&said, '\n')));
+                            failure->step.len > 0 && said.len > 0 ? ": " : "", STR_ARG(said));
     }
     return view->detail.len > 0 && view->phase != PHASE_READY ? view->detail : view->reason;
 }
 
 static struct row row_of(struct arena *arena, const struct node_view *view, int64_t now_ms)
 {
-    AUTO_BUF struct buf age;
-    buf_init(&age, 64);
-    columns_add_age(&age, view->born_ms > 0 ? now_ms - view->born_ms : 0);
     struct str address = view->public_ip.len > 0 ? view->public_ip : view->private_ip;
     return (struct row){
         .cells = {view->name, view->type,
                   view->is_spot ? arena_printf(arena, "%.*s spot", STR_ARG(view->machine))
                                 : view->machine,
-                  view->id, state_words(arena, view), address,
-                  view->born_ms > 0 ? arena_str(arena, buf_str(&age)) : STR("-"),
-                  note_words(arena, view)},
+                  view->id, state_words(arena, view, now_ms), address,
+                  view->born_ms > 0 ? age_words(arena, now_ms - view->born_ms) : STR("-"),
+                  price_words(arena, view->price), note_words(arena, view)},
         .phase = view->phase,
     };
 }
