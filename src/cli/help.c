@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 18 };
+enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 21 };
 
 /* Words of `text`, wrapped; the first line goes on where the cursor is. Blank lines stay. */
 static void add_wrapped(struct buf *out, const char *text, size_t indent)

@@ -17,8 +17,9 @@ SAYS_SOMETHING = {
     "config": ["config", "x.yaml"],
     # anything else of these would ask a cloud
     **{verb: [verb, "--help"] for verb in (
-        "ls", "up", "status", "logs", "submit", "exec", "attach", "rsync-up", "rsync-down",
-        "get-head-ip", "get-worker-ips", "dashboard", "monitor", "down", "autoscaler")},
+        "ls", "up", "status", "explain", "events", "logs", "submit", "exec", "attach", "rsync-up",
+        "rsync-down", "get-head-ip", "get-worker-ips", "dashboard", "monitor",
+        "request-resources", "down", "autoscaler")},
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],
     "completion": ["completion", "bash"],

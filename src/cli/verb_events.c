@@ -1,0 +1,174 @@
+/* verb_events.c: what has happened to a cluster, and why. */
+#include "base/utf8.h"
+#include "cli/output.h"
+#include "cli/record.h"
+#include "cli/talk.h"
+#include "config/document/json_write.h"
+
+#include <string.h>
+#include <time.h>
+
+enum { LINE_BYTES_MAX = 64 * 1024 };
+
+struct events_fields {
+    struct target_fields target;
+    const char *output;
+    bool follow;
+    int64_t after;
+};
+
+static const struct operand operands[] = {TARGET_OPERAND(struct events_fields)};
+
+static const struct option options[] = {
+    {"follow", 'f', OPTION_FLAG, offsetof(struct events_fields, follow), NULL, NULL,
+     "Go on with what comes, until Ctrl-C."},
+    {"after", 0, OPTION_NUMBER, offsetof(struct events_fields, after), "N", NULL,
+     "Only events with a number larger than N."},
+    {"output", 'o', OPTION_CHOICE, offsetof(struct events_fields, output), "FORMAT", text_or_json,
+     "text for people (the default), or json: one object to a line."},
+    TARGET_NAME_OPTION(struct events_fields),
+    TARGET_PROFILE_OPTION(struct events_fields),
+    {"verbose", 'v', OPTION_COUNT, offsetof(struct events_fields, target.verbose), NULL, NULL,
+     "Say more of what is done."},
+};
+
+static const struct example examples[] = {
+    {"shoal events cluster.yaml", "What the autoscaler has done, and why."},
+    {"shoal events -f cluster.yaml", "The same, as it happens."},
+    {"shoal events -o json cluster.yaml | jq 'select(.kind == \"failure\")'",
+     "What went wrong, for a program."},
+};
+
+struct telling {
+    const struct cli *cli;
+    bool is_json;
+    bool is_first; /* of a day, as far as it was told */
+    int day;
+};
+
+/* The day only when it is another one than before. */
+static void add_time(struct telling *telling, struct buf *out, int64_t wall_ms)
+{
+    time_t when = (time_t)(wall_ms / 1000);
+    struct tm parts = {0};
+    localtime_r(&when, &parts);
+    if (telling->day != parts.tm_year * 400 + parts.tm_yday) {
+        telling->day = parts.tm_year * 400 + parts.tm_yday;
+        buf_addf(out, "-- %04d-%02d-%02d --\n", parts.tm_year + 1900, parts.tm_mon + 1,
+                 parts.tm_mday);
+    }
+    buf_addf(out, "%02d:%02d:%02d  ", parts.tm_hour, parts.tm_min, parts.tm_sec);
+}
+
+static void add_text(struct telling *telling, struct buf *out, const struct insight_event *event)
+{
+    bool needs_eyes = event->kind == EVENT_WORD_FAILURE || event->kind == EVENT_WORD_INFEASIBLE;
+    bool colour = telling->cli->colour_out && needs_eyes;
+    add_time(telling, out, event->wall_ms);
+    buf_addf(out, "%s%-10s  ", colour ? "\033[31m" : "", ctl_event_word(event->kind));
+    if (event->node.len > 0) {
+        utf8_add_visible(out, event->node, false);
+        buf_add_c(out, ": ");
+    }
+    utf8_add_visible(out, event->text, false);
+    if (event->reason.len > 0) {
+        buf_add_c(out, "  (");
+        utf8_add_visible(out, event->reason, false);
+        buf_add_char(out, ')');
+    }
+    buf_add_c(out, colour ? "\033[0m\n" : "\n");
+}
+
+static void add_record(struct buf *out, const struct insight_event *event)
+{
+    struct arena arena;
+    struct err err;
+    arena_init(&arena);
+    struct value *record = record_new(&arena);
+    record_int(&arena, record, "number", event->number);
+    record_int(&arena, record, "at_ms", event->wall_ms);
+    record_text(&arena, record, "kind", str_from(ctl_event_word(event->kind)));
+    record_text(&arena, record, "node", event->node);
+    record_text(&arena, record, "text", event->text);
+    record_text(&arena, record, "reason", event->reason);
+    if (json_write(out, record, JSON_COMPACT, &err)) {
+        buf_add_char(out, '\n');
+    }
+    arena_clear(&arena);
+}
+
+static void take_line(void *context, const struct ctl_line *line)
+{
+    struct telling *telling = context;
+    AUTO_BUF struct buf out;
+    buf_init(&out, LINE_BYTES_MAX);
+    if (line->kind != CTL_EVENT) {
+        return;
+    }
+    if (telling->is_json) {
+        add_record(&out, &line->event);
+    } else {
+        add_text(telling, &out, &line->event);
+    }
+    fwrite(out.ptr, 1, out.len, telling->cli->out);
+    fflush(telling->cli->out);
+}
+
+static int print_events(struct target *target, const void *fields)
+{
+    const struct events_fields *given = fields;
+    struct telling telling = {
+        .cli = &target->cli,
+        .is_json = given->output && strcmp(given->output, "json") == 0,
+        .day = -1,
+    };
+    struct talk_question question = {
+        .request = {.what = STR("events"), .after = given->after, .follows = given->follow}};
+    struct launcher_head head;
+    struct ssh_place place;
+    struct err err;
+    struct talk_setup setup = {
+        .session = &target->session,
+        .place = &place,
+        .arena = target->cli.arena,
+        .questions = &question,
+        .question_count = 1,
+        .context = &telling,
+        .line = take_line,
+    };
+    bool ok = target_find(target, &head, &place, &err) && talk(&setup, &err);
+    bool is_ended = !ok && given->follow && err.kind == ERR_CANCELLED;
+    return ok || is_ended ? 0 : target_fail(target, &err);
+}
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct events_fields *given = fields;
+    struct err err;
+    if (given->after < 0) {
+        err_set(&err, ERR_USAGE, "--after cannot be less than 0");
+        return output_error(cli, &err);
+    }
+    return target_work(cli, &given->target, print_events, given);
+}
+
+const struct verb verb_events = {
+    .name = "events",
+    .summary = "print what has happened to a cluster, and why",
+    .description =
+        "Asks the autoscaler on the head, by ssh, what it has done and heard: launches and what "
+        "they were for, nodes that joined, were drained or ended, notices of the cloud, refusals, "
+        "failures, requests that nothing can meet. Some thousands are kept, over restarts too.\n\n"
+        "With -o json each line is an object with number (grows by one), at_ms, kind (launch, "
+        "join, drain, end, notice, failure, refusal, infeasible, service), node, text, reason.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "0 when the head answered, and after Ctrl-C with -f; 1 when it did not answer, "
+                   "2 for a wrong command line, 130 after Ctrl-C.",
+    .fields_size = sizeof(struct events_fields),
+    .run = run,
+};

@@ -1,0 +1,526 @@
+/* test_explain.c: the words that people read when they ask why: whole transcripts. */
+#include "app/head/service_explain.h"
+
+#include "fixture.h"
+
+#include <string.h>
+
+static const char file[] = "cluster_name: demo\n"
+                           "max_workers: 6\n"
+                           "idle_timeout_minutes: 5\n"
+                           "provider: {type: aws, region: us-west-2}\n"
+                           "auth: {ssh_user: ubuntu}\n"
+                           "available_node_types:\n"
+                           "  head: {resources: {CPU: 2}, node_config: {InstanceType: m5.large}}\n"
+                           "  cpu:\n"
+                           "    {min_workers: 1, max_workers: 4, resources: {CPU: 4},\n"
+                           "     node_config: {InstanceType: m5.xlarge}}\n"
+                           "  gpu:\n"
+                           "    {max_workers: 4, resources: {CPU: 4, GPU: 1},\n"
+                           "     node_config: {InstanceType: g5.xlarge}}\n"
+                           "head_node_type: head\n";
+
+enum { NOW_S = 1790000000, SECOND = 1000, MINUTE = 60 * SECOND };
+static const int64_t now_ms = (int64_t)NOW_S * SECOND;
+
+struct stage {
+    struct fixture *fixture;
+    struct insight insight;
+    struct explain_scene scene;
+    struct buf told;
+    struct err err;
+};
+
+static const struct node_view head_node = {.name = {"head", 4},
+                                           .type = {"head", 4},
+                                           .machine = {"m5.large", 8},
+                                           .is_head = true,
+                                           .phase = PHASE_READY,
+                                           .price = 96000,
+                                           .ray_id = {"aa", 2}};
+
+static void open_stage(struct stage *stage)
+{
+    *stage = (struct stage){.fixture = fixture_new()};
+    const struct value *tree = fixture_prepare(stage->fixture, file);
+    assert_non_null(tree);
+    stage->insight = (struct insight){.seen_ms = now_ms - 200,
+                                      .decided_ms = now_ms - 200,
+                                      .launching = "",
+                                      .ending = "",
+                                      .price = 96000,
+                                      .price_limit = -1};
+    stage->scene = (struct explain_scene){
+        .config = config_type(&stage->fixture->arena, tree),
+        .insight = &stage->insight,
+        .nodes = &head_node,
+        .node_count = 1,
+        .now_ms = now_ms,
+        .stance = STR("acting"),
+        .is_acting = true,
+    };
+    buf_init(&stage->told, 1 << 20);
+}
+
+static void close_stage(struct stage *stage)
+{
+    buf_clear(&stage->told);
+    fixture_free(&stage->fixture);
+}
+
+static void take(void *context, const struct ctl_answer *answer)
+{
+    struct buf *out = context;
+    buf_addf(out, "%.*s\n", STR_ARG(answer->question));
+    for (size_t i = 0; i < answer->line_count; i++) {
+        buf_addf(out, "  %.*s\n", STR_ARG(answer->lines[i]));
+    }
+    if (answer->fix.len > 0) {
+        buf_addf(out, "  -> %.*s\n", STR_ARG(answer->fix));
+    }
+}
+
+static const char *ask(struct stage *stage, const char *about)
+{
+    stage->told.len = 0;
+    buf_add_c(&stage->told, "");
+    if (!explain(&stage->scene, str_from(about), &stage->fixture->arena, take, &stage->told,
+                 &stage->err)) {
+        buf_addf(&stage->told, "refused: %s\n", stage->err.text);
+    }
+    return stage->told.ptr;
+}
+
+static void have_demand(struct stage *stage, const struct insight_demand *demand)
+{
+    stage->insight.demands = demand;
+    stage->insight.demand_count = 1;
+}
+
+static void have_nodes(struct stage *stage, const struct node_view *nodes, size_t count)
+{
+    stage->scene.nodes = nodes;
+    stage->scene.node_count = count;
+}
+
+static void have_events(struct stage *stage, const struct insight_event *events, size_t count)
+{
+    stage->scene.events = events;
+    stage->scene.event_count = count;
+}
+
+/* ---- requests ---- */
+
+static void why_it_waits_while_nodes_come(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{CPU: 4}"), .count = 9, .since_ms = now_ms - 12 * SECOND};
+    const struct node_view nodes[] = {
+        head_node,
+        {.name = STR("worker-1"), .type = STR("cpu"), .phase = PHASE_BOOTING, .price = -1},
+        {.name = STR("worker-2"),
+         .type = STR("gpu"),
+         .phase = PHASE_SETTING_UP,
+         .step = 2,
+         .steps = 5,
+         .price = -1}};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    have_nodes(&stage, nodes, 3);
+    assert_string_equal(ask(&stage, "{cpu:4}"),
+                        "Why are 9 requests of {CPU: 4} still waiting?\n"
+                        "  Asked for 12 s ago. They fit node types cpu, gpu.\n"
+                        "  2 nodes are on the way: worker-1 (booting), worker-2 (set-up 2/5).\n");
+    close_stage(&stage);
+}
+
+static void why_it_waits_without_capacity(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{GPU: 1}"),
+        .count = 4,
+        .unmet = 4,
+        .why = STR("1x GPU: gpu would fit and cannot be had now; next try in 40 s"),
+        .since_ms = now_ms - 6 * MINUTE};
+    const struct insight_event events[] = {
+        {.number = 1,
+         .wall_ms = now_ms - 9 * MINUTE,
+         .kind = EVENT_WORD_REFUSAL,
+         .text = STR("old")},
+        {.number = 2,
+         .wall_ms = now_ms - 25 * SECOND,
+         .kind = EVENT_WORD_REFUSAL,
+         .text = STR("launch 3.7: no capacity for g5.xlarge (spot) in us-west-2a"),
+         .reason = STR("InsufficientInstanceCapacity")}};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    have_events(&stage, events, 2);
+    assert_string_equal(ask(&stage, "GPU"),
+                        "Why are 4 requests of {GPU: 1} still waiting?\n"
+                        "  Asked for 6 min ago. They fit node type gpu.\n"
+                        "  1x GPU: gpu would fit and cannot be had now; next try in 40 s.\n"
+                        "  25 s ago: no capacity for g5.xlarge (spot) in us-west-2a: "
+                        "InsufficientInstanceCapacity.\n"
+                        "  -> allow more: another zone or machine type, or on-demand machines "
+                        "(metadata.shoal.spot_fallback: on-demand)\n");
+    close_stage(&stage);
+}
+
+static void why_it_waits_at_a_limit(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{GPU: 1}"),
+        .count = 4,
+        .unmet = 1,
+        .why = STR("1x GPU: every type that fits is at its max_workers (gpu: 4)"),
+        .since_ms = now_ms - 6 * MINUTE};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    assert_string_equal(
+        ask(&stage, "{'GPU': 1}"),
+        "Why are 4 requests of {GPU: 1} still waiting?\n"
+        "  Asked for 6 min ago. They fit node type gpu.\n"
+        "  1 of them: 1x GPU: every type that fits is at its max_workers (gpu: 4).\n"
+        "  -> raise max_workers of that node type, or add a type that fits\n");
+    demand.why = STR("1x GPU: the cluster is at its max_workers of 6");
+    assert_non_null(strstr(ask(&stage, "GPU"), "  -> raise max_workers of the cluster"));
+    close_stage(&stage);
+}
+
+static void why_it_can_never_run(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {.shape = STR("{GPU: 8}"),
+                                    .count = 1,
+                                    .unmet = 1,
+                                    .is_infeasible = true,
+                                    .why = STR("8x GPU: no type offers it; largest is gpu with 1"),
+                                    .since_ms = now_ms - 90 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    assert_string_equal(ask(&stage, "GPU"),
+                        "Why is 1 request of {GPU: 8} still waiting?\n"
+                        "  Asked for 1 min 30 s ago.\n"
+                        "  No node type of the file could ever take it: 8x GPU: no type offers it; "
+                        "largest is gpu with 1.\n"
+                        "  -> add a node type that has it, or ask for less\n");
+    demand.labels = STR("zone in (a, b)");
+    demand.why = STR("1x CPU with zone in (a, b): types that are large enough, such as cpu, lack "
+                     "the labels");
+    assert_non_null(strstr(ask(&stage, "GPU"), "{GPU: 8} with zone in (a, b) still waiting?\n"));
+    assert_non_null(strstr(stage.told.ptr, "  -> put the labels on a node type (labels)"));
+    demand.why = STR("1x GPU, 64x CPU: no single type has all of it");
+    assert_non_null(strstr(ask(&stage, "GPU"), "  -> add a node type that has all of it\n"));
+    close_stage(&stage);
+}
+
+static void why_money_keeps_it_waiting(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{GPU: 1}"),
+        .count = 2,
+        .unmet = 2,
+        .why = STR("max_hourly_cost of $1.00/h would be exceeded: gpu costs $1.006/h"),
+        .since_ms = now_ms - 5 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    assert_string_equal(ask(&stage, "GPU"),
+                        "Why are 2 requests of {GPU: 1} still waiting?\n"
+                        "  Asked for 5 s ago. They fit node type gpu.\n"
+                        "  max_hourly_cost of $1.00/h would be exceeded: gpu costs $1.006/h.\n"
+                        "  -> raise metadata.shoal.max_hourly_cost, or end something\n");
+    demand.why = STR("1x GPU: gpu would fit, but its price is not known and there is a "
+                     "max_hourly_cost");
+    assert_non_null(strstr(ask(&stage, "GPU"), "  -> say what it costs: metadata.shoal.prices"));
+    close_stage(&stage);
+}
+
+static void why_a_group_waits(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .source = INSIGHT_GROUP,
+        .shape = STR("{CPU: 1} * 9 (STRICT_SPREAD)"),
+        .count = 1,
+        .unmet = 1,
+        .why = STR("1x CPU: fits alone, but not all of the group at once"),
+        .since_ms = now_ms - 61 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    assert_string_equal(ask(&stage, "strict_spread"),
+                        "Why is 1 placement group of {CPU: 1} * 9 (STRICT_SPREAD) still waiting?\n"
+                        "  Asked for 1 min 1 s ago. It fits node types cpu, gpu.\n"
+                        "  1x CPU: fits alone, but not all of the group at once.\n"
+                        "  -> raise max_workers, or ask for fewer bundles at once\n");
+    close_stage(&stage);
+}
+
+/* ---- nothing happens ---- */
+
+static void why_nothing_happens(void **state)
+{
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{CPU: 1}"), .count = 1, .since_ms = now_ms - 40 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    stage.insight.seen_ms = now_ms - 40 * SECOND;
+    stage.scene.ray_trouble = STR("nobody answers at 10.0.0.4:6379");
+    assert_string_equal(
+        ask(&stage, ""),
+        "Why does nothing happen?\n"
+        "  Ray on the head has not answered for 40 s: nobody answers at 10.0.0.4:6379. Nothing is "
+        "launched for what waits, and nothing ends, before it does.\n"
+        "  1 request waits for that.\n"
+        "  -> look at Ray on the head: shoal attach FILE, then: ray status\n"
+        "What does it cost?\n"
+        "  $0.096/h for 1 node, those on their way included.\n"
+        "  There is no limit; metadata.shoal.max_hourly_cost sets one.\n");
+    close_stage(&stage);
+}
+
+static void why_shoal_does_not_act(void **state)
+{
+    struct stage stage;
+    (void)state;
+    open_stage(&stage);
+    stage.scene.is_acting = false;
+    stage.scene.stance = STR("standing by: shoal up on laptop, pid 7 acts");
+    assert_string_equal(ask(&stage, ""),
+                        "Why does nothing happen?\n"
+                        "  Nothing is launched or ended here: the service is standing by: shoal up "
+                        "on laptop, pid 7 acts.\n"
+                        "  -> wait for whoever acts to end, or run `shoal up`, which takes over\n"
+                        "What does it cost?\n"
+                        "  $0.096/h for 1 node, those on their way included.\n"
+                        "  There is no limit; metadata.shoal.max_hourly_cost sets one.\n");
+    stage.scene.is_rays = true;
+    stage.scene.stance = STR("standing by: Ray's own autoscaler runs on this head (process 7)");
+    assert_non_null(strstr(ask(&stage, ""), "  Shoal does not scale this cluster now; it is "
+                                            "standing by: Ray's own autoscaler runs"));
+    assert_non_null(strstr(stage.told.ptr, "  -> run `shoal up` without --autoscaling-config"));
+    close_stage(&stage);
+}
+
+static void why_nothing_is_launched(void **state)
+{
+    struct stage stage;
+    const struct node_view nodes[] = {head_node,
+                                      {.name = STR("worker-1"),
+                                       .type = STR("cpu"),
+                                       .phase = PHASE_READY,
+                                       .price = -1,
+                                       .idle_since_ms = now_ms - 10 * SECOND}};
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, nodes, 2);
+    stage.insight.price = -1;
+    stage.insight.price_limit = 20000000;
+    assert_string_equal(
+        ask(&stage, ""),
+        "Why is nothing launched?\n"
+        "  Nothing waits: no task, actor or placement group asks for more than there is.\n"
+        "  1 node is idle; shoal explain FILE NODE says when one goes.\n"
+        "What does it cost?\n"
+        "  $0.096/h for 2 nodes, those on their way included, and what is not known.\n"
+        "  The price of 1 of them is not known.\n"
+        "  No launch may take it beyond $20.00/h (metadata.shoal.max_hourly_cost).\n"
+        "  -> say what they cost: metadata.shoal.prices: {m5.large: 0.096}\n");
+    stage.insight.launching = "the cloud was not seen for long enough";
+    assert_non_null(strstr(ask(&stage, ""),
+                           "Why does nothing happen?\n  Nothing is launched at the "
+                           "moment: the cloud was not seen for long enough.\n"));
+    close_stage(&stage);
+}
+
+/* ---- nodes ---- */
+
+static void why_a_node_exists_and_has_not_gone(void **state)
+{
+    struct stage stage;
+    struct node_view node = {.name = STR("worker-3"),
+                             .type = STR("gpu"),
+                             .machine = STR("g5.xlarge"),
+                             .id = STR("i-0b7"),
+                             .is_spot = true,
+                             .phase = PHASE_READY,
+                             .born_ms = now_ms - 12 * MINUTE,
+                             .price = 390000,
+                             .ray_id = STR("ab"),
+                             .idle_since_ms = now_ms - 190 * SECOND};
+    const struct insight_event events[] = {
+        {.number = 1,
+         .wall_ms = now_ms - 12 * MINUTE - 2 * SECOND,
+         .kind = EVENT_WORD_LAUNCH,
+         .text = STR("launched 2 x g5.xlarge (spot) in us-west-2a"),
+         .reason = STR("2 for pending requests")}};
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, &node, 1);
+    have_events(&stage, events, 1);
+    assert_string_equal(ask(&stage, "worker-3"),
+                        "Why does worker-3 exist?\n"
+                        "  Launched 12 min ago: 2 for pending requests.\n"
+                        "  It costs $0.39/h on the spot market.\n"
+                        "Why has it not gone?\n"
+                        "  Idle for 3 min 10 s; it may go at 5 min (idle_timeout_minutes).\n");
+    node.reason = STR("1 for pending requests; waiting: 9 x {GPU: 1}");
+    assert_non_null(
+        strstr(ask(&stage, "worker-3"),
+               "  Launched 12 min ago: 1 for pending requests; waiting: 9 x {GPU: 1}.\n"));
+    node.idle_since_ms = 0;
+    node.activity = STR("Resource: GPU currently in use.");
+    const struct insight_use uses[] = {{STR("GPU"), 1, 1}, {STR("CPU"), 0.5, 4}};
+    node.uses = uses;
+    node.use_count = 2;
+    assert_non_null(strstr(ask(&stage, "i-0b7"), "Why has it not gone?\n"
+                                                 "  It is busy: Resource: GPU currently in use.\n"
+                                                 "  In use: 1 of 1 GPU, 0.5 of 4 CPU.\n"));
+    close_stage(&stage);
+}
+
+static void what_holds_an_idle_node(void **state)
+{
+    struct stage stage;
+    struct node_view node = {.name = STR("worker-1"),
+                             .type = STR("cpu"),
+                             .phase = PHASE_READY,
+                             .born_ms = now_ms - 60 * MINUTE,
+                             .price = -1,
+                             .ray_id = STR("ab"),
+                             .idle_since_ms = now_ms - 6 * MINUTE};
+    const struct insight_demand wish = {
+        .source = INSIGHT_CONSTRAINT, .shape = STR("{CPU: 1}"), .count = 4};
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, &node, 1);
+    assert_string_equal(ask(&stage, "worker-1"),
+                        "Why does worker-1 exist?\n"
+                        "  Launched 1 h ago; what for is not written down any more.\n"
+                        "  min_workers of cpu is 1: so many are kept, whatever waits.\n"
+                        "Why has it not gone?\n"
+                        "  Idle for 6 min; it may go at 5 min (idle_timeout_minutes).\n"
+                        "  min_workers keeps it: 1 of type cpu are to be there.\n"
+                        "  -> lower min_workers of that type and run `shoal up`\n");
+    node.type = STR("gpu");
+    have_demand(&stage, &wish);
+    assert_non_null(strstr(ask(&stage, "worker-1"),
+                           "  request_resources() keeps it: 4 x {CPU: 1} are to fit.\n"
+                           "  -> take the wish back: shoal request-resources FILE\n"));
+    stage.insight.demand_count = 0;
+    assert_non_null(strstr(ask(&stage, "worker-1"),
+                           "  It will go in a moment: its raylet is asked to let go of it.\n"));
+    stage.insight.ending = "the cloud was not seen for long enough";
+    assert_non_null(strstr(ask(&stage, "worker-1"), "  Nothing ends at the moment: the cloud"));
+    close_stage(&stage);
+}
+
+static void why_a_node_ended(void **state)
+{
+    struct stage stage;
+    struct node_view node = {.name = STR("worker-2"),
+                             .type = STR("gpu"),
+                             .phase = PHASE_READY,
+                             .price = -1,
+                             .is_draining = true,
+                             .reason = STR("the cloud takes it away")};
+    const struct insight_event events[] = {{.number = 7,
+                                            .wall_ms = now_ms - 3 * SECOND,
+                                            .kind = EVENT_WORD_NOTICE,
+                                            .node = STR("worker-2"),
+                                            .text = STR("the cloud will take it away in 2 min")},
+                                           {.number = 8,
+                                            .wall_ms = now_ms - 30 * MINUTE,
+                                            .kind = EVENT_WORD_DRAIN,
+                                            .node = STR("worker-9"),
+                                            .text = STR("drained"),
+                                            .reason = STR("idle for 5 min 10 s, 5 min allowed")}};
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, &node, 1);
+    have_events(&stage, events, 2);
+    assert_non_null(strstr(ask(&stage, "worker-2"),
+                           "Why does it end?\n"
+                           "  the cloud takes it away.\n"
+                           "  3 s ago: the cloud will take it away in 2 min.\n"
+                           "  It takes no more work; what runs on it is finished first.\n"));
+    assert_string_equal(ask(&stage, "worker-9"),
+                        "Why did worker-9 end?\n"
+                        "  30 min ago: drained: idle for 5 min 10 s, 5 min allowed.\n");
+    assert_string_equal(ask(&stage, "worker-77"),
+                        "refused: nothing here is called \"worker-77\", and no request that waits "
+                        "has it; there are worker-2\n");
+    close_stage(&stage);
+}
+
+static void why_a_node_failed(void **state)
+{
+    struct stage stage;
+    const struct node_view node = {.name = STR("worker-2"),
+                                   .type = STR("gpu"),
+                                   .phase = PHASE_FAILED,
+                                   .since_ms = now_ms - 20 * SECOND,
+                                   .price = -1,
+                                   .failure = {.step = STR("set-up step 3 of 5"),
+                                               .command = STR("pip install torch==9.9"),
+                                               .said = STR("ERROR: No matching distribution\nmore"),
+                                               .why = STR("there is no such package or version")}};
+    (void)state;
+    open_stage(&stage);
+    have_nodes(&stage, &node, 1);
+    assert_non_null(strstr(ask(&stage, ""), "Why did worker-2 fail?\n"
+                                            "  It failed in set-up step 3 of 5, 20 s ago.\n"
+                                            "  The command: pip install torch==9.9\n"
+                                            "  It said: ERROR: No matching distribution\n"
+                                            "  That means: there is no such package or version\n"
+                                            "  -> read what it said: shoal logs FILE worker-2\n"));
+    close_stage(&stage);
+}
+
+static void many_kinds_are_counted(void **state)
+{
+    struct stage stage;
+    struct insight_demand demands[30];
+    (void)state;
+    open_stage(&stage);
+    for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
+        demands[i] = (struct insight_demand){
+            .shape = arena_printf(&stage.fixture->arena, "{CPU: %zu}", i + 1), .count = 1};
+    }
+    stage.insight.demands = demands;
+    stage.insight.demand_count = ARRAY_LEN(demands);
+    assert_non_null(strstr(ask(&stage, ""), "And 22 more kinds of requests wait.\n"));
+    close_stage(&stage);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(why_it_waits_while_nodes_come),
+        cmocka_unit_test(why_it_waits_without_capacity),
+        cmocka_unit_test(why_it_waits_at_a_limit),
+        cmocka_unit_test(why_it_can_never_run),
+        cmocka_unit_test(why_money_keeps_it_waiting),
+        cmocka_unit_test(why_a_group_waits),
+        cmocka_unit_test(why_nothing_happens),
+        cmocka_unit_test(why_shoal_does_not_act),
+        cmocka_unit_test(why_nothing_is_launched),
+        cmocka_unit_test(why_a_node_exists_and_has_not_gone),
+        cmocka_unit_test(what_holds_an_idle_node),
+        cmocka_unit_test(why_a_node_ended),
+        cmocka_unit_test(why_a_node_failed),
+        cmocka_unit_test(many_kinds_are_counted),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
