@@ -41,10 +41,11 @@ static void add_header(struct buf *out, const struct talk_status *said)
 static void add_stance(struct buf *out, const struct ctl_status *status)
 {
     int64_t age = status->now_ms - status->seen_ms;
-    if (status->launching.len > 0) {
+    bool is_acting = str_starts(status->stance, "acting"); /* else the header has said why */
+    if (is_acting && status->launching.len > 0) {
         buf_addf(out, "Nothing is launched: %.*s.\n", STR_ARG(status->launching));
     }
-    if (status->ending.len > 0) {
+    if (is_acting && status->ending.len > 0) {
         buf_addf(out, "Nothing ends: %.*s.\n", STR_ARG(status->ending));
     }
     if (status->seen_ms > 0 && age > STALE_MS) {

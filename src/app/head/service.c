@@ -452,6 +452,7 @@ static void open_parts(struct service *service)
     });
     service->events = events_open(service->session.loop, service->journal, &service->session.log);
     service_open_judgement(service);
+    service_open_reasons(service);
     service_open_happenings(service);
     service_open_report(service);
     service_open_ray(service);
@@ -522,6 +523,7 @@ static void close_all(struct service *service)
     service_close_report(service);
     service_close_happenings(service);
     service_close_judgement(service);
+    service_close_reasons(service);
     events_close(service->events);
     desk_close(service->desk);
     if (service->provider) {

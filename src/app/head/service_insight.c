@@ -503,27 +503,3 @@ void service_insight(const struct service *service, struct arena *arena, struct 
     ray_mirror_nodes(service->mirror, arena, &ret->nodes, &ret->node_count);
     add_prices(service, ret);
 }
-
-struct search {
-    struct str prefix;
-    struct arena *arena;
-    struct str found;
-};
-
-static void look_at_event(void *context, const struct insight_event *event)
-{
-    struct search *search = context;
-    if (event->kind == EVENT_WORD_LAUNCH && event->text.len >= search->prefix.len &&
-        str_eq(str_sub(event->text, 0, search->prefix.len), search->prefix)) {
-        search->found = arena_str(search->arena, event->reason);
-    }
-}
-
-struct str service_launch_reason(const struct service *service, uint64_t launch,
-                                 struct arena *arena)
-{
-    struct search search = {.prefix = arena_printf(arena, "launch %u.%u:", LAUNCH_ARG(launch)),
-                            .arena = arena};
-    events_each(service->events, 0, look_at_event, &search);
-    return search.found;
-}

@@ -10,6 +10,7 @@
  *     service_insight.c what is known beyond machines, for status, explain, top and metrics
  *     service_view.c   the cluster in the words of view.h and ctl.h
  *     service_answer.c what guests ask
+ *     service_reasons.c what launches were for
  *     desk.c           who asks and who follows, on the control socket
  */
 #pragma once
@@ -66,7 +67,11 @@ struct service {
     struct happenings *happenings;
     struct judgement *judgement; /* the last decision */
     struct events *events;
-    size_t ray_alive; /* nodes, the head included */
+    struct reasons *reasons; /* of launches */
+    bool is_requesting;      /* Ray is asked for resources, by a guest */
+    bool is_asking_status;   /* Ray is asked what `ray status` asks */
+    int64_t status_asked_us; /* wall clock */
+    size_t ray_alive;        /* nodes, the head included */
     bool is_head_alive;
     bool has_lost_ray;              /* it answered, and does not */
     int64_t seen_wall_ms;           /* it answered last; 0: never */
@@ -170,9 +175,6 @@ struct str service_load_words(const struct service *service, struct arena *arena
 
 /* Everything in it lives in `arena`, or as long as the loop does not go on. */
 void service_insight(const struct service *service, struct arena *arena, struct insight *ret);
-/* What that launch was for, in words; empty: not known any more. */
-struct str service_launch_reason(const struct service *service, uint64_t launch,
-                                 struct arena *arena);
 
 /* ---- service_view.c ---- */
 
@@ -195,5 +197,14 @@ enum slot_state service_slot(const struct service *service, const struct control
 
 /* ---- service_answer.c ---- */
 
-/* Sets the hooks that only look. */
+/* Sets the hooks of those who ask. */
 void service_answers(struct desk_hooks *hooks);
+/* Calls of Ray that are under way will never be answered. */
+void service_answers_lost(struct service *service);
+
+/* ---- service_reasons.c ---- */
+
+void service_open_reasons(struct service *service);
+void service_close_reasons(struct service *service);
+/* What that launch was for, in words; empty: not known any more. */
+struct str service_why_launched(const struct service *service, uint64_t launch);

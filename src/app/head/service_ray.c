@@ -203,6 +203,7 @@ static void on_closing(void *context)
 {
     give_up_drains(context);
     service_report_lost(context);
+    service_answers_lost(context);
 }
 
 static void on_answering(void *context)

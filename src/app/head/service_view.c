@@ -144,7 +144,9 @@ static void add_node(const struct service *service, struct node_view *view,
     }
     int64_t age_ms = loop_now_ms(service->session.loop) - node->since;
     view->since_ms = clock_wall_ms(loop_clock(service->session.loop)) - age_ms;
-    view->reason = service_reason(node, arena);
+    view->reason = is_ending(node)     ? service_reason(node, arena)
+                   : node->launch != 0 ? service_why_launched(service, node->launch)
+                                       : STR("");
 }
 
 static void add_progress(struct node_view *view, const struct worker_progress *progress)
@@ -188,6 +190,9 @@ void service_view(const struct service *service, const struct controlled *contro
         view_head(service, &view);
     } else {
         view.phase = phase_of(service, controlled, progress);
+        if (view.phase == PHASE_FAILED && !(controlled->node && is_ending(controlled->node))) {
+            view.reason = STR(""); /* what it was for is no reason for that */
+        }
         add_progress(&view, progress);
     }
     *ret_view = view;
