@@ -78,3 +78,6 @@ struct node_view {
 void node_view_write(const struct node_view *view, struct buf *out);
 bool node_view_read(struct str json, struct arena *arena, struct node_view *ret_view,
                     struct err *err) MUST_USE;
+
+/* With texts of its own, in `arena` (view_copy.c). */
+struct node_view node_view_copy(struct arena *arena, const struct node_view *view);

@@ -199,30 +199,6 @@ static struct str keep(struct arena *arena, struct str text)
     return arena_str(arena, text);
 }
 
-static struct node_view copy_view(struct arena *arena, const struct node_view *view)
-{
-    struct node_view copy = *view;
-    struct str *texts[] = {&copy.name,
-                           &copy.id,
-                           &copy.type,
-                           &copy.machine,
-                           &copy.zone,
-                           &copy.public_ip,
-                           &copy.private_ip,
-                           &copy.detail,
-                           &copy.reason,
-                           &copy.failure.step,
-                           &copy.failure.command,
-                           &copy.failure.path,
-                           &copy.failure.said,
-                           &copy.failure.why,
-                           &copy.failure.next};
-    for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
-        *texts[i] = keep(arena, *texts[i]);
-    }
-    return copy;
-}
-
 /* NULL: it was not told of before. Names of nodes that are gone may come again with another id. */
 static struct node_view *find(const struct progress *progress, const struct node_view *view,
                               size_t *ret_index)
@@ -277,7 +253,7 @@ void progress_node(struct progress *progress, const struct node_view *view)
         index = add_node(progress);
     }
     arena_init(&fresh);
-    progress->views[index] = copy_view(&fresh, view);
+    progress->views[index] = node_view_copy(&fresh, view);
     progress->views[index].since_ms = since_ms;
     arena_clear(&progress->texts[index]);
     progress->texts[index] = fresh;
