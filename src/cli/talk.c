@@ -85,8 +85,8 @@ static void on_done(void *context, const struct err *err)
     finish(talk, false);
 }
 
-static bool words(const struct ssh_place *place, struct arena *arena, const char *const **ret_argv,
-                  struct err *err)
+bool talk_words(const struct ssh_place *place, struct arena *arena, const char *const **ret_argv,
+                struct err *err)
 {
     struct str program;
     struct ssh_session session = {.command = STR("~/.shoal/bin/shoal ctl")};
@@ -108,7 +108,7 @@ bool talk(const struct talk_setup *setup, struct err *err)
     struct talk talk = {.setup = setup};
     const char *const *argv;
     struct ctl_client_hooks hooks = {&talk, on_line, on_done};
-    if (!words(setup->place, setup->arena, &argv, err)) {
+    if (!talk_words(setup->place, setup->arena, &argv, err)) {
         return false;
     }
     talk.again = loop_timer_new(setup->session->loop, ask_again, &talk);

@@ -28,6 +28,10 @@ struct talk_setup {
 /* Until everything is answered; of what never ends, until Ctrl-C (ERR_CANCELLED). */
 bool talk(const struct talk_setup *setup, struct err *err) MUST_USE;
 
+/* The command behind it, for whoever holds a conversation of another kind. */
+bool talk_words(const struct ssh_place *place, struct arena *arena, const char *const **ret_argv,
+                struct err *err) MUST_USE;
+
 /* ---- usual ones ---- */
 
 /* Everything the service said in answer to "status". Texts live in the command's arena. */

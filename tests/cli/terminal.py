@@ -65,6 +65,64 @@ class Screen:
         return "\n".join(row.rstrip() for row in self.rows).rstrip("\n")
 
 
+class FullScreen:
+    """A screen that is drawn by places, as full-screen programs do; it knows what top needs."""
+
+    ANY = re.compile(rb"\x1b\[(\??)([0-9;]*)([A-Za-z])")
+
+    def __init__(self, columns, lines):
+        self.columns, self.lines = columns, lines
+        self.clear()
+        self.modes = set()  # the private ones that are on
+        self.modes_seen = set()
+        self.style = ""
+        self.drawn = 0  # letters that were written
+
+    def clear(self):
+        self.cells = [[(" ", "")] * self.columns for _ in range(self.lines)]
+        self.row = self.column = 0
+
+    def control(self, private, words, letter):
+        if private:
+            (self.modes.add if letter == "h" else self.modes.discard)(words)
+            self.modes_seen.add(words)
+        elif letter == "H":
+            self.row, self.column = (int(word) - 1 for word in words.split(";"))
+            assert 0 <= self.row < self.lines and 0 <= self.column < self.columns
+        elif letter == "K":
+            for column in range(self.column, self.columns):
+                self.cells[self.row][column] = (" ", "")
+        elif letter == "J":
+            assert words == "2"
+            self.clear()
+        else:
+            assert letter == "m", f"a sequence that this screen does not know: {letter}"
+            self.style = "" if words in ("", "0") else words
+
+    def feed(self, data):
+        at = 0
+        while at < len(data):
+            match = self.ANY.match(data, at)
+            if match:
+                self.control(match[1], match[2].decode(), match[3].decode())
+                at = match.end()
+                continue
+            size = next(size for size, top in ((1, 0x80), (2, 0xE0), (3, 0xF0), (4, 0x100))
+                        if data[at] < top)
+            char = data[at:at + size].decode()
+            at += size
+            if "1049" not in self.modes:
+                continue  # what is written on the usual screen
+            assert char.isprintable(), f"a letter that moves things: {char!r}"
+            assert self.column < self.columns, f"wider than the screen: {self.text()}"
+            self.cells[self.row][self.column] = (char, self.style)
+            self.column += 1
+            self.drawn += 1
+
+    def text(self):
+        return "\n".join("".join(char for char, _ in row).rstrip() for row in self.cells)
+
+
 class Terminal:
     """A program on a pseudo-terminal of its own, as its session's leader."""
 

@@ -17,8 +17,8 @@ SAYS_SOMETHING = {
     "config": ["config", "x.yaml"],
     # anything else of these would ask a cloud
     **{verb: [verb, "--help"] for verb in (
-        "ls", "up", "status", "explain", "events", "logs", "submit", "exec", "attach", "rsync-up",
-        "rsync-down", "get-head-ip", "get-worker-ips", "dashboard", "monitor",
+        "ls", "up", "status", "explain", "events", "top", "logs", "submit", "exec", "attach",
+        "rsync-up", "rsync-down", "get-head-ip", "get-worker-ips", "dashboard", "monitor",
         "request-resources", "down", "autoscaler")},
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],

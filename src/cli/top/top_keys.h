@@ -1,0 +1,34 @@
+/*
+ * top_keys.h: what is pressed, and what that changes. Pure.
+ */
+#pragma once
+
+#include "cli/top/top_look.h"
+
+enum top_key_kind {
+    TOP_KEY_LETTER,
+    TOP_KEY_UP,
+    TOP_KEY_DOWN,
+    TOP_KEY_PAGE_UP,
+    TOP_KEY_PAGE_DOWN,
+    TOP_KEY_HOME,
+    TOP_KEY_END,
+    TOP_KEY_ENTER,
+    TOP_KEY_ESCAPE,
+    TOP_KEY_ERASE,
+    TOP_KEY_OTHER,
+};
+
+struct top_key {
+    enum top_key_kind kind;
+    char letter; /* visible ASCII, of TOP_KEY_LETTER */
+};
+
+/* Takes one key off the front of what the terminal sent; false: there is none any more. */
+bool top_key_read(struct str *bytes, struct top_key *ret_key);
+
+/* What the owner of the look has to do about it. */
+enum top_wish { TOP_STAY, TOP_QUIT, TOP_OPEN_LOG, TOP_CLOSE_LOG };
+
+/* TOP_OPEN_LOG: of look->log.name. */
+enum top_wish top_press(struct top_look *look, const struct top_model *model, struct top_key key);

@@ -1,0 +1,395 @@
+/* verb_top.c: a cluster on the whole screen, as it changes. */
+#include "cli/columns.h"
+#include "cli/output.h"
+#include "cli/talk.h"
+#include "cli/top/top_draw.h"
+#include "cli/top/top_keys.h"
+#include "cli/top/top_terminal.h"
+
+#include <signal.h>
+#include <string.h>
+#include <unistd.h>
+
+enum {
+    SOON_MS = 50,   /* changes that come together are drawn together */
+    TICK_MS = 1000, /* ages grow */
+    AGAIN_MS = 2000,
+    PIPE_COLUMNS = 160,
+};
+
+struct top_fields {
+    struct target_fields target;
+    const char *sort;
+    bool once;
+};
+
+/* In the order of enum top_sort. */
+static const char *const sorts[] = {"name", "state", "cpu", "memory", "age", "idle", "price", NULL};
+
+static const struct operand operands[] = {
+    {"FILE", offsetof(struct top_fields, target.file), true, COMPLETE_FILE, NULL,
+     "The cluster file. Without it: the cluster whose head this machine is."},
+};
+
+static const struct option options[] = {
+    {"sort", 0, OPTION_CHOICE, offsetof(struct top_fields, sort), "WORD", sorts,
+     "How the nodes are sorted at first."},
+    {"once", 0, OPTION_FLAG, offsetof(struct top_fields, once), NULL, NULL,
+     "Print it once and leave, as in a pipe."},
+    TARGET_NAME_OPTION(struct top_fields),
+    TARGET_PROFILE_OPTION(struct top_fields),
+    {"verbose", 'v', OPTION_COUNT, offsetof(struct top_fields, target.verbose), NULL, NULL,
+     "Say more of what is done."},
+};
+
+static const struct example examples[] = {
+    {"shoal top cluster.yaml", "Watch it; q leaves."},
+    {"shoal top --sort cpu cluster.yaml | head -20", "The busiest nodes, once."},
+};
+
+struct top {
+    const struct cli *cli;
+    struct cloud_session *session;
+    const char *const *argv; /* to the head's service */
+    struct top_model model;
+    struct top_look look;
+    struct top_terminal *terminal; /* NULL: once */
+    struct ctl_client *client;
+    struct ctl_client *log_client;
+    struct loop_timer *draw;
+    struct loop_timer *again;
+    bool is_soon;    /* the timer runs for a change */
+    bool is_greeted; /* at least once */
+    bool is_fine;
+    struct err err;
+};
+
+static int64_t now_ms(void)
+{
+    return clock_wall_ms(&clock_of_machine);
+}
+
+/* ---- drawing ---- */
+
+static void draw(struct top *top)
+{
+    AUTO_BUF struct buf text;
+    struct screen_size screen = columns_of_screen(STDOUT_FILENO);
+    buf_init(&text, OUTPUT_BYTES_MAX);
+    top->look.columns = screen.columns;
+    top->look.lines = screen.lines;
+    top->look.now_ms = now_ms();
+    top_model_prune(&top->model, top->look.now_ms);
+    top_draw(&text, &top->model, &top->look);
+    top_terminal_show(top->terminal, buf_str(&text));
+}
+
+static void on_draw(void *context)
+{
+    struct top *top = context;
+    top->is_soon = false;
+    if (top->terminal) {
+        draw(top);
+        loop_timer_start(top->draw, TICK_MS);
+    }
+}
+
+static void changed(struct top *top)
+{
+    if (!top->is_soon) {
+        top->is_soon = true;
+        loop_timer_start(top->draw, SOON_MS);
+    }
+}
+
+static void leave(struct top *top, bool is_fine)
+{
+    top->is_fine = is_fine;
+    cloud_session_stop(top->session);
+}
+
+/* ---- a log ---- */
+
+static void on_log_line(void *context, const struct ctl_line *line)
+{
+    struct top *top = context;
+    struct top_log *log = &top->look.log;
+    if (line->kind == CTL_GREETING) {
+        ctl_client_ask_log(top->log_client, str_from(log->name), true);
+    } else if (line->kind == CTL_LOG) {
+        top_log_add(log, line->text);
+        top->look.behind += top->look.behind > 0; /* who reads further up is not disturbed */
+    } else if (line->kind == CTL_ERROR) {
+        snprintf(log->trouble, sizeof(log->trouble), "%.*s", STR_ARG(line->text));
+    }
+    changed(top);
+}
+
+static void close_log(struct top *top)
+{
+    ctl_client_close(top->log_client);
+    top->log_client = NULL;
+}
+
+static void on_log_done(void *context, const struct err *err)
+{
+    struct top *top = context;
+    struct top_log *log = &top->look.log;
+    close_log(top);
+    if (log->trouble[0] == '\0') {
+        snprintf(log->trouble, sizeof(log->trouble), "%.250s", err->text);
+    }
+    changed(top);
+}
+
+static void open_log(struct top *top)
+{
+    struct ctl_client_hooks hooks = {top, on_log_line, on_log_done};
+    close_log(top);
+    top->log_client = ctl_client_open(top->session->children, top->argv, &hooks);
+}
+
+/* ---- what is pressed ---- */
+
+static void on_keys(void *context, struct str bytes)
+{
+    struct top *top = context;
+    struct top_key key;
+    while (top_key_read(&bytes, &key)) {
+        switch (top_press(&top->look, &top->model, key)) {
+        case TOP_QUIT:
+            leave(top, true);
+            return;
+        case TOP_OPEN_LOG:
+            open_log(top);
+            break;
+        case TOP_CLOSE_LOG:
+            close_log(top);
+            break;
+        case TOP_STAY:
+            break;
+        }
+    }
+    draw(top); /* at once: somebody waits for it */
+}
+
+static void on_changed(void *context)
+{
+    struct top *top = context;
+    draw(top);
+}
+
+static void on_gone(void *context)
+{
+    struct top *top = context;
+    leave(top, true);
+}
+
+/* ---- what is told ---- */
+
+static void ask_events(struct top *top)
+{
+    struct ctl_request request = {.what = STR("events"),
+                                  .after = top_model_newest(&top->model),
+                                  .follows = top->terminal != NULL};
+    ctl_client_send(top->client, &request);
+}
+
+static void greeted(struct top *top, const struct ctl_line *line)
+{
+    struct ctl_request request = {.what = top->terminal ? STR("follow") : STR("status"),
+                                  .wants_all = true};
+    top_model_forget(&top->model);
+    top->model.cluster = arena_str(top->cli->arena, line->greeting.cluster);
+    top->is_greeted = true;
+    ctl_client_send(top->client, &request);
+    ask_events(top);
+}
+
+/* A service that is older knows no events; everything else it tells. */
+static bool is_about_events(const struct ctl_line *line)
+{
+    return (line->kind == CTL_ERROR && str_is(line->about, "events")) ||
+           (line->kind == CTL_END && str_is(line->text, "events"));
+}
+
+static void on_line(void *context, const struct ctl_line *line)
+{
+    struct top *top = context;
+    if (line->kind == CTL_GREETING) {
+        greeted(top, line);
+    } else if (is_about_events(line)) {
+        if (!top->terminal) {
+            leave(top, true);
+        }
+    } else {
+        top_model_hear(&top->model, line, now_ms());
+    }
+    if (top->terminal) {
+        changed(top);
+    }
+}
+
+static void connect_head(void *context);
+
+static void on_done(void *context, const struct err *err)
+{
+    struct top *top = context;
+    ctl_client_close(top->client);
+    top->client = NULL;
+    if (!top->terminal || !top->is_greeted) {
+        top->err = *err;
+        leave(top, false);
+        return;
+    }
+    snprintf(top->model.trouble, sizeof(top->model.trouble), "%.200s; trying again", err->text);
+    loop_timer_start(top->again, AGAIN_MS);
+    changed(top);
+}
+
+static void connect_head(void *context)
+{
+    struct top *top = context;
+    struct ctl_client_hooks hooks = {top, on_line, on_done};
+    top->client = ctl_client_open(top->session->children, top->argv, &hooks);
+}
+
+/* ---- the verb ---- */
+
+static bool open_terminal(struct top *top, const struct top_fields *given, struct err *err)
+{
+    struct top_terminal_hooks hooks = {top, on_keys, on_changed, on_gone};
+    return given->once || !top_terminal_is_there() ||
+           top_terminal_open(top->session->loop, &hooks, &top->terminal, err);
+}
+
+static int print_once(struct top *top)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, OUTPUT_BYTES_MAX);
+    bool is_terminal = isatty(STDOUT_FILENO) == 1;
+    top->look.columns = is_terminal ? columns_of_screen(STDOUT_FILENO).columns : PIPE_COLUMNS;
+    top->look.now_ms = now_ms();
+    top_draw(&text, &top->model, &top->look);
+    return output_write(top->cli, top->cli->out, &text);
+}
+
+static void close_top(struct top *top)
+{
+    top_terminal_close(top->terminal);
+    top->terminal = NULL;
+    close_log(top);
+    ctl_client_close(top->client);
+    loop_timer_free(top->draw);
+    loop_timer_free(top->again);
+}
+
+static enum top_sort sort_of(const char *word)
+{
+    for (size_t i = 0; word && sorts[i]; i++) {
+        if (strcmp(word, sorts[i]) == 0) {
+            return (enum top_sort)i;
+        }
+    }
+    return TOP_BY_NAME;
+}
+
+/* Ctrl-C is one way to leave it, and no failure. False: `err` says why nothing could be shown. */
+static bool run_top(struct top *top, const struct top_fields *given, int *ret_status,
+                    struct err *err)
+{
+    top->look.colour = top->cli->colour_out;
+    top->look.sort = sort_of(given->sort);
+    top->draw = loop_timer_new(top->session->loop, on_draw, top);
+    top->again = loop_timer_new(top->session->loop, connect_head, top);
+    bool ok = open_terminal(top, given, err);
+    bool is_live = top->terminal != NULL;
+    if (ok) {
+        connect_head(top);
+        changed(top);
+        ok = cloud_session_run(top->session, err) || (is_live && top->session->signal == SIGINT);
+    }
+    close_top(top);
+    *ret_status = ok && top->is_fine && !is_live ? print_once(top) : 0;
+    if (ok && !top->is_fine && top->err.kind != ERR_NONE) {
+        *err = top->err;
+        ok = false;
+    }
+    top_log_clear(&top->look.log);
+    return ok;
+}
+
+static int top_of_head(struct target *target, const void *fields)
+{
+    const struct top_fields *given = fields;
+    struct top top = {.cli = &target->cli, .session = &target->session};
+    struct launcher_head head;
+    struct ssh_place place;
+    struct err err;
+    int status = 0;
+    top_model_init(&top.model);
+    top.model.where = target_where(target);
+    bool ok = target_find(target, &head, &place, &err) &&
+              talk_words(&place, target->cli.arena, &top.argv, &err) &&
+              run_top(&top, given, &status, &err);
+    top_model_clear(&top.model);
+    return ok ? status : target_fail(target, &err);
+}
+
+/* On the head itself. */
+static int top_of_this(const struct cli *cli, const struct top_fields *given)
+{
+    struct cloud_session session;
+    struct cloud_session_setup setup = {.least = LOG_LEVEL_WARNING};
+    struct top top = {.cli = cli, .session = &session};
+    struct err err;
+    int status = 0;
+    top_model_init(&top.model);
+    if (!cloud_session_open(&session, &setup, &err)) {
+        return output_error(cli, &err);
+    }
+    if (!talk_words(NULL, cli->arena, &top.argv, &err) || !run_top(&top, given, &status, &err)) {
+        output_error(cli, &err);
+        fputs("Without FILE this works on the head of a cluster; elsewhere: shoal top FILE\n",
+              cli->err);
+        status = cloud_session_exit_status(&session, &err);
+    }
+    cloud_session_close(&session);
+    top_model_clear(&top.model);
+    return status;
+}
+
+static int run(const struct cli *cli, const void *fields)
+{
+    const struct top_fields *given = fields;
+    return given->target.file ? target_work(cli, &given->target, top_of_head, given)
+                              : top_of_this(cli, given);
+}
+
+const struct verb verb_top = {
+    .name = "top",
+    .summary = "watch a cluster on the whole screen: nodes, demand, money",
+    .description =
+        "Shows the nodes of a cluster with what they do, how much of them is in use, their age and "
+        "how long they have been idle; above them what waits and what all of it costs, below them "
+        "what happened last and why. The service on the head is asked, by ssh, and tells what "
+        "changes.\n\n"
+        "Keys: Up and Down choose a node, Enter shows the log of its set-up as it grows, l that of "
+        "the autoscaler; / shows only nodes that have some letters in their name, type, machine, "
+        "state, id, zone or address, Esc all again; s sorts by the next column, r the other way "
+        "round; ? tells all of them, q leaves.\n\n"
+        "What nodes have cost so far is counted for those that there are, from their prices: it is "
+        "not the bill.\n\n"
+        "In a pipe, on a terminal that cannot be redrawn (TERM=dumb) and with --once it is printed "
+        "once, as plain text. On the head itself no FILE is needed.",
+    .operands = operands,
+    .operand_count = ARRAY_LEN(operands),
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "0 after q and Ctrl-C, 1 when the head did not answer, 2 for a wrong command "
+                   "line.",
+    .fields_size = sizeof(struct top_fields),
+    .run = run,
+};
