@@ -17,7 +17,7 @@ enum {
     LISTING_FIRST_MS = 200, /* while machines come or go */
     LISTING_MOST_MS = 2000,
     LISTING_EXPECTS_MS = 20 * 1000, /* what was announced shows up within */
-    TAGS_MS = 3000,          /* nodes that are set up together are done at about the same time */
-    PASSING_TAGS_MS = 10000, /* what is shorter is not worth a call */
-    NOTES_MS = 500,          /* until what was only heard is written down */
+    TAGS_MS = 3000, /* nodes that are set up together are done at about the same time */
+    PASSING_TAGS_MS = 15 * 1000, /* what is shorter is not worth a call */
+    NOTES_MS = 500,              /* until what was only heard is written down */
 };

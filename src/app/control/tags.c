@@ -207,13 +207,13 @@ static void send_like(struct controller *controller, struct tag_set *sets, size_
     }
 }
 
-/* To the front with what is told now: all that stays, and what passes and is due. */
+/* To the front with what is told now: all that stays, and what passes and is due, or as good as. */
 static size_t choose(struct controller *controller, int64_t now)
 {
     size_t chosen = 0;
     for (size_t i = 0; i < controller->wish_count; i++) {
         struct tag_wish wish = controller->wishes[i];
-        if (!wish.is_passing || wish.due_at <= now) {
+        if (!wish.is_passing || wish.due_at - TAGS_MS <= now) {
             controller->wishes[i] = controller->wishes[chosen];
             controller->wishes[chosen++] = wish;
         }
