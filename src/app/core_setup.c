@@ -330,7 +330,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->head_type = (uint32_t)config->head_type;
     settings->max_per_call = MACHINES_PER_CALL;
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
-    core_times_make(&settings->times);
+    core_times_make(&settings->times, settings->idle_timeout);
     return has_resources(settings) || refuse(&maker, err);
 }
 

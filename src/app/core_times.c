@@ -5,6 +5,15 @@
 
 #include <stdlib.h>
 
+/* Ray needs about a second to send work to a node that is there. */
+enum { SETTLE_LEAST_MS = 10 * 1000 };
+
+static int64_t settle_time(int64_t usual, int64_t idle_timeout_ms)
+{
+    int64_t wanted = idle_timeout_ms > SETTLE_LEAST_MS ? idle_timeout_ms : SETTLE_LEAST_MS;
+    return idle_timeout_ms != PLAN_NO_LIMIT && wanted < usual ? wanted : usual;
+}
+
 static void turn(struct core_times *times, struct str name, int64_t value)
 {
     const struct {
@@ -23,11 +32,12 @@ static void turn(struct core_times *times, struct str name, int64_t value)
     }
 }
 
-void core_times_make(struct core_times *times)
+void core_times_make(struct core_times *times, int64_t idle_timeout_ms)
 {
     const char *given = getenv("SHOAL_TEST_TIMES");
     struct str rest = str_from(given ? given : "");
     core_times_default(times);
+    times->settle = settle_time(times->settle, idle_timeout_ms);
     while (rest.len > 0) {
         struct str value = str_cut(&rest, ',');
         struct str name = str_cut(&value, '=');

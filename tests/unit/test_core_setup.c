@@ -213,14 +213,27 @@ static void a_test_turns_the_times(void **state)
     (void)state;
     core_times_default(&usual);
     setenv("SHOAL_TEST_TIMES", "settle=5,no_such=1,quiet_start=x,drain_retry=-3,horizon=7", 1);
-    core_times_make(&turned);
+    core_times_make(&turned, 5 * 60 * 1000);
     unsetenv("SHOAL_TEST_TIMES");
     assert_int_equal(turned.settle, 5);
     assert_int_equal(turned.horizon, 7);
     assert_int_equal(turned.quiet_start, usual.quiet_start);
     assert_int_equal(turned.drain_retry, usual.drain_retry);
-    core_times_make(&turned);
+    core_times_make(&turned, 5 * 60 * 1000);
     assert_int_equal(turned.settle, usual.settle);
+}
+
+static void impatient_files_settle_sooner(void **state)
+{
+    struct core_times usual, made;
+    (void)state;
+    core_times_default(&usual);
+    core_times_make(&made, 20 * 1000);
+    assert_int_equal(made.settle, 20 * 1000);
+    core_times_make(&made, 100);
+    assert_int_equal(made.settle, 10 * 1000);
+    core_times_make(&made, PLAN_NO_LIMIT);
+    assert_int_equal(made.settle, usual.settle);
 }
 
 int main(void)
@@ -236,6 +249,7 @@ int main(void)
         cmocka_unit_test(machines_of_ones_own_need_resources),
         cmocka_unit_test(names_that_fit_nothing_are_warned_of),
         cmocka_unit_test(a_test_turns_the_times),
+        cmocka_unit_test(impatient_files_settle_sooner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
