@@ -1,6 +1,7 @@
 """Our autoscaler's calls against a real GCS: what it sees, and what Ray makes of what it says."""
 
 import os
+import pathlib
 import re
 import subprocess
 import time
@@ -11,6 +12,7 @@ from autoscaler_client import Client
 from ray_box import PYTHON, RAY, RayBox
 from ray_driver import Driver
 
+SHOAL = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal")
 TOKEN = "a-secret-for-this-test"
 
 # The stream breaks right behind the words "not implemented", and libcurl may miss them.
@@ -248,6 +250,11 @@ def test_tls_as_ray_configures_it(tmp_path):
         assert client.ask("alive")["trouble"] == "fine"
         client.close()
         assert "worker-a, 1 launching" in status_of(box)
+        (tmp_path / "token").write_text(TOKEN)
+        (tmp_path / "token").chmod(0o600)
+        gate = box.run([SHOAL, "node", "gate", "--gcs", "127.0.0.1:6379", "--deadline", "20",
+                        "--token-file", str(tmp_path / "token")])
+        assert gate.returncode == 0, gate.stderr
         plain = Client(box, TOKEN, env=dict(box.env, RAY_USE_TLS="0"))
         assert plain.ask("state")["trouble"] == "away"
         plain.close()
