@@ -17,6 +17,8 @@ enum {
     SMALL_NODES = 500,        /* up to here the pace is kept whatever an answer costs */
     SHARE = 100,              /* one part in so many of a processor is ours */
     EXPECTING_SHARE = 20,
+    GCS_SHARE = 33, /* the same for the GCS, which spends far more on an answer than we do */
+    GCS_EXPECTING_SHARE = 10,
     CALL_MS = 5000,
     COSTS = 8,
 };
@@ -33,6 +35,7 @@ struct ray_watch {
     int64_t asked_at_ms;
     double asked_cpu_ms;
     double costs[COSTS]; /* of the last answers; the least counts: others did other work too */
+    double waits[COSTS]; /* likewise, until the answer was there */
     size_t cost_count;
     struct ray_pace pace;
     struct ray_watch_figures figures;
@@ -56,7 +59,10 @@ int64_t ray_pace_ms(const struct ray_pace *pace)
     }
     if (pace->nodes > SMALL_NODES) {
         int64_t least = (int64_t)(pace->cost_ms * (pace->expects ? EXPECTING_SHARE : SHARE));
+        int64_t sparing = (int64_t)(pace->wait_ms *
+                                    (pace->expects ? GCS_EXPECTING_SHARE : GCS_SHARE));
         pause = least > pause ? least : pause;
+        pause = sparing > pause ? sparing : pause;
     }
     return pause < PACE_MOST_MS ? pause : PACE_MOST_MS;
 }
@@ -69,14 +75,22 @@ static double cpu_ms(void)
     return (double)spent.tv_sec * 1e3 + (double)spent.tv_nsec / 1e6;
 }
 
-static void note_cost(struct ray_watch *watch)
+static double least_of(const double *values, size_t count)
 {
     double least = 0;
-    watch->costs[watch->cost_count++ % COSTS] = cpu_ms() - watch->asked_cpu_ms;
-    for (size_t i = 0; i < COSTS && i < watch->cost_count; i++) {
-        least = i == 0 || watch->costs[i] < least ? watch->costs[i] : least;
+    for (size_t i = 0; i < COSTS && i < count; i++) {
+        least = i == 0 || values[i] < least ? values[i] : least;
     }
-    watch->pace.cost_ms = watch->figures.cost_ms = least;
+    return least;
+}
+
+static void note_cost(struct ray_watch *watch, double wait_ms)
+{
+    watch->costs[watch->cost_count % COSTS] = cpu_ms() - watch->asked_cpu_ms;
+    watch->waits[watch->cost_count % COSTS] = wait_ms;
+    watch->cost_count++;
+    watch->pace.cost_ms = watch->figures.cost_ms = least_of(watch->costs, watch->cost_count);
+    watch->pace.wait_ms = least_of(watch->waits, watch->cost_count);
 }
 
 /* ---- asking ---- */
@@ -122,6 +136,7 @@ static void on_state(void *context, const struct gcs_answer *answer, struct str 
 {
     struct ray_watch *watch = context;
     struct err err = {0};
+    double wait_ms = (double)(loop_now_ms(watch->loop) - watch->asked_at_ms);
     if (answer->trouble != GCS_FINE) {
         note_trouble(watch, answer);
         return;
@@ -132,7 +147,7 @@ static void on_state(void *context, const struct gcs_answer *answer, struct str 
         return;
     }
     watch->trouble = (struct err){0};
-    note_cost(watch);
+    note_cost(watch, wait_ms);
     watch->figures.polls++;
     watch->figures.answer_at = loop_now_ms(watch->loop);
     watch->figures.poll_ms = (double)(watch->figures.answer_at - watch->asked_at_ms);

@@ -2,8 +2,9 @@
  * ray_watch.h: the head's own GCS, asked for its whole state again and again.
  *
  * Every 400 ms; ten times a second while somebody is expected to join; less often in a cluster so
- * large that answers would cost more than a hundredth of a core; less and less often while nobody
- * answers. Owns the client, which whoever reports, drains or tells drivers uses as well.
+ * large that answers would cost us more than a hundredth of a core, or the GCS more than some; less
+ * and less often while nobody answers. Owns the client, which whoever reports, drains or tells
+ * drivers uses as well.
  */
 #pragma once
 
@@ -70,5 +71,6 @@ struct ray_pace {
     size_t nodes;
     double cost_ms;    /* of a processor, for one answer */
     unsigned failures; /* in a row */
+    double wait_ms;    /* for an answer: mostly the GCS's own work */
 };
 int64_t ray_pace_ms(const struct ray_pace *pace);
