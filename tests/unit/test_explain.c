@@ -165,8 +165,8 @@ static void why_it_waits_without_capacity(void **state)
                         "  1x GPU: gpu would fit and cannot be had now; next try in 40 s.\n"
                         "  25 s ago: no capacity for g5.xlarge (spot) in us-west-2a: "
                         "InsufficientInstanceCapacity.\n"
-                        "  -> allow more: another zone or machine type, or on-demand machines "
-                        "(metadata.shoal.spot_fallback: on-demand)\n");
+                        "  -> allow more: another zone or machine type, or a node "
+                        "type that is not on the spot market\n");
     close_stage(&stage);
 }
 

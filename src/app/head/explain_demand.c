@@ -157,8 +157,8 @@ static struct str fix_of(const struct insight_demand *demand)
         {"cluster is at its", "raise max_workers of the cluster, or end something"},
         {"max_workers", "raise max_workers of that node type, or add a type that fits"},
         {"limit of", "raise max_workers of the cluster, or end something"},
-        {"cannot be had", "allow more: another zone or machine type, or on-demand machines "
-                          "(metadata.shoal.spot_fallback: on-demand)"},
+        {"cannot be had", "allow more: another zone or machine type, or a node type that is not on "
+                          "the spot market"},
         {"lack the labels", "put the labels on a node type (labels), or ask for others"},
         {"no single type", "add a node type that has all of it"},
         {"no type offers", "add a node type that has it, or ask for less"},

@@ -172,6 +172,7 @@ static void view_head(const struct service *service, struct node_view *view)
     view->type = type->name;
     view->phase = service->is_head_alive ? PHASE_READY : PHASE_SETTING_UP;
     view->id = handover->head_id;
+    view->price = service->core.facts[service->core.settings.head_type].price;
     if (view->private_ip.len == 0) {
         view->private_ip = handover->head_private_ip;
         view->public_ip = handover->head_public_ip;
@@ -290,8 +291,10 @@ static void add_insight(const struct service *service, struct arena *arena,
     status->ending = str_from(insight.ending);
     status->demand_count = insight.demand_count;
     for (size_t i = 0; i < insight.demand_count; i++) {
-        status->waiting += insight.demands[i].count;
-        status->unmet += insight.demands[i].unmet;
+        const struct insight_demand *demand = &insight.demands[i];
+        bool is_held = demand->source == INSIGHT_CONSTRAINT && demand->unmet == 0;
+        status->waiting += is_held ? 0 : demand->count;
+        status->unmet += demand->unmet;
     }
 }
 
