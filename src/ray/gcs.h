@@ -137,3 +137,7 @@ struct gcs_line {
 };
 void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn *done,
                       void *context);
+
+/* Where an autoscaler's metrics are: "10.0.0.4:44217". Ray writes it into the file by which
+ * Prometheus finds what to ask. */
+void gcs_note_metrics(struct gcs *gcs, struct str address, gcs_done_fn *done, void *context);

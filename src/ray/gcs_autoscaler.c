@@ -139,6 +139,19 @@ void gcs_request_resources(struct gcs *gcs, const struct gcs_wish *wishes, size_
     gcs_call_start(call);
 }
 
+/* ---- InternalKVPut ---- */
+
+void gcs_note_metrics(struct gcs *gcs, struct str address, gcs_done_fn *done, void *context)
+{
+    struct gcs_call *call = gcs_call_new(gcs, "/ray.rpc.InternalKVGcsService/InternalKVPut",
+                                         hear_plain, context);
+    wire_add_bytes(&call->body, 1, STR("AutoscalerMetricsAddress"));
+    wire_add_bytes(&call->body, 2, address);
+    wire_add_number(&call->body, 3, 1); /* instead of what was there */
+    call->done.plain = done;
+    gcs_call_start(call);
+}
+
 /* ---- DrainNode ---- */
 
 /* Ray's numbers. A raylet that hears any other ends itself, with its work. */

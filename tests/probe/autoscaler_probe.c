@@ -294,6 +294,8 @@ static bool make_call(struct probe *probe, const json_t *ask)
         ask_report(probe, ask);
     } else if (str_is(call, "wish") || str_is(call, "group")) {
         ask_amounts(probe, ask, str_is(call, "group"));
+    } else if (str_is(call, "metrics")) {
+        gcs_note_metrics(probe->gcs, take(ask, "address"), hear_done, probe);
     } else if (str_is(call, "tell")) {
         ask_tell(probe, ask);
     } else {

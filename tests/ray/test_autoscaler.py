@@ -165,6 +165,21 @@ print(group.name, group.min_count, group.max_count, sorted(group.resources.items
         done.stdout + done.stderr)
 
 
+def test_prometheus_is_told_where_the_metrics_are(box, client):
+    client.fine("metrics", address="127.0.0.1:44217")
+    client.fine("metrics", address="127.0.0.1:44218")  # instead of the one before
+    done = box.run([PYTHON, "-c", """
+import ray
+from ray._private.metrics_agent import PrometheusServiceDiscoveryWriter
+ray.init("127.0.0.1:6379", log_to_driver=False)
+from ray._private.worker import global_worker
+writer = PrometheusServiceDiscoveryWriter("127.0.0.1:6379", "/tmp", "/tmp/x")
+print(writer.get_file_discovery_content())
+"""])
+    assert '"127.0.0.1:44218"' in done.stdout, done.stdout + done.stderr
+    assert '"127.0.0.1:44217"' not in done.stdout
+
+
 def test_a_line_in_a_drivers_output(client, driver, version):
     client.fine("tell", version=version, address="127.0.0.1", warning=False,
                 text='Adding 2 node(s) of type "worker-a".')
