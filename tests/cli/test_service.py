@@ -8,6 +8,8 @@ import signal
 import socket
 import subprocess
 import time
+import urllib.error
+import urllib.request
 
 import pytest
 
@@ -36,10 +38,12 @@ class Head:
         for folder in (self.folder, self.folder.parent):
             folder.chmod(0o700)
         self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(home),
+                    "AUTOSCALER_METRIC_PORT": "0",  # any that is free: tests run side by side
                     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
 
-    def hand_over(self, serial=1, **more):
-        (self.home / "cluster.yaml").write_text(FILE)
+    def hand_over(self, serial=1, metrics="127.0.0.1", **more):
+        (self.home / "cluster.yaml").write_text(
+            FILE + f"metadata: {{shoal: {{metrics_address: {metrics}}}}}\n")
         config = self.shoal("config", "-o", "json", str(self.home / "cluster.yaml")).stdout
         text = json.dumps({
             "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1, "reign": 1,
@@ -214,6 +218,29 @@ def test_the_token_is_made_once(head):
     wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
     head.shoal("ctl", "--wait", input="")
     assert token.read_text() == before
+
+
+def test_metrics_are_served_on_loopback(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    wait(lambda: "metrics address=" in head.log(), "the port")
+    address, port = re.search(r"metrics address=(\S+) port=(\d+)", head.log()).groups()
+    assert address == "127.0.0.1"
+    with urllib.request.urlopen(f"http://{address}:{port}/metrics", timeout=10) as reply:
+        assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
+        text = reply.read().decode()
+    assert 'shoal_info{version="0.1.0",ray_version="",cluster="demo"} 1' in text
+    assert 'shoal_acting{cluster="demo"} 0' in text
+    assert 'shoal_nodes{type="head",state="setting-up",cluster="demo"} 1' in text
+    assert float(re.search(r"process_resident_memory_bytes{.*} (\S+)", text)[1]) > 1e6
+    with pytest.raises(urllib.error.HTTPError, match="404"):
+        urllib.request.urlopen(f"http://{address}:{port}/handover.json", timeout=10)
+
+
+def test_metrics_may_be_served_nowhere(head):
+    head.hand_over(metrics="none")
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    head.ask({"do": "status"})
+    assert "metrics address=" not in head.log()
 
 
 def test_secrets_stay_out_of_the_log(head):

@@ -69,7 +69,7 @@ struct probe {
 static void count_on(struct metrics *counts)
 {
     metrics_count_poll(counts, 3.5);
-    metrics_count_failed_poll(counts);
+    counts->failed_polls++;
     for (size_t i = 0; i < OUTCOME_COUNT; i++) {
         metrics_count_launch(counts, (enum outcome)i, 2, 1500);
     }

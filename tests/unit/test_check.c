@@ -132,6 +132,11 @@ static void names_must_be_usable(void **state)
         {AWS "file_mounts_sync_continuously: true\n",
          "3:1 warning ignored-key: *file_mounts_sync_continuously*"},
         {AWS "file_mounts_sync_continuously: false\n", ""},
+        {AWS "metadata: {shoal: {metrics_address: 0.0.0.0}}\n", ""},
+        {AWS "metadata: {shoal: {metrics_address: '::1'}}\n", ""},
+        {AWS "metadata: {shoal: {metrics_address: none}}\n", ""},
+        {AWS "metadata: {shoal: {metrics_address: head}}\n",
+         "3:37 error metrics-address: \"head\" is no IP address (*127.0.0.1*none)"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));

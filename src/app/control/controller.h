@@ -52,6 +52,10 @@ struct controller_hooks {
      * with its reason. Told before it is done, valid during the call; only takes note: it asks the
      * controller for nothing. May be NULL. */
     void (*decided)(void *context, const struct core_answer *answer);
+    /* The cloud has answered a launch of so many machines, after so long; `came` of them are there.
+     * Only takes note. May be NULL. */
+    void (*launched)(void *context, enum outcome outcome, size_t count, size_t came,
+                     int64_t took_ms);
 };
 
 struct controller_setup {

@@ -284,12 +284,24 @@ static void tell_partial(struct controller *controller, const struct call *call,
                  LAUNCH_ARG(call->launch), count, call->count, STR_ARG(machine), STR_ARG(zone));
 }
 
+static void tell_counters(const struct controller *controller, const struct call *call,
+                          const struct provider_answer *answer, size_t count)
+{
+    const struct controller_hooks *hooks = &controller->setup.hooks;
+    if (hooks->launched) {
+        hooks->launched(hooks->context, answer->outcome, call->count,
+                        answer->outcome == OUTCOME_DONE ? count : 0,
+                        controller_now(controller) - call->asked_at);
+    }
+}
+
 static void on_launch(void *context, const struct provider_answer *answer,
                       const struct machine *machines, size_t count)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
     if (controller) {
+        tell_counters(controller, call, answer, count);
         tell_partial(controller, call, answer, count);
         launching_answer(controller, call, answer, machines, count);
     }

@@ -32,11 +32,6 @@ void metrics_count_poll(struct metrics *metrics, double ms)
     observe(&metrics->poll_time, &metrics_poll_bounds, metrics->poll_s, 1);
 }
 
-void metrics_count_failed_poll(struct metrics *metrics)
-{
-    metrics->failed_polls++;
-}
-
 void metrics_count_launch(struct metrics *metrics, enum outcome outcome, int64_t nodes,
                           int64_t took_ms)
 {

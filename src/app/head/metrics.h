@@ -40,15 +40,15 @@ struct metrics {
     uint64_t set_ups, failed_set_ups;
     uint64_t drains[DRAIN_ANSWER_COUNT];
     uint64_t notices;
-    uint64_t polls, failed_polls;
-    double spent;  /* micro-dollars */
-    double poll_s; /* the last one */
+    uint64_t polls;
+    uint64_t failed_polls; /* counted by whoever polls */
+    double spent;          /* micro-dollars */
+    double poll_s;         /* the last one */
     struct metrics_histogram poll_time, launch_time, set_up_time;
 };
 
-/* One poll of Ray, from asking to decision; or one that was not answered. */
+/* One poll of Ray, from asking to decision. */
 void metrics_count_poll(struct metrics *metrics, double ms);
-void metrics_count_failed_poll(struct metrics *metrics);
 /* The answer to a launch of so many nodes. */
 void metrics_count_launch(struct metrics *metrics, enum outcome outcome, int64_t nodes,
                           int64_t took_ms);

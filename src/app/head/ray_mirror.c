@@ -9,6 +9,8 @@
 #include "app/head/ray_mirror_parts.h"
 #include "base/encode.h"
 
+#include <stdio.h>
+
 /* Ray counts idle time anew with every report: differences up to this are its inaccuracy. */
 enum { IDLE_SLACK_MS = 250 };
 
@@ -417,6 +419,7 @@ bool ray_mirror_take(struct ray_mirror *mirror, struct str bytes, int64_t asked_
     } else {
         mirror->replies++;
         mirror->version = taking.state.version;
+        snprintf(mirror->session, sizeof(mirror->session), "%.*s", STR_ARG(taking.state.session));
         mirror->asked_at_ms = asked_at_ms;
         mirror->alive = 0;
         mirror->head[0] = '\0';
@@ -483,6 +486,11 @@ size_t ray_mirror_alive(const struct ray_mirror *mirror)
 struct str ray_mirror_head(const struct ray_mirror *mirror)
 {
     return str_from(mirror->head);
+}
+
+struct str ray_mirror_session(const struct ray_mirror *mirror)
+{
+    return str_from(mirror->session);
 }
 
 uint64_t ray_mirror_mark(const struct ray_mirror *mirror)

@@ -45,6 +45,8 @@ int64_t ray_mirror_version(const struct ray_mirror *mirror); /* of the last repl
 size_t ray_mirror_alive(const struct ray_mirror *mirror);    /* nodes, the head included */
 /* Ray's id of the head that lives, as 56 digits; empty: none does. */
 struct str ray_mirror_head(const struct ray_mirror *mirror);
+/* Ray's name of this run of it; empty: not known. */
+struct str ray_mirror_session(const struct ray_mirror *mirror);
 /* Changes with every node that comes or goes. */
 uint64_t ray_mirror_mark(const struct ray_mirror *mirror);
 

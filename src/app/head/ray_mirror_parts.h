@@ -156,6 +156,7 @@ struct ray_mirror {
     size_t alive;
     uint64_t mark;
     char head[2 * RAY_ID_BYTES + 1];
+    char session[100];
 };
 
 /* NULL: none. */

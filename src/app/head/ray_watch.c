@@ -111,6 +111,7 @@ static void go_on(struct ray_watch *watch)
 static void set_answering(struct ray_watch *watch, bool is_answering)
 {
     watch->pace.failures = is_answering ? 0 : watch->pace.failures + 1;
+    watch->figures.failed += !is_answering;
     if (watch->is_answering != is_answering) {
         watch->is_answering = is_answering;
         watch->hooks.changed(watch->hooks.context);

@@ -58,6 +58,7 @@ struct str ray_watch_trouble(const struct ray_watch *watch);
 
 struct ray_watch_figures {
     int64_t polls;     /* answered */
+    int64_t failed;    /* not answered, or not understood */
     double poll_ms;    /* the last one, from asking to the end of its hook */
     double cost_ms;    /* of a processor: what an answer costs at least */
     int64_t pause_ms;  /* between two questions */

@@ -225,6 +225,12 @@ static void on_decided(void *context, const struct core_answer *answer)
     service_decided(context, answer);
 }
 
+static void on_launched(void *context, enum outcome outcome, size_t count, size_t came,
+                        int64_t took_ms)
+{
+    service_count_launch(context, outcome, count, came, took_ms);
+}
+
 static void start_acting(void *context)
 {
     struct service *service = context;
@@ -245,7 +251,7 @@ static void start_acting(void *context)
         .anchor = service->handover.anchor,
         .goal = service->is_ending ? GOAL_DOWN : GOAL_RUN,
         .hooks = {service, on_started, on_set_up, on_changed, on_trouble, on_deposed, on_emptied,
-                  on_drain, on_decided},
+                  on_drain, on_decided, on_launched},
     });
 }
 
@@ -337,6 +343,7 @@ static void on_news(void *context, uint64_t instance, enum setup_news news)
     struct service *service = context;
     service_set_up_news(service, instance, news);
     if (service->controller) {
+        service_count_set_up(service, instance, news);
         controller_set_up(service->controller, instance, news);
     }
 }
@@ -456,6 +463,7 @@ static void open_parts(struct service *service)
     service_open_happenings(service);
     service_open_report(service);
     service_open_ray(service);
+    service_open_metrics(service);
     service->prepare = loop_timer_new(service->session.loop, prepare, service);
     service->again = loop_timer_new(service->session.loop, start_acting, service);
     service->guard = loop_timer_new(service->session.loop, guard, service);
@@ -519,6 +527,7 @@ static void close_all(struct service *service)
 {
     stop_acting(service);
     worker_setups_close(service->setups);
+    service_close_metrics(service);
     service_close_ray(service);
     service_close_report(service);
     service_close_happenings(service);

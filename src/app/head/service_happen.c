@@ -348,6 +348,7 @@ static void happen_action(struct service *service, const struct action *action, 
         struct noted *noted = noted_of(service->happenings, action->instance);
         if (!noted->end) {
             noted->end = true;
+            metrics_count_end(&service->metrics);
             add(service, EVENT_WORD_END, action->instance, STR("ended"), reason);
         }
     }
@@ -431,6 +432,7 @@ void service_happen_changed(struct service *service, const struct controlled *co
     arena_init(&arena);
     if (is_taken && !noted->notice) {
         noted->notice = true;
+        metrics_count_notice(&service->metrics);
         add(service, EVENT_WORD_NOTICE, controlled->instance, STR("is to be taken away"),
             STR("its node has notice from the cloud, or somebody drains it"));
     } else if (is_ending && !noted->failure) {

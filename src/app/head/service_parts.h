@@ -11,6 +11,7 @@
  *     service_view.c   the cluster in the words of view.h and ctl.h
  *     service_answer.c what guests ask
  *     service_reasons.c what launches were for
+ *     service_metrics.c what Prometheus asks
  *     desk.c           who asks and who follows, on the control socket
  */
 #pragma once
@@ -24,6 +25,7 @@
 #include "app/head/events.h"
 #include "app/head/handover.h"
 #include "app/head/insight.h"
+#include "app/head/metrics.h"
 #include "app/head/ray_mirror.h"
 #include "app/head/ray_watch.h"
 #include "app/head/service.h"
@@ -67,11 +69,13 @@ struct service {
     struct happenings *happenings;
     struct judgement *judgement; /* the last decision */
     struct events *events;
-    struct reasons *reasons; /* of launches */
-    bool is_requesting;      /* Ray is asked for resources, by a guest */
-    bool is_asking_status;   /* Ray is asked what `ray status` asks */
-    int64_t status_asked_us; /* wall clock */
-    size_t ray_alive;        /* nodes, the head included */
+    struct reasons *reasons;           /* of launches */
+    bool is_requesting;                /* Ray is asked for resources, by a guest */
+    bool is_asking_status;             /* Ray is asked what `ray status` asks */
+    int64_t status_asked_us;           /* wall clock */
+    struct metrics metrics;            /* what was counted */
+    struct metrics_site *metrics_site; /* where it is told */
+    size_t ray_alive;                  /* nodes, the head included */
     bool is_head_alive;
     bool has_lost_ray;              /* it answered, and does not */
     int64_t seen_wall_ms;           /* it answered last; 0: never */
@@ -208,3 +212,13 @@ void service_open_reasons(struct service *service);
 void service_close_reasons(struct service *service);
 /* What that launch was for, in words; empty: not known any more. */
 struct str service_why_launched(const struct service *service, uint64_t launch);
+
+/* ---- service_metrics.c ---- */
+
+void service_open_metrics(struct service *service);
+void service_close_metrics(struct service *service);
+/* Ray answers, perhaps another one: where the metrics are is told to it. */
+void service_metrics_tell(struct service *service);
+void service_count_launch(struct service *service, enum outcome outcome, size_t count, size_t came,
+                          int64_t took_ms);
+void service_count_set_up(struct service *service, uint64_t instance, enum setup_news news);

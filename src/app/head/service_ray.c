@@ -52,6 +52,7 @@ static void on_drain(void *context, const struct gcs_answer *answer, bool is_acc
         return;
     }
     struct str why = answer->trouble != GCS_FINE ? str_from(answer->err.text) : why_not;
+    metrics_count_drain(&service->metrics, meaning);
     service_happen_drained(service, instance, meaning, why);
     controller_drained(service->controller, instance, meaning);
 }
@@ -188,6 +189,8 @@ static bool on_seen(void *context, struct str bytes, int64_t asked_at_ms, struct
         desk_changed(service->desk, HEAD_INSTANCE);
     }
     service_expect_ray(service);
+    metrics_count_poll(&service->metrics,
+                       (double)(loop_now_ms(service->session.loop) - asked_at_ms));
     return true;
 }
 
@@ -223,6 +226,7 @@ static void on_answering(void *context)
     service->has_lost_ray = is_away && (service->has_lost_ray || service->is_head_alive);
     if (!is_away) {
         service_report_anew(service);
+        service_metrics_tell(service);
     }
     desk_changed(service->desk, INSTANCE_NONE);
 }

@@ -3,6 +3,9 @@
 
 #include "base/utf8.h"
 
+#include <arpa/inet.h>
+#include <stdio.h>
+
 static bool is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
@@ -77,8 +80,29 @@ static void check_sync(const struct check *check)
     }
 }
 
+/* A name would have to be looked up on the head, where nobody sees that it is wrong. */
+static void check_metrics_address(const struct check *check)
+{
+    const struct value *value = value_path(check->tree, "metadata.shoal.metrics_address");
+    struct in6_addr parsed;
+    char text[INET6_ADDRSTRLEN + 1];
+    struct str address = value_text(value);
+    if (!value || value->kind != VALUE_STRING || str_is(address, "none")) {
+        return;
+    }
+    snprintf(text, sizeof(text), "%.*s", STR_ARG(address));
+    if (address.len >= sizeof(text) ||
+        (inet_pton(AF_INET, text, &parsed) != 1 && inet_pton(AF_INET6, text, &parsed) != 1)) {
+        struct diag *diag = diag_error(check->diags, "metrics-address", value->place,
+                                       "\"%.*s\" is no IP address",
+                                       STR_ARG(str_sub(address, 0, 60)));
+        diag_hint(check->diags, diag, "use 127.0.0.1, an address of the head, 0.0.0.0 or none");
+    }
+}
+
 void check_names(const struct check *check)
 {
+    check_metrics_address(check);
     check_cluster_name(check);
     check_dates(check, check->tree);
     check_sync(check);
