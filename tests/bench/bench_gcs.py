@@ -1,4 +1,4 @@
-"""What a poll costs Ray itself: the processor time of a real GCS that knows many nodes, beside ours.
+"""What a poll costs Ray itself: processor time of a real GCS that knows many nodes, beside ours.
 
 usage: bench_gcs.py [--sizes 100,1000,5000] [--polls N]
 
