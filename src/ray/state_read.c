@@ -70,11 +70,22 @@ static void read_text(struct reading *in, struct str bytes, void *item)
     *(struct str *)item = bytes;
 }
 
+/* A node has many of these: each is walked over once. */
 static void read_quantity(struct reading *in, struct str bytes, void *item)
 {
     struct ray_quantity *quantity = item;
-    double amount = wire_double(read_number(in, bytes, ENTRY_AMOUNT));
-    quantity->name = read_one(in, bytes, ENTRY_KEY);
+    struct wire wire = wire_open(bytes);
+    struct wire_field field;
+    double amount = 0;
+    quantity->name = (struct str){0};
+    while (wire_next(&wire, &field)) {
+        if (field.key == ENTRY_KEY) {
+            quantity->name = field.bytes;
+        } else if (field.key == ENTRY_AMOUNT) {
+            amount = wire_double(field.number);
+        }
+    }
+    in->is_broken |= wire.is_broken;
     /* In this order NaN becomes 0. */
     quantity->amount = amount > 0 ? (amount < AMOUNT_MAX ? amount : AMOUNT_MAX) : 0;
 }
@@ -83,24 +94,93 @@ static void read_quantity(struct reading *in, struct str bytes, void *item)
 static void read_label(struct reading *in, struct str bytes, void *item)
 {
     struct ray_label *label = item;
-    label->key = read_one(in, bytes, ENTRY_KEY);
-    label->value = read_one(in, bytes, ENTRY_TEXT);
+    struct wire wire = wire_open(bytes);
+    struct wire_field field;
+    *label = (struct ray_label){0};
+    while (wire_next(&wire, &field)) {
+        if (field.key == ENTRY_KEY) {
+            label->key = field.bytes;
+        } else if (field.key == ENTRY_TEXT) {
+            label->value = field.bytes;
+        }
+    }
+    in->is_broken |= wire.is_broken;
 }
 
 /* ---- nodes ---- */
 
-static void read_labels(struct reading *in, struct str bytes, struct ray_node_detail *node)
+/* What a node has how many of, so that all of it is read in two walks and not one for each. */
+struct node_lists {
+    enum ray_node_status status;
+    size_t totals, available, labels, put_labels, activities;
+};
+
+static void count_field(const struct wire_field *field, struct ray_node_detail *node,
+                        struct node_lists *lists)
 {
-    size_t given, put;
-    const struct ray_label *first = read_list(in, bytes, NODE_LABEL, sizeof(*first), read_label,
-                                              &given);
-    const struct ray_label *second = read_list(in, bytes, NODE_PUT_LABEL, sizeof(*second),
-                                               read_label, &put);
-    struct ray_label *all = ARENA_ARRAY(in->arena, given + put, struct ray_label);
-    memcpy(all, first, given * sizeof(*all));
-    memcpy(all + given, second, put * sizeof(*all));
-    node->labels = all;
-    node->label_count = given + put;
+    switch (field->key) {
+    case NODE_STATUS:
+        lists->status = state_node_status(field->number);
+        break;
+    case NODE_TYPE:
+        node->type = field->bytes;
+        break;
+    case NODE_ADDRESS:
+        node->address = field->bytes;
+        break;
+    case NODE_MACHINE:
+        node->machine = field->bytes;
+        break;
+    case NODE_TOTAL:
+        lists->totals++;
+        break;
+    case NODE_AVAILABLE:
+        lists->available++;
+        break;
+    case NODE_LABEL:
+        lists->labels++;
+        break;
+    case NODE_PUT_LABEL:
+        lists->put_labels++;
+        break;
+    case NODE_ACTIVITY:
+        lists->activities++;
+        break;
+    default:
+        break;
+    }
+}
+
+/* The labels that are put on it stand behind those it was started with. */
+static void read_lists(struct reading *in, struct str bytes, struct node_lists lists,
+                       struct ray_node_detail *node)
+{
+    struct ray_quantity *totals = ARENA_ARRAY(in->arena, lists.totals, struct ray_quantity);
+    struct ray_quantity *available = ARENA_ARRAY(in->arena, lists.available, struct ray_quantity);
+    struct ray_label *labels = ARENA_ARRAY(in->arena, lists.labels + lists.put_labels,
+                                           struct ray_label);
+    struct str *activities = ARENA_ARRAY(in->arena, lists.activities, struct str);
+    struct wire wire = wire_open(bytes);
+    struct wire_field field;
+    size_t put = lists.labels;
+    while (wire_next(&wire, &field)) {
+        if (field.key == NODE_TOTAL) {
+            read_quantity(in, field.bytes, &totals[node->total_count++]);
+        } else if (field.key == NODE_AVAILABLE) {
+            read_quantity(in, field.bytes, &available[node->available_count++]);
+        } else if (field.key == NODE_LABEL) {
+            read_label(in, field.bytes, &labels[node->label_count++]);
+        } else if (field.key == NODE_PUT_LABEL) {
+            read_label(in, field.bytes, &labels[put++]);
+        } else if (field.key == NODE_ACTIVITY && lists.status == RAY_NODE_RUNNING) {
+            activities[node->activity_count++] = field.bytes;
+        }
+    }
+    node->totals = totals;
+    node->available = available;
+    node->labels = labels;
+    node->label_count = put;
+    node->activities = activities;
 }
 
 static bool is_of_head(const struct ray_node_detail *node)
@@ -117,23 +197,17 @@ bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail
                    struct err *err)
 {
     struct reading in = {.arena = arena};
-    enum ray_node_status status = state_node_status(read_number(&in, bytes, NODE_STATUS));
-    struct ray_node_detail node = {
-        .type = read_one(&in, bytes, NODE_TYPE),
-        .address = read_one(&in, bytes, NODE_ADDRESS),
-        .machine = read_one(&in, bytes, NODE_MACHINE),
-    };
-    if (status != RAY_NODE_DEAD) {
-        node.totals = read_list(&in, bytes, NODE_TOTAL, sizeof(*node.totals), read_quantity,
-                                &node.total_count);
-        node.available = read_list(&in, bytes, NODE_AVAILABLE, sizeof(*node.available),
-                                   read_quantity, &node.available_count);
-        read_labels(&in, bytes, &node);
-        node.is_head = is_of_head(&node);
+    struct wire wire = wire_open(bytes);
+    struct wire_field field;
+    struct ray_node_detail node = {0};
+    struct node_lists lists = {0};
+    while (wire_next(&wire, &field)) {
+        count_field(&field, &node, &lists);
     }
-    if (status == RAY_NODE_RUNNING) {
-        node.activities = read_list(&in, bytes, NODE_ACTIVITY, sizeof(*node.activities), read_text,
-                                    &node.activity_count);
+    in.is_broken = wire.is_broken;
+    if (lists.status != RAY_NODE_DEAD) {
+        read_lists(&in, bytes, lists, &node);
+        node.is_head = is_of_head(&node);
     }
     if (in.is_broken) {
         return state_garbled(err);
