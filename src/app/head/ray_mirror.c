@@ -12,7 +12,7 @@
 #include <stdio.h>
 
 /* Ray counts idle time anew with every report: differences up to this are its inaccuracy. */
-enum { IDLE_SLACK_MS = 250 };
+enum { IDLE_SLACK_MS = 250, SCRATCH_MOST = 256 * 1024 };
 
 struct sighting {
     struct ray_glance glance;
@@ -192,6 +192,9 @@ static bool read_nodes(struct taking *taking, bool is_store_asked, struct arena 
         }
         if (!mirror_node_read(node, glance, &mirror->names, is_store_asked, scratch, err)) {
             return false;
+        }
+        if (scratch->used_bytes > SCRATCH_MOST) {
+            arena_clear(scratch);
         }
     }
     return true;
