@@ -5,8 +5,12 @@
 
 #include <stdlib.h>
 
-/* Ray needs about a second to send work to a node that is there. */
-enum { SETTLE_LEAST_MS = 10 * 1000 };
+enum {
+    /* Ray needs about a second to send work to a node that is there. */
+    SETTLE_LEAST_MS = 10 * 1000,
+    /* After a start, and after Ray began anew: a GCS knows after 15 s who is dead. */
+    QUIET_MS = 20 * 1000,
+};
 
 static int64_t settle_time(int64_t usual, int64_t idle_timeout_ms)
 {
@@ -37,6 +41,7 @@ void core_times_make(struct core_times *times, int64_t idle_timeout_ms)
     const char *given = getenv("SHOAL_TEST_TIMES");
     struct str rest = str_from(given ? given : "");
     core_times_default(times);
+    times->quiet_start = QUIET_MS;
     times->settle = settle_time(times->settle, idle_timeout_ms);
     while (rest.len > 0) {
         struct str value = str_cut(&rest, ',');

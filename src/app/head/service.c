@@ -24,7 +24,6 @@ enum {
     SHORTAGE_MS = 2000,
     GUARD_FIRST_MS = 1000, /* until Ray answers for the first time */
     PREPARE_MS = 1000,     /* after a start: the account is looked at before it is urgent */
-    QUIET_MS = 20 * 1000,  /* after a start, and after Ray began anew, nothing ends */
 };
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
@@ -508,7 +507,6 @@ static bool run(struct service *service, struct err *err)
                              &service->provider, err)) {
         return false;
     }
-    service->core.settings.times.quiet_start = QUIET_MS;
     service_read_before(service);
     open_parts(service);
     if (!open_desk(service, err)) {

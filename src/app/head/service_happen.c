@@ -46,9 +46,22 @@ struct happenings {
     size_t told_count;
 };
 
+/* What an earlier process has told is not told again by this one. */
+static void recall(void *context, const struct insight_event *event)
+{
+    struct service *service = context;
+    struct happenings *happenings = service->happenings;
+    int64_t age = clock_wall_ms(loop_clock(service->session.loop)) - event->wall_ms;
+    if (event->kind == EVENT_WORD_INFEASIBLE && age >= 0 && age < TELL_AGAIN_MS) {
+        happenings->told[happenings->told_count++ % TOLD] = (struct told){
+            str_hash(event->text), loop_now_ms(service->session.loop) - age};
+    }
+}
+
 void service_open_happenings(struct service *service)
 {
     service->happenings = HEAP_NEW(struct happenings);
+    events_each(service->events, 0, recall, service);
 }
 
 void service_close_happenings(struct service *service)
@@ -310,16 +323,17 @@ static void happen_infeasible(void *context, const struct insight_demand *demand
         [INSIGHT_CONSTRAINT] = "cluster constraint",
     };
     struct service *service = context;
-    int64_t now_ms = loop_now_ms(service->session.loop);
-    uint64_t hash = str_hash_from(str_hash(demand->labels), demand->shape) + demand->source;
-    if (was_told(service->happenings, hash, now_ms)) {
-        return;
-    }
     struct arena arena;
     arena_init(&arena);
     struct str labels = demand->labels.len > 0
                             ? arena_printf(&arena, " with labels %.*s", STR_ARG(demand->labels))
                             : STR("");
+    struct str text = arena_printf(&arena, "%.*s%.*s can run nowhere", STR_ARG(demand->shape),
+                                   STR_ARG(labels));
+    if (was_told(service->happenings, str_hash(text), loop_now_ms(service->session.loop))) {
+        arena_clear(&arena);
+        return;
+    }
     struct str line = arena_printf(
         &arena,
         "No available node types can fulfill %s %.*s*%lld%.*s: %.*s. Add "
@@ -327,9 +341,6 @@ static void happen_infeasible(void *context, const struct insight_demand *demand
         whats[demand->source], STR_ARG(demand->shape), (long long)demand->count, STR_ARG(labels),
         STR_ARG(demand->why));
     service_tell_drivers(service, line, true);
-    struct str text = arena_printf(&arena, "%lld x %.*s%.*s can run nowhere",
-                                   (long long)demand->count, STR_ARG(demand->shape),
-                                   STR_ARG(labels));
     add(service, EVENT_WORD_INFEASIBLE, INSTANCE_NONE, text, demand->why);
     arena_clear(&arena);
 }

@@ -111,6 +111,8 @@ void service_set_up(struct service *service, const struct controlled *controlled
 void service_set_up_news(struct service *service, uint64_t instance, enum setup_news news);
 /* Sets those up again of which something else is wanted now, or whose head's Ray is a new one. */
 void service_update(struct service *service);
+/* Was it in the Ray of today, as an earlier process has written down? */
+bool service_had_joined(struct service *service, uint64_t instance);
 bool service_is_updating(const struct service *service, uint64_t instance, bool *ret_keeps_ray);
 /* The head's steps will start Ray anew, and have not yet. */
 bool service_waits_for_ray(const struct service *service);

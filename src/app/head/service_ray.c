@@ -117,9 +117,16 @@ static bool is_hidden(void *context, uint64_t instance)
 static void on_node(void *context, const struct ray_node *node)
 {
     struct service *service = context;
-    if (service->controller) {
-        controller_ray_node(service->controller, node);
+    if (!service->controller) {
+        return;
     }
+    if (node->status == RAY_DEAD && service_had_joined(service, node->instance)) {
+        /* It died while nobody was looking, before this core had ever seen it alive. */
+        struct ray_node alive = {
+            .instance = node->instance, .status = RAY_ALIVE, .idle_since = NOT_IDLE};
+        controller_ray_node(service->controller, &alive);
+    }
+    controller_ray_node(service->controller, node);
 }
 
 static void on_load(void *context, const struct ray_load *load)

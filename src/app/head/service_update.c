@@ -330,6 +330,22 @@ void service_set_up_news(struct service *service, uint64_t instance, enum setup_
     service->ray_mark = 0; /* whoever is in Ray already is looked at again */
 }
 
+bool service_had_joined(struct service *service, uint64_t instance)
+{
+    struct controlled controlled;
+    struct arena arena;
+    struct str head = ray_mirror_head(service->mirror);
+    if (!service->controller || !controller_find(service->controller, instance, &controlled) ||
+        !is_fit(service, &controlled) || !life_table[controlled.node->state].is_pending) {
+        return false;
+    }
+    arena_init(&arena);
+    struct worker_machine machine = machine_of(service, &controlled, &arena);
+    const struct worker_past *past = past_of(service, &machine);
+    arena_clear(&arena);
+    return past->is_done && !past->is_updating && head.len > 0 && str_is(head, past->head);
+}
+
 bool service_is_updating(const struct service *service, uint64_t instance, bool *ret_keeps_ray)
 {
     const struct worker_past *past = worker_pasts_find(&service->pasts, instance);
