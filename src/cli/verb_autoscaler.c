@@ -37,7 +37,9 @@ const struct verb verb_autoscaler = {
         "who joins Ray, and answers the other verbs. It runs on the head, where shoal up starts it "
         "and hands the cluster over; nobody needs to start it by hand.\n\n"
         "What it knows is in ~/.shoal/cluster, what it says in service.log there. It may be killed "
-        "at any time: its supervisor starts it again, and it goes on where it was.",
+        "at any time: its supervisor starts it again, and it goes on where it was. One that dies "
+        "ten times within a minute is started once more, frozen: it answers and does nothing until "
+        "shoal up, or SIGHUP to its supervisor, lets it act again.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -247,3 +248,87 @@ def test_secrets_stay_out_of_the_log(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
     head.ask({"do": "stand-down"})
     assert "5c5c5c5c" not in head.log() and "not a key" not in head.log()
+
+
+def test_it_is_back_within_five_seconds_whatever_ends_it(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    took = []
+    for number in (signal.SIGSEGV, signal.SIGABRT, signal.SIGKILL):
+        _, (service,) = head.pids()
+        began = time.monotonic()
+        os.kill(service, number)
+        wait(lambda: is_gone(service), "its end")
+        assert "protocol" in json.loads(head.shoal("ctl", "--wait", input="").stdout)
+        took.append(time.monotonic() - began)
+    print("from death to the first answer:", *("%.0f ms" % (1000 * t) for t in took))
+    assert max(took) < 5
+
+
+def stance(head):
+    """What it says of itself; asked again while it begins anew. Nobody is started for that."""
+    said = []
+
+    def ask():
+        said[:] = head.ask({"do": "status"})
+        return len(said) > 1 and "status" in said[1]
+
+    wait(ask, "an answer")
+    return said[1]["status"]["stance"]
+
+
+def test_one_that_dies_again_and_again_freezes_until_somebody_looks(head):
+    """Eleven deaths in a row; the waits between them grow, which takes half a minute."""
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    before = 0
+    for _ in range(11):
+        wait(lambda: head.pids()[1] not in ([], [before]), "a service")
+        _, (before,) = head.pids()
+        os.kill(before, signal.SIGKILL)
+    wait(lambda: "frozen: " in head.log(), "a frozen service")
+    assert "died 10 times within 60 s (it was ended by signal 9" in stance(head)
+    assert "until `shoal up`" in stance(head)
+    supervisor, (service,) = head.pids()
+    os.kill(supervisor, signal.SIGHUP)
+    wait(lambda: "died" not in stance(head), "it acts")
+    assert head.pids() == (supervisor, [service])
+    os.kill(service, signal.SIGKILL)  # and what was before is forgotten
+    wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
+    assert "died" not in stance(head)
+
+
+def test_a_frozen_one_acts_again_with_a_new_handover(head):
+    env = dict(head.env, SHOAL_FROZEN="ended with status 1")
+    service = subprocess.Popen([SHOAL, "autoscaler"], env=env, stderr=subprocess.DEVNULL)
+    try:
+        wait(lambda: (head.folder / "ctl.sock").exists(), "a service")
+        assert "(it ended with status 1)" in stance(head)
+        assert head.ask({"do": "update"})[1] == {"done": "update"}  # nothing is new
+        assert "died" in stance(head)
+        head.hand_over(serial=9)  # as `shoal up` does
+        assert head.ask({"do": "update"})[1] == {"done": "update"}
+        wait(lambda: "died" not in stance(head), "it acts")
+    finally:
+        service.terminate()
+        service.wait(10)
+
+
+def test_a_newer_program_takes_over_in_the_same_process(head):
+    """Ray's processes and the supervisor are not touched: the service becomes the new program."""
+    program = head.home / "shoal"
+    shutil.copy(SHOAL, program)
+
+    def start():
+        done = subprocess.run([program, "autoscaler", "--background"], env=head.env, text=True,
+                              capture_output=True, timeout=30)
+        assert done.returncode == 0, done.stderr
+
+    start()
+    before = head.pids()
+    exe = f"/proc/{before[1][0]}/exe"
+    shutil.copy(SHOAL, head.home / "newer")  # as the payload of the next `up` is put there
+    (head.home / "newer").rename(program)
+    assert os.readlink(exe).endswith(" (deleted)")
+    head.hand_over(serial=5)
+    start()
+    wait(lambda: os.readlink(exe) == str(program), "the new program")
+    assert head.pids() == before

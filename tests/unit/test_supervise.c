@@ -17,16 +17,26 @@ static void waits_grow_and_begin_anew_after_a_good_while(void **state)
     assert_int_equal(supervise_delay(&deaths, 300000, 70000), SUPERVISE_FIRST_MS);
 }
 
-static void a_loop_is_given_a_pause(void **state)
+static int64_t die_in_a_row(struct supervise_deaths *deaths, int64_t now)
 {
-    struct supervise_deaths deaths = {0};
-    int64_t now = 1000;
-    (void)state;
     for (int i = 0; i < SUPERVISE_DEATHS; i++) {
-        assert_true(supervise_delay(&deaths, now, 5) < SUPERVISE_PAUSE_MS);
+        assert_true(supervise_delay(deaths, now, 5) <= SUPERVISE_MOST_MS);
         now += 1000;
     }
+    return now;
+}
+
+static void a_loop_freezes_and_the_next_is_given_a_pause(void **state)
+{
+    struct supervise_deaths deaths = {0};
+    (void)state;
+    int64_t now = die_in_a_row(&deaths, 1000);
+    assert_false(deaths.is_frozen);
+    assert_int_equal(supervise_delay(&deaths, now, 5), SUPERVISE_FIRST_MS);
+    assert_true(deaths.is_frozen);
+    now = die_in_a_row(&deaths, now + 100);
     assert_int_equal(supervise_delay(&deaths, now, 5), SUPERVISE_PAUSE_MS);
+    assert_true(deaths.is_frozen);
     assert_int_equal(supervise_delay(&deaths, now + SUPERVISE_PAUSE_MS, 5), SUPERVISE_FIRST_MS);
 }
 
@@ -34,7 +44,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(waits_grow_and_begin_anew_after_a_good_while),
-        cmocka_unit_test(a_loop_is_given_a_pause),
+        cmocka_unit_test(a_loop_freezes_and_the_next_is_given_a_pause),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "app/cloud_provider.h"
 #include "app/head/ray_monitor.h"
 #include "app/head/service_parts.h"
+#include "app/head/supervise.h"
 #include "app/payload.h"
 #include "app/program.h"
 #include "app/setup/ray_find.h"
@@ -234,7 +235,7 @@ static void start_acting(void *context)
 {
     struct service *service = context;
     stop_acting(service);
-    if (service_is_rays(service)) {
+    if (service->is_frozen || service_is_rays(service)) {
         return; /* the guard looks again */
     }
     service->controller = controller_open(&(struct controller_setup){
@@ -517,6 +518,11 @@ static bool run(struct service *service, struct err *err)
     events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("started"),
                STR("version " SHOAL_VERSION));
     look_for_rays(service);
+    const char *last_end = getenv(SUPERVISE_FROZEN);
+    service->is_frozen = last_end != NULL;
+    if (last_end && !service_freeze(service, last_end, err)) {
+        return false;
+    }
     start_acting(service);
     return cloud_session_run(&service->session, err);
 }
@@ -563,6 +569,7 @@ static int begin_anew(struct str program, const char *folder)
 {
     const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
     file_limit_restore();
+    unsetenv(SUPERVISE_FROZEN);
     program_become(argv);
     fprintf(stderr, "%s cannot be started again: %s\n", program.ptr, strerror(errno));
     return 1; /* the supervisor starts it */

@@ -3,6 +3,7 @@
  *
  *     service.c        opening, acting, ending
  *     service_load.c   what it is told: handover, configuration, folder
+ *     service_frozen.c one that died too often
  *     service_update.c set-ups of workers, first ones and later ones
  *     service_ray.c    what Ray says, told to the core; drains
  *     service_report.c what Ray is told: reports, types, lines for drivers
@@ -84,6 +85,7 @@ struct service {
     uint64_t ray_mark;              /* who lived in Ray when workers were last looked at */
     struct worker_pasts pasts;
     enum service_end end;
+    bool is_frozen;    /* it only answers (supervise.h) */
     bool is_leading;   /* the lease is ours */
     bool is_ending;    /* the workers, then this machine */
     int monitor_pid;   /* of Ray's own autoscaler; 0: none */
@@ -103,6 +105,11 @@ bool service_has_monitor_option(const struct service *service);
 bool service_keep_handover(struct service *service, struct err *err) MUST_USE;
 bool service_read_handover(struct service *service, struct arena *arena,
                            struct handover *ret_handover, struct err *err) MUST_USE;
+
+/* ---- service_frozen.c ---- */
+
+/* Says why in its status, and waits for SIGHUP to begin anew. */
+bool service_freeze(struct service *service, const char *last_end, struct err *err) MUST_USE;
 
 /* ---- service_update.c ---- */
 

@@ -232,6 +232,9 @@ bool service_is_rays(const struct service *service)
 
 static struct str stance(const struct service *service, struct arena *arena)
 {
+    if (service->is_frozen) {
+        return arena_printf(arena, "frozen: %s", service->refusal);
+    }
     if (service->old_ray[0] != '\0') {
         return arena_printf(arena,
                             "standing by: Ray %s on the head is older than " RAY_VERSION_TOKEN

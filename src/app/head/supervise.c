@@ -34,6 +34,8 @@ struct supervisor {
     pid_t child;   /* 0: none */
     int64_t started_ms;
     int64_t ending_since_ms; /* SIGTERM came; 0: it did not */
+    bool is_frozen;          /* as it was started */
+    char last_end[100];      /* in words */
     struct supervise_deaths deaths;
 };
 
@@ -64,8 +66,10 @@ int64_t supervise_delay(struct supervise_deaths *deaths, int64_t now, int64_t li
     *place = now;
     deaths->count++;
     if (is_loop) {
+        bool was_frozen = deaths->is_frozen;
         deaths->count = 0; /* a loop begins with the next ten */
-        return deaths->delay_ms = SUPERVISE_PAUSE_MS;
+        deaths->is_frozen = true;
+        return deaths->delay_ms = was_frozen ? SUPERVISE_PAUSE_MS : SUPERVISE_FIRST_MS;
     }
     bool was_well = lived_ms >= SUPERVISE_WINDOW_MS || deaths->delay_ms == SUPERVISE_PAUSE_MS;
     if (was_well || deaths->delay_ms == 0) {
@@ -145,11 +149,17 @@ static void close_output(struct supervisor *self)
 
 /* ---- the child ---- */
 
-static NO_RETURN void become_service(const char *const *argv, int output)
+static NO_RETURN void become_service(const struct supervisor *self, const char *const *argv,
+                                     int output)
 {
     sigset_t none;
     sigemptyset(&none);
     signal(SIGHUP, SIG_DFL);
+    if (self->is_frozen) {
+        setenv(SUPERVISE_FROZEN, self->last_end, 1);
+    } else {
+        unsetenv(SUPERVISE_FROZEN);
+    }
     sigprocmask(SIG_SETMASK, &none, NULL);
     program_end_with_parent();
     if (dup2(output, STDOUT_FILENO) >= 0 && dup2(output, STDERR_FILENO) >= 0) {
@@ -166,9 +176,10 @@ static bool start_child(struct supervisor *self, const char *const *argv)
         say(self, "no pipe: %s", strerror(errno));
         return false;
     }
+    self->is_frozen = self->deaths.is_frozen;
     pid_t child = fork();
     if (child == 0) {
-        become_service(argv, both[1]);
+        become_service(self, argv, both[1]);
     }
     close(both[1]);
     if (child < 0) {
@@ -233,12 +244,31 @@ static void pause_for(struct supervisor *self, int64_t delay_ms)
 static void describe_end(struct supervisor *self, int status, int64_t delay_ms)
 {
     if (WIFSIGNALED(status)) {
-        say(self, "the service was ended by signal %d (%s); again in %lld ms", WTERMSIG(status),
-            strsignal(WTERMSIG(status)), (long long)delay_ms);
+        snprintf(self->last_end, sizeof(self->last_end), "was ended by signal %d (%s)",
+                 WTERMSIG(status), strsignal(WTERMSIG(status)));
     } else {
-        say(self, "the service ended with status %d; again in %lld ms", WEXITSTATUS(status),
-            (long long)delay_ms);
+        snprintf(self->last_end, sizeof(self->last_end), "ended with status %d",
+                 WEXITSTATUS(status));
     }
+    say(self, "the service %s; again in %lld ms", self->last_end, (long long)delay_ms);
+    if (self->deaths.is_frozen && !self->is_frozen) {
+        say(self,
+            "that were %d deaths within %d s: from now on it only answers, and does nothing "
+            "until `shoal up` or SIGHUP",
+            SUPERVISE_DEATHS, SUPERVISE_WINDOW_MS / 1000);
+    }
+}
+
+/* Somebody has looked: what was before does not count any more. A service that acts is left alone;
+ * a frozen one begins anew by itself, after it has heard what else it is told. */
+static void go_on(struct supervisor *self)
+{
+    was_told_to_go_on = 0;
+    self->deaths = (struct supervise_deaths){0};
+    if (self->is_frozen && self->child > 0) {
+        kill(self->child, SIGHUP);
+    }
+    self->is_frozen = false;
 }
 
 static int watch_over(struct supervisor *self, const char *const *argv)
@@ -249,6 +279,9 @@ static int watch_over(struct supervisor *self, const char *const *argv)
         while (is_started && !reap(self, &status)) {
             if (was_told_to_end) {
                 hand_on_end(self);
+            }
+            if (was_told_to_go_on) {
+                go_on(self);
             }
             wait_for_something(self, was_told_to_end ? 200 : -1);
         }
@@ -262,6 +295,9 @@ static int watch_over(struct supervisor *self, const char *const *argv)
             describe_end(self, status, delay);
         }
         pause_for(self, delay);
+        if (was_told_to_go_on) {
+            go_on(self);
+        }
     }
 }
 
