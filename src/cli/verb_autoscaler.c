@@ -5,6 +5,7 @@
 struct autoscaler_fields {
     const char *folder;
     bool is_background;
+    bool is_supervisor;
 };
 
 static const struct option options[] = {
@@ -13,6 +14,8 @@ static const struct option options[] = {
     {"background", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_background), NULL, NULL,
      "Start it in the background, with a supervisor that starts it again when it dies, and return "
      "when it answers. One that runs already takes in the newest configuration."},
+    {"supervise", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_supervisor), NULL, NULL,
+     "Be that supervisor, in the foreground, as a unit of systemd is."},
 };
 
 static const struct example examples[] = {
@@ -22,7 +25,11 @@ static const struct example examples[] = {
 static int run(const struct cli *cli, const void *fields)
 {
     const struct autoscaler_fields *given = fields;
-    struct err err;
+    struct err err = {0};
+    if (given->is_supervisor) {
+        int status = service_supervise(given->folder, &err);
+        return status == 0 || err.kind == ERR_NONE ? status : output_error(cli, &err);
+    }
     if (!given->is_background) {
         return service_run(&(struct service_setup){.folder = given->folder});
     }
@@ -39,7 +46,8 @@ const struct verb verb_autoscaler = {
         "What it knows is in ~/.shoal/cluster, what it says in service.log there. It may be killed "
         "at any time: its supervisor starts it again, and it goes on where it was. One that dies "
         "ten times within a minute is started once more, frozen: it answers and does nothing until "
-        "shoal up, or SIGHUP to its supervisor, lets it act again.",
+        "shoal up, or SIGHUP to its supervisor, lets it act again. Where systemd may be asked the "
+        "supervisor is a transient unit, shoal-NUMBER; SHOAL_NO_SYSTEMD=1 leaves systemd alone.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,

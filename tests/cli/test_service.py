@@ -40,6 +40,7 @@ class Head:
             folder.chmod(0o700)
         self.env = {"HOME": str(home), "PATH": os.environ["PATH"], "XDG_RUNTIME_DIR": str(home),
                     "AUTOSCALER_METRIC_PORT": "0",  # any that is free: tests run side by side
+                    "SHOAL_NO_SYSTEMD": "1",
                     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
 
     def hand_over(self, serial=1, metrics="127.0.0.1", **more):
@@ -310,6 +311,22 @@ def test_a_frozen_one_acts_again_with_a_new_handover(head):
     finally:
         service.terminate()
         service.wait(10)
+
+
+def test_the_supervisor_in_the_foreground_has_the_variables_it_was_left(head):
+    (head.folder / "environment").write_text("LEFT=a b\nc\0HOME=%s\0" % head.home)
+    (head.folder / "environment").chmod(0o600)
+    env = {key: value for key, value in head.env.items() if key != "HOME"}
+    supervisor = subprocess.Popen([SHOAL, "autoscaler", "--supervise", "--folder", head.folder],
+                                  env=env)
+    try:
+        wait(lambda: (head.folder / "ctl.sock").exists(), "a service")
+        assert head.pids()[0] == supervisor.pid
+        variables = pathlib.Path(f"/proc/{head.pids()[1][0]}/environ").read_text()
+        assert "LEFT=a b\nc\0" in variables
+    finally:
+        supervisor.terminate()
+        assert supervisor.wait(10) == 0
 
 
 def test_a_newer_program_takes_over_in_the_same_process(head):

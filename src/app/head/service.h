@@ -32,3 +32,7 @@ int service_run(const struct service_setup *setup);
  * there already. Returns when the control socket answers.
  */
 bool service_start(const char *folder, struct err *err) MUST_USE;
+
+/* The supervisor, in the foreground: for systemd (systemd_unit.h). `err` is filled when the status
+ * is not 0. Where there is one already it has nothing to do. */
+int service_supervise(const char *folder, struct err *err);

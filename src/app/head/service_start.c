@@ -4,12 +4,13 @@
  * Nothing of that command may stay open in what it leaves behind: a step of a node's set-up is over
  * when its output is at its end.
  *
- * Where systemd runs and may be spoken to, a unit would outlive a reboot; start_supervisor() is the
- * place where it would be chosen.
+ * Where systemd may be asked the supervisor is one of its units (systemd_unit.h), else a process of
+ * ours.
  */
 #include "app/head/ctl.h"
 #include "app/head/service.h"
 #include "app/head/supervise.h"
+#include "app/head/systemd_unit.h"
 #include "app/program.h"
 #include "io/clock.h"
 #include "io/file.h"
@@ -31,6 +32,12 @@ static int64_t now_ms(void)
 
 /* ---- leaving ---- */
 
+static int supervise(const char *folder, struct str program, struct err *err)
+{
+    const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
+    return supervise_run(folder, argv, err);
+}
+
 static bool start_supervisor(const char *folder, struct arena *arena, struct err *err)
 {
     struct str program;
@@ -38,13 +45,27 @@ static bool start_supervisor(const char *folder, struct arena *arena, struct err
     if (!program_path(arena, &program, err)) {
         return false;
     }
-    const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
     if (program_leave(&number)) {
         struct err nobody_hears;
-        _exit(supervise_run(folder, argv, &nobody_hears));
+        _exit(supervise(folder, program, &nobody_hears));
     }
     return number == 0 ||
            err_set(err, ERR_IO, "the service cannot be started: %s", strerror(number));
+}
+
+int service_supervise(const char *given, struct err *err)
+{
+    struct arena arena;
+    struct str program;
+    arena_init(&arena);
+    const char *folder = service_folder(given, &arena);
+    unit_take_environment(folder);
+    int status = program_path(&arena, &program, err) ? supervise(folder, program, err) : 1;
+    if (status != 0 && err->kind == ERR_EXISTS) {
+        status = 0; /* another is there: nothing to be tried again */
+    }
+    arena_clear(&arena);
+    return status;
 }
 
 /* ---- asking it ---- */
@@ -162,7 +183,7 @@ bool service_start(const char *given, struct err *err)
         kill(pid, SIGHUP); /* a pause after deaths ends: something has changed */
     }
     bool ok = file_make_private_folder(folder, err) &&
-              (pid > 0 || start_supervisor(folder, &arena, err));
+              (pid > 0 || unit_start(folder, &arena, err) || start_supervisor(folder, &arena, err));
     if (ok && !wait_for_answer(path, pid > 0, &arena, err)) {
         bool is_silent = err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAVAILABLE;
         ok = is_silent ? explain(folder, &arena, err) : false;
