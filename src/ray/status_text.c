@@ -64,7 +64,8 @@ static void add_memory(struct buf *out, double bytes)
             return;
         }
     }
-    buf_addf(out, "%lldB", (long long)bytes);
+    bool is_sane = bytes > -1e18 && bytes < 1e18; /* less than a kilobyte, unless it is none */
+    buf_addf(out, "%lldB", is_sane ? (long long)bytes : 0);
 }
 
 static void add_figure(struct buf *out, double value, bool is_memory, bool is_counted)
