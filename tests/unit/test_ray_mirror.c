@@ -400,6 +400,7 @@ static void a_group_that_has_bundles_keeps_off_their_nodes(void **state)
     assert_true(label_value(listener->nodes[5].labels, key) != NAME_NONE);
     assert_int_equal(label_value(listener->nodes[6].labels, key), NAME_NONE);
     assert_int_equal(names_find(&listener->names, STR("_PG_" GROUP)), NAME_NONE);
+    assert_str(names_text(&listener->names, key), "group 0"); /* reasons say "apart by group 0" */
 }
 
 static void the_object_store_is_no_news(void **state)

@@ -61,7 +61,7 @@ static void read_rule(struct reader *reader, const struct ray_rule *source, stru
     uint32_t *values = ARENA_ARRAY(&reader->load->memory, source->value_count, uint32_t);
     bool is_id = mirror_names_is_id_key(source->key);
     for (size_t i = 0; i < source->value_count; i++) {
-        values[i] = is_id ? mirror_names_of_id(reader->names, source->values[i])
+        values[i] = is_id ? mirror_names_of_id(reader->names, source->values[i], SLOT_OTHER)
                           : mirror_names_of_load(reader->names, source->values[i]);
     }
     *rule = (struct label_rule){.key = mirror_names_of_load(reader->names, source->key),
@@ -100,7 +100,7 @@ static struct placement read_placement(struct reader *reader, const struct ray_p
                                   {reader->names->together, reader->names->empty}};
     }
     return (struct placement){PLACEMENT_ANTI_AFFINITY,
-                              {mirror_names_of_id(reader->names, source->label.key),
+                              {mirror_names_of_id(reader->names, source->label.key, SLOT_GROUP),
                                mirror_names_of_load(reader->names, source->label.value)}};
 }
 

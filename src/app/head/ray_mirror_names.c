@@ -50,7 +50,7 @@ void mirror_names_init(struct mirror_names *names, struct names *all)
     names->empty = names_add(all, STR(""));
     names->other = names_add(all, STR("_other"));
     names->own_node = names_add(all, STR("node:_own"));
-    names->together = names_add(all, STR("_together"));
+    names->together = names_add(all, STR("its group"));
     for (uint32_t i = 0; i < all->count; i++) {
         (void)want(names, i);
     }
@@ -101,7 +101,7 @@ static void slot_touch(struct mirror_names *names, struct str text)
     }
 }
 
-static struct mirror_slot *slot_new(struct mirror_names *names)
+static struct mirror_slot *slot_new(struct mirror_names *names, enum mirror_slot_kind kind)
 {
     if (names->slot_count == names->slot_capacity) {
         size_t capacity = names->slot_capacity > 0 ? 2 * names->slot_capacity : 16;
@@ -114,28 +114,31 @@ static struct mirror_slot *slot_new(struct mirror_names *names)
         names->slot_capacity = capacity;
     }
     char text[32];
-    int len = snprintf(text, sizeof(text), "_slot%zu", names->slot_count);
+    int len = snprintf(text, sizeof(text), "%s %zu", kind == SLOT_GROUP ? "group" : "id",
+                       names->slot_count);
     struct mirror_slot *slot = &names->slots[names->slot_count++];
     slot->name = names_add(names->all, (struct str){text, (size_t)len});
+    slot->kind = kind;
     (void)want(names, slot->name);
     return slot;
 }
 
 /* One that this load has no use for. Its text is forgotten; the index is cleaned at the end. */
-static struct mirror_slot *slot_take(struct mirror_names *names)
+static struct mirror_slot *slot_take(struct mirror_names *names, enum mirror_slot_kind kind)
 {
-    while (names->next_free < names->slot_count &&
-           names->slots[names->next_free].used_in == names->round) {
-        names->next_free++;
+    size_t *next = &names->next_free[kind];
+    while (*next < names->slot_count &&
+           (names->slots[*next].used_in == names->round || names->slots[*next].kind != kind)) {
+        (*next)++;
     }
-    return names->next_free < names->slot_count ? &names->slots[names->next_free] : slot_new(names);
+    return *next < names->slot_count ? &names->slots[*next] : slot_new(names, kind);
 }
 
-uint32_t mirror_names_of_id(struct mirror_names *names, struct str text)
+uint32_t mirror_names_of_id(struct mirror_names *names, struct str text, enum mirror_slot_kind kind)
 {
     struct mirror_slot *slot = slot_find(names, text);
     if (!slot) {
-        slot = slot_take(names);
+        slot = slot_take(names, kind);
         free(slot->text);
         slot->text = heap_zeroed(text.len + 1);
         if (text.len > 0) {
@@ -176,7 +179,7 @@ static void touch_request(struct mirror_names *names, const struct ray_request *
 void mirror_names_begin(struct mirror_names *names, const struct ray_load_read *load)
 {
     names->round++;
-    names->next_free = 0;
+    memset(names->next_free, 0, sizeof(names->next_free));
     if (names->slot_count == 0) {
         return;
     }
@@ -197,7 +200,7 @@ uint32_t mirror_names_of_load(struct mirror_names *names, struct str text)
 {
     uint32_t name = names_find(names->all, text);
     if (name == NAME_NONE && names->load_count >= LOAD_NAMES_MOST) {
-        return mirror_names_of_id(names, text);
+        return mirror_names_of_id(names, text, SLOT_OTHER);
     }
     if (name == NAME_NONE) {
         name = names_add(names->all, text);
@@ -294,10 +297,10 @@ uint32_t mirror_names_of_resource(struct mirror_names *names, struct str text)
 struct str mirror_names_text(const struct mirror_names *names, uint32_t name)
 {
     struct str text = names_text(names->all, name);
-    uint32_t number;
-    if (str_starts(text, "_slot") && str_to_u32(str_sub(text, 5, text.len), &number) &&
-        number < names->slot_count && names->slots[number].name == name) {
-        return slot_text(&names->slots[number]);
+    struct str number = str_sub(text, text.len - digits_at_end(text, false), text.len);
+    uint32_t slot;
+    if (str_to_u32(number, &slot) && slot < names->slot_count && names->slots[slot].name == name) {
+        return slot_text(&names->slots[slot]);
     }
     return text;
 }

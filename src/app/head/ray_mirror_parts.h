@@ -13,10 +13,13 @@
  * addresses. So the texts of nodes become names only where somebody asks for them, and what is
  * asked for under an id has a name that is used again for the next one: a slot.
  */
+enum mirror_slot_kind { SLOT_GROUP, SLOT_OTHER };
+
 struct mirror_slot {
     char *text;
     size_t len;
-    uint32_t name;
+    enum mirror_slot_kind kind;
+    uint32_t name;    /* "group 3", as reasons call it */
     uint64_t used_in; /* the round in which the load had it last */
 };
 
@@ -27,7 +30,7 @@ struct mirror_names {
     size_t load_count, node_count; /* names added on their behalf */
     struct mirror_slot *slots;
     size_t slot_count, slot_capacity;
-    size_t next_free;
+    size_t next_free[2]; /* by kind: before it none is */
     struct arena slot_memory;
     struct table slot_index; /* by text */
     uint64_t round;          /* of loads */
@@ -42,7 +45,8 @@ void mirror_names_clear(struct mirror_names *names);
 void mirror_names_begin(struct mirror_names *names, const struct ray_load_read *load);
 /* ...and are named one by one. An id, or whatever is different every time, goes to a slot. */
 uint32_t mirror_names_of_load(struct mirror_names *names, struct str text);
-uint32_t mirror_names_of_id(struct mirror_names *names, struct str text);
+uint32_t mirror_names_of_id(struct mirror_names *names, struct str text,
+                            enum mirror_slot_kind kind);
 bool mirror_names_is_id_key(struct str key); /* do its values identify single nodes? */
 void mirror_names_end(struct mirror_names *names);
 
