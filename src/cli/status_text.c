@@ -98,14 +98,14 @@ static void add_demands(struct buf *out, struct arena *arena, const struct talk_
         buf_addf(out, "  %6lld  ", (long long)demand->count);
         columns_add_padded(out, str_from(source_words(demand->source)), 12);
         buf_addf(out, "  %5s  ", demand->since_ms > 0 ? age.ptr : "-");
-        columns_add(out, demand->why, room);
+        columns_add(out, demand->why.len > 0 ? demand->why : STR(""), room);
         while (out->len > 0 && out->ptr[out->len - 1] == ' ') {
             out->len--;
         }
         buf_add_char(out, '\n');
     }
     if (said->status.demand_count > said->demand_count) {
-        buf_addf(out, "and %zu more kinds\n", said->status.demand_count - said->demand_count);
+        buf_addf(out, "and %zu more\n", said->status.demand_count - said->demand_count);
     }
 }
 
@@ -131,10 +131,13 @@ void status_text_add(struct buf *out, struct arena *arena, const struct talk_sta
     if (said->demand_count > 0) {
         add_demands(out, arena, said, frame);
     }
-    size_t before = out->len;
-    buf_add_char(out, '\n');
-    failure_print_all(out, &scene);
-    out->len = out->len == before + 1 ? before : out->len;
+    AUTO_BUF struct buf failures;
+    buf_init(&failures, OUTPUT_BYTES_MAX);
+    failure_print_all(&failures, &scene);
+    if (failures.len > 0) {
+        buf_add_char(out, '\n');
+        buf_add(out, buf_str(&failures));
+    }
 }
 
 /* ---- record ---- */

@@ -129,7 +129,12 @@ static int redraw(struct watcher *watcher)
     struct str rest = buf_str(&text);
     buf_add_c(&out, "\033[H");
     for (size_t i = 1; rest.len > 0 && i < screen.lines; i++) {
-        buf_add(&out, str_cut(&rest, '\n'));
+        struct str line = str_cut(&rest, '\n');
+        if (str_find_char(line, '\033') == SIZE_MAX) {
+            columns_add(&out, line, screen.columns);
+        } else {
+            buf_add(&out, line); /* coloured ones are cut already */
+        }
         buf_add_c(&out, "\033[K\n");
     }
     buf_add_c(&out, "\033[J");

@@ -239,7 +239,9 @@ void explain_demand(struct explain_sheet *sheet, const struct insight_demand *de
         }
     }
     if (say_coming(sheet, types) == 0 && demand->why.len == 0) {
-        explain_line(sheet, demand->source == INSIGHT_CONSTRAINT
+        bool is_new = sheet->scene->insight->decided_ms < demand->since_ms;
+        explain_line(sheet, is_new ? "It was asked for just now: what to do is decided next."
+                            : demand->source == INSIGHT_CONSTRAINT
                                 ? "There is as much as it asks for; these nodes do not end."
                                 : "There is room for it: Ray will place it in a moment.");
     }
