@@ -18,7 +18,8 @@ from ray.core.generated.gcs_pb2 import GcsNodeInfo
 from ray.util.placement_group import placement_group, remove_placement_group
 
 LOCK = threading.Lock()
-KEPT = {}  # name: what must not be forgotten yet
+KEPT = {}   # name: a placement group
+TASKS = {}  # name: tasks that have not ended
 
 
 def say(**row):
@@ -41,6 +42,7 @@ def settle(name, refs):
             rows.append(ray.get(ref))
         except Exception as error:  # every way to lose a task counts
             rows.append(f"{type(error).__name__}: {error}"[:600])
+    TASKS.pop(name, None)
     say(name=name, what="done", at=time.time(), rows=rows)
 
 
@@ -55,7 +57,7 @@ def do_tasks(name, count, seconds, at=0.0, **options):
     while time.time() < at:
         pass
     began = time.time()
-    refs = [remote.remote(seconds) for _ in range(count)]
+    refs = TASKS[name] = [remote.remote(seconds) for _ in range(count)]
     threading.Thread(target=settle, args=(name, refs), daemon=True).start()
     return {"submitted": began}
 
@@ -91,6 +93,17 @@ def do_request(bundles):
     from ray.autoscaler.sdk import request_resources
     request_resources(bundles=bundles)
     return {"submitted": time.time()}
+
+
+def do_release():
+    """Groups, requests and tasks of before are forgotten."""
+    for name in list(KEPT):
+        do_ungroup(name)
+    for refs in TASKS.values():
+        for ref in refs:
+            ray.cancel(ref, force=True)
+    TASKS.clear()
+    return do_request([])
 
 
 def look():
