@@ -97,11 +97,13 @@ def table_wire(rows):
            "share of a core | RSS during a poll | between polls | per node |")
     yield "|---|---|---|---|---|---|---|---|"
     for found in rows:
+        # Of a hundred nodes a few pages more or less say nothing.
+        per_node = f"{found['per_node']:.0f} B" if found["nodes"] >= 1000 else ""
         yield (f"| {found['nodes']:,} | {found['every']} ms | "
                f"{found['round_trip_us'] / 1000:.1f} ms | "
                f"{found['cpu_us_per_poll'] / 1000:.2f} ms | {found['share'] * 100:.2f} % | "
                f"{found['start_rss'] / 1e6:.1f} MB | {found['end_rss'] / 1e6:.1f} MB | "
-               f"{found['per_node']:.0f} B |")
+               f"{per_node} |")
 
 
 def run_wire(seconds):
