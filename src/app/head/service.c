@@ -495,6 +495,21 @@ static bool take_handover(struct service *service, struct err *err)
            is_end_noted(service, err);
 }
 
+static void stop_loop(struct service *service)
+{
+    loop_stop(service->session.loop);
+}
+
+/* Stopped by a signal, as by systemd: Ray would show for ever what it was told last. */
+static void say_farewell(struct service *service)
+{
+    if (service->is_leading) {
+        stop_acting(service);
+        service_report_farewell(service, stop_loop);
+        loop_run(service->session.loop);
+    }
+}
+
 static bool run(struct service *service, struct err *err)
 {
     struct cloud_session_setup setup = {.least = LOG_LEVEL_INFO, .children_max = CHILDREN_MAX};
@@ -524,7 +539,11 @@ static bool run(struct service *service, struct err *err)
         return false;
     }
     start_acting(service);
-    return cloud_session_run(&service->session, err);
+    if (cloud_session_run(&service->session, err)) {
+        return true;
+    }
+    say_farewell(service);
+    return false;
 }
 
 static void close_all(struct service *service)
