@@ -101,6 +101,59 @@ def test_status(shared):
     assert ids == {i["InstanceId"] for i in shared.machines()}
 
 
+def test_status_begins_with_rays_text(shared):
+    said = shared("status").out
+    assert said.startswith("======== Autoscaler status: "), said
+    rays = driver.in_machine(shared.head, "bash", "-lic", "ray status 2>/dev/null")
+    ours = said.partition("\n\nCluster ")[0]
+    # All but the moment, of which Ray shows microseconds, and the lines that are as long.
+    def plain(text):
+        return [li for li in text.splitlines() if li[:4] not in ("====", "----")]
+
+    assert plain(ours) == plain(rays.strip()), said + rays
+
+
+def test_watching_in_a_pipe(shared):
+    child = shared.start("status", "--watch")
+    try:
+        driver.wait_for(lambda: b"worker-1 ready" in peek(child.stdout), 20)
+    finally:
+        shared.laptop.stop(child, signal.SIGINT)
+
+
+def test_reasons(shared):
+    said = shared("explain").out
+    assert "What does it cost?" in said, said
+    said = shared("explain", "worker-1").out
+    assert "Why does worker-1 exist?" in said and "min_workers" in said, said
+    told = json.loads(shared("explain", "-o", "json", "head").out)
+    assert told["explanations"][0]["question"] == "Why does head exist?"
+    done = shared.run("explain", "worker-99")
+    assert done.status == 1 and "worker-1" in done.err, str(done)
+
+
+def test_events(shared):
+    told = [json.loads(line) for line in shared("events", "-o", "json").out.splitlines()]
+    assert [one["number"] for one in told] == list(range(told[0]["number"], told[-1]["number"] + 1))
+    joined = {one["node"] for one in told if one["kind"] == "join"}
+    assert {"worker-1", "worker-2"} <= joined, told
+    assert "joined" in shared("events").out or "join" in shared("events").out
+    last = str(told[-2]["number"])
+    assert shared("events", "--after", last, "-o", "json").out.count("\n") >= 1
+
+
+def test_room_is_requested(shared):
+    def wishes():
+        told = json.loads(shared("status", "-o", "json").out)
+        return [one for one in told["demands"] if one["source"] == "constraint"]
+
+    assert "room for 1 bundle" in shared("request-resources", "--num-cpus", "1").err
+    driver.wait_for(lambda: [one["shape"] for one in wishes()] == ["{CPU: 1}"], 10, 0.5)
+    assert "Nothing is requested" in shared("request-resources").err
+    driver.wait_for(lambda: wishes() == [], 10, 0.5)
+    assert shared.run("request-resources", "--bundles", "[{CPU: none}]").status == 2
+
+
 def test_logs(shared):
     assert "set-up was here" in shared("logs", "worker-1").out
     assert "set-up was here" in shared("logs").out
