@@ -1,0 +1,32 @@
+"""What a first `up` asks of the cloud, and what `down` says that it removed."""
+
+import json
+import time
+
+import driver
+import files
+
+# What is there once, however slow the machines are: the questions that a launch depends on, the
+# anchor, the launches, the claim of the head's service.
+ONCE = {"DescribeSubnets": 1, "DescribeImages": 1, "DescribeInstanceTypes": 1,
+        "DescribeInstanceTypeOfferings": 1, "CreateLaunchTemplate": 1, "RunInstances": 2,
+        "CreateLaunchTemplateVersion": 1}
+# What takes long is told in tags on the way, and needs its lease renewed.
+OF_TIME = ("CreateTags", "DescribeLaunchTemplateVersions")
+MOST, QUICK_S = 10, 14
+
+
+def test_a_first_up_asks_what_it_must(cluster):
+    made = cluster(files.quick("calls", workers=2))
+    began = time.time()
+    made.up()
+    took = time.time() - began
+    driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
+                                for i in made.machines()), 10)
+    counted, _ = driver.api_calls(began)
+    assert {a: n for a, n in counted.items() if a not in OF_TIME} == ONCE, counted
+    assert took > QUICK_S or sum(counted.values()) <= MOST, (took, counted)
+    said = json.loads(made("down", "-y", "-o", "json").out)
+    assert said["removed_machines"] == 3 and said["left"] == []
+    assert said["removed_things"] == 4  # key pair, security group, role, instance profile
+    assert made.remains() == {}
