@@ -7,8 +7,6 @@
 
 #include "app/head/ray_mirror.h"
 
-#include <string.h>
-
 enum { SEATS = 16 };
 
 struct listener {
@@ -177,8 +175,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     take_twice(&listener, mirror, second, 100400);
     take_twice(&listener, mirror, first, 100800);
     ray_mirror_forget_told(mirror);
-    memset(listener.nodes, 0, sizeof(listener.nodes));
-    listener.load = (struct ray_load){0};
     take_twice(&listener, mirror, second, 101200);
     ray_mirror_forget(mirror);
     for (size_t i = 0; i < SEATS; i++) {

@@ -585,6 +585,10 @@ static void another_listener_hears_everything(void **state)
     reply_add_demand(&listener->state, &asked, 1);
     assert_int_equal(take(listener, 1400), 1);
     assert_int_equal(listener->loads_told, 2);
+    /* It may be the same one: what it was told before does not stay with it. */
+    ray_mirror_forget_told(listener->mirror);
+    assert_int_equal(take(listener, 1800), 1);
+    assert_int_equal(listener->nodes[5].status, RAY_ABSENT);
 }
 
 static void another_ray_begins_with_nothing(void **state)

@@ -319,8 +319,10 @@ static void tell_seat(struct ray_mirror *mirror, struct mirror_seat *seat)
         news.capacity_count = facts->capacity_count;
         news.labels = (struct label_set){facts->labels, facts->label_count};
     }
-    bool is_news = news.status != seat->told_status || news.idle_since != seat->told_idle_since ||
+    bool is_news = seat->is_owed || news.status != seat->told_status ||
+                   news.idle_since != seat->told_idle_since ||
                    (has_facts && (node->fresh || node != seat->told));
+    seat->is_owed = false;
     seat->told = has_facts ? node : NULL;
     seat->told_status = (uint8_t)news.status;
     seat->told_idle_since = news.idle_since;
@@ -444,14 +446,20 @@ bool ray_mirror_take(struct ray_mirror *mirror, struct str bytes, int64_t asked_
     return is_read;
 }
 
+/*
+ * Its machines may have other numbers, so nobody's is known; of those that were told, whoever is
+ * not there under its number is told as absent: it may be the same core after all.
+ */
 void ray_mirror_forget_told(struct ray_mirror *mirror)
 {
-    mirror->seat_count = 0;
     mirror->is_load_told = false;
     for (size_t i = 0; i < mirror->node_count; i++) {
         mirror->nodes[i]->instance = INSTANCE_NONE;
     }
-    index_again(mirror);
+    for (size_t i = 0; i < mirror->seat_count; i++) {
+        mirror->seats[i].is_owed = true;
+        mirror->seats[i].best = NULL;
+    }
 }
 
 void ray_mirror_forget(struct ray_mirror *mirror)

@@ -139,6 +139,7 @@ struct mirror_seat {
     struct mirror_node *told; /* its facts are with the core; NULL: told as absent, or never */
     int64_t told_idle_since;
     uint8_t told_status; /* enum ray_status */
+    bool is_owed;        /* is told with the next reply, whatever it is */
 };
 
 struct ray_mirror {
