@@ -286,6 +286,11 @@ static void guard(void *context)
     desk_changed(service->desk, INSTANCE_NONE);
 }
 
+static void on_late(void *context)
+{
+    service_set_up_late(context);
+}
+
 static void on_prepared(void *context, const struct provider_answer *answer,
                         const struct provider_thing *things, size_t count)
 {
@@ -464,6 +469,7 @@ static void open_parts(struct service *service)
     service_open_report(service);
     service_open_ray(service);
     service_open_metrics(service);
+    service->late = loop_timer_new(service->session.loop, on_late, service);
     service->prepare = loop_timer_new(service->session.loop, prepare, service);
     service->again = loop_timer_new(service->session.loop, start_acting, service);
     service->guard = loop_timer_new(service->session.loop, guard, service);

@@ -315,14 +315,13 @@ static bool was_told(struct happenings *happenings, uint64_t hash, int64_t now_m
     return false;
 }
 
-static void happen_infeasible(void *context, const struct insight_demand *demand)
+void service_happen_infeasible(struct service *service, const struct insight_demand *demand)
 {
     static const char *const whats[INSIGHT_SOURCE_COUNT] = {
         [INSIGHT_TASKS] = "resource requests",
         [INSIGHT_GROUP] = "placement group requests",
         [INSIGHT_CONSTRAINT] = "cluster constraint",
     };
-    struct service *service = context;
     struct arena arena;
     arena_init(&arena);
     struct str labels = demand->labels.len > 0
@@ -378,7 +377,6 @@ void service_decided(struct service *service, const struct core_answer *answer)
     for (size_t i = 0; i < answer->action_count; i++) {
         happen_action(service, &answer->actions[i], &arena);
     }
-    service_each_infeasible(service, happen_infeasible, service);
     service_report_soon(service);
     arena_clear(&arena);
 }

@@ -355,7 +355,9 @@ static struct insight_demand *judged_demands(const struct service *service, stru
 
 /* ---- for the report, events and drivers ---- */
 
-void service_each_infeasible(const struct service *service, infeasible_fn *take, void *context)
+typedef void infeasible_fn(void *context, const struct insight_demand *demand);
+
+static void each_infeasible(const struct service *service, infeasible_fn *take, void *context)
 {
     struct arena arena;
     size_t count;
@@ -375,6 +377,7 @@ void service_each_infeasible(const struct service *service, infeasible_fn *take,
 }
 
 struct infeasible {
+    struct service *service;
     struct arena *arena;
     struct str singles[INFEASIBLE_MAX], gangs[INFEASIBLE_MAX];
     size_t single_count, gang_count;
@@ -384,6 +387,7 @@ static void take_infeasible(void *context, const struct insight_demand *demand)
 {
     struct infeasible *found = context;
     struct str bytes = arena_str(found->arena, demand->bytes);
+    service_happen_infeasible(found->service, demand);
     if (demand->source == INSIGHT_TASKS) {
         found->singles[found->single_count++] = bytes;
     } else if (demand->source == INSIGHT_GROUP) {
@@ -391,12 +395,12 @@ static void take_infeasible(void *context, const struct insight_demand *demand)
     }
 }
 
-void service_infeasible(const struct service *service, struct arena *arena,
-                        struct ray_report *report)
+void service_infeasible(struct service *service, struct arena *arena, struct ray_report *report)
 {
     struct infeasible *found = ARENA_NEW(arena, struct infeasible);
+    found->service = service;
     found->arena = arena;
-    service_each_infeasible(service, take_infeasible, found);
+    each_infeasible(service, take_infeasible, found);
     report->infeasible = found->singles;
     report->infeasible_count = found->single_count;
     report->infeasible_gangs = found->gangs;

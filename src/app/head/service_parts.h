@@ -64,6 +64,9 @@ struct service {
     struct loop_timer *guard; /* looks for Ray's own autoscaler */
     struct loop_timer *shortage;
     struct loop_timer *prepare; /* for launches to come */
+    struct loop_timer *late;    /* set-ups wait for what Ray says */
+    bool has_late;
+    bool has_seen_ray; /* since this core listens */
     struct ray_mirror *mirror;
     struct drain_call *drains; /* that raylets were asked for */
     struct reporter *reporter;
@@ -115,6 +118,8 @@ bool service_freeze(struct service *service, const char *last_end, struct err *e
 
 /* The core asks for it. */
 void service_set_up(struct service *service, const struct controlled *controlled);
+/* Those for which it was too early. */
+void service_set_up_late(struct service *service);
 void service_set_up_news(struct service *service, uint64_t instance, enum setup_news news);
 /* Sets those up again of which something else is wanted now, or whose head's Ray is a new one. */
 void service_update(struct service *service);
@@ -168,6 +173,8 @@ void service_happen_changed(struct service *service, const struct controlled *co
 void service_happen_joined(struct service *service, const struct controlled *controlled);
 void service_happen_drained(struct service *service, uint64_t instance, enum drain_answer answer,
                             struct str why);
+/* Written down and told to drivers, unless it was lately. */
+void service_happen_infeasible(struct service *service, const struct insight_demand *demand);
 /* A launch did not go well; `what` begins with its number, as the controller tells it. */
 void service_happen_refused(struct service *service, struct str what);
 
@@ -178,11 +185,8 @@ void service_close_judgement(struct service *service);
 /* What waits, in the mirror's memory until it is told anew; what was decided about it. */
 void service_note_load(struct service *service, const struct ray_load *load);
 void service_judge(struct service *service, const struct core_answer *answer);
-/* Requests that no type could ever take, as Ray gave them. */
-void service_infeasible(const struct service *service, struct arena *arena,
-                        struct ray_report *report);
-typedef void infeasible_fn(void *context, const struct insight_demand *demand);
-void service_each_infeasible(const struct service *service, infeasible_fn *take, void *context);
+/* Requests that no type could ever take, as Ray gave them; they are noted as having happened. */
+void service_infeasible(struct service *service, struct arena *arena, struct ray_report *report);
 /* The most numerous of what waits: "9 x {CPU: 4}, 2 x {GPU: 1}"; empty: nothing. */
 struct str service_load_words(const struct service *service, struct arena *arena);
 

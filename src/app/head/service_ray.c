@@ -166,6 +166,8 @@ static bool note_facts(struct service *service)
 
 static void tell_controller(struct service *service, int64_t asked_at_ms)
 {
+    service->has_seen_ray = true;
+    service_set_up_late(service);
     uint64_t mark = ray_mirror_mark(service->mirror);
     if (mark != service->ray_mark) {
         service_update(service);
@@ -273,6 +275,7 @@ void service_ray_begin(struct service *service)
 {
     ray_mirror_forget_told(service->mirror);
     service->ray_mark = 0;
+    service->has_seen_ray = false;
     ray_watch_hurry(service->ray);
 }
 

@@ -12,7 +12,8 @@
 #include <stdio.h>
 
 enum {
-    SOON_MS = 50, /* what changes together is one report */
+    SOON_MS = 50,    /* what changes together is one report, */
+    APART_MS = 1000, /* and what changes all the time is one a second */
     EVERY_MS = 5000,
     FAREWELL_MS = 1500, /* how long the empty one may take */
     FAILURES_MAX = 32,
@@ -41,6 +42,7 @@ struct reporter {
     struct loop_timer *timer;    /* for the next report */
     struct loop_timer *patience; /* with the last one */
     int64_t version;             /* of the last one */
+    int64_t sent_at;             /* monotonic */
     bool is_sending;             /* a report is under way */
     bool is_news;                /* and something has changed since */
     bool has_groups;             /* they were told */
@@ -159,7 +161,8 @@ static struct ray_failed_request *failed_requests(const struct reporter *reporte
 
 static void plan_next(struct reporter *reporter, int64_t wait)
 {
-    loop_timer_start(reporter->timer, wait);
+    int64_t least = reporter->sent_at + APART_MS - loop_now_ms(reporter->service->session.loop);
+    loop_timer_start(reporter->timer, reporter->sent_at > 0 && least > wait ? least : wait);
 }
 
 /* Ray drops a report whose version is smaller than that of the last one, also of an earlier
@@ -231,7 +234,7 @@ static void report_groups(struct reporter *reporter, struct gcs *gcs, struct are
     gcs_report_groups(gcs, groups, settings->type_count, on_groups, reporter);
 }
 
-static void fill(const struct reporter *reporter, struct arena *arena, struct ray_report *report)
+static void fill(struct reporter *reporter, struct arena *arena, struct ray_report *report)
 {
     struct gathering gathering = {.service = reporter->service, .arena = arena};
     controller_each(reporter->service->controller, gather, &gathering);
@@ -270,6 +273,7 @@ static void send(void *context)
     fill(reporter, &arena, &report);
     reporter->is_sending = true;
     reporter->is_news = false;
+    reporter->sent_at = loop_now_ms(service->session.loop);
     if (!reporter->has_groups) {
         report_groups(reporter, gcs, &arena);
     }

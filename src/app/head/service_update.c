@@ -11,6 +11,8 @@
 #include <string.h>
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
+enum { LATE_MS = 100 }; /* until it is looked again whether Ray has said who is there */
+
 #define PAST_NAME "worker "
 #define BEFORE_NAME "ray-before"
 
@@ -243,7 +245,8 @@ static void look_at(struct service *service, const struct controlled *controlled
 
 static bool can_look(const struct service *service)
 {
-    return service->controller && service->is_leading && service->is_head_alive;
+    return service->controller && service->is_leading && service->is_head_alive &&
+           service->has_seen_ray;
 }
 
 void service_update(struct service *service)
@@ -273,11 +276,42 @@ static void take_as_done(struct service *service, uint64_t instance)
     service_tag(service, instance, STR("up-to-date"));
 }
 
+/* Right after a start Ray answers, or is about to, and has not said yet who is there. */
+static bool is_too_early(const struct service *service)
+{
+    return !service->has_seen_ray && ray_watch_trouble(service->ray).len == 0;
+}
+
+void service_set_up_late(struct service *service)
+{
+    struct update update = {.service = service};
+    loop_timer_stop(service->late);
+    if (!service->controller || !service->has_late) {
+        return;
+    }
+    service->has_late = false;
+    arena_init(&update.arena);
+    controller_each(service->controller, gather, &update);
+    for (size_t i = 0; i < update.count; i++) {
+        struct controlled controlled;
+        if (controller_find(service->controller, update.instances[i], &controlled) &&
+            controlled.node && controlled.node->state == NODE_BOOTING) {
+            service_set_up(service, &controlled);
+        }
+    }
+    arena_clear(&update.arena);
+}
+
 void service_set_up(struct service *service, const struct controlled *controlled)
 {
     struct arena arena;
     if (!is_fit(service, controlled)) {
         return; /* asked for again when it has an address */
+    }
+    if (is_too_early(service)) {
+        service->has_late = true;
+        loop_timer_start(service->late, LATE_MS);
+        return;
     }
     arena_init(&arena);
     struct worker_machine machine = machine_of(service, controlled, &arena);
