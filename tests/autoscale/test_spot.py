@@ -24,8 +24,8 @@ def spotted(make_fleet):
 
 
 def test_a_notice_under_a_running_job(spotted):
-    """Three nodes work; one is told that it will end in two minutes."""
-    spotted.agent.tasks("job", 9, 6, max_retries=3)
+    """Three nodes work, nothing waits; one is told that it will end in two minutes."""
+    spotted.agent.tasks("job", COUNT, 25, max_retries=3)
     workers = spotted.wait_workers(COUNT, 60)
     victim = workers[0]["InstanceId"]
     node = next(n["id"] for n in spotted.agent.alive() if n["instance"] == victim)
@@ -38,7 +38,7 @@ def test_a_notice_under_a_running_job(spotted):
           "after the notice")
     assert drained[0] - began <= DRAINED and asked[0] - began <= REPLACED
     rows = spotted.agent.done("job", 100)
-    assert len(rows) == 9
+    assert len(rows) == COUNT
     driver.wait_for(lambda: spotted.lives()[victim][1], 30, 0.2, "the end of its machine")
     assert len(drained) == 1, "asked more than once"
     assert len(spotted.launches(began)) == 1, "more than one replacement"
