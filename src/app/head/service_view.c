@@ -170,6 +170,7 @@ static void view_head(const struct service *service, struct node_view *view)
     const struct config_node_type *type = &service->config->node_types[service->config->head_type];
     view->is_head = true;
     view->type = type->name;
+    view->price = service->core.facts[service->config->head_type].price;
     view->phase = service->is_head_alive ? PHASE_READY : PHASE_SETTING_UP;
     view->id = handover->head_id;
     view->price = service->core.facts[service->core.settings.head_type].price;
