@@ -77,7 +77,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     look.lines = data[1] % 64;
     look.colour = data[1] >= 128;
     rest = str_sub(rest, 2, rest.len);
-    for (size_t i = 0; i < 50 && rest.len > 0; i++) {
+    for (size_t i = 0; i < 24 && rest.len > 0; i++) {
         struct str text = str_cut(&rest, '\n');
         if (!str_starts(text, "{")) {
             press(&look, &model, text);
