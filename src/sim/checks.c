@@ -21,7 +21,7 @@ enum {
     OUTAGE_WINDOW = 5 * MINUTE,
     REFUSAL_WINDOW = 10 * MINUTE,
     REFUSALS_MOST = 4,
-    SETTLING = 30 * 1000,    /* a node that has joined for a shorter time is not idle */
+    SETTLING = 30 * 1000,    /* a node that joined later, and had no work yet, is not idle */
     QUIET_END = 10 * MINUTE, /* of the healing: nothing may change any more */
 };
 
@@ -301,7 +301,9 @@ void checks_before_action(struct yard *yard, uint32_t controller, const struct a
     }
     if (action->kind == ACTION_DRAIN && action->reason.kind == REASON_IDLE) {
         int64_t joined_at = book_of(yard, action->instance)->joined_at;
-        if (joined_at >= 0 && now - joined_at < SETTLING) {
+        const struct cluster_node *node = cluster_find(&yard->cluster, action->instance);
+        bool is_new = joined_at >= 0 && now - joined_at < SETTLING;
+        if (is_new && node && !node->has_worked) {
             yard_violate(yard, "I13", "instance %llu joined %lld ms ago and is to go as idle",
                          (unsigned long long)action->instance, (long long)(now - joined_at));
         }

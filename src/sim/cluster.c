@@ -164,6 +164,7 @@ void cluster_join(struct cluster *cluster, uint64_t instance, uint32_t type)
     node->is_draining = false;
     node->accepted_idle_drain = false;
     node->drain_until = 0;
+    node->has_worked = false;
     node->idle_since = cluster->agenda->now;
     node->life++;
     for (size_t i = 0; i < cluster->total_counts[node->type]; i++) {
@@ -227,6 +228,7 @@ void node_set_busy(struct cluster *cluster, uint32_t index, bool is_busy)
 {
     struct cluster_node *node = &cluster->nodes[index];
     count_busy(cluster, index, is_busy ? 1 : -1);
+    node->has_worked |= is_busy;
     node->idle_since = is_busy ? NOT_IDLE : cluster->agenda->now;
     exit_if_drained(cluster, node);
 }

@@ -30,6 +30,7 @@ struct cluster_node {
     bool is_draining;       /* the raylet accepted a drain of any kind */
     bool accepted_idle_drain;
     int64_t drain_until;  /* of one that may not be refused; 0: none */
+    bool has_worked;      /* something ran on it since it joined */
     int64_t idle_since;   /* NOT_IDLE while something runs on it */
     const int64_t *total; /* by resource of the type */
     int64_t *free;        /* of one that died: as the GCS heard it last, like idle_since */
