@@ -4,6 +4,7 @@
 #include "base/utf8.h"
 
 #include <arpa/inet.h>
+#include <netinet/in.h>
 #include <stdio.h>
 
 static bool is_name_char(char c)
