@@ -164,9 +164,7 @@ def test_a_newer_handover_is_taken_in(head):
     head.hand_over(serial=7)
     again = head.shoal("autoscaler", "--background")  # as the next `up` does
     assert again.returncode == 0, again.stderr
-    lines = [json.loads(line)
-             for line in head.shoal("ctl", "--wait", input='{"do":"status"}\n').stdout.splitlines()]
-    assert lines[1]["status"]["serial"] == 7
+    wait(lambda: status(head).get("serial") == 7, "the new handover")  # not of the one before it
     assert head.pids() == before  # the same processes, begun anew
     (head.folder / "handover.json").write_text("{}")
     assert "damaged" in head.ask({"do": "update"})[1]["error"]
@@ -265,7 +263,7 @@ def test_it_is_back_within_five_seconds_whatever_ends_it(head):
     assert max(took) < 5
 
 
-def stance(head):
+def status(head):
     """What it says of itself; asked again while it begins anew. Nobody is started for that."""
     said = []
 
@@ -274,7 +272,11 @@ def stance(head):
         return len(said) > 1 and "status" in said[1]
 
     wait(ask, "an answer")
-    return said[1]["status"]["stance"]
+    return said[1]["status"]
+
+
+def stance(head):
+    return status(head)["stance"]
 
 
 def test_one_that_dies_again_and_again_freezes_until_somebody_looks(head):
