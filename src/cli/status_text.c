@@ -18,8 +18,12 @@ static void add_header(struct buf *out, const struct talk_status *said)
     const struct ctl_status *status = &said->status;
     buf_addf(out, "Cluster %.*s   ", STR_ARG(said->cluster));
     if (status->ray_version.len > 0) {
-        buf_addf(out, "Ray %.*s on %.*s: %zu of %zu nodes joined", STR_ARG(status->ray_version),
-                 STR_ARG(status->ray_address), status->joined, status->wanted);
+        buf_addf(out, "Ray %.*s on %.*s: %zu", STR_ARG(status->ray_version),
+                 STR_ARG(status->ray_address), status->joined);
+        if (status->joined < status->wanted) { /* more may be there than are wanted in any case */
+            buf_addf(out, " of %zu", status->wanted);
+        }
+        buf_add_c(out, " nodes joined");
     } else {
         buf_addf(out, "Ray does not answer yet; %zu nodes are wanted", status->wanted);
     }

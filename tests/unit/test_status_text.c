@@ -93,7 +93,7 @@ static void everything_is_told(void **state)
         print(&out, &arena, &said, true, 0),
         "======== Autoscaler status\n"
         "\n"
-        "Cluster demo   Ray 2.60.0 on 10.0.0.4:6379: 2 of 1 nodes joined   $0.49/h of at most "
+        "Cluster demo   Ray 2.60.0 on 10.0.0.4:6379: 2 nodes joined   $0.49/h of at most "
         "$20.00/h   (acting)\n"
         "\n"
         "NAME      TYPE  MACHINE         ID     STATE           ADDRESS       AGE  $/H    NOTE\n"

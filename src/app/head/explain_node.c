@@ -31,7 +31,8 @@ static const struct insight_event *launch_of(const struct explain_sheet *sheet,
 static void explain_being(struct explain_sheet *sheet, const struct node_view *view)
 {
     struct str name = view->name;
-    struct str question = arena_printf(sheet->arena, "Why does %.*s exist?", STR_ARG(name));
+    const char *verb = view->phase == PHASE_GONE ? "did" : "does";
+    struct str question = arena_printf(sheet->arena, "Why %s %.*s exist?", verb, STR_ARG(name));
     const struct config_node_type *type = explain_type(sheet->scene, view->type);
     const struct insight_event *launch = launch_of(sheet, view);
     if (view->is_head) {
