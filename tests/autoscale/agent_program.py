@@ -28,9 +28,10 @@ def say(**row):
         os.write(1, ("@" + json.dumps(row) + "\n").encode())
 
 
-def work(seconds):
+def work(seconds, until):
+    """For so long, and until that time at least."""
     began = time.time()
-    time.sleep(seconds)
+    time.sleep(max(seconds, until - began))
     return [socket.gethostname(), began, time.time()]
 
 
@@ -49,24 +50,24 @@ def settle(name, refs):
 # ---- what can be asked for ----
 
 
-def do_tasks(name, count, seconds, at=0.0, **options):
-    """So many tasks, submitted at that time."""
+def do_tasks(name, count, seconds, at=0.0, until=0.0, **options):
+    """So many tasks, submitted at one time; they run so long, and until another time at least."""
     remote = ray.remote(**{"num_cpus": 1, "max_retries": 0, **options})(work)
     while time.time() < at - 0.002:
         time.sleep(max(0.0, min(0.1, at - time.time() - 0.002)))
     while time.time() < at:
         pass
     began = time.time()
-    refs = TASKS[name] = [remote.remote(seconds) for _ in range(count)]
+    refs = TASKS[name] = [remote.remote(seconds, until) for _ in range(count)]
     threading.Thread(target=settle, args=(name, refs), daemon=True).start()
     return {"submitted": began}
 
 
-def do_sweep(at, tasks, seconds):
+def do_sweep(at, tasks, seconds, until):
     """Single tasks, each at its own time: [[name, seconds after `at`, options]]."""
     made = {}
     for name, delay, options in sorted(tasks, key=lambda task: task[1]):
-        made[name] = do_tasks(name, 1, seconds, at + delay, **options)["submitted"]
+        made[name] = do_tasks(name, 1, seconds, at + delay, until, **options)["submitted"]
     return {"submitted": made}
 
 

@@ -17,6 +17,7 @@ import pytest
 SLOTS = 4
 SWEEP = 0.050
 IDLE_SECONDS = 3
+BOOT_SECONDS = 8  # a machine that is launched has joined by then
 AFTER_WAKE = 0.015  # from going on to the first drain at a raylet; corrected by what is seen
 
 
@@ -61,31 +62,40 @@ def options(number):
     return {"num_cpus": 1, "resources": {f"slot{number}": 1}}
 
 
+def slots(raced):
+    """{type: node} of the workers that are there and go nowhere."""
+    return {n["type"]: n for n in raced.agent.alive()
+            if n["type"] != "head" and n["state"] != "draining"}
+
+
 def fill(raced):
-    """A worker of each type, and nothing to do from now on."""
+    """A worker of each type, all idle since the same moment."""
+    until = time.time() + BOOT_SECONDS
     for n in range(SLOTS):
-        raced.agent.tasks(f"fill{n}", 1, 0.1, **options(n))
-    for n in range(SLOTS):
-        raced.agent.done(f"fill{n}", 90)
-    return time.time()
+        raced.agent.tasks(f"fill{n}", 1, 0.1, until=until, **options(n))
+    return max(raced.agent.done(f"fill{n}", 90)[0][2] for n in range(SLOTS))
 
 
-def one_round(raced, number, dice, count):
-    idle_from = fill(raced)
-    nodes = {n["type"]: n for n in raced.agent.alive()}
+def one_round(raced, number, dice, count, idle_from):
+    """The moment since which all are idle."""
+    nodes = slots(raced)
+    if len(nodes) < SLOTS or time.time() > idle_from + IDLE_SECONDS / 2:
+        idle_from = fill(raced)
+        nodes = slots(raced)
     time.sleep(max(0.0, idle_from + IDLE_SECONDS / 2 - time.time()))
     with raced.frozen_service():
         time.sleep(max(0.0, idle_from + IDLE_SECONDS + 1.2 - time.time()))
         at = time.time() + 0.3
-        delays = [dice.uniform(-SWEEP, SWEEP) for _ in range(SLOTS)]
-        tasks = [[f"race{number}.{n}", count.guess + delays[n], options(n)] for n in range(SLOTS)]
+        tasks = [[f"race{number}.{n}", count.guess + dice.uniform(-SWEEP, SWEEP), options(n)]
+                 for n in range(SLOTS)]
         # Asked for now, done later: the service goes on while the driver waits for its time.
-        asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.5)
+        asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.1,
+                                  until=at + BOOT_SECONDS)
         time.sleep(max(0.0, at - time.time()))
     submitted = raced.agent.answer(asked)["submitted"]
-    for n in range(SLOTS):
-        raced.agent.done(f"race{number}.{n}", 90)
+    ends = [raced.agent.done(f"race{number}.{n}", 90)[0][2] for n in range(SLOTS)]
     judge(raced, number, nodes, submitted, at, count)
+    return max(ends)
 
 
 def judge(raced, number, nodes, submitted, since, count):
@@ -105,14 +115,20 @@ def judge(raced, number, nodes, submitted, since, count):
         count.refused += not is_gone
     if deltas:
         count.guess = statistics.median(deltas)
+    print(f"round {number}: drains {shown(deltas)} ms after it went on, submits "
+          f"{shown(s - since for s in submitted.values())}; {count}")
+
+
+def shown(seconds):
+    return " ".join(f"{1000 * value:.0f}" for value in sorted(seconds)) or "none"
 
 
 def race(raced, repeats):
-    dice, count, number = random.Random(7), Count(), 0
+    dice, count, number, idle_from = random.Random(7), Count(), 0, 0.0
     while count.repeats < repeats:
         number += 1
-        assert number <= repeats, f"the nodes are not asked: {count}"
-        one_round(raced, number, dice, count)
+        assert number <= 4 + repeats // 2, f"the nodes are not asked: {count}"
+        idle_from = one_round(raced, number, dice, count, idle_from)
     print(count)
     raced.check()
     assert count.accepted >= 0.2 * count.repeats and count.refused >= 0.2 * count.repeats, count
