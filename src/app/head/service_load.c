@@ -123,6 +123,8 @@ bool service_load(struct service *service, struct err *err)
     if (!service->identity) {
         service->identity = service->state.key;
     }
+    struct str planner = value_text(value_get_c(service->config->shoal, "planner"));
+    service->core.settings.strategy = str_is(planner, "price") ? PLAN_PRICE : PLAN_RAY;
     service->core.settings.head_instance = HEAD_INSTANCE;
     service->core.settings.head_type = (uint32_t)service->config->head_type;
     return find_ray(service, err);
