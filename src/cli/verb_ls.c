@@ -307,7 +307,7 @@ static int run(const struct cli *cli, const void *fields)
     const struct ls_fields *given = fields;
     struct gathering gathering = {.cli = cli, .arena = cli->arena};
     struct str regions[REGIONS_MAX];
-    size_t region_count;
+    size_t region_count = 0;
     struct err err;
     if (!read_regions(given->regions, regions, &region_count, &err)) {
         return output_error(cli, &err);

@@ -164,7 +164,7 @@ static struct action *sort_out(struct controller *controller, const struct actio
 
 void act_on(struct controller *controller, const struct action *actions, size_t count)
 {
-    size_t launches;
+    size_t launches = 0;
     size_t kept_count;
     if (count == 0) {
         records_write_later(controller); /* nothing is done on the strength of it */
