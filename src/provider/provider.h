@@ -103,6 +103,7 @@ struct launch_request {
     struct str zone;  /* one of those that the survey found usable; empty: the first of them */
     enum market market;
     int64_t count;        /* at most; fewer may come, and at least one or a refusal */
+    bool rests;           /* switched off from inside it stands still; else it ends */
     struct str user_data; /* not encoded; empty: what the type's own settings say */
     /* Beside those that every machine of the cluster has: its name, uid, launch and epoch. */
     const struct machine_tag *tags;

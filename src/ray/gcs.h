@@ -141,3 +141,10 @@ void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn 
 /* Where an autoscaler's metrics are: "10.0.0.4:44217". Ray writes it into the file by which
  * Prometheus finds what to ask. */
 void gcs_note_metrics(struct gcs *gcs, struct str address, gcs_done_fn *done, void *context);
+
+/* How many drivers are connected; Ray's own, as the dashboard's, do not count. */
+typedef void gcs_drivers_fn(void *context, const struct gcs_answer *answer, size_t count);
+void gcs_count_drivers(struct gcs *gcs, gcs_drivers_fn *done, void *context);
+
+/* Out of the reply to that. */
+bool gcs_drivers_read(struct str reply, size_t *ret_count, struct err *err) MUST_USE;

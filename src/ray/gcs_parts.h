@@ -26,6 +26,7 @@ struct gcs_call {
         gcs_state_fn *state;
         gcs_drain_fn *drain;
         gcs_done_fn *plain;
+        gcs_drivers_fn *drivers;
     } done;
     void *context;
     struct buf body; /* of the request: written before the start */

@@ -35,3 +35,28 @@ def test_the_service_is_killed_on_the_way(cluster):
     gone_by_itself(made)
     asked.kill()
     asked.communicate()
+
+
+def state_of(made, ident):
+    found = made.machines(states=("pending", "running", "stopping", "stopped"))
+    return [(i["InstanceId"] == ident, i["State"]["Name"]) for i in found]
+
+
+def test_an_idle_cluster_rests_and_the_next_up_resumes_it(cluster):
+    """Half a minute without work or drivers: the worker ends, the head is stopped with its disk."""
+    made = cluster(files.quick("resting", workers=1, metadata={"shoal": {"idle_stop": 0.4}}))
+    made.up()
+    head = made.head
+    driver.in_machine(head, "touch", "/home/ubuntu/mine")
+    busy = made.start("exec", "python3 -c 'import ray, time; ray.init(address=\"auto\"); "
+                              "time.sleep(40)'")
+    driver.wait_for(lambda: busy.poll() is not None, 70, 0.5, "the end of the driver")
+    assert len(made.machines(states=("running",))) == 2, "a driver was connected all the time"
+    driver.wait_for(lambda: state_of(made, head) == [(True, "stopped")], 70, 0.5, "its rest")
+    said = made.up()
+    assert "was stopped: it is started again" in said.err
+    assert made.head == head
+    driver.in_machine(head, "ls", "/home/ubuntu/mine")
+    driver.wait_for(lambda: made.alive() == 2, 60, 1, "a Ray of the right size")
+    made("down", "-y")
+    assert made.remains() == {}

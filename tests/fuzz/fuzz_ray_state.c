@@ -1,6 +1,7 @@
 /* fuzz_ray_state.c: a reply of GetClusterResourceState, and a report made of what was in it. */
 #include "fuzz.h"
 
+#include "ray/gcs.h"
 #include "ray/report.h"
 #include "ray/state.h"
 #include "ray/wire.h"
@@ -113,6 +114,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         fuzz_fail("the same bytes have the same marks", bytes);
     }
     check_load(bytes, &arena);
+    size_t drivers;
+    if (!gcs_drivers_read(bytes, &drivers, &err) && err.kind != ERR_PROTOCOL) {
+        fuzz_fail("a refusal says why", bytes);
+    }
     arena_clear(&arena);
     return 0;
 }

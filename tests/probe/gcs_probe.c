@@ -1,7 +1,7 @@
 /*
  * gcs_probe.c: SERVER [TOKEN] on the command line, a call per line on standard input: "alive",
- * "nodes". One line of words for each answer, so that a test can compare it with what Ray says of
- * itself.
+ * "nodes", "drivers". One line of words for each answer, so that a test can compare it with what
+ * Ray says of itself.
  */
 #include "ray/gcs.h"
 
@@ -31,6 +31,12 @@ static void say_nodes(void *context, const struct gcs_answer *answer, const stru
     loop_stop(context);
 }
 
+static void say_drivers(void *context, const struct gcs_answer *answer, size_t count)
+{
+    printf("drivers %s %zu%s\n", troubles[answer->trouble], count, answer->err.text);
+    loop_stop(context);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0};
@@ -49,6 +55,8 @@ int main(int argc, char **argv)
     while (fgets(line, sizeof(line), stdin)) {
         if (strcmp(line, "alive\n") == 0) {
             gcs_check_alive(gcs, say_alive, loop);
+        } else if (strcmp(line, "drivers\n") == 0) {
+            gcs_count_drivers(gcs, say_drivers, loop);
         } else {
             gcs_list_nodes(gcs, say_nodes, loop);
         }

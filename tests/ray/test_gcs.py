@@ -57,6 +57,26 @@ def test_version_and_nodes(box):
     probe.close()
 
 
+def test_drivers_that_are_connected(box):
+    """Ray's own do not count, nor those that have ended."""
+    probe = Probe(box, "a-secret-for-this-test")
+    assert probe.ask("drivers") == ["drivers", "fine", "0\n"]
+    driver = subprocess.Popen(box.inside([
+        sys.executable, "-c", "import ray, sys; ray.init('127.0.0.1:6379', log_to_driver=False);"
+                              "print('there', flush=True); sys.stdin.read()"]),
+        env=box.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+        text=True)
+    assert driver.stdout.readline() == "there\n"
+    assert probe.ask("drivers") == ["drivers", "fine", "1\n"]
+    driver.stdin.close()
+    driver.wait(30)
+    end = time.monotonic() + 10
+    while probe.ask("drivers")[2] != "0\n":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    probe.close()
+
+
 @pytest.mark.parametrize("token", [(), ("wrong",)])
 def test_a_wrong_token_is_said(box, token):
     probe = Probe(box, *token)

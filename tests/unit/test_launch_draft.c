@@ -72,6 +72,18 @@ static bool has(struct str body, const char *pair)
         }                                                         \
     } while (0)
 
+static void a_machine_that_rests_is_only_stopped(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    scene.request.rests = true;
+    assert_has(draft(&scene), "InstanceInitiatedShutdownBehavior=stop");
+    param_add_text(scene.config, "InstanceInitiatedShutdownBehavior", STR("terminate"),
+                   &scene.arena);
+    assert_has(draft(&scene), "InstanceInitiatedShutdownBehavior=terminate");
+}
+
 static void what_is_ours_is_always_there(void **state)
 {
     struct scene scene;
@@ -273,6 +285,7 @@ static void a_token_is_made_of_uid_and_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_machine_that_rests_is_only_stopped),
         cmocka_unit_test(what_is_ours_is_always_there),
         cmocka_unit_test(the_files_words_pass_through),
         cmocka_unit_test(the_request_says_the_market),

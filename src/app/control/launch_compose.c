@@ -1,6 +1,7 @@
 /* launch_compose.c: the tags as Ray writes them, the host key of that launch. */
 #include "app/control/launch_compose.h"
 
+#include "app/idle_stop.h"
 #include "app/local_host.h"
 #include "config/hash.h"
 #include "provider/launch_token.h"
@@ -72,6 +73,14 @@ static bool add_tags(const struct launch_wish *wish, struct arena *arena,
     return true;
 }
 
+/* A cluster that is stopped when it has nothing to do begins again with its head's disk. A spot
+ * machine cannot be stopped. */
+static bool rests(const struct launch_wish *wish)
+{
+    return wish->is_head && wish->market == MARKET_ON_DEMAND &&
+           idle_stop_after(wish->config->shoal) > 0;
+}
+
 bool launch_compose(const struct launch_wish *wish, struct provider *provider, struct arena *arena,
                     struct str *ret_token, struct str *ret_call, struct err *err)
 {
@@ -80,7 +89,8 @@ bool launch_compose(const struct launch_wish *wish, struct provider *provider, s
                                      .type = wish->type,
                                      .zone = zone_of(wish),
                                      .market = wish->market,
-                                     .count = wish->count};
+                                     .count = wish->count,
+                                     .rests = rests(wish)};
     if (wish->type >= wish->config->node_type_count) {
         return err_set(err, ERR_INTERNAL, "a launch of a type that the file does not have");
     }

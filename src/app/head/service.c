@@ -195,9 +195,8 @@ static void on_emptied(void *context)
     }
 }
 
-static bool on_end(void *context, bool *ret_is_later, struct err *err)
+bool service_end(struct service *service, struct err *err)
 {
-    struct service *service = context;
     if (!service->controller || !service->is_leading) {
         return err_set(err, ERR_UNAVAILABLE,
                        "this service does not act at the moment, so it cannot end the cluster");
@@ -206,10 +205,15 @@ static bool on_end(void *context, bool *ret_is_later, struct err *err)
         return false;
     }
     LOG(service, INFO, "the cluster is to end");
-    *ret_is_later = true;
     service->is_ending = true;
     controller_want(service->controller, GOAL_DOWN);
     return true;
+}
+
+static bool on_end(void *context, bool *ret_is_later, struct err *err)
+{
+    *ret_is_later = service_end(context, err);
+    return *ret_is_later;
 }
 
 /* ---- acting ---- */
@@ -470,6 +474,7 @@ static void open_parts(struct service *service)
     service_open_ray(service);
     service_open_metrics(service);
     service->late = loop_timer_new(service->session.loop, on_late, service);
+    service_open_idle(service);
     service->prepare = loop_timer_new(service->session.loop, prepare, service);
     service->again = loop_timer_new(service->session.loop, start_acting, service);
     service->guard = loop_timer_new(service->session.loop, guard, service);

@@ -4,6 +4,7 @@
  *     service.c        opening, acting, ending
  *     service_load.c   what it is told: handover, configuration, folder
  *     service_frozen.c one that died too often
+ *     service_idle.c   the whole cluster rests when it has nothing to do
  *     service_update.c set-ups of workers, first ones and later ones
  *     service_ray.c    what Ray says, told to the core; drains
  *     service_report.c what Ray is told: reports, types, lines for drivers
@@ -33,6 +34,7 @@
 #include "app/head/slots.h"
 #include "app/head/worker_past.h"
 #include "app/head/worker_setup.h"
+#include "app/idle_stop.h"
 
 enum service_end {
     SERVICE_GOES_ON,
@@ -63,6 +65,8 @@ struct service {
     struct loop_timer *again; /* tries to act again */
     struct loop_timer *guard; /* looks for Ray's own autoscaler */
     struct loop_timer *shortage;
+    struct loop_timer *idle_look; /* may the whole cluster rest? */
+    struct idle_stop idle_stop;
     struct loop_timer *prepare; /* for launches to come */
     struct loop_timer *late;    /* set-ups wait for what Ray says */
     bool has_late;
@@ -108,6 +112,15 @@ bool service_has_monitor_option(const struct service *service);
 bool service_keep_handover(struct service *service, struct err *err) MUST_USE;
 bool service_read_handover(struct service *service, struct arena *arena,
                            struct handover *ret_handover, struct err *err) MUST_USE;
+
+/* ---- service.c ---- */
+
+/* All workers end, then this machine is switched off. */
+bool service_end(struct service *service, struct err *err) MUST_USE;
+
+/* ---- service_idle.c ---- */
+
+void service_open_idle(struct service *service);
 
 /* ---- service_frozen.c ---- */
 

@@ -65,9 +65,9 @@ static const struct schema_key shoal_keys[] = {
      .example = "metrics_address: 0.0.0.0"},
     {.name = "idle_stop",
      .types = SCHEMA_BOOLEAN | SCHEMA_NUMBER,
-     .flags = SCHEMA_NOT_NEGATIVE | SCHEMA_RESERVED,
+     .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "false",
-     .help = "Stop the whole cluster, head included, after so many idle minutes.",
+     .help = "Stop the whole cluster, head included, after so many idle minutes (true: 60).",
      .example = "idle_stop: 60"},
 };
 const struct schema_object schema_shoal = {"metadata.shoal", shoal_keys, ARRAY_LEN(shoal_keys),

@@ -189,8 +189,9 @@ static void add_machine(struct param *call, const struct launch_draft *draft, st
     param_add_text(call, "ImageId", draft->facts->image, arena);
     param_add_text(call, "InstanceType", draft->facts->machine, arena);
     /* A machine that switches itself off because nobody leads it any more must not stay behind. */
-    param_add_text(call, "InstanceInitiatedShutdownBehavior",
-                   shutdown.len > 0 ? shutdown : STR("terminate"), arena);
+    struct str usual = draft->request->rests ? STR("stop") : STR("terminate");
+    param_add_text(call, "InstanceInitiatedShutdownBehavior", shutdown.len > 0 ? shutdown : usual,
+                   arena);
     if (user_data.len > 0) {
         param_add_text(call, "UserData", user_data, arena);
     }

@@ -1,0 +1,68 @@
+/* test_gcs_jobs.c: drivers out of a reply of the GCS. */
+#include "ray/gcs.h"
+#include "ray/wire.h"
+
+#include "unit.h"
+
+static void add_job(struct buf *reply, const char *space, bool is_dead)
+{
+    AUTO_BUF struct buf config;
+    AUTO_BUF struct buf job;
+    buf_init(&config, 1024);
+    buf_init(&job, 1024);
+    wire_add_text(&config, 5, str_from(space));
+    wire_add_bytes(&job, 1, STR("\x01\x00\x00\x00"));
+    wire_add_number(&job, 2, is_dead);
+    wire_add_bytes(&job, 6, buf_str(&config));
+    wire_add_number(&job, 7, 1794297600000);
+    wire_add_bytes(reply, 2, buf_str(&job));
+}
+
+static void drivers_that_live_count_and_rays_own_do_not(void **state)
+{
+    AUTO_BUF struct buf reply;
+    struct err err;
+    size_t count = 99;
+    (void)state;
+    buf_init(&reply, 4096);
+    assert_true(gcs_drivers_read(STR(""), &count, &err));
+    assert_int_equal(count, 0);
+    wire_add_bytes(&reply, 1, STR("")); /* a status that is fine */
+    add_job(&reply, "_ray_internal_dashboard", false);
+    add_job(&reply, "mine", true);
+    assert_true(gcs_drivers_read(buf_str(&reply), &count, &err));
+    assert_int_equal(count, 0);
+    add_job(&reply, "mine", false);
+    add_job(&reply, "", false);
+    assert_true(gcs_drivers_read(buf_str(&reply), &count, &err));
+    assert_int_equal(count, 2);
+}
+
+/* Not knowing is no reason to think that nobody is there. */
+static void what_is_broken_or_refused_is_not_known(void **state)
+{
+    AUTO_BUF struct buf reply;
+    AUTO_BUF struct buf status;
+    struct err err;
+    size_t count;
+    (void)state;
+    buf_init(&reply, 4096);
+    buf_init(&status, 100);
+    add_job(&reply, "mine", true);
+    for (size_t len = 1; len < reply.len; len++) {
+        assert_false(gcs_drivers_read(str_sub(buf_str(&reply), 0, len), &count, &err));
+    }
+    wire_add_number(&status, 1, 14);
+    wire_add_bytes(&reply, 1, buf_str(&status));
+    assert_false(gcs_drivers_read(buf_str(&reply), &count, &err));
+    assert_int_equal(err.kind, ERR_PROTOCOL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(drivers_that_live_count_and_rays_own_do_not),
+        cmocka_unit_test(what_is_broken_or_refused_is_not_known),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
