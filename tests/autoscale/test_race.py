@@ -1,10 +1,11 @@
 """A task that comes just when its node is to go: the raylet decides, and no task is lost.
 
 Each of several types has one worker and a resource of its own, so that a task names its node. All
-are idle. The service is held still until their time is over and a bit more; when it goes on it asks
-all of them to let go at once, and the tasks come within 50 ms of that, before or after. A node that
-has got its task refuses; of one that has agreed, another must be launched for the task. Tasks may
-not be tried again: one that a machine takes with it is lost, and the test fails.
+are idle. The service is held still until just before their time is over, which sets the beat of its
+polls: at the next one it asks all of them to let go, and tasks come within 50 ms of that, before or
+after. A node that has got its task refuses; of one that has agreed, another must be launched for
+the task. Tasks may not be tried again: one that a machine takes with it is lost, and the test
+fails.
 """
 
 import random
@@ -18,8 +19,8 @@ SLOTS = 4
 SWEEP = 0.050
 IDLE_SECONDS = 3
 BOOT_SECONDS = 8  # a machine that is launched has joined by then
-REPORTED = 2.7  # idle by then in the eyes of the GCS, whose raylets tell once a second
-AFTER_WAKE = 0.015  # from going on to the first drain at a raylet; corrected by what is seen
+BEFORE_TIME = 0.2  # going on: a poll at once, and the next one finds that their time is over
+AFTER_WAKE = 0.410  # from going on to the first drain: one poll later; corrected by what is seen
 
 
 def slot_type(number):
@@ -85,8 +86,7 @@ def one_round(raced, number, dice, count, idle_from):
         nodes = slots(raced)
     time.sleep(max(0.0, idle_from + IDLE_SECONDS / 2 - time.time()))
     with raced.frozen_service():
-        time.sleep(max(0.0, idle_from + IDLE_SECONDS + REPORTED - time.time()))
-        at = time.time() + 0.3
+        at = idle_from + IDLE_SECONDS - BEFORE_TIME
         tasks = [[f"race{number}.{n}", count.guess + dice.uniform(-SWEEP, SWEEP), options(n)]
                  for n in range(SLOTS)]
         # Asked for now, done later: the service goes on while the driver waits for its time.
