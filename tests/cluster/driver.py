@@ -282,7 +282,7 @@ def in_machine(instance, *words, user="ubuntu", seconds=60, check=True, text=Non
 
 def processes(instance, pattern):
     """{pid: command line}, with this host's numbers, of those whose command line matches."""
-    words = ["docker", "top", f"bed-{instance}", "-eo", "pid,args"]
+    words = ["docker", "top", f"bed-{instance}", "-ww", "-eo", "pid,args"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     rows = [line.split(None, 1) for line in done.stdout.splitlines()[1:]]
     return {int(row[0]): row[1] for row in rows if len(row) == 2 and re.search(pattern, row[1])}

@@ -42,6 +42,7 @@ def state_of(made, ident):
     return [(i["InstanceId"] == ident, i["State"]["Name"]) for i in found]
 
 
+@pytest.mark.long
 def test_an_idle_cluster_rests_and_the_next_up_resumes_it(cluster):
     """Half a minute without work or drivers: the worker ends, the head is stopped with its disk."""
     made = cluster(files.quick("resting", workers=1, metadata={"shoal": {"idle_stop": 0.4}}))
