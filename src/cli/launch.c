@@ -70,7 +70,7 @@ static void say_commands(const struct target *target, struct buf *out)
     } rows[] = {
         {"submit", " SCRIPT.py", "run a script on it"},
         {"attach", "", "a shell on the head"},
-        {"status", "", "what its nodes do"},
+        {"top", "", "watch it"},
         {"down", "", "end it and stop paying"},
     };
     struct str words = target_words(target);
