@@ -61,7 +61,8 @@ struct str str_sub(struct str text, size_t from, size_t to)
 {
     to = to > text.len ? text.len : to;
     from = from > to ? to : from;
-    return (struct str){text.ptr + from, to - from};
+    const char *ptr = from > 0 ? text.ptr + from : text.ptr; /* which may be NULL */
+    return (struct str){ptr, to - from};
 }
 
 static bool is_blank(char c)

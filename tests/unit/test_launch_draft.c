@@ -82,6 +82,7 @@ static void a_machine_that_rests_is_only_stopped(void **state)
     param_add_text(scene.config, "InstanceInitiatedShutdownBehavior", STR("terminate"),
                    &scene.arena);
     assert_has(draft(&scene), "InstanceInitiatedShutdownBehavior=terminate");
+    arena_clear(&scene.arena);
 }
 
 static void what_is_ours_is_always_there(void **state)

@@ -55,6 +55,7 @@ static void sub_is_clamped(void **state)
     assert_str(str_sub(STR("abcdef"), 1, 3), "bc");
     assert_str(str_sub(STR("abcdef"), 4, 99), "ef");
     assert_str(str_sub(STR("abcdef"), 99, 100), "");
+    assert_int_equal(str_sub((struct str){0}, 0, 3).len, 0);
     assert_str(str_sub(STR("abcdef"), 3, 1), "");
     assert_str(str_sub(STR("abcdef"), 0, SIZE_MAX), "abcdef");
 }
