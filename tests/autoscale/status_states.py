@@ -62,7 +62,8 @@ def states(bed, head, hold):
     be reported, in seconds."""
     found = [("at rest", wait_said(head, r"Pending:\n \(no pending nodes\)"))]
     driven = agent.Agent(head)
-    bed.set(boot_delay=hold)
+    # Not listed before the answer to the call: whoever lists would know its number already.
+    bed.set(boot_delay=hold, listing_lag=hold)
     bed.fault("RunInstances", "slow", seconds=hold)
     driven.tasks("first", 1, hold)
     found.append(("a worker is asked for", wait_said(head, r"Pending:\n (?!\(no)", 30)))

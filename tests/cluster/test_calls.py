@@ -1,4 +1,8 @@
-"""What a first `up` asks of the cloud, and what `down` says that it removed."""
+"""What a first `up` asks of the cloud, and what `down` says that it removed.
+
+The cluster has all the workers that it may have: one that may grow asks once more what a launch
+depends on, after it is up, so that the first launch need not.
+"""
 
 import json
 import time

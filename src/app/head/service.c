@@ -304,8 +304,19 @@ static void on_prepared(void *context, const struct provider_answer *answer,
     (void)count;
 }
 
-/* What a launch needs to know of the account takes a second or two: the first one should not have
- * to wait for it. */
+/* May more come than there are in any case? */
+static bool is_elastic(const struct service *service)
+{
+    const struct core_settings *settings = &service->core.settings;
+    int64_t least = 0;
+    for (size_t i = 0; i < settings->type_count; i++) {
+        least += settings->types[i].min_nodes;
+    }
+    return settings->max_workers > least;
+}
+
+/* What a launch needs to know of the account takes a second or two: the first one that answers
+ * demand should not have to wait for it. */
 static void prepare(void *context)
 {
     struct service *service = context;
@@ -315,8 +326,7 @@ static void prepare(void *context)
     service_status(service, &arena, &status);
     if (!status.is_settled) {
         loop_timer_start(service->prepare, PREPARE_MS);
-    } else if (service->is_leading && !service->is_ending &&
-               service->core.settings.max_workers > 0) {
+    } else if (service->is_leading && !service->is_ending && is_elastic(service)) {
         controller_prepare(service->controller, on_prepared, service);
     }
     arena_clear(&arena);
