@@ -2,7 +2,7 @@
 
 What must hold after each: no task was lost to a machine that was taken away, never more machines
 than allowed, one node for each machine, and what is not needed goes. The cloud's list and log are
-the witnesses. Short instances here; the full lengths are in suite `long`.
+the witnesses. One short instance in every run; the rest, at full length too, in suite `long`.
 """
 
 import pathlib
@@ -109,18 +109,21 @@ def blinded(fleet, blindness, seconds):
     healed(fleet)
 
 
-@pytest.mark.parametrize("seconds", [8, pytest.param(180, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [8, 180])
 def test_the_gcs_is_out_of_reach(troubled, seconds):
     blinded(troubled, troubled.gcs_out_of_reach, seconds)
 
 
-@pytest.mark.parametrize("seconds", [6, pytest.param(25, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [6, 25])
 def test_the_gcs_is_frozen(troubled, seconds):
     """For all of Ray: raylets bear it for a minute."""
     blinded(troubled, troubled.frozen_gcs, seconds)
 
 
-@pytest.mark.parametrize("seconds", [8, pytest.param(120, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("seconds", [8, 120])
 def test_the_cloud_is_cut_off(troubled, seconds):
     """There is demand that cannot be met; once only when it can."""
     began = time.time()
@@ -137,6 +140,7 @@ def test_the_cloud_is_cut_off(troubled, seconds):
     healed(troubled)
 
 
+@pytest.mark.long
 def test_a_worker_is_destroyed(troubled):
     """Its work is tried again elsewhere, as the task allows; a new machine comes for it."""
     troubled.agent.tasks("hit", 2, 6, max_retries=3)
@@ -218,7 +222,8 @@ def stepped(troubled, tmp_path):
     start("")
 
 
-@pytest.mark.parametrize("step", [3600, pytest.param(-3600, marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("step", [3600, -3600])
 def test_the_wall_clock_jumps(troubled, stepped, step):
     """There and back under load: times are measured by another clock."""
     with Load(troubled):
