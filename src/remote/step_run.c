@@ -466,8 +466,8 @@ static struct past look_back(const struct runner *runner, const char *key)
     };
 }
 
-/* While the lock is held and the events have an end, a runner is about to go, or has come and not
- * begun yet: what it does is known in a moment. */
+/* While the lock is held and the events have an end, a runner is about to go, of this bundle or of
+ * another, or has come and not begun yet: what it does is known in a moment. */
 static bool begin_or_join(struct runner *runner, struct str text, const char *key, struct err *err)
 {
     const struct timespec nap = {0, STOP_LOOK_MS * 1000000};
@@ -475,12 +475,12 @@ static bool begin_or_join(struct runner *runner, struct str text, const char *ke
     struct lock *lock = NULL;
     struct past past;
     while (!lock_take(in_folder(runner, "lock"), key, &lock, err)) {
-        if (err->kind != ERR_EXISTS || !strstr(err->text, key)) {
+        if (err->kind != ERR_EXISTS) {
             return false;
         }
         past = look_back(runner, key);
         if (!past.has_ended || past.is_ours || clock_monotonic_ms(&clock_of_machine) > until) {
-            return true; /* at it already */
+            return strstr(err->text, key) != NULL; /* at it already, or at something else */
         }
         nanosleep(&nap, NULL);
     }
