@@ -10,11 +10,14 @@ import libraries
 import zig
 
 # Section garbage collection is what makes whole libraries cheap to link.
-COMPILE_FLAGS = ("-g0", "-ffunction-sections", "-fdata-sections")
+# Tables for unwinding are of no use without symbols, and nothing here throws.
+COMPILE_FLAGS = ("-g0", "-ffunction-sections", "-fdata-sections", "-fno-unwind-tables",
+                 "-fno-asynchronous-unwind-tables")
 # What makes a static PIE; Meson adds read-only relocations and the rest for every build.
 LINK_FLAGS = ("-static", "-Wl,--gc-sections", "-s")
 
-OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=2", "-Ddebug=false",
+# For size: it is sent to every machine, and what is slow about it is waiting.
+OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=s", "-Ddebug=false",
            "-Ddefault_library=static", "-Dprefer_static=true")
 
 
