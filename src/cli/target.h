@@ -42,6 +42,11 @@ extern const char *const target_log_colours[];
             "The AWS profile to use, instead of what the file and the "          \
             "environment say."                                                   \
     }
+#define TARGET_VERBOSE_OPTION(type)                                               \
+    {                                                                             \
+        "verbose", 'v', OPTION_COUNT, offsetof(type, target.verbose), NULL, NULL, \
+            "Say more of what is done."                                           \
+    }
 #define TARGET_CACHE_OPTION(type)                                                              \
     {                                                                                          \
         "no-config-cache", 0, OPTION_FLAG, offsetof(type, target.no_config_cache), NULL, NULL, \

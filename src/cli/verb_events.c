@@ -28,8 +28,7 @@ static const struct option options[] = {
      "text for people (the default), or json: one object to a line."},
     TARGET_NAME_OPTION(struct events_fields),
     TARGET_PROFILE_OPTION(struct events_fields),
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct events_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct events_fields),
 };
 
 static const struct example examples[] = {

@@ -26,8 +26,7 @@ static const struct option options[] = {
      "text for people (the default) or json for programs."},
     TARGET_NAME_OPTION(struct explain_fields),
     TARGET_PROFILE_OPTION(struct explain_fields),
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct explain_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct explain_fields),
 };
 
 static const struct example examples[] = {

@@ -24,8 +24,7 @@ static const struct option options[] = {
      "Go on with what comes, until Ctrl-C."},
     TARGET_NAME_OPTION(struct logs_fields),
     TARGET_PROFILE_OPTION(struct logs_fields),
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct logs_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct logs_fields),
 };
 
 static const struct example examples[] = {

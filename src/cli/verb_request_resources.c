@@ -18,8 +18,7 @@ static const struct option options[] = {
      "Room for all of these at once: a list of resources, such as [{\"GPU\": 1}, {\"CPU\": 4}]."},
     TARGET_NAME_OPTION(struct request_fields),
     TARGET_PROFILE_OPTION(struct request_fields),
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct request_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct request_fields),
 };
 
 static const struct example examples[] = {

@@ -41,8 +41,7 @@ static const struct option options[] = {
     {"address", 0, OPTION_TEXT, offsetof(struct status_fields, address), "ADDRESS", NULL,
      "Ray has this option for the address of its own server; the head's service is asked here, "
      "so it changes nothing."},
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct status_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct status_fields),
 };
 
 static const struct example examples[] = {

@@ -38,8 +38,7 @@ static const struct option options[] = {
      "Print it once and leave, as in a pipe."},
     TARGET_NAME_OPTION(struct top_fields),
     TARGET_PROFILE_OPTION(struct top_fields),
-    {"verbose", 'v', OPTION_COUNT, offsetof(struct top_fields, target.verbose), NULL, NULL,
-     "Say more of what is done."},
+    TARGET_VERBOSE_OPTION(struct top_fields),
 };
 
 static const struct example examples[] = {

@@ -307,12 +307,7 @@ static void on_prepared(void *context, const struct provider_answer *answer,
 /* May more come than there are in any case? */
 static bool is_elastic(const struct service *service)
 {
-    const struct core_settings *settings = &service->core.settings;
-    int64_t least = 0;
-    for (size_t i = 0; i < settings->type_count; i++) {
-        least += settings->types[i].min_nodes;
-    }
-    return settings->max_workers > least;
+    return service->core.settings.max_workers > (int64_t)service_wanted_workers(service);
 }
 
 /* What a launch needs to know of the account takes a second or two: the first one that answers

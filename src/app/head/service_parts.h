@@ -208,6 +208,8 @@ void service_insight(const struct service *service, struct arena *arena, struct 
 
 /* ---- service_view.c ---- */
 
+/* As many as there are in any case, by the file. */
+size_t service_wanted_workers(const struct service *service);
 /* Ray's own autoscaler keeps the workers. */
 bool service_is_rays(const struct service *service);
 

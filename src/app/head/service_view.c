@@ -216,8 +216,9 @@ void service_view_insight(struct node_view *view, const struct insight_node *nod
 
 /* ---- all of it ---- */
 
-static size_t wanted_workers(const struct config *config)
+size_t service_wanted_workers(const struct service *service)
 {
+    const struct config *config = service->config;
     int64_t wanted = 0;
     for (size_t i = 0; i < config->node_type_count; i++) {
         wanted += config->node_types[i].is_head ? 0 : config->node_types[i].min_workers;
@@ -271,7 +272,7 @@ static bool is_settled(const struct service *service, size_t workers)
 
 void service_note_shortage(struct service *service)
 {
-    size_t workers = wanted_workers(service->config);
+    size_t workers = service_wanted_workers(service);
     bool is_short = service->is_leading && service->is_head_alive &&
                     slots_count(&service->slots, SLOT_PENDING) == 0 &&
                     !slots_are_settled(&service->slots, workers);
@@ -305,7 +306,7 @@ static void add_insight(const struct service *service, struct arena *arena,
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status)
 {
-    size_t workers = wanted_workers(service->config);
+    size_t workers = service_wanted_workers(service);
     *ret_status = (struct ctl_status){
         .ray_version = ray_watch_version(service->ray),
         .ray_address = service->ray_address,
