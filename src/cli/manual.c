@@ -174,9 +174,6 @@ static void add_facts(struct buf *facts, const struct schema_key *key)
     if (key->flags & SCHEMA_SECRET) {
         buf_add_c(facts, "; masked when printed");
     }
-    if (key->flags & SCHEMA_RESERVED) {
-        buf_add_c(facts, "; checked, not yet acted on");
-    }
 }
 
 static void scdoc_object(struct buf *out, const char *path, const struct schema_object *object)

@@ -459,29 +459,12 @@ static void check_provider_unread(const struct value *provider, struct diag_list
     }
 }
 
-static void check_reserved(const struct value *shoal, struct diag_list *diags)
-{
-    for (size_t i = 0; i < shoal->map.count; i++) {
-        const struct value_entry *entry = &shoal->map.entries[i];
-        const struct schema_key *key = find_key(&schema_shoal, value_text(entry->key));
-        if (key && (key->flags & SCHEMA_RESERVED)) {
-            diag_warn(diags, "reserved-key", entry->key->place,
-                      "metadata.shoal.%s is checked, but this release does not act on it yet",
-                      key->name);
-        }
-    }
-}
-
 void schema_check_unread(const struct value *root, struct diag_list *diags)
 {
     const struct value *provider = value_get_c(root, "provider");
-    const struct value *shoal = value_path(root, "metadata.shoal");
     const struct value_entry *no_restart = value_entry_c(root, "no_restart");
     if (value_is(provider, VALUE_MAP)) {
         check_provider_unread(provider, diags);
-    }
-    if (value_is(shoal, VALUE_MAP)) {
-        check_reserved(shoal, diags);
     }
     if (no_restart) {
         diag_warn(diags, "ignored-key", no_restart->key->place,

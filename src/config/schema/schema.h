@@ -43,7 +43,6 @@ enum schema_flag {
     SCHEMA_NOT_NEGATIVE = 1 << 1,
     SCHEMA_SECRET = 1 << 2,   /* masked by `shoal config` */
     SCHEMA_INTERNAL = 1 << 3, /* written by launchers, not by people */
-    SCHEMA_RESERVED = 1 << 4, /* checked today, acted on by a later release */
 };
 
 struct schema_key {
