@@ -44,7 +44,14 @@ def normal(text):
     text = re.sub(r"\b[0-9a-f]{56}\b", "NODE", text)
     text = re.sub(r"\b198\.18\.\d+\.\d+\b", "ADDRESS", text)
     text = re.sub(r"[\d.]+[KMG]?i?B/[\d.]+[KMG]?i?B", "SIZE", text)
+    # The GCS lists its nodes in the order of a hash, and Ray prints the types in that order.
+    text = re.sub(r"(?m)^(Active|Idle):\n(?: .*\n)+", in_order, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
+
+
+def in_order(found):
+    title, *types = found[0].splitlines(keepends=True)
+    return title + "".join(sorted(types))
 
 
 def wait_said(head, wanted, seconds=60):

@@ -49,12 +49,13 @@ def probe(paper, tmp_path):
 
 
 def living(ec2):
-    """Faults strike here as well; asked until there is an answer."""
+    """Faults strike here as well, and one of them is a reply that lacks its list; asked until there
+    is an answer."""
     for _ in range(20):
         try:
             every = listing(ec2)
             break
-        except (ClientError, BotoCoreError):
+        except (ClientError, BotoCoreError, KeyError):
             continue
     return [i for i in every if i["State"]["Name"] in ("pending", "running")]
 
