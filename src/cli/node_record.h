@@ -1,7 +1,7 @@
 /* node_record.h: nodes for -o json: the fields of up, down and status. */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "config/document/value.h"
 

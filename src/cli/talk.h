@@ -1,7 +1,7 @@
 /* talk.h: a conversation with the service on a cluster's head, from a verb's point of view. */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "cli/target.h"
 
 /* ---- any conversation ---- */

@@ -1,5 +1,5 @@
 /* verb_ctl.c: the head's end of the control channel; started over ssh by other verbs. */
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "cli/output.h"
 #include "cli/verb.h"
 

@@ -1,5 +1,5 @@
 """The head's service as a verb meets it: a socket in a home folder that speaks the control channel
-(src/app/head/ctl.h), and says what a test tells it to say."""
+(src/app/head/channel/ctl.h), and says what a test tells it to say."""
 
 import json
 import os

@@ -1,7 +1,7 @@
 /* fuzz_ctl.c: what travels between a verb and the head's service. The first byte chooses. */
 #include "fuzz.h"
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 
 static bool is_same_insight(const struct ctl_line *a, const struct ctl_line *b)
 {

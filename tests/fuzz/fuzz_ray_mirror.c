@@ -5,7 +5,7 @@
  */
 #include "fuzz.h"
 
-#include "app/head/ray_mirror.h"
+#include "app/head/ray/ray_mirror.h"
 
 enum { SEATS = 16 };
 

@@ -6,8 +6,8 @@
  *     metrics_probe PORT       serves them on loopback until standard input ends; 0: any port,
  *                              which is printed
  */
-#include "app/head/metrics.h"
-#include "app/head/metrics_port.h"
+#include "app/head/metrics/metrics.h"
+#include "app/head/metrics/metrics_port.h"
 #include "io/hangup.h"
 
 #include <stdio.h>

@@ -8,7 +8,7 @@
  *   waits SOURCE COUNT SHAPE [with LABELS]
  *   names COUNT
  */
-#include "app/head/ray_mirror.h"
+#include "app/head/ray/ray_mirror.h"
 #include "core/words.h"
 #include "ray/gcs.h"
 

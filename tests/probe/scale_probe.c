@@ -14,7 +14,7 @@
  * Prints one object: times in microseconds from the bytes at hand to the decision, processor time
  * per poll with everything the process did for it, memory at the first and at the last poll.
  */
-#include "app/head/ray_mirror.h"
+#include "app/head/ray/ray_mirror.h"
 #include "core/core.h"
 #include "ray/gcs.h"
 #include "ray_reply.h"

@@ -1,7 +1,7 @@
 /* live_scene.h: a head and two workers on their way, for tests of what is shown of them. */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "provider/price.h"
 

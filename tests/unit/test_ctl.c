@@ -1,5 +1,5 @@
 /* test_ctl.c: lines of the control channel, and a verb's end of it. */
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 
 #include "unit.h"
 

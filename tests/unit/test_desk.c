@@ -1,5 +1,5 @@
 /* test_desk.c: who asks is answered, who follows is told what changes. */
-#include "app/head/desk.h"
+#include "app/head/channel/desk.h"
 
 #include "core/event.h"
 #include "io/local_socket.h"

@@ -1,7 +1,7 @@
 /* test_events.c: what has happened, written down and found again. */
 #include "app/head/events.h"
 
-#include "app/head/ray_watch.h"
+#include "app/head/ray/ray_watch.h"
 #include "unit.h"
 
 #include <ftw.h>

@@ -1,5 +1,5 @@
 /* test_explain.c: the words that people read when they ask why: whole transcripts. */
-#include "app/head/service_explain.h"
+#include "app/head/explain/service_explain.h"
 
 #include "fixture.h"
 

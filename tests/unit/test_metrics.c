@@ -1,5 +1,5 @@
 /* test_metrics.c: counts and facts as Prometheus reads them. */
-#include "app/head/metrics.h"
+#include "app/head/metrics/metrics.h"
 
 #include "unit.h"
 

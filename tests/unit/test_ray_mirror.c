@@ -1,7 +1,7 @@
 /* test_ray_mirror.c: Ray's cluster in the core's words: what is told, when, and what is kept. */
-#include "app/head/ray_mirror.h"
+#include "app/head/ray/ray_mirror.h"
 
-#include "app/head/ray_mirror_parts.h"
+#include "app/head/ray/ray_mirror_parts.h"
 #include "ray_reply.h"
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* test_ray_token.c: the token is made once and never replaced. */
-#include "app/head/ray_token.h"
+#include "app/head/ray/ray_token.h"
 
 #include "unit.h"
 

@@ -1,5 +1,5 @@
 /* test_slots.c: when a cluster has settled. */
-#include "app/head/slots.h"
+#include "app/head/workers/slots.h"
 
 #include "unit.h"
 

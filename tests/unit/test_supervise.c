@@ -1,5 +1,5 @@
 /* test_supervise.c: how long a service that died waits for its next start. */
-#include "app/head/supervise.h"
+#include "app/head/keep/supervise.h"
 
 #include "unit.h"
 

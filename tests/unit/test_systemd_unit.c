@@ -1,5 +1,5 @@
 /* test_systemd_unit.c: the command that makes the supervisor a unit of systemd. */
-#include "app/head/systemd_unit.h"
+#include "app/head/keep/systemd_unit.h"
 
 #include "base/buf.h"
 #include "unit.h"

@@ -1,5 +1,5 @@
 /* test_worker_past.c: when a worker that runs is set up again. */
-#include "app/head/worker_past.h"
+#include "app/head/workers/worker_past.h"
 
 #include "unit.h"
 

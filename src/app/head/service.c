@@ -2,9 +2,9 @@
 #include "app/head/service.h"
 
 #include "app/cloud_provider.h"
-#include "app/head/ray_monitor.h"
+#include "app/head/keep/supervise.h"
+#include "app/head/ray/ray_monitor.h"
 #include "app/head/service_parts.h"
-#include "app/head/supervise.h"
 #include "app/payload.h"
 #include "app/program.h"
 #include "app/setup/ray_find.h"

@@ -1,5 +1,5 @@
 /* service_answer.c: what guests ask of the service, beyond what it is told to do. */
-#include "app/head/service_explain.h"
+#include "app/head/explain/service_explain.h"
 #include "app/head/service_parts.h"
 #include "base/table.h"
 #include "io/clock.h"

@@ -1,5 +1,5 @@
 /* service_load.c: from what the laptop has put here to what the service works with. */
-#include "app/head/ray_token.h"
+#include "app/head/ray/ray_token.h"
 #include "app/head/service_parts.h"
 #include "app/program.h"
 #include "app/setup/setup_plan.h"

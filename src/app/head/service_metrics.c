@@ -3,7 +3,7 @@
  *
  * Nothing is gathered while nobody asks; counting is all that it costs.
  */
-#include "app/head/metrics_port.h"
+#include "app/head/metrics/metrics_port.h"
 #include "app/head/service_parts.h"
 #include "io/heap.h"
 

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "app/cloud_session.h"
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "base/attr.h"
 #include "config/config.h"

@@ -1,7 +1,7 @@
 /* node_env.c: what every shell on a node is to know: where Ray is, and how it authenticates. */
 #include "app/setup/node_words.h"
 
-#include "app/head/ray_token.h"
+#include "app/head/ray/ray_token.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
 #include "app/setup/setup_plan.h"

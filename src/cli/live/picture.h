@@ -12,7 +12,7 @@
  */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "base/buf.h"
 

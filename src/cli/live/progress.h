@@ -5,7 +5,7 @@
  */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "io/clock.h"
 #include "io/loop.h"

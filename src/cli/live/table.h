@@ -1,7 +1,7 @@
 /* table.h: the nodes of a cluster as `status` prints them. */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "app/view.h"
 #include "base/arena.h"
 #include "base/buf.h"

@@ -1,11 +1,11 @@
 /*
  * top_model.h: what the head's service has told so far, as `shoal top` shows it.
  *
- * Heard line by line (app/head/ctl.h); everything is copied. Knows no terminal.
+ * Heard line by line (app/head/channel/ctl.h); everything is copied. Knows no terminal.
  */
 #pragma once
 
-#include "app/head/ctl.h"
+#include "app/head/channel/ctl.h"
 #include "base/arena.h"
 #include "base/table.h"
 

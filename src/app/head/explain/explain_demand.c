@@ -1,0 +1,272 @@
+/* explain_demand.c: why requests wait. */
+#include "app/head/explain/explain_parts.h"
+
+#include "base/number.h"
+
+enum { SHOWN_MAX = 4, RESOURCES_MAX = 32 };
+
+/* ---- what it asks for ---- */
+
+/* "4", "0.5", "64 GiB" */
+static bool read_amount(struct str text, int64_t *ret_amount)
+{
+    const double gib = 1073741824.0;
+    const double most = 1e14;
+    bool is_gib = str_ends(text, " GiB");
+    double amount;
+    if (!number_parse(is_gib ? str_sub(text, 0, text.len - 4) : text, &amount)) {
+        return false;
+    }
+    amount *= is_gib ? gib : 1;
+    *ret_amount = amount >= 0 && amount < most ? (int64_t)(amount * RESOURCE_UNIT) : 0;
+    return amount >= 0 && amount < most;
+}
+
+/* The amounts of "{CPU: 4, GPU: 1} * 3, {...} (PACK)". False: it is written otherwise. */
+static bool read_shape(struct str shape, struct resource *items, size_t *ret_count)
+{
+    *ret_count = 0;
+    while (str_find_char(shape, '{') != SIZE_MAX) {
+        str_cut(&shape, '{');
+        struct str inside = str_cut(&shape, '}');
+        while (inside.len > 0) {
+            struct str part = str_trim(str_cut(&inside, ','));
+            size_t colon = str_find(part, ": ");
+            int64_t amount;
+            if (colon == SIZE_MAX || *ret_count == RESOURCES_MAX ||
+                !read_amount(str_sub(part, colon + 2, part.len), &amount)) {
+                return false;
+            }
+            items[(*ret_count)++] = (struct resource){str_sub(part, 0, colon), amount};
+        }
+    }
+    return *ret_count > 0;
+}
+
+static bool fits_type(const struct config_node_type *type, const struct resource *items,
+                      size_t count)
+{
+    for (size_t i = 0; i < count; i++) {
+        if (!resource_is_implicit(items[i].name) &&
+            resource_amount(type->resources, items[i].name) < items[i].amount) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The types that it fits by amounts, as bits; 0: none, or nobody knows. */
+static uint64_t fitting(const struct explain_scene *scene, const struct insight_demand *demand)
+{
+    struct resource items[RESOURCES_MAX];
+    size_t count;
+    uint64_t types = 0;
+    if (!read_shape(demand->shape, items, &count)) {
+        return 0;
+    }
+    for (size_t i = 0; i < scene->config->node_type_count && i < 64; i++) {
+        const struct config_node_type *type = &scene->config->node_types[i];
+        if (!type->is_head && type->max_workers > 0 && fits_type(type, items, count)) {
+            types |= (uint64_t)1 << i;
+        }
+    }
+    return types;
+}
+
+static bool is_of(const struct explain_scene *scene, uint64_t types, struct str name)
+{
+    for (size_t i = 0; i < scene->config->node_type_count && i < 64; i++) {
+        if ((types >> i & 1) != 0 && str_eq(scene->config->node_types[i].name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the answer ---- */
+
+static void say_fit(struct explain_sheet *sheet, uint64_t types, int64_t since_ms, bool is_one)
+{
+    const struct config *config = sheet->scene->config;
+    AUTO_BUF struct buf names;
+    size_t count = 0;
+    buf_init(&names, 1024);
+    for (size_t i = 0; i < config->node_type_count && i < 64; i++) {
+        if ((types >> i & 1) != 0 && count++ < SHOWN_MAX) {
+            buf_addf(&names, "%s%.*s", count > 1 ? ", " : "",
+                     STR_ARG(words_plain(config->node_types[i].name, sheet->arena)));
+        }
+    }
+    struct str age = since_ms > 0 ? explain_age(sheet, since_ms) : STR("");
+    const char *who = is_one ? "It fits" : "They fit";
+    if (since_ms > 0 && count > 0) {
+        explain_line(sheet, "Asked for %.*s ago. %s node type%s %.*s%s.", STR_ARG(age), who,
+                     count == 1 ? "" : "s", STR_ARG(buf_str(&names)),
+                     count > SHOWN_MAX ? " and others" : "");
+    } else if (since_ms > 0) {
+        explain_line(sheet, "Asked for %.*s ago.", STR_ARG(age));
+    } else if (count > 0) {
+        explain_line(sheet, "%s node type%s %.*s.", who, count == 1 ? "" : "s",
+                     STR_ARG(buf_str(&names)));
+    }
+}
+
+/* Nodes on their way that could take it. */
+static size_t say_coming(struct explain_sheet *sheet, uint64_t types)
+{
+    const struct explain_scene *scene = sheet->scene;
+    AUTO_BUF struct buf names;
+    size_t count = 0;
+    buf_init(&names, 1024);
+    for (size_t i = 0; i < scene->node_count; i++) {
+        const struct node_view *view = &scene->nodes[i];
+        if (!explain_is_coming(view) || (types != 0 && !is_of(scene, types, view->type))) {
+            continue;
+        }
+        if (count++ < SHOWN_MAX) {
+            buf_addf(&names, "%s%.*s (%s", count > 1 ? ", " : "", STR_ARG(view->name),
+                     node_phase_text(view->phase));
+            if (view->step > 0) {
+                buf_addf(&names, " %zu/%zu", view->step, view->steps);
+            }
+            buf_add_char(&names, ')');
+        }
+    }
+    if (count > 0) {
+        explain_line(sheet, "%zu node%s on the way: %.*s%s.", count, count == 1 ? " is" : "s are",
+                     STR_ARG(buf_str(&names)), count > SHOWN_MAX ? ", ..." : "");
+    }
+    return count;
+}
+
+static bool has(struct str text, const char *word)
+{
+    return str_find(text, word) != SIZE_MAX;
+}
+
+/* What a reason of the planner, or of the core, asks of the user. */
+static struct str fix_of(const struct insight_demand *demand)
+{
+    static const struct {
+        const char *word, *fix;
+    } fixes[] = {
+        {"is not known", "say what it costs: metadata.shoal.prices: {m5.large: 0.096}"},
+        {"max_hourly_cost", "raise metadata.shoal.max_hourly_cost, or end something"},
+        {"still count", ""}, /* they go by themselves */
+        {"upscaling_speed", "raise upscaling_speed to have more at once"},
+        {"cluster is at its", "raise max_workers of the cluster, or end something"},
+        {"max_workers", "raise max_workers of that node type, or add a type that fits"},
+        {"limit of", "raise max_workers of the cluster, or end something"},
+        {"cannot be had", "allow more: another zone or machine type, or a node type that is not on "
+                          "the spot market"},
+        {"lack the labels", "put the labels on a node type (labels), or ask for others"},
+        {"no single type", "add a node type that has all of it"},
+        {"no type offers", "add a node type that has it, or ask for less"},
+        {"not all of the group", "raise max_workers, or ask for fewer bundles at once"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(fixes); i++) {
+        if (has(demand->why, fixes[i].word)) {
+            return str_from(fixes[i].fix);
+        }
+    }
+    return demand->is_infeasible ? STR("add a node type that has it, or ask for less") : STR("");
+}
+
+/* "launch 7.3: no capacity for g5.xlarge": without the number, which says nothing to people. */
+static struct str without_number(struct str text)
+{
+    size_t colon = str_starts(text, "launch ") ? str_find(text, ": ") : SIZE_MAX;
+    return colon == SIZE_MAX ? text : str_sub(text, colon + 2, text.len);
+}
+
+/* What the cloud said, unless the reason has it already. */
+static void say_refusal(struct explain_sheet *sheet, struct str why)
+{
+    const struct insight_event *event = explain_event(sheet->scene, 1u << EVENT_WORD_REFUSAL,
+                                                      STR(""));
+    struct str text = event ? arena_str(sheet->arena, without_number(event->text)) : STR("");
+    if (event && !has(why, text.ptr)) {
+        explain_line(sheet, "%.*s ago: %.*s%s%.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
+                     STR_ARG(text), event->reason.len > 0 ? ": " : "", STR_ARG(event->reason));
+    }
+}
+
+static struct str question_of(struct explain_sheet *sheet, const struct insight_demand *demand)
+{
+    struct arena *arena = sheet->arena;
+    struct str labels = demand->labels.len > 0
+                            ? arena_printf(arena, " with %.*s", STR_ARG(demand->labels))
+                            : STR("");
+    bool is_one = demand->count == 1;
+    if (demand->source == INSIGHT_CONSTRAINT) {
+        return arena_printf(arena, "What does request_resources() of %lld x %.*s%.*s keep?",
+                            (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
+    }
+    const char *what = demand->source == INSIGHT_GROUP ? "placement group" : "request";
+    return is_one ? arena_printf(arena, "Why is 1 %s of %.*s%.*s still waiting?", what,
+                                 STR_ARG(demand->shape), STR_ARG(labels))
+                  : arena_printf(arena, "Why are %lld %ss of %.*s%.*s still waiting?",
+                                 (long long)demand->count, what, STR_ARG(demand->shape),
+                                 STR_ARG(labels));
+}
+
+void explain_demand(struct explain_sheet *sheet, const struct insight_demand *demand)
+{
+    struct str fix = STR("");
+    struct str question = question_of(sheet, demand);
+    uint64_t types = demand->is_infeasible ? 0 : fitting(sheet->scene, demand);
+    say_fit(sheet, types, demand->since_ms, demand->count == 1);
+    if (explain_block(sheet, &fix)) {
+        explain_give(sheet, question, fix);
+        return;
+    }
+    if (demand->is_infeasible) {
+        explain_line(sheet, "No node type of the file could ever take it: %.*s.",
+                     STR_ARG(demand->why));
+        explain_give(sheet, question, fix_of(demand));
+        return;
+    }
+    if (demand->why.len > 0) {
+        if (demand->unmet > 0 && demand->unmet < demand->count) {
+            explain_line(sheet, "%lld of them: %.*s.", (long long)demand->unmet,
+                         STR_ARG(demand->why));
+        } else {
+            explain_line(sheet, "%.*s.", STR_ARG(demand->why));
+        }
+        fix = fix_of(demand);
+        if (has(demand->why, "cannot be had")) {
+            say_refusal(sheet, demand->why);
+        }
+    }
+    if (say_coming(sheet, types) == 0 && demand->why.len == 0) {
+        bool is_new = sheet->scene->insight->decided_ms < demand->since_ms;
+        explain_line(sheet, is_new ? "It was asked for just now: what to do is decided next."
+                            : demand->source == INSIGHT_CONSTRAINT
+                                ? "There is as much as it asks for; these nodes do not end."
+                                : "There is room for it: Ray will place it in a moment.");
+    }
+    explain_give(sheet, question, fix);
+}
+
+/* "GPU", "{GPU: 1}", "{gpu:1}": the same text but for blanks and case, or a resource in it. */
+static size_t fold(struct str text, char *out, size_t room)
+{
+    size_t len = 0;
+    for (size_t i = 0; i < text.len && len + 1 < room; i++) {
+        char c = text.ptr[i];
+        if (c != ' ' && c != '\'' && c != '"') {
+            out[len++] = c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+        }
+    }
+    out[len] = '\0';
+    return len;
+}
+
+bool explain_is_demand(const struct insight_demand *demand, struct str about)
+{
+    char shape[512];
+    char wanted[512];
+    size_t len = fold(demand->shape, shape, sizeof(shape));
+    fold(about, wanted, sizeof(wanted));
+    return wanted[0] != '\0' && str_find((struct str){shape, len}, wanted) != SIZE_MAX;
+}

@@ -1,0 +1,60 @@
+/* metrics_port.c: two paths of a small server. */
+#include "app/head/metrics/metrics_port.h"
+
+#include "app/head/metrics/metrics.h"
+#include "io/heap.h"
+#include "io/http_serve.h"
+
+enum { AGAIN_MS = 15 * 1000 };
+
+struct metrics_port {
+    struct metrics_port_setup setup;
+    struct http_serve *serve;
+    struct loop_timer *timer;
+    bool is_told; /* that it does not work */
+};
+
+static void answer(void *context, struct str path, struct http_served *answer)
+{
+    struct metrics_port *port = context;
+    if (str_is(path, "/metrics") || str_is(path, "/")) {
+        answer->status = 200;
+        answer->type = metrics_content_type;
+        port->setup.write(port->setup.context, &answer->body);
+    }
+}
+
+static void try_open(void *context)
+{
+    struct metrics_port *port = context;
+    const struct metrics_port_setup *setup = &port->setup;
+    struct err err = {0};
+    if (http_serve_open(setup->loop, setup->address, setup->port, answer, port, &port->serve,
+                        &err)) {
+        setup->listening(setup->context, http_serve_port(port->serve));
+        return;
+    }
+    if (!port->is_told) {
+        port->is_told = true;
+        setup->trouble(setup->context, &err);
+    }
+    loop_timer_start(port->timer, AGAIN_MS);
+}
+
+struct metrics_port *metrics_port_open(const struct metrics_port_setup *setup)
+{
+    struct metrics_port *port = HEAP_NEW(struct metrics_port);
+    port->setup = *setup;
+    port->timer = loop_timer_new(setup->loop, try_open, port);
+    loop_timer_start(port->timer, 0);
+    return port;
+}
+
+void metrics_port_close(struct metrics_port *port)
+{
+    if (port) {
+        http_serve_close(port->serve);
+        loop_timer_free(port->timer);
+        free(port);
+    }
+}

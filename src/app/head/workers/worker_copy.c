@@ -1,0 +1,154 @@
+/*
+ * worker_copy.c: what the file mounts, from the head's copy to a worker, as Ray copies it.
+ *
+ * One rsync after the other over the worker's own connection. A synced file that the head does not
+ * have is passed over, as by Ray; a mount that it does not have is a failure.
+ */
+#include "app/head/workers/worker_setup_parts.h"
+#include "io/file.h"
+#include "remote/rsync.h"
+
+enum { SAID_BYTES_MAX = 4096, COPY_MS = 60 * 60 * 1000 };
+
+struct wish {
+    struct str here, there;
+    bool may_be_missing;
+};
+
+/* Which is next; false: none is. */
+static bool next_wish(const struct worker *worker, struct wish *ret_wish)
+{
+    const struct config *config = worker->all->setup.config;
+    size_t at = worker->copies_done;
+    if (at < config->mount_count) {
+        *ret_wish = (struct wish){config->mounts[at].local, config->mounts[at].remote, false};
+        return true;
+    }
+    at -= config->mount_count;
+    if (at < config->cluster_synced_files.count) {
+        struct str path = config->cluster_synced_files.items[at];
+        *ret_wish = (struct wish){path, path, true};
+        return true;
+    }
+    return false;
+}
+
+static void fail(struct worker *worker, const struct wish *wish, struct str said, int status)
+{
+    struct str step = arena_printf(&worker->arena, "copying %.*s to the worker",
+                                   STR_ARG(str_sub(wish->there, 0, 300)));
+    worker_fail(worker,
+                &(struct node_failure){
+                    .step = step,
+                    .path = wish->may_be_missing ? STR("cluster_synced_files") : STR("file_mounts"),
+                    .said = said,
+                    .status = status,
+                });
+}
+
+static void on_copied(void *context, const struct child_result *result)
+{
+    struct worker *worker = context;
+    struct wish wish;
+    worker->copy = NULL;
+    if (!next_wish(worker, &wish)) {
+        return;
+    }
+    if (!child_was_fine(result)) {
+        struct str said = str_trim(result->output[CHILD_STDERR]);
+        fail(worker, &wish, said.len > 0 ? said : str_from(result->err.text), result->exit_status);
+        return;
+    }
+    worker_log(worker, "copied %.*s in %lld ms", STR_ARG(wish.there), (long long)result->ran_ms);
+    worker->copies_done++;
+    worker_copy_next(worker);
+}
+
+static struct str as_folder(struct worker *worker, struct str path, bool is_folder)
+{
+    return is_folder && !str_ends(path, "/") ? arena_printf(&worker->arena, "%.*s/", STR_ARG(path))
+                                             : path;
+}
+
+static bool start_copy(struct worker *worker, const struct wish *wish, struct str here,
+                       bool is_folder, struct err *err)
+{
+    const struct config *config = worker->all->setup.config;
+    const char *const *argv;
+    struct rsync_copy copy = {
+        .place = &worker->place,
+        .here = as_folder(worker, here, is_folder),
+        .there = as_folder(worker, wish->there, is_folder),
+        .excludes = config->rsync_exclude.items,
+        .exclude_count = config->rsync_exclude.count,
+        .filters = config->rsync_filter.items,
+        .filter_count = config->rsync_filter.count,
+        .makes_parents = true,
+    };
+    if (!rsync_words(&copy, &worker->arena, &argv, err)) {
+        return false;
+    }
+    worker->copy = child_start(worker->all->copies,
+                               &(struct child_spec){
+                                   .argv = argv,
+                                   .env_names = child_usual_env,
+                                   .output = {{0}, {SAID_BYTES_MAX, NULL, true}},
+                                   .deadline_ms = COPY_MS,
+                                   .done = on_copied,
+                                   .context = worker,
+                               });
+    return true;
+}
+
+static void copy(struct worker *worker, const struct wish *wish)
+{
+    struct str here = file_expand_home(&worker->arena, wish->here);
+    struct file_status status = file_look(arena_str(&worker->arena, here).ptr);
+    struct err err;
+    if (status.kind == FILE_MISSING) {
+        fail(worker, wish, STR("the head does not have it"), 0);
+        return;
+    }
+    if (worker->progress.phase != PHASE_COPYING) {
+        worker->all->setup.hooks.tag(worker->all->setup.hooks.context, worker->machine.instance,
+                                     STR("syncing-files"));
+    }
+    worker_phase(worker, PHASE_COPYING, wish->there);
+    if (!start_copy(worker, wish, here, status.kind == FILE_FOLDER, &err)) {
+        fail(worker, wish, str_from(err.text), 0);
+    }
+}
+
+/* Synced files are whatever the head's set-up leaves there, so they are copied after it. */
+static bool must_wait(const struct worker *worker)
+{
+    const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
+    return worker->all->setup.config->cluster_synced_files.count > 0 &&
+           worker->copies_done >= worker->all->setup.config->mount_count &&
+           !hooks->is_head_ready(hooks->context);
+}
+
+static bool is_missing(struct worker *worker, const struct wish *wish)
+{
+    struct str here = file_expand_home(&worker->arena, wish->here);
+    return wish->may_be_missing &&
+           file_look(arena_str(&worker->arena, here).ptr).kind == FILE_MISSING;
+}
+
+void worker_copy_next(struct worker *worker)
+{
+    struct wish wish;
+    if (must_wait(worker)) {
+        worker_wait(worker, STR("cluster_synced_files: the head's set-up is not done yet"));
+        return;
+    }
+    worker->waits = false;
+    while (next_wish(worker, &wish) && is_missing(worker, &wish)) {
+        worker->copies_done++;
+    }
+    if (next_wish(worker, &wish)) {
+        copy(worker, &wish);
+    } else {
+        worker_send(worker);
+    }
+}

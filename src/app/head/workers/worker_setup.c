@@ -1,0 +1,501 @@
+/* worker_setup.c: one session per worker, from its first sign of life to its last step. */
+#include "app/head/workers/worker_setup.h"
+
+#include "app/head/ray/ray_token.h"
+#include "app/head/workers/worker_setup_parts.h"
+#include "io/clock.h"
+#include "io/heap.h"
+
+#include <string.h>
+
+enum {
+    LOOK_FIRST_MS = 25,
+    LOOK_MOST_MS = 250,
+    COPIES_MAX = 16, /* at once: disks and the network are shared */
+    FAILED_MAX = 20, /* are remembered */
+};
+
+/* ---- what is known of it ---- */
+
+void worker_phase(struct worker *worker, enum node_phase phase, struct str detail)
+{
+    struct worker_progress *progress = &worker->progress;
+    if (progress->phase != phase) {
+        progress->phase = phase;
+        progress->since_ms = clock_wall_ms(loop_clock(worker->all->setup.loop));
+    }
+    if (detail.ptr != progress->detail.ptr) {
+        arena_clear(&worker->words);
+        progress->detail = arena_str(&worker->words, detail);
+    }
+    worker->all->setup.hooks.changed(worker->all->setup.hooks.context, worker->machine.instance);
+}
+
+static void tag(struct worker *worker, struct str status)
+{
+    worker->all->setup.hooks.tag(worker->all->setup.hooks.context, worker->machine.instance,
+                                 status);
+}
+
+static void tell_news(struct worker *worker, enum setup_news news)
+{
+    worker->all->setup.hooks.news(worker->all->setup.hooks.context, worker->machine.instance, news);
+}
+
+/* Nothing of it runs here any more; what is known of it stays. */
+static void end_work(struct worker *worker)
+{
+    worker->is_over = true;
+    worker->waits = false;
+    if (worker->copy) {
+        child_forget(worker->copy);
+        worker->copy = NULL;
+    }
+    node_session_close(worker->session);
+    worker->session = NULL;
+}
+
+static struct node_failure keep_failure(struct arena *arena, const struct node_failure *failure)
+{
+    return (struct node_failure){
+        .step = arena_str(arena, failure->step),
+        .command = arena_str(arena, failure->command),
+        .path = arena_str(arena, failure->path),
+        .said = arena_str(arena, failure->said),
+        .why = arena_str(arena, failure->why),
+        .next = arena_str(arena, failure->next),
+        .status = failure->status,
+    };
+}
+
+void worker_fail(struct worker *worker, const struct node_failure *failure)
+{
+    if (worker->is_over) {
+        return;
+    }
+    worker->progress.failure = keep_failure(&worker->arena, failure);
+    worker_log(worker, "failed: %.*s%s%.*s", STR_ARG(failure->step),
+               failure->why.len > 0 ? ": " : "", STR_ARG(failure->why));
+    node_log_text(&worker->log, failure->why);
+    end_work(worker);
+    tag(worker, STR("update-failed"));
+    tell_news(worker, SETUP_FAILED);
+    worker_phase(worker, PHASE_FAILED, failure->step);
+}
+
+static void fail_with(struct worker *worker, const char *step, const struct err *err)
+{
+    struct str log = arena_printf(&worker->arena, "its log on the head is %s/log/%.*s",
+                                  worker->all->setup.state->folder, STR_ARG(worker->machine.name));
+    worker_fail(worker, &(struct node_failure){
+                            .step = str_from(step),
+                            .said = str_from(err->text),
+                            .next = log,
+                        });
+}
+
+/* ---- waiting for the head ---- */
+
+static void look_again(void *context)
+{
+    struct worker_setups *setups = context;
+    bool is_any = false;
+    worker_setups_go_on(setups);
+    for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
+        is_any = is_any || worker->waits;
+    }
+    if (is_any) {
+        int64_t twice = 2 * setups->look_ms;
+        setups->look_ms = twice < LOOK_MOST_MS ? twice : LOOK_MOST_MS;
+        loop_timer_start(setups->look, setups->look_ms);
+    }
+}
+
+void worker_wait(struct worker *worker, struct str what)
+{
+    bool is_new = !worker->waits;
+    worker->waits = true;
+    if (is_new) {
+        worker->all->look_ms = LOOK_FIRST_MS;
+        loop_timer_start(worker->all->look, LOOK_FIRST_MS);
+        worker_log(worker, "waits: %.*s", STR_ARG(what));
+        worker_phase(worker, PHASE_WAITING, what);
+    }
+}
+
+void worker_setups_go_on(struct worker_setups *setups)
+{
+    for (struct worker *worker = setups->workers; worker; worker = worker->next) {
+        if (worker->waits && !worker->is_over) {
+            worker_copy_next(worker);
+        }
+    }
+}
+
+/* ---- the steps ---- */
+
+static bool make_plan(const struct worker_setups *setups, const struct worker_machine *machine,
+                      enum setup_restart restart, struct arena *arena, struct setup_plan *ret_plan,
+                      struct err *err)
+{
+    const struct worker_setups_setup *setup = &setups->setup;
+    struct buf token;
+    buf_init(&token, RAY_TOKEN_BYTES_MAX);
+    if (setup->token_path && !ray_token_read(setup->token_path, &token, err)) {
+        return false;
+    }
+    struct setup_input input = {
+        .config = setup->config,
+        .type = machine->type,
+        .instance_id = machine->id,
+        .machine = machine->machine,
+        .is_spot = machine->is_spot,
+        .head_ip = setup->head_ip,
+        .token = arena_str(arena, buf_str(&token)),
+        .runtime_hash = setup->runtime_hash,
+        .restart = restart,
+    };
+    buf_wipe(&token);
+    return setup_plan_make(&input, arena, ret_plan, err);
+}
+
+/* Its request has the same name after a restart of this service: a worker that was set up by then
+ * must not have its Ray started again under its work. */
+static bool plan_worker(struct worker *worker, struct err *err)
+{
+    const struct worker_machine *machine = &worker->machine;
+    enum setup_restart restart = machine->keeps_ray ? SETUP_NO_RESTART : SETUP_RESTARTS;
+    if (!make_plan(worker->all, machine, restart, &worker->arena, &worker->plan, err)) {
+        return false;
+    }
+    worker->plan.request.run = machine->run;
+    return true;
+}
+
+bool worker_setups_key(const struct worker_setups *setups, const struct worker_machine *machine,
+                       char *ret_key, struct err *err)
+{
+    struct arena arena;
+    struct setup_plan plan;
+    arena_init_secret(&arena);
+    bool ok = make_plan(setups, machine, SETUP_RESTARTS, &arena, &plan, err);
+    if (ok) {
+        const struct bundle *bundle = &plan.request.bundle;
+        char(*keys)[STEP_KEY_SIZE] = arena_array(&arena, bundle->count, STEP_KEY_SIZE);
+        bundle_keys(bundle, keys);
+        memcpy(ret_key, keys[bundle->count - 1], STEP_KEY_SIZE);
+    }
+    arena_clear(&arena);
+    return ok;
+}
+
+void worker_send(struct worker *worker)
+{
+    struct err err;
+    if (!worker->has_plan && !plan_worker(worker, &err)) {
+        if (err.kind == ERR_NOT_FOUND) {
+            worker_wait(worker, STR("the head has made no token for Ray yet"));
+        } else {
+            fail_with(worker, "making its steps", &err);
+        }
+        return;
+    }
+    worker->waits = false;
+    worker->has_plan = worker->is_sent = true;
+    worker->progress.steps = worker->plan.request.bundle.count;
+    for (size_t i = 0; i < worker->plan.warning_count; i++) {
+        worker_log(worker, "warning: %.*s", STR_ARG(worker->plan.warnings[i]));
+    }
+    tag(worker, STR("setting-up"));
+    worker_phase(worker, PHASE_SETTING_UP, STR(""));
+    node_session_send(worker->session, &worker->plan.request);
+}
+
+/* ---- what the session tells ---- */
+
+static bool on_payload(void *context, struct str machine, struct arena *arena, struct str *ret_path,
+                       struct err *err)
+{
+    struct worker *worker = context;
+    const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
+    return hooks->payload(hooks->context, machine, arena, ret_path, err);
+}
+
+static void on_waiting(void *context, struct str why)
+{
+    struct worker *worker = context;
+    if (!worker->has_contact && !str_eq(worker->progress.detail, why)) {
+        worker_phase(worker, PHASE_CONNECTING, why);
+    }
+}
+
+static void on_hello(void *context, const struct node_hello *hello)
+{
+    struct worker *worker = context;
+    struct err err;
+    /* The key of before stays good until the node says that it shows the new one. */
+    if (hello->host_key.len > 0 && !cluster_state_pin(worker->all->setup.state, worker->machine.id,
+                                                      hello->host_key, true, &err)) {
+        fail_with(worker, "keeping its host key", &err);
+        return;
+    }
+    worker->host_key = arena_str(&worker->arena, hello->host_key);
+    if (!worker->has_contact) {
+        worker->has_contact = true;
+        worker_log(worker, "answers: %.*s", STR_ARG(str_sub(hello->machine, 0, 40)));
+        tell_news(worker, SETUP_CONTACT);
+    }
+    if (!worker->is_sent && !worker->is_over) { /* else the session goes on by itself */
+        worker_copy_next(worker);
+    }
+}
+
+static void on_rotated(void *context, bool is_ok, struct str why)
+{
+    struct worker *worker = context;
+    struct err err;
+    if (!is_ok) {
+        worker_log(worker, "it keeps the host key of its first boot: %.*s", STR_ARG(why));
+    } else if (!cluster_state_pin(worker->all->setup.state, worker->machine.id, worker->host_key,
+                                  false, &err)) {
+        worker_log(worker, "forgetting its first host key: %s", err.text);
+    }
+}
+
+static void on_event(void *context, const struct step_event *event)
+{
+    worker_tell_event(context, event);
+}
+
+static void on_done(void *context, bool is_ok, const struct err *err)
+{
+    struct worker *worker = context;
+    if (worker->is_over) {
+        return;
+    }
+    if (!is_ok) {
+        fail_with(worker, worker->has_contact ? "connection" : "waiting for ssh", err);
+        return;
+    }
+    worker_log(worker, "all steps are done");
+    end_work(worker);
+    tag(worker, STR("up-to-date"));
+    tell_news(worker, SETUP_DONE);
+    worker_phase(worker, PHASE_JOINING, STR(""));
+}
+
+/* ---- beginning ---- */
+
+static struct worker *find(const struct worker_setups *setups, uint64_t instance)
+{
+    struct worker *worker = setups->workers;
+    while (worker && worker->machine.instance != instance) {
+        worker = worker->next;
+    }
+    return worker;
+}
+
+static void copy_machine(struct worker *worker, const struct worker_machine *machine)
+{
+    struct arena *arena = &worker->arena;
+    worker->machine = *machine;
+    worker->machine.name = arena_str(arena, machine->name);
+    worker->machine.id = arena_str(arena, machine->id);
+    worker->machine.address = arena_str(arena, machine->address);
+    worker->machine.machine = arena_str(arena, machine->machine);
+    worker->machine.run = arena_str(arena, machine->run);
+}
+
+static struct worker *add(struct worker_setups *setups, const struct worker_machine *machine)
+{
+    struct worker *worker = HEAP_NEW(struct worker);
+    arena_init_secret(&worker->arena); /* a plan has the token in it */
+    arena_init(&worker->words);
+    worker->all = setups;
+    worker->next = setups->workers;
+    setups->workers = worker;
+    copy_machine(worker, machine);
+    worker->log = node_log_at(setups->setup.state->folder, worker->machine.name,
+                              loop_clock(setups->setup.loop), &worker->arena);
+    return worker;
+}
+
+static void free_worker(struct worker *worker)
+{
+    end_work(worker);
+    arena_clear(&worker->arena);
+    arena_clear(&worker->words);
+    free(worker);
+}
+
+static void set_place(struct worker *worker)
+{
+    const struct worker_setups_setup *setup = &worker->all->setup;
+    worker->place = (struct ssh_place){
+        .user = setup->config->ssh_user,
+        .address = worker->machine.address,
+        .machine = worker->machine.id,
+        .known_hosts = cluster_state_known_hosts(setup->state, worker->machine.id, &worker->arena),
+        .identity = setup->identity,
+        .control = cluster_state_control(setup->state, worker->machine.id, &worker->arena),
+        .is_near = true,
+    };
+}
+
+static void open_session(struct worker *worker)
+{
+    const struct worker_setups_setup *setup = &worker->all->setup;
+    worker->session = node_session_open(&(struct node_session_setup){
+        .loop = setup->loop,
+        .children = setup->children,
+        .place = worker->place,
+        .contact_ms = setup_contact_ms(),
+        .hooks = {worker, on_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
+    });
+}
+
+/* Whoever asks again has missed it, while somebody else acted. */
+static void tell_again(struct worker *worker)
+{
+    if (worker->progress.phase == PHASE_FAILED) {
+        tell_news(worker, SETUP_FAILED);
+    } else if (worker->has_contact) {
+        tell_news(worker, SETUP_CONTACT);
+    }
+    if (worker->progress.phase == PHASE_JOINING) {
+        tell_news(worker, SETUP_DONE);
+    }
+}
+
+void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine)
+{
+    struct worker *worker = find(setups, machine->instance);
+    struct err err;
+    if (worker) {
+        tell_again(worker);
+        return;
+    }
+    worker = add(setups, machine);
+    worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
+    worker_log(worker, "set-up of %.*s at %.*s begins", STR_ARG(machine->id),
+               STR_ARG(machine->address));
+    /* One that was set up before shows a key of its own, which is pinned already. */
+    if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
+        !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
+        fail_with(worker, "keeping its host key", &err);
+        return;
+    }
+    set_place(worker);
+    tag(worker, STR("waiting-for-ssh"));
+    worker_phase(worker, PHASE_CONNECTING, STR(""));
+    open_session(worker);
+}
+
+static bool has_failed(const struct worker *worker)
+{
+    return worker->progress.phase == PHASE_FAILED;
+}
+
+void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why)
+{
+    struct worker *worker = find(setups, instance);
+    if (worker && !has_failed(worker)) {
+        struct node_failure failure = {
+            .step = str_from(node_phase_text(worker->progress.phase)),
+            .said = worker->progress.detail,
+            .why = why,
+        };
+        worker->progress.failure = keep_failure(&worker->arena, &failure);
+        worker_log(worker, "given up: %.*s", STR_ARG(why));
+        end_work(worker);
+        worker_phase(worker, PHASE_FAILED, failure.step);
+    }
+}
+
+/* The list has the newest first. */
+static void forget_old_failures(struct worker_setups *setups)
+{
+    size_t count = 0;
+    struct worker **place = &setups->workers;
+    while (*place) {
+        struct worker *worker = *place;
+        count += has_failed(worker);
+        if (has_failed(worker) && count > FAILED_MAX) {
+            *place = worker->next;
+            free_worker(worker);
+        } else {
+            place = &worker->next;
+        }
+    }
+}
+
+void worker_setups_end(struct worker_setups *setups, uint64_t instance)
+{
+    struct worker **place = &setups->workers;
+    while (*place && (*place)->machine.instance != instance) {
+        place = &(*place)->next;
+    }
+    struct worker *worker = *place;
+    if (!worker) {
+        return;
+    }
+    if (has_failed(worker)) {
+        end_work(worker);
+        forget_old_failures(setups);
+    } else {
+        *place = worker->next;
+        free_worker(worker);
+    }
+}
+
+void worker_setups_each_failed(const struct worker_setups *setups, worker_machine_fn *take,
+                               void *context)
+{
+    for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
+        if (has_failed(worker)) {
+            take(context, &worker->machine);
+        }
+    }
+}
+
+/* ---- all of them ---- */
+
+struct worker_setups *worker_setups_open(const struct worker_setups_setup *setup)
+{
+    struct worker_setups *setups = HEAP_NEW(struct worker_setups);
+    setups->setup = *setup;
+    setups->copies = child_pool_new(setup->loop, COPIES_MAX);
+    setups->look = loop_timer_new(setup->loop, look_again, setups);
+    return setups;
+}
+
+void worker_setups_close(struct worker_setups *setups)
+{
+    if (!setups) {
+        return;
+    }
+    while (setups->workers) {
+        struct worker *worker = setups->workers;
+        setups->workers = worker->next;
+        free_worker(worker);
+    }
+    child_pool_free(setups->copies);
+    loop_timer_free(setups->look);
+    free(setups);
+}
+
+const struct worker_progress *worker_setups_progress(const struct worker_setups *setups,
+                                                     uint64_t instance)
+{
+    const struct worker *worker = find(setups, instance);
+    return worker ? &worker->progress : NULL;
+}
+
+size_t worker_setups_running(const struct worker_setups *setups)
+{
+    size_t count = 0;
+    for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
+        count += !worker->is_over;
+    }
+    return count;
+}
