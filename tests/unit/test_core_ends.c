@@ -1,0 +1,267 @@
+/* test_core_ends.c: the step function: who goes, when, and what comes instead. */
+#include "core_scene.h"
+
+static void test_an_idle_node_ends_only_with_its_consent(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    scene.now += 2 * MINUTE;
+    node(&scene, 7, RAY_ALIVE, scene.now);
+    scene.now += 6 * MINUTE;
+    see_ray(&scene);
+    list_one(&scene, 7, 1);
+    tick(&scene);
+    assert_true(only(&scene, ACTION_DRAIN)->is_rejectable);
+    step(&scene, (struct event){.kind = EVENT_DRAIN_REPLY,
+                                .drain_reply = {.instance = 7, .answer = DRAIN_UNKNOWN}});
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(state_of(&scene, 7), NODE_IDLE);
+    scene.now += 11 * SECOND;
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    step(&scene, (struct event){.kind = EVENT_DRAIN_REPLY,
+                                .drain_reply = {.instance = 7, .answer = DRAIN_ACCEPTED}});
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_IDLE);
+    close_scene(&scene);
+}
+
+static void test_nothing_ends_while_ray_is_out_of_sight(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    node(&scene, 7, RAY_ALIVE, scene.now);
+    see_ray(&scene);
+    scene.now += 20 * MINUTE;
+    list_one(&scene, 7, 1);
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(scene.answer.ending, STANCE_NO_LISTING);
+    close_scene(&scene);
+}
+
+static void test_a_notice_brings_a_replacement_from_elsewhere_at_once(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.type.min_nodes = 1;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    bring_up(&scene);
+    step(&scene, (struct event){.kind = EVENT_NOTICE,
+                                .notice = {.instance = 7, .until = scene.now + 2 * MINUTE}});
+    tick(&scene);
+    assert_int_equal(scene.answer.action_count, 2);
+    const struct action *drain = &scene.answer.actions[0];
+    const struct action *launch = &scene.answer.actions[1];
+    assert_int_equal(drain->kind, ACTION_DRAIN);
+    assert_false(drain->is_rejectable);
+    assert_int_equal(launch->kind, ACTION_LAUNCH);
+    assert_int_equal(launch->offering, 1);
+    close_scene(&scene);
+}
+
+/* A drain that nobody ordered is the notice; with nothing else to be had, the same is asked. */
+static void test_a_drain_by_others_brings_a_replacement_at_once(void **state)
+{
+    for (size_t offerings = 1; offerings <= 2; offerings++) {
+        struct scene scene;
+        (void)state;
+        open_scene(&scene);
+        scene.type.min_nodes = 1;
+        scene.offerings[0].market = MARKET_SPOT;
+        scene.settings.offering_count = offerings;
+        scene.core = core_new(&scene.settings, &scene.arena);
+        start(&scene);
+        bring_up(&scene);
+        node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+        see_ray(&scene);
+        tick(&scene);
+        assert_int_equal(only(&scene, ACTION_LAUNCH)->offering, offerings - 1);
+        assert_int_equal(state_of(&scene, 7), NODE_DRAINING);
+        scene.now += 2 * MINUTE;
+        list_one(&scene, 7, 0);
+        node(&scene, 7, RAY_DEAD, NOT_IDLE);
+        see_ray(&scene);
+        assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_NOTICE);
+        tick(&scene);
+        assert_int_equal(state_of(&scene, 7), NODE_TERMINATING);
+        close_scene(&scene);
+    }
+}
+
+static void work_and_rest(struct scene *scene)
+{
+    scene->settings.idle_timeout = 6 * SECOND;
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    scene->now += 2 * MINUTE;
+    see_all(scene);
+    bring_up(scene);
+    scene->now += SECOND;
+    node(scene, 7, RAY_ALIVE, scene->now);
+    see_ray(scene);
+    scene->now += 7 * SECOND;
+    see_ray(scene);
+    tick(scene);
+}
+
+static void test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    work_and_rest(&scene);
+    assert_true(only(&scene, ACTION_DRAIN)->is_rejectable);
+    /* Its raylet exits, and that is seen before its answer. */
+    node(&scene, 7, RAY_DEAD, NOT_IDLE);
+    assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_IDLE);
+    close_scene(&scene);
+}
+
+static void test_after_ray_began_anew_nothing_ends_for_a_while(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.idle_timeout = 6 * SECOND;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    scene.now += 2 * MINUTE;
+    see_all(&scene);
+    bring_up(&scene);
+    node(&scene, 7, RAY_ALIVE, scene.now);
+    step(&scene, (struct event){.kind = EVENT_RAY_ANEW});
+    for (int64_t waited = 0; waited < scene.settings.times.quiet_start; waited += SECOND) {
+        see_ray(&scene);
+        tick(&scene);
+        nothing(&scene);
+        scene.now += SECOND;
+    }
+    see_ray(&scene);
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    close_scene(&scene);
+}
+
+/* What runs there is no demand yet, and a place takes longer to come than the notice lasts. */
+static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    tick(&scene);
+    nothing(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    const struct action *launch = only(&scene, ACTION_LAUNCH);
+    assert_int_equal(launch->count, 1);
+    assert_int_equal(scene.answer.plan.unmet_count, 0);
+    launched(&scene, launch->launch, 8);
+    node(&scene, 8, RAY_ALIVE, scene.now);
+    see_ray(&scene);
+    tick(&scene);
+    for (size_t i = 0; i < scene.answer.action_count; i++) {
+        assert_int_not_equal(scene.answer.actions[i].kind, ACTION_LAUNCH);
+    }
+    close_scene(&scene);
+}
+
+static void test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    scene.full.free = scene.full.total;
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE); /* Ray does not say how long a draining one is idle */
+    see_ray(&scene);
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
+/* No place for it, and nobody is told of a demand that Ray does not know. */
+static void test_limits_hold_for_replacements(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_workers = 1;
+    scene.core = core_new(&scene.settings, &scene.arena);
+    start(&scene);
+    bring_up(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    nothing(&scene);
+    assert_true(scene.answer.is_decision);
+    assert_int_equal(scene.answer.plan.unmet_count, 0);
+    close_scene(&scene);
+}
+
+/* After a restart Ray says it before the cloud does, or while it is still to be set up again. */
+static void test_a_drain_of_others_is_seen_after_a_restart(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    node(&scene, 9, RAY_DRAINING, NOT_IDLE);
+    list_one(&scene, 9, 0);
+    assert_int_equal(state_of(&scene, 9), NODE_DRAINING);
+    struct listed both[] = {{.instance = 9, .state = CLOUD_RUNNING},
+                            {.instance = 10, .state = CLOUD_RUNNING}};
+    list(&scene, both, 2, true);
+    assert_int_equal(state_of(&scene, 10), NODE_BOOTING);
+    node(&scene, 10, RAY_DRAINING, NOT_IDLE);
+    assert_int_equal(state_of(&scene, 10), NODE_DRAINING);
+    close_scene(&scene);
+}
+
+static void test_down_ends_everything(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    step(&scene, (struct event){.kind = EVENT_GOAL, .goal = GOAL_DOWN});
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_DOWN);
+    step(&scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                                .terminate_reply = {.instance = 7, .outcome = OUTCOME_DONE}});
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_idle_node_ends_only_with_its_consent),
+        cmocka_unit_test(test_nothing_ends_while_ray_is_out_of_sight),
+        cmocka_unit_test(test_a_notice_brings_a_replacement_from_elsewhere_at_once),
+        cmocka_unit_test(test_a_drain_by_others_brings_a_replacement_at_once),
+        cmocka_unit_test(test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long),
+        cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
+        cmocka_unit_test(test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once),
+        cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),
+        cmocka_unit_test(test_limits_hold_for_replacements),
+        cmocka_unit_test(test_a_drain_of_others_is_seen_after_a_restart),
+        cmocka_unit_test(test_down_ends_everything),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
