@@ -127,6 +127,100 @@ static void test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long(void **sta
     close_scene(&scene);
 }
 
+/* What counts is when Ray was seen, so looks at it go on. */
+static int64_t drained_after(struct scene *scene, int64_t most)
+{
+    for (int64_t waited = 0; waited <= most; waited += SECOND / 2) {
+        see_ray(scene);
+        tick(scene);
+        if (scene->answer.action_count > 0) {
+            assert_true(only(scene, ACTION_DRAIN)->is_rejectable);
+            return scene->now;
+        }
+        scene->now += SECOND / 2;
+    }
+    return INT64_MAX;
+}
+
+/* A node that is idle since now, in a cluster where nodes end after a minute of that. */
+static void rest_a_node(struct scene *scene)
+{
+    open_scene(scene);
+    scene->settings.idle_timeout = MINUTE;
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    scene->now += 2 * MINUTE;
+    see_all(scene);
+    bring_up(scene);
+    scene->now += SECOND;
+    node(scene, 7, RAY_ALIVE, scene->now);
+    see_ray(scene);
+    tick(scene);
+    nothing(scene);
+}
+
+/* Ray is slow or away for a while, and meanwhile something else is decided: what was known of the
+ * node then was old, which is no reason to keep it longer. */
+static void test_a_look_at_ray_that_was_late_keeps_no_node(void **state)
+{
+    static const struct {
+        int64_t looked; /* after it began to rest */
+        int64_t decided;
+    } pauses[] = {{0, 5 * SECOND},
+                  {0, 25 * SECOND},
+                  {0, 55 * SECOND},
+                  {35 * SECOND, 60 * SECOND},
+                  {35 * SECOND, 64 * SECOND},
+                  {35 * SECOND, 70 * SECOND}};
+    for (size_t i = 0; i < 2 * ARRAY_LEN(pauses); i++) {
+        struct scene scene;
+        (void)state;
+        rest_a_node(&scene);
+        int64_t rests_at = scene.now;
+        int64_t due = rests_at + MINUTE;
+        scene.now = rests_at + pauses[i / 2].looked;
+        see_ray(&scene);
+        scene.now = rests_at + pauses[i / 2].decided;
+        /* With somebody who waits for something else no node is left out of the plan. */
+        scene.demand.count = 1;
+        scene.amount.amount = 80000;
+        step(&scene,
+             (struct event){.kind = EVENT_RAY_LOAD,
+                            .ray_load = {.constraint = &scene.demand, .constraint_count = i % 2}});
+        tick(&scene);
+        nothing(&scene);
+        scene.now += SECOND;
+        due = due > scene.now ? due : scene.now;
+        assert_in_range(drained_after(&scene, 3 * MINUTE), due, due + SECOND);
+        close_scene(&scene);
+    }
+}
+
+/* The service, or the GCS, stood still for longer than the node may be idle. The first answer that
+ * is heard may have been asked for before. */
+static void test_a_node_that_was_idle_through_a_standstill_goes_at_once(void **state)
+{
+    static const int64_t lags[] = {0, 20 * SECOND, 3 * MINUTE};
+    for (size_t i = 0; i < ARRAY_LEN(lags); i++) {
+        struct scene scene;
+        (void)state;
+        rest_a_node(&scene);
+        scene.now += 3 * MINUTE + SECOND;
+        list_one(&scene, 7, 1);
+        tick(&scene);
+        nothing(&scene);
+        step(&scene, (struct event){.kind = EVENT_RAY_SEEN, .asked_at = scene.now - lags[i]});
+        tick(&scene);
+        int64_t awake = scene.now;
+        if (scene.answer.action_count == 0) {
+            assert_in_range(drained_after(&scene, 3 * MINUTE), awake, awake + SECOND);
+        } else {
+            only(&scene, ACTION_DRAIN);
+        }
+        close_scene(&scene);
+    }
+}
+
 static void test_after_ray_began_anew_nothing_ends_for_a_while(void **state)
 {
     struct scene scene;
@@ -256,6 +350,8 @@ int main(void)
         cmocka_unit_test(test_a_notice_brings_a_replacement_from_elsewhere_at_once),
         cmocka_unit_test(test_a_drain_by_others_brings_a_replacement_at_once),
         cmocka_unit_test(test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long),
+        cmocka_unit_test(test_a_look_at_ray_that_was_late_keeps_no_node),
+        cmocka_unit_test(test_a_node_that_was_idle_through_a_standstill_goes_at_once),
         cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
         cmocka_unit_test(test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once),
         cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),

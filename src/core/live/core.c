@@ -64,6 +64,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     memcpy(core->types, settings->types, settings->type_count * sizeof(*core->types));
     core->listed_at = -1;
     core->rested_at = INT64_MAX;
+    core->idle_over_at = INT64_MAX;
     core->ray_seen_at = -1;
     core->launching = STANCE_NOT_STARTED;
     core->ending = STANCE_NOT_STARTED;
@@ -134,6 +135,7 @@ static void hear_ray_seen(struct core *core, const struct event *event)
         core->is_stirred = true;
     }
     core->ray_seen_at = event->asked_at;
+    core->is_changed |= core->ray_seen_at >= core->idle_over_at;
 }
 
 /*

@@ -45,8 +45,8 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
     }
     int64_t since = BUG(core, idle_kill_of_new) ? node->created_at : node->idle_since;
     int64_t idle = (BUG(core, ends_while_gcs_away) ? core->now : core->ray_seen_at) - since;
-    if (idle <= timeout) {
-        decide_by(core, core->now + timeout - idle + 1);
+    if (idle <= timeout) { /* a look at Ray says that it is over, not the time that has passed */
+        core->idle_over_at = least(core->idle_over_at, since + timeout + 1);
     }
     return idle > 0 ? idle : 0;
 }
@@ -506,6 +506,7 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     core->ending = sight_ending(core);
     core->is_changed = false;
     core->decide_at = INT64_MAX;
+    core->idle_over_at = INT64_MAX;
     if (core->launching != STANCE_ACTING && core->ending != STANCE_ACTING) {
         return;
     }

@@ -109,11 +109,12 @@ struct core {
     struct shapes shapes; /* of the load */
 
     /* So that a tick on which nothing has changed costs nothing. */
-    bool is_stirred;   /* something happened that may need an action */
-    bool is_changed;   /* something happened that a plan would look at */
-    int64_t due_at;    /* a deadline or a retry */
-    int64_t rested_at; /* an idle node that was left out of plans takes part again */
-    int64_t decide_at; /* something cools down or has been idle long enough */
+    bool is_stirred;      /* something happened that may need an action */
+    bool is_changed;      /* something happened that a plan would look at */
+    int64_t due_at;       /* a deadline or a retry */
+    int64_t rested_at;    /* an idle node that was left out of plans takes part again */
+    int64_t decide_at;    /* something cools down or has rested */
+    int64_t idle_over_at; /* a look at Ray from then on finds a node idle for too long */
     enum stance launching;
     enum stance ending;
 
