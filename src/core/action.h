@@ -20,7 +20,8 @@ enum action_kind {
 };
 
 enum reason_kind {
-    REASON_NEEDED,        /* launch: `by_cause` says by whom */
+    REASON_NEEDED,        /* launch: `by_cause` says by whom; `amount` of those for demand take
+                             over from `limit` nodes that go away, the first is `instance` */
     REASON_REPEATED,      /* launch: asked again, there is no definite answer so far */
     REASON_CLOUD_RUNS_IT, /* set up: the machine is there */
     REASON_IDLE,          /* `amount` ms idle, `limit` ms allowed */
@@ -50,7 +51,7 @@ struct action {
     struct reason reason;
     int64_t not_after;
     uint64_t epoch;
-    uint64_t instance; /* all but launches */
+    uint64_t instance; /* of launches: INSTANCE_NONE, or from whom it takes over */
     uint64_t launch;   /* launches, and the launch an instance came from */
     uint32_t offering;
     int64_t count;                              /* launches */
@@ -66,6 +67,19 @@ struct str action_text(const struct action *action, const struct core_settings *
 /* Only why: "2 for pending requests, 1 to keep min_workers", "idle for 5 min 10 s, 5 min allowed".
  */
 struct str action_reason_text(const struct action *action, struct arena *arena);
+
+/* The same, where the node from which a launch takes over has a name: "1 for the work of worker-3,
+ * which is going away". */
+struct str action_reason_text_with(const struct action *action, struct str leaver,
+                                   struct arena *arena);
+
+/* How many of a launch take over from nodes that go away. */
+static inline int64_t action_takes_over(const struct action *action)
+{
+    int64_t count = action->reason.amount;
+    bool is_launch = action->kind == ACTION_LAUNCH && action->reason.kind == REASON_NEEDED;
+    return is_launch && count > 0 && count <= action->count_by_cause[LAUNCH_DEMAND] ? count : 0;
+}
 
 /* As with events (event.h). A record of an action is never read as one of an event. */
 struct str action_encode(const struct action *action, struct arena *arena);

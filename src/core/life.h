@@ -52,6 +52,7 @@ struct node {
     bool is_drain_ours; /* draining: the raylet may refuse */
     bool is_set_up;     /* ray start succeeded */
     bool has_worked;    /* something ran on it since it joined */
+    bool is_relieved;   /* draining: a launch was made for what runs on it */
 };
 
 struct life_row {

@@ -213,6 +213,18 @@ static void launches_in_words(void **state)
     action.count_by_cause[LAUNCH_MIN_NODES] = 1;
     assert_str(words(scene, &action), "launch 0.7: 3 x g5.xlarge in us-east-1a (on demand): "
                                       "1 to keep min_workers, 2 for pending requests");
+    action.instance = 17;
+    action.reason = (struct reason){.kind = REASON_NEEDED, .amount = 1, .limit = 1};
+    assert_str(action_reason_text(&action, &scene->arena),
+               "1 to keep min_workers, 1 for pending requests, "
+               "1 for the work of instance 17, which is going away");
+    action.reason.limit = 3;
+    assert_str(action_reason_text_with(&action, STR("worker-17"), &scene->arena),
+               "1 to keep min_workers, 1 for pending requests, "
+               "1 for the work of worker-17 and 2 more nodes, which are going away");
+    action.reason.amount = 3; /* more than there are: not to be believed */
+    assert_str(action_reason_text(&action, &scene->arena),
+               "1 to keep min_workers, 2 for pending requests");
     action.reason.kind = REASON_REPEATED;
     assert_str(words(scene, &action), "launch 0.7 again: 3 x g5.xlarge in us-east-1a (on demand): "
                                       "no definite answer so far");

@@ -261,6 +261,8 @@ static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void 
     tick(&scene);
     const struct action *launch = only(&scene, ACTION_LAUNCH);
     assert_int_equal(launch->count, 1);
+    assert_int_equal(action_takes_over(launch), 1);
+    assert_int_equal(launch->instance, 7);
     assert_int_equal(scene.answer.plan.unmet_count, 0);
     launched(&scene, launch->launch, 8);
     node(&scene, 8, RAY_ALIVE, scene.now);
@@ -269,6 +271,82 @@ static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void 
     for (size_t i = 0; i < scene.answer.action_count; i++) {
         assert_int_not_equal(scene.answer.actions[i].kind, ACTION_LAUNCH);
     }
+    close_scene(&scene);
+}
+
+/* Brings both into Ray, busy; tells nothing of launches. */
+static void list_two_busy(struct scene *scene)
+{
+    struct listed both[] = {{.instance = 7, .state = CLOUD_RUNNING},
+                            {.instance = 8, .state = CLOUD_RUNNING}};
+    open_scene(scene);
+    scene->settings.max_workers = 8;
+    scene->type.max_nodes = 8;
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    list(scene, both, 2, true);
+    node(scene, 7, RAY_ALIVE, NOT_IDLE);
+    node(scene, 8, RAY_ALIVE, NOT_IDLE);
+    see_ray(scene);
+    tick(scene);
+}
+
+static void test_who_waits_and_who_is_displaced_are_told_apart(void **state)
+{
+    struct scene scene;
+    (void)state;
+    list_two_busy(&scene);
+    load(&scene, 2);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    const struct action *launch = only(&scene, ACTION_LAUNCH);
+    assert_int_equal(launch->count, 3);
+    assert_int_equal(launch->count_by_cause[LAUNCH_DEMAND], 3);
+    assert_int_equal(action_takes_over(launch), 1);
+    assert_int_equal(launch->instance, 7);
+    assert_int_equal(launch->reason.limit, 1);
+    assert_str(action_reason_text_with(launch, STR("worker-7"), &scene.scratch),
+               "2 for pending requests, 1 for the work of worker-7, which is going away");
+    close_scene(&scene);
+}
+
+static void test_a_launch_names_who_has_no_successor_yet(void **state)
+{
+    struct scene scene;
+    (void)state;
+    list_two_busy(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->instance, 7);
+    node(&scene, 8, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 1);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->instance, 8);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->reason.limit, 1);
+    close_scene(&scene);
+}
+
+static void test_one_launch_takes_over_from_all_who_go_together(void **state)
+{
+    struct scene scene;
+    (void)state;
+    list_two_busy(&scene);
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    node(&scene, 8, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    const struct action *launch = only(&scene, ACTION_LAUNCH);
+    assert_int_equal(action_takes_over(launch), 2);
+    assert_str(action_reason_text(launch, &scene.scratch),
+               "2 for the work of instance 7 and 1 more node, which are going away");
+    /* Refused: the next one is for the same two. */
+    launch_reply(&scene, launch->launch, OUTCOME_CAPACITY);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->instance, 7);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->reason.limit, 2);
     close_scene(&scene);
 }
 
@@ -354,6 +432,9 @@ int main(void)
         cmocka_unit_test(test_a_node_that_was_idle_through_a_standstill_goes_at_once),
         cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
         cmocka_unit_test(test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once),
+        cmocka_unit_test(test_who_waits_and_who_is_displaced_are_told_apart),
+        cmocka_unit_test(test_a_launch_names_who_has_no_successor_yet),
+        cmocka_unit_test(test_one_launch_takes_over_from_all_who_go_together),
         cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),
         cmocka_unit_test(test_limits_hold_for_replacements),
         cmocka_unit_test(test_a_drain_of_others_is_seen_after_a_restart),

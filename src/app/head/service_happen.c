@@ -136,10 +136,11 @@ static void happen_launch(struct service *service, const struct action *action, 
     const struct offering *offering = &settings->offerings[action->offering];
     const struct type_facts *facts = &service->core.facts[offering->type];
     struct str zone = names_text(settings->names, offering->zone);
-    struct str reason = action_reason_text(action, arena);
+    struct str reason = action_reason_text_with(action, name_of(action->instance, arena), arena);
     struct str load = service_load_words(service, arena);
-    if (action->count_by_cause[LAUNCH_DEMAND] + action->count_by_cause[LAUNCH_GANGS] > 0 &&
-        load.len > 0) {
+    int64_t waiting = action->count_by_cause[LAUNCH_DEMAND] - action_takes_over(action) +
+                      action->count_by_cause[LAUNCH_GANGS];
+    if (waiting > 0 && load.len > 0) {
         reason = arena_printf(arena, "%.*s; waiting: %.*s", STR_ARG(reason), STR_ARG(load));
     }
     struct str text = arena_printf(arena, "launch %u.%u: %lld x %.*s (%.*s%s) in %.*s",

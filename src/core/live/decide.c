@@ -16,6 +16,8 @@ struct draft {
     struct tally *types; /* the census, and what this decision adds to it */
     struct tally all;
     int64_t price;
+    int64_t *taking_over; /* by type: launches for what runs where it cannot stay; or NULL */
+    bool takes_over;      /* such launches were made */
     bool leaves_out_full; /* nodes on which nothing fits are only counted */
     struct hold *holds;   /* room for every launch and every cause */
     size_t hold_count;
@@ -317,6 +319,23 @@ static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret
     }
 }
 
+/* Those that take over from nodes that go away come first. */
+static void note_take_over(struct draft *draft, uint32_t type, struct action *action)
+{
+    if (!draft->taking_over || draft->taking_over[type] <= 0) {
+        return;
+    }
+    int64_t count = least(action->count_by_cause[LAUNCH_DEMAND], draft->taking_over[type]);
+    if (count > 0) {
+        struct leavers leavers = displaced_leavers(draft->core, type);
+        draft->taking_over[type] -= count;
+        draft->takes_over = true;
+        action->instance = leavers.first;
+        action->reason.amount = count;
+        action->reason.limit = leavers.count;
+    }
+}
+
 static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t offering,
                         int64_t count)
 {
@@ -338,6 +357,7 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     action->offering = offering;
     action->count = count;
     memcpy(action->count_by_cause, launch->count_by_cause, sizeof(action->count_by_cause));
+    note_take_over(draft, wish->type, action);
     draft->types[wish->type].counts[ROLE_PENDING] += count;
     draft->all.counts[ROLE_PENDING] += count;
     draft->price += count * core->settings->offerings[offering].price;
@@ -519,13 +539,20 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     draft.holds = ARENA_ARRAY(
         scratch, answer->plan.launch_count * HOLD_CAUSE_COUNT + core->settings->type_count,
         struct hold);
+    bool is_any_displaced = draft.input.demand_count > core->load.demand_count;
+    if (is_any_displaced && answer->plan.launch_count > 0) {
+        draft.taking_over = displaced_launches(core, &draft.input, &answer->plan, scratch);
+    }
     for (size_t i = 0; i < answer->plan.launch_count; i++) {
         launch(&draft, &answer->plan.launches[i]);
+    }
+    if (draft.takes_over) {
+        displaced_relieve(core);
     }
     hold_closed(&draft);
     answer->holds = draft.holds;
     answer->hold_count = draft.hold_count;
-    if (draft.input.demand_count > core->load.demand_count) {
+    if (is_any_displaced) {
         forget_displaced(core, &answer->plan);
     }
     explain_all(core, &answer->plan);

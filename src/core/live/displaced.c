@@ -72,3 +72,59 @@ void displaced_gather(const struct core *core, struct arena *scratch, struct dis
         }
     }
 }
+
+static void count_demand(const struct plan *plan, int64_t sign, int64_t *counts)
+{
+    for (size_t i = 0; i < plan->launch_count; i++) {
+        const struct plan_launch *launch = &plan->launches[i];
+        counts[launch->type] += sign * launch->count_by_cause[LAUNCH_DEMAND];
+    }
+}
+
+int64_t *displaced_launches(const struct core *core, const struct plan_input *input,
+                            const struct plan *plan, struct arena *scratch)
+{
+    int64_t *counts = ARENA_ARRAY(scratch, input->type_count, int64_t);
+    count_demand(plan, 1, counts);
+    if (core->load.demand_count == 0) {
+        return counts;
+    }
+    struct plan_input others = *input;
+    struct plan without = {0};
+    others.demands = core->load.demands;
+    others.demand_count = core->load.demand_count;
+    plan_decide(&others, scratch, &without);
+    count_demand(&without, -1, counts);
+    return counts;
+}
+
+/* Those of its own type that nobody takes over from yet; else such of any type; else all. */
+struct leavers displaced_leavers(const struct core *core, uint32_t type)
+{
+    enum { LIKE_IT, NEW, ALL, CIRCLES };
+    struct leavers circles[CIRCLES] = {0};
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        const struct node *node = &core->nodes[i];
+        if (!is_displacing(node)) {
+            continue;
+        }
+        size_t innermost = node->is_relieved ? ALL : node_type(core, node) == type ? LIKE_IT : NEW;
+        for (size_t circle = innermost; circle < CIRCLES; circle++) {
+            struct leavers *leavers = &circles[circle];
+            leavers->first = leavers->count == 0 ? node->instance : leavers->first;
+            leavers->count++;
+        }
+    }
+    size_t chosen = LIKE_IT;
+    while (chosen < ALL && circles[chosen].count == 0) {
+        chosen++;
+    }
+    return circles[chosen];
+}
+
+void displaced_relieve(struct core *core)
+{
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        core->nodes[i].is_relieved |= is_displacing(&core->nodes[i]);
+    }
+}

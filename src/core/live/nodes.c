@@ -112,6 +112,7 @@ void node_end(struct core *core, struct node *node, enum node_state state, struc
     node_move(core, node, state);
     node->reason = reason;
     node->until = 0;
+    node->is_relieved = false;
 }
 
 static void strike(struct core *core, struct breaker *breaker)

@@ -236,6 +236,18 @@ struct displaced {
 };
 void displaced_gather(const struct core *core, struct arena *scratch, struct displaced *ret_all);
 
+/* By type, how many of the plan's launches would not be made without what is displaced. */
+int64_t *displaced_launches(const struct core *core, const struct plan_input *input,
+                            const struct plan *plan, struct arena *scratch);
+
+/* From whom a launch of this type takes over: the first, and how many they are. */
+struct leavers {
+    uint64_t first;
+    int64_t count;
+};
+struct leavers displaced_leavers(const struct core *core, uint32_t type);
+void displaced_relieve(struct core *core); /* launches were made for all of them */
+
 /* decide.c */
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer);
 bool decide_is_due(const struct core *core);

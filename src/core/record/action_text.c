@@ -46,8 +46,23 @@ static const char *first_reason_words(int64_t kind)
     return kind >= 0 && kind < REASON_KIND_COUNT ? words[kind] : "?";
 }
 
+/* "2 for the work of worker-3 and 1 more node, which are going away" */
+static struct str take_over_text(const struct action *action, struct str leaver,
+                                 struct arena *arena)
+{
+    long long count = (long long)action_takes_over(action);
+    long long more = action->reason.limit > 1 ? (long long)action->reason.limit - 1 : 0;
+    if (more == 0) {
+        return arena_printf(arena, "%lld for the work of %.*s, which is going away", count,
+                            STR_ARG(leaver));
+    }
+    return arena_printf(arena,
+                        "%lld for the work of %.*s and %lld more node%s, which are going away",
+                        count, STR_ARG(leaver), more, more > 1 ? "s" : "");
+}
+
 /* "3 for pending requests, 1 to keep min_workers" */
-static struct str causes_text(const struct action *action, struct arena *arena)
+static struct str causes_text(const struct action *action, struct str leaver, struct arena *arena)
 {
     static const char *const causes[LAUNCH_CAUSE_COUNT] = {
         [LAUNCH_MIN_NODES] = "to keep min_workers",
@@ -55,12 +70,19 @@ static struct str causes_text(const struct action *action, struct arena *arena)
         [LAUNCH_GANGS] = "for placement groups",
         [LAUNCH_DEMAND] = "for pending requests",
     };
+    int64_t taken_over = action_takes_over(action);
     struct str text = STR("");
     for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
-        if (action->count_by_cause[i] != 0) {
+        int64_t count = action->count_by_cause[i] - (i == LAUNCH_DEMAND ? taken_over : 0);
+        if (count != 0) {
             text = arena_printf(arena, "%.*s%s%lld %s", STR_ARG(text), text.len > 0 ? ", " : "",
-                                (long long)action->count_by_cause[i], causes[i]);
+                                (long long)count, causes[i]);
         }
+    }
+    if (taken_over > 0) {
+        struct str last = take_over_text(action, leaver, arena);
+        text = arena_printf(arena, "%.*s%s%.*s", STR_ARG(text), text.len > 0 ? ", " : "",
+                            STR_ARG(last));
     }
     return text.len > 0 ? text : STR("needed");
 }
@@ -75,11 +97,18 @@ static struct str too_long_text(const char *what, const struct reason *reason, s
 
 struct str action_reason_text(const struct action *action, struct arena *arena)
 {
+    return action_reason_text_with(
+        action, arena_printf(arena, "instance %llu", (unsigned long long)action->instance), arena);
+}
+
+struct str action_reason_text_with(const struct action *action, struct str leaver,
+                                   struct arena *arena)
+{
     const struct reason *reason = &action->reason;
     long long limit = (long long)reason->limit;
     switch ((enum reason_kind)reason->kind) {
     case REASON_NEEDED:
-        return causes_text(action, arena);
+        return causes_text(action, leaver, arena);
     case REASON_REPEATED:
         return STR("no definite answer so far");
     case REASON_CLOUD_RUNS_IT:
