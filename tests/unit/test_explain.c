@@ -144,6 +144,7 @@ static void why_it_waits_without_capacity(void **state)
         .count = 4,
         .unmet = 4,
         .why = STR("1x GPU: gpu would fit and cannot be had now; next try in 40 s"),
+        .cause = CAUSE_UNAVAILABLE,
         .since_ms = now_ms - 6 * MINUTE};
     const struct insight_event events[] = {
         {.number = 1,
@@ -178,6 +179,7 @@ static void why_it_waits_at_a_limit(void **state)
         .count = 4,
         .unmet = 1,
         .why = STR("1x GPU: every type that fits is at its max_workers (gpu: 4)"),
+        .cause = CAUSE_TYPE_LIMIT,
         .since_ms = now_ms - 6 * MINUTE};
     (void)state;
     open_stage(&stage);
@@ -189,6 +191,7 @@ static void why_it_waits_at_a_limit(void **state)
         "  1 of them: 1x GPU: every type that fits is at its max_workers (gpu: 4).\n"
         "  -> raise max_workers of that node type, or add a type that fits\n");
     demand.why = STR("1x GPU: the cluster is at its max_workers of 6");
+    demand.cause = CAUSE_CLUSTER_LIMIT;
     assert_non_null(strstr(ask(&stage, "GPU"), "  -> raise max_workers of the cluster"));
     close_stage(&stage);
 }
@@ -201,6 +204,7 @@ static void why_it_can_never_run(void **state)
                                     .unmet = 1,
                                     .is_infeasible = true,
                                     .why = STR("8x GPU: no type offers it; largest is gpu with 1"),
+                                    .cause = CAUSE_TOO_LARGE,
                                     .since_ms = now_ms - 90 * SECOND};
     (void)state;
     open_stage(&stage);
@@ -214,9 +218,11 @@ static void why_it_can_never_run(void **state)
     demand.labels = STR("zone in (a, b)");
     demand.why = STR("1x CPU with zone in (a, b): types that are large enough, such as cpu, lack "
                      "the labels");
+    demand.cause = CAUSE_LABELS;
     assert_non_null(strstr(ask(&stage, "GPU"), "{GPU: 8} with zone in (a, b) still waiting?\n"));
     assert_non_null(strstr(stage.told.ptr, "  -> put the labels on a node type (labels)"));
     demand.why = STR("1x GPU, 64x CPU: no single type has all of it");
+    demand.cause = CAUSE_COMBINATION;
     assert_non_null(strstr(ask(&stage, "GPU"), "  -> add a node type that has all of it\n"));
     close_stage(&stage);
 }
@@ -229,6 +235,7 @@ static void why_money_keeps_it_waiting(void **state)
         .count = 2,
         .unmet = 2,
         .why = STR("max_hourly_cost of $1.00/h would be exceeded: gpu costs $1.006/h"),
+        .cause = CAUSE_PRICE,
         .since_ms = now_ms - 5 * SECOND};
     (void)state;
     open_stage(&stage);
@@ -240,7 +247,39 @@ static void why_money_keeps_it_waiting(void **state)
                         "  -> raise metadata.shoal.max_hourly_cost, or end something\n");
     demand.why = STR("1x GPU: gpu would fit, but its price is not known and there is a "
                      "max_hourly_cost");
+    demand.cause = CAUSE_PRICE_UNKNOWN;
     assert_non_null(strstr(ask(&stage, "GPU"), "  -> say what it costs: metadata.shoal.prices"));
+    close_stage(&stage);
+}
+
+/* The words may say anything, what the cloud said among it: the advice follows from the cause. */
+static void advice_goes_by_the_cause(void **state)
+{
+    static const struct {
+        enum insight_cause cause;
+        const char *advice; /* NULL: none */
+    } cases[] = {
+        {CAUSE_UNAVAILABLE, "  -> allow more: another zone"},
+        {CAUSE_RAMP, "  -> raise upscaling_speed to have more at once\n"},
+        {CAUSE_PASSING, NULL},
+        {CAUSE_NONE, NULL},
+    };
+    struct stage stage;
+    struct insight_demand demand = {
+        .shape = STR("{GPU: 1}"),
+        .count = 2,
+        .unmet = 2,
+        .why = STR("gpu cannot be had now: max_workers, max_hourly_cost, lack the labels"),
+        .since_ms = now_ms - 5 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        demand.cause = cases[i].cause;
+        const char *answer = ask(&stage, "GPU");
+        assert_non_null(strstr(answer, cases[i].advice ? cases[i].advice : "lack the labels.\n"));
+        assert_true((strstr(answer, "->") != NULL) == (cases[i].advice != NULL));
+    }
     close_stage(&stage);
 }
 
@@ -253,6 +292,7 @@ static void why_a_group_waits(void **state)
         .count = 1,
         .unmet = 1,
         .why = STR("1x CPU: fits alone, but not all of the group at once"),
+        .cause = CAUSE_TOGETHER,
         .since_ms = now_ms - 61 * SECOND};
     (void)state;
     open_stage(&stage);
@@ -512,6 +552,7 @@ int main(void)
         cmocka_unit_test(why_it_waits_at_a_limit),
         cmocka_unit_test(why_it_can_never_run),
         cmocka_unit_test(why_money_keeps_it_waiting),
+        cmocka_unit_test(advice_goes_by_the_cause),
         cmocka_unit_test(why_a_group_waits),
         cmocka_unit_test(why_nothing_happens),
         cmocka_unit_test(why_shoal_does_not_act),

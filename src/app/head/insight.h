@@ -20,16 +20,34 @@ enum insight_source {
     INSIGHT_SOURCE_COUNT,
 };
 
+/* What keeps a request waiting; what would help follows from it. */
+enum insight_cause {
+    CAUSE_NONE,
+    CAUSE_PASSING, /* it goes by itself */
+    CAUSE_TOO_LARGE,
+    CAUSE_COMBINATION,
+    CAUSE_LABELS,
+    CAUSE_TYPE_LIMIT,    /* max_workers of a node type */
+    CAUSE_CLUSTER_LIMIT, /* max_workers of the cluster */
+    CAUSE_TOGETHER,
+    CAUSE_UNAVAILABLE, /* refused by the cloud */
+    CAUSE_PRICE_UNKNOWN,
+    CAUSE_PRICE, /* max_hourly_cost */
+    CAUSE_RAMP,  /* upscaling_speed */
+    INSIGHT_CAUSE_COUNT,
+};
+
 struct insight_demand {
     enum insight_source source;
-    struct str shape;   /* "{CPU: 4, GPU: 1}"; of a group "{CPU: 1} * 3 (STRICT_SPREAD)" */
-    struct str labels;  /* what it asks of labels, in words; empty: nothing */
-    int64_t count;      /* that wait */
-    int64_t unmet;      /* of them: no place, and none can be launched; `why` says it */
-    struct str why;     /* in words; empty: it fits, or something on its way will take it */
-    bool is_infeasible; /* no node type could ever take it, whatever the limits */
-    int64_t since_ms;   /* wall clock: first seen */
-    struct str bytes;   /* as Ray told it, for the report */
+    struct str shape;         /* "{CPU: 4, GPU: 1}"; of a group "{CPU: 1} * 3 (STRICT_SPREAD)" */
+    struct str labels;        /* what it asks of labels, in words; empty: nothing */
+    int64_t count;            /* that wait */
+    int64_t unmet;            /* of them: no place, and none can be launched; `why` says it */
+    struct str why;           /* in words; empty: it fits, or something on its way will take it */
+    enum insight_cause cause; /* known to the service only */
+    bool is_infeasible;       /* no node type could ever take it, whatever the limits */
+    int64_t since_ms;         /* wall clock: first seen */
+    struct str bytes;         /* as Ray told it, for the report */
 };
 
 struct insight_use {

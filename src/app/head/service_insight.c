@@ -4,22 +4,19 @@
  * A decision points into memory that lives as long as its step. What people may ask about later is
  * copied here: few requests have no place, so that costs little however many wait.
  */
+#include "app/head/insight_why.h"
 #include "app/head/service_parts.h"
-#include "core/words.h"
 #include "io/heap.h"
 
 #include <string.h>
 
-enum {
-    INFEASIBLE_MAX = 16, /* that are told one by one, and reported */
-    WORDS_SHAPES = 3,
-};
+enum { INFEASIBLE_MAX = 16 }; /* that are told one by one, and reported */
 
 struct unmet_note {
     uint32_t index;
     int64_t count;
     struct refusal refusal; /* of demands its request is found by the index */
-    struct str why;         /* of gangs and the constraint */
+    struct insight_why why; /* of gangs and the constraint */
 };
 
 struct judgement {
@@ -61,32 +58,10 @@ void service_note_load(struct service *service, const struct ray_load *load)
 
 /* ---- a decision, copied ---- */
 
-static struct plan_input words_input(const struct service *service)
+static struct insight_why why(const struct service *service, const struct refusal *refusal,
+                              struct arena *arena)
 {
-    const struct core_settings *settings = &service->core.settings;
-    return (struct plan_input){
-        .names = settings->names, .types = settings->types, .type_count = settings->type_count};
-}
-
-static struct str why(const struct service *service, const struct refusal *refusal,
-                      struct arena *arena)
-{
-    struct plan_input input = words_input(service);
-    struct refusal shown = *refusal;
-    if (shown.cause == REFUSED_CLUSTER_LIMIT) { /* to people it is max_workers, without the head */
-        struct str request = shown.request ? words_request(input.names, shown.request, arena)
-                                           : STR("");
-        return arena_printf(arena, "%.*s: the cluster is at its max_workers of %lld",
-                            STR_ARG(request), (long long)service->core.settings.max_workers);
-    }
-    if (shown.cause == REFUSED_TYPE_LIMIT && shown.type < input.type_count) {
-        shown.limit = input.types[shown.type].max_nodes; /* narrowed by those on their way out */
-    }
-    struct str text = plan_reason_text(&input, &shown, arena);
-    if (shown.cause == REFUSED_UNAVAILABLE && service->launch_trouble[0]) {
-        text = arena_printf(arena, "%.*s (%s)", STR_ARG(text), service->launch_trouble);
-    }
-    return text;
+    return insight_refused(&service->core.settings, refusal, service->launch_trouble, arena);
 }
 
 static void copy_unmet(struct service *service, const struct plan *plan)
@@ -152,18 +127,7 @@ static void try_node(void *context, const struct controlled *controlled)
     if (fitting->fits || !node || !(controlled->is_head || life_table[node->state].is_running)) {
         return;
     }
-    for (size_t i = 0; i < fitting->request->amount_count; i++) {
-        const struct amount *amount = &fitting->request->amounts[i];
-        size_t at = 0;
-        while (at < node->capacity_count && node->capacities[at].name != amount->name) {
-            at++;
-        }
-        if (amount->amount > 0 &&
-            (at == node->capacity_count || node->capacities[at].total < amount->amount)) {
-            return;
-        }
-    }
-    fitting->fits = true;
+    fitting->fits = insight_fits(node->capacities, node->capacity_count, fitting->request);
 }
 
 /* By its cause; but a node that was started by hand may have what no type of the file has. */
@@ -213,84 +177,20 @@ static bool has_infeasible(const struct service *service)
 
 /* ---- why it waits ---- */
 
-static const char *stance_words(enum stance stance, bool is_ending)
-{
-    switch (stance) {
-    case STANCE_ACTING:
-        return "";
-    case STANCE_NOT_STARTED:
-        return "what was written down is still being read";
-    case STANCE_NO_LEASE:
-        return "the lease of the cluster is not ours at the moment";
-    case STANCE_FENCED:
-        return "somebody else acts for this cluster";
-    case STANCE_NO_LISTING:
-    case STANCE_COUNT:
-        break;
-    }
-    return is_ending ? "the cloud or Ray is out of sight, or was seen again only just now"
-                     : "the cloud was not seen yet";
-}
-
-static struct str hold_words(const struct service *service, const struct hold *hold,
-                             struct arena *arena)
-{
-    const struct judgement *judgement = service->judgement;
-    struct str type = service->core.settings.types[hold->type].name;
-    switch (hold->cause) {
-    case HOLD_STANCE:
-        return arena_printf(arena, "nothing is launched now: %s",
-                            stance_words(judgement->launching, false));
-    case HOLD_UNAVAILABLE:
-        return arena_printf(arena, "%.*s cannot be had now%s%s", STR_ARG(type),
-                            service->launch_trouble[0] ? ": " : "", service->launch_trouble);
-    case HOLD_ROOM:
-        return STR("machines on their way out still count against max_workers");
-    case HOLD_RAMP:
-        return arena_printf(arena, "upscaling_speed: more %.*s when those before have come",
-                            STR_ARG(type));
-    case HOLD_PRICE:
-        return arena_printf(arena, "another %.*s would cost more than max_hourly_cost allows",
-                            STR_ARG(type));
-    case HOLD_PRICE_UNKNOWN:
-        return arena_printf(arena, "the price of %.*s is not known and there is a max_hourly_cost",
-                            STR_ARG(type));
-    case HOLD_TROUBLE:
-        return STR("the cloud answers badly: it is tried again soon");
-    case HOLD_CAUSE_COUNT:
-        break;
-    }
-    return STR("");
-}
-
-static bool type_fits(const struct plan_type *type, const struct request *request)
-{
-    for (size_t i = 0; i < request->amount_count; i++) {
-        const struct amount *amount = &request->amounts[i];
-        size_t at = 0;
-        while (at < type->capacity_count && type->capacities[at].name != amount->name) {
-            at++;
-        }
-        if (amount->amount > 0 &&
-            (at == type->capacity_count || type->capacities[at].total < amount->amount)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 /* The plan has a place for it on a machine that is not launched now. */
-static struct str held_why(const struct service *service, const struct request *request,
-                           struct arena *arena)
+static struct insight_why held_why(const struct service *service, const struct request *request,
+                                   struct arena *arena)
 {
     const struct judgement *judgement = service->judgement;
-    for (size_t i = 0; i < judgement->hold_count; i++) {
-        const struct hold *hold = &judgement->holds[i];
-        if (type_fits(&service->core.settings.types[hold->type], request)) {
-            return hold_words(service, hold, arena);
-        }
-    }
-    return STR("");
+    return insight_held_back(&service->core.settings, request, judgement->holds,
+                             judgement->hold_count, judgement->launching, service->launch_trouble,
+                             arena);
+}
+
+static void tell_why(struct insight_demand *demand, struct insight_why why)
+{
+    demand->why = why.text;
+    demand->cause = why.cause;
 }
 
 static void judge_demands(const struct service *service, struct insight_demand *demands,
@@ -303,13 +203,13 @@ static void judge_demands(const struct service *service, struct insight_demand *
         if (note->index < judgement->load.demand_count) {
             refusal.request = demand_request(judgement, note->index);
             demands[note->index].unmet = note->count;
-            demands[note->index].why = why(service, &refusal, arena);
+            tell_why(&demands[note->index], why(service, &refusal, arena));
             demands[note->index].is_infeasible = is_demand_infeasible(service, note);
         }
     }
     for (size_t i = 0; i < judgement->load.demand_count && judgement->hold_count > 0; i++) {
         if (demands[i].unmet == 0) {
-            demands[i].why = held_why(service, &judgement->load.demands[i].request, arena);
+            tell_why(&demands[i], held_why(service, &judgement->load.demands[i].request, arena));
             demands[i].unmet = demands[i].why.len > 0 ? demands[i].count : 0;
         }
     }
@@ -323,14 +223,14 @@ static void judge_rest(const struct service *service, struct insight_demand *gan
         const struct unmet_note *note = &judgement->gangs[i];
         if (note->index < judgement->load.gang_count) {
             gangs[note->index].unmet = gangs[note->index].count;
-            gangs[note->index].why = note->why;
+            tell_why(&gangs[note->index], note->why);
             gangs[note->index].is_infeasible = is_infeasible(service, &note->refusal, NULL);
         }
     }
     for (size_t i = 0; i < judgement->load.constraint_count && judgement->is_constraint_unmet;
          i++) {
         constraint[i].unmet = constraint[i].count;
-        constraint[i].why = judgement->constraint.why;
+        tell_why(&constraint[i], judgement->constraint.why);
         constraint[i].is_infeasible = is_infeasible(service, &judgement->constraint.refusal, NULL);
     }
 }
@@ -407,51 +307,9 @@ void service_infeasible(struct service *service, struct arena *arena, struct ray
     report->infeasible_gang_count = found->gang_count;
 }
 
-static struct str shape_words(const struct service *service, const struct request *request,
-                              struct arena *arena)
-{
-    const struct names *names = service->core.settings.names;
-    struct str text = STR("{");
-    for (size_t i = 0; i < request->amount_count; i++) {
-        struct str name = words_name(names, request->amounts[i].name, arena);
-        struct str amount = words_amount(names_text(names, request->amounts[i].name),
-                                         request->amounts[i].amount, arena);
-        text = arena_printf(arena, "%.*s%s%.*s: %.*s", STR_ARG(text), i > 0 ? ", " : "",
-                            STR_ARG(name), STR_ARG(amount));
-    }
-    return arena_printf(arena, "%.*s}", STR_ARG(text));
-}
-
 struct str service_load_words(const struct service *service, struct arena *arena)
 {
-    const struct ray_load *load = &service->judgement->load;
-    struct str text = STR("");
-    int64_t before = INT64_MAX;
-    size_t last = SIZE_MAX;
-    for (size_t shown = 0; shown < WORDS_SHAPES; shown++) {
-        size_t best = SIZE_MAX;
-        for (size_t i = 0; i < load->demand_count; i++) {
-            int64_t count = load->demands[i].count;
-            bool is_next = count < before || (count == before && i > last && last != SIZE_MAX);
-            if (is_next && count > 0 && (best == SIZE_MAX || count > load->demands[best].count)) {
-                best = i;
-            }
-        }
-        if (best == SIZE_MAX) {
-            break;
-        }
-        before = load->demands[best].count;
-        last = best;
-        struct str shape = shape_words(service, &load->demands[best].request, arena);
-        text = arena_printf(arena, "%.*s%s%lld x %.*s", STR_ARG(text), shown > 0 ? ", " : "",
-                            (long long)before, STR_ARG(shape));
-    }
-    if (load->gang_count > 0) {
-        text = arena_printf(arena, "%.*s%s%zu placement group%s", STR_ARG(text),
-                            text.len > 0 ? ", " : "", load->gang_count,
-                            load->gang_count == 1 ? "" : "s");
-    }
-    return text;
+    return insight_load_words(service->core.settings.names, &service->judgement->load, arena);
 }
 
 /* ---- all of it ---- */
@@ -498,8 +356,8 @@ void service_insight(const struct service *service, struct arena *arena, struct 
     *ret = (struct insight){
         .seen_ms = service->seen_wall_ms,
         .decided_ms = judgement->wall_ms,
-        .launching = is_acting ? stance_words(judgement->launching, false) : "standing by",
-        .ending = is_acting ? stance_words(judgement->ending, true) : "standing by",
+        .launching = is_acting ? insight_stance_words(judgement->launching, false) : "standing by",
+        .ending = is_acting ? insight_stance_words(judgement->ending, true) : "standing by",
         .polls = figures.polls,
         .poll_ms = figures.poll_ms,
     };

@@ -139,37 +139,25 @@ static size_t say_coming(struct explain_sheet *sheet, uint64_t types)
     return count;
 }
 
-static bool has(struct str text, const char *word)
+/* What a cause asks of the user. */
+static struct str fix_of(enum insight_cause cause)
 {
-    return str_find(text, word) != SIZE_MAX;
-}
-
-/* What a reason of the planner, or of the core, asks of the user. */
-static struct str fix_of(const struct insight_demand *demand)
-{
-    static const struct {
-        const char *word, *fix;
-    } fixes[] = {
-        {"is not known", "say what it costs: metadata.shoal.prices: {m5.large: 0.096}"},
-        {"max_hourly_cost", "raise metadata.shoal.max_hourly_cost, or end something"},
-        {"still count", ""}, /* they go by themselves */
-        {"upscaling_speed", "raise upscaling_speed to have more at once"},
-        {"cluster is at its", "raise max_workers of the cluster, or end something"},
-        {"max_workers", "raise max_workers of that node type, or add a type that fits"},
-        {"limit of", "raise max_workers of the cluster, or end something"},
-        {"cannot be had", "allow more: another zone or machine type, or a node type that is not on "
-                          "the spot market"},
-        {"lack the labels", "put the labels on a node type (labels), or ask for others"},
-        {"no single type", "add a node type that has all of it"},
-        {"no type offers", "add a node type that has it, or ask for less"},
-        {"not all of the group", "raise max_workers, or ask for fewer bundles at once"},
+    static const char *const fixes[INSIGHT_CAUSE_COUNT] = {
+        [CAUSE_NONE] = "",
+        [CAUSE_PASSING] = "",
+        [CAUSE_TOO_LARGE] = "add a node type that has it, or ask for less",
+        [CAUSE_COMBINATION] = "add a node type that has all of it",
+        [CAUSE_LABELS] = "put the labels on a node type (labels), or ask for others",
+        [CAUSE_TYPE_LIMIT] = "raise max_workers of that node type, or add a type that fits",
+        [CAUSE_CLUSTER_LIMIT] = "raise max_workers of the cluster, or end something",
+        [CAUSE_TOGETHER] = "raise max_workers, or ask for fewer bundles at once",
+        [CAUSE_UNAVAILABLE] = ("allow more: another zone or machine type, or a node type that is "
+                               "not on the spot market"),
+        [CAUSE_PRICE_UNKNOWN] = "say what it costs: metadata.shoal.prices: {m5.large: 0.096}",
+        [CAUSE_PRICE] = "raise metadata.shoal.max_hourly_cost, or end something",
+        [CAUSE_RAMP] = "raise upscaling_speed to have more at once",
     };
-    for (size_t i = 0; i < ARRAY_LEN(fixes); i++) {
-        if (has(demand->why, fixes[i].word)) {
-            return str_from(fixes[i].fix);
-        }
-    }
-    return demand->is_infeasible ? STR("add a node type that has it, or ask for less") : STR("");
+    return str_from(fixes[cause]);
 }
 
 /* "launch 7.3: no capacity for g5.xlarge": without the number, which says nothing to people. */
@@ -185,7 +173,7 @@ static void say_refusal(struct explain_sheet *sheet, struct str why)
     const struct insight_event *event = explain_event(sheet->scene, 1u << EVENT_WORD_REFUSAL,
                                                       STR(""));
     struct str text = event ? arena_str(sheet->arena, without_number(event->text)) : STR("");
-    if (event && !has(why, text.ptr)) {
+    if (event && str_find(why, text.ptr) == SIZE_MAX) {
         explain_line(sheet, "%.*s ago: %.*s%s%.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
                      STR_ARG(text), event->reason.len > 0 ? ": " : "", STR_ARG(event->reason));
     }
@@ -223,7 +211,7 @@ void explain_demand(struct explain_sheet *sheet, const struct insight_demand *de
     if (demand->is_infeasible) {
         explain_line(sheet, "No node type of the file could ever take it: %.*s.",
                      STR_ARG(demand->why));
-        explain_give(sheet, question, fix_of(demand));
+        explain_give(sheet, question, fix_of(demand->cause));
         return;
     }
     if (demand->why.len > 0) {
@@ -233,8 +221,8 @@ void explain_demand(struct explain_sheet *sheet, const struct insight_demand *de
         } else {
             explain_line(sheet, "%.*s.", STR_ARG(demand->why));
         }
-        fix = fix_of(demand);
-        if (has(demand->why, "cannot be had")) {
+        fix = fix_of(demand->cause);
+        if (demand->cause == CAUSE_UNAVAILABLE) {
             say_refusal(sheet, demand->why);
         }
     }
