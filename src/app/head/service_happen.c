@@ -4,6 +4,7 @@
  *
  * Every node fails, is taken away or ends once, however often the core asks for it again.
  */
+#include "app/head/driver_lines.h"
 #include "app/head/service_parts.h"
 #include "core/words.h"
 #include "io/heap.h"
@@ -171,135 +172,40 @@ void service_happen_refused(struct service *service, struct str what)
     }
 }
 
-/* ---- lines for drivers, as Ray words them ---- */
+/* ---- lines for drivers ---- */
 
-static uint32_t type_of(const struct service *service, const struct action *action)
+static bool is_end_told(void *context, uint64_t instance)
 {
-    return service->core.settings.offerings[action->offering].type;
+    struct service *service = context;
+    return noted_of(service->happenings, instance)->end;
 }
 
-/* How a removal is called there; NULL: nothing is said of it. */
-static const char *removal_words(const struct action *action)
+static void take_line(void *context, struct str line)
 {
-    static const char *const words[REASON_KIND_COUNT] = {
-        [REASON_IDLE] = "idle",
-        [REASON_OUTDATED] = "outdated",
-        [REASON_TYPE_LIMIT] = "max number of worker nodes per type reached",
-        [REASON_CLUSTER_LIMIT] = "max number of worker nodes reached",
-    };
-    return action->reason.kind < REASON_KIND_COUNT ? words[action->reason.kind] : NULL;
+    service_tell_drivers(context, line, false);
 }
-
-static bool is_addition(const struct action *action)
-{
-    return action->kind == ACTION_LAUNCH && action->reason.kind == REASON_NEEDED;
-}
-
-static bool tell_additions(struct service *service, const struct core_answer *answer,
-                           struct arena *arena)
-{
-    bool is_told = false;
-    for (uint32_t type = 0; type < service->core.settings.type_count; type++) {
-        int64_t count = 0;
-        for (size_t i = 0; i < answer->action_count; i++) {
-            const struct action *action = &answer->actions[i];
-            count += is_addition(action) && type_of(service, action) == type ? action->count : 0;
-        }
-        if (count > 0) {
-            struct str text = arena_printf(arena, "Adding %lld node(s) of type %.*s.",
-                                           (long long)count,
-                                           STR_ARG(service->core.facts[type].name));
-            service_tell_drivers(service, text, false);
-            is_told = true;
-        }
-    }
-    return is_told;
-}
-
-static int64_t count_removals(struct service *service, const struct core_answer *answer,
-                              uint32_t type, unsigned reason)
-{
-    int64_t count = 0;
-    for (size_t i = 0; i < answer->action_count; i++) {
-        const struct action *action = &answer->actions[i];
-        count += action->kind == ACTION_TERMINATE && action->reason.kind == reason &&
-                 type_of(service, action) == type &&
-                 !noted_of(service->happenings, action->instance)->end;
-    }
-    return count;
-}
-
-static bool tell_removals(struct service *service, const struct core_answer *answer,
-                          struct arena *arena)
-{
-    bool is_told = false;
-    for (uint32_t type = 0; type < service->core.settings.type_count; type++) {
-        for (unsigned reason = 0; reason < REASON_KIND_COUNT; reason++) {
-            struct action kind = {.reason = {.kind = (uint8_t)reason}};
-            const char *words = removal_words(&kind);
-            int64_t count = words ? count_removals(service, answer, type, reason) : 0;
-            if (count > 0) {
-                struct str text = arena_printf(arena, "Removing %lld nodes of type %.*s (%s).",
-                                               (long long)count,
-                                               STR_ARG(service->core.facts[type].name), words);
-                service_tell_drivers(service, text, false);
-                is_told = true;
-            }
-        }
-    }
-    return is_told;
-}
-
-/* What there is once everything on its way has come, and what ends has gone. */
-struct shape {
-    const struct service *service;
-    uint32_t names[3];
-    int64_t sums[3];
-    bool has[3];
-};
 
 static void measure(void *context, const struct controlled *controlled)
 {
-    struct shape *shape = context;
-    const struct core_settings *settings = &shape->service->core.settings;
-    const struct node *node = controlled->node;
-    bool is_ours = node && node->offering < settings->offering_count;
-    if (!is_ours || !(controlled->is_head || life_table[node->state].is_pending ||
-                      life_table[node->state].is_running)) {
-        return;
-    }
-    uint32_t number = controlled->is_head ? settings->head_type
-                                          : settings->offerings[node->offering].type;
-    const struct plan_type *type = &settings->types[number];
-    bool is_seen = node->capacity_count > 0;
-    const struct capacity *capacities = is_seen ? node->capacities : type->capacities;
-    size_t count = is_seen ? node->capacity_count : type->capacity_count;
-    for (size_t i = 0; i < count; i++) {
-        for (size_t j = 0; j < ARRAY_LEN(shape->names); j++) {
-            if (capacities[i].name == shape->names[j] && capacities[i].total > 0) {
-                shape->sums[j] += capacities[i].total;
-                shape->has[j] = true;
-            }
-        }
+    if (controlled->node) {
+        driver_size_add(context, controlled->node, controlled->is_head);
     }
 }
 
-static void tell_size(struct service *service, struct arena *arena)
+static void tell_lines(struct service *service, const struct core_answer *answer,
+                       struct arena *arena)
 {
-    static const char *const kinds[] = {"CPU", "GPU", "TPU"};
-    struct shape shape = {.service = service};
-    struct str text = STR("Resized to");
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        shape.names[i] = names_find(service->core.settings.names, str_from(kinds[i]));
+    struct driver_scene scene = {.settings = &service->core.settings,
+                                 .facts = service->core.facts,
+                                 .is_told = is_end_told,
+                                 .take = take_line,
+                                 .context = service};
+    struct driver_size size;
+    if (driver_lines(&scene, answer, arena)) {
+        driver_size_begin(&size, &service->core.settings);
+        controller_each(service->controller, measure, &size);
+        service_tell_drivers(service, driver_size_line(&size, arena), false);
     }
-    controller_each(service->controller, measure, &shape);
-    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
-        if (i == 0 || shape.has[i]) {
-            text = arena_printf(arena, "%.*s%s %lld %ss", STR_ARG(text), i > 0 ? "," : "",
-                                (long long)(shape.sums[i] / RESOURCE_UNIT), kinds[i]);
-        }
-    }
-    service_tell_drivers(service, arena_printf(arena, "%.*s.", STR_ARG(text)), false);
 }
 
 /* ---- requests that nothing can ever meet ---- */
@@ -318,11 +224,6 @@ static bool was_told(struct happenings *happenings, uint64_t hash, int64_t now_m
 
 void service_happen_infeasible(struct service *service, const struct insight_demand *demand)
 {
-    static const char *const whats[INSIGHT_SOURCE_COUNT] = {
-        [INSIGHT_TASKS] = "resource requests",
-        [INSIGHT_GROUP] = "placement group requests",
-        [INSIGHT_CONSTRAINT] = "cluster constraint",
-    };
     struct arena arena;
     arena_init(&arena);
     struct str labels = demand->labels.len > 0
@@ -334,13 +235,7 @@ void service_happen_infeasible(struct service *service, const struct insight_dem
         arena_clear(&arena);
         return;
     }
-    struct str line = arena_printf(
-        &arena,
-        "No available node types can fulfill %s %.*s*%lld%.*s: %.*s. Add "
-        "suitable node types to this cluster to resolve this issue.",
-        whats[demand->source], STR_ARG(demand->shape), (long long)demand->count, STR_ARG(labels),
-        STR_ARG(demand->why));
-    service_tell_drivers(service, line, true);
+    service_tell_drivers(service, driver_infeasible_line(demand, &arena), true);
     add(service, EVENT_WORD_INFEASIBLE, INSTANCE_NONE, text, demand->why);
     arena_clear(&arena);
 }
@@ -350,7 +245,7 @@ void service_happen_infeasible(struct service *service, const struct insight_dem
 static void happen_action(struct service *service, const struct action *action, struct arena *arena)
 {
     struct str reason = action_reason_text(action, arena);
-    if (is_addition(action)) {
+    if (driver_is_addition(action)) {
         happen_launch(service, action, arena);
     } else if (action->kind == ACTION_DRAIN) {
         add(service, EVENT_WORD_DRAIN, action->instance, STR("asked to let go of its work"),
@@ -370,11 +265,7 @@ void service_decided(struct service *service, const struct core_answer *answer)
     struct arena arena;
     arena_init(&arena);
     service_judge(service, answer);
-    bool is_told = tell_additions(service, answer, &arena);
-    is_told = tell_removals(service, answer, &arena) || is_told;
-    if (is_told) {
-        tell_size(service, &arena);
-    }
+    tell_lines(service, answer, &arena);
     for (size_t i = 0; i < answer->action_count; i++) {
         happen_action(service, &answer->actions[i], &arena);
     }

@@ -6,6 +6,7 @@
  * A report goes out soon after a change and every few seconds. An empty one goes out at the end:
  * Ray would show the last one for ever.
  */
+#include "app/head/report_facts.h"
 #include "app/head/service_parts.h"
 #include "io/heap.h"
 
@@ -16,20 +17,11 @@ enum {
     APART_MS = 1000, /* and what changes all the time is one a second */
     EVERY_MS = 5000,
     FAREWELL_MS = 1500, /* how long the empty one may take */
-    FAILURES_MAX = 32,
-    LINES_MAX = 64, /* that wait for those before them */
+    LINES_MAX = 64,     /* that wait for those before them */
     LINE_BYTES_MAX = 4096,
 };
 
 #define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
-
-/* A launch that did not go well. */
-struct failure {
-    uint32_t type;
-    int64_t count;
-    int64_t asked_ms, failed_ms; /* wall clock */
-    char reason[300];
-};
 
 struct line {
     struct line *next;
@@ -49,8 +41,7 @@ struct reporter {
     bool is_telling;             /* a line is under way */
     struct line *lines, *last_line;
     size_t line_count;
-    struct failure failures[FAILURES_MAX];
-    size_t failure_count;
+    struct report_failures failures;
     service_done_fn *farewell; /* told once, after the empty report */
 };
 
@@ -64,8 +55,7 @@ static int64_t wall_ms(const struct service *service)
 struct gathering {
     const struct service *service;
     struct arena *arena;
-    struct ray_pending_request *requests;
-    size_t request_count, request_capacity;
+    struct report_requests requests;
     struct ray_pending_node *nodes;
     size_t node_count, node_capacity;
 };
@@ -74,26 +64,6 @@ struct gathering {
 static int64_t seconds_of(const struct service *service, int64_t at_ms)
 {
     return (wall_ms(service) - (loop_now_ms(service->session.loop) - at_ms)) / 1000;
-}
-
-static void add_request(struct gathering *gathering, const struct node *node, uint32_t type)
-{
-    const struct type_facts *facts = &gathering->service->core.facts[type];
-    int64_t asked_s = seconds_of(gathering->service, node->created_at);
-    for (size_t i = 0; i < gathering->request_count; i++) {
-        struct ray_pending_request *known = &gathering->requests[i];
-        if (str_eq(known->type, facts->name)) {
-            known->count++;
-            known->asked_s = asked_s < known->asked_s ? asked_s : known->asked_s;
-            return;
-        }
-    }
-    void *items = gathering->requests;
-    arena_grow(gathering->arena, &items, gathering->request_count, &gathering->request_capacity,
-               sizeof(*gathering->requests));
-    gathering->requests = items;
-    gathering->requests[gathering->request_count++] = (struct ray_pending_request){
-        .machine = facts->machine, .type = facts->name, .count = 1, .asked_s = asked_s};
 }
 
 static void add_node(struct gathering *gathering, const struct controlled *controlled,
@@ -106,17 +76,12 @@ static void add_node(struct gathering *gathering, const struct controlled *contr
     arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
                sizeof(*gathering->nodes));
     gathering->nodes = items;
-    struct str details = str_from(node_phase_text(view.phase));
-    if (view.steps > 0 && view.step > 0) {
-        details = arena_printf(gathering->arena, "%.*s, step %zu of %zu", STR_ARG(details),
-                               view.step, view.steps);
-    }
     gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
         .machine = facts->machine,
         .type = facts->name,
         .instance_id = view.id,
         .address = view.private_ip,
-        .details = details,
+        .details = report_details(&view, gathering->arena),
     };
 }
 
@@ -131,30 +96,11 @@ static void gather(void *context, const struct controlled *controlled)
     }
     uint32_t type = settings->offerings[node->offering].type;
     if (node->state == NODE_REQUESTED || !controlled->machine) {
-        add_request(gathering, node, type);
+        report_requests_add(&gathering->requests, &gathering->service->core.facts[type],
+                            seconds_of(gathering->service, node->created_at), gathering->arena);
     } else {
         add_node(gathering, controlled, type);
     }
-}
-
-static struct ray_failed_request *failed_requests(const struct reporter *reporter,
-                                                  struct arena *arena)
-{
-    struct ray_failed_request *failed = ARENA_ARRAY(arena, reporter->failure_count,
-                                                    struct ray_failed_request);
-    for (size_t i = 0; i < reporter->failure_count; i++) {
-        const struct failure *failure = &reporter->failures[i];
-        const struct type_facts *facts = &reporter->service->core.facts[failure->type];
-        failed[i] = (struct ray_failed_request){
-            .machine = facts->machine,
-            .type = facts->name,
-            .count = failure->count,
-            .reason = str_from(failure->reason),
-            .asked_s = failure->asked_ms / 1000,
-            .failed_s = failure->failed_ms / 1000,
-        };
-    }
-    return failed;
 }
 
 /* ---- sending ---- */
@@ -165,12 +111,9 @@ static void plan_next(struct reporter *reporter, int64_t wait)
     loop_timer_start(reporter->timer, reporter->sent_at > 0 && least > wait ? least : wait);
 }
 
-/* Ray drops a report whose version is smaller than that of the last one, also of an earlier
- * process of ours; a wall clock that was set back must not stop the versions. */
 static int64_t next_version(struct reporter *reporter)
 {
-    int64_t version = wall_ms(reporter->service) * 1000;
-    reporter->version = version > reporter->version ? version : reporter->version + 1;
+    reporter->version = report_version(reporter->version, wall_ms(reporter->service));
     return reporter->version;
 }
 
@@ -210,40 +153,25 @@ static void on_groups(void *context, const struct gcs_answer *answer)
     }
 }
 
-static void report_groups(struct reporter *reporter, struct gcs *gcs, struct arena *arena)
+static void tell_groups(struct reporter *reporter, struct gcs *gcs, struct arena *arena)
 {
-    const struct service *service = reporter->service;
-    const struct core_settings *settings = &service->core.settings;
-    struct gcs_group *groups = ARENA_ARRAY(arena, settings->type_count, struct gcs_group);
-    for (size_t i = 0; i < settings->type_count; i++) {
-        const struct plan_type *type = &settings->types[i];
-        struct ray_quantity *quantities = ARENA_ARRAY(arena, type->capacity_count,
-                                                      struct ray_quantity);
-        for (size_t j = 0; j < type->capacity_count; j++) {
-            quantities[j] = (struct ray_quantity){
-                names_text(settings->names, type->capacities[j].name),
-                (double)type->capacities[j].total / RESOURCE_UNIT};
-        }
-        groups[i] = (struct gcs_group){.name = type->name,
-                                       .resources = quantities,
-                                       .resource_count = type->capacity_count,
-                                       .min_count = type->min_nodes,
-                                       .max_count = type->max_nodes};
-    }
+    const struct core_settings *settings = &reporter->service->core.settings;
     reporter->has_groups = true;
-    gcs_report_groups(gcs, groups, settings->type_count, on_groups, reporter);
+    gcs_report_groups(gcs, report_groups(settings, arena), settings->type_count, on_groups,
+                      reporter);
 }
 
 static void fill(struct reporter *reporter, struct arena *arena, struct ray_report *report)
 {
     struct gathering gathering = {.service = reporter->service, .arena = arena};
     controller_each(reporter->service->controller, gather, &gathering);
-    report->requests = gathering.requests;
-    report->request_count = gathering.request_count;
+    report->requests = gathering.requests.items;
+    report->request_count = gathering.requests.count;
     report->nodes = gathering.nodes;
     report->node_count = gathering.node_count;
-    report->failures = failed_requests(reporter, arena);
-    report->failure_count = reporter->failure_count;
+    report->failures = report_failures_list(&reporter->failures, reporter->service->core.facts,
+                                            arena);
+    report->failure_count = reporter->failures.count;
     service_infeasible(reporter->service, arena, report);
 }
 
@@ -275,7 +203,7 @@ static void send(void *context)
     reporter->is_news = false;
     reporter->sent_at = loop_now_ms(service->session.loop);
     if (!reporter->has_groups) {
-        report_groups(reporter, gcs, &arena);
+        tell_groups(reporter, gcs, &arena);
     }
     gcs_report(gcs, &report, on_reported, reporter);
     arena_clear(&arena);
@@ -333,31 +261,19 @@ void service_report_farewell(struct service *service, service_done_fn *done)
 void service_report_failed(struct service *service, uint32_t type, int64_t count, int64_t asked_ms,
                            struct str reason)
 {
-    struct reporter *reporter = service->reporter;
-    size_t at = 0;
-    while (at < reporter->failure_count && reporter->failures[at].type != type) {
-        at++;
-    }
-    if (type >= service->core.settings.type_count || at == FAILURES_MAX) {
-        return;
-    }
-    reporter->failure_count += at == reporter->failure_count;
-    struct failure *failure = &reporter->failures[at];
-    *failure = (struct failure){
+    struct report_failure failure = {
         .type = type, .count = count, .asked_ms = asked_ms, .failed_ms = wall_ms(service)};
-    snprintf(failure->reason, sizeof(failure->reason), "%.*s", STR_ARG(reason));
-    service_report_soon(service);
+    snprintf(failure.reason, sizeof(failure.reason), "%.*s", STR_ARG(reason));
+    if (type < service->core.settings.type_count &&
+        report_failures_note(&service->reporter->failures, &failure)) {
+        service_report_soon(service);
+    }
 }
 
 void service_report_came(struct service *service, uint32_t type)
 {
-    struct reporter *reporter = service->reporter;
-    for (size_t i = 0; i < reporter->failure_count; i++) {
-        if (reporter->failures[i].type == type) {
-            reporter->failures[i] = reporter->failures[--reporter->failure_count];
-            service_report_soon(service);
-            return;
-        }
+    if (report_failures_forget(&service->reporter->failures, type)) {
+        service_report_soon(service);
     }
 }
 
