@@ -27,8 +27,6 @@ enum {
     PREPARE_MS = 1000,     /* after a start: the account is looked at before it is urgent */
 };
 
-#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
-
 /* ---- what the controller tells ---- */
 
 static void on_started(void *context, const struct cluster_lease *lease)

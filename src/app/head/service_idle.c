@@ -54,7 +54,7 @@ static void rest(struct service *service)
     events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("the whole cluster rests"),
                reason);
     if (!service_end(service, &err)) {
-        log_write(&service->session.log, LOG_LEVEL_WARNING, "cannot rest: %s", err.text);
+        LOG(service, WARNING, "cannot rest: %s", err.text);
     }
     arena_clear(&arena);
 }

@@ -36,6 +36,8 @@
 #include "app/head/workers/worker_setup.h"
 #include "app/idle_stop.h"
 
+#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
+
 enum service_end {
     SERVICE_GOES_ON,
     SERVICE_STANDS_DOWN, /* told to; the supervisor ends as well */

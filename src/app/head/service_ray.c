@@ -11,8 +11,6 @@
 
 #include <stdio.h>
 
-#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
-
 /* A drain that a raylet was asked for. */
 struct drain_call {
     struct service *service;

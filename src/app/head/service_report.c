@@ -21,8 +21,6 @@ enum {
     LINE_BYTES_MAX = 4096,
 };
 
-#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
-
 struct line {
     struct line *next;
     bool is_warning;

@@ -10,7 +10,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#define LOG(service, level, ...) log_write(&(service)->session.log, LOG_LEVEL_##level, __VA_ARGS__)
 enum { LATE_MS = 100 }; /* until it is looked again whether Ray has said who is there */
 
 #define PAST_NAME "worker "

@@ -23,7 +23,7 @@ static void on_hangup(void *context, int number)
 {
     struct service *service = context;
     (void)number;
-    log_write(&service->session.log, LOG_LEVEL_INFO, "told to act again");
+    LOG(service, INFO, "told to act again");
     loop_timer_start(loop_timer_new(service->session.loop, begin_anew, service), MOMENT_MS);
 }
 
@@ -34,6 +34,6 @@ bool service_freeze(struct service *service, const char *last_end, struct err *e
              "the service died %d times within %d s (it %.100s): it only answers, and nothing is "
              "launched or ended, until `shoal up`",
              SUPERVISE_DEATHS, SUPERVISE_WINDOW_MS / 1000, last_end);
-    log_write(&service->session.log, LOG_LEVEL_ERROR, "frozen: %s", service->refusal);
+    LOG(service, ERROR, "frozen: %s", service->refusal);
     return loop_signal_new(service->session.loop, SIGHUP, on_hangup, service, &watch, err);
 }
