@@ -116,23 +116,22 @@ void ctl_request_write(const struct ctl_request *request, struct buf *out)
 struct str ctl_text(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
-    reading->is_wrong = reading->is_wrong || (value && !json_is_string(value));
-    return arena_str(reading->arena,
-                     (struct str){json_string_value(value), json_string_length(value)});
+    ctl_expect(reading, !value || json_is_string(value));
+    return json_take_text(json, name, reading->arena);
 }
 
 int64_t ctl_number(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
     int64_t number = json_integer_value(value);
-    reading->is_wrong = reading->is_wrong || (value && !json_is_integer(value)) || number < 0;
+    ctl_expect(reading, (!value || json_is_integer(value)) && number >= 0);
     return number;
 }
 
 bool ctl_flag(struct ctl_reading *reading, const json_t *json, const char *name)
 {
     const json_t *value = json_object_get(json, name);
-    reading->is_wrong = reading->is_wrong || (value && !json_is_boolean(value));
+    ctl_expect(reading, !value || json_is_boolean(value));
     return json_is_true(value);
 }
 
@@ -143,7 +142,7 @@ static int64_t price_of(struct ctl_reading *reading, const json_t *json, const c
 
 static void read_status(struct ctl_reading *reading, const json_t *json, struct ctl_status *status)
 {
-    reading->is_wrong = reading->is_wrong || !json_is_object(json);
+    ctl_expect(reading, json_is_object(json));
     *status = (struct ctl_status){
         .ray_version = ctl_text(reading, json, "ray_version"),
         .ray_address = ctl_text(reading, json, "ray_address"),
@@ -174,7 +173,7 @@ static void read_greeting(struct ctl_reading *reading, const json_t *json, struc
     line->greeting.cluster = ctl_text(reading, json, "cluster");
     line->greeting.uid = ctl_text(reading, json, "uid");
     line->greeting.epoch = (uint64_t)ctl_number(reading, json, "epoch");
-    reading->is_wrong = reading->is_wrong || line->greeting.protocol < line->greeting.least;
+    ctl_expect(reading, line->greeting.protocol >= line->greeting.least);
 }
 
 static bool read_node(struct ctl_reading *reading, json_t *json, struct node_view *node,

@@ -113,7 +113,7 @@ json_t *ctl_wishes_json(const struct ctl_request *request)
 void ctl_read_demand(struct ctl_reading *reading, const json_t *json, struct insight_demand *ret)
 {
     struct str source = ctl_text(reading, json, "source");
-    reading->is_wrong = reading->is_wrong || !json_is_object(json);
+    ctl_expect(reading, json_is_object(json));
     *ret = (struct insight_demand){
         .source = (enum insight_source)find_word(source, sources, INSIGHT_SOURCE_COUNT,
                                                  INSIGHT_TASKS),
@@ -130,7 +130,7 @@ void ctl_read_demand(struct ctl_reading *reading, const json_t *json, struct ins
 void ctl_read_event(struct ctl_reading *reading, const json_t *json, struct insight_event *ret)
 {
     struct str kind = ctl_text(reading, json, "kind");
-    reading->is_wrong = reading->is_wrong || !json_is_object(json);
+    ctl_expect(reading, json_is_object(json));
     *ret = (struct insight_event){
         .number = ctl_number(reading, json, "number"),
         .wall_ms = ctl_number(reading, json, "at_ms"),
@@ -147,11 +147,10 @@ void ctl_read_answer(struct ctl_reading *reading, const json_t *json, struct ctl
     const json_t *list = json_object_get(json, "answer");
     size_t count = json_array_size(list);
     struct str *lines = ARENA_ARRAY(reading->arena, count, struct str);
-    reading->is_wrong = reading->is_wrong || !json_is_object(json) ||
-                        (list && !json_is_array(list));
+    ctl_expect(reading, json_is_object(json) && (!list || json_is_array(list)));
     for (size_t i = 0; i < count; i++) {
         const json_t *line = json_array_get(list, i);
-        reading->is_wrong = reading->is_wrong || !json_is_string(line);
+        ctl_expect(reading, json_is_string(line));
         lines[i] = arena_str(reading->arena,
                              (struct str){json_string_value(line), json_string_length(line)});
     }
@@ -167,13 +166,12 @@ static void read_amounts(struct ctl_reading *reading, json_t *json, struct gcs_w
 {
     struct ray_quantity *amounts = ARENA_ARRAY(reading->arena, json_object_size(json),
                                                struct ray_quantity);
-    reading->is_wrong = reading->is_wrong || !json_is_object(json);
+    ctl_expect(reading, json_is_object(json));
     for (void *at = json_object_iter(json); at; at = json_object_iter_next(json, at)) {
         const json_t *value = json_object_iter_value(at);
         double amount = json_number_value(value);
         struct str name = {json_object_iter_key(at), json_object_iter_key_len(at)};
-        reading->is_wrong = reading->is_wrong || !json_is_number(value) || amount < 0 ||
-                            name.len == 0;
+        ctl_expect(reading, json_is_number(value) && amount >= 0 && name.len > 0);
         amounts[wish->amount_count++] = (struct ray_quantity){
             .name = arena_str(reading->arena, name), .amount = amount};
     }
@@ -184,12 +182,12 @@ void ctl_read_wishes(struct ctl_reading *reading, json_t *json, struct ctl_reque
 {
     size_t count = json_array_size(json);
     struct gcs_wish *wishes = ARENA_ARRAY(reading->arena, count, struct gcs_wish);
-    reading->is_wrong = reading->is_wrong || (json && !json_is_array(json));
+    ctl_expect(reading, !json || json_is_array(json));
     for (size_t i = 0; i < count; i++) {
         json_t *wish = json_array_get(json, i);
         read_amounts(reading, json_object_get(wish, "amounts"), &wishes[i]);
         wishes[i].count = ctl_number(reading, wish, "count");
-        reading->is_wrong = reading->is_wrong || wishes[i].count == 0;
+        ctl_expect(reading, wishes[i].count > 0);
     }
     request->wishes = wishes;
     request->wish_count = count;

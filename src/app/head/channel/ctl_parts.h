@@ -10,6 +10,11 @@ struct ctl_reading {
     bool is_wrong;
 };
 
+static inline void ctl_expect(struct ctl_reading *reading, bool is_right)
+{
+    reading->is_wrong = reading->is_wrong || !is_right;
+}
+
 struct str ctl_text(struct ctl_reading *reading, const json_t *json, const char *name);
 int64_t ctl_number(struct ctl_reading *reading, const json_t *json, const char *name);
 bool ctl_flag(struct ctl_reading *reading, const json_t *json, const char *name);
