@@ -1,5 +1,5 @@
 /* test_driver_lines.c: what drivers are told, in Ray's words. */
-#include "app/head/driver_lines.h"
+#include "app/head/ray/driver_lines.h"
 #include "base/buf.h"
 #include "core/resource.h"
 #include "unit.h"

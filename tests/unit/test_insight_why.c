@@ -1,5 +1,5 @@
 /* test_insight_why.c: the causes and words of what waits. */
-#include "app/head/insight_why.h"
+#include "app/head/explain/insight_why.h"
 #include "core/resource.h"
 #include "unit.h"
 

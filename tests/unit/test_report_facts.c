@@ -1,5 +1,5 @@
 /* test_report_facts.c: what a report to Ray says. */
-#include "app/head/report_facts.h"
+#include "app/head/ray/report_facts.h"
 #include "core/resource.h"
 #include "unit.h"
 

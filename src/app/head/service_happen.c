@@ -4,7 +4,7 @@
  *
  * Every node fails, is taken away or ends once, however often the core asks for it again.
  */
-#include "app/head/driver_lines.h"
+#include "app/head/ray/driver_lines.h"
 #include "app/head/service_parts.h"
 #include "core/words.h"
 #include "io/heap.h"

@@ -4,7 +4,7 @@
  * A decision points into memory that lives as long as its step. What people may ask about later is
  * copied here: few requests have no place, so that costs little however many wait.
  */
-#include "app/head/insight_why.h"
+#include "app/head/explain/insight_why.h"
 #include "app/head/service_parts.h"
 #include "io/heap.h"
 

@@ -6,7 +6,7 @@
  * A report goes out soon after a change and every few seconds. An empty one goes out at the end:
  * Ray would show the last one for ever.
  */
-#include "app/head/report_facts.h"
+#include "app/head/ray/report_facts.h"
 #include "app/head/service_parts.h"
 #include "io/heap.h"
 

@@ -1,5 +1,5 @@
 /* driver_lines.c: lines for drivers, as Ray words them. */
-#include "app/head/driver_lines.h"
+#include "app/head/ray/driver_lines.h"
 
 #include "core/resource.h"
 

@@ -1,5 +1,5 @@
 /* insight_why.c: causes and words for what waits. */
-#include "app/head/insight_why.h"
+#include "app/head/explain/insight_why.h"
 
 #include "core/words.h"
 

@@ -1,5 +1,5 @@
 /* report_facts.c: failed launches, machines on their way and node types as Ray is told of them. */
-#include "app/head/report_facts.h"
+#include "app/head/ray/report_facts.h"
 
 #include "core/resource.h"
 
