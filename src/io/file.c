@@ -145,6 +145,20 @@ struct file_status file_look(const char *path)
     return seen;
 }
 
+/* Most file systems say what an entry is; only the others, and links, cost a look. */
+static void look_at_entry(int folder, const struct dirent *item, struct file_entry *entry)
+{
+    struct stat status;
+    bool is_unknown = item->d_type == DT_UNKNOWN;
+    entry->is_link = item->d_type == DT_LNK ||
+                     (is_unknown &&
+                      fstatat(folder, item->d_name, &status, AT_SYMLINK_NOFOLLOW) == 0 &&
+                      S_ISLNK(status.st_mode));
+    entry->is_folder = item->d_type == DT_DIR ||
+                       ((is_unknown || entry->is_link) &&
+                        fstatat(folder, item->d_name, &status, 0) == 0 && S_ISDIR(status.st_mode));
+}
+
 void file_list(const char *path, file_entry_fn *take, void *context)
 {
     DIR *dir = opendir(path);
@@ -152,16 +166,11 @@ void file_list(const char *path, file_entry_fn *take, void *context)
         return;
     }
     for (struct dirent *item; (item = readdir(dir));) {
-        struct stat link;
-        struct stat target;
         if (strcmp(item->d_name, ".") == 0 || strcmp(item->d_name, "..") == 0) {
             continue;
         }
-        bool is_link = fstatat(dirfd(dir), item->d_name, &link, AT_SYMLINK_NOFOLLOW) == 0 &&
-                       S_ISLNK(link.st_mode);
-        bool is_folder = fstatat(dirfd(dir), item->d_name, &target, 0) == 0 &&
-                         S_ISDIR(target.st_mode);
-        struct file_entry entry = {str_from(item->d_name), is_folder, is_link};
+        struct file_entry entry = {.name = str_from(item->d_name)};
+        look_at_entry(dirfd(dir), item, &entry);
         take(context, &entry);
     }
     closedir(dir);
