@@ -173,7 +173,7 @@ By price, {PRICE_STEPS:,} steps:
 - **What is timed.** `plan_decide()` from a filled-in input to the finished plan with reasons,
   best and median of {repeats}, strategy `ray` but for the second table. "Reading the case" is
   the probe's own text format, once. Ray: `schedule()` of v2 and `get_nodes_to_launch()` of v1,
-  best of a few, without building their requests.
+  best of a few with --long, without building their requests.
 - **Same answers.** Wherever v2 ran, the launches were equal.
 - **bytes/node** is all the memory a decision takes from its arena, divided by the nodes.
 - **Load.** {load_text()}
@@ -194,7 +194,7 @@ def measure(args):
         return rows[cell]
 
     for cell in BESIDE_RAY + (LONG_BESIDE_RAY if args.long else []):
-        row(cell).ask_ray(3 if cell in BESIDE_RAY else 1)
+        row(cell).ask_ray(3 if args.long and cell in BESIDE_RAY else 1)
     for cell in [*LIMITS, *ALONE, *BY_NODES, *BY_DEMANDS]:
         row(cell)
     slopes = (exponent([row(cell) for cell in BY_NODES], 0),

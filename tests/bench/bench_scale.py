@@ -15,6 +15,7 @@ SHOAL_BUILD  the build directory (default: build in the repository)
 """
 
 import argparse
+import contextlib
 import json
 import os
 import pathlib
@@ -51,13 +52,15 @@ def probe(*words):
     return json.loads(result.stdout)
 
 
-def over_the_wire(nodes, polls, every, moving=0):
+@contextlib.contextmanager
+def served(nodes, moving=0):
+    """ask(polls, every): of a fake GCS with so many nodes."""
     server = subprocess.Popen([sys.executable, HERE / "fake_gcs.py", str(nodes), "--moving",
                                str(moving)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                               text=True)
     try:
-        port = int(server.stdout.readline())
-        return probe(nodes, polls, "--server", f"http://127.0.0.1:{port}", "--every", every)
+        url = f"http://127.0.0.1:{int(server.stdout.readline())}"
+        yield lambda polls, every: probe(nodes, polls, "--server", url, "--every", every)
     finally:
         server.communicate()
 
@@ -108,11 +111,12 @@ def table_wire(rows):
 
 def run_wire(seconds):
     rows = []
-    empty = over_the_wire(1, 10, 50)
+    with served(1) as ask:
+        empty = ask(10, 50)
     for nodes in SIZES:
-        first = over_the_wire(nodes, 13, 50)
-        every = stretched_ms(first["cpu_us_per_poll"] * 1.1)
-        found = over_the_wire(nodes, max(8, int(seconds * 1000 / every)), every)
+        with served(nodes) as ask:
+            every = stretched_ms(ask(13, 50)["cpu_us_per_poll"] * 1.1)
+            found = ask(max(8, int(seconds * 1000 / every)), every)
         found["every"] = every
         found["share"] = found["cpu_us_per_poll"] / 1000 / (every + found["round_trip_us"] / 1000)
         found["per_node"] = (found["end_rss"] - empty["end_rss"]) / nodes
@@ -126,7 +130,7 @@ def main():
     parser.add_argument("--write", type=pathlib.Path)
     arguments = parser.parse_args()
     lines = list(table_made_up(run_made_up(100 if arguments.long else 20)))
-    wire = run_wire(60 if arguments.long else 8)
+    wire = run_wire(60 if arguments.long else 4)
     lines += ["", *table_wire(wire)]
     leak = run_leak(100000 if arguments.long else 5000)
     growth = leak["end_heap"] - leak["start_heap"]
