@@ -24,7 +24,7 @@ import botocore.credentials
 import botocore.session
 import botocore.utils
 
-SETS = int(os.environ.get("SHOAL_DIFF_PROFILES") or 600)
+SETS = int(os.environ.get("SHOAL_DIFF_PROFILES") or 300)
 SHOWN = 5
 NEVER = 2**63 - 1
 

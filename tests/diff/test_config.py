@@ -20,7 +20,7 @@ import emit
 import generate
 import workers
 
-FILES = int(os.environ.get("SHOAL_DIFF_FILES") or 2000)
+FILES = int(os.environ.get("SHOAL_DIFF_FILES") or 1000)
 SHOWN = 10
 
 

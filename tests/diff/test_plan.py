@@ -25,7 +25,7 @@ import plan_cases
 import plan_oracle
 import workers
 
-CASES = int(os.environ.get("SHOAL_DIFF_PLANS") or 2000)
+CASES = int(os.environ.get("SHOAL_DIFF_PLANS") or 1000)
 JOBS = 2
 SHOWN = 5
 KINDS = ["launches", "terminations", "unmet", "unmet gangs", "unmet constraints", "gangs",

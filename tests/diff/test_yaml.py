@@ -19,8 +19,8 @@ import workers
 import yaml_hand_picked
 import yaml_samples
 
-SCALARS = int(os.environ.get("SHOAL_DIFF_SCALARS") or 200000)
-DOCUMENTS = int(os.environ.get("SHOAL_DIFF_DOCS") or 20000)
+SCALARS = int(os.environ.get("SHOAL_DIFF_SCALARS") or 60000)
+DOCUMENTS = int(os.environ.get("SHOAL_DIFF_DOCS") or 8000)
 BATCH = 2500
 SHOWN = 10
 
