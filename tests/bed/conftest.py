@@ -12,8 +12,10 @@ import contextlib
 import os
 import pathlib
 import secrets
+import socket
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -75,14 +77,16 @@ def paper(bed):
 @pytest.fixture(scope="session")
 def aws():
     """aws("ec2", region=..., **credentials): a client that neither retries nor waits long."""
+    one_at_a_time = threading.Lock()  # boto3's session is not for several threads
 
     def make(service, region=settings.REGION, key=settings.ADMIN_KEY,
              secret=settings.ADMIN_SECRET, token=None, attempts=1, read_timeout=30, **more):
         config = Config(retries={"total_max_attempts": attempts, "mode": "standard"},
                         read_timeout=read_timeout, connect_timeout=5, proxies={}, **more)
-        return boto3.client(service, region_name=region, endpoint_url=settings.ENDPOINT,
-                            aws_access_key_id=key, aws_secret_access_key=secret,
-                            aws_session_token=token, config=config)
+        with one_at_a_time:
+            return boto3.client(service, region_name=region, endpoint_url=settings.ENDPOINT,
+                                aws_access_key_id=key, aws_secret_access_key=secret,
+                                aws_session_token=token, config=config)
 
     return make
 
@@ -236,8 +240,16 @@ class Ssh:
         return done.stdout
 
 
-# For a connection that is expected to fail: a packet on this host needs no second.
-IMPATIENT = ("-o", "ConnectTimeout=1")
+def is_silent(where, port=22, seconds=0.3):
+    """Neither let in nor refused: packets get lost. On this host an answer needs no millisecond."""
+    address = where if isinstance(where, str) else where["PublicIpAddress"]
+    try:
+        socket.create_connection((address, port), seconds).close()
+    except TimeoutError:
+        return True
+    except ConnectionRefusedError:
+        pass
+    return False
 
 
 @pytest.fixture(scope="session")

@@ -132,6 +132,15 @@ def cluster(bed, aws, laptop):
 
 
 @pytest.fixture(scope="module")
+def lasting_cluster(running_bed, aws, tmp_path_factory):
+    """lasting_cluster(config): the same for all tests of a file that follow."""
+    _bed.empty(running_bed)
+    yield lambda config: Cluster(driver.Laptop(tmp_path_factory.mktemp("lasting")), config,
+                                 running_bed, aws)
+    running_bed.reset()
+
+
+@pytest.fixture(scope="module")
 def shared(running_bed, aws, tmp_path_factory):
     """A head and two workers, for the tests of one file that leave them as they are."""
     _bed.empty(running_bed)

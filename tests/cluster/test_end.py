@@ -58,6 +58,6 @@ def test_an_idle_cluster_rests_and_the_next_up_resumes_it(cluster):
     assert "was stopped: it is started again" in said.err
     assert made.head == head
     driver.in_machine(head, "ls", "/home/ubuntu/mine")
-    driver.wait_for(lambda: made.alive() == 2, 60, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == 2, 60, 0.2, "a Ray of the right size")
     made("down", "-y")
     assert made.remains() == {}

@@ -1,4 +1,7 @@
-"""Who acts: the laptop until the handover, then the head's service; and kills in between."""
+"""Who acts: the laptop until the handover, then the head's service; and kills in between.
+
+The last tests stand in an order, on one cluster: it grows, its service is killed, it ends.
+"""
 
 import time
 
@@ -20,7 +23,7 @@ def one_of_each(made, workers):
     """One head and so many workers, all in Ray, nothing else."""
     kinds = [driver.tag_of(i, "ray-node-type") for i in made.machines()]
     assert kinds == ["head"] + ["worker"] * workers, kinds
-    driver.wait_for(lambda: made.alive() == workers + 1, 40, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == workers + 1, 40, 0.2, "a Ray of the right size")
 
 
 def gone(made):
@@ -73,62 +76,8 @@ def test_down_while_the_head_launches(cluster):
         child.kill()
     assert child.returncode not in (0, None), (out, err)
     assert made.remains() == {}
-    time.sleep(2)
+    time.sleep(1)
     assert made.remains() == {}, "somebody made something after the end"
-
-
-def test_the_goal_changes(cluster):
-    """A later `up` sends the service a new goal: it alone makes and ends workers."""
-    made = cluster(files.quick("changed", workers=1))
-    made.up()
-    head = made.head
-    kinds = made.config["available_node_types"]
-    made.bed.counts(clear=True)
-    kinds["worker"].update(min_workers=2, max_workers=2)
-    made.rewrite(max_workers=2)
-    made.up()
-    one_of_each(made, 2)
-    assert made.head == head
-    assert made.bed.counts(who=head)["RunInstances"] == 1
-    assert made.bed.counts(who="laptop")["RunInstances"] == 0
-    gone(made)
-
-
-def test_the_service_is_killed(cluster):
-    """It comes again, knows its workers, and keeps them."""
-    made = cluster(files.quick("service", workers=1))
-    made.up()
-    before = [i["InstanceId"] for i in made.machines()]
-    pids = driver.in_machine(made.head, "pgrep", "-f", SERVICE).split()
-    driver.in_machine(made.head, "pkill", "-9", "-f", SERVICE, check=False)
-
-    def others():
-        found = driver.in_machine(made.head, "pgrep", "-f", SERVICE, check=False).split()
-        return found and not set(found) & set(pids)
-
-    # When its supervisor was killed with it, the next verb brings both back.
-    deadline = time.monotonic() + 10
-    while not others() and time.monotonic() < deadline:
-        time.sleep(0.2)
-    made.up(seconds=60)
-    assert others()
-    assert [i["InstanceId"] for i in made.machines()] == before
-    assert "worker" in made("status").out
-    gone(made)
-
-
-def test_the_service_alone_is_killed(cluster):
-    """Its supervisor starts it again within seconds, without anybody's help."""
-    made = cluster(files.quick("service", workers=0))
-    made.up()
-    rows = driver.in_machine(made.head, "pgrep", "-af", SERVICE).splitlines()
-    newest = driver.in_machine(made.head, "pgrep", "-nf", SERVICE).strip()
-    driver.in_machine(made.head, "kill", "-9", newest)
-    driver.wait_for(lambda: driver.in_machine(
-        made.head, "pgrep", "-nf", SERVICE, check=False).strip() not in ("", newest), 10, 0.1,
-        f"another service (before: {rows})")
-    driver.wait_for(lambda: made.run("status", seconds=20).status == 0, 10)
-    gone(made)
 
 
 @pytest.mark.long
@@ -144,10 +93,54 @@ def test_a_worker_that_dies_is_replaced(cluster):
     gone(made)
 
 
-def test_down_when_the_head_is_silent(cluster):
-    """The lease is taken from a head that does not answer."""
-    made = cluster(files.quick("silent", workers=1))
+# ---- one cluster, from here to its end ----
+
+
+@pytest.fixture(scope="module")
+def lasting(lasting_cluster):
+    made = lasting_cluster(files.quick("lasting", workers=1))
     made.up()
-    made.bed.node(made.head, "pause")
-    made.down(seconds=90)
-    assert made.remains() == {}
+    return made
+
+
+def test_the_goal_changes(lasting):
+    """A later `up` sends the service a new goal: it alone makes and ends workers."""
+    head = lasting.head
+    lasting.bed.counts(clear=True)
+    lasting.config["available_node_types"]["worker"].update(min_workers=2, max_workers=2)
+    lasting.rewrite(max_workers=2)
+    lasting.up()
+    one_of_each(lasting, 2)
+    assert lasting.head == head
+    assert lasting.bed.counts(who=head)["RunInstances"] == 1
+    assert lasting.bed.counts(who="laptop")["RunInstances"] == 0
+
+
+def test_the_service_alone_is_killed(lasting):
+    """Its supervisor starts it again within seconds, without anybody's help."""
+    rows = driver.in_machine(lasting.head, "pgrep", "-af", SERVICE).splitlines()
+    newest = driver.in_machine(lasting.head, "pgrep", "-nf", SERVICE).strip()
+    driver.in_machine(lasting.head, "kill", "-9", newest)
+    driver.wait_for(lambda: driver.in_machine(
+        lasting.head, "pgrep", "-nf", SERVICE, check=False).strip() not in ("", newest), 10, 0.1,
+        f"another service (before: {rows})")
+    driver.wait_for(lambda: lasting.run("status", seconds=20).status == 0, 10)
+
+
+def test_the_service_is_killed(lasting):
+    """With who watches it: the next verb brings both back, it knows its workers and keeps them."""
+    before = [i["InstanceId"] for i in lasting.machines()]
+    pids = set(driver.in_machine(lasting.head, "pgrep", "-f", SERVICE).split())
+    driver.in_machine(lasting.head, "pkill", "-9", "-f", SERVICE, check=False)
+    lasting.up(seconds=60)
+    found = set(driver.in_machine(lasting.head, "pgrep", "-f", SERVICE).split())
+    assert found and not found & pids
+    assert [i["InstanceId"] for i in lasting.machines()] == before
+    assert "worker" in lasting("status").out
+
+
+def test_down_when_the_head_is_silent(lasting):
+    """The lease is taken from a head that does not answer."""
+    lasting.bed.node(lasting.head, "pause")
+    lasting.down(seconds=90)
+    assert lasting.remains() == {}

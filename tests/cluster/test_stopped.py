@@ -34,7 +34,7 @@ def test_machines_are_stopped_and_used_again(cluster):
     assert ids(made.machines(states=("running",))) == before
     assert "was stopped: it is started again" in said.err
     assert made.bed.counts()["RunInstances"] == 0
-    driver.wait_for(lambda: made.alive() == 2, 40, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == 2, 40, 0.2, "a Ray of the right size")
     # What was done on the disk is not done again.
     for one in before:
         assert driver.in_machine(one, "cat", "/home/ubuntu/set-up").split() == ["again"]
@@ -56,7 +56,7 @@ def test_more_workers_than_were_stopped(cluster):
     made.up()
     now = ids(made.machines())
     assert len(now) == 3 and set(before) < set(now)
-    driver.wait_for(lambda: made.alive() == 3, 40, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == 3, 40, 0.2, "a Ray of the right size")
     made("down", "-y", "--terminate")
     assert made.remains() == {}
 
@@ -86,6 +86,6 @@ def test_killed_while_machines_start(cluster, point):
     assert done.status == -9, f"{point} was not reached: {done}"
     made.up()
     assert ids(made.machines()) == before
-    driver.wait_for(lambda: made.alive() == 2, 40, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == 2, 40, 0.2, "a Ray of the right size")
     made("down", "-y", "--terminate")
     assert made.remains() == {}

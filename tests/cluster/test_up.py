@@ -1,10 +1,21 @@
-"""Three files as users have them: up, a real Ray program on all nodes, down, nothing left."""
+"""Files as users have them: up, a real Ray program on all nodes, down, nothing left.
+
+Two at a time, each from a laptop of its own: much of it is waiting, and they must not meet.
+"""
+
+import concurrent.futures
 
 import driver
 import files
 import programs
+import pytest
 
 from cloud import images
+
+
+@pytest.fixture
+def laptops(tmp_path):
+    return [driver.Laptop(tmp_path / name) for name in ("one", "other")]
 
 
 def use_all(cluster, nodes=3):
@@ -28,34 +39,41 @@ def full_circle(cluster, nodes=3):
     return done
 
 
-def test_a_minimal_file(cluster):
-    full_circle(cluster(files.minimal()))
+def side_by_side(*works):
+    with concurrent.futures.ThreadPoolExecutor(len(works)) as pool:
+        for job in [pool.submit(*work) for work in works]:
+            job.result()
 
 
-def test_a_minimal_file_without_ray_or_pip(cluster):
-    """No Ray on the machines, none in the file: it comes by the index, into a folder of its own."""
+def test_a_minimal_file_and_one_of_2019(cluster, laptops):
+    side_by_side((full_circle, cluster(files.minimal(), laptops[0])),
+                 (full_circle, cluster(files.of_2019(), laptops[1])))
+
+
+def test_a_bare_image_and_a_full_file(cluster, laptops):
     images.ensure_wheels()
-    made = cluster(files.minimal("bare", image=files.BASE))
+    full = cluster(files.full(), laptops[1])
+    files.full_folder(full.laptop)
+    side_by_side((bare_image, cluster(files.minimal("bare", 1, files.BASE), laptops[0])),
+                 (full_file, full))
+
+
+def bare_image(made):
+    """No Ray on the machines, none in the file: it comes by the index, into a folder of its own."""
     made.up(seconds=120)
     found = driver.in_machine(made.head, "bash", "-lic", "command -v ray; ray --version")
     assert "/home/ubuntu/" in found and "version" in found
-    use_all(made)
+    use_all(made, 2)
     made.down()
     assert made.remains() == {}
-
-
-def test_a_2019_file(cluster):
-    full_circle(cluster(files.of_2019()))
 
 
 def home(instance, *words, **more):
     return driver.in_machine(instance, *words, **more)
 
 
-def test_a_full_file(cluster):
+def full_file(made):
     """Mounts, exclusions, each kind of command in its order and place, variables, two types."""
-    made = cluster(files.full())
-    files.full_folder(made.laptop)
     made.up()
     nodes = made.machines()
     kinds = [driver.tag_of(i, "ray-user-node-type") for i in nodes]

@@ -66,27 +66,26 @@ def late(cluster):
     return [(what, round(ms)) for what, ms in waits(cluster) if ms > MOST_MS]
 
 
+def asked_together(made, done):
+    """The workers with the head: one after the other would cost a boot."""
+    asked = [n["times"]["pending"] for n in made.bed.ps()["nodes"]]
+    assert max(asked) - min(asked) < 1.0, asked
+    stamps = re.findall(r"^\S*?(\d+:\d+:\d+)", done.err, re.M)
+    assert stamps, "lines in a pipe bear their time"
+
+
 def test_nothing_waits_needlessly(cluster):
     """The machines answer ssh two seconds after the cloud says that they run."""
     found = []
     for _ in range(TRIES):
         made = cluster(files.quick("waits", workers=1, setup_commands=["true", "sleep 0.3"]))
         made.bed.set(boot_delay=2)
-        made.up()
+        done = made.up()
+        if not found:
+            asked_together(made, done)
         assert any(what.startswith("worker: ") and "after" in what for what, _ in waits(made))
         found.append(late(made))
         made.down()
         if not found[-1]:
             return
     raise AssertionError(found)
-
-
-def test_workers_are_asked_for_with_the_head(cluster):
-    """One after the other would cost a boot; and `up` returns when the last one has joined."""
-    made = cluster(files.quick("waits", workers=1))
-    done = made.up()
-    asked = [n["times"]["pending"] for n in made.bed.ps()["nodes"]]
-    assert max(asked) - min(asked) < 1.0, asked
-    stamps = re.findall(r"^\S*?(\d+:\d+:\d+)", done.err, re.M)
-    assert stamps, "lines in a pipe bear their time"
-    made.down()

@@ -23,7 +23,7 @@ def test_another_zone_when_the_first_is_full(cluster):
     made.up()
     found = zones(made)
     assert len(found) == 2 and found[0] == first and found[1] != first, found
-    driver.wait_for(lambda: made.alive() == 2, 40, 1, "a Ray of the right size")
+    driver.wait_for(lambda: made.alive() == 2, 40, 0.2, "a Ray of the right size")
     made.down()
 
     # Head and worker, from the laptop.
