@@ -5,7 +5,7 @@ import subprocess
 import time
 
 import pytest
-from conftest import BASE, IMPATIENT, Ssh, by_id, wait_for, wait_state
+from conftest import BASE, Ssh, by_id, wait_for, wait_state
 
 from cloud import settings
 
@@ -203,7 +203,7 @@ def test_a_paused_machine_is_a_black_hole(bed, ec2, machine, ssh):
     node = machine()
     shell = ssh(node)
     bed.node(node["InstanceId"], "pause")
-    assert "timed out" in ssh(node, *IMPATIENT, wait=False).run("true").stderr
+    assert "timed out" in ssh(node, "-o", "ConnectTimeout=1", wait=False).run("true").stderr
     assert by_id(ec2, node["InstanceId"])["State"]["Name"] == "running"
     bed.node(node["InstanceId"], "unpause")
     shell.wait()
@@ -239,7 +239,7 @@ def test_network_delay(bed, machine, ssh):
 def test_the_relay_keeps_the_rules(bed, machine, group, ssh):
     bed.set(relay_ms=20)
     node = machine(SecurityGroupIds=[group()])
-    done = ssh(node, "-o", "ConnectTimeout=2", wait=False).run("true")
+    done = ssh(node, "-o", "ConnectTimeout=1", wait=False).run("true")
     assert done.returncode != 0
 
 
