@@ -100,7 +100,7 @@ def do_release():
     """Groups, requests and tasks of before are forgotten."""
     for name in list(KEPT):
         do_ungroup(name)
-    for refs in TASKS.values():
+    for refs in list(TASKS.values()):  # those that end meanwhile are taken out
         for ref in refs:
             ray.cancel(ref, force=True)
     TASKS.clear()

@@ -12,6 +12,7 @@ import pytest
 from fleet import host_of
 
 MOST = 4
+IDLE_SECONDS = 1.8
 
 
 def types():
@@ -25,7 +26,7 @@ def types():
 
 @pytest.fixture(scope="module")
 def scaled(make_fleet):
-    return make_fleet(files.impatient(files.scaling("scale", MOST, 0.04, types())))
+    return make_fleet(files.impatient(files.scaling("scale", MOST, IDLE_SECONDS / 60, types())))
 
 
 def kinds_of(scaled):
@@ -69,7 +70,7 @@ def test_a_placement_group_over_three_nodes(scaled):
     row = scaled.agent.event("spread", "group", 60)
     assert row["ready"] and len(set(row["nodes"])) == 3, row
     assert kinds_of(scaled) == ["worker"] * 3
-    time.sleep(4)  # longer than the idle time: what it reserves is not idle
+    time.sleep(IDLE_SECONDS + 1.2)  # what it reserves is not idle
     assert len(scaled.workers()) == 3
     scaled.agent.ask("ungroup", name="spread")
     scaled.wait_empty(20)
@@ -91,7 +92,7 @@ def test_resources_are_requested(scaled):
     """They come without any task, stay though idle, and go when they are no longer asked for."""
     scaled.agent.ask("request", bundles=[{"CPU": 1}] * 2)
     worker = scaled.wait_workers(2, 40)[0]["InstanceId"]
-    time.sleep(4)
+    time.sleep(IDLE_SECONDS + 1.2)
     assert len(scaled.workers()) == 2
     assert "request_resources" in explained(scaled, worker)
     scaled.agent.ask("request", bundles=[])
@@ -107,7 +108,7 @@ def test_what_can_never_be_met(scaled):
     assert line.startswith("(autoscaler +"), line
     ray_says = driver.in_machine(scaled.head, "bash", "-lic", "ray status")
     assert "unobtainium" in ray_says  # among what waits, as with Ray's monitor
-    time.sleep(3)
+    time.sleep(2)
     lines = [li for li in scaled.agent.autoscaler_lines(began) if "unobtainium" in li]
     assert len(lines) == 1, "said again and again"
     assert not scaled.launches(began)

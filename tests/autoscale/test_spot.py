@@ -25,7 +25,7 @@ def spotted(make_fleet):
 
 def test_a_notice_under_a_running_job(spotted):
     """Three nodes work, nothing waits; one is told that it will end in two minutes."""
-    spotted.agent.tasks("job", COUNT, 25, max_retries=3)
+    spotted.agent.tasks("job", COUNT, 16, max_retries=3)
     workers = spotted.wait_workers(COUNT, 60)
     victim = workers[0]["InstanceId"]
     node = next(n["id"] for n in spotted.agent.alive() if n["instance"] == victim)
