@@ -54,7 +54,7 @@ def test_a_bare_image_and_a_full_file(cluster, laptops):
     images.ensure_wheels()
     full = cluster(files.full(), laptops[1])
     files.full_folder(full.laptop)
-    side_by_side((bare_image, cluster(files.minimal("bare", 1, files.BASE), laptops[0])),
+    side_by_side((bare_image, cluster(files.minimal("bare", image=files.BASE), laptops[0])),
                  (full_file, full))
 
 
@@ -63,7 +63,7 @@ def bare_image(made):
     made.up(seconds=120)
     found = driver.in_machine(made.head, "bash", "-lic", "command -v ray; ray --version")
     assert "/home/ubuntu/" in found and "version" in found
-    use_all(made, 2)
+    use_all(made)
     made.down()
     assert made.remains() == {}
 
