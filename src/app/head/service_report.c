@@ -216,12 +216,6 @@ void service_report_soon(struct service *service)
     reporter->is_news = true;
 }
 
-void service_report_anew(struct service *service)
-{
-    service->reporter->has_groups = false;
-    service_report_soon(service);
-}
-
 /* The client is closed: nothing under way will be answered. */
 void service_report_lost(struct service *service)
 {
@@ -328,6 +322,15 @@ void service_tell_drivers(struct service *service, struct str text, bool is_warn
     reporter->last_line = line;
     reporter->line_count++;
     tell_next(reporter);
+}
+
+/* ---- a GCS that knows nothing yet ---- */
+
+void service_report_anew(struct service *service)
+{
+    service->reporter->has_groups = false;
+    service_report_soon(service);
+    tell_next(service->reporter); /* what was said while there was none */
 }
 
 /* ---- opening and closing ---- */
