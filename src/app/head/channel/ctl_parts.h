@@ -1,8 +1,10 @@
-/* ctl_parts.h: lines of the control channel from inside; shared by ctl.c and ctl_insight.c. */
+/* ctl_parts.h: lines of the control channel from inside; shared by the files that make it up. */
 #pragma once
 
 #include "app/head/channel/ctl.h"
 #include "io/json_line.h"
+
+/* ---- ctl_reading.c ---- */
 
 /* What is not of its type fails the whole line; what is missing is empty. */
 struct ctl_reading {

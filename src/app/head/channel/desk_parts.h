@@ -2,6 +2,7 @@
  * desk_parts.h: the desk from inside; shared by the files that make it up.
  *
  *     desk.c         guests and their requests
+ *     desk_say.c     a line for one guest
  *     desk_follow.c  what is told without being asked for
  *     desk_log.c     logs, once or as they grow
  */
@@ -65,7 +66,7 @@ struct desk {
     size_t told_now;
 };
 
-/* ---- desk.c ---- */
+/* ---- desk_say.c ---- */
 
 void desk_say(struct guest *guest, const struct ctl_line *line);
 void desk_say_text(struct guest *guest, enum ctl_line_kind kind, struct str text, struct str about);

@@ -16,6 +16,8 @@ struct explain_sheet {
     size_t line_count;
 };
 
+/* ---- explain_sheet.c ---- */
+
 void explain_line(struct explain_sheet *sheet, const char *fmt, ...) PRINTF_LIKE(2, 3);
 /* Hands over the lines so far, and begins anew. `fix` may be empty. */
 void explain_give(struct explain_sheet *sheet, struct str question, struct str fix);

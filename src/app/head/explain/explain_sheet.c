@@ -1,0 +1,114 @@
+/* explain_sheet.c: what all answers are made with: lines, what is looked up, what stops all. */
+#include "app/head/explain/explain_parts.h"
+
+#include <stdarg.h>
+
+enum {
+    LATE_MS = 10 * 1000, /* without a word from Ray nothing is decided any more */
+    TEXT_BYTES_MAX = 4096,
+};
+
+/* ---- writing ---- */
+
+void explain_line(struct explain_sheet *sheet, const char *fmt, ...)
+{
+    AUTO_BUF struct buf text;
+    va_list args;
+    buf_init(&text, TEXT_BYTES_MAX);
+    va_start(args, fmt);
+    buf_add_args(&text, fmt, args);
+    va_end(args);
+    if (sheet->line_count < EXPLAIN_LINES_MAX) {
+        sheet->lines[sheet->line_count++] = arena_str(sheet->arena, buf_str(&text));
+    }
+}
+
+void explain_give(struct explain_sheet *sheet, struct str question, struct str fix)
+{
+    struct ctl_answer answer = {
+        .question = question, .lines = sheet->lines, .line_count = sheet->line_count, .fix = fix};
+    sheet->take(sheet->context, &answer);
+    sheet->line_count = 0;
+}
+
+struct str explain_age(const struct explain_sheet *sheet, int64_t since_ms)
+{
+    int64_t age = sheet->scene->now_ms - since_ms;
+    int64_t whole = age > 0 ? age - age % 1000 : 0;
+    return words_span(whole, sheet->arena);
+}
+
+/* ---- looking ---- */
+
+const struct insight_event *explain_event(const struct explain_scene *scene, unsigned kinds,
+                                          struct str node)
+{
+    for (size_t i = scene->event_count; i-- > 0;) {
+        const struct insight_event *event = &scene->events[i];
+        if ((kinds >> event->kind & 1) != 0 && str_eq(event->node, node)) {
+            return event;
+        }
+    }
+    return NULL;
+}
+
+const struct config_node_type *explain_type(const struct explain_scene *scene, struct str name)
+{
+    for (size_t i = 0; i < scene->config->node_type_count; i++) {
+        if (str_eq(scene->config->node_types[i].name, name)) {
+            return &scene->config->node_types[i];
+        }
+    }
+    return NULL;
+}
+
+bool explain_is_coming(const struct node_view *view)
+{
+    return view->phase < PHASE_READY && !view->is_head;
+}
+
+/* ---- what keeps everything from happening ---- */
+
+static bool is_ray_away(const struct explain_scene *scene)
+{
+    return scene->ray_trouble.len > 0 ||
+           (scene->insight->seen_ms > 0 && scene->now_ms - scene->insight->seen_ms > LATE_MS);
+}
+
+bool explain_block(struct explain_sheet *sheet, struct str *ret_fix)
+{
+    const struct explain_scene *scene = sheet->scene;
+    const struct insight *insight = scene->insight;
+    if (scene->is_rays) {
+        explain_line(sheet, "Shoal does not scale this cluster now; it is %.*s.",
+                     STR_ARG(scene->stance));
+        *ret_fix = STR("run `shoal up` without --autoscaling-config in head_start_ray_commands, so "
+                       "that Ray is started with --no-monitor");
+        return true;
+    }
+    if (!scene->is_acting) {
+        explain_line(sheet, "Nothing is launched or ended here: the service is %.*s.",
+                     STR_ARG(scene->stance));
+        *ret_fix = STR("wait for whoever acts to end, or run `shoal up`, which takes over");
+        return true;
+    }
+    if (is_ray_away(scene)) {
+        struct str since = insight->seen_ms > 0
+                               ? arena_printf(sheet->arena, " for %.*s",
+                                              STR_ARG(explain_age(sheet, insight->seen_ms)))
+                               : STR(" so far");
+        explain_line(sheet,
+                     "Ray on the head has not answered%.*s%s%.*s. Nothing is launched for what "
+                     "waits, and nothing ends, before it does.",
+                     STR_ARG(since), scene->ray_trouble.len > 0 ? ": " : "",
+                     STR_ARG(scene->ray_trouble));
+        *ret_fix = STR("look at Ray on the head: shoal attach FILE, then: ray status");
+        return true;
+    }
+    if (insight->launching && insight->launching[0] != '\0') {
+        explain_line(sheet, "Nothing is launched at the moment: %s.", insight->launching);
+        *ret_fix = STR("");
+        return true;
+    }
+    return false;
+}
