@@ -71,7 +71,7 @@ int64_t supervise_delay(struct supervise_deaths *deaths, int64_t now, int64_t li
         deaths->is_frozen = true;
         return deaths->delay_ms = was_frozen ? SUPERVISE_PAUSE_MS : SUPERVISE_FIRST_MS;
     }
-    bool was_well = lived_ms >= SUPERVISE_WINDOW_MS || deaths->delay_ms == SUPERVISE_PAUSE_MS;
+    bool was_well = lived_ms >= SUPERVISE_WELL_MS || deaths->delay_ms == SUPERVISE_PAUSE_MS;
     if (was_well || deaths->delay_ms == 0) {
         return deaths->delay_ms = SUPERVISE_FIRST_MS;
     }
