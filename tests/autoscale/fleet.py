@@ -1,6 +1,7 @@
 """A cluster that scales, with a driver on its head, and what may never happen to it."""
 
 import contextlib
+import pathlib
 import re
 import subprocess
 import time
@@ -104,8 +105,9 @@ class Fleet:
     # ---- what others do to it ----
 
     def service_pids(self):
-        """The service and who watches it, by this host's numbers; the service last."""
-        return sorted(driver.processes(self.head, SERVICE))
+        """The service and who watches it, by this host's numbers; the service, its child, last."""
+        pids = set(driver.processes(self.head, SERVICE))
+        return sorted(pids, key=lambda pid: (parent_of(pid) in pids, pid))
 
     def kill_service(self, name="KILL"):
         """The service alone; who watches it starts it again."""
@@ -167,6 +169,15 @@ class Fleet:
     def partitioned(self, instance):
         with walls(instance, ["INPUT -i eth0 -j DROP", "OUTPUT -o eth0 -j DROP"]):
             yield
+
+
+def parent_of(pid):
+    """0: it has ended meanwhile. (Numbers do not tell who was first: they begin anew.)"""
+    try:
+        status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return 0
+    return int(re.search(r"^PPid:\t(\d+)", status, re.M)[1])
 
 
 def signal_to(pid, name):

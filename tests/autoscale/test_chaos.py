@@ -91,7 +91,7 @@ def test_the_service_is_killed(troubled):
     kill_again_and_again(troubled, 3, 4)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=1200)
 def test_the_service_is_killed_for_ten_minutes(troubled):
     kill_again_and_again(troubled, 30, 20)
 

@@ -154,6 +154,6 @@ def test_a_task_meets_a_drain(raced):
     race(raced, 15)
 
 
-@pytest.mark.long
+@pytest.mark.long(seconds=5000)
 def test_a_task_meets_a_drain_300_times(raced):
     race(raced, 300)

@@ -44,8 +44,9 @@ def running_bed(running_base_bed):
 
 @pytest.fixture(autouse=True)
 def bounded(request):
-    """A test that hangs is a test that fails, where it hangs."""
-    seconds = 420 if request.node.get_closest_marker("long") else 150
+    """A test that hangs is a test that fails, where it hangs. A long one may say how long it is."""
+    is_long = request.node.get_closest_marker("long")
+    seconds = is_long.kwargs.get("seconds", 420) if is_long else 150
 
     def ring(*_):
         raise AssertionError(f"not done within {seconds} s")
