@@ -70,17 +70,19 @@ void hear_drain_of_others(struct core *core, struct node *node)
     node->is_asked = true; /* no need to ask */
 }
 
-/* A raylet that was drained exits by itself, sometimes before its answer is heard. */
+/* A raylet that was drained exits by itself, sometimes before its answer is heard: whether it has
+ * agreed or died of something else, the answer will tell. */
 static void die(struct core *core, struct node *node)
 {
     enum { EARLY = 2 * 60 * 1000 };
+    struct reason dead = {.kind = REASON_RAY_DEAD};
     if (life_table[node->state].is_running) {
         if (core->now < node->joined_at + EARLY) {
             node_strike_death(core, node);
         }
-        node_end(core, node, NODE_FAILED, (struct reason){.kind = REASON_RAY_DEAD});
-    } else if (node->state == NODE_DRAINING) {
-        node_end(core, node, NODE_FAILED, node->reason);
+        node_end(core, node, NODE_FAILED, dead);
+    } else if (node->state == NODE_DRAINING && !(node->is_drain_ours && node->is_asked)) {
+        node_end(core, node, NODE_FAILED, node->is_drain_ours ? dead : node->reason);
     }
 }
 
