@@ -169,10 +169,15 @@ static void check_outage(struct yard *yard)
     }
 }
 
-static void count_call(struct yard *yard)
+/* Of each who leads, for nobody knows how often the one before has tried. */
+static void count_call(struct yard *yard, uint32_t controller)
 {
     struct checks *checks = &yard->checks;
     int64_t now = yard->agenda.now;
+    if (checks->outage_caller != controller) {
+        checks->outage_caller = controller;
+        checks->outage_window = -1;
+    }
     if (checks->outage_since >= 0 && checks->outage_window < 0) {
         checks->outage_window = now + OUTAGE_GRACE; /* from the first call on */
         checks->outage_calls = 0;
@@ -322,7 +327,7 @@ void checks_before_action(struct yard *yard, uint32_t controller, const struct a
         book_of(yard, action->instance)->end_reason = action->reason.kind;
     }
     yard->checks.last_change_at = now;
-    count_call(yard);
+    count_call(yard, controller);
 }
 
 static const struct controller *actor(const struct yard *yard)

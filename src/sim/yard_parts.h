@@ -31,6 +31,7 @@ struct checks {
     int64_t outage_since;      /* -1: none */
     int64_t outage_calls;      /* that change something, in the current window */
     int64_t outage_window;     /* when it began */
+    uint32_t outage_caller;    /* who leads */
     int64_t last_change_at;    /* a launch or an end by a controller */
     int64_t last_drain_at;     /* of a node for being idle */
 };
