@@ -148,7 +148,10 @@ struct event {
             uint64_t launch;
             enum outcome outcome;
         } launch_reply;
-        uint64_t reign; /* records_end: the first epoch since which nobody else has acted */
+        struct {
+            uint64_t reign; /* the first epoch since which nobody else has acted */
+            int64_t since;  /* when that began */
+        } records;          /* records_end */
         struct listing listing;
         int64_t asked_at; /* ray_seen */
         struct {

@@ -68,8 +68,8 @@ static void record(struct controller *controller, const struct event *event)
 
 const struct event *journal_intent(const struct journal *journal, uint64_t launch)
 {
-    for (size_t i = journal->count; i > 0; i--) {
-        const struct event *event = &journal->events[i - 1];
+    for (size_t i = 0; i < journal->count; i++) {
+        const struct event *event = &journal->events[i];
         if (event->kind == EVENT_INTENT && event->intent.launch == launch) {
             return event;
         }
@@ -116,9 +116,24 @@ static void send(struct controller *controller, struct cloud_call call)
     cloud_send(controller->cloud, &call);
 }
 
+/* Not after a refusal: that one was not the last word, as an older call was under way. */
+static bool is_open(const struct journal *journal, uint64_t launch)
+{
+    for (size_t i = journal->count; i > 0; i--) {
+        const struct event *event = &journal->events[i - 1];
+        if (event->kind == EVENT_LAUNCH_REPLY && event->launch_reply.launch == launch) {
+            return false;
+        }
+        if (event->kind == EVENT_INTENT && event->intent.launch == launch) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void perform_launch(struct controller *controller, const struct action *action)
 {
-    if (!journal_intent(&controller->journal, action->launch)) {
+    if (!is_open(&controller->journal, action->launch)) {
         struct event intent = event_now(controller, EVENT_INTENT);
         intent.intent.launch = action->launch;
         intent.intent.offering = action->offering;
@@ -297,13 +312,15 @@ static void renew_lease(struct controller *controller)
     struct journal *journal = &controller->journal;
     if (lease->epoch != journal->epoch && lease->epoch != journal->epoch + 1) {
         journal->reign = lease->epoch; /* somebody else had it in between */
+        journal->reign_since = now;
     }
     journal->epoch = lease->epoch;
     tell(controller, &event);
     if (!controller->has_started) {
         controller->has_started = true;
         event = event_now(controller, EVENT_RECORDS_END);
-        event.reign = journal->reign;
+        event.records.reign = journal->reign;
+        event.records.since = journal->reign_since;
         tell(controller, &event);
     }
 }

@@ -20,9 +20,10 @@ struct journal {
     size_t capacity;
     uint64_t epoch; /* the last one held */
     uint64_t reign; /* the first one since which nobody else has had it */
+    int64_t reign_since;
 };
 
-/* The intent of a launch; NULL: it was never written down. */
+/* The intent of a launch as it was first written down; NULL: it never was. */
 const struct event *journal_intent(const struct journal *journal, uint64_t launch);
 
 struct held_action {

@@ -189,7 +189,7 @@ static void open_core(struct scene *scene)
     scene->core = core_new(&scene->settings, &scene->arena);
     tell(scene, (struct event){.kind = EVENT_START});
     tell(scene, (struct event){.kind = EVENT_LEASE, .lease = {.epoch = 1, .until = INT64_MAX / 2}});
-    tell(scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 1});
+    tell(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
     list(scene);
 }
 

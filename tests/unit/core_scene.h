@@ -164,7 +164,7 @@ static inline void start(struct scene *scene)
 {
     step(scene, (struct event){.kind = EVENT_START});
     lease(scene, 1);
-    step(scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 1});
+    step(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
     see_all(scene);
 }
 

@@ -163,13 +163,36 @@ static void test_a_take_over_waits_for_a_listing_that_shows_everything(void **st
     open_scene(&scene);
     step(&scene, (struct event){.kind = EVENT_START});
     lease(&scene, 5);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 5});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 5}});
     see_all(&scene);
     load(&scene, 1);
     tick(&scene);
     nothing(&scene);
     assert_int_equal(scene.answer.launching, STANCE_NO_LISTING);
     scene.now += scene.settings.times.horizon + scene.settings.times.call_timeout;
+    see_all(&scene);
+    tick(&scene);
+    only(&scene, ACTION_LAUNCH);
+    close_scene(&scene);
+}
+
+static void test_a_take_over_is_waited_out_by_whoever_comes_next(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    int64_t wait = scene.settings.times.horizon + scene.settings.times.call_timeout;
+    int64_t since = scene.now - wait / 2;
+    step(&scene, (struct event){.kind = EVENT_START});
+    lease(&scene, 6);
+    step(&scene,
+         (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 5, .since = since}});
+    see_all(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(scene.answer.launching, STANCE_NO_LISTING);
+    scene.now = since + wait;
     see_all(&scene);
     tick(&scene);
     only(&scene, ACTION_LAUNCH);
@@ -185,7 +208,7 @@ static void test_records_of_an_earlier_run_are_taken_up(void **state)
     uint64_t launch = (uint64_t)1 << 32 | 4;
     step(&scene, (struct event){.kind = EVENT_INTENT, .intent = {.launch = launch, .count = 2}});
     lease(&scene, 2);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .reign = 1});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
     see_all(&scene);
     tick(&scene);
     assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);
@@ -437,6 +460,7 @@ int main(void)
         cmocka_unit_test(test_what_is_not_launched_says_why),
         cmocka_unit_test(test_a_refused_type_is_named_as_such),
         cmocka_unit_test(test_a_take_over_waits_for_a_listing_that_shows_everything),
+        cmocka_unit_test(test_a_take_over_is_waited_out_by_whoever_comes_next),
         cmocka_unit_test(test_records_of_an_earlier_run_are_taken_up),
         cmocka_unit_test(test_only_a_written_upscaling_speed_makes_a_ramp),
         cmocka_unit_test(test_no_ramp_for_what_was_asked_for_outright),

@@ -386,7 +386,8 @@ static void any_fields(struct scene *scene, struct dice *dice, struct event *eve
         event->launched.instance = any_u64(dice);
         break;
     case EVENT_RECORDS_END:
-        event->reign = any_u64(dice);
+        event->records.reign = any_u64(dice);
+        event->records.since = any_i64(dice);
         break;
     case EVENT_RAY_SEEN:
         event->asked_at = any_i64(dice);
@@ -680,7 +681,7 @@ static void events_of_the_shell_in_words(void **state)
     assert_str(WORDS(scene, GOAL, .goal = GOAL_DOWN), "12.500 goal: the cluster is taken down");
     assert_str(WORDS(scene, LEASE, .lease = {7, 42500}), "12.500 lease 7 held until 42.500");
     assert_str(WORDS(scene, LEASE, .lease = {7, 0}), "12.500 lease 7 lost");
-    assert_str(WORDS(scene, RECORDS_END, .reign = 7),
+    assert_str(WORDS(scene, RECORDS_END, .records = {.reign = 7}),
                "12.500 records end: nobody else has acted since lease 7");
     assert_str(WORDS(scene, TICK, .goal = GOAL_RUN), "12.500 tick");
     struct event early = {.kind = EVENT_TICK, .at = -5};

@@ -206,7 +206,7 @@ static void run_memory(struct pace *pace, int64_t nodes, int64_t full_permille)
     struct event events[] = {
         {.kind = EVENT_START},
         {.kind = EVENT_LEASE, .lease = {1, 1000 * (int64_t)HOUR}},
-        {.kind = EVENT_RECORDS_END, .reign = 1},
+        {.kind = EVENT_RECORDS_END, .records = {.reign = 1}},
         {.kind = EVENT_LISTING, .listing = {0, true, listed, (size_t)nodes}},
     };
     for (size_t i = 0; i < sizeof(events) / sizeof(events[0]); i++) {

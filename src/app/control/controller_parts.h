@@ -79,6 +79,7 @@ struct controller {
     struct cluster_lease lease;
     struct arena lease_memory;
     uint64_t reign;
+    int64_t reign_since; /* by our clock; before its beginning, mostly */
     struct loop_timer *lease_timer;
     int64_t lease_retry_ms;
     uint64_t take_from;

@@ -59,7 +59,8 @@ static void begin(struct controller *controller, int64_t asked_at)
     }
     tell_lease(controller, asked_at);
     event = controller_event(controller, EVENT_RECORDS_END);
-    event.reign = controller->reign;
+    event.records.reign = controller->reign;
+    event.records.since = controller->reign_since;
     controller_tell(controller, &event);
     controller->has_started = true;
     look_now(controller);

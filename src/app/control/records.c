@@ -2,7 +2,8 @@
  * records.c: what is written down, and what is played from it after a start.
  *
  * Facts in the journal: "uid" of the cluster, "epoch" of our last lease, "reign", the first epoch
- * since which nobody else has acted, and "holders", the names under which we may have a lease.
+ * since which nobody else has acted, "reign_since", the wall clock at its beginning, and "holders",
+ * the names under which we may have a lease.
  */
 #include "app/control/controller_parts.h"
 
@@ -178,16 +179,24 @@ static bool meet_cluster(struct controller *controller, struct str uid, struct e
     return journal_set(controller->journal, "uid", uid, err);
 }
 
+static int64_t age_of(const struct controller *controller, int64_t wall_ms)
+{
+    int64_t age = controller_wall(controller) - wall_ms;
+    return age > 0 ? age : 0; /* the wall clock may have been set back */
+}
+
 static bool write_lease(struct controller *controller, void *context, struct err *err)
 {
     const struct cluster_lease *lease = context;
     uint64_t epoch;
     uint64_t reign;
+    uint64_t since;
     uint64_t head;
     if (!meet_cluster(controller, lease->uid, err) || !records_renumber(controller, err) ||
         !journal_number(controller->journal, STR("head"), &head, err) ||
         !journal_get_number(controller->journal, "epoch", &epoch, err) ||
-        !journal_get_number(controller->journal, "reign", &reign, err)) {
+        !journal_get_number(controller->journal, "reign", &reign, err) ||
+        !journal_get_number(controller->journal, "reign_since", &since, err)) {
         return false;
     }
     if (head != HEAD_INSTANCE) {
@@ -195,10 +204,13 @@ static bool write_lease(struct controller *controller, void *context, struct err
     }
     if (epoch == 0 || (lease->epoch != epoch && lease->epoch != epoch + 1)) {
         reign = lease->epoch; /* the first, or somebody else had it in between */
+        since = (uint64_t)controller_wall(controller);
     }
     controller->reign = reign;
+    controller->reign_since = controller_now(controller) - age_of(controller, (int64_t)since);
     return journal_set_number(controller->journal, "epoch", lease->epoch, err) &&
-           journal_set_number(controller->journal, "reign", reign, err);
+           journal_set_number(controller->journal, "reign", reign, err) &&
+           journal_set_number(controller->journal, "reign_since", since, err);
 }
 
 bool records_lease(struct controller *controller, const struct cluster_lease *lease)
@@ -231,12 +243,6 @@ struct play {
     struct journal_launched *machines;
     size_t machine_count, machine_capacity;
 };
-
-static int64_t age_of(const struct controller *controller, int64_t wall_ms)
-{
-    int64_t age = controller_wall(controller) - wall_ms;
-    return age > 0 ? age : 0; /* the wall clock may have been set back */
-}
 
 static void take_intent(void *context, const struct journal_intent *intent)
 {

@@ -72,6 +72,16 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     return core;
 }
 
+/* Whatever others have launched until then is in a listing that is asked for so much later. */
+static void trust_listings_after(struct core *core, int64_t theirs)
+{
+    const struct core_times *times = &core->settings->times;
+    int64_t from = theirs + times->call_timeout + times->horizon;
+    if (from > core->trusted_from && !BUG(core, trusts_first_listing)) {
+        core->trusted_from = from;
+    }
+}
+
 /*
  * Somebody else may have acted since we last knew everything. Their calls may be under way for a
  * call's timeout and hidden for the horizon; ours must not be repeated, because what they stood for
@@ -80,9 +90,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
 static void take_over(struct core *core)
 {
     const struct core_times *times = &core->settings->times;
-    if (!BUG(core, trusts_first_listing)) {
-        core->trusted_from = core->now + times->call_timeout + times->horizon;
-    }
+    trust_listings_after(core, core->now);
     core->quiet_until = core->now + times->quiet_start;
     if (!BUG(core, repeats_after_take_over)) {
         launches_freeze_all(core);
@@ -111,13 +119,16 @@ static void hear_lease(struct core *core, const struct event *event)
 
 static void hear_records_end(struct core *core, const struct event *event)
 {
-    launches_restore(core, event->reign);
+    uint64_t reign = event->records.reign;
+    launches_restore(core, reign);
     core->has_records = true;
     core->trusted_from = core->now;
     core->quiet_until = core->now + core->settings->times.quiet_start;
     core->is_changed = true;
-    if (event->reign == core->epoch && core->epoch > 1) {
+    if (reign == core->epoch && core->epoch > 1) {
         take_over(core);
+    } else if (reign > 1) {
+        trust_listings_after(core, event->records.since); /* who began it may have died waiting */
     }
 }
 

@@ -85,12 +85,14 @@ static void take_launch_reply(struct byte_reader *reader, struct event *event)
 
 static void put_records_end(struct byte_writer *writer, const struct event *event)
 {
-    bytes_put_u64(writer, event->reign);
+    bytes_put_u64(writer, event->records.reign);
+    bytes_put_i64(writer, event->records.since);
 }
 
 static void take_records_end(struct byte_reader *reader, struct event *event)
 {
-    event->reign = bytes_take_u64(reader);
+    event->records.reign = bytes_take_u64(reader);
+    event->records.since = bytes_take_i64(reader);
 }
 
 static void put_asked_at(struct byte_writer *writer, const struct event *event)

@@ -148,7 +148,7 @@ static struct str fact_text(const struct event *event, const struct core_setting
                             outcome_text(event->launch_reply.outcome));
     case EVENT_RECORDS_END:
         return arena_printf(arena, "records end: nobody else has acted since lease %llu",
-                            (unsigned long long)event->reign);
+                            (unsigned long long)event->records.reign);
     case EVENT_LISTING:
         return listing_text(&event->listing, arena);
     case EVENT_TERMINATE_REPLY:
