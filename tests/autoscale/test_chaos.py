@@ -155,9 +155,16 @@ def test_a_worker_is_destroyed(troubled):
 
 @pytest.mark.long
 def test_a_node_is_partitioned(troubled):
-    """It runs and nobody hears of it: Ray gives it up, its machine is ended, another one comes."""
-    troubled.agent.tasks("cut", 2, 10, max_retries=3)
+    """It runs and nobody hears of it: Ray gives it up, its machine is ended, another one comes.
+
+    Not before it works: a driver that still waits for such a node to take its task goes on waiting
+    for minutes after Ray has called the node dead, and nobody is asked for anything.
+    """
+    troubled.agent.tasks("cut", 2, 20, max_retries=3)
     victim = troubled.wait_workers(2)[0]["InstanceId"]
+    driver.wait_for(lambda: all(n["state"] == "running" for n in troubled.agent.alive()
+                                if n["type"] != "head"), 20, 0.2, "work on both")
+    time.sleep(3)  # given to it, and begun
     with troubled.partitioned(victim):
         troubled.agent.done("cut", 180)
         driver.wait_for(lambda: troubled.lives()[victim][1], 60, 0.5, "its end")

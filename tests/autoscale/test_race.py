@@ -19,8 +19,8 @@ import pytest
 SLOTS = 4
 SWEEP = 0.050
 IDLE_SECONDS = 3
-BOOT_SECONDS = 8  # a machine that is launched has joined by then
-BEFORE_TIME = 0.2  # going on: a poll at once, and the next one finds that their time is over
+BOOT_SECONDS = 10  # a machine that is launched has joined by then
+BEFORE_TIME = 0.3  # going on: a poll at once, and the next one finds that their time is over
 AFTER_WAKE = 0.410  # from going on to the first drain: one poll later; corrected by what is seen
 
 

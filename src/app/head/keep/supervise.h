@@ -20,9 +20,9 @@ enum {
     SUPERVISE_DEATHS = 10, /* so many ... */
     SUPERVISE_WINDOW_MS = 60 * 1000,
     SUPERVISE_PAUSE_MS = 30 * 1000, /* ... in that time are a loop; of a frozen one: a pause */
-    SUPERVISE_WELL_MS = 10 * 1000, /* who lived so long was well: the waits begin anew */
+    SUPERVISE_WELL_MS = 10 * 1000,  /* who lived so long was well: the waits begin anew */
     SUPERVISE_FIRST_MS = 100,
-    SUPERVISE_MOST_MS = 4 * 1000, /* so that it answers again within five seconds */
+    SUPERVISE_MOST_MS = 4 * 1000,               /* so that it answers again within five seconds */
     SUPERVISE_LOG_BYTES_MAX = 10 * 1000 * 1000, /* then it begins anew, and the old one stays */
 };
 
