@@ -34,7 +34,7 @@ class Control:
 
     def node(self, instance):
         """By id, or by the beginning of one."""
-        found = [n for n in self.cloud.nodes.by_id.values() if n.id.startswith(instance)]
+        found = [n for n in list(self.cloud.nodes.by_id.values()) if n.id.startswith(instance)]
         if len(found) != 1:
             raise LookupError(f"{len(found)} instances are called {instance!r}")
         return found[0]
@@ -44,23 +44,23 @@ class Control:
     def do_ps(self):
         memory = docker.stats()
         rows = []
-        for node in self.cloud.nodes.by_id.values():
+        for node in list(self.cloud.nodes.by_id.values()):  # others come and go meanwhile
             connections, sessions = self.cloud.nodes.ssh_counts(node)
             rows.append({
                 "id": node.id, "state": node.state, "type": node.type, "zone": node.zone,
                 "private": node.private, "public": node.public, "image": node.image,
                 "spot": bool(node.spot), "seconds": round(time.monotonic() - node.created),
                 "memory": memory.get(node.name, 0), "connections": connections,
-                "sessions": sessions, "times": node.times,
+                "sessions": sessions, "times": dict(node.times),
                 "name": self.cloud.moto.tags_of(node.region, node.id).get("Name", "")})
         return {"nodes": rows, "pid": os.getpid(), "front_memory": own_memory(),
                 "code": self.bed.code,
                 "seconds": round(time.time() - self.bed.started, 1),
-                "calls": sum(self.cloud.counts.values())}
+                "calls": sum(list(self.cloud.counts.values()))}
 
     def do_counts(self, clear=False):
         rows = [{"service": s, "action": a, "who": w, "count": n}
-                for (s, a, w), n in sorted(self.cloud.counts.items())]
+                for (s, a, w), n in sorted(list(self.cloud.counts.items()))]
         refused = dict(self.cloud.refused)
         if clear:
             self.cloud.counts.clear()

@@ -172,7 +172,7 @@ def describe_instance_status(cloud, call):
     """Running ones only, unless asked for all."""
     ids = call.list("InstanceId")
     nodes = check_ids(cloud, call, ids) if ids else \
-        [n for n in cloud.nodes.by_id.values() if n.region == call.region
+        [n for n in list(cloud.nodes.by_id.values()) if n.region == call.region
          and cloud.nodes.visible(n)]
     everything = call.get("IncludeAllInstances") == "true"
     rows = []
@@ -303,7 +303,7 @@ def exists(cloud, call, ident):
     if prefix == "i":
         check_ids(cloud, call, [ident])
     elif prefix == "sir":
-        return any(n.spot == ident for n in cloud.nodes.by_id.values())
+        return any(n.spot == ident for n in list(cloud.nodes.by_id.values()))
     elif prefix in PREFIXES:
         backend = cloud.moto.backend(call.region)
         places = {"vol": backend.volumes, "eni": backend.enis, "vpc": backend.vpcs,
@@ -400,7 +400,7 @@ def describe_types(cloud, call):
 def describe_spot_requests(cloud, call):
     wanted = call.list("SpotInstanceRequestId")
     rows = []
-    for node in cloud.nodes.by_id.values():
+    for node in list(cloud.nodes.by_id.values()):
         if node.spot and node.region == call.region and (not wanted or node.spot in wanted):
             ended = node.state in ("shutting-down", "terminated")
             rows.append({
