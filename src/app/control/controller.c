@@ -206,6 +206,7 @@ static void watch_the_end(struct controller *controller)
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
     bool is_empty = controller_is_empty(controller);
     if (is_empty && !controller->was_empty) {
+        records_emptied(controller);
         news_emptied(controller);
     }
     controller->was_empty = is_empty;

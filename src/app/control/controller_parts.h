@@ -204,6 +204,8 @@ void records_clear(struct controller *controller);
 
 /* The epoch of a lease of ours and what follows for the reign, and the cluster's uid. */
 bool records_lease(struct controller *controller, const struct cluster_lease *lease) MUST_USE;
+/* Nothing is left of what anybody has launched: who begins anew need not wait for it. */
+void records_emptied(struct controller *controller);
 /* Was that holder us, in an earlier process? */
 bool records_know_holder(struct controller *controller, struct str holder);
 bool records_add_holder(struct controller *controller) MUST_USE;

@@ -219,6 +219,17 @@ bool records_lease(struct controller *controller, const struct cluster_lease *le
     return records_write(controller, write_lease, &copy);
 }
 
+static bool write_emptied(struct controller *controller, void *context, struct err *err)
+{
+    (void)context;
+    return journal_set_number(controller->journal, "reign_since", 0, err);
+}
+
+void records_emptied(struct controller *controller)
+{
+    (void)!records_write(controller, write_emptied, NULL);
+}
+
 bool records_add_holder(struct controller *controller)
 {
     return records_write(controller, write_holder, NULL);
