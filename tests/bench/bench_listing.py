@@ -32,7 +32,7 @@ SKIPPED = 77
 CALLER = BUILD / "tests" / "aws_probe"
 REPEATS = 5
 CALLS = 20
-ROUNDS = 3
+ROUNDS = 5
 RATIO_MIN = 50
 LIVE_BYTES_MAX = 2 * 1024 * 1024
 
