@@ -51,8 +51,9 @@ class Agent:
                         self.rows.remove(row)
                         return row
                 left = end - time.monotonic()
-                assert left > 0 and self.child.returncode is None, (
-                    f"the driver did not answer within {seconds} s", self.lines[-30:])
+                ended = self.child.returncode
+                assert ended is None, (f"the driver has ended: {ended}", self.lines[-30:])
+                assert left > 0, (f"the driver did not answer within {seconds} s", self.lines[-30:])
                 self.news.wait(left)
 
     def start(self, verb, **fields):
