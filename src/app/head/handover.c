@@ -76,7 +76,6 @@ void handover_write(const struct handover *handover, struct buf *out)
     put_u64(json, "epoch", handover->epoch);
     json_put_text(json, "anchor", handover->anchor);
     put_u64(json, "reign", handover->reign);
-    put_u64(json, "reign_since", handover->reign_since);
     json_put_number(json, "serial", handover->serial);
     json_put_text(json, "config", handover->config);
     json_put_text(json, "secret", handover->secret);
@@ -179,7 +178,6 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .epoch = (uint64_t)json_take_number(json, "epoch", 0, INT64_MAX),
         .anchor = json_take_text(json, "anchor", arena),
         .reign = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
-        .reign_since = (uint64_t)json_take_number(json, "reign_since", 0, INT64_MAX),
         .serial = json_take_number(json, "serial", 0, INT64_MAX),
         .config = json_take_text(json, "config", arena),
         .secret = json_take_text(json, "secret", arena),
@@ -279,7 +277,7 @@ static bool take_all(struct journal *journal, const struct handover *handover, s
         ok = ok && journal_set(journal, "offerings", STR(""), err) &&
              journal_set_number(journal, "epoch", handover->epoch, err) &&
              journal_set_number(journal, "reign", handover->reign, err) &&
-             journal_set_number(journal, "reign_since", handover->reign_since, err);
+             journal_set_number(journal, "reign_since", 0, err); /* the laptop has looked */
     }
     for (size_t i = 0; ok && i < handover->machine_count; i++) {
         ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);

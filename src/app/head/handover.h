@@ -35,8 +35,7 @@ struct handover {
     uint64_t epoch;    /* of the laptop's lease, which is the service's to take: it acts no more */
     struct str anchor; /* what that lease is on (provider.h) */
     uint64_t reign;    /* the first since which nobody but the laptop has acted */
-    uint64_t reign_since; /* wall clock, in ms */
-    int64_t serial;       /* wall clock of the writing, in ms: newer ones count */
+    int64_t serial;    /* wall clock of the writing, in ms: newer ones count */
     struct str config; /* the prepared configuration as JSON, as in ~/ray_bootstrap_config.yaml */
     struct str secret; /* hexadecimal */
     struct str key;    /* the private key for the workers, OpenSSH's form */

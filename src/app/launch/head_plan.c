@@ -43,7 +43,6 @@ static void gather_environment(struct handover *handover, struct arena *arena)
 static bool gather_records(struct launch *launch, struct handover *handover, struct err *err)
 {
     return journal_get_number(launch->journal, "reign", &handover->reign, err) &&
-           journal_get_number(launch->journal, "reign_since", &handover->reign_since, err) &&
            handover_gather(launch->journal, launch->arena, handover, err);
 }
 
