@@ -20,6 +20,7 @@ from ray.util.placement_group import placement_group, remove_placement_group
 LOCK = threading.Lock()
 KEPT = {}   # name: a placement group
 TASKS = {}  # name: tasks that have not ended
+WORKS = {}
 
 
 def say(**row):
@@ -50,9 +51,17 @@ def settle(name, refs):
 # ---- what can be asked for ----
 
 
+def remote_work(options):
+    """Made once: the first use of each is written to the GCS, which takes its time."""
+    key = json.dumps(options, sort_keys=True)
+    if key not in WORKS:
+        WORKS[key] = ray.remote(**{"num_cpus": 1, "max_retries": 0, **options})(work)
+    return WORKS[key]
+
+
 def do_tasks(name, count, seconds, at=0.0, until=0.0, **options):
     """So many tasks, submitted at one time; they run so long, and until another time at least."""
-    remote = ray.remote(**{"num_cpus": 1, "max_retries": 0, **options})(work)
+    remote = remote_work(options)
     while time.time() < at - 0.002:
         time.sleep(max(0.0, min(0.1, at - time.time() - 0.002)))
     while time.time() < at:

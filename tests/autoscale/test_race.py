@@ -110,7 +110,7 @@ def one_round(raced, number, dice, count, idle_from):
         asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.1,
                                   until=at + BOOT_SECONDS)
         time.sleep(max(0.0, at - time.time()))
-    submitted = raced.agent.answer(asked)["submitted"]
+    submitted = raced.agent.answer(asked, 90)["submitted"]
     ends = [raced.agent.done(f"race{number}.{n}", 90)[0][2] for n in range(SLOTS)]
     judge(raced, number, nodes, submitted, at, count)
     return max(ends)
