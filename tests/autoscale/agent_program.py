@@ -20,7 +20,7 @@ from ray.util.placement_group import placement_group, remove_placement_group
 LOCK = threading.Lock()
 KEPT = {}   # name: a placement group
 TASKS = {}  # name: tasks that have not ended
-WORKS = {}
+WORKS = {}  # options: the task with them
 
 
 def say(**row):
