@@ -23,19 +23,26 @@ class Agent:
         self.child = subprocess.Popen(
             ["docker", "exec", "-i", "-u", "ubuntu", "-w", "/home/ubuntu", "-e",
              "HOME=/home/ubuntu", f"bed-{head}", "bash", "-lic", "exec python3 -u /tmp/agent.py"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
             errors="replace")
-        threading.Thread(target=self._read, daemon=True).start()
+        for read in (self._read_answers, self._read_lines):
+            threading.Thread(target=read, daemon=True).start()
         self.row(lambda row: row.get("what") == "ready", 60)
 
-    def _read(self):
-        for line in self.child.stdout:
-            line = COLOUR.sub("", line.rstrip("\n"))
+    def _read_answers(self):
+        """What the shell says before the program is there is kept as lines."""
+        for line in self.child.stderr:
             with self.news:
-                if line.startswith("@"):
-                    self.rows.append(json.loads(line[1:]))
+                if line.startswith("{"):
+                    self.rows.append(json.loads(line))
                 else:
-                    self.lines.append((time.time(), line))
+                    self.lines.append((time.time(), line.rstrip("\n")))
+                self.news.notify_all()
+
+    def _read_lines(self):
+        for line in self.child.stdout:
+            with self.news:
+                self.lines.append((time.time(), COLOUR.sub("", line.rstrip("\n"))))
                 self.news.notify_all()
         with self.news:
             self.child.wait()

@@ -1,7 +1,8 @@
 """A driver on the head that does what it is told, line by line.
 
-Reads one JSON object per line and answers with lines "@{...}". Whatever else it prints is what any
-driver prints, the autoscaler's lines among it. Started by agent.py.
+Reads one JSON object per line and answers likewise, on what was its standard error: Ray's threads
+write to both streams, a line and its end apart, and an answer that got between them would be lost.
+Standard output is what any driver prints, the autoscaler's lines among it. Started by agent.py.
 """
 
 import json
@@ -17,6 +18,8 @@ from ray.core.generated.common_pb2 import NodeDeathInfo
 from ray.core.generated.gcs_pb2 import GcsNodeInfo
 from ray.util.placement_group import placement_group, remove_placement_group
 
+ANSWERS = os.dup(2)
+os.dup2(1, 2)
 LOCK = threading.Lock()
 KEPT = {}   # name: a placement group
 TASKS = {}  # name: tasks that have not ended
@@ -25,8 +28,7 @@ WORKS = {}  # options: the task with them
 
 def say(**row):
     with LOCK:
-        sys.stdout.flush()
-        os.write(1, ("@" + json.dumps(row) + "\n").encode())
+        os.write(ANSWERS, (json.dumps(row) + "\n").encode())
 
 
 def work(seconds, until):
