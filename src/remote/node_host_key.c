@@ -4,6 +4,7 @@
 #include "base/arena.h"
 #include "io/file.h"
 #include "io/heap.h"
+#include "io/process.h"
 #include "remote/ssh_key.h"
 
 #include <signal.h>
@@ -141,30 +142,6 @@ void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host
 
 /* ---- the process that may ---- */
 
-static bool read_process(int64_t pid, const char *name, struct buf *out)
-{
-    char path[64];
-    struct err err;
-    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, name);
-    buf_clear(out);
-    return file_read(path, out, &err);
-}
-
-/* 0: there is none. */
-static int64_t parent_of(int64_t pid)
-{
-    AUTO_BUF struct buf stat;
-    int64_t parent = 0;
-    buf_init(&stat, 4096);
-    if (!read_process(pid, "stat", &stat)) {
-        return 0;
-    }
-    const char *name_end = strrchr(stat.ptr, ')');
-    struct str rest = str_trim(str_from(name_end ? name_end + 1 : ""));
-    (void)str_cut(&rest, ' ');
-    return str_to_i64(str_cut(&rest, ' '), &parent) ? parent : 0;
-}
-
 /*
  * The words that the sshd was started with which took our connection, when that process is the one
  * that listens; it shows them as "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", and
@@ -172,12 +149,10 @@ static int64_t parent_of(int64_t pid)
  */
 static bool listener_words(int64_t pid, struct arena *arena, const char **words)
 {
-    AUTO_BUF struct buf name, title;
+    AUTO_BUF struct buf title;
     size_t count = 0;
-    buf_init(&name, 256);
     buf_init(&title, TITLE_MAX);
-    if (!read_process(pid, "comm", &name) || !str_is(str_trim(buf_str(&name)), "sshd") ||
-        !read_process(pid, "cmdline", &title)) {
+    if (!process_is_named(pid, "sshd") || !process_read(pid, "cmdline", &title)) {
         return false;
     }
     for (size_t i = 0; i < title.len; i++) {
@@ -232,7 +207,7 @@ static bool would_start(const char *const *words)
 static bool tell_sshd(struct arena *arena, struct err *err)
 {
     const char **words = ARENA_ARRAY(arena, WORDS_MAX, const char *);
-    for (int64_t pid = getpid(); pid > 0; pid = parent_of(pid)) {
+    for (int64_t pid = getpid(); pid > 0; pid = process_kin(pid).parent) {
         if (!listener_words(pid, arena, words)) {
             continue;
         }

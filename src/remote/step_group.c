@@ -5,6 +5,7 @@
 #include "base/buf.h"
 #include "io/clock.h"
 #include "io/file.h"
+#include "io/process.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -54,17 +55,6 @@ struct search {
     bool is_found;
 };
 
-/* The fifth field of stat; the second is a name in parentheses that may hold anything. */
-static int64_t group_of(const char *stat)
-{
-    const char *name_end = strrchr(stat, ')');
-    struct str rest = str_trim(str_from(name_end ? name_end + 1 : ""));
-    struct str state = str_cut(&rest, ' ');
-    int64_t group = 0;
-    (void)str_cut(&rest, ' '); /* the parent */
-    return str_to_i64(str_cut(&rest, ' '), &group) && !str_is(state, "Z") ? group : 0;
-}
-
 static bool has_mark(struct str environment, const char *mark)
 {
     while (environment.len > 0) {
@@ -75,31 +65,22 @@ static bool has_mark(struct str environment, const char *mark)
     return false;
 }
 
-static void look_at(void *context, const struct file_entry *entry)
+static bool look_at(void *context, int64_t pid)
 {
     struct search *search = context;
-    AUTO_BUF struct buf stat, environment;
-    char path[64];
-    int64_t pid;
-    struct err err;
-    buf_init(&stat, 4096);
+    struct process_kin kin = process_kin(pid);
+    AUTO_BUF struct buf environment;
     buf_init(&environment, ENVIRONMENT_MAX);
-    if (search->is_found || !str_to_i64(entry->name, &pid)) {
-        return;
-    }
-    snprintf(path, sizeof(path), "/proc/%lld/stat", (long long)pid);
-    if (!file_read(path, &stat, &err) || group_of(buf_str(&stat).ptr) != search->group) {
-        return;
-    }
-    snprintf(path, sizeof(path), "/proc/%lld/environ", (long long)pid);
-    search->is_found = file_read(path, &environment, &err) &&
+    search->is_found = kin.group == search->group && !kin.has_ended &&
+                       process_read(pid, "environ", &environment) &&
                        has_mark(buf_str(&environment), search->mark);
+    return !search->is_found;
 }
 
 static bool is_there(struct search *search)
 {
     search->is_found = false;
-    file_list("/proc", look_at, search);
+    process_each(look_at, search);
     return search->is_found;
 }
 

@@ -41,7 +41,7 @@ struct watch {
     struct notice seen;             /* in this round */
     struct notice told;             /* or being told */
     uint32_t failures;              /* in a row */
-    int raylet;                     /* its process id; 0: none was found */
+    int64_t raylet;                 /* its process id; 0: none was found */
     int64_t ray_seen_ms;            /* monotonic */
     char endpoint[ENDPOINT_BYTES];
     char token[TOKEN_BYTES];

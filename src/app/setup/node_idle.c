@@ -3,6 +3,7 @@
 
 #include "app/setup/node_tools.h"
 #include "io/file.h"
+#include "io/process.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -32,23 +33,17 @@ static const char *const words[] = {
 };
 
 struct search {
-    struct arena *arena;
     bool only_monitor;
     bool is_found;
 };
 
-/* The command line with blanks between its words; /proc has zero bytes there. */
-static bool read_words(struct arena *arena, struct str pid, const char *file, struct buf *out)
+/* With blanks between words; /proc has zero bytes there. */
+static struct str with_blanks(struct buf *line)
 {
-    struct err err;
-    const char *path = arena_printf(arena, "/proc/%.*s/%s", STR_ARG(pid), file).ptr;
-    if (!file_read(path, out, &err)) {
-        return false; /* it has ended */
+    for (size_t i = 0; i < line->len; i++) {
+        line->ptr[i] = line->ptr[i] == '\0' ? ' ' : line->ptr[i];
     }
-    for (size_t i = 0; i < out->len; i++) {
-        out->ptr[i] = out->ptr[i] == '\0' ? ' ' : out->ptr[i];
-    }
-    return true;
+    return buf_str(line);
 }
 
 static bool has_any(struct str text, const char *const *list, size_t count)
@@ -61,38 +56,33 @@ static bool has_any(struct str text, const char *const *list, size_t count)
     return false;
 }
 
-static void look_at(void *context, const struct file_entry *entry)
+static bool is_of_ray(int64_t pid, struct str line)
 {
-    struct search *search = context;
-    int64_t pid;
-    if (search->is_found || !str_to_i64(entry->name, &pid) || pid == (int64_t)getpid()) {
-        return;
-    }
-    AUTO_BUF struct buf line;
-    buf_init(&line, CMDLINE_BYTES);
-    if (!read_words(search->arena, entry->name, "cmdline", &line)) {
-        return;
-    }
-    if (search->only_monitor) {
-        search->is_found = str_find(buf_str(&line), "ray/autoscaler/") != SIZE_MAX &&
-                           str_find(buf_str(&line), "/monitor.py") != SIZE_MAX;
-        return;
-    }
-    search->is_found = has_any(buf_str(&line), words, ARRAY_LEN(words));
     AUTO_BUF struct buf name;
     buf_init(&name, CMDLINE_BYTES);
-    if (read_words(search->arena, entry->name, "comm", &name)) {
-        search->is_found = search->is_found || has_any(buf_str(&name), names, ARRAY_LEN(names));
+    return has_any(line, words, ARRAY_LEN(words)) ||
+           (process_read(pid, "comm", &name) && has_any(buf_str(&name), names, ARRAY_LEN(names)));
+}
+
+static bool look_at(void *context, int64_t pid)
+{
+    struct search *search = context;
+    AUTO_BUF struct buf read;
+    buf_init(&read, CMDLINE_BYTES);
+    if (pid == (int64_t)getpid() || !process_read(pid, "cmdline", &read)) {
+        return true;
     }
+    struct str line = with_blanks(&read);
+    bool is_monitor = str_find(line, "ray/autoscaler/") != SIZE_MAX &&
+                      str_find(line, "/monitor.py") != SIZE_MAX;
+    search->is_found = search->only_monitor ? is_monitor : is_of_ray(pid, line);
+    return !search->is_found;
 }
 
 static bool find_process(bool only_monitor)
 {
-    struct arena arena;
-    arena_init(&arena);
-    struct search search = {.arena = &arena, .only_monitor = only_monitor};
-    file_list("/proc", look_at, &search);
-    arena_clear(&arena);
+    struct search search = {.only_monitor = only_monitor};
+    process_each(look_at, &search);
     return search.is_found;
 }
 

@@ -1,22 +1,14 @@
 /*
- * ray_monitor.c: processes and their words, as Linux tells them.
+ * ray_monitor.c: Ray's own monitor among the processes of this machine.
  *
  * Every head has a monitor unless it was started without one; it acts only with
  * --autoscaling-config.
  */
 #include "app/head/ray/ray_monitor.h"
 
-#include "base/buf.h"
-#include "io/file.h"
+#include "io/process.h"
 
-#include <stdint.h>
-#include <stdio.h>
-
-enum { WORDS_MAX = 16 * 1024, PATH_MAX_BYTES = 64 };
-
-struct search {
-    int64_t found;
-};
+enum { WORDS_MAX = 16 * 1024 };
 
 /* Words are separated by zero bytes. */
 static bool is_acting_monitor(struct str words)
@@ -32,27 +24,21 @@ static bool is_acting_monitor(struct str words)
     return is_monitor && has_config;
 }
 
-static void look_at(void *context, const struct file_entry *entry)
+static bool look_at(void *context, int64_t pid)
 {
-    struct search *search = context;
-    char path[PATH_MAX_BYTES];
-    int64_t pid;
-    struct err err;
+    int64_t *found = context;
     AUTO_BUF struct buf words;
     buf_init(&words, WORDS_MAX);
-    if (search->found != 0 || !str_to_i64(entry->name, &pid) || pid <= 1) {
-        return;
-    }
-    snprintf(path, sizeof(path), "/proc/%lld/cmdline", (long long)pid);
     /* One that has just ended, or has more words than any monitor, is none. */
-    if (file_read(path, &words, &err) && is_acting_monitor(buf_str(&words))) {
-        search->found = pid;
+    if (process_read(pid, "cmdline", &words) && is_acting_monitor(buf_str(&words))) {
+        *found = pid;
     }
+    return *found == 0;
 }
 
 int ray_monitor_find(void)
 {
-    struct search search = {0};
-    file_list("/proc", look_at, &search);
-    return (int)search.found;
+    int64_t found = 0;
+    process_each(look_at, &found);
+    return (int)found;
 }

@@ -1,0 +1,65 @@
+/* process.c: the processes of this machine, as Linux tells of them. */
+#include "io/process.h"
+
+#include "io/file.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum { PATH_BYTES = 64, NAME_BYTES = 64, STAT_BYTES = 4096 };
+
+struct walk {
+    process_fn *take;
+    void *context;
+    bool is_over;
+};
+
+static void look_at(void *context, const struct file_entry *entry)
+{
+    struct walk *walk = context;
+    int64_t pid;
+    if (!walk->is_over && str_to_i64(entry->name, &pid) && pid > 0) {
+        walk->is_over = !walk->take(walk->context, pid);
+    }
+}
+
+void process_each(process_fn *take, void *context)
+{
+    struct walk walk = {.take = take, .context = context};
+    file_list("/proc", look_at, &walk);
+}
+
+bool process_read(int64_t pid, const char *file, struct buf *out)
+{
+    char path[PATH_BYTES];
+    struct err ignored;
+    snprintf(path, sizeof(path), "/proc/%lld/%s", (long long)pid, file);
+    buf_clear(out);
+    return file_read(path, out, &ignored);
+}
+
+bool process_is_named(int64_t pid, const char *name)
+{
+    AUTO_BUF struct buf own;
+    buf_init(&own, NAME_BYTES);
+    return process_read(pid, "comm", &own) && str_is(str_trim(buf_str(&own)), name);
+}
+
+/* The second field is a name in parentheses that may hold anything; then state, parent, group. */
+struct process_kin process_kin(int64_t pid)
+{
+    struct process_kin kin = {0};
+    AUTO_BUF struct buf stat;
+    buf_init(&stat, STAT_BYTES);
+    if (!process_read(pid, "stat", &stat)) {
+        return kin;
+    }
+    const char *name_end = strrchr(stat.ptr, ')');
+    struct str rest = str_trim(str_from(name_end ? name_end + 1 : ""));
+    kin.has_ended = str_is(str_cut(&rest, ' '), "Z");
+    if (!str_to_i64(str_cut(&rest, ' '), &kin.parent) ||
+        !str_to_i64(str_cut(&rest, ' '), &kin.group)) {
+        kin = (struct process_kin){0};
+    }
+    return kin;
+}
