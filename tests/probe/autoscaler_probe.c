@@ -6,7 +6,7 @@
 #include "base/encode.h"
 #include "io/json_line.h"
 #include "ray/gcs.h"
-#include "ray/gcs_tls.h"
+#include "ray/gcs_access.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -329,19 +329,19 @@ int main(int argc, char **argv)
     struct err err = {0};
     struct http *http = NULL;
     struct probe probe = {0};
-    struct gcs_tls tls = gcs_tls_of_environment();
-    char server[200];
-    struct gcs_setup setup = {
-        .server = server, .token = str_from(argc > 2 ? argv[2] : NULL), .deadline_ms = 5000};
-    if (argc < 2 || !gcs_tls_apply(&tls, &setup, &err) ||
+    struct gcs_setup setup = {.token = str_from(argc > 2 ? argv[2] : NULL), .deadline_ms = 5000};
+    struct arena arena;
+    arena_init(&arena);
+    struct gcs_access access = gcs_access_find(argc > 1 ? argv[1] : "", &arena);
+    if (argc < 2 || !gcs_access_apply(&access, argv[1], &arena, &setup, &err) ||
         !loop_open(&clock_of_machine, &probe.loop, &err) ||
         !http_open(probe.loop, &(struct http_limits){0}, &http, &err)) {
         fprintf(stderr, "autoscaler_probe HOST:PORT [TOKEN]: %s\n", err.text);
         return 2;
     }
-    snprintf(server, sizeof(server), "%s://%s", gcs_tls_scheme(&tls), argv[1]);
     setup.http = http;
     probe.gcs = gcs_open(&setup);
+    arena_clear(&arena);
     int status = run(&probe);
     gcs_close(probe.gcs);
     http_close(http);

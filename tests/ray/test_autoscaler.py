@@ -273,6 +273,15 @@ def test_tls_as_ray_configures_it(tmp_path):
         plain = Client(box, TOKEN, env=dict(box.env, RAY_USE_TLS="0"))
         assert plain.ask("state")["trouble"] == "away"
         plain.close()
+        # Set for the start command alone: what Ray was started with counts, its token too.
+        bare = {name: value for name, value in box.env.items()
+                if name not in variables and not name.startswith("RAY_AUTH")}
+        seen = Client(box, "", env=bare)
+        assert seen.node("i-head")["is_head"]
+        seen.close()
+        gate = box.run([SHOAL, "node", "gate", "--gcs", "127.0.0.1:6379", "--deadline", "20"],
+                       env=bare)
+        assert gate.returncode == 0, gate.stderr
         wrong = Client(box, "wrong")
         assert wrong.ask("state")["trouble"] == "token"
         wrong.close()

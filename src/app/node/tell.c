@@ -5,7 +5,7 @@
 #include "io/file.h"
 #include "io/heap.h"
 #include "ray/gcs.h"
-#include "ray/gcs_tls.h"
+#include "ray/gcs_access.h"
 
 #include <string.h>
 
@@ -156,16 +156,11 @@ static void hear_state(void *context, const struct gcs_answer *answer, struct st
 
 static bool open_with(struct teller *teller, struct str token, struct err *err)
 {
-    struct gcs_tls tls = gcs_tls_of_environment();
+    struct gcs_setup setup = {.http = teller->setup.http, .token = token, .deadline_ms = CALL_MS};
     struct arena arena;
-    arena_init(&arena);
-    struct gcs_setup setup = {
-        .http = teller->setup.http,
-        .server = arena_printf(&arena, "%s://%s", gcs_tls_scheme(&tls), teller->setup.gcs).ptr,
-        .token = token,
-        .deadline_ms = CALL_MS,
-    };
-    bool ok = gcs_tls_apply(&tls, &setup, err);
+    arena_init_secret(&arena);
+    struct gcs_access access = gcs_access_find(teller->setup.gcs, &arena);
+    bool ok = gcs_access_apply(&access, teller->setup.gcs, &arena, &setup, err);
     if (ok && teller->gcs) {
         gcs_close(teller->gcs);
     }

@@ -16,7 +16,7 @@
 #include "io/http.h"
 #include "io/loop.h"
 #include "ray/gcs.h"
-#include "ray/gcs_tls.h"
+#include "ray/gcs_access.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -224,15 +224,13 @@ static bool open_gcs(struct gate *gate, const struct node_gate_setup *setup, str
         !file_read_secret(tools_home(&gate->arena, setup->token_file), &token, err)) {
         return false;
     }
-    struct gcs_tls tls = gcs_tls_of_environment();
-    const char *scheme = gcs_tls_scheme(&tls);
+    struct gcs_access access = gcs_access_find(setup->gcs, &gate->arena);
     struct gcs_setup client = {
         .http = gate->http,
-        .server = arena_printf(&gate->arena, "%s://%s", scheme, setup->gcs).ptr,
         .token = str_trim(buf_str(&token)),
         .deadline_ms = CALL_MS,
     };
-    if (!gcs_tls_apply(&tls, &client, err)) {
+    if (!gcs_access_apply(&access, setup->gcs, &gate->arena, &client, err)) {
         return false;
     }
     gate->gcs = gcs_open(&client);

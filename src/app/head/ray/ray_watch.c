@@ -4,7 +4,7 @@
 #include "app/head/ray/ray_token.h"
 #include "base/arena.h"
 #include "io/heap.h"
-#include "ray/gcs_tls.h"
+#include "ray/gcs_access.h"
 
 #include <string.h>
 #include <time.h>
@@ -21,13 +21,14 @@ enum {
     GCS_EXPECTING_SHARE = 10,
     CALL_MS = 5000,
     COSTS = 8,
+    ANEW_FAILURES = 10, /* in a row: it may have been started again, in another way */
 };
 
 struct ray_watch {
     struct loop *loop;
     struct http *http;
     struct arena arena;
-    const char *server;
+    const char *address;
     const char *token_path;
     struct ray_watch_hooks hooks;
     struct gcs *gcs; /* NULL: there is no token yet */
@@ -118,11 +119,14 @@ static void set_answering(struct ray_watch *watch, bool is_answering)
     }
 }
 
-/* Another cluster behind the address is the head's Ray, started again. */
+/* Another cluster behind the address is the head's Ray, started again. One that has never answered
+ * may not have been there when it was looked at how it is spoken to. */
 static void note_trouble(struct ray_watch *watch, const struct gcs_answer *answer)
 {
+    bool was_there = watch->version[0] != '\0' && watch->pace.failures < ANEW_FAILURES;
     watch->trouble = answer->err;
-    watch->is_stale = answer->trouble == GCS_OTHER_CLUSTER || answer->trouble == GCS_TOKEN_REFUSED;
+    watch->is_stale = !was_there || answer->trouble == GCS_OTHER_CLUSTER ||
+                      answer->trouble == GCS_TOKEN_REFUSED;
     if (watch->is_stale) {
         watch->version[0] = '\0';
     }
@@ -178,16 +182,19 @@ static void on_alive(void *context, const struct gcs_answer *answer, struct str 
 
 static void open_client(struct ray_watch *watch)
 {
-    struct gcs_tls tls = gcs_tls_of_environment();
-    struct gcs_setup setup = {.http = watch->http, .server = watch->server, .deadline_ms = CALL_MS};
+    struct gcs_setup setup = {.http = watch->http, .deadline_ms = CALL_MS};
+    struct arena arena;
     struct buf token;
+    arena_init_secret(&arena);
     buf_init(&token, RAY_TOKEN_BYTES_MAX);
-    if ((!watch->token_path || ray_token_read(watch->token_path, &token, &watch->trouble)) &&
-        gcs_tls_apply(&tls, &setup, &watch->trouble)) {
-        setup.token = buf_str(&token);
+    struct gcs_access access = gcs_access_find(watch->address, &arena);
+    bool ok = !watch->token_path || ray_token_read(watch->token_path, &token, &watch->trouble);
+    setup.token = buf_str(&token);
+    if (ok && gcs_access_apply(&access, watch->address, &arena, &setup, &watch->trouble)) {
         watch->gcs = gcs_open(&setup);
     }
     buf_wipe(&token);
+    arena_clear(&arena);
 }
 
 static void close_client(struct ray_watch *watch)
@@ -232,9 +239,7 @@ struct ray_watch *ray_watch_open(const struct ray_watch_setup *setup)
     watch->http = setup->http;
     watch->hooks = setup->hooks;
     watch->figures.answer_at = -1;
-    struct gcs_tls tls = gcs_tls_of_environment();
-    watch->server =
-        arena_printf(&watch->arena, "%s://%.*s", gcs_tls_scheme(&tls), STR_ARG(setup->address)).ptr;
+    watch->address = arena_str(&watch->arena, setup->address).ptr;
     if (setup->token_path) {
         watch->token_path = arena_str(&watch->arena, str_from(setup->token_path)).ptr;
     }
