@@ -39,7 +39,8 @@ class Bed:
             with opener.open(request, timeout=60) as reply:
                 return json.loads(reply.read())
         except urllib.error.HTTPError as error:
-            raise BedError(json.loads(error.read())["error"]) from None
+            said = json.loads(error.read())
+            raise BedError(said.get("error", said)) from None
         except OSError as error:
             raise BedError(f"no bed answers ({error}); start one with: bed up") from None
 

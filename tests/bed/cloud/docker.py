@@ -1,7 +1,7 @@
 """Docker by its command line: the few things the bed asks of it, each bounded in time."""
 
+import contextlib
 import json
-import os
 import shutil
 import subprocess
 import time
@@ -97,7 +97,7 @@ def _memory_of(ident):
               f"/sys/fs/cgroup/system.slice/docker-{ident}.scope/memory.current",
               f"/sys/fs/cgroup/docker/{ident}/memory.current")
     for place in places:
-        if os.path.exists(place):
-            with open(place, encoding="ascii") as file:
-                return int(file.read())
+        # A machine that ends meanwhile has no such file, or one that cannot be read any more.
+        with contextlib.suppress(OSError), open(place, encoding="ascii") as file:
+            return int(file.read())
     return 0
