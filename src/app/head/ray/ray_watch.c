@@ -21,7 +21,6 @@ enum {
     GCS_EXPECTING_SHARE = 10,
     CALL_MS = 5000,
     COSTS = 8,
-    ANEW_FAILURES = 10, /* in a row: it may have been started again, in another way */
 };
 
 struct ray_watch {
@@ -123,9 +122,9 @@ static void set_answering(struct ray_watch *watch, bool is_answering)
  * may not have been there when it was looked at how it is spoken to. */
 static void note_trouble(struct ray_watch *watch, const struct gcs_answer *answer)
 {
-    bool was_there = watch->version[0] != '\0' && watch->pace.failures < ANEW_FAILURES;
+    bool has_answered = watch->version[0] != '\0';
     watch->trouble = answer->err;
-    watch->is_stale = !was_there || answer->trouble == GCS_OTHER_CLUSTER ||
+    watch->is_stale = !has_answered || answer->trouble == GCS_OTHER_CLUSTER ||
                       answer->trouble == GCS_TOKEN_REFUSED;
     if (watch->is_stale) {
         watch->version[0] = '\0';
