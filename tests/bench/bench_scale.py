@@ -33,6 +33,7 @@ CORE_SHARE_MAX = 0.01
 LEAK_BYTES_MAX = 64 * 1024
 POLL_MS = 400  # of a small cluster; a large one is asked less often
 STRETCH_MS_MAX = 2000
+ANSWER_MS_MAX = 100  # on average, from asking to decision; far more than any takes: for stalls
 MALLOC_OF_RELEASES = {"MALLOC_MMAP_THRESHOLD_": "131072", "MALLOC_TRIM_THRESHOLD_": "131072"}
 
 try:
@@ -147,6 +148,10 @@ def main():
         failures.append(f"{large['per_node']:.0f} bytes per node, allowed {NODE_BYTES_MAX}")
     if large["share"] > 1.5 * CORE_SHARE_MAX or large["every"] > STRETCH_MS_MAX:
         failures.append(f"{large['share'] * 100:.2f} % of a core every {large['every']} ms")
+    for found in wire:
+        if found["round_trip_us"] > 1000 * ANSWER_MS_MAX:
+            failures.append(f"{found['nodes']} nodes: {found['round_trip_us'] / 1000:.0f} ms from "
+                            f"asking to decision, allowed {ANSWER_MS_MAX}")
     if growth > LEAK_BYTES_MAX:
         failures.append(f"{growth} bytes more after {leak['polls']} polls")
     for failure in failures:
