@@ -63,7 +63,7 @@ class Result:
     def __init__(self, tool):
         self.tool, self.load_before, self.load_after = tool, driver.load(), 0.0
         self.demand = None          # all of it was known to the GCS
-        self.launches = []          # [(arrived at the cloud, machines)]
+        self.launches = []          # when each call arrived at the cloud
         self.joined = []
         self.done = None
         self.gone = []              # after the end of the node's last task and the idle time

@@ -185,8 +185,8 @@ static void ask(void *context)
 
 /* ---- the end ---- */
 
-/* Ray is stopped and started when its node is set up again; a watcher that is left over for good
- * would only be in the way of nothing, but for ever. */
+/* Ray is stopped and started when its node is set up again, which is waited out. Where it has gone
+ * for good nothing needs to be watched. */
 static void look_for_ray(void *context)
 {
     struct watch *watch = context;
