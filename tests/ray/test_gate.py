@@ -90,6 +90,17 @@ def test_a_wrong_token_is_refused(box, home):
     assert "refuses this node" in err and "token" in err
 
 
+def test_a_token_that_only_the_start_command_knows(box, home):
+    """On another machine no Ray tells it. The head's is there, and that is what is waited for."""
+    env = dict(os.environ, HOME=str(home),
+               PATH=f"{pathlib.Path(sys.executable).parent}:/usr/bin:/bin")
+    elsewhere = ["nsenter", "-t", box.pid, "-n", "unshare", "-pmf", "--mount-proc"]
+    gate = subprocess.run([*elsewhere, SHOAL, "node", "gate", "--gcs", "127.0.0.1:6379"],
+                          env=env, text=True, capture_output=True, timeout=30)
+    assert gate.returncode == 0, gate.stderr
+    assert "the head's Ray answers" in gate.stdout
+
+
 def test_nobody_there(box, home):
     began = time.monotonic()
     env = dict(os.environ, HOME=str(home), PATH="/usr/bin:/bin")

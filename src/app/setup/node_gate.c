@@ -46,6 +46,7 @@ struct gate {
     struct ray_found here;
     struct version_pair there;
     bool has_here, has_there;
+    bool has_token;
     struct err last;
     int status;
 };
@@ -111,12 +112,29 @@ static void again(struct gate *gate)
     loop_timer_start(gate->retry, delay_ms > RETRY_MOST_MS ? RETRY_MOST_MS : delay_ms);
 }
 
-/* What no waiting mends ends it, but not at once: the GCS of a Ray that is being stopped answers
- * until it is gone. */
+static void take_there(struct gate *gate, struct str ray, struct str python)
+{
+    gate->there = (struct version_pair){arena_str(&gate->arena, ray),
+                                        arena_str(&gate->arena, python)};
+    gate->has_there = true;
+    loop_timer_stop(gate->deadline); /* what is left is the Python here, with its own */
+    loop_timer_stop(gate->reminder);
+    compare(gate);
+}
+
+/*
+ * What no waiting mends ends it, but not at once: the GCS of a Ray that is being stopped answers
+ * until it is gone. A token that only the start command knows is not missed here: the head's Ray is
+ * there, and `ray start` compares versions by itself.
+ */
 static void hear_trouble(struct gate *gate, const struct gcs_answer *answer)
 {
     int64_t now = loop_now_ms(gate->loop);
     gate->last = answer->err;
+    if (answer->trouble == GCS_TOKEN_REFUSED && !gate->has_token) {
+        take_there(gate, STR(""), STR(""));
+        return;
+    }
     if (answer->trouble == GCS_AWAY || answer->trouble == GCS_OTHER_CLUSTER) {
         gate->refused_ms = 0;
         gate->answered_ms = 0;
@@ -129,16 +147,6 @@ static void hear_trouble(struct gate *gate, const struct gcs_answer *answer)
         return;
     }
     again(gate);
-}
-
-static void take_there(struct gate *gate, struct str ray, struct str python)
-{
-    gate->there = (struct version_pair){arena_str(&gate->arena, ray),
-                                        arena_str(&gate->arena, python)};
-    gate->has_there = true;
-    loop_timer_stop(gate->deadline); /* what is left is the Python here, with its own */
-    loop_timer_stop(gate->reminder);
-    compare(gate);
 }
 
 static void hear_versions(void *context, const struct gcs_answer *answer,
@@ -233,6 +241,7 @@ static bool open_gcs(struct gate *gate, const struct node_gate_setup *setup, str
     if (!gcs_access_apply(&access, setup->gcs, &gate->arena, &client, err)) {
         return false;
     }
+    gate->has_token = client.token.len > 0;
     gate->gcs = gcs_open(&client);
     return true;
 }
