@@ -38,6 +38,15 @@ bool process_read(int64_t pid, const char *file, struct buf *out)
     return file_read(path, out, &ignored);
 }
 
+bool process_read_line(int64_t pid, struct buf *out)
+{
+    bool ok = process_read(pid, "cmdline", out);
+    for (size_t i = 0; ok && i < out->len; i++) {
+        out->ptr[i] = out->ptr[i] == '\0' ? ' ' : out->ptr[i];
+    }
+    return ok;
+}
+
 bool process_is_named(int64_t pid, const char *name)
 {
     AUTO_BUF struct buf own;

@@ -14,6 +14,9 @@ void process_each(process_fn *take, void *context);
  * ended, it may not be read, or it is longer than `out` may be. */
 bool process_read(int64_t pid, const char *file, struct buf *out);
 
+/* "cmdline" likewise, with blanks between its words in place of the system's zero bytes. */
+bool process_read_line(int64_t pid, struct buf *out);
+
 /* Is "comm" this? The kernel keeps 15 bytes of a program's name there. */
 bool process_is_named(int64_t pid, const char *name);
 

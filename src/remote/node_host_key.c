@@ -152,11 +152,8 @@ static bool listener_words(int64_t pid, struct arena *arena, const char **words)
     AUTO_BUF struct buf title;
     size_t count = 0;
     buf_init(&title, TITLE_MAX);
-    if (!process_is_named(pid, "sshd") || !process_read(pid, "cmdline", &title)) {
+    if (!process_is_named(pid, "sshd") || !process_read_line(pid, &title)) {
         return false;
-    }
-    for (size_t i = 0; i < title.len; i++) {
-        title.ptr[i] = title.ptr[i] == '\0' ? ' ' : title.ptr[i];
     }
     struct str rest = str_trim(buf_str(&title));
     size_t mark = str_find(rest, " [listener]");

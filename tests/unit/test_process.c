@@ -78,6 +78,8 @@ static void test_what_is_too_long_is_not_read(void **state)
     assert_non_null(strstr(text.ptr, "test_process"));
     assert_true(process_read(getpid(), "comm", &text)); /* instead of what was there */
     assert_string_equal(text.ptr, "test_process\n");
+    assert_true(process_read_line(getpid(), &text));
+    assert_true(text.len > 0 && memchr(text.ptr, '\0', text.len) == NULL);
     buf_clear(&text);
     buf_init(&text, 4);
     assert_false(process_read(getpid(), "comm", &text));

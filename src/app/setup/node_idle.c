@@ -37,15 +37,6 @@ struct search {
     bool is_found;
 };
 
-/* With blanks between words; /proc has zero bytes there. */
-static struct str with_blanks(struct buf *line)
-{
-    for (size_t i = 0; i < line->len; i++) {
-        line->ptr[i] = line->ptr[i] == '\0' ? ' ' : line->ptr[i];
-    }
-    return buf_str(line);
-}
-
 static bool has_any(struct str text, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
@@ -67,12 +58,12 @@ static bool is_of_ray(int64_t pid, struct str line)
 static bool look_at(void *context, int64_t pid)
 {
     struct search *search = context;
-    AUTO_BUF struct buf read;
-    buf_init(&read, CMDLINE_BYTES);
-    if (pid == (int64_t)getpid() || !process_read(pid, "cmdline", &read)) {
+    AUTO_BUF struct buf text;
+    buf_init(&text, CMDLINE_BYTES);
+    if (pid == (int64_t)getpid() || !process_read_line(pid, &text)) {
         return true;
     }
-    struct str line = with_blanks(&read);
+    struct str line = buf_str(&text);
     bool is_monitor = str_find(line, "ray/autoscaler/") != SIZE_MAX &&
                       str_find(line, "/monitor.py") != SIZE_MAX;
     search->is_found = search->only_monitor ? is_monitor : is_of_ray(pid, line);
