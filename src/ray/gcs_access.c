@@ -3,12 +3,13 @@
 
 #include "io/file.h"
 #include "io/process.h"
+#include "ray/token.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { WORDS_MAX = 128 * 1024, ENVIRONMENT_MAX = 4 << 20, TOKEN_BYTES_MAX = 4096 };
+enum { WORDS_MAX = 128 * 1024, ENVIRONMENT_MAX = 4 << 20 };
 
 static const struct {
     const char *name;
@@ -156,13 +157,11 @@ static bool apply_tls(const struct gcs_access *access, const char *address, stru
 static bool read_token(const char *path, struct arena *arena, struct str *ret_token,
                        struct err *err)
 {
-    struct buf text;
-    buf_init(&text, TOKEN_BYTES_MAX);
-    bool ok = file_read(path, &text, err);
-    if (ok) {
-        *ret_token = arena_str(arena, str_trim(buf_str(&text)));
-    }
-    buf_wipe(&text);
+    struct buf token;
+    buf_init(&token, RAY_TOKEN_BYTES_MAX);
+    bool ok = ray_token_read(path, &token, err);
+    *ret_token = arena_str(arena, buf_str(&token));
+    buf_wipe(&token);
     return ok;
 }
 

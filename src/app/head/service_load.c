@@ -1,11 +1,11 @@
 /* service_load.c: from what the laptop has put here to what the service works with. */
-#include "app/head/ray/ray_token.h"
 #include "app/head/service_parts.h"
 #include "app/program.h"
 #include "app/setup/setup_plan.h"
 #include "app/setup/start_command.h"
 #include "config/document/yaml_read.h"
 #include "io/file.h"
+#include "ray/token.h"
 
 #include <stdlib.h>
 #include <string.h>

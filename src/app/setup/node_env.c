@@ -1,12 +1,12 @@
 /* node_env.c: what every shell on a node is to know: where Ray is, and how it authenticates. */
 #include "app/setup/node_words.h"
 
-#include "app/head/ray/ray_token.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
 #include "app/setup/setup_plan.h"
 #include "base/buf.h"
 #include "io/file.h"
+#include "ray/token.h"
 
 #include <errno.h>
 #include <limits.h>

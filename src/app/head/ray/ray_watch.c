@@ -1,10 +1,10 @@
 /* ray_watch.c: one question to the GCS after the other. */
 #include "app/head/ray/ray_watch.h"
 
-#include "app/head/ray/ray_token.h"
 #include "base/arena.h"
 #include "io/heap.h"
 #include "ray/gcs_access.h"
+#include "ray/token.h"
 
 #include <string.h>
 #include <time.h>

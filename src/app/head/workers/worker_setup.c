@@ -1,10 +1,10 @@
 /* worker_setup.c: one session per worker, from its first sign of life to its last step. */
 #include "app/head/workers/worker_setup.h"
 
-#include "app/head/ray/ray_token.h"
 #include "app/head/workers/worker_setup_parts.h"
 #include "io/clock.h"
 #include "io/heap.h"
+#include "ray/token.h"
 
 #include <string.h>
 

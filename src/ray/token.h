@@ -1,5 +1,5 @@
 /*
- * ray_token.h: the token by which the nodes of a Ray cluster know each other, on the head.
+ * token.h: the token by which the nodes of a Ray cluster know each other, on the head.
  *
  * The head's own set-up would make it, minutes later, after the user's commands. The workers need
  * it before, so the service makes it when it is the first to ask.

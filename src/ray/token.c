@@ -1,5 +1,5 @@
-/* ray_token.c: made once, by whoever comes first. */
-#include "app/head/ray/ray_token.h"
+/* token.c: made once, by whoever comes first. */
+#include "ray/token.h"
 
 #include "base/arena.h"
 #include "base/encode.h"

@@ -1,5 +1,5 @@
-/* test_ray_token.c: the token is made once and never replaced. */
-#include "app/head/ray/ray_token.h"
+/* test_token.c: the token is made once and never replaced. */
+#include "ray/token.h"
 
 #include "unit.h"
 
