@@ -18,7 +18,7 @@ LINK_FLAGS = ("-static", "-Wl,--gc-sections", "-s")
 
 # For size: it is sent to every machine, and what is slow about it is waiting.
 OPTIONS = ("--prefix=" + libraries.PREFIX, "-Doptimization=s", "-Ddebug=false",
-           "-Ddefault_library=static", "-Dprefer_static=true")
+           "-Ddefault_library=static", "-Dprefer_static=true", "-Dfailpoints=false")
 
 
 def _quoted(words):

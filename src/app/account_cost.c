@@ -1,31 +1,32 @@
-/* account_cost.c: from finds to questions, and from prices to sums. */
+/* account_cost.c: collects the prices that an account's clusters need, and adds them up. */
 #include "app/account_cost.h"
 
-/* ---- questions ---- */
+/* ---- queries ---- */
 
 struct wish_list {
     struct arena *arena;
-    struct price_wish *items;
+    struct price_query *items;
     size_t count, capacity;
 };
 
-static size_t find_wish(const struct price_wish *wishes, size_t count,
-                        const struct price_wish *wish)
+static size_t account_cost_find_request(const struct price_query *wishes, size_t count,
+                                        const struct price_query *wish)
 {
     size_t i = 0;
-    while (i < count && !price_wish_eq(&wishes[i], wish)) {
+    while (i < count && !price_query_eq(&wishes[i], wish)) {
         i++;
     }
     return i;
 }
 
-static void add_wish(struct wish_list *list, struct price_wish wish)
+static void account_cost_add_request(struct wish_list *list, struct price_query wish)
 {
-    if (wish.name.len == 0 || find_wish(list->items, list->count, &wish) < list->count) {
+    if (wish.name.len == 0 ||
+        account_cost_find_request(list->items, list->count, &wish) < list->count) {
         return;
     }
     void *items = list->items;
-    arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct price_wish));
+    arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct price_query));
     list->items = items;
     list->items[list->count++] = wish;
 }
@@ -35,20 +36,20 @@ static bool is_paid_for(const struct account_machine *machine)
     return machine->state == MACHINE_RUNNING || machine->state == MACHINE_PENDING;
 }
 
-static struct price_wish machine_wish(const struct account_machine *machine)
+static struct price_query machine_wish(const struct account_machine *machine)
 {
     bool is_spot = machine->market == MARKET_SPOT;
-    return (struct price_wish){is_spot ? PRICE_SPOT : PRICE_ON_DEMAND, machine->type,
-                               machine->owner.region, is_spot ? machine->zone : STR("")};
+    return (struct price_query){is_spot ? PRICE_SPOT : PRICE_ON_DEMAND, machine->type,
+                                machine->owner.region, is_spot ? machine->zone : STR("")};
 }
 
-static struct price_wish volume_wish(const struct account_volume *volume)
+static struct price_query volume_wish(const struct account_volume *volume)
 {
-    return (struct price_wish){PRICE_VOLUME, volume->kind, volume->owner.region, STR("")};
+    return (struct price_query){PRICE_VOLUME, volume->kind, volume->owner.region, STR("")};
 }
 
 void account_cost_wishes(const struct account *account, struct arena *arena,
-                         struct price_wish **ret_wishes, size_t *ret_count)
+                         struct price_query **ret_wishes, size_t *ret_count)
 {
     struct wish_list list = {.arena = arena};
     for (size_t i = 0; i < account->cluster_count; i++) {
@@ -56,12 +57,12 @@ void account_cost_wishes(const struct account *account, struct arena *arena,
         for (size_t j = 0; j < cluster->machine_count; j++) {
             const struct account_machine *machine = &cluster->machines[j];
             if (is_paid_for(machine) && !machine->is_prepaid) {
-                add_wish(&list, machine_wish(machine));
+                account_cost_add_request(&list, machine_wish(machine));
             }
         }
         for (size_t j = 0; j < cluster->volume_count; j++) {
             if (cluster->volumes[j].is_by_size) {
-                add_wish(&list, volume_wish(&cluster->volumes[j]));
+                account_cost_add_request(&list, volume_wish(&cluster->volumes[j]));
             }
         }
     }
@@ -71,21 +72,22 @@ void account_cost_wishes(const struct account *account, struct arena *arena,
 
 /* ---- sums ---- */
 
-static struct price_known price_of(const struct account_prices *prices, struct price_wish wish)
+static struct price_known account_cost_price_of(const struct account_prices *prices,
+                                                struct price_query wish)
 {
-    size_t index = find_wish(prices->wishes, prices->count, &wish);
+    size_t index = account_cost_find_request(prices->wishes, prices->count, &wish);
     return index < prices->count ? prices->prices[index]
-                                 : (struct price_known){PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0};
+                                 : (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
 }
 
 struct price_known account_price_of_machine(const struct account_machine *machine,
                                             const struct account_prices *prices)
 {
     if (!is_paid_for(machine)) {
-        return (struct price_known){0, PRICE_FROM_NOBODY, 0};
+        return (struct price_known){0, PRICE_FROM_UNKNOWN, 0};
     }
-    return machine->is_prepaid ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0}
-                               : price_of(prices, machine_wish(machine));
+    return machine->is_prepaid ? (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0}
+                               : account_cost_price_of(prices, machine_wish(machine));
 }
 
 struct account_cost account_cost_of(const struct account_cluster *cluster,
@@ -104,7 +106,7 @@ struct account_cost account_cost_of(const struct account_cluster *cluster,
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
         const struct account_volume *volume = &cluster->volumes[i];
-        struct price_known known = price_of(prices, volume_wish(volume));
+        struct price_known known = account_cost_price_of(prices, volume_wish(volume));
         bool is_known = known.price != PRICE_UNKNOWN && volume->is_by_size;
         int64_t by_month = is_known ? known.price * volume->gb : 0;
         cost.volumes += (by_month + PRICE_HOURS_A_MONTH / 2) / PRICE_HOURS_A_MONTH;

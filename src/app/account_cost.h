@@ -1,8 +1,8 @@
 /*
- * account_cost.h: what an account's clusters cost an hour, as far as the prices are known.
+ * account_cost.h: what an account's clusters cost per hour, as far as prices are known.
  *
- * Counted are machines that run or are starting, and all volumes, whether their machine runs or
- * not. Traffic, addresses and snapshots are not.
+ * Includes machines that are running or pending, and all volumes, attached to a running machine or
+ * not. Excludes traffic, addresses and snapshots.
  */
 #pragma once
 
@@ -14,27 +14,27 @@
 #include <stdbool.h>
 
 struct account_cost {
-    int64_t machines; /* micro-dollars per hour of those whose price is known */
+    int64_t machines; /* micro-dollars per hour, of machines with a known price */
     int64_t volumes;
-    size_t unknown_machines; /* whose price is not */
+    size_t unknown_machines; /* machines without a known price */
     size_t unknown_volumes;
-    size_t known_count; /* machines and volumes that are counted */
+    size_t known_count; /* machines and volumes included in the sums */
 };
 
-/* Every price that the clusters need, each once. */
+/* All prices that the clusters need, without duplicates. */
 void account_cost_wishes(const struct account *account, struct arena *arena,
-                         struct price_wish **ret_wishes, size_t *ret_count);
+                         struct price_query **ret_wishes, size_t *ret_count);
 
 struct account_prices {
-    const struct price_wish *wishes;
-    const struct price_known *prices; /* for each wish */
+    const struct price_query *wishes;
+    const struct price_known *prices; /* one per query */
     size_t count;
 };
 
 struct account_cost account_cost_of(const struct account_cluster *cluster,
                                     const struct account_prices *prices);
 
-/* The price of one machine; nothing while it is stopped. */
+/* The price of one machine; zero while it is stopped. */
 struct price_known account_price_of_machine(const struct account_machine *machine,
                                             const struct account_prices *prices);
 

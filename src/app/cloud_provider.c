@@ -1,13 +1,14 @@
-/* cloud_provider.c: from provider.type to an open provider. */
+/* cloud_provider.c: opens the provider named by provider.type. */
 #include "app/cloud_provider.h"
 
 #include "app/node_params.h"
 #include "base/attr.h"
 #include "provider/aws/aws_provider.h"
+#include "provider/aws/cluster/caller_policy.h"
 
-/* ---- credentials of the file ---- */
+/* ---- credentials in the file ---- */
 
-/* Ray hands aws_credentials to boto3 as they stand; these are those that mean something there. */
+/* Ray passes aws_credentials to boto3 unchanged; these are the keys that boto3 uses. */
 static const struct {
     const char *key;
     const char *variable;
@@ -18,8 +19,8 @@ static const struct {
     {"endpoint_url", "AWS_ENDPOINT_URL"},
 };
 
-/* Keys of the file are whole keys: nothing of the environment's is mixed with them. */
-static bool is_replaced(struct str name, bool has_keys, bool has_endpoint)
+/* Keys in the file are a complete set: they are never combined with keys of the environment. */
+static bool cloud_provider_is_replaced(struct str name, bool has_keys, bool has_endpoint)
 {
     static const char *const of_keys[] = {"AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY",
                                           "AWS_SESSION_TOKEN", "AWS_SECURITY_TOKEN",
@@ -49,7 +50,7 @@ aws_environ cloud_provider_environ(aws_environ env, const struct value *provider
     size_t used = 0;
     for (size_t i = 0; i < count; i++) {
         struct str rest = str_from(env[i]);
-        if (!is_replaced(str_cut(&rest, '='), has_keys, has_endpoint)) {
+        if (!cloud_provider_is_replaced(str_cut(&rest, '='), has_keys, has_endpoint)) {
             mine[used++] = env[i];
         }
     }
@@ -111,4 +112,16 @@ bool cloud_provider_open(const struct cloud_session *session, const struct confi
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     return open_aws(session, config, profile, cluster, arena, ret_provider, err);
+}
+
+bool cloud_provider_policy(const struct config *config, struct arena *arena, struct str *ret_policy,
+                           struct err *err)
+{
+    struct provider_cluster cluster;
+    if (!cloud_provider_knows(config->provider_type)) {
+        return err_set(err, ERR_UNAVAILABLE, "shoal policy supports aws only, not %.*s",
+                       STR_ARG(str_sub(config->provider_type, 0, 100)));
+    }
+    return node_params_cluster(config, arena, &cluster, err) &&
+           caller_policy_write(&cluster, arena, ret_policy, err);
 }

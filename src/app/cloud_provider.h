@@ -1,9 +1,9 @@
 /*
- * cloud_provider.h: the provider that a cluster file asks for, opened on a session.
+ * cloud_provider.h: opens the provider of a cluster file on a session.
  *
- * Which credentials count for aws, from strongest to weakest: a profile from the command line, keys
- * in the file (provider.aws_credentials, as in Ray), a profile in the file (provider.aws_profile),
- * the environment and the shared files.
+ * Precedence of AWS credentials: a profile from the command line, keys in the file
+ * (provider.aws_credentials, as in Ray), a profile in the file (provider.aws_profile), the
+ * environment and the shared files.
  */
 #pragma once
 
@@ -11,20 +11,24 @@
 #include "config/config.h"
 #include "provider/provider.h"
 
-/* Is there a provider for files of this type yet? */
+/* Is this provider type supported? */
 bool cloud_provider_knows(struct str type);
 
 /*
- * `profile` comes from the command line; empty: none. Everything lives in `arena` and in the
- * configuration, which must both outlive the provider. Close it with its own close(). Asks nobody.
+ * `profile` comes from the command line; empty if not given. The provider points into `arena` and
+ * the configuration, which must both outlive it. Close it with its own close(). Sends no request.
  */
 bool cloud_provider_open(const struct cloud_session *session, const struct config *config,
                          struct str profile, struct arena *arena, struct provider **ret_provider,
                          struct err *err) MUST_USE;
 
-/* The variables of `env` with those instead that the file's aws_credentials stand for. */
+/* Copies `env`, with the variables replaced that the file's aws_credentials override. */
 aws_environ cloud_provider_environ(aws_environ env, const struct value *provider,
                                    struct arena *arena);
 
-/* The profile to use; empty: as the environment says. */
+/* The profile to use; empty to leave the choice to the environment. */
 struct str cloud_provider_profile(const struct value *provider, struct str asked);
+
+/* The IAM policy that a user needs to launch this file, as JSON. Sends no request. */
+bool cloud_provider_policy(const struct config *config, struct arena *arena, struct str *ret_policy,
+                           struct err *err) MUST_USE;

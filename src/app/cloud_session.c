@@ -1,4 +1,4 @@
-/* cloud_session.c: a loop and what lives on it, from first to last. */
+/* cloud_session.c: opens, runs and closes a session. */
 #include "app/cloud_session.h"
 
 #include <signal.h>
@@ -17,7 +17,7 @@ static void on_deadline(void *context)
     loop_stop(session->loop);
 }
 
-static void on_signal(void *context, int number)
+static void cloud_session_on_signal(void *context, int number)
 {
     struct cloud_session *session = context;
     session->signal = number;
@@ -28,8 +28,8 @@ static bool watch_signals(struct cloud_session *session, struct err *err)
 {
     static const int numbers[] = {SIGINT, SIGTERM};
     for (size_t i = 0; i < ARRAY_LEN(numbers); i++) {
-        if (!loop_signal_new(session->loop, numbers[i], on_signal, session, &session->signals[i],
-                             err)) {
+        if (!loop_signal_new(session->loop, numbers[i], cloud_session_on_signal, session,
+                             &session->signals[i], err)) {
             return false;
         }
     }
@@ -45,7 +45,7 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
     session->redact = redact_new();
     session->log = (struct log){&clock_of_machine, session->redact, setup->least, log_to_descriptor,
                                 &standard_error};
-    bool ok = loop_open(&clock_of_machine, &session->loop, err) &&
+    bool ok = loop_open(setup->clock ? setup->clock : &clock_of_machine, &session->loop, err) &&
               http_open(session->loop, &(struct http_limits){0}, &session->http, err) &&
               watch_signals(session, err);
     if (!ok) {
@@ -61,7 +61,7 @@ bool cloud_session_open(struct cloud_session *session, const struct cloud_sessio
     return true;
 }
 
-/* Also what is left of one that could not be opened. */
+/* Also cleans up after a failed cloud_session_open(). */
 void cloud_session_close(struct cloud_session *session)
 {
     for (size_t i = 0; i < ARRAY_LEN(session->signals); i++) {
@@ -100,10 +100,11 @@ bool cloud_session_run(struct cloud_session *session, struct err *err)
         return true;
     }
     if (session->is_late) {
-        return err_set(err, ERR_TIMEOUT, "not done within %lld s",
+        return err_set(err, ERR_TIMEOUT, "no result within %lld s",
                        (long long)(session->deadline_ms / 1000));
     }
-    return err_set(err, ERR_INTERNAL, "nothing is left to wait for, and it is not done");
+    return err_set(err, ERR_INTERNAL,
+                   "internal error: nothing is pending, but the operation has not finished");
 }
 
 void cloud_session_stop(struct cloud_session *session)
@@ -118,7 +119,7 @@ int cloud_session_exit_status(const struct cloud_session *session, const struct 
     return session->signal != 0 ? BY_SIGNAL + session->signal : err_exit_status(err->kind);
 }
 
-/* Two programs that were throttled together must not come back together. */
+/* Different per process: two programs that were throttled together must not retry together. */
 static uint64_t random_seed(void)
 {
     uint64_t seed = 0;

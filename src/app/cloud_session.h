@@ -1,11 +1,11 @@
 /*
- * cloud_session.h: what every verb that talks to a cloud stands on: a loop with HTTP and children,
- * secrets kept out of the log, Ctrl-C, and a deadline for the whole.
+ * cloud_session.h: the base of every command that talks to a cloud: an event loop with HTTP and
+ * child processes, redaction of secrets in the log, Ctrl-C, and an overall deadline.
  *
  *     open -> start something on session.loop -> cloud_session_run() -> close what was started ->
  *     cloud_session_close()
  *
- * What was started calls cloud_session_stop() when it is done.
+ * The started operation calls cloud_session_stop() when it is done.
  */
 #pragma once
 
@@ -23,11 +23,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* What is zero takes the default named behind it. */
+/* Zero fields take the defaults noted here. */
 struct cloud_session_setup {
-    int64_t deadline_ms;  /* for everything; 0: none */
-    enum log_level least; /* of what is logged on standard error; debug */
-    size_t children_max;  /* programs at once; 8 */
+    const struct clock *clock; /* default: the machine's clock */
+    int64_t deadline_ms;       /* for the whole session; default: none */
+    enum log_level least;      /* level logged to standard error; default: debug */
+    size_t children_max;       /* concurrent child processes; default: 8 */
 };
 
 struct cloud_session {
@@ -36,37 +37,38 @@ struct cloud_session {
     struct child_pool *children;
     struct redact *redact;
     struct log log;
-    struct arena memory; /* for what must outlive the providers on it */
-    /* What follows is its own. */
+    struct arena memory; /* memory that must outlive the providers */
+    /* Private fields. */
     struct loop_timer *deadline;
     struct loop_signal *signals[2];
     int64_t deadline_ms;
-    int signal; /* that the user sent; 0: none */
+    int signal; /* received from the user; 0 if none */
     bool is_late, is_stopped;
 };
 
-/* The session must stay where it is until it is closed: callbacks point to it. */
+/* The session must not be moved until it is closed: callbacks point to it. */
 bool cloud_session_open(struct cloud_session *session, const struct cloud_session_setup *setup,
                         struct err *err) MUST_USE;
 
-/* Clients and providers on it must have been closed before. */
+/* Close the clients and providers that use it first. */
 void cloud_session_close(struct cloud_session *session);
 
 /*
- * Runs the loop until cloud_session_stop(). False when that was not called: ERR_CANCELLED for
- * Ctrl-C or SIGTERM, ERR_TIMEOUT at the deadline. May be called again after it was stopped.
+ * Runs the loop until cloud_session_stop() is called. Otherwise returns false: ERR_CANCELLED after
+ * Ctrl-C or SIGTERM, ERR_TIMEOUT at the deadline. May be called again after a stop.
  */
 bool cloud_session_run(struct cloud_session *session, struct err *err) MUST_USE;
 void cloud_session_stop(struct cloud_session *session);
 
-/* The exit status of a program that was ended by this session's failure: 130 for Ctrl-C. */
+/* The exit status of the program for this session's failure: 130 for Ctrl-C. */
 int cloud_session_exit_status(const struct cloud_session *session, const struct err *err);
 
-/* A client's setup over this session and the program's environment. */
+/* A client setup with this session and the program's environment. */
 struct aws_client_setup cloud_session_aws(const struct cloud_session *session);
 
 /*
- * What in the environment sends calls elsewhere than to AWS, for standard error: "AWS_ENDPOINT_URL
- * is set: calls go to http://localhost:4566", a line each; nothing when there is none.
+ * Describes environment variables that redirect calls away from AWS, one per line, for standard
+ * error: "AWS_ENDPOINT_URL is set: calls go to http://localhost:4566". Adds nothing if there are
+ * none.
  */
 void cloud_session_overrides(aws_environ env, const struct redact *redact, struct buf *out);

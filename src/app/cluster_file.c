@@ -1,11 +1,11 @@
-/* cluster_file.c: where cluster files come from. */
+/* cluster_file.c: reads cluster files. */
 #include "app/cluster_file.h"
 
 #include "config/document/yaml_read.h"
 #include "io/file.h"
 
-/* The last part of the URL where it makes a plain file name, else one that does. */
-static struct str name_for(struct str url)
+/* The last part of the URL if it is a plain file name, else "cluster.yaml". */
+static struct str cluster_file_name_for(struct str url)
 {
     struct str rest = str_sub(url, 0, str_find_char(url, '?'));
     struct str name = STR("");
@@ -25,7 +25,7 @@ static struct str name_for(struct str url)
 
 static bool refuse_url(struct str url, struct err *err)
 {
-    struct str name = name_for(url);
+    struct str name = cluster_file_name_for(url);
     bool is_quotable = str_find_char(url, '\'') == SIZE_MAX && url.len < 200;
     return err_set(err, ERR_UNAVAILABLE,
                    "shoal cannot fetch a cluster file from a URL yet\n"

@@ -1,8 +1,8 @@
 /*
- * cluster_file.h: from the FILE of a command line to its text.
+ * cluster_file.h: reads the FILE argument of a command.
  *
- * FILE is a path, "-" for standard input, or (once the HTTP client is there) a URL, as `ray up`
- * takes one. This is the seam where that client will go.
+ * FILE is a path, or "-" for standard input. URLs, which `ray up` accepts, are rejected with a
+ * hint.
  */
 #pragma once
 
@@ -11,6 +11,6 @@
 #include "base/err.h"
 #include "config/document/place.h"
 
-/* The text lives in the arena. */
+/* The text lives in `arena`. */
 bool cluster_file_read(struct arena *arena, const char *file, struct source *ret_source,
                        struct err *err) MUST_USE;

@@ -1,12 +1,11 @@
-/* cluster_state.c: the folder of a cluster, made and found. */
+/* cluster_state.c: finds and creates the state folder of a cluster. */
 #include "app/cluster_state.h"
 
 #include "base/encode.h"
-#include "base/wipe.h"
+#include "base/memzero.h"
 #include "io/file.h"
 #include "remote/known_hosts.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
@@ -15,11 +14,10 @@
 enum {
     SECRET_BYTES = 32,
     KEY_FILE_BYTES_MAX = 16 * 1024,
-    RUNTIME_BYTES_MAX = 24, /* the hash, a machine's id and what ssh adds come behind it */
-    FOLDERS_OPEN_MAX = 16,  /* while removing */
+    CONTROL_BYTES_MAX = 103 - 17 - 17,
 };
 
-/* ---- where ---- */
+/* ---- location ---- */
 
 static struct str state_home(struct arena *arena)
 {
@@ -27,8 +25,8 @@ static struct str state_home(struct arena *arena)
     return home && home[0] == '/' ? str_from(home) : file_expand_home(arena, STR("~/.local/state"));
 }
 
-/* Two clusters of one name in two regions are two clusters. */
-static const char *folder_of(const struct config *config, struct arena *arena)
+/* The region is part of the name: clusters of one name in two regions are different clusters. */
+static const char *cluster_state_folder_of(const struct config *config, struct arena *arena)
 {
     AUTO_BUF struct buf name;
     buf_init(&name, KEY_FILE_BYTES_MAX);
@@ -40,14 +38,29 @@ static const char *folder_of(const struct config *config, struct arena *arena)
     return arena_printf(arena, "%.*s/shoal/%s", STR_ARG(state_home(arena)), name.ptr).ptr;
 }
 
-/* The path of a socket has about a hundred bytes; that of the state may have more. */
+/* A socket path has at most 103 bytes on all systems. ssh appends 17 bytes while it creates one,
+ * and cluster_state_control() adds a name of 17 bytes. */
+static bool holds_sockets(struct str folder)
+{
+    return folder.len <= CONTROL_BYTES_MAX;
+}
+
+/* The runtime folder if there is one, else a subfolder of the state folder; /tmp only if that path
+ * is too long. */
 static const char *control_folder(const char *folder, struct arena *arena)
 {
     const char *runtime = getenv("XDG_RUNTIME_DIR");
     unsigned long long hash = str_hash(str_from(folder));
-    return runtime && runtime[0] == '/' && strlen(runtime) <= RUNTIME_BYTES_MAX
-               ? arena_printf(arena, "%s/shoal/%llx", runtime, hash).ptr
-               : arena_printf(arena, "/tmp/shoal-%u/%llx", (unsigned)getuid(), hash).ptr;
+    struct str inside = arena_printf(arena, "%s/ctl", folder);
+    if (runtime && runtime[0] == '/') {
+        struct str path = arena_printf(arena, "%s/shoal/%llx", runtime, hash);
+        if (holds_sockets(path)) {
+            return path.ptr;
+        }
+    }
+    return holds_sockets(inside)
+               ? inside.ptr
+               : arena_printf(arena, "/tmp/shoal-%u/%llx", (unsigned)geteuid(), hash).ptr;
 }
 
 /* ---- the secret ---- */
@@ -78,20 +91,20 @@ static bool make_secret(const char *path, struct err *err)
     uint8_t bytes[SECRET_BYTES];
     char hex[2 * SECRET_BYTES + 1];
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return err_set(err, ERR_IO, "this machine gives no random bytes");
+        return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     encode_hex_to(hex, bytes, sizeof(bytes));
     bool ok = file_write(path, str_from(hex), 0600, err);
-    wipe(bytes, sizeof(bytes));
-    wipe(hex, sizeof(hex));
+    memzero(bytes, sizeof(bytes));
+    memzero(hex, sizeof(hex));
     return ok;
 }
 
-static bool find_secret(struct cluster_state *state, bool makes, struct arena *arena,
-                        struct err *err)
+static bool cluster_state_find_secret(struct cluster_state *state, bool makes, struct arena *arena,
+                                      struct err *err)
 {
     const char *path = arena_printf(arena, "%s/secret", state->folder).ptr;
-    bool is_there = file_look(path).kind != FILE_MISSING;
+    bool is_there = file_stat(path).kind != FILE_MISSING;
     if (!is_there && !makes) {
         return true;
     }
@@ -119,7 +132,7 @@ static bool make_key(const char *path, const char *public_path, struct str comme
     ssh_key_add_private(&private_text, &key, comment);
     ssh_key_add_public(&public_text, key.public, comment);
     buf_add_char(&public_text, '\n');
-    /* The public half last: where it is, the private one is too. */
+    /* Write the public half last: if it exists, so does the private one. */
     bool ok = file_write(path, buf_str(&private_text), 0600, err) &&
               file_write(public_path, buf_str(&public_text), 0644, err);
     buf_wipe(&private_text);
@@ -127,14 +140,14 @@ static bool make_key(const char *path, const char *public_path, struct str comme
     return ok;
 }
 
-/* The cluster's own key is there even if the file names another one: what surrounds the machines is
- * made with it. Which of the two ssh uses is the file's word. */
-static bool find_key(struct cluster_state *state, const struct config *config, bool makes,
-                     struct arena *arena, struct err *err)
+/* The cluster's own key exists even if the file names another one: the head connects to workers
+ * with it. The file decides which of the two is used to connect to the head. */
+static bool cluster_state_find_key(struct cluster_state *state, const struct config *config,
+                                   bool makes, struct arena *arena, struct err *err)
 {
     const char *path = arena_printf(arena, "%s/key", state->folder).ptr;
     const char *public_path = arena_printf(arena, "%s/key.pub", state->folder).ptr;
-    bool is_there = file_look(public_path).kind != FILE_MISSING;
+    bool is_there = file_stat(public_path).kind != FILE_MISSING;
     bool is_named = config->ssh_private_key.len > 0;
     struct str comment = arena_printf(arena, "shoal-%.*s", STR_ARG(config->cluster_name));
     AUTO_BUF struct buf text;
@@ -151,27 +164,42 @@ static bool find_key(struct cluster_state *state, const struct config *config, b
         !file_read(public_path, &text, err)) {
         return false;
     }
+    state->own_key = path;
     state->public_key = arena_str(arena, str_trim(buf_str(&text)));
     return true;
 }
 
 /* ---- opening ---- */
 
+static bool cluster_state_make_folders(const struct cluster_state *state, struct arena *arena,
+                                       struct err *err)
+{
+    return file_make_private_folder(state->folder, err) &&
+           file_make_private_folder(arena_printf(arena, "%s/known_hosts", state->folder).ptr,
+                                    err) &&
+           file_make_private_folder(arena_printf(arena, "%s/log", state->folder).ptr, err) &&
+           file_make_private_folder(state->control, err);
+}
+
+/* There is nothing to check for a cluster that is unknown on this machine. */
+static bool check_folders(const struct cluster_state *state, struct err *err)
+{
+    return state->is_new || (file_check_private_folder(state->folder, err) &&
+                             file_make_private_folder(state->control, err));
+}
+
 bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
                            struct arena *arena, struct cluster_state *ret_state, struct err *err)
 {
     struct cluster_state state = {
         .folder = folder,
-        .is_new = file_look(folder).kind == FILE_MISSING,
+        .is_new = file_stat(folder).kind == FILE_MISSING,
         .control = control_folder(folder, arena),
     };
-    const char *known = arena_printf(arena, "%s/known_hosts", folder).ptr;
-    const char *logs = arena_printf(arena, "%s/log", folder).ptr;
-    bool ok = !makes ||
-              (file_make_private_folder(folder, err) && file_make_private_folder(known, err) &&
-               file_make_private_folder(logs, err));
-    ok = ok && file_make_private_folder(state.control, err) &&
-         find_secret(&state, makes, arena, err) && find_key(&state, config, makes, arena, err);
+    bool ok = (makes ? cluster_state_make_folders(&state, arena, err)
+                     : check_folders(&state, err)) &&
+              cluster_state_find_secret(&state, makes, arena, err) &&
+              cluster_state_find_key(&state, config, makes, arena, err);
     if (ok) {
         *ret_state = state;
     }
@@ -181,7 +209,125 @@ bool cluster_state_open_at(const char *folder, const struct config *config, bool
 bool cluster_state_open(const struct config *config, bool makes, struct arena *arena,
                         struct cluster_state *ret_state, struct err *err)
 {
-    return cluster_state_open_at(folder_of(config, arena), config, makes, arena, ret_state, err);
+    return cluster_state_open_at(cluster_state_folder_of(config, arena), config, makes, arena,
+                                 ret_state, err);
+}
+
+struct elsewhere {
+    struct str before, behind; /* the folder's name before and after the region */
+    struct str own;
+    struct str found;
+    struct arena *arena;
+};
+
+static void take_folder(void *context, const struct file_entry *entry)
+{
+    struct elsewhere *elsewhere = context;
+    struct str folder = entry->name;
+    size_t around = elsewhere->before.len + elsewhere->behind.len;
+    if (folder.len <= around || !str_starts(folder, elsewhere->before.ptr) ||
+        !str_eq(str_sub(folder, folder.len - elsewhere->behind.len, folder.len),
+                elsewhere->behind)) {
+        return;
+    }
+    struct str region = str_sub(folder, elsewhere->before.len, folder.len - elsewhere->behind.len);
+    if (!str_eq(region, elsewhere->own)) {
+        elsewhere->found = arena_str(elsewhere->arena, region);
+    }
+}
+
+struct str cluster_state_elsewhere(const struct config *config, struct arena *arena)
+{
+    AUTO_BUF struct buf name;
+    struct elsewhere elsewhere = {.own = value_text(value_get_c(config->provider, "region")),
+                                  .arena = arena};
+    buf_init(&name, KEY_FILE_BYTES_MAX);
+    encode_uri(&name, config->cluster_name, "");
+    elsewhere.before = arena_printf(arena, "%.*s-", STR_ARG(config->provider_type));
+    elsewhere.behind = arena_printf(arena, "-%.*s", STR_ARG(buf_str(&name)));
+    file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(state_home(arena))).ptr, take_folder,
+              &elsewhere);
+    return elsewhere.found;
+}
+
+/* ---- by name ---- */
+
+#define FILE_NAME "file"
+
+bool cluster_state_note_file(const struct cluster_state *state, const char *path, struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    bool ok = file_write(arena_printf(&arena, "%s/" FILE_NAME, state->folder).ptr, str_from(path),
+                         0600, err);
+    arena_clear(&arena);
+    return ok;
+}
+
+struct known_search {
+    struct str before, behind; /* the folder's name before and after the region */
+    struct arena *arena;
+    struct cluster_known *known;
+    size_t count, most;
+};
+
+/* "us-west-2": another cluster's name may end with a dash and ours. */
+static bool is_region(struct str text)
+{
+    size_t dashes = 0;
+    for (size_t i = 0; i < text.len; i++) {
+        dashes += text.ptr[i] == '-';
+    }
+    char last = text.len > 0 ? text.ptr[text.len - 1] : '\0';
+    return dashes >= 2 && dashes <= 3 && last >= '0' && last <= '9';
+}
+
+static void take_known(void *context, const struct file_entry *entry)
+{
+    struct known_search *search = context;
+    struct str folder = entry->name;
+    size_t around = search->before.len + search->behind.len;
+    if (search->count == search->most || folder.len <= around ||
+        !str_starts(folder, search->before.ptr) || !str_ends(folder, search->behind.ptr)) {
+        return;
+    }
+    struct str region = str_sub(folder, search->before.len, folder.len - search->behind.len);
+    if (is_region(region)) {
+        search->known[search->count++].region = arena_str(search->arena, region);
+    }
+}
+
+static void read_file_of(struct str folder, struct arena *arena, struct cluster_known *known)
+{
+    AUTO_BUF struct buf path;
+    struct err err;
+    buf_init(&path, KEY_FILE_BYTES_MAX);
+    known->file = NULL;
+    if (file_read(arena_printf(arena, "%.*s/" FILE_NAME, STR_ARG(folder)).ptr, &path, &err) &&
+        path.len > 0) {
+        known->file = arena_str(arena, buf_str(&path)).ptr;
+    }
+}
+
+size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_known *ret_known,
+                           size_t most)
+{
+    AUTO_BUF struct buf encoded;
+    struct known_search search = {.arena = arena, .known = ret_known, .most = most};
+    struct str home = state_home(arena);
+    buf_init(&encoded, KEY_FILE_BYTES_MAX);
+    encode_uri(&encoded, name, "");
+    search.before = STR("aws-");
+    search.behind = arena_printf(arena, "-%.*s", STR_ARG(buf_str(&encoded)));
+    if (name.len > 0) {
+        file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(home)).ptr, take_known, &search);
+    }
+    for (size_t i = 0; i < search.count; i++) {
+        read_file_of(arena_printf(arena, "%.*s/shoal/aws-%.*s%.*s", STR_ARG(home),
+                                  STR_ARG(ret_known[i].region), STR_ARG(search.behind)),
+                     arena, &ret_known[i]);
+    }
+    return search.count;
 }
 
 /* ---- host keys ---- */
@@ -198,14 +344,15 @@ const char *cluster_state_known_hosts(const struct cluster_state *state, struct 
 const char *cluster_state_control(const struct cluster_state *state, struct str machine,
                                   struct arena *arena)
 {
-    return arena_printf(arena, "%s/%.*s", state->control, STR_ARG(str_sub(machine, 0, 40))).ptr;
+    return arena_printf(arena, "%s/%016llx", state->control, (unsigned long long)str_hash(machine))
+        .ptr;
 }
 
 bool cluster_state_is_pinned(const struct cluster_state *state, struct str machine)
 {
     struct arena arena;
     arena_init(&arena);
-    bool is_there = file_look(cluster_state_known_hosts(state, machine, &arena)).kind ==
+    bool is_there = file_stat(cluster_state_known_hosts(state, machine, &arena)).kind ==
                     FILE_REGULAR;
     arena_clear(&arena);
     return is_there;
@@ -218,7 +365,7 @@ static bool pin(const char *path, struct str machine, struct str key_line, bool 
     AUTO_BUF struct buf line;
     buf_init(&text, KEY_FILE_BYTES_MAX);
     buf_init(&line, KEY_FILE_BYTES_MAX);
-    if (keeps_old && file_look(path).kind == FILE_REGULAR && !file_read(path, &text, err)) {
+    if (keeps_old && file_stat(path).kind == FILE_REGULAR && !file_read(path, &text, err)) {
         return false;
     }
     buf_addf(&line, "%.*s %.*s\n", STR_ARG(machine), STR_ARG(key_line));
@@ -233,15 +380,25 @@ bool cluster_state_pin(const struct cluster_state *state, struct str machine, st
 {
     struct arena arena;
     struct str key = str_trim(key_line);
-    /* A node tells its key itself: it must not tell of others in the same breath. */
+    /* The node reports its own key; the line must not contain keys of other hosts. */
     if (!str_starts(key, "ssh-") || str_find_char(key, '\n') != SIZE_MAX ||
         str_find_char(key, '\r') != SIZE_MAX || !known_hosts_is_name(machine)) {
-        return err_set(err, ERR_PROTOCOL, "what a machine told is no host key");
+        return err_set(err, ERR_PROTOCOL, "the instance reported an invalid host key");
     }
     arena_init(&arena);
     bool ok = pin(cluster_state_known_hosts(state, machine, &arena), machine, key, keeps_old, err);
     arena_clear(&arena);
     return ok;
+}
+
+bool cluster_state_pin_greeted(const struct cluster_state *state, struct str machine,
+                               const struct node_hello *hello, struct err *err)
+{
+    if (hello->shown_key.len > 0) {
+        return cluster_state_pin(state, machine, hello->shown_key, false, err);
+    }
+    return hello->host_key.len == 0 ||
+           cluster_state_pin(state, machine, hello->host_key, true, err);
 }
 
 bool cluster_state_pin_launch(const struct cluster_state *state, struct str machine,
@@ -258,24 +415,9 @@ bool cluster_state_pin_launch(const struct cluster_state *state, struct str mach
     return cluster_state_pin(state, machine, buf_str(&line), false, err);
 }
 
-/* ---- the end ---- */
-
-static int remove_entry(const char *path, const struct stat *status, int kind, struct FTW *where)
-{
-    (void)status;
-    (void)kind;
-    (void)where;
-    return remove(path);
-}
+/* ---- removal ---- */
 
 bool cluster_state_remove(const struct cluster_state *state, struct err *err)
 {
-    const char *folders[] = {state->control, state->folder};
-    for (size_t i = 0; i < ARRAY_LEN(folders); i++) {
-        if (file_look(folders[i]).kind != FILE_MISSING &&
-            nftw(folders[i], remove_entry, FOLDERS_OPEN_MAX, FTW_DEPTH | FTW_PHYS) != 0) {
-            return err_set(err, ERR_IO, "%s cannot be removed", folders[i]);
-        }
-    }
-    return true;
+    return file_remove_folder(state->control, err) && file_remove_folder(state->folder, err);
 }

@@ -1,16 +1,19 @@
 /*
- * cluster_state.h: the folder in which this machine keeps what it knows of one cluster.
+ * cluster_state.h: the folder with this machine's state of one cluster.
  *
  * On the laptop $XDG_STATE_HOME/shoal/aws-us-west-2-NAME, on the head ~/.shoal/cluster:
  *
  *     journal.db    store/journal.h
  *     secret        of which host keys are made; 64 hexadecimal digits
- *     key, key.pub  the cluster's own ssh key; the file may name another for ssh to use
+ *     key, key.pub  the cluster's own ssh key, with which the head reaches workers. A key that the
+ *                   file names is for reaching the head, and stays on this machine
  *     known_hosts/  a file per machine, named by its id: the key it must show
- *     log/NODE      what the set-up of a node said
+ *     log/NODE      what the setup of a node said
+ *     file          path of the cluster file that `shoal up` read last
+ *     ctl/          sockets of shared ssh connections; in $XDG_RUNTIME_DIR when there is one, in
+ *                   /tmp/shoal-UID when this path would be too long for a socket
  *
- * Sockets of shared ssh connections have a folder of their own in a short place, as they demand.
- * All of it is private to the user.
+ * The folder, and every folder created above it, is private to the user (io/file.h).
  */
 #pragma once
 
@@ -19,41 +22,65 @@
 #include "base/err.h"
 #include "base/str.h"
 #include "config/config.h"
+#include "remote/node_request.h"
 #include "remote/ssh_key.h"
 
 struct cluster_state {
     const char *folder;
-    bool is_new;           /* it was not there before */
-    const char *key;       /* path of the private key that machines let in; NULL: the user's own */
+    bool is_new; /* it did not exist before */
+    /* Path of the private key for the head; NULL for the user's ssh default. */
+    const char *key;
+    /* Path of the cluster's own key, which workers accept; NULL if not created yet. */
+    const char *own_key;
     const char *control;   /* folder for sockets */
-    struct str secret;     /* the bytes; empty while there is none */
-    struct str public_key; /* "ssh-ed25519 AAAA... shoal-NAME" of its own key */
+    struct str secret;     /* raw bytes; empty if there is none */
+    struct str public_key; /* "ssh-ed25519 AAAA... shoal-NAME", of the cluster's own key */
 };
 
-/* Finds, and when `makes` is set makes, the folder and what is in it. Asks no cloud. */
+/* Finds the folder and its contents, or creates them if `makes` is set. Sends no request. */
 bool cluster_state_open(const struct config *config, bool makes, struct arena *arena,
                         struct cluster_state *ret_state, struct err *err) MUST_USE;
 
-/* The same in a given folder: on the head. */
+/* The same in a given folder, for the head. */
 bool cluster_state_open_at(const char *folder, const struct config *config, bool makes,
                            struct arena *arena, struct cluster_state *ret_state,
                            struct err *err) MUST_USE;
 
-/* The file for ssh in which the machine's key is pinned, and the socket of a connection to it that
- * is shared. */
+/* The known_hosts file that pins the machine's host key, and the socket of the shared connection to
+ * the machine. */
 const char *cluster_state_known_hosts(const struct cluster_state *state, struct str machine,
                                       struct arena *arena);
 const char *cluster_state_control(const struct cluster_state *state, struct str machine,
                                   struct arena *arena);
 
-/* Pins "ssh-ed25519 AAAA...", on disk. A key that is about to be replaced stays good beside the new
- * one if `keeps_old`. */
+/* Pins "ssh-ed25519 AAAA..." on disk. With `keeps_old`, the previous key stays valid too, because
+ * it is about to be replaced. */
 bool cluster_state_pin(const struct cluster_state *state, struct str machine, struct str key_line,
                        bool keeps_old, struct err *err) MUST_USE;
-/* The key that machines of this launch get at their first boot. */
+/* Pins the host key that a machine reports in its greeting (node_request.h). Once the machine shows
+ * its new key, only that one is valid; before, it is pinned next to the previous one. */
+bool cluster_state_pin_greeted(const struct cluster_state *state, struct str machine,
+                               const struct node_hello *hello, struct err *err) MUST_USE;
+/* Pins the host key that machines of this launch get at their first boot. */
 bool cluster_state_pin_launch(const struct cluster_state *state, struct str machine,
                               uint64_t launch, struct err *err) MUST_USE;
 bool cluster_state_is_pinned(const struct cluster_state *state, struct str machine);
 
-/* Everything goes: after `down`. */
+/* Remembers the cluster file, so that the cluster can be named instead. */
+bool cluster_state_note_file(const struct cluster_state *state, const char *path,
+                             struct err *err) MUST_USE;
+
+/* A cluster that was started from this machine. */
+struct cluster_known {
+    struct str region;
+    const char *file; /* its cluster file; NULL: not known */
+};
+/* Those of that name, at most `most` of them; how many. Asks no cloud. */
+size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_known *ret_known,
+                           size_t most);
+
+/* Another region in which this machine knows a cluster of that name; empty if none. */
+struct str cluster_state_elsewhere(const struct config *config, struct arena *arena);
+
+/* Deletes the whole folder, after `down`. */
 bool cluster_state_remove(const struct cluster_state *state, struct err *err) MUST_USE;

@@ -1,4 +1,4 @@
-/* core_setup.c: types, offerings, prices. */
+/* core_setup.c: builds the core's node types, offerings and prices. */
 #include "app/core_setup.h"
 
 #include "app/core_times.h"
@@ -11,21 +11,21 @@
 enum {
     ZONES_MAX = 32,
     MACHINES_PER_CALL = 100,
-    NODES_BESIDE = 64, /* records for machines that are ending while others come */
+    NODES_BESIDE = 64, /* extra node records, for instances that terminate while others launch */
 };
 
-struct maker {
+struct core_setup_maker {
     struct arena *arena;
     const struct config *config;
     const struct workload_file *workload; /* or NULL */
     struct diag_list *diags;
     struct core_setup *setup;
-    struct str type_zones; /* of a survey; empty: there was none */
+    struct str type_zones; /* from the preflight; empty if there was none */
 };
 
-/* ---- what the providers call things ---- */
+/* ---- provider-specific keys ---- */
 
-static struct str machine_of(const struct config_node_type *type)
+static struct str core_setup_machine_of(const struct config_node_type *type)
 {
     static const char *const paths[] = {"InstanceType", "machineType",
                                         "azure_arm_parameters.vmSize"};
@@ -38,7 +38,7 @@ static struct str machine_of(const struct config_node_type *type)
     return STR("");
 }
 
-/* GCE has it as a map, and Ray's examples as a list of maps of one key. */
+/* GCE uses a map, and Ray's examples a list of maps with one key each. */
 static bool is_preemptible(const struct value *scheduling)
 {
     bool is_spot = value_is_true(value_get_c(scheduling, "preemptible")) ||
@@ -50,7 +50,7 @@ static bool is_preemptible(const struct value *scheduling)
     return is_spot;
 }
 
-static bool is_spot(const struct config_node_type *type)
+static bool core_setup_is_spot(const struct config_node_type *type)
 {
     const struct value *own = type->node_config;
     struct str market = value_text(value_path(own, "InstanceMarketOptions.MarketType"));
@@ -59,9 +59,9 @@ static bool is_spot(const struct config_node_type *type)
            is_preemptible(value_get_c(own, "scheduling"));
 }
 
-/* "us-west-2a,us-west-2b", unless a survey knows better; where the file names no zone, the region
- * is one. */
-static size_t zones_of(const struct maker *maker, struct str type, uint32_t *zones)
+/* The zones found by the preflight, else those of the file ("us-west-2a,us-west-2b"), else the
+ * region as the only one. */
+static size_t zones_of(const struct core_setup_maker *maker, struct str type, uint32_t *zones)
 {
     const struct value *provider = maker->config->provider;
     struct names *names = &maker->setup->names;
@@ -73,12 +73,12 @@ static size_t zones_of(const struct maker *maker, struct str type, uint32_t *zon
     while (rest.len > 0 && count < ZONES_MAX) {
         struct str zone = str_trim(str_cut(&rest, between));
         if (zone.len > 0) {
-            zones[count++] = names_add(names, zone);
+            zones[count++] = intern_add(names, zone);
         }
     }
     if (count == 0) {
         struct str region = maker->setup->region;
-        zones[count++] = names_add(names, region.len > 0 ? region : maker->config->provider_type);
+        zones[count++] = intern_add(names, region.len > 0 ? region : maker->config->provider_type);
     }
     return count;
 }
@@ -97,8 +97,8 @@ static bool price_in_file(const struct config *config, struct str machine, int64
     return true;
 }
 
-/* On demand, from whoever knows it best. */
-static enum price_source on_demand_price(const struct maker *maker, struct str machine,
+/* The on-demand price, from the source with the highest precedence. */
+static enum price_source on_demand_price(const struct core_setup_maker *maker, struct str machine,
                                          int64_t *ret_price)
 {
     bool is_aws = str_is(maker->config->provider_type, "aws");
@@ -109,10 +109,10 @@ static enum price_source on_demand_price(const struct maker *maker, struct str m
         return PRICE_FROM_FILE;
     }
     return is_aws && catalog_ec2_price(machine, ret_price) ? PRICE_FROM_CATALOGUE
-                                                           : PRICE_FROM_NOBODY;
+                                                           : PRICE_FROM_UNKNOWN;
 }
 
-static void set_price(const struct maker *maker, struct type_facts *facts)
+static void set_price(const struct core_setup_maker *maker, struct type_facts *facts)
 {
     int64_t share = maker->workload ? maker->workload->spot_share : WORKLOAD_SPOT_SHARE;
     facts->price = PRICE_UNKNOWN;
@@ -121,16 +121,24 @@ static void set_price(const struct maker *maker, struct type_facts *facts)
         return;
     }
     facts->source = on_demand_price(maker, facts->machine, &facts->price);
-    if (facts->source != PRICE_FROM_NOBODY && facts->is_spot) {
+    if (facts->source != PRICE_FROM_UNKNOWN && facts->is_spot) {
         facts->price = facts->price * share / 1000;
         facts->is_share = true;
     }
 }
 
+int64_t core_setup_price(const struct config *config, struct str machine, bool is_spot)
+{
+    const struct core_setup_maker maker = {.config = config};
+    struct type_facts facts = {.machine = machine, .is_spot = is_spot};
+    set_price(&maker, &facts);
+    return facts.price;
+}
+
 /* ---- node types ---- */
 
-static struct resource_set resources_of(const struct maker *maker,
-                                        const struct config_node_type *type)
+static struct resource_set core_setup_resources_of(const struct core_setup_maker *maker,
+                                                   const struct config_node_type *type)
 {
     for (size_t i = 0; maker->workload && i < maker->workload->machine_count; i++) {
         if (str_eq(maker->workload->machines[i].type, type->name)) {
@@ -140,21 +148,21 @@ static struct resource_set resources_of(const struct maker *maker,
     return type->resources;
 }
 
-static void make_type(const struct maker *maker, const struct config_node_type *source,
+static void make_type(const struct core_setup_maker *maker, const struct config_node_type *source,
                       struct plan_type *type, struct type_facts *facts)
 {
     struct names *names = &maker->setup->names;
-    struct resource_set resources = resources_of(maker, source);
+    struct resource_set resources = core_setup_resources_of(maker, source);
     struct capacity *capacities = ARENA_ARRAY(maker->arena, resources.count, struct capacity);
     struct label *labels = ARENA_ARRAY(maker->arena, source->label_count, struct label);
     for (size_t i = 0; i < resources.count; i++) {
         const struct resource *resource = &resources.items[i];
-        capacities[i] = (struct capacity){names_add(names, resource->name), resource->amount,
+        capacities[i] = (struct capacity){intern_add(names, resource->name), resource->amount,
                                           resource->amount};
     }
     for (size_t i = 0; i < source->label_count; i++) {
-        labels[i] = (struct label){names_add(names, source->labels[i].name),
-                                   names_add(names, source->labels[i].value)};
+        labels[i] = (struct label){intern_add(names, source->labels[i].name),
+                                   intern_add(names, source->labels[i].value)};
     }
     bool has_own_timeout = source->idle_timeout_ms != maker->config->idle_timeout_ms;
     *type = (struct plan_type){
@@ -170,13 +178,14 @@ static void make_type(const struct maker *maker, const struct config_node_type *
         .recoverable = 1.0,
         .availability = 1.0,
     };
-    *facts = (struct type_facts){
-        .name = source->name, .machine = machine_of(source), .is_spot = is_spot(source)};
+    *facts = (struct type_facts){.name = source->name,
+                                 .machine = core_setup_machine_of(source),
+                                 .is_spot = core_setup_is_spot(source)};
     set_price(maker, facts);
     type->price = facts->price;
 }
 
-static void make_types(const struct maker *maker)
+static void make_types(const struct core_setup_maker *maker)
 {
     size_t count = maker->config->node_type_count;
     struct plan_type *types = ARENA_ARRAY(maker->arena, count, struct plan_type);
@@ -189,8 +198,8 @@ static void make_types(const struct maker *maker)
     maker->setup->settings.type_count = count;
 }
 
-/* Spot in every zone before on demand in any, where the file allows the latter at all. */
-static void make_offerings(const struct maker *maker)
+/* Spot in all zones comes before on-demand in any, if the file allows on-demand at all. */
+static void make_offerings(const struct core_setup_maker *maker)
 {
     struct core_setup *setup = maker->setup;
     uint32_t zones[ZONES_MAX];
@@ -208,7 +217,7 @@ static void make_offerings(const struct maker *maker)
                 i, zones[zone], facts->is_spot ? MARKET_SPOT : MARKET_ON_DEMAND, facts->price};
         }
         int64_t price = PRICE_UNKNOWN;
-        if (falls_back && on_demand_price(maker, facts->machine, &price) == PRICE_FROM_NOBODY) {
+        if (falls_back && on_demand_price(maker, facts->machine, &price) == PRICE_FROM_UNKNOWN) {
             price = PRICE_UNKNOWN;
         }
         for (size_t zone = 0; falls_back && zone < zone_count; zone++) {
@@ -219,9 +228,9 @@ static void make_offerings(const struct maker *maker)
     setup->settings.offering_count = count;
 }
 
-/* ---- names that fit nothing ---- */
+/* ---- unknown names ---- */
 
-static void warn_of(const struct maker *maker, const char *what, struct str name,
+static void warn_of(const struct core_setup_maker *maker, const char *what, struct str name,
                     struct place place, bool with_machines)
 {
     const struct core_setup *setup = maker->setup;
@@ -244,7 +253,7 @@ static void warn_of(const struct maker *maker, const char *what, struct str name
     }
 }
 
-static void warn_of_names(const struct maker *maker)
+static void warn_of_names(const struct core_setup_maker *maker)
 {
     const struct workload_file *workload = maker->workload;
     for (size_t i = 0; workload && i < workload->price_count; i++) {
@@ -255,9 +264,10 @@ static void warn_of_names(const struct maker *maker)
     }
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
-/* A file that leaves the speed out wants all it needs at once; only a written one makes a ramp. */
+/* Without upscaling_speed there is no limit: all nodes launch at once. Only a value in the file
+ * sets one. */
 static int64_t upscaling_of(const struct config *config)
 {
     const struct value *written = value_get_c(config->tree, "upscaling_speed");
@@ -268,8 +278,8 @@ static int64_t upscaling_of(const struct config *config)
     return (int64_t)permille;
 }
 
-/* max_hourly_cost is for the whole cluster, and the head runs anyway. */
-static int64_t price_limit(const struct maker *maker)
+/* max_hourly_cost applies to the whole cluster, so the head's price is subtracted. */
+static int64_t price_limit(const struct core_setup_maker *maker)
 {
     const struct value *value = value_get_c(maker->config->shoal, "max_hourly_cost");
     int64_t head = maker->setup->facts[maker->config->head_type].price;
@@ -281,7 +291,14 @@ static int64_t price_limit(const struct maker *maker)
     return limit > 0 ? limit : 0;
 }
 
-static bool has_resources(const struct core_settings *settings)
+/* If Ray's disable_launch_config_check is set, nodes of a removed or changed type are kept; by
+ * default they are replaced. */
+static bool keeps_outdated(const struct config *config)
+{
+    return value_is_true(value_get_c(config->provider, "disable_launch_config_check"));
+}
+
+static bool core_setup_has_resources(const struct core_settings *settings)
 {
     for (size_t i = 0; i < settings->type_count; i++) {
         if (settings->types[i].capacity_count > 0) {
@@ -291,12 +308,13 @@ static bool has_resources(const struct core_settings *settings)
     return false;
 }
 
-static bool refuse(const struct maker *maker, struct err *err)
+static bool core_setup_reject(const struct core_setup_maker *maker, struct err *err)
 {
     const struct config *config = maker->config;
     struct str name = config->node_types[config->node_type_count - 1].name;
     return err_set(err, ERR_CONFIG,
-                   "the cluster file does not say what its machines have, so nothing could run\n"
+                   "the cluster file does not say what resources its nodes have, so nothing can "
+                   "run\n"
                    "  add to the workload file:  machines: {%.*s: {CPU: 16, memory: 64GiB}}",
                    STR_ARG(str_sub(name, 0, 100)));
 }
@@ -305,7 +323,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err)
 {
-    struct maker maker = {arena, config, workload, diags, ret_setup, STR("")};
+    struct core_setup_maker maker = {arena, config, workload, diags, ret_setup, STR("")};
     struct core_settings *settings = &ret_setup->settings;
     struct str region = value_text(value_get_c(config->provider, "region"));
     if (config->node_type_count == 0) {
@@ -314,7 +332,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     *ret_setup = (struct core_setup){0};
     ret_setup->region = region.len > 0 ? region
                                        : value_text(value_get_c(config->provider, "location"));
-    names_init(&ret_setup->names, arena);
+    intern_init(&ret_setup->names, arena);
     make_types(&maker);
     make_offerings(&maker);
     warn_of_names(&maker);
@@ -327,17 +345,18 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->strategy = PLAN_RAY;
     settings->work_budget = PLAN_WORK_DEFAULT;
     settings->conserves_gpus = true;
+    settings->keeps_outdated = keeps_outdated(config);
     settings->head_type = (uint32_t)config->head_type;
     settings->max_per_call = MACHINES_PER_CALL;
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;
     core_times_make(&settings->times, settings->idle_timeout);
-    return has_resources(settings) || refuse(&maker, err);
+    return core_setup_has_resources(settings) || core_setup_reject(&maker, err);
 }
 
 void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
                       struct core_setup *setup)
 {
-    struct maker maker = {
+    struct core_setup_maker maker = {
         .arena = arena, .config = config, .setup = setup, .type_zones = type_zones};
     make_offerings(&maker);
 }

@@ -1,9 +1,9 @@
 /*
- * core_setup.h: from a configuration to what the core works with.
+ * core_setup.h: converts a configuration into the core's settings.
  *
- * Node types with their resources, limits and labels; where each can be had (zones and markets, in
- * the order in which they are tried) and what it costs there. No price is ever guessed: what
- * nobody said and the catalogue does not have is PRICE_UNKNOWN.
+ * Node types with their resources, limits and labels; their offerings (zones and markets, in the
+ * order in which they are tried) and prices. Prices are never guessed: one that is neither given
+ * nor in the catalogue is PRICE_UNKNOWN.
  */
 #pragma once
 
@@ -13,33 +13,37 @@
 #include "config/workload/workload_file.h"
 #include "core/core.h"
 
-/* What people want to know of a type, beside what the core does. */
+/* Facts about a type for display, in addition to those the core uses. */
 struct type_facts {
-    struct str name;    /* of the node type */
-    struct str machine; /* instance type; empty: a machine of one's own */
+    struct str name;    /* node type */
+    struct str machine; /* instance type; empty for a machine of the user's own */
     bool is_spot;
-    int64_t price; /* where it is tried first */
+    int64_t price; /* of its first offering */
     enum price_source source;
-    bool is_share; /* the price is a share of the on-demand price */
+    bool is_share; /* the price is a fraction of the on-demand price */
 };
 
 struct core_setup {
     struct names names;
     struct core_settings settings;
     const struct type_facts *facts; /* by type */
-    struct str region;              /* empty: none */
+    struct str region;              /* empty if none */
 };
 
 /*
- * `workload` may be NULL; its prices and machines count before the configuration's. The strategy is
- * PLAN_RAY and the seed 0 until the caller says otherwise. Names in the workload that fit nothing
- * are warned of in `diags`. False when no node type has any resources, so that nothing could run.
+ * `workload` may be NULL; its prices and machines take precedence over the configuration's. The
+ * strategy is PLAN_RAY and the seed 0 unless the caller changes them. Unknown names in the workload
+ * add a warning to `diags`. Fails if no node type has resources, because then nothing could run.
  */
 bool core_setup_make(struct arena *arena, const struct config *config,
                      const struct workload_file *workload, struct diag_list *diags,
                      struct core_setup *ret_setup, struct err *err) MUST_USE;
 
-/* What a survey has found out (type_zones.h): one offering for each zone of a type, in that order.
- * A type of which it says nothing keeps the zones that the file names. */
+/* The hourly price of a running instance, which may not match the file any more: from the file's
+ * prices or the catalogue, else PRICE_UNKNOWN. */
+int64_t core_setup_price(const struct config *config, struct str machine, bool is_spot);
+
+/* Applies the zones found by a preflight (type_zones.h): one offering per zone of a type, in that
+ * order. A type that is not listed keeps the zones of the file. */
 void core_setup_place(struct arena *arena, const struct config *config, struct str type_zones,
                       struct core_setup *setup);

@@ -1,11 +1,10 @@
 /*
- * core_times.h: the core's usual times.
+ * core_times.h: the core's default timeouts.
  *
- * A node that has just joined is not idle for a while, so that the work it was launched for can
- * reach it: a minute, or less where the file lets nodes be idle for less than that.
+ * A node that has just joined is not considered idle for a while, so that the work it was launched
+ * for can reach it: for one minute, or less if the file has a shorter idle timeout.
  *
- * A test that cannot wait a minute turns them with SHOAL_TEST_TIMES=settle=0,quiet_start=500
- * (milliseconds); what it names wrongly has no effect.
+ * A test that cannot wait a minute shortens them with the variable that test_times.h describes.
  */
 #pragma once
 

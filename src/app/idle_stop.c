@@ -1,4 +1,4 @@
-/* idle_stop.c: how long nothing has happened. */
+/* idle_stop.c: measures how long the cluster has been idle. */
 #include "app/idle_stop.h"
 
 enum {
@@ -21,7 +21,7 @@ int64_t idle_stop_after(const struct value *shoal)
     return (int64_t)((minutes < MINUTES_MAX ? minutes : MINUTES_MAX) * MINUTE_MS);
 }
 
-static bool is_idle(const struct idle_stop_view *view)
+static bool idle_stop_is_idle(const struct idle_stop_view *view)
 {
     return view->sees_ray && view->drivers == 0 && view->busy == 0 && view->waiting == 0 &&
            view->on_way == 0 && view->idle_ms >= 0;
@@ -31,7 +31,7 @@ bool idle_stop_is_due(struct idle_stop *stop, const struct idle_stop_view *view,
                       int64_t *ret_wait_ms)
 {
     *ret_wait_ms = LOOK_MS;
-    if (stop->after_ms == 0 || !is_idle(view)) {
+    if (stop->after_ms == 0 || !idle_stop_is_idle(view)) {
         stop->idle_since_ms = 0;
         return false;
     }

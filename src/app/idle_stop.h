@@ -1,9 +1,10 @@
 /*
- * idle_stop.h: when a whole cluster, its head included, has had nothing to do for so long that it
- * is to rest (metadata.shoal.idle_stop). Pure.
+ * idle_stop.h: decides when a whole cluster, including its head, has been idle long enough to be
+ * stopped (metadata.shoal.idle_stop). Pure.
  *
- * Whatever is not known counts as work: Ray out of sight, a node about to come. A node knows better
- * than we how long it has been idle: a task that came and went between two looks is seen by it.
+ * Unknown state is treated as work: no connection to Ray, a node that is being launched. The idle
+ * time that nodes report is preferred: they also see tasks that start and finish between two of our
+ * polls.
  */
 #pragma once
 
@@ -14,23 +15,24 @@
 #include <stdint.h>
 
 struct idle_stop {
-    int64_t after_ms;      /* 0: never */
-    int64_t idle_since_ms; /* monotonic; 0: it is not idle */
+    int64_t after_ms;      /* 0 for never */
+    int64_t idle_since_ms; /* monotonic; 0 while not idle */
 };
 
-/* The cluster at one moment. */
+/* A snapshot of the cluster. */
 struct idle_stop_view {
-    bool sees_ray;   /* what follows is of now */
-    size_t drivers;  /* that are connected, whatever they do */
-    size_t busy;     /* nodes with work, the head among them */
-    size_t waiting;  /* requests without a place, and what request_resources() asks for */
-    size_t on_way;   /* nodes that are launched, set up or drained */
-    int64_t idle_ms; /* of the node that has been idle for the shortest time; -1: there is none */
+    bool sees_ray;   /* connected to Ray: the other fields are current */
+    size_t drivers;  /* connected drivers, active or not */
+    size_t busy;     /* nodes with work, including the head */
+    size_t waiting;  /* unplaced requests, and those of request_resources() */
+    size_t on_way;   /* nodes being launched, set up or drained */
+    int64_t idle_ms; /* of the node with the shortest idle time; -1 if there is none */
 };
 
-/* metadata.shoal.idle_stop: minutes; true is an hour; false and 0 are never. */
+/* metadata.shoal.idle_stop in minutes; true means an hour; false and 0 mean never. */
 int64_t idle_stop_after(const struct value *shoal);
 
-/* True: rest now. False with when to look again at the latest, in ms. */
+/* True if the cluster must be stopped now. Otherwise `ret_wait_ms` is the time until the next
+ * check. */
 bool idle_stop_is_due(struct idle_stop *stop, const struct idle_stop_view *view, int64_t now_ms,
                       int64_t *ret_wait_ms);

@@ -1,7 +1,7 @@
-/* local_host.h: the machine shoal runs on, as the configuration layer wants to see it. */
+/* local_host.h: the local machine as a host for the configuration layer. */
 #pragma once
 
 #include "config/host.h"
 
-/* Has no state and lives for ever. */
+/* Stateless and never freed. */
 const struct host *local_host(void);

@@ -1,4 +1,4 @@
-/* machine_tags.c: tags, read. */
+/* machine_tags.c: reads the tags of machines. */
 #include "app/machine_tags.h"
 
 struct str machine_tag_value(const struct machine *machine, const char *key)
@@ -14,4 +14,25 @@ struct str machine_tag_value(const struct machine *machine, const char *key)
 bool machine_is_head(const struct machine *machine)
 {
     return str_is(machine_tag_value(machine, "ray-node-type"), "head");
+}
+
+static bool machine_tags_is_set_up(const struct machine *machine)
+{
+    return str_is(machine_tag_value(machine, "ray-node-status"), "up-to-date");
+}
+
+const struct machine *machine_head_among(const struct machine *machines, size_t count)
+{
+    const struct machine *best = NULL;
+    for (size_t i = 0; i < count; i++) {
+        const struct machine *machine = &machines[i];
+        if (!machine_is_head(machine) || machine->state >= MACHINE_STOPPING) {
+            continue;
+        }
+        bool is_better = !best || (machine_tags_is_set_up(machine) != machine_tags_is_set_up(best)
+                                       ? machine_tags_is_set_up(machine)
+                                       : machine->launched_at > best->launched_at);
+        best = is_better ? machine : best;
+    }
+    return best;
 }

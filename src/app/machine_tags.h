@@ -1,10 +1,14 @@
-/* machine_tags.h: what the tags of a machine say. */
+/* machine_tags.h: reads the tags of machines. */
 #pragma once
 
 #include "base/str.h"
 #include "provider/provider.h"
 
-/* Empty: it has none of that name, or there is no machine (NULL). */
+/* Empty if the machine has no such tag, or is NULL. */
 struct str machine_tag_value(const struct machine *machine, const char *key);
 
 bool machine_is_head(const struct machine *machine);
+
+/* The head that is running or pending. Of several, prefers one that is set up, then the youngest.
+ * NULL if there is none. */
+const struct machine *machine_head_among(const struct machine *machines, size_t count);

@@ -1,4 +1,4 @@
-/* node_log.c: lines with their time, output indented below. */
+/* node_log.c: writes timestamped lines, with output indented below them. */
 #include "app/node_log.h"
 
 #include "base/utf8.h"
@@ -41,9 +41,12 @@ void node_log_say(const struct node_log *log, const char *fmt, ...)
 
 void node_log_text(const struct node_log *log, struct str text)
 {
+    AUTO_BUF struct buf plain;
     AUTO_BUF struct buf lines;
+    buf_init(&plain, TEXT_MAX_BYTES);
     buf_init(&lines, TEXT_MAX_BYTES);
-    struct str rest = str_trim(text);
+    utf8_add_unstyled(&plain, text);
+    struct str rest = str_trim(buf_str(&plain));
     while (rest.len > 0) {
         buf_add_c(&lines, "    ");
         utf8_add_visible(&lines, str_cut(&rest, '\n'), false);
@@ -68,7 +71,7 @@ void node_log_event(const struct node_log *log, const struct step_event *event)
         node_log_say(log, "%.*s: done in %lld ms", STR_ARG(event->name), (long long)event->took_ms);
         break;
     case STEP_AGAIN:
-        node_log_say(log, "%.*s: failed with status %d, and is tried again", STR_ARG(event->name),
+        node_log_say(log, "%.*s: failed with status %d; retrying", STR_ARG(event->name),
                      event->status);
         break;
     case STEP_FAILED:
@@ -78,6 +81,6 @@ void node_log_event(const struct node_log *log, const struct step_event *event)
     case STEP_BUNDLE_DONE:
     case STEP_BUNDLE_FAILED:
     case STEP_EVENT_KIND_COUNT:
-        break; /* whoever opened the session tells of its end */
+        break; /* reported by the owner of the session */
     }
 }

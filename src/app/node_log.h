@@ -1,4 +1,4 @@
-/* node_log.h: what the set-up of one node did and said, in a file that people read. */
+/* node_log.h: a human-readable log of the setup of one node. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,7 +7,7 @@
 #include "io/clock.h"
 #include "remote/step_event.h"
 
-/* A full disk costs the log, not the set-up: nothing here fails. */
+/* Write errors are ignored: a full disk must not fail the setup. */
 struct node_log {
     const char *path;
     const struct clock *clock;
@@ -20,5 +20,5 @@ struct node_log node_log_at(const char *folder, struct str name, const struct cl
 void node_log_say(const struct node_log *log, const char *fmt, ...) PRINTF_LIKE(2, 3);
 void node_log_text(const struct node_log *log, struct str text); /* several lines, indented */
 
-/* What happened to a step; its output line by line. */
+/* Logs an event of a step, and its output line by line. */
 void node_log_event(const struct node_log *log, const struct step_event *event);

@@ -1,11 +1,11 @@
-/* node_params.c: values become parameters, keys become places. */
+/* node_params.c: converts values to parameters, and key paths to positions in the file. */
 #include "app/node_params.h"
 
-enum { DEPTH_MAX = 30 }; /* what the calls of a cloud can be written with */
+enum { DEPTH_MAX = 30 }; /* deeper than any cloud API call */
 
 /* ---- values ---- */
 
-static bool refuse(const struct value *value, const char *why, struct err *err)
+static bool node_params_reject(const struct value *value, const char *why, struct err *err)
 {
     const struct source *source = value->place.source;
     if (source && value->place.line > 0) {
@@ -15,14 +15,14 @@ static bool refuse(const struct value *value, const char *why, struct err *err)
     return err_set(err, ERR_CONFIG, "%s", why);
 }
 
-static bool add_value(struct param *parent, const char *name, const struct value *value,
-                      size_t depth, struct arena *arena, struct err *err);
+static bool node_params_add_value(struct param *parent, const char *name, const struct value *value,
+                                  size_t depth, struct arena *arena, struct err *err);
 
 static bool add_items(struct param *list, const struct value *value, size_t depth,
                       struct arena *arena, struct err *err)
 {
     for (size_t i = 0; i < value->list.count; i++) {
-        if (!add_value(list, "", value->list.items[i], depth, arena, err)) {
+        if (!node_params_add_value(list, "", value->list.items[i], depth, arena, err)) {
             return false;
         }
     }
@@ -35,21 +35,21 @@ static bool add_entries(struct param *map, const struct value *value, size_t dep
     for (size_t i = 0; i < value->map.count; i++) {
         const struct value_entry *entry = &value->map.entries[i];
         if (entry->key->kind != VALUE_STRING) {
-            return refuse(entry->key, "a parameter has a name that is not a text", err);
+            return node_params_reject(entry->key, "the name of a parameter is not a string", err);
         }
         const char *name = arena_str(arena, entry->key->text).ptr;
-        if (!add_value(map, name, entry->value, depth, arena, err)) {
+        if (!node_params_add_value(map, name, entry->value, depth, arena, err)) {
             return false;
         }
     }
     return true;
 }
 
-static bool add_value(struct param *parent, const char *name, const struct value *value,
-                      size_t depth, struct arena *arena, struct err *err)
+static bool node_params_add_value(struct param *parent, const char *name, const struct value *value,
+                                  size_t depth, struct arena *arena, struct err *err)
 {
     if (depth > DEPTH_MAX) {
-        return refuse(value, "parameters are nested too deeply", err);
+        return node_params_reject(value, "parameters are nested too deeply", err);
     }
     switch (value->kind) {
     case VALUE_NULL:
@@ -61,7 +61,7 @@ static bool add_value(struct param *parent, const char *name, const struct value
         param_add_number(parent, name, value->integer, arena);
         return true;
     case VALUE_STRING:
-    case VALUE_DATE: /* a clouds' parser takes both, written as YAML's reader understood them */
+    case VALUE_DATE: /* cloud APIs accept both in the form that the YAML reader produced */
     case VALUE_DATE_TIME:
         param_add_text(parent, name, value->text, arena);
         return true;
@@ -71,18 +71,16 @@ static bool add_value(struct param *parent, const char *name, const struct value
     case VALUE_MAP:
         return add_entries(param_add_map(parent, name, arena), value, depth + 1, arena, err);
     case VALUE_FLOAT:
-        return refuse(value,
-                      "a parameter must be a whole number; write a text in quotes if the "
-                      "cloud wants a fraction",
-                      err);
+        return node_params_reject(
+            value, "a parameter must be an integer; quote it if the cloud expects a fraction", err);
     case VALUE_BIG_INT:
-        return refuse(value, "a parameter is larger than any that a cloud takes", err);
+        return node_params_reject(value, "a parameter is too large", err);
     case VALUE_BYTES:
     case VALUE_SET:
         break;
     }
-    return refuse(value, "a parameter must be a text, a number, true or false, a list or a map",
-                  err);
+    return node_params_reject(
+        value, "a parameter must be a string, a number, true or false, a list or a map", err);
 }
 
 bool node_params_from(const struct value *value, struct arena *arena, struct param **ret_param,
@@ -91,7 +89,7 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
     struct param *map = param_new_map(arena);
     if (value && value->kind != VALUE_NULL) {
         if (value->kind != VALUE_MAP) {
-            return refuse(value, "parameters must be a map", err);
+            return node_params_reject(value, "parameters must be a map", err);
         }
         if (!add_entries(map, value, 1, arena, err)) {
             return false;
@@ -103,12 +101,12 @@ bool node_params_from(const struct value *value, struct arena *arena, struct par
 
 /* ---- the cluster ---- */
 
-/* Settings of ours that the provider acts on travel with its own. */
-static bool add_own(struct param *provider, const struct config *config, struct arena *arena,
-                    struct err *err)
+/* Passes Shoal's settings that the provider needs along with its own. */
+static bool node_params_add_own(struct param *provider, const struct config *config,
+                                struct arena *arena, struct err *err)
 {
     const struct value *from = value_get_c(config->shoal, "ssh_from");
-    return !from || add_value(provider, "ssh_from", from, 1, arena, err);
+    return !from || node_params_add_value(provider, "ssh_from", from, 1, arena, err);
 }
 
 bool node_params_cluster(const struct config *config, struct arena *arena,
@@ -119,7 +117,7 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
     struct param *auth;
     if (!node_params_from(config->provider, arena, &provider, err) ||
         !node_params_from(config->auth, arena, &auth, err) ||
-        !add_own(provider, config, arena, err)) {
+        !node_params_add_own(provider, config, arena, err)) {
         return false;
     }
     for (size_t i = 0; i < config->node_type_count; i++) {
@@ -128,14 +126,20 @@ bool node_params_cluster(const struct config *config, struct arena *arena,
         if (!node_params_from(type->node_config, arena, &node_config, err)) {
             return false;
         }
-        types[i] = (struct provider_type){type->name, node_config, type->is_head};
+        types[i] = (struct provider_type){
+            .name = type->name,
+            .node_config = node_config,
+            .is_head = type->is_head,
+            .least = type->is_head ? 1 : type->min_workers,
+            .most = type->is_head ? 1 : type->max_workers,
+        };
     }
     *ret_cluster = (struct provider_cluster){config->cluster_name, provider, auth, types,
                                              config->node_type_count};
     return true;
 }
 
-/* ---- places ---- */
+/* ---- positions ---- */
 
 static const struct value *item_at(const struct value *list, struct str index)
 {
@@ -156,7 +160,7 @@ static const struct value_entry *entry_of(const struct value *map, struct str ke
     return NULL;
 }
 
-/* Names of node types may have dots: the longest key that the rest of the path begins with. */
+/* Node type names may contain dots: finds the longest key that is a prefix of the path. */
 static const struct value_entry *next_entry(const struct value *map, struct str *rest)
 {
     for (size_t end = rest->len; end > 0; end--) {
@@ -170,7 +174,7 @@ static const struct value_entry *next_entry(const struct value *map, struct str 
     return NULL;
 }
 
-static void note(struct place *best, struct place place)
+static void node_params_note(struct place *best, struct place place)
 {
     if (place_is_users(place)) {
         *best = place;
@@ -186,7 +190,7 @@ struct place node_params_place(const struct value *tree, struct str path)
             path = str_sub(path, 1, path.len);
             node = item_at(node, str_cut(&path, ']'));
             if (node) {
-                note(&best, node->place);
+                node_params_note(&best, node->place);
             }
             continue;
         }
@@ -194,7 +198,7 @@ struct place node_params_place(const struct value *tree, struct str path)
         const struct value_entry *entry = next_entry(node, &path);
         node = entry ? entry->value : NULL;
         if (entry) {
-            note(&best, path.len > 0 ? entry->key->place : entry->value->place);
+            node_params_note(&best, path.len > 0 ? entry->key->place : entry->value->place);
         }
     }
     return best;

@@ -1,9 +1,9 @@
 /*
- * node_params.h: from a cluster file to what a provider is opened with.
+ * node_params.h: converts a cluster file into the input of a provider.
  *
- * The parts of the file that only a cloud reads (`provider`, `auth`, every node_config) as trees of
- * parameters. What stands for nothing (null) is left out. A value that no cloud would take, such as
- * a number with a fraction, is refused with its place.
+ * Converts the parts of the file that only the cloud interprets (`provider`, `auth`, every
+ * node_config) into trees of parameters. Null values are omitted. A value that no cloud accepts,
+ * such as a number with a fraction, is rejected with its position.
  */
 #pragma once
 
@@ -12,20 +12,20 @@
 #include "config/config.h"
 #include "provider/provider.h"
 
-/* NULL stands for an empty map. Fails with ERR_CONFIG: "cluster.yaml:7: ...". */
+/* NULL is treated as an empty map. Fails with ERR_CONFIG: "cluster.yaml:7: ...". */
 bool node_params_from(const struct value *value, struct arena *arena, struct param **ret_param,
                       struct err *err) MUST_USE;
 
 /*
- * Everything lives in `arena` and in the configuration. metadata.shoal.ssh_from becomes `ssh_from`
- * among the provider's parameters.
+ * The result points into `arena` and the configuration. metadata.shoal.ssh_from becomes `ssh_from`
+ * in the provider's parameters.
  */
 bool node_params_cluster(const struct config *config, struct arena *arena,
                          struct provider_cluster *ret_cluster, struct err *err) MUST_USE;
 
 /*
- * Where a finding's key stands in the file: "available_node_types.gpu.node_config.ImageId", with
- * "[2]" for the third item of a list. A key that is not written there has the place of the nearest
- * one above it that is; nothing of the path in the file: line 0.
+ * The position in the file of a finding's key: "available_node_types.gpu.node_config.ImageId", with
+ * "[2]" for the third item of a list. A key that is not in the file has the position of its nearest
+ * ancestor that is; if there is none, line 0.
  */
 struct place node_params_place(const struct value *tree, struct str path);

@@ -1,12 +1,14 @@
-/* payload.c: one name per architecture, one place per package. */
+/* payload.c: finds the payload of an architecture. */
 #include "app/payload.h"
 
 #include "app/program.h"
 #include "io/file.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <sys/utsname.h>
 
-/* "x86_64" or "aarch64", as in the names of the files; NULL for a machine we do not build for. */
+/* "x86_64" or "aarch64", as in the file names; NULL for an unsupported machine. */
 static const char *architecture(struct str machine)
 {
     static const struct {
@@ -25,7 +27,7 @@ static const char *architecture(struct str machine)
     return NULL;
 }
 
-/* The path without its last part; "/bin/shoal" gives "/bin", "/shoal" the empty text. */
+/* The path without its last part: "/bin" for "/bin/shoal", empty for "/shoal". */
 static struct str parent(struct str path)
 {
     size_t end = path.len;
@@ -38,6 +40,7 @@ static struct str parent(struct str path)
 bool payload_places_find(struct arena *arena, struct payload_places *ret_places, struct err *err)
 {
     struct payload_places found = {0};
+    struct utsname here;
     const char *given = getenv("SHOAL_PAYLOADS");
     if (!program_path(arena, &found.program, err)) {
         return false;
@@ -45,8 +48,31 @@ bool payload_places_find(struct arena *arena, struct payload_places *ret_places,
     if (given && *given) {
         found.instead_from = arena_str(arena, str_from(given));
     }
+    if (uname(&here) == 0 && program_is_static(found.program.ptr)) {
+        found.own_machine = arena_str(arena, str_from(here.machine));
+    }
     *ret_places = found;
     return true;
+}
+
+static bool is_own(const struct payload_places *places, const char *name)
+{
+    const char *own = architecture(places->own_machine);
+    return own && strcmp(own, name) == 0;
+}
+
+static bool payload_fail(const struct payload_places *places, const char *name, struct str path,
+                         struct err *err)
+{
+    bool is_given = places->instead_from.len > 0;
+    return err_set(err, ERR_NOT_FOUND,
+                   "the shoal program for %s machines is missing: %.*s\n"
+                   "  %s",
+                   name, STR_ARG(path),
+                   is_given ? "SHOAL_PAYLOADS names this folder; packaging/static build creates "
+                              "the programs"
+                            : "install the release package (to build it: packaging/static "
+                              "package), or name a folder with this file in SHOAL_PAYLOADS");
 }
 
 bool payload_find(struct arena *arena, const struct payload_places *places, struct str machine,
@@ -55,27 +81,23 @@ bool payload_find(struct arena *arena, const struct payload_places *places, stru
     const char *name = architecture(machine);
     if (!name) {
         return err_set(err, ERR_NOT_FOUND,
-                       "there is no shoal for machines of type \"%.*s\", only for x86_64 and "
-                       "aarch64 (arm64)",
+                       "shoal runs on x86_64 and aarch64 (arm64) machines, not on \"%.*s\"",
                        STR_ARG(machine));
     }
-    bool is_given = places->instead_from.len > 0;
     struct str folder = places->instead_from;
-    if (!is_given) {
+    if (folder.len == 0) {
         folder = arena_printf(arena, "%.*s/libexec/shoal/payload",
                               STR_ARG(parent(parent(places->program))));
     }
     struct str path = arena_printf(arena, "%.*s/shoal-%s", STR_ARG(folder), name);
-    struct file_status status = file_look(path.ptr);
-    if (status.kind != FILE_REGULAR || !status.is_readable) {
-        return err_set(err, ERR_NOT_FOUND,
-                       "the shoal for %s machines is missing: no readable file %.*s\n"
-                       "  %s",
-                       name, STR_ARG(path),
-                       is_given ? "the folder comes from SHOAL_PAYLOADS"
-                                : "install the release package, or name a folder of payloads in "
-                                  "SHOAL_PAYLOADS");
+    struct file_status status = file_stat(path.ptr);
+    if (status.kind == FILE_REGULAR && status.is_readable) {
+        *ret_path = path;
+        return true;
     }
-    *ret_path = path;
-    return true;
+    if (places->instead_from.len == 0 && is_own(places, name)) {
+        *ret_path = places->program;
+        return true;
+    }
+    return payload_fail(places, name, path, err);
 }

@@ -1,4 +1,4 @@
-/* price_cache.c: the file read with suspicion, and written whole. */
+/* price_cache.c: reads the cache file without trusting it, and replaces it atomically. */
 #include "app/price_cache.h"
 
 #include "config/document/json_write.h"
@@ -12,19 +12,19 @@ enum {
     VERSION = 1,
     NAME_BYTES_MAX = 64,
     ENDPOINT_BYTES_MAX = 1024,
-    CLOCK_SLACK = 300, /* seconds that the machine's clock may have been turned back */
+    CLOCK_SLACK = 300, /* seconds by which the clock may have been set back */
     MILLI = 1000,
 };
 static const int64_t price_max = 1000000LL * 1000000;
 
 /* ---- reading ---- */
 
-static void drop(json_t **json)
+static void price_cache_drop(json_t **json)
 {
     json_decref(*json);
 }
 
-#define AUTO_JSON __attribute__((cleanup(drop)))
+#define AUTO_JSON __attribute__((cleanup(price_cache_drop)))
 
 /* Names of types, zones, regions and accounts have no other characters. */
 static bool is_name(struct str text, size_t least)
@@ -37,9 +37,9 @@ static bool is_name(struct str text, size_t least)
     return is_fine;
 }
 
-/* Absent is empty. */
-static bool get_text(const json_t *object, const char *name, struct arena *arena,
-                     struct str *ret_text)
+/* A missing key reads as empty. */
+static bool price_cache_get_text(const json_t *object, const char *name, struct arena *arena,
+                                 struct str *ret_text)
 {
     const json_t *value = json_object_get(object, name);
     if (value && !json_is_string(value)) {
@@ -61,21 +61,22 @@ static bool kind_named(struct str name, enum price_kind *ret_kind)
     return false;
 }
 
-static bool read_row(const json_t *json, struct arena *arena, struct price_row *ret_row)
+static bool price_cache_read_row(const json_t *json, struct arena *arena, struct price_row *ret_row)
 {
     struct price_row row = {.price = PRICE_UNKNOWN};
     struct str kind, at;
     const json_t *price = json_object_get(json, "price");
-    if (!json_is_object(json) || !json_is_integer(price) || !get_text(json, "kind", arena, &kind) ||
-        !kind_named(kind, &row.kind) || !get_text(json, "name", arena, &row.name) ||
-        !is_name(row.name, 1) || !get_text(json, "at", arena, &at) ||
-        !aws_time_parse(at, &row.at)) {
+    if (!json_is_object(json) || !json_is_integer(price) ||
+        !price_cache_get_text(json, "kind", arena, &kind) || !kind_named(kind, &row.kind) ||
+        !price_cache_get_text(json, "name", arena, &row.name) || !is_name(row.name, 1) ||
+        !price_cache_get_text(json, "at", arena, &at) || !aws_time_parse(at, &row.at)) {
         return false;
     }
     size_t least = row.kind == PRICE_SPOT ? 1 : 0;
     row.price = json_integer_value(price);
-    bool ok = row.price > 0 && row.price <= price_max && get_text(json, "zone", arena, &row.zone) &&
-              is_name(row.zone, least) && get_text(json, "account", arena, &row.account) &&
+    bool ok = row.price > 0 && row.price <= price_max &&
+              price_cache_get_text(json, "zone", arena, &row.zone) && is_name(row.zone, least) &&
+              price_cache_get_text(json, "account", arena, &row.account) &&
               is_name(row.account, least) &&
               (row.kind == PRICE_SPOT || row.zone.len + row.account.len == 0);
     *ret_row = row;
@@ -91,7 +92,7 @@ static bool read_rows(const json_t *list, struct arena *arena, struct price_cach
     cache->rows = ARENA_ARRAY(arena, count, struct price_row);
     cache->capacity = count;
     for (size_t i = 0; i < count; i++) {
-        if (!read_row(json_array_get(list, i), arena, &cache->rows[i])) {
+        if (!price_cache_read_row(json_array_get(list, i), arena, &cache->rows[i])) {
             return false;
         }
     }
@@ -109,10 +110,10 @@ bool price_cache_parse(struct str json, struct arena *arena, struct price_cache 
     AUTO_JSON json_t *root = json_loadb(json.ptr, json.len, JSON_REJECT_DUPLICATES, NULL);
     const json_t *version = json_object_get(root, "version");
     if (!json_is_integer(version) || json_integer_value(version) != VERSION ||
-        !get_text(root, "region", arena, &cache.region) || !is_name(cache.region, 1) ||
-        !get_text(root, "endpoint", arena, &cache.endpoint) ||
+        !price_cache_get_text(root, "region", arena, &cache.region) || !is_name(cache.region, 1) ||
+        !price_cache_get_text(root, "endpoint", arena, &cache.endpoint) ||
         !read_rows(json_object_get(root, "prices"), arena, &cache)) {
-        return err_set(err, ERR_PROTOCOL, "not a cache of prices");
+        return err_set(err, ERR_PROTOCOL, "not a price cache");
     }
     *ret_cache = cache;
     return true;
@@ -132,7 +133,7 @@ static void add_field(struct buf *out, const char *name, struct str text)
     json_add_string(out, text, true);
 }
 
-static void add_row(struct buf *out, const struct price_row *row)
+static void price_cache_add_row(struct buf *out, const struct price_row *row)
 {
     buf_addf(out, "{\"kind\": \"%s\"", price_kind_name(row->kind));
     add_field(out, "name", row->name);
@@ -157,19 +158,19 @@ bool price_cache_print(const struct price_cache *cache, int64_t now, struct buf 
     for (size_t i = 0; i < cache->count; i++) {
         if (is_fresh(&cache->rows[i], now) && count++ < PRICE_CACHE_ROWS_MAX) {
             buf_add_c(out, separator);
-            add_row(out, &cache->rows[i]);
+            price_cache_add_row(out, &cache->rows[i]);
             separator = ",\n";
         }
     }
     buf_add_c(out, "\n]}\n");
     return (!out->is_full && out->len <= PRICE_CACHE_BYTES_MAX) ||
-           err_set(err, ERR_IO, "the cache of prices has grown too large");
+           err_set(err, ERR_IO, "the price cache is too large");
 }
 
 /* ---- rows ---- */
 
 const struct price_row *price_cache_find(const struct price_cache *cache,
-                                         const struct price_wish *wish, struct str account,
+                                         const struct price_query *wish, struct str account,
                                          int64_t now)
 {
     bool is_spot = wish->kind == PRICE_SPOT;
@@ -231,7 +232,7 @@ bool price_cache_save(const struct price_cache *cache, struct str folder, int64_
     struct arena arena;
     buf_init(&text, PRICE_CACHE_BYTES_MAX);
     if (folder.len == 0 || !is_name(cache->region, 1)) {
-        return err_set(err, ERR_IO, "no folder for the cache of prices");
+        return err_set(err, ERR_IO, "no directory for the price cache");
     }
     arena_init(&arena);
     struct str path = price_cache_path(folder, cache->region, &arena);

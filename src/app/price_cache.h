@@ -1,10 +1,10 @@
 /*
- * price_cache.h: prices that the cloud said before, in one file per region.
+ * price_cache.h: a cache of prices from the cloud, one file per region.
  *
- * A price is kept with what it was derived from: region, zone, type, the moment, who was asked, and
- * for spot prices the account, as each account has names of its own for the zones. It is believed
- * only for the same, and not when it is old or from the future. A file that is damaged, too large
- * or about something else is no cache; it is never an error.
+ * Each price is stored with its origin: region, zone, type, time, endpoint, and for spot prices the
+ * account, because zone names differ between accounts. It is used only for the same query, and not
+ * if it is too old or from the future. A file that is damaged, too large or for another region or
+ * endpoint is ignored; it is never an error.
  */
 #pragma once
 
@@ -29,37 +29,37 @@ enum {
 struct price_row {
     enum price_kind kind;
     struct str name;
-    struct str zone;    /* of a spot price; else empty */
-    struct str account; /* of a spot price; else empty */
+    struct str zone;    /* for spot prices, else empty */
+    struct str account; /* for spot prices, else empty */
     int64_t price;
     int64_t at; /* seconds since 1970 */
 };
 
 struct price_cache {
     struct str region;
-    struct str endpoint; /* where the user sent the questions instead of to AWS; often empty */
+    struct str endpoint; /* the user's endpoint in place of AWS; usually empty */
     struct price_row *rows;
     size_t count, capacity;
 };
 
 /* ---- the file's text ---- */
 
-/* Strict; the texts are in `arena`. */
+/* Strict; strings live in `arena`. */
 bool price_cache_parse(struct str json, struct arena *arena, struct price_cache *ret_cache,
                        struct err *err) MUST_USE;
 
-/* Without the rows that are too old at `now`. False when it does not fit. */
+/* Omits rows that are too old at `now`. False if the text does not fit. */
 bool price_cache_print(const struct price_cache *cache, int64_t now, struct buf *out,
                        struct err *err) MUST_USE;
 
 /* ---- rows ---- */
 
-/* Believed at `now`, for this account (empty: unknown). NULL when there is none. */
+/* The row for this query that is valid at `now` for this account (empty if unknown), or NULL. */
 const struct price_row *price_cache_find(const struct price_cache *cache,
-                                         const struct price_wish *wish, struct str account,
+                                         const struct price_query *wish, struct str account,
                                          int64_t now);
 
-/* Takes the place of an older one for the same. Texts are not copied. */
+/* Replaces an older row of the same query. Strings are not copied. */
 void price_cache_put(struct price_cache *cache, const struct price_row *row, struct arena *arena);
 
 /* ---- the file ---- */
@@ -67,7 +67,7 @@ void price_cache_put(struct price_cache *cache, const struct price_row *row, str
 /* "FOLDER/prices-REGION.json". */
 struct str price_cache_path(struct str folder, struct str region, struct arena *arena);
 
-/* An empty cache when there is no file that can be believed. */
+/* The result is empty if there is no valid file. */
 void price_cache_load(struct str folder, struct str region, struct str endpoint,
                       struct arena *arena, struct price_cache *ret_cache);
 

@@ -1,36 +1,36 @@
-/* price_lookup.c: one source after the other, the dear one (asking) in the middle. */
+/* price_lookup.c: tries the sources of prices in order. */
 #include "app/price_lookup.h"
 
 #include "app/price_cache.h"
 #include "config/catalog/catalog.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/aws/account/price_ask.h"
 #include "provider/aws/wire/aws_time.h"
 
 #include <math.h>
 
-static const struct price_known unknown = {PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0};
+static const struct price_known unknown = {PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
 
 struct price_lookup {
-    struct price_lookup_setup setup; /* texts in `arena` */
+    struct price_lookup_setup setup; /* strings live in `arena` */
     price_lookup_fn *done;
     void *context;
     struct arena arena;
-    struct price_wish *wishes;
+    struct price_query *wishes;
     struct price_known *prices;
     size_t count;
-    struct price_cache *caches; /* one for each region */
+    struct price_cache *caches; /* one per region */
     size_t cache_count, cache_capacity;
     struct aws_price_ask *ask;
-    size_t *asked; /* positions of the wishes that are asked for */
+    size_t *asked; /* indexes of the queries sent to the cloud */
     size_t asked_count;
     struct loop_task turn;
     struct err trouble, unkept;
 };
 
-/* ---- without asking ---- */
+/* ---- prices without I/O ---- */
 
-struct price_known price_written(const struct value *written, const struct price_wish *wish)
+struct price_known price_written(const struct value *written, const struct price_query *wish)
 {
     const struct value *value = value_get(written, wish->name);
     double dollars;
@@ -41,7 +41,7 @@ struct price_known price_written(const struct value *written, const struct price
     return (struct price_known){(int64_t)round(dollars * 1e6), PRICE_FROM_FILE, 0};
 }
 
-struct price_known price_built_in(const struct price_wish *wish)
+struct price_known price_built_in(const struct price_query *wish)
 {
     struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOGUE, 0};
     if (wish->kind != PRICE_ON_DEMAND || !str_eq(wish->region, catalog_ec2_price_region()) ||
@@ -87,27 +87,28 @@ static struct price_cache *cache_of(struct price_lookup *lookup, struct str regi
     return cache;
 }
 
-static enum price_source source_of(enum price_kind kind)
+static enum price_source price_lookup_source_of(enum price_kind kind)
 {
     return kind == PRICE_SPOT ? PRICE_FROM_MARKET : PRICE_FROM_LIST;
 }
 
-static struct price_known price_kept(struct price_lookup *lookup, const struct price_wish *wish,
+static struct price_known price_kept(struct price_lookup *lookup, const struct price_query *wish,
                                      int64_t now)
 {
     const struct price_cache *cache = cache_of(lookup, wish->region);
     const struct price_row *row = price_cache_find(cache, wish, lookup->setup.account, now);
-    return row ? (struct price_known){row->price, source_of(row->kind), row->at} : unknown;
+    return row ? (struct price_known){row->price, price_lookup_source_of(row->kind), row->at}
+               : unknown;
 }
 
 static void keep_prices(struct price_lookup *lookup, int64_t now)
 {
     bool *is_changed = ARENA_ARRAY(&lookup->arena, lookup->cache_count, bool);
     for (size_t i = 0; i < lookup->asked_count; i++) {
-        const struct price_wish *wish = &lookup->wishes[lookup->asked[i]];
+        const struct price_query *wish = &lookup->wishes[lookup->asked[i]];
         const struct price_known *known = &lookup->prices[lookup->asked[i]];
         bool is_spot = wish->kind == PRICE_SPOT;
-        bool is_told = known->source == source_of(wish->kind) && known->price > 0;
+        bool is_told = known->source == price_lookup_source_of(wish->kind) && known->price > 0;
         if (!is_told || (is_spot && lookup->setup.account.len == 0)) {
             continue;
         }
@@ -129,7 +130,7 @@ static void keep_prices(struct price_lookup *lookup, int64_t now)
     }
 }
 
-/* ---- asking ---- */
+/* ---- queries to the cloud ---- */
 
 static void free_lookup(struct price_lookup *lookup)
 {
@@ -138,12 +139,12 @@ static void free_lookup(struct price_lookup *lookup)
     free(lookup);
 }
 
-static void finish(struct price_lookup *lookup)
+static void price_lookup_finish(struct price_lookup *lookup)
 {
     struct price_lookup_answer answer = {lookup->prices, lookup->count, lookup->asked_count,
                                          lookup->trouble, lookup->unkept};
     for (size_t i = 0; i < lookup->count; i++) {
-        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+        if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
             lookup->prices[i] = price_built_in(&lookup->wishes[i]);
         }
     }
@@ -151,7 +152,7 @@ static void finish(struct price_lookup *lookup)
     free_lookup(lookup);
 }
 
-static void on_prices(void *context, const struct aws_price_answers *answers)
+static void price_lookup_on_prices(void *context, const struct aws_price_answers *answers)
 {
     struct price_lookup *lookup = context;
     lookup->ask = NULL;
@@ -160,39 +161,40 @@ static void on_prices(void *context, const struct aws_price_answers *answers)
         size_t position = lookup->asked[i];
         if (answers->prices[i] != PRICE_UNKNOWN) {
             lookup->prices[position] = (struct price_known){
-                answers->prices[i], source_of(lookup->wishes[position].kind), answers->at};
+                answers->prices[i], price_lookup_source_of(lookup->wishes[position].kind),
+                answers->at};
         }
     }
     keep_prices(lookup, answers->at);
-    finish(lookup);
+    price_lookup_finish(lookup);
 }
 
-static void take_turn(void *context)
+static void price_lookup_take_turn(void *context)
 {
     struct price_lookup *lookup = context;
-    struct price_wish *open = ARENA_ARRAY(&lookup->arena, lookup->count, struct price_wish);
+    struct price_query *open = ARENA_ARRAY(&lookup->arena, lookup->count, struct price_query);
     int64_t now = aws_client_now(lookup->setup.client);
     for (size_t i = 0; i < lookup->count; i++) {
-        const struct price_wish *wish = &lookup->wishes[i];
+        const struct price_query *wish = &lookup->wishes[i];
         lookup->prices[i] = price_written(lookup->setup.written, wish);
-        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+        if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
             lookup->prices[i] = price_kept(lookup, wish, now);
         }
-        if (lookup->prices[i].source == PRICE_FROM_NOBODY) {
+        if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
             open[lookup->asked_count] = *wish;
             lookup->asked[lookup->asked_count++] = i;
         }
     }
     if (lookup->asked_count == 0) {
-        finish(lookup);
+        price_lookup_finish(lookup);
         return;
     }
     lookup->ask = aws_price_ask_start(lookup->setup.client, lookup->setup.loop, open,
-                                      lookup->asked_count, on_prices, lookup);
+                                      lookup->asked_count, price_lookup_on_prices, lookup);
 }
 
 struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
-                                        const struct price_wish *wishes, size_t count,
+                                        const struct price_query *wishes, size_t count,
                                         price_lookup_fn *done, void *context)
 {
     struct price_lookup *lookup = HEAP_NEW(struct price_lookup);
@@ -203,16 +205,16 @@ struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
     lookup->setup.account = arena_str(arena, setup->account);
     lookup->setup.cache_folder = arena_str(arena, setup->cache_folder);
     lookup->setup.endpoint = arena_str(arena, setup->endpoint);
-    lookup->wishes = ARENA_ARRAY(arena, count, struct price_wish);
+    lookup->wishes = ARENA_ARRAY(arena, count, struct price_query);
     lookup->prices = ARENA_ARRAY(arena, count, struct price_known);
     lookup->asked = ARENA_ARRAY(arena, count, size_t);
     for (size_t i = 0; i < count; i++) {
-        lookup->wishes[i] = (struct price_wish){wishes[i].kind, arena_str(arena, wishes[i].name),
-                                                arena_str(arena, wishes[i].region),
-                                                arena_str(arena, wishes[i].zone)};
+        lookup->wishes[i] = (struct price_query){wishes[i].kind, arena_str(arena, wishes[i].name),
+                                                 arena_str(arena, wishes[i].region),
+                                                 arena_str(arena, wishes[i].zone)};
     }
-    lookup->turn = (struct loop_task){.run = take_turn, .context = lookup};
-    loop_later(setup->loop, &lookup->turn);
+    lookup->turn = (struct loop_task){.run = price_lookup_take_turn, .context = lookup};
+    loop_defer(setup->loop, &lookup->turn);
     return lookup;
 }
 

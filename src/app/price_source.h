@@ -1,10 +1,10 @@
-/* price_source.h: where a price came from. A sum that is shown says so, and of which day it is. */
+/* price_source.h: where a price came from. Displayed sums include their source and date. */
 #pragma once
 
 #include <stdint.h>
 
 enum price_source {
-    PRICE_FROM_NOBODY,
+    PRICE_FROM_UNKNOWN,
     PRICE_FROM_WORKLOAD,  /* `prices` of the workload file */
     PRICE_FROM_FILE,      /* metadata.shoal.prices */
     PRICE_FROM_CATALOGUE, /* one region, one day (catalog.h) */
@@ -17,8 +17,9 @@ enum price_source {
 struct price_known {
     int64_t price; /* micro-dollars (provider/price.h), or PRICE_UNKNOWN */
     enum price_source source;
-    int64_t at; /* when the cloud said it, or the catalogue's day: seconds since 1970; 0: no date */
+    /* When the cloud gave it, or the catalogue's date: seconds since 1970; 0 if undated. */
+    int64_t at;
 };
 
-/* "nobody", "workload", "file", "catalogue", "price-list", "spot-history": for -o json. */
+/* "unknown", "workload", "file", "catalogue", "price-list", "spot-history": for -o json. */
 const char *price_source_name(enum price_source source);

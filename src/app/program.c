@@ -1,7 +1,10 @@
-/* program.c: what only Linux can be asked about this program: its file, its parent, its
- * descriptors. */
+/* program.c: Linux-specific facts about this process: its file, its parent, its descriptors. */
 #include "app/program.h"
 
+#include "io/failpoint.h"
+#include "io/process.h"
+
+#include <elf.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
@@ -15,21 +18,15 @@
 #include <unistd.h>
 
 #define DELETED " (deleted)"
-enum { DESCRIPTORS_MAX = 1024 }; /* where the kernel cannot close them all at once */
+enum {
+    DESCRIPTORS_MAX = 1024, /* if the kernel cannot close all at once */
+    NAME_BYTES = 16,        /* the kernel's limit for process names */
+};
 
-/* One that was replaced by a newer one while it runs bears a mark. */
+/* Linux appends a mark to the path of a running program whose file was replaced. */
 static struct str without_mark(struct str path)
 {
     return str_ends(path, DELETED) ? str_sub(path, 0, path.len - strlen(DELETED)) : path;
-}
-
-static struct str base_name(struct str path)
-{
-    size_t at = path.len;
-    while (at > 0 && path.ptr[at - 1] != '/') {
-        at--;
-    }
-    return str_sub(path, at, path.len);
 }
 
 bool program_path(struct arena *arena, struct str *ret_path, struct err *err)
@@ -37,34 +34,57 @@ bool program_path(struct arena *arena, struct str *ret_path, struct err *err)
     char path[PATH_MAX];
     ssize_t len = readlink("/proc/self/exe", path, sizeof(path));
     if (len < 0 || (size_t)len == sizeof(path)) {
-        return err_set(err, ERR_IO, "cannot tell where this program lies: /proc/self/exe: %s",
+        return err_set(err, ERR_IO, "cannot find the path of this program: /proc/self/exe: %s",
                        len < 0 ? strerror(errno) : "too long");
     }
     *ret_path = arena_str(arena, without_mark((struct str){path, (size_t)len}));
     return true;
 }
 
-/* Who owns the folder of a process is whom it runs as. */
+/* Only a file that needs a dynamic linker names one. */
+static bool has_interpreter(int fd, const Elf64_Ehdr *header)
+{
+    enum { PARTS_MAX = 128 };
+    Elf64_Phdr part;
+    for (size_t i = 0; i < header->e_phnum && i < PARTS_MAX; i++) {
+        off_t at = (off_t)(header->e_phoff + i * sizeof(part));
+        if (pread(fd, &part, sizeof(part), at) != (ssize_t)sizeof(part) ||
+            part.p_type == PT_INTERP) {
+            return true;
+        }
+    }
+    return header->e_phnum > PARTS_MAX;
+}
+
+bool program_is_static(const char *path)
+{
+    Elf64_Ehdr header;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    bool is_static = fd >= 0 && read(fd, &header, sizeof(header)) == (ssize_t)sizeof(header) &&
+                     memcmp(header.e_ident, ELFMAG, SELFMAG) == 0 &&
+                     header.e_ident[EI_CLASS] == ELFCLASS64 && header.e_phnum > 0 &&
+                     header.e_phentsize == sizeof(Elf64_Phdr) && !has_interpreter(fd, &header);
+    if (fd >= 0) {
+        close(fd);
+    }
+    return is_static;
+}
+
+void program_keep_private(void)
+{
+    prctl(PR_SET_DUMPABLE, 0);
+}
+
+/* The owner of /proc/PID is the user of the process. The process is not dumpable, so its exe link
+ * cannot be read, but its name can. */
 bool program_is_same(int64_t pid)
 {
     char folder[64];
-    char link[80];
-    char path[PATH_MAX];
+    char own[NAME_BYTES] = "";
     struct stat about;
-    struct str own;
-    struct err err;
-    struct arena arena;
     snprintf(folder, sizeof(folder), "/proc/%lld", (long long)pid);
-    snprintf(link, sizeof(link), "%s/exe", folder);
-    ssize_t len = readlink(link, path, sizeof(path));
-    if (stat(folder, &about) != 0 || about.st_uid != getuid() || len <= 0) {
-        return false;
-    }
-    arena_init(&arena);
-    bool is_same = program_path(&arena, &own, &err) &&
-                   str_eq(base_name(own), base_name(without_mark((struct str){path, (size_t)len})));
-    arena_clear(&arena);
-    return is_same;
+    return stat(folder, &about) == 0 && about.st_uid == getuid() && prctl(PR_GET_NAME, own) == 0 &&
+           process_is_named(pid, own);
 }
 
 void program_end_with_parent(void)
@@ -96,10 +116,12 @@ static void leave_streams(void)
 bool program_leave(int *ret_errno)
 {
     int status = 0;
+    failpoint("fork", "background", "before");
     pid_t child = fork();
     if (child == 0) {
         setsid();
-        pid_t again = fork(); /* no leader of a session, so that no terminal can become its own */
+        /* Not a session leader, so it cannot acquire a controlling terminal. */
+        pid_t again = fork();
         if (again != 0) {
             _exit(again < 0 ? errno : 0);
         }
@@ -112,11 +134,12 @@ bool program_leave(int *ret_errno)
     }
     while (waitpid(child, &status, 0) < 0 && errno == EINTR) {
     }
+    failpoint("fork", "background", "after");
     *ret_errno = WIFEXITED(status) ? WEXITSTATUS(status) : EINTR;
     return false;
 }
 
-/* execv() changes nothing; its type is from before const. */
+/* execv() does not modify argv; its prototype predates const. */
 void program_become(const char *const *argv)
 {
     union {

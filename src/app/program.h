@@ -1,5 +1,4 @@
-/* program.h: the program that is running. Each system tells it in its own way: the one file of this
- * layer that knows which. */
+/* program.h: the running program. The only file of this layer with system-specific code. */
 #pragma once
 
 #include "base/arena.h"
@@ -8,25 +7,34 @@
 
 #include <stdint.h>
 
-/* Its full path, links followed, whatever it was called by; that of its successor when it was
- * replaced by one. */
+/* The absolute path of the program, with links resolved. If its file was replaced while running,
+ * the path of the new file. */
 bool program_path(struct arena *arena, struct str *ret_path, struct err *err) MUST_USE;
 
-/* Is that process of this user, and does it run a program of the same name? */
+/* Does the ELF file run without the system's dynamic linker and libraries? Also false if it cannot
+ * be read. */
+bool program_is_static(const char *path) MUST_USE;
+
+/* Is this process owned by this user, and does it run a program of the same name? */
 bool program_is_same(int64_t pid) MUST_USE;
 
-/* From now on it gets SIGTERM when its parent ends. */
+/* Disables core dumps, and prevents other processes of this user from reading our memory and
+ * environment, which both contain keys. Programs that we start are not affected: execve() resets
+ * it. */
+void program_keep_private(void);
+
+/* From now on the process receives SIGTERM when its parent exits. */
 void program_end_with_parent(void);
 
-/* All descriptors but the standard three. */
+/* Closes all descriptors except the standard three. */
 void program_close_others(void);
 
 /*
- * Leaves a copy of this process behind that belongs to nobody: a session of its own, standard
- * streams that lead nowhere, nothing else open. True in the copy. False in the one that goes on;
- * `ret_errno` says why there is no copy, 0: there is one.
+ * Forks a daemon: a copy of this process in its own session, with standard streams on /dev/null and
+ * no other descriptors. Returns true in the daemon and false in the caller, where `ret_errno` is 0
+ * on success.
  */
 bool program_leave(int *ret_errno);
 
-/* This process becomes that program, argv[0] by path. Only returns when that failed, with errno. */
+/* Executes argv[0], a path, in this process. Returns only on failure, with errno set. */
 void program_become(const char *const *argv);

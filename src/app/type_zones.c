@@ -1,12 +1,12 @@
-/* type_zones.c: lines, written and found. */
+/* type_zones.c: writes and reads the list of zones. */
 #include "app/type_zones.h"
 
 #include "base/buf.h"
 
 enum { TEXT_BYTES_MAX = 1 << 20, ZONES_MAX = 32 };
 
-/* A name that would break the lines is left out: its type has the places that the file says. */
-static bool fits(struct str name)
+/* A name that would break the format is omitted: its type uses the zones of the file. */
+static bool type_zones_fits(struct str name)
 {
     return str_find_char(name, '\t') == SIZE_MAX && str_find_char(name, '\n') == SIZE_MAX;
 }
@@ -19,7 +19,7 @@ struct str type_zones_ask(struct provider *provider, const struct config *config
     for (size_t i = 0; i < config->node_type_count; i++) {
         struct str zones[ZONES_MAX];
         size_t count = provider->ops->zones(provider, i, zones, ZONES_MAX);
-        if (count == 0 || !fits(config->node_types[i].name)) {
+        if (count == 0 || !type_zones_fits(config->node_types[i].name)) {
             continue;
         }
         buf_addf(&text, "%.*s\t", STR_ARG(config->node_types[i].name));

@@ -1,10 +1,9 @@
 /*
- * type_zones.h: where each node type can be had, as a text that is written down and handed over.
+ * type_zones.h: the zones that offer each node type, as text for the journal and the handover.
  *
- * A survey finds it out, on the laptop; whoever works on the cluster without a survey of their own
- * (the head's service, `down`) must count the same places, or launches that were written down would
- * be of places that they do not know. A line for each type: its name, a tab, its zones with blanks
- * between, the first one first.
+ * The preflight on the laptop finds them. A process that runs no preflight (the head's service,
+ * `down`) must use the same zones, or the journal would contain launches into zones that it does
+ * not know. One line per type: its name, a tab, and its zones in order, separated by blanks.
  */
 #pragma once
 
@@ -13,8 +12,8 @@
 #include "config/config.h"
 #include "provider/provider.h"
 
-/* Needs survey(). Types of which nothing is known have no line. */
+/* Requires preflight(). Omits types without information. */
 struct str type_zones_ask(struct provider *provider, const struct config *config,
                           struct arena *arena);
-/* The zones of one type, to be taken off with str_cut(); empty: not known. */
+/* The zones of one type, to be split with str_cut(); empty if unknown. */
 struct str type_zones_find(struct str text, struct str type);

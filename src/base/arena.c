@@ -1,5 +1,5 @@
-/* arena.c: the bump allocator. Blocks are chained newest first; the heap is reached only through
- * the arena's own source, so linking this file does not pull in malloc. */
+/* arena.c: the bump allocator. Blocks are chained newest first; heap functions are called only
+ * through the arena's source, so linking this file does not pull in malloc. */
 #include "base/arena.h"
 
 #include "base/panic.h"
@@ -41,7 +41,7 @@ void arena_init_fixed(struct arena *arena, void *memory, size_t size)
     arena->blocks = block;
 }
 
-static void add_block(struct arena *arena, size_t need)
+static void arena_add_block(struct arena *arena, size_t need)
 {
     size_t size = arena->blocks ? arena->blocks->size * 2 : FIRST_BLOCK_BYTES;
     if (size > LARGEST_BLOCK_BYTES) {
@@ -64,7 +64,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 {
     size = round_up(size ? size : 1);
     if (!arena->blocks || arena->blocks->size - arena->blocks->used < size) {
-        add_block(arena, size);
+        arena_add_block(arena, size);
     }
     void *memory = arena->blocks->data + arena->blocks->used;
     arena->blocks->used += size;

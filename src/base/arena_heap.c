@@ -1,5 +1,5 @@
-/* arena_heap.c: the arena source that is the C heap. Apart from arena.c so that code which must
- * not allocate can link the one without the other. */
+/* arena_heap.c: the arena source on the C heap. Separate from arena.c so that code that must not
+ * allocate can link without it. */
 #include "base/arena.h"
 
 #include "base/panic.h"
@@ -7,16 +7,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-static void *grab(size_t size)
+static void *arena_heap_grab(size_t size)
 {
     void *memory = malloc(size);
     if (!memory) {
-        panic("out of memory (asked for %zu bytes)", size);
+        panic("out of memory (requested %zu bytes)", size);
     }
     return memory;
 }
 
-static void drop(void *memory)
+static void arena_heap_drop(void *memory)
 {
     free(memory);
 }
@@ -24,6 +24,6 @@ static void drop(void *memory)
 void arena_init(struct arena *arena)
 {
     memset(arena, 0, sizeof(*arena));
-    arena->grab = grab;
-    arena->drop = drop;
+    arena->grab = arena_heap_grab;
+    arena->drop = arena_heap_drop;
 }

@@ -1,38 +1,38 @@
-/* arena_secret.c: the arena source whose memory is wiped before it goes back to the heap. Its
- * blocks know their size, so that all of it can be wiped. */
+/* arena_secret.c: the arena source that erases memory before freeing it. Each block stores its size
+ * for that. */
 #include "base/arena.h"
 
+#include "base/memzero.h"
 #include "base/panic.h"
-#include "base/wipe.h"
 
 #include <stdalign.h>
 #include <stdlib.h>
 #include <string.h>
 
 struct head {
-    alignas(max_align_t) size_t size; /* of all of it */
+    alignas(max_align_t) size_t size; /* of the whole block */
 };
 
-static void *grab(size_t size)
+static void *arena_secret_grab(size_t size)
 {
     struct head *head = size <= SIZE_MAX - sizeof(*head) ? malloc(sizeof(*head) + size) : NULL;
     if (!head) {
-        panic("out of memory (asked for %zu bytes)", size);
+        panic("out of memory (requested %zu bytes)", size);
     }
     head->size = sizeof(*head) + size;
     return head + 1;
 }
 
-static void drop(void *memory)
+static void arena_secret_drop(void *memory)
 {
     struct head *head = (struct head *)memory - 1;
-    wipe(head, head->size);
+    memzero(head, head->size);
     free(head);
 }
 
 void arena_init_secret(struct arena *arena)
 {
     memset(arena, 0, sizeof(*arena));
-    arena->grab = grab;
-    arena->drop = drop;
+    arena->grab = arena_secret_grab;
+    arena->drop = arena_secret_drop;
 }

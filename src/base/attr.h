@@ -1,4 +1,4 @@
-/* attr.h: the few compiler attributes and macros the whole tree agrees on. */
+/* attr.h: compiler attributes and macros used everywhere. */
 #pragma once
 
 #include <stddef.h>

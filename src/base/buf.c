@@ -1,8 +1,8 @@
-/* buf.c: the growable, capped byte buffer. */
+/* buf.c: the growable byte buffer with a cap. */
 #include "base/buf.h"
 
+#include "base/memzero.h"
 #include "base/panic.h"
-#include "base/wipe.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -25,12 +25,12 @@ void buf_clear(struct buf *buf)
 void buf_wipe(struct buf *buf)
 {
     if (buf->ptr) {
-        wipe(buf->ptr, buf->capacity);
+        memzero(buf->ptr, buf->capacity);
     }
     buf_clear(buf);
 }
 
-/* Makes room for `more` bytes and the zero behind them; false when that would pass the cap. */
+/* Makes room for `more` bytes and a NUL; false if that would exceed the cap. */
 static bool reserve(struct buf *buf, size_t more)
 {
     if (buf->is_full || more > buf->cap - buf->len) {
@@ -44,7 +44,7 @@ static bool reserve(struct buf *buf, size_t more)
     size_t capacity = buf->capacity * 2 > need ? buf->capacity * 2 : need;
     char *larger = realloc(buf->ptr, capacity < 64 ? 64 : capacity);
     if (!larger) {
-        panic("out of memory (asked for %zu bytes)", capacity);
+        panic("out of memory (requested %zu bytes)", capacity);
     }
     buf->ptr = larger;
     buf->capacity = capacity < 64 ? 64 : capacity;

@@ -1,8 +1,8 @@
 /*
- * buf.h: bytes that grow, up to a cap given at birth.
+ * buf.h: a byte buffer that grows up to a cap.
  *
- * A write that would pass the cap is dropped and `is_full` stays set: the owner checks once, at
- * the end, instead of after every write. What is inside is always followed by a zero byte.
+ * A write that would exceed the cap is dropped and sets `is_full`, so the owner can check once at
+ * the end instead of after every write. The content is always NUL-terminated.
  */
 #pragma once
 
@@ -17,13 +17,13 @@ struct buf {
     char *ptr;
     size_t len;
     size_t capacity;
-    size_t cap; /* most bytes it may ever hold */
+    size_t cap; /* maximum length */
     bool is_full;
 };
 
 void buf_init(struct buf *buf, size_t cap);
-void buf_clear(struct buf *buf); /* frees; the buffer may be used again */
-void buf_wipe(struct buf *buf);  /* the same, for secrets: overwritten before */
+void buf_clear(struct buf *buf); /* frees the memory; the buffer may be used again */
+void buf_wipe(struct buf *buf);  /* the same, for secrets: overwrites the memory first */
 
 void buf_add(struct buf *buf, struct str text);
 void buf_add_c(struct buf *buf, const char *text);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-static bool is_plain(char c)
+static bool encode_is_plain(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
            c == '.' || c == '_' || c == '~';
@@ -12,10 +12,10 @@ static bool is_plain(char c)
 void encode_uri(struct buf *out, struct str text, const char *safe)
 {
     static const char digits[] = "0123456789ABCDEF";
-    size_t start = 0; /* of the run that needs no encoding and is not written yet */
+    size_t start = 0; /* start of the pending run that needs no encoding */
     for (size_t i = 0; i < text.len; i++) {
         char c = text.ptr[i];
-        if (is_plain(c) || (c != '\0' && strchr(safe, c))) {
+        if (encode_is_plain(c) || (c != '\0' && strchr(safe, c))) {
             continue;
         }
         unsigned byte = (unsigned char)c;
@@ -72,7 +72,7 @@ void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len)
         buf_add(out, str_sub(buf_str(&letters), at, at + line_len));
         buf_add_char(out, '\n');
     }
-    buf_wipe(&letters); /* it may have been a key */
+    buf_wipe(&letters); /* it may be a key */
 }
 
 static int base64_value(char letter)

@@ -1,4 +1,4 @@
-/* encode.h: bytes as text, for URLs, forms, headers and files: percent, hexadecimal, base64. */
+/* encode.h: encodes bytes as text: percent, hexadecimal, base64. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,18 +7,18 @@
 #include <stdint.h>
 
 /*
- * Percent-encodes every byte but letters, digits, "-._~" and those of `safe`, which may be empty.
- * A blank becomes %20, never '+'.
+ * Percent-encodes every byte except letters, digits, "-._~" and the characters in `safe`, which may
+ * be empty. A blank becomes %20, never '+'.
  */
 void encode_uri(struct buf *out, struct str text, const char *safe);
 
 void encode_hex(struct buf *out, const uint8_t *bytes, size_t count); /* lower case */
-/* The same into room for 2 * count digits and a zero byte. */
+/* The same into an array of 2 * count digits and a NUL. */
 void encode_hex_to(char *ret_text, const uint8_t *bytes, size_t count);
 void encode_base64(struct buf *out, struct str bytes); /* with padding, one line */
 
-/* The same in lines of `line_len` letters, each with its end, the last one too. */
+/* The same in lines of `line_len` characters, each with a newline, including the last. */
 void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len);
 
-/* With or without its padding; the first letter that is none of base64's ends it. */
+/* With or without padding; stops at the first invalid character. */
 void decode_base64(struct buf *out, struct str text);

@@ -1,4 +1,4 @@
-/* err.c: filling and wrapping errors. */
+/* err.c: sets and wraps errors. */
 #include "base/err.h"
 
 #include <stdarg.h>
@@ -24,7 +24,7 @@ bool err_wrap(struct err *err, const char *fmt, ...)
     va_start(args, fmt);
     vsnprintf(context, sizeof(context), fmt, args);
     va_end(args);
-    /* A context that fills the buffer would hide the cause, which matters more: cut it first. */
+    /* Truncates a long context, because the cause matters more. */
     size_t room = sizeof(err->text) - 3;
     size_t cause = strlen(inner) < room - 100 ? strlen(inner) : room - 100;
     snprintf(err->text, sizeof(err->text), "%.*s: %.*s", (int)(room - cause), context, (int)cause,

@@ -1,9 +1,10 @@
 /*
- * err.h: why something failed, in words a user can act on. Lives on the caller's stack.
+ * err.h: an error with a kind and a message that a user can act on. Allocated on the caller's
+ * stack.
  *
- * A function that can fail returns bool (marked MUST_USE) and takes `struct err *err` last.
- * Success never touches `err`; failure fills it and leaves the ret_ outputs alone. Callers add
- * what they know: `return err_wrap(err, "node %s", name)`.
+ * A function that can fail returns bool (marked MUST_USE) and takes `struct err *err` last. Success
+ * never changes `err`; failure sets it and leaves the ret_ outputs unchanged. Callers add context:
+ * `return err_wrap(err, "node %s", name)`.
  */
 #pragma once
 
@@ -11,23 +12,23 @@
 
 #include <stdbool.h>
 
-/* Each kind answers "what now?". The same words travel in every protocol of ours. */
+/* Each kind implies what to do next. Our protocols use the same names. */
 enum err_kind {
     ERR_NONE,
-    ERR_USAGE,       /* the command line is wrong: read the help */
-    ERR_CONFIG,      /* the cluster file is wrong: fix the named line */
-    ERR_AUTH,        /* credentials are missing, wrong or expired: get new ones */
-    ERR_NOT_FOUND,   /* the thing asked for is not there */
-    ERR_EXISTS,      /* it is there already */
-    ERR_THROTTLED,   /* slow down and repeat */
-    ERR_CAPACITY,    /* no machine of that kind now: try another offering */
-    ERR_QUOTA,       /* an account limit: ask for more or use less */
-    ERR_TIMEOUT,     /* no answer in time: the effect is unknown */
-    ERR_UNAVAILABLE, /* the other side is away: wait and repeat */
-    ERR_PROTOCOL,    /* the other side said something we do not understand */
-    ERR_CANCELLED,   /* the user stopped it */
-    ERR_IO,          /* the local machine refused: disk, permissions */
-    ERR_INTERNAL,    /* a bug of ours */
+    ERR_USAGE,       /* wrong command line: read the help */
+    ERR_CONFIG,      /* wrong cluster file: fix the given line */
+    ERR_AUTH,        /* credentials missing, wrong or expired: get new ones */
+    ERR_NOT_FOUND,   /* does not exist */
+    ERR_EXISTS,      /* exists already */
+    ERR_THROTTLED,   /* slow down and retry */
+    ERR_CAPACITY,    /* no capacity for that instance type: try another */
+    ERR_QUOTA,       /* account limit: request more or use less */
+    ERR_TIMEOUT,     /* no reply in time: the effect is unknown */
+    ERR_UNAVAILABLE, /* the other side is unavailable: wait and retry */
+    ERR_PROTOCOL,    /* the other side sent something invalid */
+    ERR_CANCELLED,   /* stopped by the user */
+    ERR_IO,          /* a local error: disk, permissions */
+    ERR_INTERNAL,    /* a bug in Shoal */
     ERR_KIND_COUNT
 };
 
@@ -40,8 +41,8 @@ struct err {
 bool err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
 bool err_wrap(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
-/* "config", "auth", ...: the word used in JSON output and protocols. */
+/* "config", "auth", ...: used in JSON output and protocols. */
 const char *err_kind_name(enum err_kind kind);
 
-/* The exit status of the program when it ends with this kind: 2 for usage, 1 for the rest. */
+/* The program's exit status for this kind: 2 for usage, otherwise 1. */
 int err_exit_status(enum err_kind kind);

@@ -1,4 +1,4 @@
-/* number.c: shortest doubles, and integers too large for a register. */
+/* number.c: shortest text of doubles, and arbitrary-precision integers. */
 #include "base/number.h"
 
 #include <math.h>
@@ -10,7 +10,8 @@
 enum { LIMB_DIGITS = 9, LIMB_COUNT_MAX = NUMBER_DIGITS_MAX / LIMB_DIGITS + 2 };
 static const uint32_t limb_base = 1000000000;
 
-/* Little-endian in base 10^9. One limb more than any value we keep, so growth never overruns. */
+/* Little-endian in base 10^9. One limb more than the largest value kept, so growth never
+ * overruns. */
 struct big {
     uint32_t limbs[LIMB_COUNT_MAX + 1];
     size_t count;
@@ -56,7 +57,7 @@ static unsigned digit_value(char c)
     return (unsigned)((c | 0x20) - 'a') + 10;
 }
 
-/* As many digits of the base as fit into one limb at a time: nine, for decimal ones. */
+/* Processes as many digits as fit into one limb at a time: nine decimal ones. */
 static bool big_add_digits(struct big *big, struct str digits, unsigned base)
 {
     for (size_t i = 0; i < digits.len;) {
@@ -101,14 +102,14 @@ static bool reads_back(const char *text, double value)
 }
 
 /*
- * At a power of two the doubles below are closer than those above, and the nearest decimal of some
- * length can miss while the next one up reads back. Writes that one over `text` if so.
+ * At a power of two the doubles below are closer than those above, so the nearest decimal of some
+ * length may not read back while the next one up does. Writes that one to `text` if so.
  */
 static bool next_up_reads_back(char *text, double value)
 {
     char *last = strchr(text, 'e') - 1;
     if (*last < '0' || *last > '8') {
-        return false; /* a carry would make it shorter, and that was tried */
+        return false; /* a carry would make it shorter, which was tried already */
     }
     ++*last;
     if (reads_back(text, value)) {
@@ -118,11 +119,11 @@ static bool next_up_reads_back(char *text, double value)
     return false;
 }
 
-/* The least precision with which the value reads back; the text is left there. */
+/* Writes the value with the lowest precision that reads back exactly. */
 static void write_shortest(double value, char *text, size_t size)
 {
     int low = 0;
-    int high = 16; /* always enough */
+    int high = 16; /* always sufficient */
     while (low < high) {
         int middle = (low + high) / 2;
         snprintf(text, size, "%.*e", middle, value);
@@ -212,7 +213,7 @@ void number_add_double(struct buf *buf, double value)
 
 bool number_parse(struct str text, double *ret_value)
 {
-    /* strtod wants a terminated string and accepts more than we do (blanks, hex, "inf"). */
+    /* strtod needs a terminated string and accepts more than we do (blanks, hex, "inf"). */
     enum { LONGEST_SHORT = 128 };
     char small[LONGEST_SHORT + 1];
     char *copy = text.len <= LONGEST_SHORT ? small : malloc(text.len + 1);

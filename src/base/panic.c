@@ -1,4 +1,4 @@
-/* panic.c: the one place that aborts. */
+/* panic.c: aborts the program. */
 #include "base/panic.h"
 
 #include <stdarg.h>

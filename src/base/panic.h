@@ -1,7 +1,7 @@
-/* panic.h: the end of the line, for states that cannot be: a broken invariant, no memory. */
+/* panic.h: aborts on states that cannot happen: a broken invariant, no memory. */
 #pragma once
 
 #include "base/attr.h"
 
-/* Prints one line to standard error and aborts. Input from outside must never reach this. */
+/* Prints an error to standard error and aborts. External input must never reach this. */
 NO_RETURN void panic(const char *fmt, ...) PRINTF_LIKE(1, 2);

@@ -1,17 +1,17 @@
-/* secret_text.c: secrets inside shell text. One pass from left to right knows whether it is inside
- * quotes; whatever is found is masked up to where the shell would end the word. */
+/* secret_text.c: finds secrets in shell text. One left-to-right pass tracks quotes; each secret is
+ * masked up to the end of its shell word. */
 #include "base/secret_text.h"
 
 #include "base/buf.h"
 
 #include <string.h>
 
-/* Longer names and passwords are not looked for: the search must stay linear. */
+/* Longer names and passwords are ignored: the search must stay linear. */
 enum { WORD_MAX = 32, NAME_MAX_BYTES = 100, PASSWORD_MAX_BYTES = 300 };
 
 /* ---- names ---- */
 
-static char lower(char c)
+static char secret_text_lower(char c)
 {
     return c >= 'A' && c <= 'Z' ? (char)(c + 32) : c;
 }
@@ -21,33 +21,33 @@ static bool is_upper(char c)
     return c >= 'A' && c <= 'Z';
 }
 
-static bool is_letter(char c)
+static bool secret_text_is_letter(char c)
 {
-    return lower(c) >= 'a' && lower(c) <= 'z';
+    return secret_text_lower(c) >= 'a' && secret_text_lower(c) <= 'z';
 }
 
-/* The next word of a name, lower case: API_KEY, api-key and ApiKey are "api", "key". */
+/* The next word of a name in lower case: API_KEY, api-key and ApiKey are "api", "key". */
 static bool next_word(struct str *rest, char word[WORD_MAX + 1])
 {
     size_t from = 0;
-    while (from < rest->len && !is_letter(rest->ptr[from])) {
+    while (from < rest->len && !secret_text_is_letter(rest->ptr[from])) {
         from++;
     }
     size_t to = from;
-    while (to < rest->len && is_letter(rest->ptr[to]) &&
+    while (to < rest->len && secret_text_is_letter(rest->ptr[to]) &&
            !(to > from && is_upper(rest->ptr[to]) && !is_upper(rest->ptr[to - 1]))) {
         to++;
     }
     size_t len = to - from > WORD_MAX ? WORD_MAX : to - from;
     for (size_t i = 0; i < len; i++) {
-        word[i] = lower(rest->ptr[from + i]);
+        word[i] = secret_text_lower(rest->ptr[from + i]);
     }
     word[len] = '\0';
     *rest = str_sub(*rest, to, rest->len);
     return len > 0;
 }
 
-static bool is_one_of(const char *word, const char *const *list, size_t count)
+static bool secret_text_is_one_of(const char *word, const char *const *list, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strcmp(word, list[i]) == 0) {
@@ -57,7 +57,7 @@ static bool is_one_of(const char *word, const char *const *list, size_t count)
     return false;
 }
 
-/* PGPASSWORD and SSHPASS are written as one word. */
+/* PGPASSWORD and SSHPASS are single words. */
 static bool ends_with_secret(const char *word)
 {
     static const char *const ends[] = {"password", "passwd", "secret", "token", "sshpass"};
@@ -80,11 +80,12 @@ bool secret_is_name(struct str name)
     char before[WORD_MAX + 1] = "";
     bool found = false;
     while (next_word(&name, word)) {
-        bool is_key = strcmp(word, "key") == 0 && is_one_of(before, keys, ARRAY_LEN(keys));
-        if (found && is_one_of(word, pointers, ARRAY_LEN(pointers))) {
-            return false; /* it says where the secret is, not what it is */
+        bool is_key = strcmp(word, "key") == 0 &&
+                      secret_text_is_one_of(before, keys, ARRAY_LEN(keys));
+        if (found && secret_text_is_one_of(word, pointers, ARRAY_LEN(pointers))) {
+            return false; /* names the location of a secret, not the secret itself */
         }
-        found = found || is_key || is_one_of(word, secrets, ARRAY_LEN(secrets)) ||
+        found = found || is_key || secret_text_is_one_of(word, secrets, ARRAY_LEN(secrets)) ||
                 ends_with_secret(word);
         memcpy(before, word, sizeof(before));
     }
@@ -101,7 +102,7 @@ static size_t skip_to(struct str text, size_t at, char end)
     return at < text.len ? at + 1 : text.len;
 }
 
-/* Behind the closing bracket of a $( that begins before `at`. */
+/* The offset after the closing parenthesis of a $( that starts before `at`. */
 static size_t skip_command(struct str text, size_t at)
 {
     for (size_t depth = 1; at < text.len && depth > 0; at++) {
@@ -111,7 +112,7 @@ static size_t skip_command(struct str text, size_t at)
     return at;
 }
 
-/* Where the word at `at` ends; `quote` is the quote it stands inside of, or 0. */
+/* The end of the word at `at`; `quote` is the enclosing quote, or 0. */
 static size_t word_end(struct str text, size_t at, char quote)
 {
     while (at < text.len) {
@@ -134,41 +135,42 @@ static size_t word_end(struct str text, size_t at, char quote)
     return at < text.len ? at : text.len;
 }
 
-/* ---- finding them ---- */
+/* ---- finding secrets ---- */
 
-struct scan {
+struct secret_text_scan {
     struct str text;
     size_t at;
-    char quote;    /* the quote we are inside of, or 0 */
-    bool is_login; /* the text logs in somewhere, so that -p is a password */
+    char quote;    /* the enclosing quote, or 0 */
+    bool is_login; /* the text contains a login command, so -p is a password */
 };
 
-static bool is_name_char(char c)
+static bool secret_text_is_name_char(char c)
 {
-    return is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
+    return secret_text_is_letter(c) || (c >= '0' && c <= '9') || c == '_' || c == '-';
 }
 
-/* The name that ends at the scan's place. */
-static struct str name_before(const struct scan *scan)
+/* The name that ends at the current position. */
+static struct str name_before(const struct secret_text_scan *scan)
 {
     size_t from = scan->at;
-    while (from > 0 && scan->at - from < NAME_MAX_BYTES && is_name_char(scan->text.ptr[from - 1])) {
+    while (from > 0 && scan->at - from < NAME_MAX_BYTES &&
+           secret_text_is_name_char(scan->text.ptr[from - 1])) {
         from--;
     }
     return str_sub(scan->text, from, scan->at);
 }
 
-static bool follows(const struct scan *scan, const char *words)
+static bool follows(const struct secret_text_scan *scan, const char *words)
 {
     size_t len = strlen(words);
     return scan->at >= len && memcmp(scan->text.ptr + scan->at - len, words, len) == 0;
 }
 
-/* Does a secret begin at the scan's place? */
-static bool at_secret(const struct scan *scan)
+/* True if a secret starts at the current position. */
+static bool at_secret(const struct secret_text_scan *scan)
 {
     char before = scan->at > 0 ? scan->text.ptr[scan->at - 1] : '\0';
-    struct scan name_end = *scan;
+    struct secret_text_scan name_end = *scan;
     if (before != '=' && before != ' ') {
         return false;
     }
@@ -189,8 +191,8 @@ struct span {
     size_t from, to;
 };
 
-/* The password of scheme://user:password@host, when "://" begins at the scan's place. */
-static bool find_url_password(const struct scan *scan, struct span *ret_span)
+/* The password of scheme://user:password@host, if "://" is at the current position. */
+static bool find_url_password(const struct secret_text_scan *scan, struct span *ret_span)
 {
     struct str rest = str_sub(scan->text, scan->at, scan->at + PASSWORD_MAX_BYTES);
     size_t colon = SIZE_MAX;
@@ -208,7 +210,7 @@ static bool find_url_password(const struct scan *scan, struct span *ret_span)
     return false;
 }
 
-static bool find_secret(const struct scan *scan, struct span *ret_span)
+static bool secret_text_find_secret(const struct secret_text_scan *scan, struct span *ret_span)
 {
     if (find_url_password(scan, ret_span)) {
         return true;
@@ -220,7 +222,7 @@ static bool find_secret(const struct scan *scan, struct span *ret_span)
     return ret_span->to > ret_span->from;
 }
 
-static void step(struct scan *scan)
+static void secret_text_step(struct secret_text_scan *scan)
 {
     char c = scan->text.ptr[scan->at];
     if (c == '\\' && scan->quote != '\'') {
@@ -236,13 +238,13 @@ static void step(struct scan *scan)
 struct str secret_mask_text(struct arena *arena, struct str text)
 {
     AUTO_BUF struct buf out;
-    struct scan scan = {text, 0, '\0', str_find(text, "login") != SIZE_MAX};
+    struct secret_text_scan scan = {text, 0, '\0', str_find(text, "login") != SIZE_MAX};
     size_t done = 0;
     buf_init(&out, text.len * 9 + 64);
     while (scan.at < text.len) {
         struct span secret;
-        if (!find_secret(&scan, &secret)) {
-            step(&scan);
+        if (!secret_text_find_secret(&scan, &secret)) {
+            secret_text_step(&scan);
             continue;
         }
         buf_add(&out, str_sub(text, done, secret.from));

@@ -1,4 +1,4 @@
-/* secret_text.h: which names are those of secrets, and where secrets stand inside a command. */
+/* secret_text.h: recognizes names of secrets, and masks secrets in a command. */
 #pragma once
 
 #include "base/arena.h"
@@ -6,9 +6,9 @@
 
 #define SECRET_MASK "********"
 
-/* Does a key, a variable or an option of this name hold a secret? Whole words count: TOKEN does,
+/* True if a key, variable or option with this name holds a secret. Matches whole words: TOKEN does,
  * TOKENIZERS_PARALLELISM and max_tokens do not. */
 bool secret_is_name(struct str name);
 
-/* The text with every secret in it masked; the same view when there is none. */
+/* The text with every secret masked; returns `text` itself if there is none. */
 struct str secret_mask_text(struct arena *arena, struct str text);

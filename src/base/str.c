@@ -1,4 +1,4 @@
-/* str.c: text views and strict number parsing. */
+/* str.c: string views and strict number parsing. */
 #include "base/str.h"
 
 #include <string.h>
@@ -61,21 +61,21 @@ struct str str_sub(struct str text, size_t from, size_t to)
 {
     to = to > text.len ? text.len : to;
     from = from > to ? to : from;
-    const char *ptr = from > 0 ? text.ptr + from : text.ptr; /* which may be NULL */
+    const char *ptr = from > 0 ? text.ptr + from : text.ptr; /* text.ptr may be NULL */
     return (struct str){ptr, to - from};
 }
 
-static bool is_blank(char c)
+static bool str_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
 struct str str_trim(struct str text)
 {
-    while (text.len > 0 && is_blank(text.ptr[0])) {
+    while (text.len > 0 && str_is_blank(text.ptr[0])) {
         text = str_sub(text, 1, text.len);
     }
-    while (text.len > 0 && is_blank(text.ptr[text.len - 1])) {
+    while (text.len > 0 && str_is_blank(text.ptr[text.len - 1])) {
         text.len--;
     }
     return text;

@@ -1,7 +1,7 @@
 /*
- * str.h: a view of text that somebody else owns.
+ * str.h: a view of a string owned elsewhere.
  *
- * Passed by value. Not terminated by a zero byte unless a function says so; may hold any byte.
+ * Passed by value. Not NUL-terminated unless a function says so; may contain any byte.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct str {
 
 #define STR(literal) ((struct str){"" literal, sizeof(literal) - 1})
 
-/* For "%.*s". Text longer than an int can say is cut. */
+/* For "%.*s". Truncates text longer than 1,000,000 bytes. */
 #define STR_ARG(s) ((s).len > 1000000 ? 1000000 : (int)(s).len), ((s).ptr ? (s).ptr : "")
 
 struct str str_from(const char *text); /* NULL gives the empty view */
@@ -33,20 +33,21 @@ bool str_ends(struct str text, const char *suffix);
 size_t str_find(struct str text, const char *needle);
 size_t str_find_char(struct str text, char c);
 
-struct str str_sub(struct str text, size_t from, size_t to); /* clamped to the text */
+struct str str_sub(struct str text, size_t from, size_t to); /* bounds are clamped */
 struct str str_trim(struct str text);                        /* blanks, tabs, line ends */
 
 /*
- * Cuts `*rest` at the first `separator`: returns what is before it and leaves what is behind it.
- * Without a separator returns everything and leaves the empty view.
+ * Splits `*rest` at the first `separator`: returns the part before it and leaves the part after it.
+ * Without a separator, returns everything and leaves the empty view.
  */
 struct str str_cut(struct str *rest, char separator);
 
-/* Strict: the whole text, no blanks, no sign unless signed, in range; else false. */
+/* Strict: the whole text must be a number, without blanks, with a sign only if signed, and in
+ * range. */
 bool str_to_i64(struct str text, int64_t *ret_value) MUST_USE;
 bool str_to_u32(struct str text, uint32_t *ret_value) MUST_USE;
 
 uint64_t str_hash(struct str text); /* FNV-1a: the same on every machine */
 
-/* From another start: where nothing depends on the hash but speed, an attacker cannot guess it. */
+/* With another start value: for hash tables whose collisions must not be predictable. */
 uint64_t str_hash_from(uint64_t start, struct str text);

@@ -1,4 +1,4 @@
-/* suggest.c: edit distance with swaps of neighbours, bounded by the longest word we compare. */
+/* suggest.c: edit distance with transpositions, bounded by the longest word that is compared. */
 #include "base/suggest.h"
 
 #include <stdint.h>
@@ -48,13 +48,13 @@ void suggest_start(struct suggest *suggest, struct str wanted)
     suggest->best_distance = SIZE_MAX;
 }
 
-/* A third of the letters wrong is a typing mistake; more is another word. */
+/* Up to a third of the letters may be wrong. */
 static size_t most_wrong(struct str wanted)
 {
     return wanted.len < 3 ? 1 : (wanted.len + 2) / 3;
 }
 
-static uint32_t letters_of(struct str word)
+static uint32_t suggest_letters_of(struct str word)
 {
     uint32_t letters = 0;
     for (size_t i = 0; i < word.len; i++) {
@@ -63,11 +63,11 @@ static uint32_t letters_of(struct str word)
     return letters;
 }
 
-/* Each letter that only one of the two has is a mistake; a bound that costs next to nothing. */
+/* A cheap lower bound: each letter that only one of the words has is a mistake. */
 static size_t least_distance(struct str a, struct str b)
 {
-    uint32_t only_a = letters_of(a) & ~letters_of(b);
-    uint32_t only_b = letters_of(b) & ~letters_of(a);
+    uint32_t only_a = suggest_letters_of(a) & ~suggest_letters_of(b);
+    uint32_t only_b = suggest_letters_of(b) & ~suggest_letters_of(a);
     int more = __builtin_popcount(only_a) > __builtin_popcount(only_b) ? __builtin_popcount(only_a)
                                                                        : __builtin_popcount(only_b);
     return (size_t)more;
@@ -78,7 +78,7 @@ void suggest_offer(struct suggest *suggest, struct str candidate)
     struct str wanted = suggest->wanted;
     size_t gap = wanted.len > candidate.len ? wanted.len - candidate.len
                                             : candidate.len - wanted.len;
-    /* Every letter that one has more is one mistake at least: no need to count the others. */
+    /* The difference in length is a lower bound of the distance. */
     if (wanted.len > LONGEST_WORD || candidate.len > LONGEST_WORD || gap > most_wrong(wanted) ||
         gap >= suggest->best_distance) {
         return;
@@ -96,7 +96,7 @@ void suggest_offer(struct suggest *suggest, struct str candidate)
 
 struct str suggest_best(const struct suggest *suggest)
 {
-    bool is_word = suggest->wanted.len > 1; /* every single letter is near every other */
+    bool is_word = suggest->wanted.len > 1; /* every single letter is close to every other */
     return is_word && suggest->best_distance <= most_wrong(suggest->wanted) ? suggest->best
                                                                             : STR("");
 }

@@ -1,4 +1,4 @@
-/* suggest.h: "did you mean": the nearest of a set of words to one that was mistyped. */
+/* suggest.h: "did you mean": finds the word of a set that is closest to a mistyped one. */
 #pragma once
 
 #include "base/str.h"
@@ -9,9 +9,9 @@ struct suggest {
     size_t best_distance;
 };
 
-/* Start with the mistyped word, offer every candidate, read the answer. */
+/* Start with the mistyped word, offer every candidate, read the result. */
 void suggest_start(struct suggest *suggest, struct str wanted);
 void suggest_offer(struct suggest *suggest, struct str candidate);
 
-/* The nearest word, or the empty view when nothing is near enough to be worth saying. */
+/* The closest word, or the empty view if none is close enough. */
 struct str suggest_best(const struct suggest *suggest);

@@ -3,8 +3,8 @@
 
 #include "base/panic.h"
 
-/* Every bit of the hash counts: FNV's low bits alone depend on little of the text. */
-static uint32_t fold(uint64_t hash)
+/* Uses every bit of the hash: FNV's low bits alone are weak. */
+static uint32_t table_fold(uint64_t hash)
 {
     hash ^= hash >> 33;
     hash *= UINT64_C(0xFF51AFD7ED558CCD);
@@ -19,12 +19,12 @@ size_t table_find(const struct table *table, uint64_t hash, table_same_fn *same,
         return TABLE_NONE;
     }
     size_t mask = table->slot_count - 1;
-    for (size_t i = fold(hash) & mask;; i = (i + 1) & mask) {
+    for (size_t i = table_fold(hash) & mask;; i = (i + 1) & mask) {
         const struct table_slot *slot = &table->slots[i];
         if (slot->position == 0) {
             return TABLE_NONE;
         }
-        if (slot->hash == fold(hash) && same(context, slot->position - 1)) {
+        if (slot->hash == table_fold(hash) && same(context, slot->position - 1)) {
             return slot->position - 1;
         }
     }
@@ -55,6 +55,6 @@ void table_add(struct table *table, struct arena *arena, uint64_t hash, size_t p
             }
         }
     }
-    place_slot(table, (struct table_slot){fold(hash), (uint32_t)position + 1});
+    place_slot(table, (struct table_slot){table_fold(hash), (uint32_t)position + 1});
     table->used++;
 }

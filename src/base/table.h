@@ -1,8 +1,8 @@
 /*
- * table.h: a hash index over things its owner keeps in an array.
+ * table.h: a hash index over items that the owner keeps in an array.
  *
- * Stores 32-bit positions, not the things; equality is the owner's business. Grows in an arena.
- * Iteration is over the owner's array, so order never depends on hashes.
+ * Stores 32-bit positions, not the items; the owner compares for equality. Grows in an arena.
+ * Iterate over the owner's array, so that the order never depends on hashes.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct table_slot {
     uint32_t hash;
-    uint32_t position; /* one more than the position; 0 means empty */
+    uint32_t position; /* position plus one; 0: empty */
 };
 
 struct table {
@@ -23,7 +23,7 @@ struct table {
     size_t used;
 };
 
-/* Is the thing at `position` the one looked for? */
+/* True if the item at `position` is the one searched for. */
 typedef bool table_same_fn(const void *context, size_t position);
 
 #define TABLE_NONE SIZE_MAX
@@ -31,5 +31,5 @@ typedef bool table_same_fn(const void *context, size_t position);
 size_t table_find(const struct table *table, uint64_t hash, table_same_fn *same,
                   const void *context);
 
-/* The caller has made sure that it is not in there yet. */
+/* The item must not be in the table yet. */
 void table_add(struct table *table, struct arena *arena, uint64_t hash, size_t position);

@@ -67,7 +67,7 @@ size_t utf8_count(struct str text)
     return count;
 }
 
-/* The common blocks only: enough to put a caret under the right letter. */
+/* Common blocks only: enough to place a caret under the right character. */
 static size_t point_width(uint32_t point)
 {
     if (point < 0x20 || (point >= 0x300 && point <= 0x36F) || point == 0x200B || point == 0xFEFF) {
@@ -92,6 +92,48 @@ size_t utf8_width(struct str text)
     return width;
 }
 
+/* Bidirectional marks: a terminal would show text in a different order. */
+static bool turns_text(uint32_t point)
+{
+    return point == 0x200E || point == 0x200F || (point >= 0x202A && point <= 0x202E) ||
+           (point >= 0x2066 && point <= 0x2069);
+}
+
+/* Bytes of the sequence that ESC begins at the front of the text: "ESC [ 31 m", "ESC ] 0;title
+ * BEL", or ESC and one more. */
+static size_t sequence_size(struct str text)
+{
+    size_t at = 2;
+    if (text.len < 2) {
+        return text.len;
+    }
+    if (text.ptr[1] == '[') {
+        while (at < text.len && text.ptr[at] >= 0x20 && text.ptr[at] < 0x40) {
+            at++;
+        }
+        return at < text.len && text.ptr[at] >= 0x40 && text.ptr[at] < 0x7F ? at + 1 : at;
+    }
+    if (text.ptr[1] == ']') {
+        while (at < text.len && text.ptr[at] != '\a' && text.ptr[at] != '\033' &&
+               text.ptr[at] != '\n') {
+            at++;
+        }
+        return at < text.len && text.ptr[at] == '\a' ? at + 1 : at;
+    }
+    return text.ptr[1] >= 0x20 && text.ptr[1] < 0x7F ? 2 : 1;
+}
+
+void utf8_add_unstyled(struct buf *buf, struct str text)
+{
+    while (text.len > 0) {
+        size_t escape = str_find_char(text, '\033');
+        size_t plain = escape == SIZE_MAX ? text.len : escape;
+        buf_add(buf, str_sub(text, 0, plain));
+        text = str_sub(text, plain, text.len);
+        text = str_sub(text, sequence_size(text), text.len);
+    }
+}
+
 void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines)
 {
     for (size_t i = 0, len; i < text.len; i += len) {
@@ -100,7 +142,8 @@ void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines)
             buf_add_char(buf, ' ');
         } else if (point == '\n' && keep_lines) {
             buf_add_char(buf, '\n');
-        } else if (point == UTF8_BAD || point < 0x20 || (point >= 0x7F && point < 0xA0)) {
+        } else if (point == UTF8_BAD || point < 0x20 || (point >= 0x7F && point < 0xA0) ||
+                   turns_text(point)) {
             buf_add_char(buf, '?');
         } else {
             buf_add(buf, str_sub(text, i, i + len));

@@ -1,4 +1,4 @@
-/* utf8.h: reading and writing single code points, strictly (no surrogates, no overlong forms). */
+/* utf8.h: decodes and encodes UTF-8 strictly (no surrogates, no overlong forms). */
 #pragma once
 
 #include "base/buf.h"
@@ -9,8 +9,8 @@
 #define UTF8_BAD UINT32_MAX
 
 /*
- * The code point at the start of `text` and its length in bytes. For bytes that are not UTF-8
- * returns UTF8_BAD and length 1. `text` must not be empty.
+ * The code point at the start of `text` and its length in bytes. Returns UTF8_BAD and length 1 for
+ * invalid bytes. `text` must not be empty.
  */
 uint32_t utf8_decode(struct str text, size_t *ret_len);
 
@@ -18,12 +18,16 @@ void utf8_add(struct buf *buf, uint32_t code_point);
 
 bool utf8_is_valid(struct str text);
 
-/* Number of code points; a bad byte counts as one. */
+/* The number of code points; an invalid byte is counted as one. */
 size_t utf8_count(struct str text);
 
-/* Control characters and bad bytes would play tricks with a terminal: they become '?', tabs one
- * blank. Line ends stay when `keep_lines`. */
+/* Replaces control characters and invalid bytes, which could manipulate a terminal, with '?', and
+ * tabs with a blank. Keeps newlines if `keep_lines`. */
 void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines);
 
-/* Columns on a terminal: wide East Asian and emoji count two, combining marks none. */
+/* The text without what only a terminal understands: colours and other sequences that ESC begins.
+ * Programs colour their output, and logs are read elsewhere. */
+void utf8_add_unstyled(struct buf *buf, struct str text);
+
+/* Width in terminal columns: wide East Asian characters and emoji are two, combining marks zero. */
 size_t utf8_width(struct str text);

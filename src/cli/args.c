@@ -1,8 +1,9 @@
-/* args.c: the parser. */
+/* args.c: the command line parser. */
 #include "cli/args.h"
 
 #include "base/str.h"
 #include "base/suggest.h"
+#include "cli/cluster_choice.h"
 
 #include <string.h>
 
@@ -10,33 +11,35 @@ struct parse {
     const struct verb *verb;
     int count;
     char *const *words;
-    int next; /* the word to look at */
+    int next; /* index of the current argument */
     unsigned char *fields;
     struct common_fields *common;
-    size_t operands_seen;
+    const char **operands; /* the words that are no options */
+    size_t operand_count;
     struct err *err;
 };
 
-/* Where an option's value goes; common options have a struct of their own. */
-struct target {
+/* Where an option's value is stored; common options have their own struct. */
+struct args_target {
     const struct option *option;
     void *field;
 };
 
-static bool find_option(const struct parse *parse, struct str name, char letter,
-                        struct target *ret_target)
+static bool args_find_option(const struct parse *parse, struct str name, char letter,
+                             struct args_target *ret_target)
 {
     for (size_t i = 0; i < parse->verb->option_count; i++) {
         const struct option *option = &parse->verb->options[i];
         if (letter ? option->letter == letter : str_is(name, option->name)) {
-            *ret_target = (struct target){option, parse->fields + option->offset};
+            *ret_target = (struct args_target){option, parse->fields + option->offset};
             return true;
         }
     }
     for (size_t i = 0; i < common_option_count; i++) {
         const struct option *option = &common_options[i];
         if (letter ? option->letter == letter : str_is(name, option->name)) {
-            *ret_target = (struct target){option, (unsigned char *)parse->common + option->offset};
+            *ret_target = (struct args_target){option,
+                                               (unsigned char *)parse->common + option->offset};
             return true;
         }
     }
@@ -66,9 +69,10 @@ static bool unknown_option(const struct parse *parse, struct str name)
     return err_set(parse->err, ERR_USAGE, "unknown option --%.*s", STR_ARG(str_sub(name, 0, 100)));
 }
 
-/* Is `value` one of the choices? If not, says what `name` ("--output", "SHELL") can be. */
-static bool check_choice(const struct parse *parse, const char *dashes, const char *name,
-                         const char *const *choices, const char *value)
+/* Checks that `value` is one of the choices. The error lists what `name` ("--output", "SHELL") can
+ * be. */
+static bool args_check_choice(const struct parse *parse, const char *dashes, const char *name,
+                              const char *const *choices, const char *value)
 {
     char list[256] = "";
     size_t len = 0;
@@ -85,27 +89,27 @@ static bool check_choice(const struct parse *parse, const char *dashes, const ch
                    name, value, list);
 }
 
-static bool set_number(const struct parse *parse, const struct option *option, const char *value,
-                       int64_t *ret_number)
+static bool args_set_number(const struct parse *parse, const struct option *option,
+                            const char *value, int64_t *ret_number)
 {
     if (!str_to_i64(str_from(value), ret_number)) {
-        return err_set(parse->err, ERR_USAGE, "--%s wants a whole number, not \"%.100s\"",
-                       option->name, value);
+        return err_set(parse->err, ERR_USAGE, "--%s needs an integer, not \"%.100s\"", option->name,
+                       value);
     }
     return true;
 }
 
-static bool add_number(const struct parse *parse, const struct option *option, const char *value,
-                       struct option_numbers *numbers)
+static bool args_add_number(const struct parse *parse, const struct option *option,
+                            const char *value, struct option_numbers *numbers)
 {
     if (numbers->count == OPTION_NUMBERS_MAX) {
         return err_set(parse->err, ERR_USAGE, "--%s was given more than %d times", option->name,
                        OPTION_NUMBERS_MAX);
     }
-    return set_number(parse, option, value, &numbers->items[numbers->count++]);
+    return args_set_number(parse, option, value, &numbers->items[numbers->count++]);
 }
 
-static bool set_value(const struct parse *parse, struct target target, const char *value)
+static bool set_value(const struct parse *parse, struct args_target target, const char *value)
 {
     switch (target.option->kind) {
     case OPTION_FLAG:
@@ -121,11 +125,11 @@ static bool set_value(const struct parse *parse, struct target target, const cha
         return true;
     case OPTION_CHOICE:
         *(const char **)target.field = value;
-        return check_choice(parse, "--", target.option->name, target.option->choices, value);
+        return args_check_choice(parse, "--", target.option->name, target.option->choices, value);
     case OPTION_NUMBER:
-        return set_number(parse, target.option, value, target.field);
+        return args_set_number(parse, target.option, value, target.field);
     case OPTION_NUMBERS:
-        return add_number(parse, target.option, value, target.field);
+        return args_add_number(parse, target.option, value, target.field);
     }
     return false;
 }
@@ -136,7 +140,7 @@ static bool takes_value(const struct option *option)
            option->kind != OPTION_COUNT;
 }
 
-/* The next word as the value of an option; false when there is none. */
+/* The next argument as the value of an option; false if there is none. */
 static bool next_value(struct parse *parse, const struct option *option, const char **ret_value)
 {
     if (parse->next >= parse->count) {
@@ -152,9 +156,9 @@ static bool parse_long(struct parse *parse, const char *word)
     struct str rest = str_from(word + 2);
     const char *equals = strchr(word, '=');
     struct str name = str_cut(&rest, '=');
-    struct target target;
+    struct args_target target;
     const char *value = equals ? equals + 1 : NULL;
-    if (!find_option(parse, name, 0, &target)) {
+    if (!args_find_option(parse, name, 0, &target)) {
         return unknown_option(parse, name);
     }
     if (!takes_value(target.option) && equals) {
@@ -169,9 +173,9 @@ static bool parse_long(struct parse *parse, const char *word)
 static bool parse_letters(struct parse *parse, const char *word)
 {
     for (const char *p = word + 1; *p; p++) {
-        struct target target;
+        struct args_target target;
         const char *value = p + 1;
-        if (!find_option(parse, STR(""), *p, &target)) {
+        if (!args_find_option(parse, STR(""), *p, &target)) {
             return err_set(parse->err, ERR_USAGE,
                            "unknown option -%c; put -- before a name that begins with -",
                            *p > ' ' && *p < 127 ? *p : '?');
@@ -190,20 +194,69 @@ static bool parse_letters(struct parse *parse, const char *word)
     return true;
 }
 
-static bool parse_operand(struct parse *parse, const char *word)
+/* "ray" and "status" behind FILE: the command was not quoted. */
+static bool too_many(const struct parse *parse, size_t at)
 {
-    if (parse->operands_seen >= parse->verb->operand_count) {
-        return err_set(parse->err, ERR_USAGE, "\"%.100s\" is one argument too many", word);
+    const struct verb *verb = parse->verb;
+    const char *word = parse->operands[at];
+    const struct operand *last = verb->operand_count > 0 ? &verb->operands[verb->operand_count - 1]
+                                                         : NULL;
+    if (!last || at == 0 || strcmp(last->name, "CMD") != 0) {
+        return err_set(parse->err, ERR_USAGE,
+                       "\"%.100s\" is one argument too many; quote arguments that contain spaces",
+                       word);
     }
-    const struct operand *operand = &parse->verb->operands[parse->operands_seen];
-    void *field = parse->fields + operand->offset;
-    if (operand->is_rest) {
-        struct operand_rest *rest = field;
-        rest->words[rest->count++] = word;
-        return true;
+    return err_set(parse->err, ERR_USAGE,
+                   "\"%.100s\" is one argument too many; quote the command: shoal %s %s '%.100s "
+                   "%.100s'",
+                   word, verb->name, verb->operands[0].name, parse->operands[at - 1], word);
+}
+
+/* How many words the operands need, and how many they can take. */
+static void count_operands(const struct verb *verb, size_t *ret_least, size_t *ret_most)
+{
+    *ret_least = *ret_most = 0;
+    for (size_t i = 0; i < verb->operand_count; i++) {
+        *ret_least += !verb->operands[i].is_optional && !verb->operands[i].is_rest;
+        *ret_most = verb->operands[i].is_rest ? SIZE_MAX : *ret_most + 1;
     }
-    parse->operands_seen++;
-    *(const char **)field = word;
+}
+
+/* The default of the first operand, when it was left out. */
+static const char *left_out(const struct parse *parse)
+{
+    const struct verb *verb = parse->verb;
+    size_t least;
+    size_t most;
+    count_operands(verb, &least, &most);
+    if (verb->operand_count == 0 || !verb->operands[0].fallback || parse->operand_count >= most) {
+        return NULL;
+    }
+    return verb->operands[0].fallback(parse->operand_count > 0 ? parse->operands[0] : NULL,
+                                      parse->operand_count < least);
+}
+
+static bool place_operands(const struct parse *parse)
+{
+    const struct verb *verb = parse->verb;
+    const char *first = left_out(parse);
+    size_t at = 0;
+    if (first) {
+        *(const char **)(void *)(parse->fields + verb->operands[at++].offset) = first;
+    }
+    for (size_t i = 0; i < parse->operand_count; i++) {
+        if (at == verb->operand_count) {
+            return too_many(parse, i);
+        }
+        void *field = parse->fields + verb->operands[at].offset;
+        if (verb->operands[at].is_rest) {
+            struct operand_rest *rest = field;
+            rest->words[rest->count++] = parse->operands[i];
+        } else {
+            *(const char **)field = parse->operands[i];
+            at++;
+        }
+    }
     return true;
 }
 
@@ -215,20 +268,23 @@ static bool check_operands(const struct parse *parse)
             continue;
         }
         const char *word = *(const char **)(void *)(parse->fields + operand->offset);
+        if (!word && operand->fallback) {
+            return err_set(parse->err, ERR_USAGE, "%s", cluster_choice_missing);
+        }
         if (!word && !operand->is_optional) {
-            return err_set(parse->err, ERR_USAGE, "the argument %s is missing. %s", operand->name,
+            return err_set(parse->err, ERR_USAGE, "missing argument %s. %s", operand->name,
                            operand->help);
         }
         if (word && operand->choices &&
-            !check_choice(parse, "", operand->name, operand->choices, word)) {
+            !args_check_choice(parse, "", operand->name, operand->choices, word)) {
             return false;
         }
     }
     return true;
 }
 
-/* The words of the rest are kept beside each other, in room for all words there are. */
-static void make_room(const struct parse *parse, struct arena *arena)
+/* Allocates room for all arguments of the command line. */
+static void args_make_room(const struct parse *parse, struct arena *arena)
 {
     for (size_t i = 0; i < parse->verb->operand_count; i++) {
         const struct operand *operand = &parse->verb->operands[i];
@@ -242,25 +298,25 @@ static void make_room(const struct parse *parse, struct arena *arena)
 bool args_parse(const struct verb *verb, int count, char *const *words, struct arena *arena,
                 void *fields, struct common_fields *common, struct err *err)
 {
-    struct parse parse = {verb, count, words, 0, fields, common, 0, err};
-    make_room(&parse, arena);
+    const char **operands = ARENA_ARRAY(arena, (size_t)count + 1, const char *);
+    struct parse parse = {verb, count, words, 0, fields, common, operands, 0, err};
+    args_make_room(&parse, arena);
     bool options_ended = false;
     while (parse.next < count) {
         const char *word = words[parse.next++];
         bool is_option = !options_ended && word[0] == '-' && word[1] != '\0';
-        bool ok;
         if (is_option && strcmp(word, "--") == 0) {
             options_ended = true;
             continue;
         }
         if (!is_option) {
-            ok = parse_operand(&parse, word);
-        } else {
-            ok = word[1] == '-' ? parse_long(&parse, word) : parse_letters(&parse, word);
+            parse.operands[parse.operand_count++] = word;
+            continue;
         }
+        bool ok = word[1] == '-' ? parse_long(&parse, word) : parse_letters(&parse, word);
         if (!ok) {
             return false;
         }
     }
-    return common->help || check_operands(&parse);
+    return place_operands(&parse) && (common->help || check_operands(&parse));
 }

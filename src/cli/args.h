@@ -1,8 +1,8 @@
 /*
- * args.h: a command line, read along a verb's table.
+ * args.h: parses a command line by a verb's table.
  *
- * GNU manners: options and operands in any order, --name=value and --name value, -ovalue and -o
- * value, single letters together, -- ends the options.
+ * GNU conventions: options and operands in any order, --name=value and --name value, -ovalue and -o
+ * value, combined single letters, -- ends the options.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 #include "cli/verb.h"
 
 /*
- * Fills `fields` (the verb's own struct, zeroed by the caller) and `common` from the words behind
- * the verb. Texts point into `words`, lists of them
- * into `arena`. Missing operands are no error when --help is given.
+ * Fills `fields` (the verb's own struct, zeroed by the caller) and `common` from the arguments
+ * after the verb. Strings point into `words`, lists into `arena`. With --help, missing operands are
+ * not an error.
  */
 bool args_parse(const struct verb *verb, int count, char *const *words, struct arena *arena,
                 void *fields, struct common_fields *common, struct err *err) MUST_USE;

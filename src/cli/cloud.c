@@ -1,4 +1,4 @@
-/* cloud.c: notes, warnings, and the search for credentials, on standard error. */
+/* cloud.c: prints notes, warnings and the credential search to standard error. */
 #include "cli/cloud.h"
 
 #include "base/utf8.h"
@@ -15,9 +15,10 @@ void cloud_print_lines(const struct cli *cli, const char *level, struct str text
     while (text.len > 0) {
         AUTO_BUF struct buf line;
         buf_init(&line, NOTE_BYTES_MAX);
+        buf_addf(&line, "shoal: %s%s:%s ", colour, level, *colour ? style.reset : "");
         utf8_add_visible(&line, str_cut(&text, '\n'), false);
-        fprintf(cli->err, "shoal: %s%s:%s %.*s\n", colour, level, *colour ? style.reset : "",
-                STR_ARG(buf_str(&line)));
+        buf_add_char(&line, '\n');
+        output_print(cli->err, buf_str(&line));
     }
 }
 
@@ -41,6 +42,6 @@ void cloud_print_sources(const struct cli *cli, struct str report)
         utf8_add_visible(&line, str_trim(says), false);
         fprintf(cli->err, "  %-*.*s%.*s\n", NAME_WIDTH, STR_ARG(name), STR_ARG(buf_str(&line)));
     }
-    fputs("\n-> name a profile (--profile NAME, AWS_PROFILE), or make one: aws configure\n",
+    fputs("\n-> select a profile (--profile NAME or AWS_PROFILE), or create one: aws configure\n",
           cli->err);
 }

@@ -1,8 +1,9 @@
-/* command.c: find the head, run a line on it. */
+/* command.c: finds the head and runs a command on it. */
 #include "cli/command.h"
 
 #include "app/setup/setup_plan.h"
 #include "cli/cloud.h"
+#include "cli/ctl_query.h"
 #include "cli/launch.h"
 #include "cli/output.h"
 
@@ -10,19 +11,19 @@ bool command_check(const struct command_fields *given, struct err *err)
 {
     enum { PORT_MAX = 65535 };
     if (given->screen && given->tmux) {
-        return err_set(err, ERR_USAGE, "--screen and --tmux: one of them is enough");
+        return err_set(err, ERR_USAGE, "use either --screen or --tmux, not both");
     }
     for (size_t i = 0; i < given->ports.count; i++) {
         if (given->ports.items[i] < 1 || given->ports.items[i] > PORT_MAX) {
-            return err_set(err, ERR_USAGE, "--port-forward wants a port, 1 to %d, not %lld",
+            return err_set(err, ERR_USAGE, "--port-forward needs a port from 1 to %d, not %lld",
                            PORT_MAX, (long long)given->ports.items[i]);
         }
     }
     return true;
 }
 
-static bool find(struct target *target, struct launcher_head *ret_head, struct ssh_place *ret_place,
-                 int *ret_status)
+static bool command_do_find(struct target *target, struct launcher_head *ret_head,
+                            struct ssh_target *ret_place, int *ret_status)
 {
     struct err err;
     if (!target_find(target, ret_head, ret_place, &err)) {
@@ -33,13 +34,13 @@ static bool find(struct target *target, struct launcher_head *ret_head, struct s
 }
 
 int command_find(struct target *target, const struct command_fields *given,
-                 struct launcher_head *ret_head, struct ssh_place *ret_place)
+                 struct launcher_head *ret_head, struct ssh_target *ret_place)
 {
     struct err err;
     int status = 0;
     struct arena *arena = target->cli.arena;
     if (!given->start) {
-        return find(target, ret_head, ret_place, &status) ? 0 : status;
+        return command_do_find(target, ret_head, ret_place, &status) ? 0 : status;
     }
     bool is_there = launcher_find_head(&target->setup, arena, ret_head, &err) &&
                     launcher_head_place(&target->setup, ret_head, arena, ret_place, &err);
@@ -49,16 +50,75 @@ int command_find(struct target *target, const struct command_fields *given,
     if (err.kind != ERR_NOT_FOUND) {
         return target_fail(target, &err);
     }
+    target_announce(target);
     status = launch_up(target, NULL, NULL);
     if (status != 0) {
         return status;
     }
-    return find(target, ret_head, ret_place, &status) ? 0 : status;
+    return command_do_find(target, ret_head, ret_place, &status) ? 0 : status;
+}
+
+/* ---- another node ---- */
+
+static bool is_head(const struct launcher_head *head, struct str node)
+{
+    return node.len == 0 || str_is(node, "head") || str_eq(node, head->address) ||
+           str_eq(node, head->public_ip) || str_eq(node, head->private_ip);
+}
+
+static bool is_node(const struct node_view *view, struct str node)
+{
+    return str_eq(node, view->name) || str_eq(node, view->id) || str_eq(node, view->public_ip) ||
+           str_eq(node, view->private_ip);
+}
+
+static bool no_such_node(const struct ctl_query_status *said, struct str node, struct err *err)
+{
+    AUTO_BUF struct buf names;
+    buf_init(&names, 1024);
+    for (size_t i = 0; i < said->node_count && names.len < 200; i++) {
+        if (said->nodes[i].phase != PHASE_TERMINATED) {
+            buf_addf(&names, "%s%.*s", names.len > 0 ? ", " : "", STR_ARG(said->nodes[i].name));
+        }
+    }
+    return err_set(err, ERR_NOT_FOUND, "the cluster has no node %.*s; its nodes: %.*s",
+                   STR_ARG(str_sub(node, 0, 100)), STR_ARG(buf_str(&names)));
+}
+
+bool command_find_node(struct target *target, const struct launcher_head *head,
+                       const struct ssh_target *place, struct str node, struct str *ret_hop,
+                       struct err *err)
+{
+    struct ctl_query_status said;
+    struct arena *arena = target->cli.arena;
+    *ret_hop = STR("");
+    if (is_head(head, node)) {
+        return true;
+    }
+    if (!ctl_query_status(&target->session, place, arena, &said, err)) {
+        return false;
+    }
+    for (size_t i = 0; i < said.node_count; i++) {
+        const struct node_view *view = &said.nodes[i];
+        if (!is_node(view, node) || view->phase == PHASE_TERMINATED || view->is_head) {
+            continue;
+        }
+        if (view->private_ip.len == 0) {
+            return err_set(err, ERR_UNAVAILABLE, "%.*s has no address yet; it is %s",
+                           STR_ARG(view->name), node_phase_text(view->phase));
+        }
+        /* Its id is the name under which the head has pinned its host key. */
+        *ret_hop = remote_line_hop(place->user, view->id, view->private_ip, target_has_terminal(),
+                                   arena);
+        return true;
+    }
+    return no_such_node(&said, node, err);
 }
 
 /*
- * Nobody may be here when it ends: the head ends its workers and then itself. It cannot remove what
- * surrounds them, and knows nothing of stopping; from inside a container it cannot be reached.
+ * With --screen or --tmux we may be disconnected when the command ends, so the head terminates its
+ * workers and then itself. It cannot delete other resources or stop instances instead, and it
+ * cannot be reached from inside a container.
  */
 bool command_check_end(const struct target *target, const struct command_fields *given,
                        const struct config_docker *docker, struct err *err)
@@ -68,14 +128,14 @@ bool command_check_end(const struct target *target, const struct command_fields 
     }
     if (docker) {
         return err_set(err, ERR_USAGE,
-                       "--stop with --screen or --tmux needs --run-env host: from inside the "
-                       "container the cluster cannot be ended");
+                       "--stop with --screen or --tmux needs --run-env host: the cluster cannot "
+                       "be terminated from inside the container");
     }
     if (target->setup.keeps_stopped) {
         return err_set(err, ERR_USAGE,
-                       "--stop with --screen or --tmux would end machines that "
-                       "cache_stopped_nodes: true is to keep; run it without them, or run shoal "
-                       "down when it is done");
+                       "--stop with --screen or --tmux would terminate instances that "
+                       "cache_stopped_nodes: true keeps; drop these options, or run shoal down "
+                       "afterwards");
     }
     return true;
 }
@@ -83,18 +143,18 @@ bool command_check_end(const struct target *target, const struct command_fields 
 static void say_end(const struct target *target)
 {
     fprintf(target->cli.err,
-            "When it has ended, the head ends its workers and itself. Key pair, security group and "
-            "role stay: shoal down %s removes them.\n",
-            target_words(target).ptr);
+            "When the command has finished, the head terminates its workers and itself. The key "
+            "pair, security group and role remain; shoal down %s removes them.\n",
+            target_text(target).ptr);
 }
 
 static void say_attach(const struct target *target, const struct command_fields *given)
 {
-    fprintf(target->cli.err, "It runs on the head. To look: shoal attach %s %s\n",
-            given->tmux ? "--tmux" : "--screen", target_words(target).ptr);
+    fprintf(target->cli.err, "It is running on the head. To see it: shoal attach %s %s\n",
+            given->tmux ? "--tmux" : "--screen", target_text(target).ptr);
 }
 
-static int stop(struct target *target, int status)
+static int command_stop(struct target *target, int status)
 {
     int problem = target_connect(target);
     problem = problem ? problem : launch_down(target, NULL);
@@ -102,12 +162,12 @@ static int stop(struct target *target, int status)
 }
 
 int command_run(struct target *target, const struct command_fields *given,
-                const struct ssh_place *place, struct remote_line *line)
+                const struct ssh_target *place, struct remote_line *line)
 {
     struct err err;
     struct ssh_forward forwards[OPTION_NUMBERS_MAX];
     const char *const *argv;
-    struct ssh_place way = target_way(place, given->ports.count > 0);
+    struct ssh_target way = target_way(place, given->ports.count > 0);
     struct ssh_session session = {.is_interactive = target_has_terminal(), .forwards = forwards};
     for (size_t i = 0; i < given->ports.count; i++) {
         uint16_t port = (uint16_t)given->ports.items[i];
@@ -116,15 +176,16 @@ int command_run(struct target *target, const struct command_fields *given,
     line->keeper = given->screen ? REMOTE_SCREEN : given->tmux ? REMOTE_TMUX : line->keeper;
     bool is_kept = line->keeper != REMOTE_DIRECT;
     if (given->stop && is_kept) {
-        line->afterwards = STR(SETUP_PROGRAM " ctl --ask end");
+        line->afterwards = STR(SETUP_PROGRAM " ctl --ask " CTL_REQUEST_TERMINATE);
     }
     line->has_terminal = session.is_interactive;
+    line->is_attended = !session.is_interactive && !is_kept;
     session.command = remote_line_make(line, target->cli.arena);
     if (session.command.len > REMOTE_LINE_BYTES_MAX) {
-        err_set(&err, ERR_USAGE, "the command is longer than what a machine takes at once");
+        err_set(&err, ERR_USAGE, "the command is too long");
         return target_fail(target, &err);
     }
-    if (!ssh_words(&way, &session, target->cli.arena, &argv, &err)) {
+    if (!ssh_argv(&way, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
     int status = target_run(target, argv);
@@ -134,5 +195,5 @@ int command_run(struct target *target, const struct command_fields *given,
     if (status == 0 && is_kept && given->stop) {
         say_end(target);
     }
-    return given->stop && !is_kept ? stop(target, status) : status;
+    return given->stop && !is_kept ? command_stop(target, status) : status;
 }

@@ -1,4 +1,4 @@
-/* completion.c: one script per shell, printed from the verb table. */
+/* completion.c: prints one script per shell from the verb table. */
 #include "cli/completion.h"
 
 #include "cli/verb.h"
@@ -24,7 +24,7 @@ static void add_verbs(struct buf *out)
     }
 }
 
-static void add_choices(struct buf *out, const char *const *choices)
+static void completion_add_choices(struct buf *out, const char *const *choices)
 {
     for (size_t i = 0; choices[i]; i++) {
         buf_addf(out, "%s%s", i > 0 ? " " : "", choices[i]);
@@ -52,11 +52,11 @@ static void bash_value(struct buf *out, const struct verb *verb, const struct op
         buf_addf(out, "|%s:-%c", verb->name, option->letter);
     }
     buf_add_c(out, ") words=\"");
-    add_choices(out, option->choices);
+    completion_add_choices(out, option->choices);
     buf_add_c(out, "\" ;;\n");
 }
 
-/* What the verb's operands complete to, behind its options. */
+/* Completions of the verb's operands, after its options. */
 static void bash_operands(struct buf *out, const struct verb *verb)
 {
     for (size_t i = 0; i < verb->operand_count; i++) {
@@ -66,7 +66,7 @@ static void bash_operands(struct buf *out, const struct verb *verb)
             add_verbs(out);
         } else if (operand->complete == COMPLETE_CHOICE) {
             buf_add_char(out, ' ');
-            add_choices(out, operand->choices);
+            completion_add_choices(out, operand->choices);
         } else if (operand->complete == COMPLETE_FILE) {
             buf_add_c(out, "\"; files=\"yes");
         }
@@ -110,7 +110,7 @@ void completion_bash(struct buf *out)
 
 /* ---- zsh ---- */
 
-/* Brackets, quotes and colons have meanings of their own inside a zsh specification. */
+/* Brackets, quotes and colons are special in a zsh specification. */
 static void add_zsh_text(struct buf *out, const char *text)
 {
     for (; *text; text++) {
@@ -133,7 +133,7 @@ static void add_zsh_value(struct buf *out, const struct option *option)
     buf_addf(out, ":%s:%s", option->argument, option->kind == OPTION_FILE ? "_files" : "");
     if (option->choices) {
         buf_add_char(out, '(');
-        add_choices(out, option->choices);
+        completion_add_choices(out, option->choices);
         buf_add_char(out, ')');
     }
 }
@@ -168,7 +168,7 @@ static void zsh_operands(struct buf *out, const struct verb *verb)
             buf_add_char(out, ')');
         } else if (operand->complete == COMPLETE_CHOICE) {
             buf_add_char(out, '(');
-            add_choices(out, operand->choices);
+            completion_add_choices(out, operand->choices);
             buf_add_char(out, ')');
         }
         buf_add_char(out, '\'');
@@ -226,7 +226,7 @@ static void fish_option(struct buf *out, const struct verb *verb, const struct o
     }
     if (option->choices) {
         buf_add_c(out, " -a '");
-        add_choices(out, option->choices);
+        completion_add_choices(out, option->choices);
         buf_add_char(out, '\'');
     }
     buf_add_c(out, " -d ");
@@ -247,7 +247,7 @@ static void fish_operands(struct buf *out, const struct verb *verb)
         if (operand->complete == COMPLETE_VERB) {
             add_verbs(out);
         } else if (operand->complete == COMPLETE_CHOICE) {
-            add_choices(out, operand->choices);
+            completion_add_choices(out, operand->choices);
         }
         buf_add_c(out, "'\n");
     }

@@ -1,4 +1,4 @@
-/* completion.h: the verb table as completion scripts. */
+/* completion.h: shell completion scripts from the verb table. */
 #pragma once
 
 #include "base/buf.h"

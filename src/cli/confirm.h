@@ -1,4 +1,4 @@
-/* confirm.h: is that what you want? As Ray's launcher asks it. */
+/* confirm.h: asks for confirmation, like Ray's launcher. */
 #pragma once
 
 #include "base/attr.h"
@@ -6,8 +6,8 @@
 #include "cli/verb.h"
 
 /*
- * "QUESTION Confirm [y/N]: " on standard error, unless `is_yes`. True for y, yes, true and 1. No
- * answer, or nobody there who could give one, is a no: ERR_CANCELLED. To be asked before a loop
- * catches Ctrl-C.
+ * Prints "QUESTION Confirm [y/N]: " to standard error, unless `is_yes`. True for y, yes, true and
+ * 1. Without an answer, or without a terminal, fails with ERR_CANCELLED. Call it before a loop
+ * handles Ctrl-C.
  */
 bool confirm(const struct cli *cli, const char *question, bool is_yes, struct err *err) MUST_USE;

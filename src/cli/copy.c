@@ -1,11 +1,88 @@
-/* copy.c: words of rsync, run in the foreground. */
+/* copy.c: runs rsync in the foreground. */
 #include "cli/copy.h"
 
+#include "app/setup/node_tools.h"
 #include "cli/cloud.h"
 #include "cli/output.h"
 #include "io/file.h"
 #include "io/foreground.h"
 #include "remote/rsync.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+enum { VERSION_MS = 5000, SAID_BYTES_MAX = 8192 };
+
+/* Once per version: distributions fix an old one without changing its version number. If the marker
+ * cannot be written, the warning is shown again next time. */
+static bool is_first_time(struct str version, struct arena *arena)
+{
+    struct err err;
+    const char *cache = getenv("XDG_CACHE_HOME");
+    struct str base = cache && cache[0] == '/' ? str_from(cache)
+                                               : file_expand_home(arena, STR("~/.cache"));
+    const char *folder = arena_printf(arena, "%.*s/shoal", STR_ARG(base)).ptr;
+    const char *mark = arena_printf(arena, "%s/rsync-%.*s-warned", folder, STR_ARG(version)).ptr;
+    bool is_first = file_stat(mark).kind == FILE_MISSING;
+    (void)!(is_first && file_make_private_folder(folder, &err) &&
+            file_write(mark, STR(""), 0600, &err));
+    return is_first;
+}
+
+/* The output of `rsync --version`; false if it cannot be run. */
+static bool copy_rsync_version(struct buf *out)
+{
+    static const char *const argv[] = {"rsync", "--version", NULL};
+    struct err ignored; /* the copy itself reports it */
+    return tools_run_clean(argv, VERSION_MS, out, &ignored);
+}
+
+/* Only when files come from a node: the flaw is exploited by the sender. */
+static void warn_of_old_rsync(struct target *target)
+{
+    struct arena *arena = target->cli.arena;
+    AUTO_BUF struct buf said;
+    struct str version;
+    buf_init(&said, SAID_BYTES_MAX);
+    if (copy_rsync_version(&said) && rsync_is_old(buf_str(&said), &version) &&
+        is_first_time(version, arena)) {
+        struct str text = arena_printf(
+            arena,
+            "rsync %.*s on this machine may have CVE-2024-12086 to -12088: a compromised node "
+            "could read and replace other files of yours. Update to 3.4.0, or to the fixed package "
+            "of your distribution. This warning is shown once.",
+            STR_ARG(version));
+        cloud_print_lines(&target->cli, "warning", text);
+    }
+}
+
+/* Only on a terminal, and not with the list of files of -v. */
+static bool wants_progress(const struct target *target)
+{
+    AUTO_BUF struct buf said;
+    buf_init(&said, SAID_BYTES_MAX);
+    return target->given->verbose == 0 && isatty(fileno(target->cli.err)) == 1 &&
+           copy_rsync_version(&said) && rsync_has_progress(buf_str(&said));
+}
+
+/* `~/src/` that was not quoted: the shell here has put the home of this machine into it. */
+static struct str path_there(struct target *target, struct str path)
+{
+    struct arena *arena = target->cli.arena;
+    struct str home = file_expand_home(arena, STR("~"));
+    bool is_below = home.len > 1 && str_starts(path, home.ptr) &&
+                    (path.len == home.len || path.ptr[home.len] == '/');
+    if (!is_below) {
+        return path;
+    }
+    struct str there = arena_printf(arena, "~%.*s", STR_ARG(str_sub(path, home.len, path.len)));
+    cloud_print_lines(&target->cli, "note",
+                      arena_printf(arena,
+                                   "using %.*s on the head: your shell replaced the ~ by the home "
+                                   "directory of this machine; quote it: '%.*s'",
+                                   STR_ARG(there), STR_ARG(there)));
+    return there;
+}
 
 bool copy_check(const char *source, const char *target, struct err *err)
 {
@@ -16,14 +93,14 @@ bool copy_check(const char *source, const char *target, struct err *err)
     return true;
 }
 
-int copy_run(struct target *target, const struct ssh_place *place, struct str here,
+int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down)
 {
     struct err err;
     const char *const *argv;
     struct foreground_end end;
     const struct config *config = target->config;
-    struct ssh_place way = target_way(place, false);
+    struct ssh_target way = target_way(place, false);
     struct rsync_copy copy = {
         .place = &way,
         .here = here,
@@ -34,28 +111,29 @@ int copy_run(struct target *target, const struct ssh_place *place, struct str he
         .filters = config->rsync_filter.items,
         .filter_count = config->rsync_filter.count,
         .makes_parents = !is_down,
+        .has_progress = wants_progress(target),
     };
-    if (!rsync_words(&copy, target->cli.arena, &argv, &err)) {
+    if (!rsync_argv(&copy, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
-    target_show_words(target, argv);
+    target_show_argv(target, argv);
     fflush(target->cli.err);
-    /* Its list of files is part of the story, not of the data; Ray shows it with -v, too. */
-    enum foreground_output output = target->given->verbose > 0 ? FOREGROUND_TO_ERROR
-                                                               : FOREGROUND_NOWHERE;
+    /* Its list of files is progress output; Ray also shows it only with -v. */
+    bool is_shown = target->given->verbose > 0 || copy.has_progress;
+    enum foreground_output output = is_shown ? FOREGROUND_TO_ERROR : FOREGROUND_NOWHERE;
     if (!foreground_run(argv, output, &end, &err)) {
         return target_fail(target, &err);
     }
     return end.status;
 }
 
-/* A folder's contents go into the folder, as `up` copies them. */
+/* Copies the contents of a folder into the target folder, like `up`. */
 static struct str with_slash(struct arena *arena, struct str path, bool is_folder)
 {
     return is_folder && !str_ends(path, "/") ? arena_printf(arena, "%.*s/", STR_ARG(path)) : path;
 }
 
-int copy_mounts(struct target *target, const struct ssh_place *place, bool is_down)
+int copy_mounts(struct target *target, const struct ssh_target *place, bool is_down)
 {
     struct arena *arena = target->cli.arena;
     const struct config *config = target->config;
@@ -66,7 +144,7 @@ int copy_mounts(struct target *target, const struct ssh_place *place, bool is_do
     }
     for (size_t i = 0; status == 0 && i < config->mount_count; i++) {
         struct str here = file_expand_home(arena, config->mounts[i].local);
-        bool is_folder = file_look(arena_str(arena, here).ptr).kind == FILE_FOLDER;
+        bool is_folder = file_stat(arena_str(arena, here).ptr).kind == FILE_FOLDER;
         status = copy_run(target, place, with_slash(arena, here, is_folder),
                           with_slash(arena, config->mounts[i].remote, is_folder), is_down);
     }
@@ -76,15 +154,18 @@ int copy_mounts(struct target *target, const struct ssh_place *place, bool is_do
 int copy_files(struct target *target, const char *from, const char *to, bool is_down)
 {
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
     if (!target_find(target, &head, &place, &err)) {
         return target_fail(target, &err);
     }
     target_warn_of_set_up(target, &head);
-    target_close(target); /* rsync has the terminal and Ctrl-C */
+    target_close(target); /* rsync gets the terminal and Ctrl-C */
+    if (is_down) {
+        warn_of_old_rsync(target);
+    }
     struct str here = str_from(is_down ? to : from);
     struct str there = str_from(is_down ? from : to);
-    return from ? copy_run(target, &place, here, there, is_down)
+    return from ? copy_run(target, &place, here, path_there(target, there), is_down)
                 : copy_mounts(target, &place, is_down);
 }

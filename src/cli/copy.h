@@ -1,17 +1,17 @@
-/* copy.h: files to and from the head, by rsync with our terminal. */
+/* copy.h: copies files to and from the head, with rsync in our terminal. */
 #pragma once
 
 #include "cli/target.h"
 
-/* The paths are rsync's: a slash behind a folder means what is in it. The exit status is rsync's.
- * What is excluded in the file (rsync_exclude, rsync_filter) is. */
-int copy_run(struct target *target, const struct ssh_place *place, struct str here,
+/* Paths have rsync's meaning: a trailing slash means the contents of the folder. Applies the file's
+ * rsync_exclude and rsync_filter. Returns rsync's exit status. */
+int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down) MUST_USE;
 
-/* All file_mounts of the file, one after the other; the first failure ends it. */
-int copy_mounts(struct target *target, const struct ssh_place *place, bool is_down) MUST_USE;
+/* Copies all file_mounts of the file in order; stops at the first failure. */
+int copy_mounts(struct target *target, const struct ssh_target *place, bool is_down) MUST_USE;
 
-/* All of a copy: the head is found, `from` goes to `to`, or without them all file_mounts. */
+/* Finds the head and copies `from` to `to`, or all file_mounts if they are NULL. */
 int copy_files(struct target *target, const char *from, const char *to, bool is_down) MUST_USE;
 
 /* Both paths or none, as in Ray. */

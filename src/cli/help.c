@@ -1,4 +1,4 @@
-/* help.c: help texts, wrapped to 80 columns. */
+/* help.c: prints help, wrapped to 80 columns. */
 #include "cli/help.h"
 
 #include "base/suggest.h"
@@ -6,10 +6,10 @@
 
 #include <string.h>
 
-enum { WIDTH = 80, OPTION_COLUMN = 26, VERB_COLUMN = 21 };
+enum { WIDTH = 80, OPTION_COLUMN = 26 };
 
-/* Words of `text`, wrapped; the first line goes on where the cursor is. Blank lines stay. */
-static void add_wrapped(struct buf *out, const char *text, size_t indent)
+/* Wraps `text`; the first line continues at the cursor. Blank lines are kept. */
+void help_add_wrapped(struct buf *out, const char *text, size_t indent)
 {
     size_t column = indent;
     struct str rest = str_from(text);
@@ -46,7 +46,7 @@ static void add_wrapped(struct buf *out, const char *text, size_t indent)
     buf_add_char(out, '\n');
 }
 
-static void add_row(struct buf *out, const char *left, const char *help, size_t column)
+void help_add_row(struct buf *out, const char *left, const char *help, size_t column)
 {
     size_t width = strlen(left) + 2;
     buf_addf(out, "  %s", left);
@@ -55,10 +55,10 @@ static void add_row(struct buf *out, const char *left, const char *help, size_t 
         width = 0;
     }
     buf_add_spaces(out, column - width);
-    add_wrapped(out, help, column);
+    help_add_wrapped(out, help, column);
 }
 
-static void add_option(struct buf *out, const struct option *option)
+static void help_add_option(struct buf *out, const struct option *option)
 {
     AUTO_BUF struct buf left;
     buf_init(&left, 256);
@@ -74,7 +74,7 @@ static void add_option(struct buf *out, const struct option *option)
     if (option->argument) {
         buf_addf(&left, " %s", option->argument);
     }
-    add_row(out, left.ptr, option->help, OPTION_COLUMN);
+    help_add_row(out, left.ptr, option->help, OPTION_COLUMN);
 }
 
 void help_usage(struct buf *out, const struct verb *verb)
@@ -82,7 +82,8 @@ void help_usage(struct buf *out, const struct verb *verb)
     buf_addf(out, "shoal %s [OPTIONS]", verb->name);
     for (size_t i = 0; i < verb->operand_count; i++) {
         const struct operand *operand = &verb->operands[i];
-        buf_addf(out, operand->is_optional ? " [%s]" : " %s", operand->name);
+        bool can_lack = operand->is_optional || operand->fallback;
+        buf_addf(out, can_lack ? " [%s]" : " %s", operand->name);
         buf_add_c(out, operand->is_rest ? "..." : "");
     }
 }
@@ -92,46 +93,49 @@ void help_verb(struct buf *out, const struct verb *verb)
     buf_addf(out, "shoal %s: %s\n\nusage: ", verb->name, verb->summary);
     help_usage(out, verb);
     buf_add_c(out, "\n\n");
-    add_wrapped(out, verb->description, 0);
+    help_add_wrapped(out, verb->description, 0);
     if (verb->operand_count > 0) {
         buf_add_c(out, "\nArguments:\n");
     }
     for (size_t i = 0; i < verb->operand_count; i++) {
-        add_row(out, verb->operands[i].name, verb->operands[i].help, OPTION_COLUMN);
+        help_add_row(out, verb->operands[i].name, verb->operands[i].help, OPTION_COLUMN);
     }
     buf_add_c(out, "\nOptions:\n");
     for (size_t i = 0; i < verb->option_count; i++) {
-        add_option(out, &verb->options[i]);
+        help_add_option(out, &verb->options[i]);
     }
     for (size_t i = 0; i < common_option_count; i++) {
-        add_option(out, &common_options[i]);
+        help_add_option(out, &common_options[i]);
     }
     if (verb->example_count > 0) {
         buf_add_c(out, "\nExamples:\n");
     }
     for (size_t i = 0; i < verb->example_count; i++) {
         buf_addf(out, "  %s\n      ", verb->examples[i].command);
-        add_wrapped(out, verb->examples[i].says, 6);
+        help_add_wrapped(out, verb->examples[i].says, 6);
     }
 }
 
 void help_program(struct buf *out)
 {
-    buf_add_c(out, "shoal: Ray clusters on EC2, GCE and your own machines, from one program\n\n"
-                   "usage: shoal VERB [OPTIONS] [ARGUMENTS]\n\nVerbs:\n");
+    buf_add_c(out, "shoal: launch, scale and run Ray clusters on AWS\n\n"
+                   "usage: shoal COMMAND [OPTIONS] [ARGUMENTS]\n");
     for (size_t i = 0; i < verb_count; i++) {
-        add_row(out, all_verbs[i]->name, all_verbs[i]->summary, VERB_COLUMN);
+        if (i == 0 || verb_groups[i] != verb_groups[i - 1]) {
+            buf_addf(out, "\n%s:\n", verb_group_titles[verb_groups[i]]);
+        }
+        help_add_row(out, all_verbs[i]->name, all_verbs[i]->summary, HELP_VERB_COLUMN);
     }
     buf_add_c(out,
-              "\nshoal help VERB  explains a verb, shoal help KEY a key of the cluster file.\n"
-              "First steps: write a cluster file, then shoal validate FILE, then shoal up FILE.\n");
+              "\n"
+              "shoal help COMMAND explains a command, shoal help KEY a key of the cluster file,\n"
+              "and shoal help -k WORD searches both.\n"
+              "First steps: write a cluster file, then shoal check FILE, then shoal up FILE.\n");
 }
 
 /* ---- keys of the cluster file ---- */
 
-typedef void key_fn(void *context, struct str path, const struct schema_key *key);
-
-static void each_key(const struct schema_object *object, struct buf *path, key_fn *take,
+static void each_key(const struct schema_object *object, struct buf *path, help_key_fn *take,
                      void *context)
 {
     for (size_t i = 0; i < object->count; i++) {
@@ -154,11 +158,16 @@ static void add_key_line(void *context, struct str path, const struct schema_key
     buf_add_char(out, '\n');
 }
 
-void help_keys(struct buf *out)
+void help_each_key(help_key_fn *take, void *context)
 {
     AUTO_BUF struct buf path;
     buf_init(&path, 1024);
-    each_key(&schema_root, &path, add_key_line, out);
+    each_key(&schema_root, &path, take, context);
+}
+
+void help_keys(struct buf *out)
+{
+    help_each_key(add_key_line, out);
 }
 
 struct key_search {
@@ -167,7 +176,7 @@ struct key_search {
     size_t found;
 };
 
-/* "min_workers" alone names every key that ends so. */
+/* "min_workers" alone matches every key with that last component. */
 static bool path_matches(struct str path, struct str wanted)
 {
     if (str_eq(path, wanted)) {
@@ -180,10 +189,10 @@ static bool path_matches(struct str path, struct str wanted)
 static void add_fact(struct buf *out, const char *name, const char *text)
 {
     buf_addf(out, "  %s:  ", name);
-    add_wrapped(out, text, 12);
+    help_add_wrapped(out, text, 12);
 }
 
-/* Lines of YAML stay as they are, so that they can be copied. */
+/* YAML lines are kept unchanged, so that they can be copied. */
 static void add_example(struct buf *out, const char *example)
 {
     struct str rest = str_from(example);
@@ -195,7 +204,7 @@ static void add_example(struct buf *out, const char *example)
     }
 }
 
-static void add_choices(struct buf *out, const char *const *choices)
+static void help_add_choices(struct buf *out, const char *const *choices)
 {
     AUTO_BUF struct buf list;
     buf_init(&list, 512);
@@ -213,14 +222,14 @@ static void add_key_help(void *context, struct str path, const struct schema_key
     }
     struct buf *out = search->out;
     buf_addf(out, "%s%.*s: ", search->found++ ? "\n" : "", STR_ARG(path));
-    schema_type_words(out, key->types);
+    schema_type_text(out, key->types);
     buf_add_c(out, "\n  ");
-    add_wrapped(out, key->help, 2);
+    help_add_wrapped(out, key->help, 2);
     if (key->fallback) {
         add_fact(out, "default", key->fallback);
     }
     if (key->choices) {
-        add_choices(out, key->choices);
+        help_add_choices(out, key->choices);
     }
     if (key->readers) {
         AUTO_BUF struct buf names;
@@ -233,12 +242,10 @@ static void add_key_help(void *context, struct str path, const struct schema_key
 
 bool help_key(struct buf *out, struct str wanted)
 {
-    AUTO_BUF struct buf path;
     struct key_search search = {out, wanted, 0};
-    buf_init(&path, 1024);
-    /* "gpu.min_workers": a name of the user's own stands before the key; try what is behind it. */
+    /* "gpu.min_workers": the first component may be a user's name; try without it. */
     while (search.wanted.len > 0 && search.found == 0) {
-        each_key(&schema_root, &path, add_key_help, &search);
+        help_each_key(add_key_help, &search);
         str_cut(&search.wanted, '.');
     }
     return search.found > 0;
@@ -246,7 +253,7 @@ bool help_key(struct buf *out, struct str wanted)
 
 struct topic_search {
     struct suggest suggest;
-    struct arena *arena; /* keeps the paths that were offered */
+    struct arena *arena; /* for suggested paths */
 };
 
 static void offer_key(void *context, struct str path, const struct schema_key *key)
@@ -258,13 +265,11 @@ static void offer_key(void *context, struct str path, const struct schema_key *k
 
 struct str help_nearest(struct arena *arena, struct str topic)
 {
-    AUTO_BUF struct buf path;
     struct topic_search search = {.arena = arena};
-    buf_init(&path, 1024);
     suggest_start(&search.suggest, topic);
     for (size_t i = 0; i < verb_count; i++) {
         suggest_offer(&search.suggest, str_from(all_verbs[i]->name));
     }
-    each_key(&schema_root, &path, offer_key, &search);
+    help_each_key(offer_key, &search);
     return suggest_best(&search.suggest);
 }

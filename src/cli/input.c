@@ -1,4 +1,4 @@
-/* input.c: reading FILE. */
+/* input.c: reads FILE. */
 #include "cli/input.h"
 
 #include "app/cluster_file.h"
@@ -13,7 +13,7 @@ void input_settle(struct diag_list *diags)
     diag_sort(diags);
 }
 
-/* Before the file is filled out, as in Ray: the defaults of node types follow from them. */
+/* Applied before defaults, as in Ray: the defaults of node types depend on them. */
 static void override(struct arena *arena, struct value *root,
                      const struct input_overrides *overrides)
 {
@@ -32,8 +32,8 @@ static void override(struct arena *arena, struct value *root,
 }
 
 /*
- * How few workers there may be is said by each node type. For a file with one type of workers it is
- * clear which one is meant; Ray ignores the option.
+ * min_workers is set per node type. With exactly one worker type it is clear which one is meant;
+ * Ray ignores the option.
  */
 static bool override_min_workers(struct arena *arena, const struct value *tree, int64_t least,
                                  struct err *err)
@@ -51,14 +51,14 @@ static bool override_min_workers(struct arena *arena, const struct value *tree, 
     }
     if (count != 1 || !value_is(only, VALUE_MAP)) {
         return err_set(err, ERR_USAGE,
-                       "--min-workers fits files with one type of workers; this one has %zu, so "
-                       "min_workers must be written at each",
+                       "--min-workers needs a file with one worker type; this one has %zu, so set "
+                       "min_workers for each type in the file",
                        count);
     }
     if (least < 0 || (value_is(all_most, VALUE_INT) && least > all_most->integer)) {
         return err_set(err, ERR_USAGE,
-                       "--min-workers %lld is not between 0 and max_workers; --max-workers changes "
-                       "that",
+                       "--min-workers %lld is not between 0 and max_workers; raise it with "
+                       "--max-workers",
                        (long long)least);
     }
     const struct value *most = value_get_c(only, "max_workers");
@@ -76,17 +76,14 @@ bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
     return input_read_as(cli, file, depth, &none, ret_input, err);
 }
 
-bool input_read_as(const struct cli *cli, const char *file, enum input_depth depth,
-                   const struct input_overrides *overrides, struct input *ret_input,
-                   struct err *err)
+/* Converts the text in `ret_input->source` to a configuration. */
+static bool input_read_text(const struct cli *cli, enum input_depth depth,
+                            const struct input_overrides *overrides, struct input *ret_input,
+                            struct err *err)
 {
     struct arena *arena = cli->arena;
     struct source *source = &ret_input->source;
     struct diag_list *diags = &ret_input->diags;
-    diag_list_init(diags, arena);
-    if (!cluster_file_read(arena, file, source, err)) {
-        return false;
-    }
     struct value *root = yaml_read(arena, source, diags);
     if (root) {
         override(arena, root, overrides);
@@ -102,6 +99,52 @@ bool input_read_as(const struct cli *cli, const char *file, enum input_depth dep
     input_settle(diags);
     ret_input->config = tree && diags->error_count == 0 ? config_type(arena, tree) : NULL;
     return true;
+}
+
+bool input_read_as(const struct cli *cli, const char *file, enum input_depth depth,
+                   const struct input_overrides *overrides, struct input *ret_input,
+                   struct err *err)
+{
+    diag_list_init(&ret_input->diags, cli->arena);
+    return cluster_file_read(cli->arena, file, &ret_input->source, err) &&
+           input_read_text(cli, depth, overrides, ret_input, err);
+}
+
+bool input_is_region(struct str name)
+{
+    bool is_fine = name.len > 0 && name.len < 64;
+    for (size_t i = 0; is_fine && i < name.len; i++) {
+        char c = name.ptr[i];
+        is_fine = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-';
+    }
+    return is_fine;
+}
+
+bool input_read_named(const struct cli *cli, struct str name, struct str region,
+                      struct input *ret_input, struct err *err)
+{
+    struct input_overrides overrides = {.cluster_name = name};
+    if (!input_is_region(region)) {
+        return err_set(err, ERR_USAGE, "--region must be a name such as us-west-2, not \"%.100s\"",
+                       region.ptr ? region.ptr : "");
+    }
+    *ret_input = (struct input){
+        .source = {.name = STR("(by name)"),
+                   .text = arena_printf(cli->arena,
+                                        "cluster_name: x\n"
+                                        "provider: {type: aws, region: %.*s}\n"
+                                        "auth: {ssh_user: ubuntu}\n"
+                                        "max_workers: 0\nhead_node_type: head\n"
+                                        "available_node_types: {head: {node_config: {}, "
+                                        "resources: {}}}\n",
+                                        STR_ARG(region)),
+                   .is_built_in = true}};
+    diag_list_init(&ret_input->diags, cli->arena);
+    if (!input_read_text(cli, INPUT_AS_RAY, &overrides, ret_input, err)) {
+        return false;
+    }
+    return ret_input->config || err_set(err, ERR_USAGE, "\"%.*s\" is not a valid cluster name",
+                                        STR_ARG(str_sub(name, 0, 100)));
 }
 
 void input_print_findings(const struct cli *cli, const struct diag_list *diags)

@@ -1,4 +1,4 @@
-/* input.h: the FILE of a verb, read and judged; every verb that takes a cluster file begins so. */
+/* input.h: reads and checks the FILE of a verb, for every verb that takes a cluster file. */
 #pragma once
 
 #include "base/err.h"
@@ -6,24 +6,24 @@
 #include "config/config.h"
 
 enum input_depth {
-    INPUT_AS_RAY,  /* what Ray would reject */
-    INPUT_CHECKED, /* also what would fail after launch */
+    INPUT_AS_RAY,  /* errors that Ray would reject */
+    INPUT_CHECKED, /* also errors that would show only after launch */
 };
 
 struct input {
     struct source source;
-    struct diag_list diags;      /* in the order of the file */
-    const struct config *config; /* NULL when there are errors */
+    struct diag_list diags;      /* in file order */
+    const struct config *config; /* NULL if there are errors */
 };
 
-/* What the command line says instead of the file. */
+/* Command line values that override the file. */
 struct input_overrides {
-    struct str cluster_name;    /* empty: none */
-    const int64_t *min_workers; /* NULL: none */
+    struct str cluster_name;    /* may be empty */
+    const int64_t *min_workers; /* NULL: not set */
     const int64_t *max_workers;
 };
 
-/* False when there is no such file; what is wrong inside it is among the findings. */
+/* False if the file cannot be read; errors in its content are in `diags`. */
 bool input_read(const struct cli *cli, const char *file, enum input_depth depth,
                 struct input *ret_input, struct err *err) MUST_USE;
 
@@ -32,8 +32,16 @@ bool input_read_as(const struct cli *cli, const char *file, enum input_depth dep
                    const struct input_overrides *overrides, struct input *ret_input,
                    struct err *err) MUST_USE;
 
-/* The findings of one file in its order, each mistake once. */
+/* A cluster of which only the name and the region are known, enough to find and remove it. False
+ * for a name that Ray would reject too. */
+bool input_read_named(const struct cli *cli, struct str name, struct str region,
+                      struct input *ret_input, struct err *err) MUST_USE;
+
+/* "us-west-2": lower-case letters, digits and dashes. */
+bool input_is_region(struct str name);
+
+/* Sorts the findings by position and removes duplicates. */
 void input_settle(struct diag_list *diags);
 
-/* On standard error, for verbs whose output is something else. */
+/* Prints them to standard error, for verbs with other output. */
 void input_print_findings(const struct cli *cli, const struct diag_list *diags);

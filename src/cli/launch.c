@@ -1,12 +1,13 @@
-/* launch.c: the launcher, shown, and what is said when it is done. */
+/* launch.c: runs the launcher with progress and prints the summary. */
 #include "cli/launch.h"
 
 #include "base/utf8.h"
 #include "cli/columns.h"
-#include "cli/live/show.h"
-#include "cli/node_record.h"
+#include "cli/cost.h"
+#include "cli/json_object.h"
+#include "cli/node_json.h"
 #include "cli/output.h"
-#include "cli/record.h"
+#include "cli/progress/display.h"
 #include "config/document/json_write.h"
 
 #include <math.h>
@@ -14,10 +15,10 @@
 
 enum { TEXT_BYTES_MAX = 256 * 1024 };
 
-/* ---- what both say ---- */
+/* ---- shared ---- */
 
 /* "0.3s", "47s" */
-static void add_time(struct buf *out, int64_t ms)
+static void launch_add_time(struct buf *out, int64_t ms)
 {
     enum { SHORT_MS = 10000, SECOND = 1000, TENTH = 100 };
     if (ms < SHORT_MS) {
@@ -69,11 +70,11 @@ static void say_commands(const struct target *target, struct buf *out)
         const char *verb, *behind, *says;
     } rows[] = {
         {"submit", " SCRIPT.py", "run a script on it"},
-        {"attach", "", "a shell on the head"},
+        {"attach", "", "open a shell on the head"},
         {"top", "", "watch it"},
-        {"down", "", "end it and stop paying"},
+        {"down", "", "remove it and stop paying"},
     };
-    struct str words = target_words(target);
+    struct str words = target_text(target);
     enum { WIDEST = sizeof(" SCRIPT.py") };
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         size_t used = strlen(rows[i].verb) + strlen(rows[i].behind);
@@ -90,30 +91,31 @@ static void say_up(const struct show *show, const struct launcher_result *result
     buf_init(&out, TEXT_BYTES_MAX);
     buf_add_char(&out, '\n');
     utf8_add_visible(&out, target->config->cluster_name, false);
-    if (result->was_up_to_date) {
+    if (result->was_up_to_date && launch_up_status(result, failed) == 0) {
         buf_addf(&out, " is up to date: %zu node%s (checked in ", result->node_count,
                  result->node_count == 1 ? "" : "s");
-        add_time(&out, result->took_ms);
+        launch_add_time(&out, result->took_ms);
         buf_add_c(&out, ").\n");
     } else {
         buf_addf(&out, " is up%s: %zu node%s", failed > 0 ? ", without those that failed" : "",
                  result->node_count, result->node_count == 1 ? "" : "s");
         if (result->missing_count > 0) {
-            buf_addf(&out,
-                     " (%zu more %s wanted: the cloud has no room for %s now, and is asked "
-                     "again)",
-                     result->missing_count, result->missing_count == 1 ? "is" : "are",
-                     result->missing_count == 1 ? "it" : "them");
+            struct str why =
+                result->missing_why.len > 0
+                    ? result->missing_why
+                    : STR("the cloud has not launched them yet; the head keeps trying");
+            buf_addf(&out, " (%zu more %s requested: %.*s)", result->missing_count,
+                     result->missing_count == 1 ? "is" : "are", STR_ARG(why));
         }
         if (result->cpus > 0) {
             buf_addf(&out, ", %g CPU%s", result->cpus, fabs(result->cpus - 1) < 0.001 ? "" : "s");
         }
         buf_add_c(&out, ", in ");
-        add_time(&out, result->took_ms);
+        launch_add_time(&out, result->took_ms);
         buf_add_c(&out, ".\n\n");
         say_commands(target, &out);
     }
-    fwrite(out.ptr, 1, out.len, target->cli.err);
+    output_print(target->cli.err, buf_str(&out));
 }
 
 static void record_up(struct arena *arena, const struct launcher_result *result,
@@ -129,8 +131,8 @@ static void record_up(struct arena *arena, const struct launcher_result *result,
     record_int(arena, record, "took_ms", result->took_ms);
 }
 
-/* Its error, unless the failed node was told of at length already. */
-static int fail(struct show *show, const struct err *err, size_t failed)
+/* Prints the error, unless the failed node was already described in detail. */
+static int launch_fail(struct show *show, const struct err *err, size_t failed)
 {
     int status = cloud_session_exit_status(&show->target->session, err);
     if (failed == 0 || err->kind == ERR_CANCELLED) {
@@ -138,6 +140,11 @@ static int fail(struct show *show, const struct err *err, size_t failed)
         show_left(show);
     }
     return status;
+}
+
+int launch_up_status(const struct launcher_result *result, size_t failed)
+{
+    return failed > 0 || result->failed_count > 0 || result->missing_count > 0;
 }
 
 int launch_up(struct target *target, struct launcher_result *ret_result, struct value *record)
@@ -151,11 +158,11 @@ int launch_up(struct target *target, struct launcher_result *ret_result, struct 
     int status = 0;
     record_nodes(&show, record);
     if (!ok) {
-        status = fail(&show, &err, failed);
+        status = launch_fail(&show, &err, failed);
         record_failure(&show, record, &err);
     } else {
         say_up(&show, &result, failed);
-        status = failed > 0 || result.failed_count > 0 || result.missing_count > 0;
+        status = launch_up_status(&result, failed);
     }
     if (ok && record) {
         record_up(target->cli.arena, &result, record);
@@ -169,53 +176,103 @@ int launch_up(struct target *target, struct launcher_result *ret_result, struct 
 
 /* ---- down ---- */
 
-static size_t count_in(const struct show *show, enum node_phase phase)
+/* "deleted key pair, security group, role": each kind once. */
+static void add_deleted(struct buf *out, const struct show *show)
+{
+    buf_add_c(out, "deleted ");
+    for (size_t i = 0; i < show->thing_kind_count; i++) {
+        buf_addf(out, "%s%.*s", i > 0 ? ", " : "", STR_ARG(show->thing_kinds[i]));
+    }
+}
+
+static void launch_add_instances(struct buf *out, size_t count)
+{
+    buf_addf(out, "%zu instance%s", count, count == 1 ? "" : "s");
+}
+
+static void add_absence(struct buf *out, const struct target *target,
+                        const struct launcher_result *result)
+{
+    buf_add_c(out, "No cluster ");
+    utf8_add_visible(out, target->config->cluster_name, false);
+    buf_addf(out, " in %.*s. Nothing was changed.\n", STR_ARG(target_where(target)));
+    if (result->other_region.len > 0) {
+        buf_addf(out, "This machine knows one in %.*s: shoal down ", STR_ARG(result->other_region));
+        utf8_add_visible(out, target->config->cluster_name, false);
+        buf_addf(out, " --region %.*s\n", STR_ARG(result->other_region));
+    }
+}
+
+/* What was done, without the time. */
+static void add_deeds(struct buf *out, const struct show *show,
+                      const struct launcher_result *result)
+{
+    buf_add_c(out, ": ");
+    if (result->stopped_count > 0) {
+        buf_add_c(out, "stopped, ");
+        launch_add_instances(out, result->stopped_count);
+        buf_addf(out, " kept with %s disk%s", result->stopped_count == 1 ? "its" : "their",
+                 result->stopped_count == 1 ? "" : "s");
+        buf_add_c(out, result->terminated_count > 0 ? "; " : "");
+    }
+    bool has_deleted = show->thing_kind_count > 0;
+    if (result->terminated_count > 0) {
+        buf_add_c(out, "terminated ");
+        launch_add_instances(out, result->terminated_count);
+        buf_add_c(out, has_deleted ? " and " : "");
+    } else if (result->stopped_count == 0 && !has_deleted) {
+        buf_add_c(out, "no instance was running");
+    }
+    if (has_deleted) {
+        add_deleted(out, show);
+    }
+    buf_add_c(out, ", in ");
+    launch_add_time(out, result->took_ms);
+    buf_add_c(out, ".");
+}
+
+static void launch_add_left(struct buf *out, const struct target *target,
+                            const struct launcher_result *result)
+{
+    struct str words = target_text(target);
+    for (size_t i = 0; i < result->left_count; i++) {
+        const struct provider_resource *thing = &result->left[i];
+        buf_addf(out, "  left      %.*s ", STR_ARG(thing->kind));
+        utf8_add_visible(out, thing->id, false);
+        buf_add_c(out, thing->note.len > 0 ? ": " : "");
+        utf8_add_visible(out, thing->note, false);
+        buf_add_char(out, '\n');
+    }
+    if (result->left_count > 0 && !result->is_proven && !result->is_absent) {
+        buf_addf(out, "Fix this, then run again: shoal down %.*s\n", STR_ARG(words));
+    }
+}
+
+static struct cost cost_of(const struct show *show)
 {
     size_t count;
-    size_t found = 0;
     const struct node_view *nodes = progress_nodes(show->progress, &count);
-    for (size_t i = 0; i < count; i++) {
-        found += nodes[i].phase == phase;
-    }
-    return found;
+    return cost_of_ended(show->target->config, nodes, count);
 }
 
 static void say_down(const struct show *show, const struct launcher_result *result)
 {
     AUTO_BUF struct buf out;
     struct target *target = show->target;
-    size_t gone = count_in(show, PHASE_GONE);
     buf_init(&out, TEXT_BYTES_MAX);
     buf_add_char(&out, '\n');
-    utf8_add_visible(&out, target->config->cluster_name, false);
-    if (gone == 0 && show->thing_count == 0) {
-        buf_add_c(&out, ": nothing was there to be ended");
-    } else if (target->setup.is_workers_only) {
-        buf_addf(&out, " has no workers any more: %zu ended", gone);
-    } else if (result->stopped_count > 0) {
-        buf_addf(&out, " is stopped: %zu machine%s kept with %s disks", result->stopped_count,
-                 result->stopped_count == 1 ? "" : "s",
-                 result->stopped_count == 1 ? "its" : "their");
+    if (result->is_absent) {
+        add_absence(&out, target, result);
     } else {
-        buf_addf(&out, " is gone: %zu machine%s", gone, gone == 1 ? "" : "s");
-        if (show->thing_count > 0) {
-            buf_addf(&out, " and %zu other thing%s", show->thing_count,
-                     show->thing_count == 1 ? "" : "s");
-        }
-        buf_add_c(&out, " removed");
+        utf8_add_visible(&out, target->config->cluster_name, false);
+        add_deeds(&out, show, result);
+        bool is_all = result->is_proven && result->left_count == 0;
+        buf_add_c(&out, is_all ? " Checked: nothing is left.\n" : "\n");
+        struct cost cost = cost_of(show);
+        cost_add(&out, &cost);
     }
-    buf_add_c(&out, ", in ");
-    add_time(&out, result->took_ms);
-    buf_add_c(&out, ".");
-    bool is_all = result->left_count == 0 && !target->setup.is_workers_only &&
-                  result->stopped_count == 0;
-    buf_add_c(&out, is_all ? " A last listing shows that nothing is left.\n" : "\n");
-    for (size_t i = 0; i < result->left_count; i++) {
-        const struct provider_thing *thing = &result->left[i];
-        buf_addf(&out, "  left      %.*s %.*s%s%.*s\n", STR_ARG(thing->kind), STR_ARG(thing->id),
-                 thing->note.len > 0 ? ": " : "", STR_ARG(thing->note));
-    }
-    fwrite(out.ptr, 1, out.len, target->cli.err);
+    launch_add_left(&out, target, result);
+    output_print(target->cli.err, buf_str(&out));
 }
 
 static void record_down(struct arena *arena, const struct show *show,
@@ -229,11 +286,17 @@ static void record_down(struct arena *arena, const struct show *show,
         record_text(arena, thing, "note", result->left[i].note);
         value_list_add(arena, left, thing);
     }
-    record_int(arena, record, "removed_machines",
-               (int64_t)(count_in(show, PHASE_GONE) - result->stopped_count));
+    record_int(arena, record, "removed_machines", (int64_t)result->terminated_count);
     record_int(arena, record, "stopped_machines", (int64_t)result->stopped_count);
     record_int(arena, record, "removed_things", (int64_t)show->thing_count);
+    struct cost cost = cost_of(show);
+    if (cost.count > 0 && cost.unknown == 0) {
+        record_number(arena, record, "dollars", cost.dollars);
+    } else {
+        record_null(arena, record, "dollars");
+    }
     value_map_set_c(arena, record, "left", left);
+    record_flag(arena, record, "nothing_left", result->is_proven && result->left_count == 0);
     record_int(arena, record, "took_ms", result->took_ms);
 }
 
@@ -248,7 +311,7 @@ int launch_down(struct target *target, struct value *record)
     int status = 0;
     record_nodes(&show, record);
     if (!ok) {
-        status = fail(&show, &err, failed);
+        status = launch_fail(&show, &err, failed);
         record_failure(&show, record, &err);
     } else {
         say_down(&show, &result);

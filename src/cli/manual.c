@@ -1,4 +1,4 @@
-/* manual.c: printing scdoc and Markdown. */
+/* manual.c: prints scdoc and Markdown. */
 #include "cli/manual.h"
 
 #include "cli/help.h"
@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* scdoc reads _ and * as markup, and a word with an underscore inside is common here. */
+/* Escapes _ and *, which are markup in scdoc; names with underscores are common here. */
 static void add_scdoc(struct buf *out, const char *text)
 {
     for (const char *p = text; *p; p++) {
@@ -18,14 +18,14 @@ static void add_scdoc(struct buf *out, const char *text)
     }
 }
 
-static void add_header(struct buf *out, const char *name, int section, const char *summary)
+static void manual_add_header(struct buf *out, const char *name, int section, const char *summary)
 {
     buf_addf(out, "%s(%d)\n\n# NAME\n\n%s - ", name, section, name);
     add_scdoc(out, summary);
     buf_add_c(out, "\n\n");
 }
 
-static void add_option(struct buf *out, const struct option *option)
+static void manual_add_option(struct buf *out, const struct option *option)
 {
     if (option->is_hidden) {
         return;
@@ -47,10 +47,10 @@ static void add_options(struct buf *out, const struct verb *verb)
 {
     buf_add_c(out, "# OPTIONS\n\n");
     for (size_t i = 0; i < verb->option_count; i++) {
-        add_option(out, &verb->options[i]);
+        manual_add_option(out, &verb->options[i]);
     }
     for (size_t i = 0; i < common_option_count; i++) {
-        add_option(out, &common_options[i]);
+        manual_add_option(out, &common_options[i]);
     }
 }
 
@@ -59,7 +59,8 @@ static void add_synopsis(struct buf *out, const struct verb *verb)
     buf_addf(out, "# SYNOPSIS\n\n*shoal %s* \\[_OPTIONS_\\]", verb->name);
     for (size_t i = 0; i < verb->operand_count; i++) {
         const struct operand *operand = &verb->operands[i];
-        buf_addf(out, operand->is_optional ? " \\[_%s_\\]" : " _%s_", operand->name);
+        bool can_lack = operand->is_optional || operand->fallback;
+        buf_addf(out, can_lack ? " \\[_%s_\\]" : " _%s_", operand->name);
         buf_add_c(out, operand->is_rest ? "..." : "");
     }
     buf_add_c(out, "\n\n");
@@ -70,7 +71,7 @@ void manual_verb(struct buf *out, const struct verb *verb)
     AUTO_BUF struct buf name;
     buf_init(&name, 64);
     buf_addf(&name, "shoal-%s", verb->name);
-    add_header(out, name.ptr, 1, verb->summary);
+    manual_add_header(out, name.ptr, 1, verb->summary);
     add_synopsis(out, verb);
     buf_add_c(out, "# DESCRIPTION\n\n");
     add_scdoc(out, verb->description);
@@ -83,7 +84,7 @@ void manual_verb(struct buf *out, const struct verb *verb)
     add_options(out, verb);
     buf_add_c(out, "# EXIT STATUS\n\n");
     add_scdoc(out, verb->exit_status ? verb->exit_status
-                                     : "0 on success, 1 on failure, 2 for a wrong command line.");
+                                     : "0 on success, 1 on failure, 2 for a usage error.");
     buf_add_c(out, "\n\n");
     if (verb->example_count > 0) {
         buf_add_c(out, "# EXAMPLES\n\n");
@@ -97,23 +98,32 @@ void manual_verb(struct buf *out, const struct verb *verb)
 
 void manual_program(struct buf *out)
 {
-    add_header(out, "shoal", 1, "Ray clusters on EC2, GCE and your own machines");
+    manual_add_header(out, "shoal", 1, "launch, scale and run Ray clusters on AWS");
     buf_add_c(
         out,
-        "# SYNOPSIS\n\n*shoal* _VERB_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
-        "# DESCRIPTION\n\nShoal is a native program for Ray clusters. It reads the cluster "
-        "files that *ray up* reads and means the same by them; *shoal-cluster*(5) lists "
-        "their keys, launches what they describe on AWS, and drives the clusters.\n\n# VERBS\n\n");
+        "# SYNOPSIS\n\n"
+        "*shoal* _COMMAND_ \\[_OPTIONS_\\] \\[_ARGUMENTS_\\]\n\n"
+        "# DESCRIPTION\n\n"
+        "Shoal launches, scales and runs Ray clusters on AWS. It reads the same cluster files as "
+        "*ray up*, with the same meaning; *shoal-cluster*(5) lists their keys. Files for other "
+        "clouds can be validated and simulated, but not launched.\n\n"
+        "# COMMANDS\n\n");
     for (size_t i = 0; i < verb_count; i++) {
         buf_addf(out, "*shoal %s*\n\t", all_verbs[i]->name);
         add_scdoc(out, all_verbs[i]->summary);
         buf_addf(out, ". See *shoal-%s*(1).\n\n", all_verbs[i]->name);
     }
-    buf_add_c(out, "# ENVIRONMENT\n\n*NO\\_COLOR*\n\tWhen set and not empty, output is not "
-                   "coloured.\n\n*TERM*\n\tA value of _dumb_, or none, turns colours off.\n\n"
-                   "*CI*\n\tWhen set, colours are off unless asked for.\n\n"
-                   "# EXIT STATUS\n\n0 on success, 1 on failure, 2 for a wrong command line.\n\n"
-                   "# SEE ALSO\n\n*shoal-cluster*(5), *shoal-workload*(5)\n");
+    buf_add_c(out, "# ENVIRONMENT\n\n"
+                   "*NO\\_COLOR*\n"
+                   "\tIf set and not empty, output has no color.\n\n"
+                   "*TERM*\n"
+                   "\t_dumb_, or an unset variable, turns color off.\n\n"
+                   "*CI*\n"
+                   "\tIf set, color is off unless requested.\n\n"
+                   "# EXIT STATUS\n\n"
+                   "0 on success, 1 on failure, 2 for a usage error.\n\n"
+                   "# SEE ALSO\n\n"
+                   "*shoal-cluster*(5), *shoal-workload*(5)\n");
 }
 
 /* ---- keys ---- */
@@ -137,8 +147,9 @@ static void each_object(struct buf *out, const char *path, const struct schema_o
     }
 }
 
-/* Each line of a text between two marks. */
-static void add_lines(struct buf *out, const char *text, const char *before, const char *behind)
+/* Adds each line of a text between two markers. */
+static void manual_add_lines(struct buf *out, const char *text, const char *before,
+                             const char *behind)
 {
     struct str rest = str_from(text);
     while (rest.len > 0) {
@@ -154,7 +165,7 @@ static const char *shown_name(const struct schema_key *key)
 
 static void add_facts(struct buf *facts, const struct schema_key *key)
 {
-    schema_type_words(facts, key->types);
+    schema_type_text(facts, key->types);
     if (key->flags & SCHEMA_REQUIRED) {
         buf_add_c(facts, "; required");
     }
@@ -172,7 +183,7 @@ static void add_facts(struct buf *facts, const struct schema_key *key)
         schema_provider_names(facts, key->readers);
     }
     if (key->flags & SCHEMA_SECRET) {
-        buf_add_c(facts, "; masked when printed");
+        buf_add_c(facts, "; masked in output");
     }
 }
 
@@ -198,20 +209,20 @@ static void scdoc_object(struct buf *out, const char *path, const struct schema_
         buf_add_c(out, "\n\t");
         add_scdoc(out, key->help);
         buf_add_c(out, "\n\n\t```\n");
-        add_lines(out, key->example, "\t", "\n");
+        manual_add_lines(out, key->example, "\t", "\n");
         buf_add_c(out, "\t```\n\n");
     }
 }
 
-#define CLUSTER_FILE_INTRODUCTION                                                               \
-    "A cluster file is YAML in the form that `ray up` reads. Every file that Ray accepts is "   \
-    "accepted, with the same meaning; files of 2019 with head_node and worker_nodes are "       \
-    "converted. Scalars follow YAML 1.1: yes, no, on and off are booleans, 010 is eight, 1:30 " \
-    "is ninety. Shoal's own settings live under metadata.shoal, where Ray does not look."
+#define CLUSTER_FILE_INTRODUCTION                                                             \
+    "A cluster file is the YAML file that `ray up` reads. Shoal accepts every file that Ray " \
+    "accepts, with the same meaning, and converts files with the old keys head_node and "     \
+    "worker_nodes. Scalars follow YAML 1.1: yes, no, on and off are booleans, 010 is eight, " \
+    "1:30 is ninety. Shoal's own settings are under metadata.shoal, which Ray ignores."
 
 void manual_cluster_file(struct buf *out)
 {
-    add_header(out, "shoal-cluster", 5, "the cluster file of Ray and shoal");
+    manual_add_header(out, "shoal-cluster", 5, "the cluster file of Ray and Shoal");
     buf_add_c(out, "# DESCRIPTION\n\n");
     add_scdoc(out, CLUSTER_FILE_INTRODUCTION);
     buf_add_c(out, "\n\n");
@@ -219,8 +230,8 @@ void manual_cluster_file(struct buf *out)
     buf_add_c(out, "# SEE ALSO\n\n*shoal*(1), *shoal-validate*(1), *shoal-config*(1)\n");
 }
 
-/* A | would end the cell of a Markdown table. */
-static void add_cell(struct buf *out, const char *text)
+/* Escapes |, which would end a Markdown table cell. */
+static void manual_add_cell(struct buf *out, const char *text)
 {
     for (; *text; text++) {
         if (*text == '|' || *text == '<' || *text == '*') {
@@ -240,11 +251,11 @@ static void markdown_object(struct buf *out, const char *path, const struct sche
         buf_init(&facts, 1024);
         add_facts(&facts, key);
         buf_addf(out, "| `%s` | ", shown_name(key));
-        add_cell(out, facts.ptr);
+        manual_add_cell(out, facts.ptr);
         buf_add_c(out, " | ");
-        add_cell(out, key->help);
+        manual_add_cell(out, key->help);
         buf_add_c(out, " | ");
-        add_lines(out, key->example, "`", "`<br>");
+        manual_add_lines(out, key->example, "`", "`<br>");
         buf_add_c(out, " |\n");
     }
     buf_add_char(out, '\n');
@@ -259,10 +270,9 @@ void manual_cluster_file_markdown(struct buf *out)
 /* ---- the workload file ---- */
 
 #define WORKLOAD_FILE_INTRODUCTION                                                             \
-    "A workload file is YAML and says what the users of a cluster want from it, for "          \
-    "`shoal simulate`: kinds of work, when they arrive, how many, how long they run and what " \
-    "they need. Times are written 90s, 5m, 1h30m or as a number of seconds. Nothing else "     \
-    "reads it."
+    "A workload file describes the load of a cluster for `shoal simulate`, in YAML: kinds of " \
+    "work, when they arrive, how many, how long they run and what resources they need. "       \
+    "Times are written 90s, 5m, 1h30m or as a number of seconds. Nothing else reads it."
 
 #define WORKLOAD_EXAMPLE                                                            \
     "hours: 8\nwork:\n  features:\n    resources: {CPU: 2, memory: 4GiB}\n"         \
@@ -272,7 +282,7 @@ void manual_cluster_file_markdown(struct buf *out)
 
 void manual_workload_file(struct buf *out)
 {
-    add_header(out, "shoal-workload", 5, "the workload file of shoal simulate");
+    manual_add_header(out, "shoal-workload", 5, "the workload file of shoal simulate");
     buf_add_c(out, "# DESCRIPTION\n\n");
     add_scdoc(out, WORKLOAD_FILE_INTRODUCTION);
     buf_add_c(out, "\n\n```\n" WORKLOAD_EXAMPLE "```\n\n");

@@ -1,4 +1,4 @@
-/* manual.h: the tables as manual pages (scdoc) and as Markdown. */
+/* manual.h: manual pages (scdoc) and Markdown pages from the tables. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,6 +7,6 @@
 void manual_program(struct buf *out);                       /* shoal(1) */
 void manual_verb(struct buf *out, const struct verb *verb); /* shoal-VERB(1) */
 void manual_cluster_file(struct buf *out);                  /* shoal-cluster(5) */
-void manual_cluster_file_markdown(struct buf *out);         /* docs page of the same */
+void manual_cluster_file_markdown(struct buf *out);         /* docs page with the same content */
 void manual_workload_file(struct buf *out);                 /* shoal-workload(5) */
-void manual_workload_file_markdown(struct buf *out);        /* docs page of the same */
+void manual_workload_file_markdown(struct buf *out);        /* docs page with the same content */

@@ -1,5 +1,5 @@
-/* manual_printer.c: run by the build: manual_printer PAGE prints one page of the manual.
- * PAGE is shoal, shoal-VERB, shoal-cluster, shoal-workload, cluster-file.md or workload-file.md. */
+/* manual_printer.c: a build tool: `manual_printer PAGE` prints one page of the manual. PAGE is
+ * shoal, shoal-VERB, shoal-cluster, shoal-workload, cluster-file.md or workload-file.md. */
 #include "cli/manual.h"
 
 #include <stdio.h>

@@ -1,40 +1,18 @@
-/* remote_line.c: quotes around quotes, in Ray's order: keeper, container, login shell. */
+/* remote_line.c: builds nested quoted commands in Ray's order: keeper, container, login shell. */
 #include "cli/remote_line.h"
+
+#include "app/setup/setup_plan.h"
+#include "base/shell_quote.h"
 
 #include <string.h>
 
-static bool is_plain(struct str word)
-{
-    static const char others[] = "@%+=:,./-_";
-    for (size_t i = 0; i < word.len; i++) {
-        char c = word.ptr[i];
-        bool is_word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
-        if (!is_word && (c == '\0' || !strchr(others, c))) {
-            return false;
-        }
-    }
-    return word.len > 0;
-}
-
 void remote_line_quote(struct buf *out, struct str word)
 {
-    if (is_plain(word)) {
-        buf_add(out, word);
-        return;
-    }
-    buf_add_char(out, '\'');
-    for (size_t i = 0; i < word.len; i++) {
-        if (word.ptr[i] == '\'') {
-            buf_add_c(out, "'\"'\"'");
-        } else {
-            buf_add_char(out, word.ptr[i]);
-        }
-    }
-    buf_add_char(out, '\'');
+    shell_quote(out, word);
 }
 
-/* The same in the arena, behind `before`. */
-static struct str quoted(struct arena *arena, struct str before, struct str word)
+/* The same in the arena, after `before`. */
+static struct str remote_line_quoted(struct arena *arena, struct str before, struct str word)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 16);
@@ -51,12 +29,12 @@ static struct str kept(const struct remote_line *line, struct arena *arena)
     struct str extra = line->screen_arguments;
     switch (line->keeper) {
     case REMOTE_SCREEN:
-        return quoted(arena,
-                      arena_printf(arena, "screen -L -dm %.*s%sbash -c ", STR_ARG(extra),
-                                   extra.len > 0 ? " " : ""),
-                      command);
+        return remote_line_quoted(arena,
+                                  arena_printf(arena, "screen -L -dm %.*s%sbash -c ",
+                                               STR_ARG(extra), extra.len > 0 ? " " : ""),
+                                  command);
     case REMOTE_TMUX:
-        return quoted(arena, STR("tmux new -d bash -c "), command);
+        return remote_line_quoted(arena, STR("tmux new -d bash -c "), command);
     case REMOTE_DIRECT:
         break;
     }
@@ -64,17 +42,28 @@ static struct str kept(const struct remote_line *line, struct arena *arena)
 }
 
 /*
- * The variables are Ray's. A shell that is told to be interactive complains when there is no
- * terminal (Ray makes one always, and mixes the command's two outputs by it): until it runs the
- * command its words go nowhere.
+ * The variables are Ray's. An interactive shell prints warnings without a terminal (Ray always
+ * allocates one, which merges stdout and stderr): its output is discarded until it runs the
+ * command.
  */
 static struct str in_login_shell(struct str command, bool has_terminal, struct arena *arena)
 {
     struct str inner = arena_printf(
         arena, "%ssource ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore && (%.*s)",
         has_terminal ? "" : "exec 2>&9 9>&-; ", STR_ARG(command));
-    struct str line = quoted(arena, STR("bash --login -c -i "), inner);
+    struct str line = remote_line_quoted(arena, STR("bash --login -c -i "), inner);
     return has_terminal ? line : arena_printf(arena, "%.*s 9>&2 2>/dev/null", STR_ARG(line));
+}
+
+/* A head with an older release has no `node attend`; the command then runs without it. */
+static struct str attended(struct arena *arena, struct str line)
+{
+    return remote_line_quoted(arena,
+                              STR("sh -c 'if " SETUP_PROGRAM
+                                  " node attend -- true </dev/null >/dev/null 2>&1; "
+                                  "then exec " SETUP_PROGRAM " node attend -- sh -c \"$1\"; fi; "
+                                  "exec sh -c \"$1\"' shoal "),
+                              line);
 }
 
 struct str remote_line_make(const struct remote_line *line, struct arena *arena)
@@ -82,13 +71,32 @@ struct str remote_line_make(const struct remote_line *line, struct arena *arena)
     struct str command = kept(line, arena);
     if (line->docker) {
         const char *program = line->docker->use_podman ? "podman" : "docker";
-        struct str name = quoted(arena, STR(""), line->docker->container_name);
+        struct str name = remote_line_quoted(arena, STR(""), line->docker->container_name);
         struct str before = arena_printf(arena, "%s exec %s %.*s /bin/bash -c ", program,
                                          line->has_terminal ? "-it" : "-i", STR_ARG(name));
-        command = quoted(arena, before, in_login_shell(command, line->has_terminal, arena));
+        command = remote_line_quoted(arena, before,
+                                     in_login_shell(command, line->has_terminal, arena));
     }
     command = in_login_shell(command, line->has_terminal, arena);
-    return line->hop.len > 0 ? quoted(arena, line->hop, command) : command;
+    if (line->is_attended && line->hop.len == 0) {
+        return attended(arena, command);
+    }
+    return line->hop.len > 0 ? remote_line_quoted(arena, line->hop, command) : command;
+}
+
+struct str remote_line_hop(struct str user, struct str id, struct str address, bool has_terminal,
+                           struct arena *arena)
+{
+    struct str alias = arena_printf(arena, "HostKeyAlias=%.*s", STR_ARG(id));
+    struct str known = arena_printf(arena, "UserKnownHostsFile=~/.shoal/cluster/known_hosts/%.*s",
+                                    STR_ARG(id));
+    struct str line = arena_printf(arena, "ssh %s -o StrictHostKeyChecking=yes -o ",
+                                   has_terminal ? "-tt" : "-T");
+    line = arena_printf(arena, "%.*s -o ", STR_ARG(remote_line_quoted(arena, line, alias)));
+    line = arena_printf(arena, "%.*s -o IdentitiesOnly=yes -i ~/ray_bootstrap_key.pem -l ",
+                        STR_ARG(remote_line_quoted(arena, line, known)));
+    line = arena_printf(arena, "%.*s -- ", STR_ARG(remote_line_quoted(arena, line, user)));
+    return arena_printf(arena, "%.*s ", STR_ARG(remote_line_quoted(arena, line, address)));
 }
 
 const struct config_docker *remote_line_docker(const struct config *config, const char *run_env,

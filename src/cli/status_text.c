@@ -1,31 +1,33 @@
-/* status_text.c: Ray's words, then the nodes with their reasons, then what waits. */
+/* status_text.c: Ray's own status, then the nodes with their reasons, then pending demand. */
 #include "cli/status_text.h"
 
 #include "base/utf8.h"
 #include "cli/columns.h"
-#include "cli/live/failure.h"
-#include "cli/live/table.h"
-#include "cli/node_record.h"
+#include "cli/json_object.h"
+#include "cli/node_json.h"
 #include "cli/output.h"
-#include "cli/record.h"
+#include "cli/progress/failure.h"
+#include "cli/progress/node_table.h"
 
-enum { SHAPE_MAX = 48, STALE_MS = 10 * 1000, MICRO = 1000000, WHY_MIN = 20 };
+enum { SHAPE_MAX = 48, STALE_MS = 10 * 1000, WHY_MIN = 20 };
 
 /* ---- text ---- */
 
-static void add_header(struct buf *out, const struct talk_status *said)
+static void status_text_add_header(struct buf *out, const struct ctl_query_status *said)
 {
     const struct ctl_status *status = &said->status;
     buf_addf(out, "Cluster %.*s   ", STR_ARG(said->cluster));
     if (status->ray_version.len > 0) {
         buf_addf(out, "Ray %.*s on %.*s: %zu", STR_ARG(status->ray_version),
                  STR_ARG(status->ray_address), status->joined);
-        if (status->joined < status->wanted) { /* more may be there than are wanted in any case */
+        if (status->joined < status->wanted) { /* there may be more nodes than the target */
             buf_addf(out, " of %zu", status->wanted);
         }
-        buf_add_c(out, " nodes joined");
+        size_t counted = status->joined < status->wanted ? status->wanted : status->joined;
+        buf_addf(out, " node%s joined", counted == 1 ? "" : "s");
     } else {
-        buf_addf(out, "Ray does not answer yet; %zu nodes are wanted", status->wanted);
+        buf_addf(out, "Ray does not answer yet; %zu node%s requested", status->wanted,
+                 status->wanted == 1 ? " is" : "s are");
     }
     if (status->price >= 0) {
         buf_add_c(out, "   ");
@@ -35,22 +37,30 @@ static void add_header(struct buf *out, const struct talk_status *said)
         buf_add_c(out, " of at most ");
         columns_add_hourly(out, status->price_limit, true);
     }
-    if (status->stance.len > 0) {
-        buf_addf(out, "   (%.*s)", STR_ARG(status->stance));
+    if (status->autoscaler != AUTOSCALER_UNKNOWN) {
+        buf_addf(out, "   autoscaler: %s",
+                 status->autoscaler == AUTOSCALER_ACTIVE ? "on" : "paused");
     }
     buf_add_char(out, '\n');
 }
 
-/* Only what is not as it should be. */
-static void add_stance(struct buf *out, const struct ctl_status *status)
+/* Prints only what is not normal. */
+static void status_text_add_problems(struct buf *out, const struct ctl_status *status)
 {
     int64_t age = status->now_ms - status->seen_ms;
-    bool is_acting = str_starts(status->stance, "acting"); /* else the header has said why */
-    if (is_acting && status->launching.len > 0) {
-        buf_addf(out, "Nothing is launched: %.*s.\n", STR_ARG(status->launching));
+    bool is_active = status->autoscaler == AUTOSCALER_ACTIVE; /* else it changes nothing anyway */
+    if (status->autoscaler_message.len > 0) {
+        buf_addf(out, "%s%.*s.\n", is_active ? "Note: " : "The autoscaler is paused: ",
+                 STR_ARG(status->autoscaler_message));
     }
-    if (is_acting && status->ending.len > 0) {
-        buf_addf(out, "Nothing ends: %.*s.\n", STR_ARG(status->ending));
+    if (is_active && status->launching.len > 0) {
+        buf_addf(out, "Launches are paused: %.*s.\n", STR_ARG(status->launching));
+    }
+    if (is_active && status->ending.len > 0) {
+        buf_addf(out, "Scale-down is paused: %.*s.\n", STR_ARG(status->ending));
+    }
+    if (is_active && status->held.len > 0) {
+        buf_addf(out, "Fewer workers than min_workers: %.*s.\n", STR_ARG(status->held));
     }
     if (status->seen_ms > 0 && age > STALE_MS) {
         buf_add_c(out, "Ray was last seen ");
@@ -59,38 +69,41 @@ static void add_stance(struct buf *out, const struct ctl_status *status)
     }
 }
 
-static struct str shape_words(struct arena *arena, const struct insight_demand *demand)
+static struct str status_text_shape_text(struct arena *arena, const struct pending_demand *demand)
 {
     return demand->labels.len > 0 ? arena_printf(arena, "%.*s with %.*s", STR_ARG(demand->shape),
                                                  STR_ARG(demand->labels))
                                   : demand->shape;
 }
 
-static const char *source_words(enum insight_source source)
+static const char *source_words(enum demand_source source)
 {
-    static const char *const words[INSIGHT_SOURCE_COUNT] = {
-        [INSIGHT_TASKS] = "tasks/actors",
-        [INSIGHT_GROUP] = "groups",
-        [INSIGHT_CONSTRAINT] = "requested",
+    static const char *const words[DEMAND_SOURCE_COUNT] = {
+        [DEMAND_TASKS] = "tasks/actors",
+        [DEMAND_PLACEMENT_GROUP] = "groups",
+        [DEMAND_REQUEST_RESOURCES] = "requested",
     };
     return words[source];
 }
 
-static void add_demands(struct buf *out, struct arena *arena, const struct talk_status *said,
-                        const struct status_frame *frame)
+static void status_text_add_demands(struct buf *out, struct arena *arena,
+                                    const struct ctl_query_status *said,
+                                    const struct status_frame *frame)
 {
     size_t wide = sizeof("WAITING") - 1;
     int64_t now = said->status.now_ms > 0 ? said->status.now_ms : frame->now_ms;
+    size_t third = frame->width > 0 ? frame->width / 3 : SHAPE_MAX;
+    size_t shape_max = third < SHAPE_MAX ? third : SHAPE_MAX;
     for (size_t i = 0; i < said->demand_count; i++) {
-        size_t own = utf8_width(shape_words(arena, &said->demands[i]));
-        own = own < SHAPE_MAX ? own : SHAPE_MAX;
+        size_t own = utf8_width(status_text_shape_text(arena, &said->demands[i]));
+        own = own < shape_max ? own : shape_max;
         wide = own > wide ? own : wide;
     }
     buf_add_char(out, '\n');
     columns_add_padded(out, STR("WAITING"), wide);
     buf_add_c(out, "   COUNT  WHAT          SINCE  WHY\n");
     for (size_t i = 0; i < said->demand_count; i++) {
-        const struct insight_demand *demand = &said->demands[i];
+        const struct pending_demand *demand = &said->demands[i];
         AUTO_BUF struct buf age;
         buf_init(&age, 32);
         columns_add_age(&age, demand->since_ms > 0 ? now - demand->since_ms : 0);
@@ -98,7 +111,7 @@ static void add_demands(struct buf *out, struct arena *arena, const struct talk_
         size_t room = frame->width == 0               ? SIZE_MAX / 4
                       : frame->width > used + WHY_MIN ? frame->width - used
                                                       : WHY_MIN;
-        columns_add_padded(out, shape_words(arena, demand), wide);
+        columns_add_padded(out, status_text_shape_text(arena, demand), wide);
         buf_addf(out, "  %6lld  ", (long long)demand->count);
         columns_add_padded(out, str_from(source_words(demand->source)), 12);
         buf_addf(out, "  %5s  ", demand->since_ms > 0 ? age.ptr : "-");
@@ -113,7 +126,7 @@ static void add_demands(struct buf *out, struct arena *arena, const struct talk_
     }
 }
 
-void status_text_add(struct buf *out, struct arena *arena, const struct talk_status *said,
+void status_text_add(struct buf *out, struct arena *arena, const struct ctl_query_status *said,
                      const struct status_frame *frame)
 {
     struct failure_scene scene = {
@@ -128,12 +141,12 @@ void status_text_add(struct buf *out, struct arena *arena, const struct talk_sta
         buf_add(out, said->ray_text);
         buf_add_c(out, "\n\n");
     }
-    add_header(out, said);
-    add_stance(out, &said->status);
+    status_text_add_header(out, said);
+    status_text_add_problems(out, &said->status);
     buf_add_char(out, '\n');
     table_print_nodes(out, arena, said->nodes, said->node_count, now, frame->width, frame->colour);
     if (said->demand_count > 0) {
-        add_demands(out, arena, said, frame);
+        status_text_add_demands(out, arena, said, frame);
     }
     AUTO_BUF struct buf failures;
     buf_init(&failures, OUTPUT_BYTES_MAX);
@@ -144,57 +157,26 @@ void status_text_add(struct buf *out, struct arena *arena, const struct talk_sta
     }
 }
 
-/* ---- record ---- */
+/* ---- JSON ---- */
 
-static void add_price(struct arena *arena, struct value *record, const char *name, int64_t price)
-{
-    if (price < 0) {
-        record_null(arena, record, name);
-    } else {
-        record_number(arena, record, name, (double)price / MICRO);
-    }
-}
-
-static struct value *demand_records(struct arena *arena, const struct talk_status *said)
+static struct value *demand_records(struct arena *arena, const struct ctl_query_status *said)
 {
     struct value *list = record_list(arena);
     for (size_t i = 0; i < said->demand_count; i++) {
-        const struct insight_demand *demand = &said->demands[i];
+        const struct pending_demand *demand = &said->demands[i];
         struct value *record = record_new(arena);
-        record_text(arena, record, "source", str_from(ctl_source_word(demand->source)));
-        record_text(arena, record, "shape", demand->shape);
-        record_text(arena, record, "labels", demand->labels);
-        record_int(arena, record, "count", demand->count);
-        record_int(arena, record, "unmet", demand->unmet);
-        record_flag(arena, record, "infeasible", demand->is_infeasible);
-        record_text(arena, record, "why", demand->why);
-        record_int(arena, record, "since_ms", demand->since_ms);
+        record_fields(arena, record, &pending_demand_table, demand);
         value_list_add(arena, list, record);
     }
     return list;
 }
 
-struct value *status_record(struct arena *arena, const struct talk_status *said)
+struct value *status_record(struct arena *arena, const struct ctl_query_status *said)
 {
-    const struct ctl_status *status = &said->status;
     struct value *record = record_new(arena);
     record_text(arena, record, "cluster", said->cluster);
     record_text(arena, record, "shoal_version", said->version);
-    record_text(arena, record, "ray_version", status->ray_version);
-    record_text(arena, record, "ray_address", status->ray_address);
-    record_text(arena, record, "stance", status->stance);
-    record_text(arena, record, "launching", status->launching);
-    record_text(arena, record, "ending", status->ending);
-    record_text(arena, record, "goal", status->goal);
-    record_int(arena, record, "joined", (int64_t)status->joined);
-    record_int(arena, record, "wanted", (int64_t)status->wanted);
-    record_flag(arena, record, "settled", status->is_settled);
-    record_int(arena, record, "now_ms", status->now_ms);
-    record_int(arena, record, "ray_seen_ms", status->seen_ms);
-    add_price(arena, record, "dollars_per_hour", status->price);
-    add_price(arena, record, "max_dollars_per_hour", status->price_limit);
-    record_int(arena, record, "waiting", status->waiting);
-    record_int(arena, record, "unmet", status->unmet);
+    record_fields(arena, record, &ctl_status_table, &said->status);
     value_map_set_c(arena, record, "nodes", node_records(arena, said->nodes, said->node_count));
     value_map_set_c(arena, record, "demands", demand_records(arena, said));
     record_text(arena, record, "ray_status", said->ray_text);

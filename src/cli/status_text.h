@@ -1,21 +1,21 @@
-/* status_text.h: what the head says of its cluster, as `status` prints it. Pure. */
+/* status_text.h: formats the head's status for `status`. Pure. */
 #pragma once
 
 #include "base/buf.h"
-#include "cli/talk.h"
+#include "cli/ctl_query.h"
 #include "config/document/value.h"
 
 struct status_frame {
-    const char *file;         /* as the user gave it */
-    const struct value *tree; /* the configuration: where a command stands; NULL: not known */
-    int64_t now_ms;           /* wall clock, here */
-    size_t width;             /* of the screen; 0: lines are never cut */
+    const char *file;         /* as given by the user */
+    const struct value *tree; /* configuration, for positions of commands; NULL: unknown */
+    int64_t now_ms;           /* local wall clock, ms */
+    size_t width;             /* of the screen; 0: never truncate */
     bool colour;
-    bool has_ray_text; /* Ray's own words first */
+    bool has_ray_text; /* print Ray's own status first */
 };
 
-void status_text_add(struct buf *out, struct arena *arena, const struct talk_status *said,
+void status_text_add(struct buf *out, struct arena *arena, const struct ctl_query_status *said,
                      const struct status_frame *frame);
 
-/* All of it for -o json. */
-struct value *status_record(struct arena *arena, const struct talk_status *said);
+/* The whole status for -o json. */
+struct value *status_record(struct arena *arena, const struct ctl_query_status *said);

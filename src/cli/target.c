@@ -1,10 +1,14 @@
-/* target.c: from FILE to a session and to the head. */
+/* target.c: opens the cluster of a FILE: configuration, session, head. */
 #include "cli/target.h"
 
 #include "app/cloud_provider.h"
+#include "app/launch/up_failure.h"
 #include "cli/cloud.h"
+#include "cli/columns.h"
 #include "cli/output.h"
 #include "cli/remote_line.h"
+#include "io/clock.h"
+#include "io/file.h"
 #include "io/foreground.h"
 
 #include <errno.h>
@@ -16,7 +20,7 @@
 const char *const target_log_styles[] = {"auto", "record", "pretty", NULL};
 const char *const target_log_colours[] = {"auto", "false", "true", NULL};
 
-enum { FIND_MS = 120 * 1000 };
+enum { FIND_MS = 120 * 1000, AGE_BYTES_MAX = 64 };
 
 /* ---- the file ---- */
 
@@ -32,25 +36,49 @@ static struct input_overrides overrides_of(const struct target_fields *given)
     return overrides;
 }
 
-/* What would be wrong everywhere is told once, here; warnings belong to validate and up. */
-static int read_file(struct target *target, enum input_depth depth)
+/* A name instead of a file: the file that `up` read last for it. */
+static bool find_file(struct target *target, struct input_overrides *overrides, struct err *err)
+{
+    struct cluster_known known;
+    const char *word = target->given->file;
+    target->file = word;
+    if (!cluster_choice_named(word, target->cli.arena, &known, err)) {
+        return err->kind == ERR_NONE;
+    }
+    if (!known.file || file_stat(known.file).kind != FILE_REGULAR) {
+        return err_set(err, ERR_NOT_FOUND,
+                       "the file of cluster %s is not known here any more%s%s; give the file, or "
+                       "remove the cluster: shoal down %s --region %.*s",
+                       word, known.file ? ": " : "", known.file ? known.file : "", word,
+                       STR_ARG(known.region));
+    }
+    target->file = known.file;
+    if (overrides->cluster_name.len == 0) {
+        overrides->cluster_name = str_from(word);
+    }
+    return true;
+}
+
+/* Problems that concern every command are reported once, here; warnings belong to validate and
+ * up. */
+static int target_read_file(struct target *target, enum input_depth depth)
 {
     struct err err;
     struct input_overrides overrides = overrides_of(target->given);
     struct input *input = &target->input;
-    if (!input_read_as(&target->cli, target->given->file, depth, &overrides, input, &err)) {
+    if (!find_file(target, &overrides, &err) ||
+        !input_read_as(&target->cli, target->file, depth, &overrides, input, &err)) {
         return output_error(&target->cli, &err);
     }
     if (!input->config || depth == INPUT_CHECKED) {
         input_print_findings(&target->cli, &input->diags);
     }
     if (!input->config) {
-        err_set(&err, ERR_CONFIG, "%s cannot be used; nothing was asked or changed",
-                target->given->file);
+        err_set(&err, ERR_CONFIG, "cannot use %s; nothing was changed", target->file);
         return output_error(&target->cli, &err);
     }
     if (!cloud_provider_knows(input->config->provider_type)) {
-        err_set(&err, ERR_CONFIG, "clusters of type %.*s are not launched yet; aws is",
+        err_set(&err, ERR_CONFIG, "provider %.*s is not supported yet; only aws is",
                 STR_ARG(str_sub(input->config->provider_type, 0, 100)));
         return output_error(&target->cli, &err);
     }
@@ -64,6 +92,15 @@ static const char *full_path(struct arena *arena, const char *file)
     const char *path = arena_str(arena, str_from(found ? found : file)).ptr;
     free(found);
     return path;
+}
+
+const char *target_file_or_here(const struct cli *cli, const char *file)
+{
+    const char *socket = file_expand_home(cli->arena, STR("~/.shoal/cluster/ctl.sock")).ptr;
+    if (file || file_stat(socket).kind != FILE_MISSING) {
+        return file;
+    }
+    return cluster_choice(NULL, false);
 }
 
 /* ---- the session ---- */
@@ -86,25 +123,52 @@ int target_open(struct target *target, const struct cli *cli, const struct targe
 {
     *target = (struct target){.cli = *cli, .given = given};
     choose_colours(target);
-    return read_file(target, depth);
+    return target_read_file(target, depth);
+}
+
+int target_open_named(struct target *target, const struct cli *cli,
+                      const struct target_fields *given, struct str region)
+{
+    struct err err;
+    *target = (struct target){.cli = *cli, .given = given, .region = region};
+    choose_colours(target);
+    if (!input_read_named(cli, str_from(given->file), region, &target->input, &err)) {
+        return output_error(cli, &err);
+    }
+    target->config = target->input.config;
+    return 0;
+}
+
+int target_connect_again(struct target *target)
+{
+    struct err err;
+    struct cloud_session_setup setup = {.least = level_of(target->given->verbose)};
+    return cloud_session_open(&target->session, &setup, &err) ? 0
+                                                              : output_error(&target->cli, &err);
+}
+
+void target_announce(const struct target *target)
+{
+    cloud_announce(&target->cli, &target->session);
 }
 
 int target_connect(struct target *target)
 {
-    struct err err;
     const struct target_fields *given = target->given;
-    struct cloud_session_setup setup = {.least = level_of(given->verbose)};
-    if (!cloud_session_open(&target->session, &setup, &err)) {
-        return output_error(&target->cli, &err);
+    int status = target_connect_again(target);
+    if (status != 0) {
+        return status;
     }
-    cloud_announce(&target->cli, &target->session);
+    if (given->verbose > 0) {
+        target_announce(target);
+    }
     const struct value *cache = value_get_c(target->config->provider, "cache_stopped_nodes");
     target->setup = (struct launcher_setup){
         .keeps_stopped = value_is_true(cache) && place_is_users(cache->place),
         .session = &target->session,
         .config = target->config,
         .profile = str_from(given->profile),
-        .config_path = full_path(target->cli.arena, given->file),
+        .config_path = target->file ? full_path(target->cli.arena, target->file) : NULL,
         .has_usage_stats = !given->no_usage_stats,
     };
     return 0;
@@ -114,14 +178,21 @@ void target_close(struct target *target)
 {
     if (target->session.loop) {
         cloud_session_close(&target->session);
+        target->session = (struct cloud_session){0};
     }
 }
 
 int target_work(const struct cli *cli, const struct target_fields *given, target_work_fn *work,
                 const void *fields)
 {
+    return target_work_as(cli, given, INPUT_AS_RAY, work, fields);
+}
+
+int target_work_as(const struct cli *cli, const struct target_fields *given, enum input_depth depth,
+                   target_work_fn *work, const void *fields)
+{
     struct target target;
-    int status = target_open(&target, cli, given, INPUT_AS_RAY);
+    int status = target_open(&target, cli, given, depth);
     status = status ? status : target_connect(&target);
     status = status ? status : work(&target, fields);
     target_close(&target);
@@ -132,7 +203,7 @@ void target_warn_of_set_up(const struct target *target, const struct launcher_he
 {
     if (!head->is_up_to_date) {
         cloud_print_lines(&target->cli, "warning",
-                          STR("the head's set-up has not ended, or has failed"));
+                          STR("the head's setup has not finished or has failed"));
     }
 }
 
@@ -141,6 +212,42 @@ int target_fail(const struct target *target, const struct err *err)
     output_error(&target->cli, err);
     return target->session.loop ? cloud_session_exit_status(&target->session, err)
                                 : err_exit_status(err->kind);
+}
+
+void target_say_last_failure(const struct target *target)
+{
+    AUTO_BUF struct buf age;
+    struct arena *arena = target->cli.arena;
+    struct cluster_state state;
+    struct up_failure failure;
+    struct err err;
+    buf_init(&age, AGE_BYTES_MAX);
+    if (!cluster_state_open(target->config, false, arena, &state, &err) ||
+        !up_failure_read(&state, arena, &failure, &err)) {
+        output_error(&target->cli, &err);
+        return;
+    }
+    if (failure.why.len == 0) {
+        return;
+    }
+    columns_add_age(&age, clock_wall_ms(&clock_of_machine) - failure.wall_ms);
+    struct str words = target_text(target);
+    struct str text = arena_printf(arena,
+                                   "the last `shoal up` failed %.*s ago: %.*s\n"
+                                   "`shoal up %.*s` tries again, `shoal down %.*s` terminates what "
+                                   "is left",
+                                   STR_ARG(buf_str(&age)), STR_ARG(failure.why), STR_ARG(words),
+                                   STR_ARG(words));
+    cloud_print_lines(&target->cli, "note", text);
+}
+
+int target_fail_head(const struct target *target, const struct err *err)
+{
+    int status = target_fail(target, err);
+    if (err->kind != ERR_CANCELLED) {
+        target_say_last_failure(target);
+    }
+    return status;
 }
 
 /* ---- the head ---- */
@@ -152,25 +259,27 @@ struct str target_where(const struct target *target)
                         region.len > 0 ? " " : "", STR_ARG(region));
 }
 
-struct str target_words(const struct target *target)
+struct str target_text(const struct target *target)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, (size_t)PATH_MAX * 2);
     remote_line_quote(&out, str_from(target->given->file));
-    if (target->given->name) {
+    if (target->region.len > 0) {
+        buf_addf(&out, " --region %.*s", STR_ARG(target->region));
+    } else if (target->given->name) {
         buf_add_c(&out, " -n ");
         remote_line_quote(&out, str_from(target->given->name));
     }
     return arena_str(target->cli.arena, buf_str(&out));
 }
 
-bool target_find(struct target *target, struct launcher_head *ret_head, struct ssh_place *ret_place,
-                 struct err *err)
+bool target_find(struct target *target, struct launcher_head *ret_head,
+                 struct ssh_target *ret_place, struct err *err)
 {
     struct arena *arena = target->cli.arena;
     if (!launcher_find_head(&target->setup, arena, ret_head, err)) {
         if (err->kind == ERR_NOT_FOUND) {
-            struct str words = target_words(target);
+            struct str words = target_text(target);
             return err_set(err, ERR_NOT_FOUND,
                            "cluster %.*s has no head in %.*s; start it with: shoal up %.*s",
                            STR_ARG(target->config->cluster_name), STR_ARG(target_where(target)),
@@ -181,23 +290,23 @@ bool target_find(struct target *target, struct launcher_head *ret_head, struct s
     return !ret_place || launcher_head_place(&target->setup, ret_head, arena, ret_place, err);
 }
 
-/* ---- programs with our terminal ---- */
+/* ---- programs in our terminal ---- */
 
 bool target_has_terminal(void)
 {
     return isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
 }
 
-struct ssh_place target_way(const struct ssh_place *place, bool has_forwards)
+struct ssh_target target_way(const struct ssh_target *place, bool has_forwards)
 {
-    struct ssh_place way = *place;
+    struct ssh_target way = *place;
     if (has_forwards || !target_has_terminal() || isatty(STDERR_FILENO) != 1) {
         way.control = NULL;
     }
     return way;
 }
 
-void target_show_words(const struct target *target, const char *const *argv)
+void target_show_argv(const struct target *target, const char *const *argv)
 {
     AUTO_BUF struct buf line;
     buf_init(&line, (size_t)REMOTE_LINE_BYTES_MAX * 2);
@@ -212,16 +321,16 @@ void target_show_words(const struct target *target, const char *const *argv)
 
 int target_run(struct target *target, const char *const *argv)
 {
-    enum { SSH_FAILED = 255, BY_CTRL_C = 130 };
+    enum { SSH_FAILED = 255, SIGNAL_BASE = 128 };
     struct err err;
     struct foreground_end end;
-    target_show_words(target, argv);
+    target_show_argv(target, argv);
     fflush(target->cli.out);
     fflush(target->cli.err);
     target_close(target);
     if (!foreground_run(argv, FOREGROUND_OURS, &end, &err)) {
         return output_error(&target->cli, &err);
     }
-    /* ssh that is interrupted calls it a failure. */
-    return end.is_interrupted && end.status == SSH_FAILED ? BY_CTRL_C : end.status;
+    /* After a signal, ssh exits as if the connection had failed. */
+    return end.signal != 0 && end.status == SSH_FAILED ? SIGNAL_BASE + end.signal : end.status;
 }

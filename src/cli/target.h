@@ -1,17 +1,17 @@
 /*
- * target.h: what every verb that works on the cluster of a file shares: the options of Ray's
- * launcher, reading the file with what the command line overrides, a session with the cloud, the
- * way to the head.
+ * target.h: shared by all verbs that work on the cluster of a file: the options of Ray's launcher,
+ * the file with command line overrides, a cloud session, and access to the head.
  *
  *     target_open() -> target_connect() -> launcher_...() or target_find() -> target_close()
  */
 #pragma once
 
 #include "app/launch/launcher.h"
+#include "cli/cluster_choice.h"
 #include "cli/input.h"
 #include "cli/verb.h"
 
-/* The options; verbs have them as a member `target` of their own struct. */
+/* Options; each verb has them as a member `target` of its own struct. */
 struct target_fields {
     const char *file;
     const char *name;
@@ -26,37 +26,40 @@ struct target_fields {
 extern const char *const target_log_styles[];
 extern const char *const target_log_colours[];
 
-#define TARGET_OPERAND(type)                                             \
-    {                                                                    \
-        "FILE", offsetof(type, target.file), false, COMPLETE_FILE, NULL, \
-            "The cluster file, as for ray up."                           \
+#define TARGET_FILE_HELP                                                                         \
+    "The cluster file, as for ray up, or the name of a cluster that was started from here. The " \
+    "default is $SHOAL_CLUSTER, else cluster.yaml in this directory."
+#define TARGET_OPERAND(type)                                                                      \
+    {                                                                                             \
+        "FILE", offsetof(type, target.file), false, COMPLETE_FILE, NULL, TARGET_FILE_HELP, false, \
+            cluster_choice                                                                        \
     }
 #define TARGET_NAME_OPTION(type)                                                     \
     {                                                                                \
         "cluster-name", 'n', OPTION_TEXT, offsetof(type, target.name), "NAME", NULL, \
-            "Use this name instead of the file's cluster_name."                      \
+            "Override cluster_name of the file."                                     \
     }
 #define TARGET_PROFILE_OPTION(type)                                              \
     {                                                                            \
         "profile", 0, OPTION_TEXT, offsetof(type, target.profile), "NAME", NULL, \
-            "The AWS profile to use, instead of what the file and the "          \
-            "environment say."                                                   \
+            "AWS profile to use instead of the one in the file or the "          \
+            "environment."                                                       \
     }
 #define TARGET_VERBOSE_OPTION(type)                                               \
     {                                                                             \
         "verbose", 'v', OPTION_COUNT, offsetof(type, target.verbose), NULL, NULL, \
-            "Say more of what is done."                                           \
+            "Print more details."                                                 \
     }
 #define TARGET_CACHE_OPTION(type)                                                              \
     {                                                                                          \
         "no-config-cache", 0, OPTION_FLAG, offsetof(type, target.no_config_cache), NULL, NULL, \
-            "Changes nothing: there is no cache, the cloud is always asked. "                  \
-            "Ray has this option."                                                             \
+            "No effect; accepted for compatibility with Ray. Shoal always "                    \
+            "asks the cloud."                                                                  \
     }
 #define TARGET_USAGE_OPTION(type)                                                                 \
     {                                                                                             \
         "disable-usage-stats", 0, OPTION_FLAG, offsetof(type, target.no_usage_stats), NULL, NULL, \
-            "Start Ray without its collection of usage statistics."                               \
+            "Disable Ray's usage statistics."                                                     \
     }
 /* Three rows. */
 #define TARGET_LOG_OPTIONS(type)                                                  \
@@ -66,68 +69,90 @@ extern const char *const target_log_colours[];
      offsetof(type, target.log_style),                                            \
      "STYLE",                                                                     \
      target_log_styles,                                                           \
-     "record: one line per change even on a terminal. auto and pretty: a "        \
-     "picture that is redrawn, on a terminal."},                                  \
+     "record: one line per change, also on a terminal. auto and pretty: a "       \
+     "live display on a terminal."},                                              \
         {"log-color",                                                             \
          0,                                                                       \
          OPTION_CHOICE,                                                           \
          offsetof(type, target.log_color),                                        \
          "WHEN",                                                                  \
          target_log_colours,                                                      \
-         "As --color, in Ray's words: auto, false or true."},                     \
+         "Ray's form of --color: auto, false or true."},                          \
     {                                                                             \
         "verbose", 'v', OPTION_COUNT, offsetof(type, target.verbose), NULL, NULL, \
-            "Say more of what is done; twice: every call."                        \
+            "Print more details; repeat it to log every API call."                \
     }
 
 struct target {
-    struct cli cli; /* with the colours that were asked for */
+    struct cli cli; /* with the selected colours */
     const struct target_fields *given;
     struct input input;
     const struct config *config;
+    const char *file;  /* that was read: another one than `given->file` if that is a name */
+    struct str region; /* of a cluster given by name; empty: given by a file */
     struct cloud_session session;
-    struct launcher_setup setup; /* `session`, `config`, paths and profile are set */
+    struct launcher_setup setup; /* has `session`, `config`, paths and profile */
 };
 
-/* Both: 0, or the exit status after it has said what is wrong. Opening reads the file; after
- * connecting there is a session, and Ctrl-C belongs to it. Nobody is asked yet. */
+/* Both return 0, or the exit status after an error message. Opening reads the file; connecting
+ * creates a session, which handles Ctrl-C. No request is sent yet. */
 int target_open(struct target *target, const struct cli *cli, const struct target_fields *given,
                 enum input_depth depth) MUST_USE;
+/* Opens the cluster with the name `given->file` in that region, without a file. */
+int target_open_named(struct target *target, const struct cli *cli,
+                      const struct target_fields *given, struct str region) MUST_USE;
 int target_connect(struct target *target) MUST_USE;
-void target_close(struct target *target); /* also one that could not be opened; also twice */
+/* A note if calls go to a stand-in for AWS: for verbs that change something there, or with -v. */
+void target_announce(const struct target *target);
+/* Creates a session again after target_close(): while a question is open, Ctrl-C must end the
+ * program. */
+int target_connect_again(struct target *target) MUST_USE;
+void target_close(struct target *target); /* may be called after a failed open, and twice */
 
-/* All of it for a verb that reads the file as Ray does: opened, connected, worked on, closed. */
+/* Opens, connects, calls `work` and closes; target_work() reads the file as Ray does. */
 typedef int target_work_fn(struct target *target, const void *fields);
 int target_work(const struct cli *cli, const struct target_fields *given, target_work_fn *work,
                 const void *fields) MUST_USE;
+int target_work_as(const struct cli *cli, const struct target_fields *given, enum input_depth depth,
+                   target_work_fn *work, const void *fields) MUST_USE;
 
-/* A warning unless the head's set-up has ended well. */
+/* Prints a warning unless the head's setup succeeded. */
 void target_warn_of_set_up(const struct target *target, const struct launcher_head *head);
 
-/* Prints it; the exit status for it: 130 for Ctrl-C. */
+/* The file of verbs that also work on the head itself, where nothing has to be named: `file`, or
+ * the default elsewhere; NULL: this is a head, or nothing is known. */
+const char *target_file_or_here(const struct cli *cli, const char *file);
+
+/* Prints the error; returns its exit status, 130 for Ctrl-C. */
 int target_fail(const struct target *target, const struct err *err);
 
-/* The head and how to reach it (NULL: not asked for); ERR_NOT_FOUND says how to start one. */
-bool target_find(struct target *target, struct launcher_head *ret_head, struct ssh_place *ret_place,
-                 struct err *err) MUST_USE;
+/* Prints why the last `up` on this machine failed, if it did. */
+void target_say_last_failure(const struct target *target);
+/* target_fail() for a head that does not answer, followed by the failure of the last `up`. */
+int target_fail_head(const struct target *target, const struct err *err);
+
+/* Finds the head and how to reach it (`ret_place` may be NULL). ERR_NOT_FOUND says how to start
+ * one. */
+bool target_find(struct target *target, struct launcher_head *ret_head,
+                 struct ssh_target *ret_place, struct err *err) MUST_USE;
 
 /* "aws us-west-2" */
 struct str target_where(const struct target *target);
 
-/* "cluster.yaml", with -n NAME when that was given: for commands that are suggested. */
-struct str target_words(const struct target *target);
+/* "cluster.yaml", with -n NAME if given: for suggested commands. */
+struct str target_text(const struct target *target);
 
-/* Do we have a terminal on both sides, for a shell over there? */
+/* True if standard input and output are terminals, for an interactive remote shell. */
 bool target_has_terminal(void);
 
 /*
- * The way to the head for a program in the foreground. A shared connection is quick, but what holds
- * it goes on in the background with the descriptors that it was given: whoever reads our output
- * from a pipe would wait for its end, and forwarded ports would stay open. So only terminals share.
+ * The ssh target for a program in the foreground. A shared connection is fast, but its master keeps
+ * running in the background with the descriptors it inherited: a reader of our output in a pipe
+ * would wait for it, and forwarded ports would stay open. So only terminals share connections.
  */
-struct ssh_place target_way(const struct ssh_place *place, bool has_forwards);
+struct ssh_target target_way(const struct ssh_target *place, bool has_forwards);
 
-/* Closes the session and gives the terminal to a program; the exit status. */
+/* Closes the session and runs a program in our terminal; returns the exit status. */
 int target_run(struct target *target, const char *const *argv) MUST_USE;
 /* Prints "-> ssh ..." with -v. */
-void target_show_words(const struct target *target, const char *const *argv);
+void target_show_argv(const struct target *target, const char *const *argv);

@@ -3,37 +3,50 @@
 
 #include <string.h>
 
-#define VERB(name) extern const struct verb verb_##name;
-#define HIDDEN_VERB(name) VERB(name)
+#define VERB(name, group) extern const struct verb verb_##name;
+#define HIDDEN_VERB(name) extern const struct verb verb_##name;
 #include "cli/verbs.def"
 #undef VERB
 #undef HIDDEN_VERB
 
 const struct verb *const all_verbs[] = {
-#define VERB(name) &verb_##name,
+#define VERB(name, group) &verb_##name,
 #define HIDDEN_VERB(name)
 #include "cli/verbs.def"
 #undef VERB
 #undef HIDDEN_VERB
 };
+const enum verb_group verb_groups[] = {
+#define VERB(name, group) VERB_##group,
+#define HIDDEN_VERB(name)
+#include "cli/verbs.def"
+#undef VERB
+#undef HIDDEN_VERB
+};
+const char *const verb_group_titles[VERB_GROUP_COUNT] = {
+    [VERB_BEFORE] = "Before you launch",
+    [VERB_RUN] = "Run",
+    [VERB_WATCH] = "Watch",
+    [VERB_FINISH] = "Finish",
+    [VERB_OTHER] = "Other",
+};
 const size_t verb_count = sizeof(all_verbs) / sizeof(all_verbs[0]);
 
 static const struct verb *const hidden_verbs[] = {
-#define VERB(name)
+#define VERB(name, group)
 #define HIDDEN_VERB(name) &verb_##name,
 #include "cli/verbs.def"
 #undef VERB
 #undef HIDDEN_VERB
-    NULL, /* there may be none */
+    NULL, /* an array must not be empty */
 };
 
 static const char *const colour_choices[] = {"auto", "always", "never", NULL};
 
 const struct option common_options[] = {
-    {"help", 'h', OPTION_FLAG, offsetof(struct common_fields, help), NULL, NULL,
-     "Show what the command does and how it is called."},
+    {"help", 'h', OPTION_FLAG, offsetof(struct common_fields, help), NULL, NULL, "Show this help."},
     {"color", 0, OPTION_CHOICE, offsetof(struct common_fields, colour), "WHEN", colour_choices,
-     "Colour the output: auto (on a terminal, unless NO_COLOR is set), always or never."},
+     "Color the output: auto (on a terminal, unless NO_COLOR is set), always or never."},
 };
 const size_t common_option_count = sizeof(common_options) / sizeof(common_options[0]);
 

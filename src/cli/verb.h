@@ -1,13 +1,14 @@
 /*
- * verb.h: what a verb is.
+ * verb.h: defines a verb, that is a subcommand.
  *
  * A verb is one file verb_NAME.c that defines `const struct verb verb_NAME`, and one row in
- * verbs.def. The parser, --help, the manual pages and the shells' completion are all made from the
- * struct, so they cannot disagree. A dash in a name is an underscore in the file's and the row's.
+ * verbs.def. The parser, --help, the manual pages and shell completion are all generated from the
+ * struct, so they cannot disagree. A dash in a name is an underscore in the file and the row.
  */
 #pragma once
 
 #include "base/arena.h"
+#include "base/err.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -15,12 +16,12 @@
 
 enum option_kind {
     OPTION_FLAG,    /* bool */
-    OPTION_UNFLAG,  /* bool: takes back the flag of the same field */
+    OPTION_UNFLAG,  /* bool: clears the flag of the same field */
     OPTION_COUNT,   /* unsigned: how often it was given */
     OPTION_TEXT,    /* const char * */
-    OPTION_FILE,    /* the same; shells complete the names of files */
+    OPTION_FILE,    /* the same; shells complete file names */
     OPTION_NUMBER,  /* int64_t */
-    OPTION_NUMBERS, /* struct option_numbers: may be given several times */
+    OPTION_NUMBERS, /* struct option_numbers: may be repeated */
     OPTION_CHOICE,  /* const char *, one of `choices` */
 };
 
@@ -28,25 +29,25 @@ enum { OPTION_NUMBERS_MAX = 32 };
 
 struct option_numbers {
     int64_t items[OPTION_NUMBERS_MAX];
-    size_t count; /* 0: it was not given */
+    size_t count; /* 0: not given */
 };
 
 struct option {
     const char *name; /* without the dashes */
     char letter;      /* 0: no short form */
     enum option_kind kind;
-    size_t offset;        /* of the field in the verb's own struct */
+    size_t offset;        /* of the field in the verb's struct */
     const char *argument; /* "FORMAT"; NULL for flags */
     const char *const *choices;
     const char *help;
-    bool is_hidden; /* understood, not told of */
+    bool is_hidden; /* accepted but not documented */
 };
 
 enum operand_complete { COMPLETE_FILE, COMPLETE_VERB, COMPLETE_CHOICE, COMPLETE_NOTHING };
 
-/* All the words that no other operand took. */
+/* All arguments that no other operand took. */
 struct operand_rest {
-    const char **words; /* room for all words of the command line */
+    const char **words; /* has room for all arguments */
     size_t count;
 };
 
@@ -58,7 +59,10 @@ struct operand {
     enum operand_complete complete;
     const char *const *choices; /* for COMPLETE_CHOICE */
     const char *help;
-    bool is_rest; /* the last one only */
+    bool is_rest; /* only for the last operand */
+    /* The default when it is left out, or NULL to take `word` (NULL: none was given) as it.
+     * `is_short`: fewer words were given than the verb needs. The first operand only. */
+    const char *(*fallback)(const char *word, bool is_short);
 };
 
 struct example {
@@ -66,19 +70,26 @@ struct example {
     const char *says;
 };
 
-/* What every verb is given: where to write, and whether to colour it. */
+/* The outcome of a command, for its JSON. */
+struct cli_end {
+    bool has_output; /* a whole text was written to standard output */
+    struct err err;  /* the last error that was printed; ERR_NONE: none */
+};
+
+/* Output streams and settings for every verb. */
 struct cli {
     FILE *out;
     FILE *err;
     bool colour_out;
     bool colour_err;
-    struct arena *arena; /* lives as long as the command */
+    struct arena *arena; /* valid until the command ends */
+    struct cli_end *end; /* NULL if it is not used */
 };
 
 struct verb {
     const char *name;
-    const char *alias;       /* another name that is understood; NULL: none */
-    const char *summary;     /* one line, no full stop */
+    const char *alias;       /* alternative name; NULL: none */
+    const char *summary;     /* one line, no period */
     const char *description; /* paragraphs for the manual, separated by blank lines */
     const struct operand *operands;
     size_t operand_count;
@@ -87,19 +98,32 @@ struct verb {
     const struct example *examples;
     size_t example_count;
     const char *exit_status; /* when it differs from "0 on success, 1 on failure, 2 for usage" */
-    size_t fields_size;      /* of the struct the offsets refer to */
+    size_t fields_size;      /* size of the struct that the offsets refer to */
     int (*run)(const struct cli *cli, const void *fields);
 };
 
-/* All verbs that people use, in the order of verbs.def. Those that only this program itself uses on
- * other machines are found by name, and told of nowhere. */
+/* All documented verbs, in the order of verbs.def. Hidden verbs, which Shoal runs on other
+ * machines, are found only by verb_find(). */
 extern const struct verb *const all_verbs[];
 extern const size_t verb_count;
 
-/* By name or alias; NULL when there is none. */
+/* What a verb is for; `shoal help` has a heading for each. verb_groups[i] is that of all_verbs[i].
+ */
+enum verb_group {
+    VERB_BEFORE,
+    VERB_RUN,
+    VERB_WATCH,
+    VERB_FINISH,
+    VERB_OTHER,
+    VERB_GROUP_COUNT,
+};
+extern const enum verb_group verb_groups[];
+extern const char *const verb_group_titles[VERB_GROUP_COUNT];
+
+/* By name or alias; NULL if there is none. */
 const struct verb *verb_find(const char *name);
 
-/* Options that every verb has, behind its own; their offsets are in this struct. */
+/* Options that every verb has, after its own; their offsets are in this struct. */
 struct common_fields {
     bool help;
     const char *colour;
@@ -107,5 +131,5 @@ struct common_fields {
 extern const struct option common_options[];
 extern const size_t common_option_count;
 
-/* -o of verbs that have two forms of output. */
+/* -o of verbs with text and JSON output. */
 extern const char *const text_or_json[];

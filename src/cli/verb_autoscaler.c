@@ -1,4 +1,4 @@
-/* verb_autoscaler.c: the service that runs a cluster from its head. */
+/* verb_autoscaler.c: runs the service on a cluster's head. */
 #include "app/head/service.h"
 #include "cli/output.h"
 
@@ -10,19 +10,19 @@ struct autoscaler_fields {
 
 static const struct option options[] = {
     {"folder", 0, OPTION_TEXT, offsetof(struct autoscaler_fields, folder), "FOLDER", NULL,
-     "Where the service keeps what it knows. The default is ~/.shoal/cluster."},
+     "The state directory of the service. The default is ~/.shoal/cluster."},
     {"background", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_background), NULL, NULL,
-     "Start it in the background, with a supervisor that starts it again when it dies, and return "
-     "when it answers. One that runs already takes in the newest configuration."},
+     "Start the service in the background with a supervisor that restarts it when it dies, and "
+     "return when it answers. A running service loads the newest configuration."},
     {"supervise", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_supervisor), NULL, NULL,
-     "Be that supervisor, in the foreground, as a unit of systemd is."},
+     "Run the supervisor in the foreground, for a systemd unit."},
 };
 
 static const struct example examples[] = {
-    {"shoal autoscaler --background", "What the set-up of a head does."},
+    {"shoal autoscaler --background", "As the setup of a head does."},
 };
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_autoscaler_run(const struct cli *cli, const void *fields)
 {
     const struct autoscaler_fields *given = fields;
     struct err err = {0};
@@ -38,22 +38,22 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_autoscaler = {
     .name = "autoscaler",
-    .summary = "run a cluster from its head; shoal up starts it there",
+    .summary = "run the autoscaler on the head; shoal up starts it",
     .description =
-        "The service of a cluster: launches the workers that there should be, sets them up, sees "
-        "who joins Ray, and answers the other verbs. It runs on the head, where shoal up starts it "
-        "and hands the cluster over; nobody needs to start it by hand.\n\n"
-        "What it knows is in ~/.shoal/cluster, what it says in service.log there. It may be killed "
-        "at any time: its supervisor starts it again, and it goes on where it was. One that dies "
-        "ten times within a minute is started once more, frozen: it answers and does nothing until "
-        "shoal up, or SIGHUP to its supervisor, lets it act again. Where systemd may be asked the "
-        "supervisor is a transient unit, shoal-NUMBER; SHOAL_NO_SYSTEMD=1 leaves systemd alone.",
+        "The service of a cluster: it launches workers, sets them up, watches them join Ray, and "
+        "answers the other commands. It runs on the head, where shoal up starts it and hands the "
+        "cluster over. You do not need to start it by hand.\n\nIts state is in ~/.shoal/cluster, "
+        "and its log is service.log there. It can be killed at any time: its supervisor restarts "
+        "it, and it continues where it was. After ten deaths within a minute it is restarted "
+        "frozen: it answers requests but does nothing until shoal up, or SIGHUP to its "
+        "supervisor, reactivates it. Where systemd may be asked the supervisor is a transient "
+        "unit, shoal-NUMBER; SHOAL_NO_SYSTEMD=1 leaves systemd alone.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 after it was told to stand down, or once it answers in the background; 1 "
-                   "when it cannot run; 2 for a wrong command line.",
+    .exit_status = "0 after it was asked to stop, or when it answers in the background; 1 if it "
+                   "cannot run; 2 for a usage error.",
     .fields_size = sizeof(struct autoscaler_fields),
-    .run = run,
+    .run = verb_autoscaler_run,
 };

@@ -1,12 +1,14 @@
-/* verb_check.c: a cluster file against the cloud, before anything is made. */
+/* verb_check.c: checks a cluster file against the cloud before anything is created. */
 #include "app/cloud_provider.h"
 #include "app/node_params.h"
-#include "app/survey_text.h"
+#include "app/preflight.h"
+#include "app/preflight_text.h"
 #include "base/utf8.h"
 #include "cli/cloud.h"
+#include "cli/cluster_choice.h"
 #include "cli/input.h"
+#include "cli/json_object.h"
 #include "cli/output.h"
-#include "cli/record.h"
 #include "config/document/json_write.h"
 
 #include <string.h>
@@ -23,57 +25,54 @@ struct check_fields {
 
 static const struct operand operands[] = {
     {"FILE", offsetof(struct check_fields, file), false, COMPLETE_FILE, NULL,
-     "The cluster file; - reads standard input."},
+     "The cluster file; - reads standard input.", false, cluster_choice},
 };
 
 static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct check_fields, output), "FORMAT", text_or_json,
-     "text for people (the default) or json for programs."},
+     "Output format: text (the default) or json."},
     {"profile", 0, OPTION_TEXT, offsetof(struct check_fields, profile), "NAME", NULL,
-     "The AWS profile to use, instead of what the file and the environment say."},
+     "AWS profile to use instead of the one in the file or the environment."},
     {"timeout", 0, OPTION_NUMBER, offsetof(struct check_fields, timeout), "SECONDS", NULL,
-     "Give up after so many seconds; 60 if it is not given."},
+     "Give up after this many seconds. The default is 60."},
 };
 
 static const struct example examples[] = {
-    {"shoal check cluster.yaml", "See what a launch would use, and what would fail."},
-    {"shoal check --profile work cluster.yaml", "The same as somebody else."},
+    {"shoal check cluster.yaml", "Show what a launch would use and what would fail."},
+    {"shoal check --profile work cluster.yaml", "The same with other credentials."},
     {"shoal check -o json cluster.yaml | jq .errors", "Count the errors in a script."},
 };
 
-/* What nobody can know without making a machine, and what is not looked at yet. */
+/* Limits of the check: only a launch would show these, or they are not implemented. */
 static const char *const not_checked[] = {
-    "quotas and free capacity",
-    "permission to launch",
-    "what is on the image",
-    "set-up commands",
-    "whether ssh will get through to the machines",
+    "free capacity",  "the permission to create the head's role", "the contents of the image",
+    "setup commands", "whether ssh can reach the instances",
 };
 
-struct check {
+struct verb_check_state {
     const struct cli *cli;
     const struct check_fields *given;
     struct input input;
     struct cloud_session session;
     struct buf out;
-    struct survey_counts counts;
+    struct preflight_counts counts;
     bool is_json;
-    struct err err; /* of the provider, when the survey could not be made */
+    struct err err; /* of the provider, if the preflight failed */
     bool is_done;
 };
 
-static struct str region_of(const struct check *check)
+static struct str verb_check_region_of(const struct verb_check_state *check)
 {
     return value_text(value_get_c(check->input.config->provider, "region"));
 }
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-static void print_end(struct check *check)
+static void print_end(struct verb_check_state *check)
 {
     struct buf *out = &check->out;
     const struct config *config = check->input.config;
-    struct survey_counts counts = check->counts;
+    struct preflight_counts counts = check->counts;
     if (counts.errors == 0) {
         buf_add_c(out, "Not checked: ");
         for (size_t i = 0; i < ARRAY_LEN(not_checked); i++) {
@@ -82,7 +81,7 @@ static void print_end(struct check *check)
         buf_add_c(out, ".\n");
         utf8_add_visible(out, check->input.source.name, false);
         buf_addf(out, " is ready for %.*s %.*s. Nothing was created.\n",
-                 STR_ARG(config->provider_type), STR_ARG(region_of(check)));
+                 STR_ARG(config->provider_type), STR_ARG(verb_check_region_of(check)));
         return;
     }
     buf_addf(out, "%zu error%s", counts.errors, counts.errors == 1 ? "" : "s");
@@ -92,22 +91,23 @@ static void print_end(struct check *check)
     buf_add_c(out, ". Nothing was created.\n");
 }
 
-static void print_text(struct check *check, const struct finding *findings, size_t count)
+static void verb_check_print_text(struct verb_check_state *check, const struct finding *findings,
+                                  size_t count)
 {
     struct diag_style style = output_style(check->cli->colour_out);
     struct buf *out = &check->out;
-    survey_text_fine(out, findings, count);
+    preflight_text_fine(out, findings, count);
     if (check->counts.fine > 0) {
         buf_add_char(out, '\n');
     }
-    survey_text_problems(out, findings, count, check->input.config->tree, &style);
+    preflight_text_problems(out, findings, count, check->input.config->tree, &style);
     print_end(check);
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
-static void set_place(struct arena *arena, struct value *map, const struct value *tree,
-                      struct str path)
+static void verb_check_set_place(struct arena *arena, struct value *map, const struct value *tree,
+                                 struct str path)
 {
     struct place place = node_params_place(tree, path);
     record_text(arena, map, "path", path);
@@ -126,14 +126,14 @@ static struct value *rows_of(struct arena *arena, const struct finding *finding,
         record_text(arena, map, "where", row->where);
         record_text(arena, map, "why", row->why);
         record_text(arena, map, "remedy", row->remedy);
-        set_place(arena, map, tree, row->path);
+        verb_check_set_place(arena, map, tree, row->path);
         value_list_add(arena, rows, map);
     }
     return rows;
 }
 
-static struct value *record_of(struct arena *arena, const struct finding *finding,
-                               const struct value *tree)
+static struct value *verb_check_record_of(struct arena *arena, const struct finding *finding,
+                                          const struct value *tree)
 {
     static const char *const levels[] = {
         [FINDING_FINE] = "fine", [FINDING_WARNING] = "warning", [FINDING_ERROR] = "error"};
@@ -142,12 +142,12 @@ static struct value *record_of(struct arena *arena, const struct finding *findin
     record_text(arena, map, "subject", finding->subject);
     record_text(arena, map, "text", finding->text);
     record_text(arena, map, "remedy", finding->remedy);
-    set_place(arena, map, tree, finding->path);
+    verb_check_set_place(arena, map, tree, finding->path);
     value_map_set_c(arena, map, "rows", rows_of(arena, finding, tree));
     return map;
 }
 
-/* Findings of the file itself come first, in the same form. */
+/* Findings about the file itself come first, in the same form. */
 static void add_diags(struct arena *arena, struct value *list, const struct diag_list *diags)
 {
     for (size_t i = 0; i < diags->count; i++) {
@@ -165,8 +165,8 @@ static void add_diags(struct arena *arena, struct value *list, const struct diag
     }
 }
 
-static bool print_json(struct check *check, const struct finding *findings, size_t count,
-                       struct err *err)
+static bool verb_check_print_json(struct verb_check_state *check, const struct finding *findings,
+                                  size_t count, struct err *err)
 {
     struct arena *arena = check->cli->arena;
     const struct config *config = check->input.config;
@@ -176,7 +176,7 @@ static bool print_json(struct check *check, const struct finding *findings, size
     struct value *rest = record_list(arena);
     add_diags(arena, list, diags);
     for (size_t i = 0; i < count; i++) {
-        value_list_add(arena, list, record_of(arena, &findings[i], config->tree));
+        value_list_add(arena, list, verb_check_record_of(arena, &findings[i], config->tree));
     }
     for (size_t i = 0; i < ARRAY_LEN(not_checked); i++) {
         value_list_add(arena, rest,
@@ -184,7 +184,7 @@ static bool print_json(struct check *check, const struct finding *findings, size
     }
     record_text(arena, result, "file", check->input.source.name);
     record_text(arena, result, "provider", config ? config->provider_type : STR(""));
-    record_text(arena, result, "region", config ? region_of(check) : STR(""));
+    record_text(arena, result, "region", config ? verb_check_region_of(check) : STR(""));
     record_flag(arena, result, "asked", check->is_done);
     record_int(arena, result, "errors", (int64_t)(check->counts.errors + diags->error_count));
     record_int(arena, result, "warnings", (int64_t)(check->counts.warnings + diags->warning_count));
@@ -197,36 +197,36 @@ static bool print_json(struct check *check, const struct finding *findings, size
 
 /* ---- the cloud ---- */
 
-static void on_survey(void *context, const struct provider_answer *answer,
-                      const struct finding *findings, size_t count)
+static void verb_check_on_preflight(void *context, const struct provider_answer *answer,
+                                    const struct finding *findings, size_t count)
 {
-    struct check *check = context;
+    struct verb_check_state *check = context;
     check->is_done = answer->outcome == OUTCOME_DONE;
     check->err = answer->err;
-    check->counts = survey_text_count(findings, count);
+    check->counts = preflight_text_count(findings, count);
     if (check->is_done && !check->is_json) {
-        print_text(check, findings, count);
+        verb_check_print_text(check, findings, count);
     } else if (check->is_done) {
-        check->is_done = print_json(check, findings, count, &check->err);
+        check->is_done = verb_check_print_json(check, findings, count, &check->err);
     }
     cloud_session_stop(&check->session);
 }
 
-/* A terminal that stays empty looks like a program that hangs. */
-static void say_waiting(void *context)
+/* Shows that the program is working. */
+static void verb_check_send_pending(void *context)
 {
-    const struct check *check = context;
+    const struct verb_check_state *check = context;
     AUTO_BUF struct buf line;
     buf_init(&line, OUTPUT_BYTES_MAX);
-    utf8_add_visible(&line, region_of(check), false);
-    fprintf(check->cli->err, "shoal: still asking %.*s %s (Ctrl-C stops it)\n",
+    utf8_add_visible(&line, verb_check_region_of(check), false);
+    fprintf(check->cli->err, "shoal: still waiting for %.*s %s (Ctrl-C to stop)\n",
             STR_ARG(check->input.config->provider_type), line.ptr ? line.ptr : "");
 }
 
-/* Runs until the survey has said something. */
-static bool wait_for_answer(struct check *check, struct err *err)
+/* Runs until the preflight has finished. */
+static bool verb_check_wait_for_answer(struct verb_check_state *check, struct err *err)
 {
-    struct loop_timer *slow = loop_timer_new(check->session.loop, say_waiting, check);
+    struct loop_timer *slow = loop_timer_new(check->session.loop, verb_check_send_pending, check);
     if (isatty(fileno(check->cli->err)) == 1) {
         loop_timer_start(slow, SLOW_MS);
     }
@@ -235,7 +235,7 @@ static bool wait_for_answer(struct check *check, struct err *err)
     return is_answered;
 }
 
-static bool ask(struct check *check, struct err *err)
+static bool verb_check_request(struct verb_check_state *check, struct err *err)
 {
     struct provider *provider;
     struct str profile = str_from(check->given->profile);
@@ -244,12 +244,13 @@ static bool ask(struct check *check, struct err *err)
                              &provider, err)) {
         return false;
     }
-    provider->ops->survey(provider, SURVEY_FOR_PEOPLE, on_survey, check);
-    bool is_answered = wait_for_answer(check, err);
+    preflight_run(provider, check->input.config, PREFLIGHT_FOR_PEOPLE, check->cli->arena,
+                  verb_check_on_preflight, check);
+    bool is_answered = verb_check_wait_for_answer(check, err);
     provider->ops->close(provider);
     if (!is_answered) {
         struct err why = *err;
-        const char *what = why.kind == ERR_TIMEOUT ? "asking the cloud: " : "";
+        const char *what = why.kind == ERR_TIMEOUT ? "querying the cloud: " : "";
         return err_set(err, why.kind, "%s%s; nothing was created", what, why.text);
     }
     if (!check->is_done) {
@@ -258,7 +259,7 @@ static bool ask(struct check *check, struct err *err)
     return check->is_done;
 }
 
-static int ask_cloud(struct check *check)
+static int ask_cloud(struct verb_check_state *check)
 {
     struct err err;
     int64_t seconds = check->given->timeout > 0 ? check->given->timeout : SECONDS;
@@ -266,7 +267,7 @@ static int ask_cloud(struct check *check)
     if (!cloud_session_open(&check->session, &setup, &err)) {
         return output_error(check->cli, &err);
     }
-    bool ok = ask(check, &err);
+    bool ok = verb_check_request(check, &err);
     int status = 0;
     if (!ok) {
         output_error(check->cli, &err);
@@ -281,29 +282,28 @@ static int ask_cloud(struct check *check)
 
 /* ---- the verb ---- */
 
-/* What is left to say when no cloud is asked: the file is wrong, or its cloud is not known. */
-static int end_early(struct check *check)
+/* The summary without a cloud query: the file is wrong, or its cloud is not supported. */
+static int end_early(struct verb_check_state *check)
 {
     struct err err;
     const struct config *config = check->input.config;
     if (check->is_json) {
-        if (!print_json(check, NULL, 0, &err)) {
+        if (!verb_check_print_json(check, NULL, 0, &err)) {
             return output_error(check->cli, &err);
         }
     } else if (!config) {
         diag_print_summary(&check->out, &check->input.diags);
-        buf_add_c(&check->out, ". The cloud was not asked.\n");
+        buf_add_c(&check->out, ". The cloud was not queried.\n");
     } else {
         buf_addf(&check->out,
-                 "The file is fine. What %.*s would say to it is not checked: that exists for aws "
-                 "only yet.\n",
+                 "The file is fine. Checks against %.*s are not supported yet, only against aws.\n",
                  STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     int status = output_write(check->cli, check->cli->out, &check->out);
     return status ? status : !config;
 }
 
-static void print_diags(struct check *check)
+static void print_diags(struct verb_check_state *check)
 {
     struct diag_style style = output_style(check->cli->colour_out);
     for (size_t i = 0; !check->is_json && i < check->input.diags.count; i++) {
@@ -314,10 +314,10 @@ static void print_diags(struct check *check)
     }
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_check_run(const struct cli *cli, const void *fields)
 {
     const struct check_fields *given = fields;
-    struct check check = {.cli = cli, .given = given};
+    struct verb_check_state check = {.cli = cli, .given = given};
     struct err err;
     check.is_json = given->output && strcmp(given->output, "json") == 0;
     if (given->timeout < 0 || given->timeout > SECONDS_MAX) {
@@ -339,29 +339,29 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_check = {
     .name = "check",
-    .summary = "ask the cloud whether a file can be launched",
+    .summary = "check against the cloud that a file can be launched",
     .description =
-        "Does what shoal validate does, then asks the cloud everything that a launch depends on, "
-        "and says what it would use: who is asking, machines, images, subnets, security groups, "
-        "key pair, instance profile. What cannot work is told at its place in the file, with what "
-        "to write instead. Nothing is created and nothing is changed.\n\n"
-        "For AWS that is: credentials (every source that was tried and what it said), machine "
-        "types and the zones that offer them, images (that of the file, else Ray's default for the "
-        "region, else the newest Ubuntu that is announced for the machine's architecture), root "
-        "volumes, subnets and why each was refused, security groups and their VPC, the key pair "
-        "and whether the private key belongs to it, instance profiles, and the permissions to ask "
-        "all that.\n\n"
-        "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
-        "of the file, or from where every AWS tool takes them. AWS_ENDPOINT_URL is honoured, and "
-        "announced on standard error.",
+        "Runs shoal validate, then queries the cloud for everything that a launch depends on and "
+        "prints what it would use: identity, instance types, images, subnets, security groups, "
+        "key pair and instance profile. Errors point to their place in the file and say what to "
+        "write instead. Nothing is created or changed.\n\nFor AWS that is: credentials (every "
+        "source that was tried and what it said), machine types and the zones that offer them, "
+        "images (that of the file, else Ray's default for the region, else the newest Ubuntu that "
+        "is announced for the machine's architecture), root volumes, subnets and why each was "
+        "refused, security groups and their VPC, the key pair and whether the private key belongs "
+        "to it, instance profiles, vCPU quotas, the account's role for spot instances, and by dry "
+        "runs the permission to launch. The program for the machines' architecture must be on "
+        "this machine.\n\nCredentials come from --profile, from provider.aws_credentials or "
+        "provider.aws_profile of the file, or from where every AWS tool takes them. "
+        "AWS_ENDPOINT_URL is honoured, and announced on standard error.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when a launch could begin (warnings do not count), 1 when it could not, 2 "
-                   "for a wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 if a launch could start (warnings do not count), 1 if not, 2 for a usage "
+                   "error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct check_fields),
-    .run = run,
+    .run = verb_check_run,
 };

@@ -1,4 +1,4 @@
-/* verb_completion.c: completion scripts for the shells. */
+/* verb_completion.c: prints completion scripts for shells. */
 #include "cli/completion.h"
 #include "cli/output.h"
 
@@ -16,12 +16,12 @@ static const struct operand operands[] = {
 };
 
 static const struct example examples[] = {
-    {"source <(shoal completion bash)", "For this shell; put it into ~/.bashrc for all."},
+    {"source <(shoal completion bash)", "For this shell; add it to ~/.bashrc for all shells."},
     {"shoal completion zsh > \"${fpath[1]}/_shoal\"", "For zsh, once."},
     {"shoal completion fish > ~/.config/fish/completions/shoal.fish", "For fish, once."},
 };
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_completion_run(const struct cli *cli, const void *fields)
 {
     const struct completion_fields *given = fields;
     AUTO_BUF struct buf out;
@@ -39,12 +39,12 @@ static int run(const struct cli *cli, const void *fields)
 const struct verb verb_completion = {
     .name = "completion",
     .summary = "print a completion script for your shell",
-    .description = "Prints a script that teaches the shell to complete shoal's verbs, options and "
-                   "their values.",
+    .description = "Prints a script that lets the shell complete Shoal's commands, options and "
+                   "values.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
     .fields_size = sizeof(struct completion_fields),
-    .run = run,
+    .run = verb_completion_run,
 };

@@ -1,8 +1,9 @@
-/* verb_config.c: the configuration as shoal and Ray understand it. */
+/* verb_config.c: prints the configuration as Shoal and Ray understand it. */
 #include "app/local_host.h"
+#include "cli/cluster_choice.h"
 #include "cli/input.h"
+#include "cli/json_object.h"
 #include "cli/output.h"
-#include "cli/record.h"
 #include "config/document/json_write.h"
 #include "config/document/yaml_write.h"
 #include "config/hash.h"
@@ -21,21 +22,21 @@ static const char *const formats[] = {"yaml", "json", NULL};
 
 static const struct operand operands[] = {
     {"FILE", offsetof(struct config_fields, file), false, COMPLETE_FILE, NULL,
-     "The cluster file; - reads standard input."},
+     "The cluster file; - reads standard input.", false, cluster_choice},
 };
 
 static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct config_fields, output), "FORMAT", formats,
      "yaml (the default) or json."},
     {"hashes", 0, OPTION_FLAG, offsetof(struct config_fields, hashes), NULL, NULL,
-     "Print Ray's hashes instead: of each node type's launch configuration, of what runs on head "
-     "and workers, and of the contents of the file mounts."},
+     "Print Ray's hashes instead: of each node type's launch configuration, of the runtime "
+     "configuration of head and workers, and of the contents of the file mounts."},
     {"show-secrets", 0, OPTION_FLAG, offsetof(struct config_fields, show_secrets), NULL, NULL,
      "Print credentials as they are instead of " SECRET_MASK "."},
 };
 
 static const struct example examples[] = {
-    {"shoal config cluster.yaml", "See every default, and the modern form of an old file."},
+    {"shoal config cluster.yaml", "Show every default, and the current form of an old file."},
     {"shoal config --hashes cluster.yaml",
      "Compare with the ray-launch-config and ray-runtime-config tags of running machines."},
 };
@@ -104,7 +105,7 @@ static const struct value *hashes_of(struct arena *arena, const struct config *c
 
 /* ---- the verb ---- */
 
-static int print(const struct cli *cli, const struct value *value, const char *format)
+static int verb_config_print(const struct cli *cli, const struct value *value, const char *format)
 {
     AUTO_BUF struct buf out;
     struct err err;
@@ -120,7 +121,7 @@ static int print(const struct cli *cli, const struct value *value, const char *f
     return output_write(cli, cli->out, &out);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_config_run(const struct cli *cli, const void *fields)
 {
     const struct config_fields *given = fields;
     struct err err;
@@ -142,28 +143,27 @@ static int run(const struct cli *cli, const void *fields)
     } else if (!given->show_secrets) {
         shown = secret_mask(cli->arena, config->tree);
     }
-    return print(cli, shown, given->output);
+    return verb_config_print(cli, shown, given->output);
 }
 
 const struct verb verb_config = {
     .name = "config",
     .summary = "print a cluster file with every default filled in",
     .description =
-        "Prints the configuration that a cluster file stands for: the provider's defaults filled "
-        "in, old keys converted to their modern form, set-up commands merged, resources taken "
-        "from the machine types. It is what Ray would work with. (As a cluster file it "
-        "would run setup_commands twice, because they are part of both merged lists.)\n\n"
-        "What looks like a secret is masked: values of keys and variables that name one, values of "
-        "password options, and passwords in URLs. Read the output before you share it all the "
-        "same: a secret in a place nobody would expect is not found.",
+        "Prints the effective configuration of a cluster file: provider defaults filled in, old "
+        "keys converted, setup commands merged, resources taken from the instance types. It is "
+        "the configuration that Ray would use. (As a cluster file it would run setup_commands "
+        "twice, because they are part of both merged lists.)\n\nValues that look like secrets are "
+        "masked: values of keys and variables that name one, values of password options, and "
+        "passwords in URLs. Still read the output before you share it: secrets in unexpected "
+        "places are not found.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when Ray would accept the file, 1 when it would not, 2 for a wrong "
-                   "command line.",
+    .exit_status = "0 if Ray would accept the file, 1 if not, 2 for a usage error.",
     .fields_size = sizeof(struct config_fields),
-    .run = run,
+    .run = verb_config_run,
 };

@@ -1,5 +1,5 @@
-/* verb_ctl.c: the head's end of the control channel; started over ssh by other verbs. */
-#include "app/head/channel/ctl.h"
+/* verb_ctl.c: the head's side of the control channel; started over ssh by other verbs. */
+#include "app/head/ctl/ctl.h"
 #include "cli/output.h"
 #include "cli/verb.h"
 
@@ -19,33 +19,34 @@ static const struct option options[] = {
     {"folder", 0, OPTION_TEXT, offsetof(struct ctl_fields, folder), "FOLDER", NULL,
      "The service's folder. The default is ~/.shoal/cluster."},
     {"wait", 0, OPTION_FLAG, offsetof(struct ctl_fields, waits), NULL, NULL,
-     "Give a service that was just started ten seconds to listen."},
+     "Wait up to ten seconds for a service that has just started."},
     {"ask", 0, OPTION_TEXT, offsetof(struct ctl_fields, ask), "WHAT", NULL,
-     "Ask for this, such as end, instead of what standard input says, and wait for the answer."},
+     "Send this request, such as terminate, instead of reading standard input, and wait for the "
+     "answer."},
 };
 
-/* Standard input becomes one request. */
-static bool put_request(const char *what, struct err *err)
+/* Replaces standard input with one request. */
+static bool verb_ctl_put_request(const char *what, struct err *err)
 {
     int ends[2];
     AUTO_BUF struct buf text;
     buf_init(&text, CTL_LINE_BYTES_MAX);
     ctl_request_write(&(struct ctl_request){.what = str_from(what)}, &text);
-    /* A pipe has room for far more than one line. */
+    /* A pipe buffer holds far more than one line. */
     if (pipe(ends) != 0 || write(ends[1], text.ptr, text.len) != (ssize_t)text.len ||
         dup2(ends[0], STDIN_FILENO) < 0) {
-        return err_set(err, ERR_IO, "the request cannot be made: %s", strerror(errno));
+        return err_set(err, ERR_IO, "cannot build the request: %s", strerror(errno));
     }
     close(ends[0]);
     close(ends[1]);
     return true;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_ctl_run(const struct cli *cli, const void *fields)
 {
     const struct ctl_fields *given = fields;
     struct err err;
-    if (given->ask && !put_request(given->ask, &err)) {
+    if (given->ask && !verb_ctl_put_request(given->ask, &err)) {
         return output_error(cli, &err);
     }
     return ctl_relay(given->folder, given->waits ? WAIT_MS : 0);
@@ -53,12 +54,12 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_ctl = {
     .name = "ctl",
-    .summary = "speak with the service of this head",
-    .description = "Connects standard input and output with the service that runs the cluster from "
-                   "its head. One request a line, as JSON; other verbs of shoal use it over ssh.",
+    .summary = "talk to the service on this head",
+    .description = "Connects standard input and output to the service on the head. Requests are "
+                   "JSON, one per line; other shoal commands use it over ssh.",
     .options = options,
     .option_count = ARRAY_LEN(options),
-    .exit_status = "0 when there was a service, 1 when there was none.",
+    .exit_status = "0 if the service was reached, 1 if not.",
     .fields_size = sizeof(struct ctl_fields),
-    .run = run,
+    .run = verb_ctl_run,
 };

@@ -1,21 +1,30 @@
-/* verb_dashboard.c: Ray's dashboard of the head, on this machine. */
+/* verb_dashboard.c: forwards the head's Ray dashboard to this machine. */
+#include "app/setup/node_tools.h"
+#include "app/setup/setup_plan.h"
 #include "cli/output.h"
 #include "cli/target.h"
+#include "ray/token.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 struct dashboard_fields {
     struct target_fields target;
     int64_t port, remote_port;
 };
 
+enum { TOKEN_MS = 20 * 1000 };
 enum { PORT = 8265, PORT_MAX = 65535, BY_CTRL_C = 130, SSH_FAILED = 255 };
 
 static const struct operand operands[] = {TARGET_OPERAND(struct dashboard_fields)};
 
 static const struct option options[] = {
     {"port", 'p', OPTION_NUMBER, offsetof(struct dashboard_fields, port), "PORT", NULL,
-     "The port of this machine; 8265 if it is not given."},
+     "The local port. The default is 8265."},
     {"remote-port", 0, OPTION_NUMBER, offsetof(struct dashboard_fields, remote_port), "PORT", NULL,
-     "The port of the dashboard on the head; 8265 if it is not given."},
+     "The dashboard's port on the head. The default is 8265."},
     TARGET_NAME_OPTION(struct dashboard_fields),
     TARGET_PROFILE_OPTION(struct dashboard_fields),
     TARGET_CACHE_OPTION(struct dashboard_fields),
@@ -23,36 +32,85 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal dashboard cluster.yaml", "Then open http://localhost:8265."},
-    {"shoal dashboard -p 9000 cluster.yaml", "When 8265 is taken here."},
+    {"shoal dashboard -p 9000 cluster.yaml", "If port 8265 is in use here."},
 };
+
+/* Another program's page could answer there. */
+static bool check_port(uint16_t port, struct err *err)
+{
+    struct sockaddr_in here = {.sin_family = AF_INET,
+                               .sin_port = htons(port),
+                               .sin_addr = {.s_addr = htonl(INADDR_LOOPBACK)}};
+    int on = 1;
+    int fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    if (fd < 0) {
+        return true; /* ssh will say why */
+    }
+    (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    bool is_taken = bind(fd, (struct sockaddr *)&here, sizeof(here)) != 0 && errno == EADDRINUSE;
+    close(fd);
+    return !is_taken ||
+           err_set(err, ERR_UNAVAILABLE,
+                   "port %u is in use on this machine; choose another with -p PORT", port);
+}
+
+/* Ray's page asks for the token that `up` made on the head. Empty: there is none, or no answer. */
+static struct str find_token(struct target *target, const struct ssh_target *place)
+{
+    struct ssh_session session = {.command = STR("cat " SETUP_TOKEN_FILE)};
+    const char *const *argv;
+    struct err ignored;
+    AUTO_BUF struct buf said;
+    buf_init(&said, RAY_TOKEN_BYTES_MAX);
+    if (!ssh_argv(place, &session, target->cli.arena, &argv, &ignored) ||
+        !tools_run_clean(argv, TOKEN_MS, &said, &ignored)) {
+        return STR("");
+    }
+    return arena_str(target->cli.arena, str_trim(buf_str(&said)));
+}
+
+/* A secret: it is shown to a person, and does not go into a log. */
+static void say_token(struct target *target, struct str token)
+{
+    FILE *err = target->cli.err;
+    struct str words = target_text(target);
+    if (token.len > 0 && isatty(fileno(err)) == 1) {
+        fprintf(err, "It asks for this token once: %.*s\n", STR_ARG(token));
+    } else if (token.len > 0) {
+        fprintf(err, "It asks for a token once: shoal exec %.*s 'ray get-auth-token' prints it\n",
+                STR_ARG(words));
+    }
+}
 
 static int forward(struct target *target, uint16_t port, uint16_t remote_port)
 {
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
     const char *const *argv;
     struct ssh_forward ports = {port, remote_port};
     struct ssh_session session = {.has_no_command = true, .forwards = &ports, .forward_count = 1};
-    if (!target_find(target, &head, &place, &err)) {
+    if (!check_port(port, &err) || !target_find(target, &head, &place, &err)) {
         return target_fail(target, &err);
     }
+    struct str token = find_token(target, &place);
     place = target_way(&place, true);
-    if (!ssh_words(&place, &session, target->cli.arena, &argv, &err)) {
+    if (!ssh_argv(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
     fprintf(target->cli.err, "Ray's dashboard: http://localhost:%u    (Ctrl-C ends it)\n", port);
+    say_token(target, token);
     int status = target_run(target, argv);
     if (status == SSH_FAILED) {
         fprintf(target->cli.err,
-                "It ended. If port %u is taken here, choose another one: -p PORT; if the dashboard "
-                "has another port there: --remote-port PORT.\n",
+                "The connection ended. If port %u is in use here, choose another with -p PORT. If "
+                "the dashboard uses another port on the head, use --remote-port PORT.\n",
                 port);
     }
     return status == BY_CTRL_C ? 0 : status;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_dashboard_run(const struct cli *cli, const void *fields)
 {
     const struct dashboard_fields *given = fields;
     struct target target;
@@ -72,17 +130,17 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_dashboard = {
     .name = "dashboard",
-    .summary = "make Ray's dashboard reachable on this machine",
-    .description = "Forwards a port of this machine, by ssh, to the dashboard on the head, until "
-                   "Ctrl-C. Nobody else needs to be able to reach it.",
+    .summary = "forward Ray's dashboard to this machine",
+    .description = "Forwards a local port over ssh to the dashboard on the head, until Ctrl-C. "
+                   "The dashboard does not have to be reachable from the network. On a terminal it "
+                   "also prints the token that the dashboard asks for.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 after Ctrl-C, 255 when ssh failed, 1 when there is no head, 2 for a wrong "
-                   "command line.",
+    .exit_status = "0 after Ctrl-C, 255 if ssh failed, 1 if there is no head, 2 for a usage error.",
     .fields_size = sizeof(struct dashboard_fields),
-    .run = run,
+    .run = verb_dashboard_run,
 };

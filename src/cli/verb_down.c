@@ -1,12 +1,17 @@
-/* verb_down.c: end a cluster. */
+/* verb_down.c: deletes a cluster. */
 #include "app/price_lookup.h"
+#include "base/utf8.h"
 #include "cli/cloud.h"
+#include "cli/columns.h"
 #include "cli/confirm.h"
+#include "cli/cost.h"
+#include "cli/json_object.h"
 #include "cli/launch.h"
 #include "cli/output.h"
-#include "cli/record.h"
+#include "io/file.h"
 
 #include <string.h>
+#include <unistd.h>
 
 struct down_fields {
     struct target_fields target;
@@ -14,37 +19,51 @@ struct down_fields {
     bool workers_only;
     bool keep_min_workers;
     bool terminate;
+    const char *region;
+    const char *uid;
     const char *output;
 };
 
-static const struct operand operands[] = {TARGET_OPERAND(struct down_fields)};
+static const struct operand operands[] = {
+    {"FILE", offsetof(struct down_fields, target.file), false, COMPLETE_FILE, NULL,
+     "The cluster file, as for ray up, or the name of a cluster. With --region, or if this machine "
+     "knows the cluster, no file is needed. The default is $SHOAL_CLUSTER, else cluster.yaml in "
+     "this directory.",
+     false, cluster_choice},
+};
 
 static const struct option options[] = {
-    {"yes", 'y', OPTION_FLAG, offsetof(struct down_fields, yes), NULL, NULL,
-     "Do not ask for a confirmation."},
+    {"yes", 'y', OPTION_FLAG, offsetof(struct down_fields, yes), NULL, NULL, "Do not ask."},
     {"workers-only", 0, OPTION_FLAG, offsetof(struct down_fields, workers_only), NULL, NULL,
-     "End the workers and leave the head."},
+     "Terminate the workers and leave the head."},
     {"keep-min-workers", 0, OPTION_FLAG, offsetof(struct down_fields, keep_min_workers), NULL, NULL,
-     "Leave as many workers as min_workers says. Refused: it cannot be done yet."},
+     "An option of ray down that is not supported yet; shoal down refuses it."},
     {"terminate", 0, OPTION_FLAG, offsetof(struct down_fields, terminate), NULL, NULL,
-     "End machines for good even when the file says cache_stopped_nodes: true, those that are "
-     "stopped already too."},
+     "Terminate instances even when the file says cache_stopped_nodes: true, stopped ones too."},
+    {"region", 0, OPTION_TEXT, offsetof(struct down_fields, region), "REGION", NULL,
+     "The region of a cluster that is given by its name instead of a file. Credentials are enough "
+     "then."},
+    {"uid", 0, OPTION_TEXT, offsetof(struct down_fields, uid), "UID", NULL,
+     "The cluster with this shoal-cluster-uid, if several have the same name."},
     TARGET_NAME_OPTION(struct down_fields),
     TARGET_PROFILE_OPTION(struct down_fields),
     {"output", 'o', OPTION_CHOICE, offsetof(struct down_fields, output), "FORMAT", text_or_json,
-     "json: one object on standard output when it is done; the story stays on standard error."},
+     "Output format: json prints one object on standard output at the end; progress goes to "
+     "standard error."},
     TARGET_LOG_OPTIONS(struct down_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal down cluster.yaml", "Ask, then end everything that was made for the cluster."},
+    {"shoal down cluster.yaml", "Ask, then remove everything that was created for the cluster."},
     {"shoal down -y --workers-only cluster.yaml", "Keep the head; stop paying for the rest."},
-    {"shoal down --terminate cluster.yaml", "Also what is only stopped, with its disks."},
+    {"shoal down --terminate cluster.yaml", "Terminate stopped instances too, with their disks."},
+    {"shoal down demo", "By its name, if it was started from this machine."},
+    {"shoal down demo --region us-west-2", "By its name, from any machine, without its file."},
 };
 
-/* ---- what stopped machines cost ---- */
+/* ---- cost of stopped instances ---- */
 
-/* Gigabytes of the volumes that one node of the type has, as the file says; and their kind. */
+/* Gigabytes and kind of the volumes of one node of this type, from the file. */
 static int64_t volume_gb(const struct config_node_type *type, struct str *ret_kind)
 {
     const struct value *list = value_get_c(type->node_config, "BlockDeviceMappings");
@@ -60,7 +79,7 @@ static int64_t volume_gb(const struct config_node_type *type, struct str *ret_ki
     return sum;
 }
 
-/* "a stopped node keeps 140 GB, about $11.20 a month" for each type that is written down. */
+/* "a stopped node keeps 140 GB, about $11.20 a month", for each type with known volumes. */
 static void say_disks(const struct target *target)
 {
     enum { CENT = 10000, CENTS = 100 };
@@ -68,7 +87,7 @@ static void say_disks(const struct target *target)
     struct str region = value_text(value_get_c(config->provider, "region"));
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
-        struct price_wish wish = {.kind = PRICE_VOLUME, .region = region};
+        struct price_query wish = {.kind = PRICE_VOLUME, .region = region};
         int64_t size = volume_gb(type, &wish.name);
         struct price_known price = price_written(value_get_c(config->shoal, "prices"), &wish);
         if (price.price == PRICE_UNKNOWN) {
@@ -77,7 +96,7 @@ static void say_disks(const struct target *target)
         if (size == 0) {
             continue;
         }
-        struct str cost = STR("at a price that is not known here");
+        struct str cost = STR("price unknown");
         if (price.price != PRICE_UNKNOWN) {
             int64_t cents = price.price * size / CENT;
             cost = arena_printf(target->cli.arena, "about $%lld.%02lld a month",
@@ -91,67 +110,152 @@ static void say_disks(const struct target *target)
 }
 
 /*
- * Ray stops machines by default and says so nowhere; their disks go on costing money. Here machines
- * end, unless the file itself asks for stopping.
+ * Ray stops instances by default without saying so, and their disks keep costing money. Shoal
+ * terminates them, unless the file itself asks for stopping.
  */
 static bool keeps_stopped(const struct target *target, bool is_terminate)
 {
     const struct value *written = value_get_c(target->config->provider, "cache_stopped_nodes");
     bool is_users = written && place_is_users(written->place);
     bool keeps = is_users && value_is_true(written) && !is_terminate;
-    struct str words = target_words(target);
+    struct str words = target_text(target);
     if (keeps) {
         say_disks(target);
         cloud_print_lines(&target->cli, "note",
                           arena_printf(target->cli.arena,
-                                       "cache_stopped_nodes is true: machines are stopped, not "
-                                       "ended; shoal down --terminate %.*s ends them",
+                                       "cache_stopped_nodes is true: instances are stopped, not "
+                                       "terminated; shoal down --terminate %.*s terminates them",
                                        STR_ARG(words)));
-    } else if (!is_users) {
+    } else if (!is_users && target->region.len == 0) {
         cloud_print_lines(&target->cli, "note",
-                          STR("machines are ended, with their disks (cache_stopped_nodes: true in "
-                              "the file would stop them)"));
+                          STR("instances are terminated with their disks (cache_stopped_nodes: "
+                              "true in the file would stop them)"));
     }
     return keeps;
+}
+
+/* ---- confirmation ---- */
+
+/* Micro-dollars per hour of running instances, as far as known without a query. */
+static int64_t verb_down_price_of(const struct target *target, const struct launcher_seen *seen,
+                                  bool *ret_is_whole)
+{
+    int64_t sum = 0;
+    *ret_is_whole = true;
+    for (size_t i = 0; i < seen->count; i++) {
+        const struct machine *machine = &seen->machines[i];
+        if (machine->state == MACHINE_STOPPED || machine->state == MACHINE_STOPPING) {
+            continue;
+        }
+        int64_t price = cost_hourly(target->config, machine->type, machine->market == MARKET_SPOT);
+        *ret_is_whole = *ret_is_whole && price != PRICE_UNKNOWN;
+        sum += price != PRICE_UNKNOWN ? price : 0;
+    }
+    return sum;
+}
+
+/* "demo on aws us-west-2: 3 instances ($0.17/h) will be terminated with their disks." */
+static struct str verb_down_question_of(const struct target *target,
+                                        const struct launcher_seen *seen, bool keeps)
+{
+    AUTO_BUF struct buf out;
+    bool is_whole;
+    int64_t price = verb_down_price_of(target, seen, &is_whole);
+    buf_init(&out, 4096);
+    utf8_add_visible(&out, target->config->cluster_name, false);
+    buf_addf(&out, " on %.*s: ", STR_ARG(target_where(target)));
+    if (seen->count == 0) {
+        buf_addf(&out,
+                 "no instance%s is listed. The cluster's remaining resources will be removed.",
+                 target->setup.is_workers_only ? " of a worker" : "");
+        return arena_str(target->cli.arena, buf_str(&out));
+    }
+    bool is_one = seen->count == 1;
+    buf_addf(&out, "%zu %s%s", seen->count, target->setup.is_workers_only ? "worker" : "instance",
+             is_one ? "" : "s");
+    if (price > 0 || !is_whole) {
+        buf_add_c(&out, " (");
+        columns_add_hourly(&out, price, is_whole);
+        buf_add_c(&out, ")");
+    }
+    buf_addf(&out, " will be %s %s disk%s.", keeps ? "stopped and keep" : "terminated with",
+             is_one ? "its" : "their", is_one ? "" : "s");
+    return arena_str(target->cli.arena, buf_str(&out));
+}
+
+/* The session is closed during the question, because it would handle Ctrl-C. */
+static int verb_down_request(struct target *target, const struct down_fields *given, bool keeps)
+{
+    struct launcher_seen seen;
+    struct err err;
+    if (given->yes) {
+        return 0;
+    }
+    if (!launcher_see(&target->setup, target->cli.arena, &seen, &err)) {
+        return target_fail(target, &err);
+    }
+    struct str question = verb_down_question_of(target, &seen, keeps);
+    target_close(target);
+    return confirm(&target->cli, question.ptr, false, &err) ? target_connect_again(target)
+                                                            : target_fail(target, &err);
 }
 
 /* ---- the verb ---- */
 
 static int take_down(struct target *target, const struct down_fields *given)
 {
-    struct err err;
     bool is_json = given->output && strcmp(given->output, "json") == 0;
     struct value *record = is_json ? record_new(target->cli.arena) : NULL;
+    struct err err;
     bool keeps = keeps_stopped(target, given->terminate);
-    struct str question = arena_printf(
-        target->cli.arena, "Cluster %.*s on %.*s: %s will be %s.",
-        STR_ARG(target->config->cluster_name), STR_ARG(target_where(target)),
-        given->workers_only ? "all workers" : "all its machines", keeps ? "stopped" : "ended");
-    if (!confirm(&target->cli, question.ptr, given->yes, &err)) {
+    /* Confirmation is impossible without a terminal, so the cloud is not queried either. */
+    if (!given->yes && isatty(STDIN_FILENO) != 1 && !confirm(&target->cli, "", false, &err)) {
         return target_fail(target, &err);
     }
     int status = target_connect(target);
     if (status != 0) {
         return status;
     }
+    target_announce(target);
     target->setup.is_workers_only = given->workers_only;
     target->setup.keeps_stopped = keeps;
+    target->setup.uid = str_from(given->uid);
+    status = verb_down_request(target, given, keeps);
+    if (status != 0) {
+        return status;
+    }
     status = launch_down(target, record);
     return record ? launch_print(target, record, status) : status;
 }
 
-static int run(const struct cli *cli, const void *fields)
+/* Where a cluster is that is given by its name, and whose file is not here any more. */
+static struct str region_of(const struct cli *cli, const struct down_fields *given)
+{
+    struct cluster_known known;
+    struct err ignored;
+    if (given->region) {
+        return str_from(given->region);
+    }
+    bool is_named = cluster_choice_named(given->target.file, cli->arena, &known, &ignored);
+    bool has_file = is_named && known.file && file_stat(known.file).kind == FILE_REGULAR;
+    return is_named && !has_file ? known.region : STR("");
+}
+
+static int verb_down_run(const struct cli *cli, const void *fields)
 {
     const struct down_fields *given = fields;
     struct target target;
     struct err err;
     if (given->keep_min_workers) {
         err_set(&err, ERR_USAGE,
-                "--keep-min-workers cannot be done yet; nothing was changed. Without it, "
-                "--workers-only ends all workers, and the next up brings min_workers back");
+                "--keep-min-workers is not supported yet; nothing was changed. --workers-only "
+                "terminates all workers, and the next shoal up launches min_workers again");
         return output_error(cli, &err);
     }
-    int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
+    struct str region = region_of(cli, given);
+    int status = given->region || region.len > 0
+                     ? target_open_named(&target, cli, &given->target, region)
+                     : target_open(&target, cli, &given->target, INPUT_AS_RAY);
     if (status == 0) {
         status = take_down(&target, given);
     }
@@ -161,25 +265,38 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_down = {
     .name = "down",
-    .summary = "end a cluster and stop paying for it",
+    .summary = "remove a cluster and stop paying for it",
     .description =
-        "Ends all machines of the cluster and removes what was made around them: security group, "
-        "key pair, role, launch template. It asks first. Only what bears the cluster's own mark is "
-        "touched, and a last listing shows that nothing is left; what could not be removed is "
-        "named.\n\n"
-        "Ray's launcher stops machines on AWS unless told otherwise, and their disks go on costing "
-        "money. Here they are ended, unless provider.cache_stopped_nodes is written as true in "
-        "the file; then they are stopped, with a note on what their disks cost a month.\n\n"
+        "Terminates all instances of the cluster and deletes what was created around them: "
+        "security group, key pair, role, launch template. It asks first. Only resources with the "
+        "cluster's own tag (shoal-cluster-uid) are touched. It ends with a proof: every launch is "
+        "accounted for, and a complete listing shows nothing. An instance that was launched a "
+        "moment ago may show up late in listings, so when a launch has not shown up yet it lists "
+        "again after a minute. Resources that could not be deleted or checked are listed, and the "
+        "exit status is 1.\n\n"
+        "It works without this machine's state, from any machine, and when the lease object of "
+        "the cluster (the launch template shoal-anchor-NAME) was deleted; it never "
+        "creates one. Instances that ray up launched under the same name are named, never "
+        "touched.\n\n"
+        "With --region the cluster is given by its name, and credentials are enough: shoal down "
+        "NAME --region REGION. The head's service is then asked to stand down as user ubuntu; when "
+        "that fails its lease is taken over, and the proof takes two minutes.\n\n"
+        "Ray's launcher stops instances on AWS unless told otherwise, and their disks go on "
+        "costing money. Here they are terminated, unless provider.cache_stopped_nodes is written "
+        "as true in the file; then they are stopped, with a note on what their disks cost a "
+        "month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
-        "removed_machines, stopped_machines, removed_things, left (kind, id, note), took_ms.",
+        "removed_machines, stopped_machines, removed_things, dollars (what the terminated "
+        "instances have cost, without disks and traffic; null: not known), left (kind, id, note), "
+        "nothing_left, took_ms.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when nothing is left, 1 when something is or it could not be done, 2 for a "
-                   "wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 if nothing is left, 1 if something is left or an operation failed, 2 for a "
+                   "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct down_fields),
-    .run = run,
+    .run = verb_down_run,
 };

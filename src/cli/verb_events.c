@@ -1,8 +1,8 @@
-/* verb_events.c: what has happened to a cluster, and why. */
+/* verb_events.c: prints the events of a cluster with their reasons. */
 #include "base/utf8.h"
+#include "cli/ctl_query.h"
+#include "cli/node_json.h"
 #include "cli/output.h"
-#include "cli/record.h"
-#include "cli/talk.h"
 #include "config/document/json_write.h"
 
 #include <string.h>
@@ -21,32 +21,33 @@ static const struct operand operands[] = {TARGET_OPERAND(struct events_fields)};
 
 static const struct option options[] = {
     {"follow", 'f', OPTION_FLAG, offsetof(struct events_fields, follow), NULL, NULL,
-     "Go on with what comes, until Ctrl-C."},
+     "Follow new output until Ctrl-C."},
     {"after", 0, OPTION_NUMBER, offsetof(struct events_fields, after), "N", NULL,
      "Only events with a number larger than N."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct events_fields, output), "FORMAT", text_or_json,
-     "text for people (the default), or json: one object to a line."},
+     "Output format: text (the default) or json, one object per line."},
     TARGET_NAME_OPTION(struct events_fields),
     TARGET_PROFILE_OPTION(struct events_fields),
     TARGET_VERBOSE_OPTION(struct events_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal events cluster.yaml", "What the autoscaler has done, and why."},
+    {"shoal events cluster.yaml", "Show what the autoscaler did, and why."},
     {"shoal events -f cluster.yaml", "The same, as it happens."},
     {"shoal events -o json cluster.yaml | jq 'select(.kind == \"failure\")'",
-     "What went wrong, for a program."},
+     "Print failures as JSON."},
 };
 
-struct telling {
+struct verb_events_telling {
     const struct cli *cli;
     bool is_json;
-    bool is_first; /* of a day, as far as it was told */
+    bool is_first;
     int day;
 };
 
-/* The day only when it is another one than before. */
-static void add_time(struct telling *telling, struct buf *out, int64_t wall_ms)
+/* Prints the day only if it has changed. */
+static void verb_events_add_time(struct verb_events_telling *telling, struct buf *out,
+                                 int64_t wall_ms)
 {
     time_t when = (time_t)(wall_ms / 1000);
     struct tm parts = {0};
@@ -59,12 +60,14 @@ static void add_time(struct telling *telling, struct buf *out, int64_t wall_ms)
     buf_addf(out, "%02d:%02d:%02d  ", parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-static void add_text(struct telling *telling, struct buf *out, const struct insight_event *event)
+static void verb_events_add_text(struct verb_events_telling *telling, struct buf *out,
+                                 const struct cluster_event *event)
 {
-    bool needs_eyes = event->kind == EVENT_WORD_FAILURE || event->kind == EVENT_WORD_INFEASIBLE;
+    bool needs_eyes = event->kind == CLUSTER_EVENT_FAILURE ||
+                      event->kind == CLUSTER_EVENT_INFEASIBLE;
     bool colour = telling->cli->colour_out && needs_eyes;
-    add_time(telling, out, event->wall_ms);
-    buf_addf(out, "%s%-10s  ", colour ? "\033[31m" : "", ctl_event_word(event->kind));
+    verb_events_add_time(telling, out, event->wall_ms);
+    buf_addf(out, "%s%-17s  ", colour ? "\033[31m" : "", cluster_event_kind_name(event->kind));
     if (event->node.len > 0) {
         utf8_add_visible(out, event->node, false);
         buf_add_c(out, ": ");
@@ -78,36 +81,29 @@ static void add_text(struct telling *telling, struct buf *out, const struct insi
     buf_add_c(out, colour ? "\033[0m\n" : "\n");
 }
 
-static void add_record(struct buf *out, const struct insight_event *event)
+static void verb_events_add_record(struct buf *out, const struct cluster_event *event)
 {
     struct arena arena;
     struct err err;
     arena_init(&arena);
-    struct value *record = record_new(&arena);
-    record_int(&arena, record, "number", event->number);
-    record_int(&arena, record, "at_ms", event->wall_ms);
-    record_text(&arena, record, "kind", str_from(ctl_event_word(event->kind)));
-    record_text(&arena, record, "node", event->node);
-    record_text(&arena, record, "text", event->text);
-    record_text(&arena, record, "reason", event->reason);
-    if (json_write(out, record, JSON_COMPACT, &err)) {
+    if (json_write(out, event_record(&arena, event), JSON_COMPACT, &err)) {
         buf_add_char(out, '\n');
     }
     arena_clear(&arena);
 }
 
-static void take_line(void *context, const struct ctl_line *line)
+static void verb_events_read_line(void *context, const struct ctl_line *line)
 {
-    struct telling *telling = context;
+    struct verb_events_telling *telling = context;
     AUTO_BUF struct buf out;
     buf_init(&out, LINE_BYTES_MAX);
     if (line->kind != CTL_EVENT) {
         return;
     }
     if (telling->is_json) {
-        add_record(&out, &line->event);
+        verb_events_add_record(&out, &line->event);
     } else {
-        add_text(telling, &out, &line->event);
+        verb_events_add_text(telling, &out, &line->event);
     }
     fwrite(out.ptr, 1, out.len, telling->cli->out);
     fflush(telling->cli->out);
@@ -116,31 +112,31 @@ static void take_line(void *context, const struct ctl_line *line)
 static int print_events(struct target *target, const void *fields)
 {
     const struct events_fields *given = fields;
-    struct telling telling = {
+    struct verb_events_telling telling = {
         .cli = &target->cli,
         .is_json = given->output && strcmp(given->output, "json") == 0,
         .day = -1,
     };
-    struct talk_question question = {
+    struct ctl_query_question question = {
         .request = {.what = STR("events"), .after = given->after, .follows = given->follow}};
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
-    struct talk_setup setup = {
+    struct ctl_query_setup setup = {
         .session = &target->session,
         .place = &place,
         .arena = target->cli.arena,
         .questions = &question,
         .question_count = 1,
         .context = &telling,
-        .line = take_line,
+        .line = verb_events_read_line,
     };
     bool ok = target_find(target, &head, &place, &err) && talk(&setup, &err);
     bool is_ended = !ok && given->follow && err.kind == ERR_CANCELLED;
     return ok || is_ended ? 0 : target_fail(target, &err);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_events_run(const struct cli *cli, const void *fields)
 {
     const struct events_fields *given = fields;
     struct err err;
@@ -153,21 +149,22 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_events = {
     .name = "events",
-    .summary = "print what has happened to a cluster, and why",
+    .summary = "show the events of a cluster and their reasons",
     .description =
-        "Asks the autoscaler on the head, by ssh, what it has done and heard: launches and what "
-        "they were for, nodes that joined, were drained or ended, notices of the cloud, refusals, "
-        "failures, requests that nothing can meet. Some thousands are kept, over restarts too.\n\n"
-        "With -o json each line is an object with number (grows by one), at_ms, kind (launch, "
-        "join, drain, end, notice, failure, refusal, infeasible, service), node, text, reason.",
+        "Reads the events of the autoscaler on the head over ssh: launches and their reasons, "
+        "nodes that joined, were drained or terminated, interruption notices, refused launches, "
+        "failures, and requests that cannot be met. A few thousand are kept, also across "
+        "restarts.\n\nWith -o json each line is an object with number (grows by one), at_ms, kind "
+        "(launch, join, drain, terminate, spot_interruption, failure, launch_failed, infeasible, "
+        "autoscaler), node, text, reason.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when the head answered, and after Ctrl-C with -f; 1 when it did not answer, "
-                   "2 for a wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 if the head answered, and after Ctrl-C with -f; 1 if it did not answer, 2 "
+                   "for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct events_fields),
-    .run = run,
+    .run = verb_events_run,
 };

@@ -1,4 +1,4 @@
-/* verb_exec.c: one command on the head. */
+/* verb_exec.c: runs a command on the head. */
 #include "cli/command.h"
 #include "cli/output.h"
 
@@ -7,6 +7,7 @@ struct exec_fields {
     struct command_fields command;
     const char *line;
     const char *run_env;
+    const char *node;
 };
 
 static const char *const run_envs[] = {"auto", "host", "docker", NULL};
@@ -14,13 +15,16 @@ static const char *const run_envs[] = {"auto", "host", "docker", NULL};
 static const struct operand operands[] = {
     TARGET_OPERAND(struct exec_fields),
     {"CMD", offsetof(struct exec_fields, line), false, COMPLETE_NOTHING, NULL,
-     "The command, as one word: quote it."},
+     "The command as one argument; quote it."},
 };
 
 static const struct option options[] = {
+    {"node", 0, OPTION_TEXT, offsetof(struct exec_fields, node), "NODE", NULL,
+     "Run it on this node instead of the head: worker-2, or its id or address. The connection goes "
+     "through the head."},
     {"run-env", 0, OPTION_CHOICE, offsetof(struct exec_fields, run_env), "WHERE", run_envs,
-     "Where it runs when the file has a docker section: in the container (docker), on the machine "
-     "(host), or auto: in the container, unless the command itself begins with docker."},
+     "An option of ray exec for files with a docker section, which shoal up does not launch yet: "
+     "run the command in the container (docker), on the machine (host), or choose (auto)."},
     COMMAND_START_OPTION(struct exec_fields),
     COMMAND_STOP_OPTION(struct exec_fields),
     COMMAND_SCREEN_OPTION(struct exec_fields),
@@ -36,19 +40,33 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal exec cluster.yaml 'ray status'", "Ask Ray on the head."},
     {"shoal exec cluster.yaml 'python -c \"print(1)\"' > out.txt",
-     "Only what the command writes is in the file."},
+     "The file contains only the command's output."},
+    {"shoal exec --node worker-2 cluster.yaml 'nvidia-smi'", "On a worker."},
     {"shoal exec --start --stop cluster.yaml 'python train.py'",
      "A cluster for one command; the exit status is the command's."},
 };
 
-static int run(const struct cli *cli, const void *fields)
+/* Sessions that are kept and looked at again are the head's. */
+static bool check_node(const struct exec_fields *given, struct err *err)
+{
+    if (given->node && (given->command.screen || given->command.tmux)) {
+        return err_set(err, ERR_USAGE, "--node cannot be combined with --screen or --tmux");
+    }
+    return true;
+}
+
+static int verb_exec_run(const struct cli *cli, const void *fields)
 {
     const struct exec_fields *given = fields;
     struct target target;
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
-    if (!command_check(&given->command, &err)) {
+    if (given->line[0] == '\0') {
+        err_set(&err, ERR_USAGE, "the command is empty");
+        return output_error(cli, &err);
+    }
+    if (!command_check(&given->command, &err) || !check_node(given, &err)) {
         return output_error(cli, &err);
     }
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
@@ -60,6 +78,10 @@ static int run(const struct cli *cli, const void *fields)
                      ? command_find(&target, &given->command, &head, &place)
                      : target_fail(&target, &err);
     }
+    if (status == 0 &&
+        !command_find_node(&target, &head, &place, str_from(given->node), &line.hop, &err)) {
+        status = target_fail(&target, &err);
+    }
     if (status == 0) {
         status = command_run(&target, &given->command, &place, &line);
     }
@@ -69,21 +91,23 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_exec = {
     .name = "exec",
-    .summary = "run a command on the head of a cluster",
+    .summary = "run a command on the head or a worker of a cluster",
     .description =
-        "Runs a command on the head by ssh, in a login shell as Ray runs it (bash -l -i, with "
-        "~/.bashrc, OMP_NUM_THREADS=1 and PYTHONWARNINGS=ignore). With a terminal here the command "
-        "has one there; without, its output comes as it is, standard output and standard error "
-        "apart.\n\n"
-        "Unlike with ray exec, the exit status is that of the command.",
+        "Runs a command on the head over ssh, in a login shell as Ray does (bash -l -i, with "
+        "~/.bashrc, OMP_NUM_THREADS=1 and PYTHONWARNINGS=ignore). If shoal runs on a terminal, "
+        "the command gets one too. Otherwise standard output and standard error stay separate, "
+        "and a signal that stops shoal (Ctrl-C in a script, a cancelled CI job) also stops the "
+        "command on the head.\n\nUnlike ray exec, it exits with the status of the command.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "That of the command; 255 when ssh failed, 1 when there is no head, 2 for a "
-                   "wrong command line, 130 after Ctrl-C.",
+    .exit_status =
+        "The exit status of the command; 255 if ssh failed, 1 if there is no head, 2 for a usage "
+        "error. Without a terminal 130 after SIGINT and 143 after SIGTERM; on a terminal Ctrl-C "
+        "goes to the command.",
     .fields_size = sizeof(struct exec_fields),
-    .run = run,
+    .run = verb_exec_run,
 };

@@ -1,7 +1,7 @@
-/* verb_explain.c: why the cluster is as it is. */
+/* verb_explain.c: explains the state of the cluster. */
+#include "cli/ctl_query.h"
+#include "cli/json_object.h"
 #include "cli/output.h"
-#include "cli/record.h"
-#include "cli/talk.h"
 #include "config/document/json_write.h"
 
 #include "base/utf8.h"
@@ -17,13 +17,13 @@ struct explain_fields {
 static const struct operand operands[] = {
     TARGET_OPERAND(struct explain_fields),
     {"NODE|DEMAND", offsetof(struct explain_fields, about), true, COMPLETE_NOTHING, NULL,
-     "A node as status names it (or its id or address), a kind of request ({GPU: 1}, or just GPU), "
-     "or cost. Without it: whatever needs an explanation."},
+     "A node as shown by status (or its id or address), a kind of request ({GPU: 1}, or just "
+     "GPU), or cost. Without it: everything that needs an explanation."},
 };
 
 static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct explain_fields, output), "FORMAT", text_or_json,
-     "text for people (the default) or json for programs."},
+     "Output format: text (the default) or json."},
     TARGET_NAME_OPTION(struct explain_fields),
     TARGET_PROFILE_OPTION(struct explain_fields),
     TARGET_VERBOSE_OPTION(struct explain_fields),
@@ -31,11 +31,12 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal explain cluster.yaml", "Why requests wait, what failed, what it costs."},
-    {"shoal explain cluster.yaml worker-3", "Why that node is there, and why it has not gone."},
+    {"shoal explain cluster.yaml worker-3", "Why that node was launched, and why it is still "
+                                            "running."},
     {"shoal explain cluster.yaml GPU", "Why requests for GPUs wait."},
 };
 
-struct telling {
+struct verb_explain_telling {
     const struct cli *cli;
     const char *file;
     bool is_json;
@@ -43,8 +44,8 @@ struct telling {
     struct buf out;
 };
 
-/* The head does not know what the file is called here. */
-static void add_words(struct telling *telling, struct str text)
+/* Replaces the file name, which the head does not know. */
+static void add_words(struct verb_explain_telling *telling, struct str text)
 {
     size_t at = str_find(text, "FILE");
     while (at != SIZE_MAX) {
@@ -56,7 +57,8 @@ static void add_words(struct telling *telling, struct str text)
     utf8_add_visible(&telling->out, text, false);
 }
 
-static void add_text(struct telling *telling, const struct ctl_answer *answer)
+static void verb_explain_add_text(struct verb_explain_telling *telling,
+                                  const struct ctl_answer *answer)
 {
     struct buf *out = &telling->out;
     bool colour = telling->cli->colour_out;
@@ -76,7 +78,8 @@ static void add_text(struct telling *telling, const struct ctl_answer *answer)
     }
 }
 
-static void add_record(struct telling *telling, const struct ctl_answer *answer)
+static void verb_explain_add_record(struct verb_explain_telling *telling,
+                                    const struct ctl_answer *answer)
 {
     struct arena *arena = telling->cli->arena;
     struct value *record = record_new(arena);
@@ -91,17 +94,17 @@ static void add_record(struct telling *telling, const struct ctl_answer *answer)
     value_list_add(arena, telling->list, record);
 }
 
-static void take_line(void *context, const struct ctl_line *line)
+static void verb_explain_read_line(void *context, const struct ctl_line *line)
 {
-    struct telling *telling = context;
+    struct verb_explain_telling *telling = context;
     if (line->kind == CTL_EXPLAIN && telling->is_json) {
-        add_record(telling, &line->answer);
+        verb_explain_add_record(telling, &line->answer);
     } else if (line->kind == CTL_EXPLAIN) {
-        add_text(telling, &line->answer);
+        verb_explain_add_text(telling, &line->answer);
     }
 }
 
-static int print(struct telling *telling)
+static int verb_explain_print(struct verb_explain_telling *telling)
 {
     struct arena *arena = telling->cli->arena;
     struct err err;
@@ -113,63 +116,64 @@ static int print(struct telling *telling)
         }
         buf_add_char(&telling->out, '\n');
     }
-    return output_write(telling->cli, telling->cli->out, &telling->out);
+    return telling->is_json ? output_write(telling->cli, telling->cli->out, &telling->out)
+                            : output_write_text(telling->cli, telling->cli->out, &telling->out);
 }
 
-static int explain(struct target *target, const void *fields)
+static int verb_explain_explain(struct target *target, const void *fields)
 {
     const struct explain_fields *given = fields;
-    struct telling telling = {
+    struct verb_explain_telling telling = {
         .cli = &target->cli,
         .file = given->target.file,
         .is_json = given->output && strcmp(given->output, "json") == 0,
         .list = record_list(target->cli.arena),
     };
-    struct talk_question question = {
+    struct ctl_query_question question = {
         .request = {.what = STR("explain"), .about = str_from(given->about)}};
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
     buf_init(&telling.out, OUTPUT_BYTES_MAX);
-    struct talk_setup setup = {
+    struct ctl_query_setup setup = {
         .session = &target->session,
         .place = &place,
         .arena = target->cli.arena,
         .questions = &question,
         .question_count = 1,
         .context = &telling,
-        .line = take_line,
+        .line = verb_explain_read_line,
     };
     bool ok = target_find(target, &head, &place, &err) && talk(&setup, &err);
-    int status = ok ? print(&telling) : target_fail(target, &err);
+    int status = ok ? verb_explain_print(&telling) : target_fail_head(target, &err);
     buf_clear(&telling.out);
     return status;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_explain_run(const struct cli *cli, const void *fields)
 {
     const struct explain_fields *given = fields;
-    return target_work(cli, &given->target, explain, given);
+    return target_work(cli, &given->target, verb_explain_explain, given);
 }
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "say why requests wait or nodes stay, and what to do",
+    .summary = "explain why requests wait or nodes stay, and what to do",
     .description =
-        "Asks the autoscaler on the head, by ssh, for its reasons. Without a second operand it "
-        "explains whatever is not as one might expect: why nothing happens, why requests wait and "
-        "what would let them run, why nodes failed; and what the cluster costs. Of a node it says "
-        "what it was launched for and why it has not gone, or why it ended.\n\n"
-        "A line that begins with an arrow says what would change it.\n\n"
-        "With -o json the object has: explanations, a list of question, answer (lines) and fix.",
+        "Asks the autoscaler on the head over ssh for its reasons. Without WHAT it explains "
+        "everything unexpected: why nothing happens, why requests wait and what would let them "
+        "run, why nodes failed, and what the cluster costs. For a node it says why it was "
+        "launched and why it is still running, or why it was terminated.\n\nA line that starts "
+        "with an arrow says what would change it.\n\nWith -o json the object has: explanations, a "
+        "list of question, answer (lines) and fix.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when the head answered, 1 when it did not or there is no such node or "
-                   "request, 2 for a wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 if the head answered, 1 if it did not or there is no such node or request, "
+                   "2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct explain_fields),
-    .run = run,
+    .run = verb_explain_run,
 };

@@ -1,6 +1,6 @@
-/* verb_get_head_ip.c: the address of a cluster's head. */
+/* verb_get_head_ip.c: prints the address of a cluster's head. */
+#include "cli/json_object.h"
 #include "cli/launch.h"
-#include "cli/record.h"
 #include "cli/target.h"
 
 #include <string.h>
@@ -20,10 +20,13 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"ssh ubuntu@\"$(shoal get-head-ip cluster.yaml)\"", "Only the address is on standard output."},
+    {"head=$(shoal get-head-ip cluster.yaml)",
+     "Only the address is printed on standard output. To log in, use shoal attach, which knows "
+     "the head's keys."},
 };
 
-static int print(const struct target *target, const struct launcher_head *head, bool is_json)
+static int verb_get_head_ip_print(const struct target *target, const struct launcher_head *head,
+                                  bool is_json)
 {
     struct arena *arena = target->cli.arena;
     if (is_json) {
@@ -38,37 +41,36 @@ static int print(const struct target *target, const struct launcher_head *head, 
     return fflush(target->cli.out) != 0;
 }
 
-static int tell(struct target *target, const void *fields)
+static int verb_get_head_ip_report(struct target *target, const void *fields)
 {
     const struct get_head_ip_fields *given = fields;
     struct launcher_head head;
     struct err err;
     bool is_json = given->output && strcmp(given->output, "json") == 0;
-    return target_find(target, &head, NULL, &err) ? print(target, &head, is_json)
+    return target_find(target, &head, NULL, &err) ? verb_get_head_ip_print(target, &head, is_json)
                                                   : target_fail(target, &err);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_get_head_ip_run(const struct cli *cli, const void *fields)
 {
     const struct get_head_ip_fields *given = fields;
-    return target_work(cli, &given->target, tell, given);
+    return target_work(cli, &given->target, verb_get_head_ip_report, given);
 }
 
 const struct verb verb_get_head_ip = {
     .name = "get-head-ip",
     .alias = "get_head_ip",
     .summary = "print the address of a cluster's head",
-    .description = "Asks the cloud for the head of the cluster and prints the address by which it "
-                   "is reached from here: the public one, or the private one when "
-                   "provider.use_internal_ips says so.",
+    .description = "Finds the head of the cluster in the cloud and prints its address: the public "
+                   "one, or the private one if provider.use_internal_ips is true.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 on success, 1 when there is no head or the cloud cannot be asked, 2 for a "
-                   "wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 on success, 1 if there is no head or the cloud cannot be reached, 2 for a "
+                   "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct get_head_ip_fields),
-    .run = run,
+    .run = verb_get_head_ip_run,
 };

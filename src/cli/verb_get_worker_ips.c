@@ -1,6 +1,6 @@
-/* verb_get_worker_ips.c: the addresses of a cluster's workers. */
+/* verb_get_worker_ips.c: prints the addresses of a cluster's workers. */
+#include "cli/json_object.h"
 #include "cli/launch.h"
-#include "cli/record.h"
 #include "cli/target.h"
 
 #include <string.h>
@@ -23,7 +23,8 @@ static const struct example examples[] = {
     {"shoal get-worker-ips cluster.yaml", "One address per line."},
 };
 
-static int print(const struct target *target, const struct launcher_head *head, bool is_json)
+static int verb_get_worker_ips_print(const struct target *target, const struct launcher_head *head,
+                                     bool is_json)
 {
     struct arena *arena = target->cli.arena;
     struct value *list = record_list(arena);
@@ -41,37 +42,38 @@ static int print(const struct target *target, const struct launcher_head *head, 
     return launch_print(target, record, 0);
 }
 
-static int tell(struct target *target, const void *fields)
+static int verb_get_worker_ips_report(struct target *target, const void *fields)
 {
     const struct get_worker_ips_fields *given = fields;
     struct launcher_head head;
     struct err err;
     bool is_json = given->output && strcmp(given->output, "json") == 0;
-    return target_find(target, &head, NULL, &err) ? print(target, &head, is_json)
-                                                  : target_fail(target, &err);
+    return target_find(target, &head, NULL, &err)
+               ? verb_get_worker_ips_print(target, &head, is_json)
+               : target_fail(target, &err);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_get_worker_ips_run(const struct cli *cli, const void *fields)
 {
     const struct get_worker_ips_fields *given = fields;
-    return target_work(cli, &given->target, tell, given);
+    return target_work(cli, &given->target, verb_get_worker_ips_report, given);
 }
 
 const struct verb verb_get_worker_ips = {
     .name = "get-worker-ips",
     .alias = "get_worker_ips",
     .summary = "print the addresses of a cluster's workers",
-    .description = "Asks the cloud for the workers of the cluster and prints an address for each, "
-                   "a line each: the public one if it has one and provider.use_internal_ips does "
-                   "not say otherwise, else the private one.",
+    .description = "Finds the workers of the cluster in the cloud and prints their addresses, one "
+                   "per line: the public one if there is one and provider.use_internal_ips is not "
+                   "true, otherwise the private one.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 on success, also when there are no workers, 1 when there is no head or the "
-                   "cloud cannot be asked, 2 for a wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 on success, also without workers, 1 if there is no head or the cloud cannot "
+                   "be reached, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct get_worker_ips_fields),
-    .run = run,
+    .run = verb_get_worker_ips_run,
 };

@@ -1,4 +1,4 @@
-/* verb_monitor.c: follow what the autoscaler on the head writes down. */
+/* verb_monitor.c: follows the log of the autoscaler on the head. */
 #include "cli/output.h"
 #include "cli/target.h"
 
@@ -13,22 +13,22 @@ static const struct operand operands[] = {TARGET_OPERAND(struct monitor_fields)}
 
 static const struct option options[] = {
     {"lines", 0, OPTION_NUMBER, offsetof(struct monitor_fields, lines), "N", NULL,
-     "How many of the last lines come first; 100 if it is not given."},
+     "Number of last lines to print first. The default is 100."},
     TARGET_NAME_OPTION(struct monitor_fields),
     TARGET_PROFILE_OPTION(struct monitor_fields),
     TARGET_LOG_OPTIONS(struct monitor_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal monitor cluster.yaml", "Follow it; Ctrl-C ends it."},
+    {"shoal monitor cluster.yaml", "Follow the log; Ctrl-C to stop."},
 };
 
-static int follow(struct target *target, const void *fields)
+static int verb_monitor_follow(struct target *target, const void *fields)
 {
     const struct monitor_fields *given = fields;
     int64_t lines = given->lines > 0 ? given->lines : LINES;
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
     const char *const *argv;
     struct ssh_session session = {.is_interactive = target_has_terminal()};
@@ -38,14 +38,14 @@ static int follow(struct target *target, const void *fields)
         return target_fail(target, &err);
     }
     place = target_way(&place, false);
-    if (!ssh_words(&place, &session, target->cli.arena, &argv, &err)) {
+    if (!ssh_argv(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
     int status = target_run(target, argv);
-    return status == BY_CTRL_C ? 0 : status; /* the only way to end it is no failure */
+    return status == BY_CTRL_C ? 0 : status; /* Ctrl-C is the normal way to end it */
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_monitor_run(const struct cli *cli, const void *fields)
 {
     const struct monitor_fields *given = fields;
     struct err err;
@@ -53,23 +53,22 @@ static int run(const struct cli *cli, const void *fields)
         err_set(&err, ERR_USAGE, "--lines cannot be less than 0");
         return output_error(cli, &err);
     }
-    return target_work(cli, &given->target, follow, given);
+    return target_work(cli, &given->target, verb_monitor_follow, given);
 }
 
 const struct verb verb_monitor = {
     .name = "monitor",
     .summary = "follow the log of the autoscaler on the head",
-    .description = "Prints the last lines of ~/.shoal/cluster/service.log of the head, where the "
-                   "autoscaler says what it does and why, and what comes after them, until Ctrl-C. "
-                   "What the set-up of a node said is in shoal logs.",
+    .description = "Prints the last lines of ~/.shoal/cluster/service.log on the head, the log of "
+                   "the autoscaler, and follows it until Ctrl-C. For the setup log of a node, use "
+                   "shoal logs.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 after Ctrl-C, 255 when ssh failed, 1 when there is no head, 2 for a wrong "
-                   "command line.",
+    .exit_status = "0 after Ctrl-C, 255 if ssh failed, 1 if there is no head, 2 for a usage error.",
     .fields_size = sizeof(struct monitor_fields),
-    .run = run,
+    .run = verb_monitor_run,
 };

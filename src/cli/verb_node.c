@@ -1,9 +1,12 @@
 /*
- * verb_node.c: what this program does on a node, called by Shoal itself and never by people; so it
- * is in no help. A row of `words` is all that another job there needs.
+ * verb_node.c: internal commands that Shoal runs on nodes; not documented for users. To add one,
+ * add a row to `words`.
  */
-#include "app/node/watch.h"
-#include "app/setup/node_words.h"
+#include "app/head/handover.h"
+#include "app/head/service.h"
+#include "app/node/attend.h"
+#include "app/node/spot_watcher.h"
+#include "app/setup/node_jobs.h"
 #include "cli/output.h"
 #include "ray/version.h"
 #include "remote/node_host_key.h"
@@ -13,6 +16,7 @@
 
 struct node_fields {
     const char *word;
+    struct operand_rest command;
     bool is_bare;
     const char *need;
     const char *version;
@@ -21,48 +25,57 @@ struct node_fields {
     int64_t deadline; /* seconds */
     const char *provider, *instance_id;
     bool heeds_advice, is_foreground;
+    const char *run;
 };
 
 static const struct operand operands[] = {
     {"WORD", offsetof(struct node_fields, word), false, COMPLETE_NOTHING, NULL,
-     "The job on this node."},
+     "The job to run on this node."},
+    {"COMMAND", offsetof(struct node_fields, command), true, COMPLETE_NOTHING, NULL,
+     "attend: the command to run, after --.", true},
 };
 
 static const struct option options[] = {
     {"bare", 0, OPTION_FLAG, offsetof(struct node_fields, is_bare), NULL, NULL,
-     "probe: no command may bring what is missing."},
+     "probe: no setup command can install what is missing."},
     {"need", 0, OPTION_TEXT, offsetof(struct node_fields, need), "PROGRAM", NULL,
-     "probe: what the first command calls."},
+     "probe: the program that the first command calls."},
     {"version", 0, OPTION_TEXT, offsetof(struct node_fields, version), "VERSION", NULL,
-     "ray: to be installed where there is none."},
+     "ray: the version to install if there is none."},
     {"token", 0, OPTION_FLAG, offsetof(struct node_fields, has_token), NULL, NULL,
-     "env: Ray authenticates by token."},
+     "env: Ray uses token authentication."},
     {"make-token", 0, OPTION_FLAG, offsetof(struct node_fields, makes_token), NULL, NULL,
-     "env: so it does, and this node makes the token."},
+     "env: as --token, and this node creates the token."},
     {"gcs", 0, OPTION_TEXT, offsetof(struct node_fields, gcs), "ADDRESS", NULL,
-     "gate, watch: where the head's Ray answers."},
+     "gate, watch: the address of Ray on the head."},
     {"token-file", 0, OPTION_FILE, offsetof(struct node_fields, token_file), "FILE", NULL,
      "gate, watch: the token."},
     {"deadline", 0, OPTION_NUMBER, offsetof(struct node_fields, deadline), "SECONDS", NULL,
-     "gate: wait no longer."},
+     "gate: the longest time to wait."},
     {"provider", 0, OPTION_TEXT, offsetof(struct node_fields, provider), "TYPE", NULL,
-     "watch: whose machine this is."},
+     "watch: the cloud provider."},
     {"instance-id", 0, OPTION_TEXT, offsetof(struct node_fields, instance_id), "ID", NULL,
-     "watch: which one it is."},
+     "watch: the id of this instance."},
     {"rebalance", 0, OPTION_FLAG, offsetof(struct node_fields, heeds_advice), NULL, NULL,
-     "watch: recommendations count as well."},
+     "watch: also act on rebalance recommendations."},
+    {"run", 0, OPTION_TEXT, offsetof(struct node_fields, run), "NAME", NULL,
+     "resume: the name of this request."},
     {"foreground", 0, OPTION_FLAG, offsetof(struct node_fields, is_foreground), NULL, NULL,
-     "watch: here, with the log on standard error."},
+     "watch: run in the foreground, with the log on standard error."},
 };
 
 static int run_serve(const struct cli *cli, const struct node_fields *fields)
 {
+    struct arena arena;
     (void)cli;
     (void)fields;
-    return node_serve();
+    arena_init(&arena);
+    int64_t handover = handover_known(service_folder(NULL, &arena));
+    arena_clear(&arena);
+    return node_serve(handover);
 }
 
-/* Called by serve, as root. */
+/* Run by `node serve`, as root. */
 static int run_host_key(const struct cli *cli, const struct node_fields *fields)
 {
     (void)cli;
@@ -101,6 +114,12 @@ static int run_gate(const struct cli *cli, const struct node_fields *fields)
         &(struct node_gate_setup){fields->gcs, fields->token_file, fields->deadline * 1000});
 }
 
+static int run_resume(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_resume(fields->run ? fields->run : "");
+}
+
 static int run_idle(const struct cli *cli, const struct node_fields *fields)
 {
     (void)cli;
@@ -113,6 +132,13 @@ static int run_start(const struct cli *cli, const struct node_fields *fields)
     (void)cli;
     (void)fields;
     return node_start();
+}
+
+static int run_store(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return node_store();
 }
 
 static int run_watch(const struct cli *cli, const struct node_fields *fields)
@@ -132,13 +158,28 @@ static int run_watch(const struct cli *cli, const struct node_fields *fields)
     });
 }
 
+static int run_attend(const struct cli *cli, const struct node_fields *fields)
+{
+    size_t count = fields->command.count;
+    const char **argv = ARENA_ARRAY(cli->arena, count + 1, const char *);
+    struct err err;
+    if (count == 0) {
+        err_set(&err, ERR_USAGE, "attend needs a command after --");
+        return output_error(cli, &err);
+    }
+    for (size_t i = 0; i < count; i++) {
+        argv[i] = fields->command.words[i];
+    }
+    return node_attend(argv);
+}
+
 static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
-    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe},
-    {"ray", run_ray},     {"env", run_env},           {"gate", run_gate},
-    {"idle", run_idle},   {"start", run_start},       {"watch", run_watch},
+    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe},   {"ray", run_ray},
+    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},     {"start", run_start},
+    {"watch", run_watch}, {"attend", run_attend},     {"resume", run_resume}, {"store", run_store},
 };
 
 static int run(const struct cli *cli, const void *given)
@@ -150,14 +191,14 @@ static int run(const struct cli *cli, const void *given)
             return words[i].run(cli, fields);
         }
     }
-    err_set(&err, ERR_USAGE, "there is no job \"%.100s\" on a node", fields->word);
+    err_set(&err, ERR_USAGE, "unknown node job \"%.100s\"", fields->word);
     return output_error(cli, &err);
 }
 
 const struct verb verb_node = {
     .name = "node",
-    .summary = "work of Shoal's own on a node",
-    .description = "Called by Shoal on the machines of a cluster.",
+    .summary = "internal commands that Shoal runs on nodes",
+    .description = "Shoal runs this command on the nodes of a cluster.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -1,7 +1,7 @@
-/* verb_request_resources.c: what a cluster is to have room for, whatever waits. */
+/* verb_request_resources.c: requests a minimum size of the cluster, independent of load. */
+#include "cli/bundles.h"
+#include "cli/ctl_query.h"
 #include "cli/output.h"
-#include "cli/talk.h"
-#include "cli/wishes.h"
 
 struct request_fields {
     struct target_fields target;
@@ -13,23 +13,25 @@ static const struct operand operands[] = {TARGET_OPERAND(struct request_fields)}
 
 static const struct option options[] = {
     {"num-cpus", 0, OPTION_NUMBER, offsetof(struct request_fields, num_cpus), "N", NULL,
-     "Room for so many CPUs, wherever they are."},
+     "Scale for this many CPUs, on any nodes."},
     {"bundles", 0, OPTION_TEXT, offsetof(struct request_fields, bundles), "JSON", NULL,
-     "Room for all of these at once: a list of resources, such as [{\"GPU\": 1}, {\"CPU\": 4}]."},
+     "Scale for all of these bundles at once: a list of resources such as [{\"GPU\": 1}, "
+     "{\"CPU\": 4}]."},
     TARGET_NAME_OPTION(struct request_fields),
     TARGET_PROFILE_OPTION(struct request_fields),
     TARGET_VERBOSE_OPTION(struct request_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal request-resources cluster.yaml --num-cpus 64", "Before the work comes."},
+    {"shoal request-resources cluster.yaml --num-cpus 64", "Scale up before the work starts."},
     {"shoal request-resources cluster.yaml --bundles '[{\"GPU\": 2}]'",
-     "Room for two GPUs on one node."},
-    {"shoal request-resources cluster.yaml", "Take it back: nodes that nothing needs may go."},
+     "Request two GPUs on one node."},
+    {"shoal request-resources cluster.yaml", "Withdraw the request; idle nodes can then be "
+                                             "terminated."},
 };
 
-struct wishes {
-    const struct gcs_wish *items;
+struct verb_request_resources_wishes {
+    const struct gcs_bundle *items;
     size_t count;
 };
 
@@ -41,14 +43,14 @@ static void ignore_line(void *context, const struct ctl_line *line)
 
 static int request(struct target *target, const void *fields)
 {
-    const struct wishes *wishes = fields;
-    struct talk_question question = {.request = {.what = STR("request-resources"),
-                                                 .wishes = wishes->items,
-                                                 .wish_count = wishes->count}};
+    const struct verb_request_resources_wishes *wishes = fields;
+    struct ctl_query_question question = {.request = {.what = STR("request-resources"),
+                                                      .bundles = wishes->items,
+                                                      .bundle_count = wishes->count}};
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err;
-    struct talk_setup setup = {
+    struct ctl_query_setup setup = {
         .session = &target->session,
         .place = &place,
         .arena = target->cli.arena,
@@ -64,21 +66,20 @@ static int request(struct target *target, const void *fields)
         bundles += wishes->items[i].count;
     }
     if (bundles == 0) {
-        fputs("Nothing is requested any more: what is idle may go.\n", target->cli.err);
+        fputs("The request is withdrawn; idle nodes can be terminated.\n", target->cli.err);
     } else {
-        fprintf(
-            target->cli.err,
-            "Requested: room for %lld bundle%s, until it is requested otherwise. Watch it come: "
-            "shoal status --watch %.*s\n",
-            (long long)bundles, bundles == 1 ? "" : "s", STR_ARG(target_words(target)));
+        fprintf(target->cli.err,
+                "Requested %lld bundle%s. The request stays until it is replaced. To watch: shoal "
+                "status --watch %.*s\n",
+                (long long)bundles, bundles == 1 ? "" : "s", STR_ARG(target_text(target)));
     }
     return 0;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_request_resources_run(const struct cli *cli, const void *fields)
 {
     const struct request_fields *given = fields;
-    struct wishes wishes;
+    struct verb_request_resources_wishes wishes;
     struct err err;
     if (!wishes_read(given->num_cpus, given->bundles, cli->arena, &wishes.items, &wishes.count,
                      &err)) {
@@ -89,20 +90,20 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_request_resources = {
     .name = "request-resources",
-    .summary = "ask for room in a cluster before work needs it",
+    .summary = "scale a cluster up before work needs it",
     .description =
-        "Does what ray.autoscaler.sdk.request_resources() does: the cluster is scaled so that all "
-        "of it would fit, whether something runs there or not, and nodes that this needs do not "
-        "end for being idle. There is one such request in a cluster; another one replaces it, and "
-        "one without anything takes it back.",
+        "Does what ray.autoscaler.sdk.request_resources() does: it scales the cluster until the "
+        "requested resources fit, whether or not work is running, and keeps these nodes even if "
+        "they are idle. A cluster has one such request; a new one replaces it, and an empty one "
+        "withdraws it.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when Ray has taken it, 1 when it has not, 2 for a wrong command line, 130 "
-                   "after Ctrl-C.",
+    .exit_status = "0 if Ray accepted the request, 1 if not, 2 for a usage error, 130 after "
+                   "Ctrl-C.",
     .fields_size = sizeof(struct request_fields),
-    .run = run,
+    .run = verb_request_resources_run,
 };

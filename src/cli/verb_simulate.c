@@ -1,4 +1,4 @@
-/* verb_simulate.c: what a cluster file would do with a workload, before anybody pays for it. */
+/* verb_simulate.c: simulates a cluster file with a workload. */
 #include "app/cluster_file.h"
 #include "base/suggest.h"
 #include "cli/input.h"
@@ -31,30 +31,31 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"workload", 'w', OPTION_FILE, offsetof(struct simulate_fields, workload), "WORKLOAD", NULL,
-     "What the users of the cluster want from it: a workload file, or the name of an example. "
-     "\"list\" prints the examples, \"show=NAME\" one of them, to begin with."},
+     "The load of the cluster: a workload file, or the name of an example. \"list\" lists the "
+     "examples, \"show=NAME\" prints one of them."},
     {"planner", 'p', OPTION_TEXT, offsetof(struct simulate_fields, planners), "PLANNER", NULL,
-     "ray (as Ray's own autoscaler would choose) or price (the cheapest that fit); several, with "
-     "commas, are compared. The default is what the file says under metadata.shoal, else ray."},
+     "ray (the choices of Ray's own autoscaler) or price (the cheapest nodes that fit). A "
+     "comma-separated list compares several. The default is the setting under metadata.shoal in "
+     "the file, otherwise ray."},
     {"faults", 0, OPTION_CHOICE, offsetof(struct simulate_fields, faults), "FAULTS", run_faults,
-     "What goes wrong: none, mild (an ordinary week; the default) or nasty."},
+     "Faults to inject: none, mild (an ordinary week; the default) or nasty."},
     {"seed", 0, OPTION_NUMBER, offsetof(struct simulate_fields, seed), "N", NULL,
-     "The number that everything random is drawn from; 0 unless given. The same number gives the "
-     "same result on every machine."},
+     "The seed of all random choices. The default is 0. The same seed gives the same result on "
+     "every machine."},
     {"hours", 0, OPTION_NUMBER, offsetof(struct simulate_fields, hours), "H", NULL,
-     "How long is simulated, instead of what the workload says."},
+     "The time to simulate, instead of the workload's own."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct simulate_fields, output), "FORMAT", text_or_json,
-     "text for people (the default) or json for programs."},
+     "Output format: text (the default) or json."},
     {"report", 0, OPTION_FILE, offsetof(struct simulate_fields, report), "PAGE", NULL,
-     "Also write an HTML page with charts that needs nothing but a browser."},
+     "Also write a self-contained HTML page with charts."},
     {"explain", 0, OPTION_TEXT, offsetof(struct simulate_fields, explain), "TIME", NULL,
-     "Tell what was heard and decided around a time such as 12m30s, and why."},
+     "Print the events and decisions around a time such as 12m30s, with reasons."},
 };
 
 static const struct example examples[] = {
-    {"shoal simulate cluster.yaml --workload nightly-batch", "See what a night would cost."},
+    {"shoal simulate cluster.yaml --workload nightly-batch", "Show what a night would cost."},
     {"shoal simulate cluster.yaml -w work.yaml --report out.html",
-     "The same for a workload of one's own, with charts."},
+     "The same for your own workload, with charts."},
     {"shoal simulate cluster.yaml -w mixed --faults nasty --explain 2h",
      "What happens around the third hour of a bad day, and why."},
     {"shoal simulate --workload list", "The examples."},
@@ -62,7 +63,7 @@ static const struct example examples[] = {
 
 /* ---- the examples ---- */
 
-/* The text behind "about: ", for the list. */
+/* The text after "about: ", for the list. */
 static struct str about_of(struct str yaml)
 {
     while (yaml.len > 0) {
@@ -98,11 +99,11 @@ static bool unknown_workload(struct str name, struct err *err)
     }
     struct str best = suggest_best(&suggest);
     if (best.len > 0) {
-        return err_set(err, ERR_USAGE, "there is no workload \"%.*s\"; did you mean \"%.*s\"?",
+        return err_set(err, ERR_USAGE, "unknown workload \"%.*s\"; did you mean \"%.*s\"?",
                        STR_ARG(str_sub(name, 0, 100)), STR_ARG(best));
     }
     return err_set(err, ERR_NOT_FOUND,
-                   "there is no workload \"%.*s\", neither a file nor an example\n"
+                   "unknown workload \"%.*s\": neither a file nor an example\n"
                    "  `shoal simulate --workload list` lists the examples",
                    STR_ARG(str_sub(name, 0, 100)));
 }
@@ -121,9 +122,9 @@ static int show_workload(const struct cli *cli, struct str name)
     return output_write(cli, cli->out, &out);
 }
 
-/* ---- what was asked for ---- */
+/* ---- options ---- */
 
-/* An example by its name, else a file; a file of that name wins only with a path. */
+/* An example by name, otherwise a file; a file with the name of an example needs a path. */
 static bool read_workload(const struct cli *cli, const char *word, struct source *ret_source,
                           struct err *err)
 {
@@ -135,13 +136,13 @@ static bool read_workload(const struct cli *cli, const char *word, struct source
     }
     bool looks_like_path = str_find_char(name, '/') != SIZE_MAX ||
                            str_find_char(name, '.') != SIZE_MAX || str_is(name, "-");
-    if (!looks_like_path && file_look(word).kind == FILE_MISSING) {
+    if (!looks_like_path && file_stat(word).kind == FILE_MISSING) {
         return unknown_workload(name, err);
     }
     return cluster_file_read(cli->arena, word, ret_source, err);
 }
 
-static bool read_planners(const struct cli *cli, const char *text, struct run_wish *wish,
+static bool read_planners(const struct cli *cli, const char *text, struct sim_options *wish,
                           struct err *err)
 {
     struct str rest = str_from(text);
@@ -164,11 +165,11 @@ static bool read_planners(const struct cli *cli, const char *text, struct run_wi
         wish->planners[wish->planner_count++] = arena_str(cli->arena, name).ptr;
     }
     return wish->planner_count > 0 ||
-           err_set(err, ERR_USAGE, "--planner wants the name of a planner");
+           err_set(err, ERR_USAGE, "--planner needs the name of a planner");
 }
 
 static bool read_wish(const struct cli *cli, const struct simulate_fields *given,
-                      const struct config *config, struct run_wish *wish, struct err *err)
+                      const struct config *config, struct sim_options *wish, struct err *err)
 {
     struct str in_file = value_text(value_get_c(config->shoal, "planner"));
     const char *fallback = in_file.len > 0 ? arena_str(cli->arena, in_file).ptr : "ray";
@@ -182,7 +183,7 @@ static bool read_wish(const struct cli *cli, const struct simulate_fields *given
     wish->faults = given->faults ? given->faults : "mild";
     wish->explain_at = -1;
     if (given->explain && !quantity_duration(str_from(given->explain), &wish->explain_at)) {
-        return err_set(err, ERR_USAGE, "--explain wants a time such as 12m30s, not \"%.100s\"",
+        return err_set(err, ERR_USAGE, "--explain needs a time such as 12m30s, not \"%.100s\"",
                        given->explain);
     }
     return read_planners(cli, given->planners ? given->planners : fallback, wish, err);
@@ -225,7 +226,7 @@ static int simulate(const struct cli *cli, const struct simulate_fields *given,
     struct source source;
     struct diag_list diags;
     struct result result;
-    struct run_wish wish = {0};
+    struct sim_options wish = {0};
     diag_list_init(&diags, cli->arena);
     if (!read_wish(cli, given, config, &wish, &err) ||
         !read_workload(cli, given->workload, &source, &err)) {
@@ -242,7 +243,7 @@ static int simulate(const struct cli *cli, const struct simulate_fields *given,
     return ok ? print_result(cli, given, &result) : output_error(cli, &err);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_simulate_run(const struct cli *cli, const void *fields)
 {
     const struct simulate_fields *given = fields;
     struct str workload = str_from(given->workload);
@@ -257,7 +258,7 @@ static int run(const struct cli *cli, const void *fields)
     if (!given->file || !given->workload) {
         err_set(&err, ERR_USAGE,
                 "%s is missing: shoal simulate FILE --workload WORKLOAD\n"
-                "  `shoal simulate --workload list` lists examples to begin with",
+                "  `shoal simulate --workload list` lists examples",
                 given->file ? "--workload" : "the argument FILE");
         return output_error(cli, &err);
     }
@@ -277,26 +278,25 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_simulate = {
     .name = "simulate",
-    .summary = "what a cluster file would do with a workload, and the cost",
+    .summary = "simulate a workload on a cluster file, with its cost",
     .description =
-        "Runs a workload against a cluster file in virtual time: a made-up cloud with boot times, "
-        "refusals and spot interruptions, a made-up Ray with tasks and placement groups, and "
-        "shoal's real autoscaler between them. A day takes a second or so; nothing is contacted "
-        "and nothing is paid for.\n\n"
-        "Says how long work waited, which machines ran for how long and what they cost, and how "
-        "busy they were. With several planners, the same for each, side by side, and what the "
-        "difference comes to. The workload is a small file, described in shoal-workload(5); some "
-        "examples are built in.\n\n"
-        "Prices are those of EC2 on demand in one region on one day, which the output names; "
-        "spot is taken as a share of that. Prices in the workload file, or in the cluster file "
-        "under metadata.shoal, come first. The head is not counted.",
+        "Runs a workload against a cluster file in virtual time: a model of the cloud with boot "
+        "times, refused launches and spot interruptions, a model of Ray with tasks and placement "
+        "groups, and Shoal's real autoscaler between them. A day takes about a second. It "
+        "contacts nothing and costs nothing.\n\nPrints how long work waited, which instances ran "
+        "for how long, what they cost and how busy they were. With several planners it prints the "
+        "same for each, side by side, and what the difference comes to. The workload is a small "
+        "file, described in shoal-workload(5); some examples are built in.\n\nPrices are those of "
+        "EC2 on demand in one region on one day, which the output names; spot is taken as a share "
+        "of that. Prices in the workload file, or in the cluster file under metadata.shoal, come "
+        "first. The head is not counted.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when the simulation ran, 1 when a file is wrong, 2 for a wrong command line.",
+    .exit_status = "0 if the simulation ran, 1 if a file is invalid, 2 for a usage error.",
     .fields_size = sizeof(struct simulate_fields),
-    .run = run,
+    .run = verb_simulate_run,
 };

@@ -1,8 +1,8 @@
-/* verb_status.c: what the nodes of a cluster do. */
+/* verb_status.c: prints the state of a cluster's nodes. */
 #include "cli/columns.h"
-#include "cli/live/picture.h"
-#include "cli/live/progress.h"
 #include "cli/output.h"
+#include "cli/progress/progress.h"
+#include "cli/progress/render.h"
 #include "cli/status_text.h"
 #include "config/document/json_write.h"
 #include "io/clock.h"
@@ -27,46 +27,45 @@ static bool is_json(const struct status_fields *given)
 
 static const struct operand operands[] = {
     {"FILE", offsetof(struct status_fields, target.file), true, COMPLETE_FILE, NULL,
-     "The cluster file. Without it: the cluster whose head this machine is."},
+     TARGET_FILE_HELP " Not needed on the head of a cluster."},
 };
 
 static const struct option options[] = {
     TARGET_NAME_OPTION(struct status_fields),
     TARGET_PROFILE_OPTION(struct status_fields),
     {"output", 'o', OPTION_CHOICE, offsetof(struct status_fields, output), "FORMAT", text_or_json,
-     "text for people (the default) or json for programs."},
+     "Output format: text (the default) or json."},
     {"watch", 'w', OPTION_FLAG, offsetof(struct status_fields, watch), NULL, NULL,
-     "Go on until Ctrl-C: redrawn in place on a terminal, elsewhere a line for each change; with "
-     "-o json an object a second."},
+     "Watch until Ctrl-C: redraws in place on a terminal, otherwise prints a line for each "
+     "change; with -o json one object per second."},
     {"address", 0, OPTION_TEXT, offsetof(struct status_fields, address), "ADDRESS", NULL,
-     "Ray has this option for the address of its own server; the head's service is asked here, "
-     "so it changes nothing."},
+     "No effect; accepted for compatibility with Ray. Shoal asks the service on the head."},
     TARGET_VERBOSE_OPTION(struct status_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal status cluster.yaml", "Every node: what it does, since when, and why."},
+    {"shoal status cluster.yaml", "Show every node: its state, since when, and why."},
     {"shoal status --watch cluster.yaml", "The same, as it changes."},
     {"shoal status -o json cluster.yaml | jq '.nodes[] | select(.failure)'",
-     "The nodes that have failed."},
+     "List the failed nodes."},
 };
 
-/* ---- telling ---- */
+/* ---- printing ---- */
 
-struct watcher {
+struct verb_status_watcher {
     const struct cli *cli;
     const struct status_fields *given;
     const struct config *config; /* NULL: on the head itself */
     struct arena memory;         /* of one round */
-    struct talk_status said;
+    struct ctl_query_status said;
     struct str cluster, version;
-    struct arena before_memory; /* of the nodes as they were told last */
-    struct talk_status before;
+    struct arena before_memory; /* nodes of the previous round */
+    struct ctl_query_status before;
     bool is_redrawn;
     int status;
 };
 
-static struct status_frame frame_of(const struct watcher *watcher)
+static struct status_frame frame_of(const struct verb_status_watcher *watcher)
 {
     bool is_terminal = isatty(STDOUT_FILENO) == 1;
     return (struct status_frame){
@@ -79,7 +78,7 @@ static struct status_frame frame_of(const struct watcher *watcher)
     };
 }
 
-static int tell(struct watcher *watcher)
+static int verb_status_report(struct verb_status_watcher *watcher)
 {
     const struct cli *cli = watcher->cli;
     AUTO_BUF struct buf out;
@@ -94,6 +93,7 @@ static int tell(struct watcher *watcher)
         buf_add_char(&out, '\n');
     } else {
         status_text_add(&out, &watcher->memory, &watcher->said, &frame);
+        return output_write_text(cli, cli->out, &out);
     }
     return output_write(cli, cli->out, &out);
 }
@@ -110,29 +110,32 @@ static size_t count_lines(struct str text)
     return count;
 }
 
-/* In place: every line is cleared to its end, and the screen below the last one. */
-static int redraw(struct watcher *watcher)
+/* Redraws in place: clears each line to its end, and the screen below the last one. */
+static int redraw(struct verb_status_watcher *watcher)
 {
     AUTO_BUF struct buf text;
+    AUTO_BUF struct buf folded;
     AUTO_BUF struct buf out;
     struct status_frame frame = frame_of(watcher);
     struct screen_size screen = columns_of_screen(STDOUT_FILENO);
     buf_init(&text, OUTPUT_BYTES_MAX);
+    buf_init(&folded, OUTPUT_BYTES_MAX);
     buf_init(&out, OUTPUT_BYTES_MAX);
     status_text_add(&text, &watcher->memory, &watcher->said, &frame);
-    if (count_lines(buf_str(&text)) >= screen.lines) { /* then rather our own words alone */
+    if (count_lines(buf_str(&text)) >= screen.lines) { /* too long: omit Ray's own status */
         text.len = 0;
         frame.has_ray_text = false;
         status_text_add(&text, &watcher->memory, &watcher->said, &frame);
     }
-    struct str rest = buf_str(&text);
+    columns_fold(&folded, buf_str(&text), screen.columns);
+    struct str rest = buf_str(&folded);
     buf_add_c(&out, "\033[H");
     for (size_t i = 1; rest.len > 0 && i < screen.lines; i++) {
         struct str line = str_cut(&rest, '\n');
         if (str_find_char(line, '\033') == SIZE_MAX) {
             columns_add(&out, line, screen.columns);
         } else {
-            buf_add(&out, line); /* coloured ones are cut already */
+            buf_add(&out, line); /* coloured lines are truncated already */
         }
         buf_add_c(&out, "\033[K\n");
     }
@@ -140,7 +143,8 @@ static int redraw(struct watcher *watcher)
     return output_write(watcher->cli, watcher->cli->out, &out);
 }
 
-static const struct node_view *find_before(const struct watcher *watcher, struct str name)
+static const struct node_view *find_before(const struct verb_status_watcher *watcher,
+                                           struct str name)
 {
     for (size_t i = 0; i < watcher->before.node_count; i++) {
         if (str_eq(watcher->before.nodes[i].name, name)) {
@@ -150,7 +154,7 @@ static const struct node_view *find_before(const struct watcher *watcher, struct
     return NULL;
 }
 
-static void add_time(struct buf *out)
+static void verb_status_add_time(struct buf *out)
 {
     time_t now = (time_t)(clock_wall_ms(&clock_of_machine) / 1000);
     struct tm parts = {0};
@@ -158,8 +162,8 @@ static void add_time(struct buf *out)
     buf_addf(out, "%02d:%02d:%02d ", parts.tm_hour, parts.tm_min, parts.tm_sec);
 }
 
-/* In a pipe: a line for each node that does something else than before. */
-static int tell_changes(struct watcher *watcher)
+/* In a pipe: one line for each node whose state has changed. */
+static int tell_changes(struct verb_status_watcher *watcher)
 {
     AUTO_BUF struct buf out;
     const struct ctl_status *now = &watcher->said.status;
@@ -168,49 +172,51 @@ static int tell_changes(struct watcher *watcher)
     for (size_t i = 0; i < watcher->said.node_count; i++) {
         const struct node_view *view = &watcher->said.nodes[i];
         if (picture_is_news(find_before(watcher, view->name), view)) {
-            add_time(&out);
+            verb_status_add_time(&out);
             picture_say_node(&out, view);
             buf_add_char(&out, '\n');
         }
     }
     if (!watcher->before.has_status || before->waiting != now->waiting ||
         before->unmet != now->unmet || before->joined != now->joined) {
-        add_time(&out);
-        buf_addf(&out, "%zu nodes joined, %lld requests wait, %lld of them cannot be met\n",
-                 now->joined, (long long)now->waiting, (long long)now->unmet);
+        verb_status_add_time(&out);
+        buf_addf(&out, "%zu node%s joined, %lld request%s pending, %lld cannot be met\n",
+                 now->joined, now->joined == 1 ? "" : "s", (long long)now->waiting,
+                 now->waiting == 1 ? "" : "s", (long long)now->unmet);
     }
     return output_write(watcher->cli, watcher->cli->out, &out);
 }
 
-/* What was told is kept for the next comparison. */
-static void next_round(struct watcher *watcher)
+/* Keeps the current state for the next comparison. */
+static void next_round(struct verb_status_watcher *watcher)
 {
     struct arena memory = watcher->before_memory;
     arena_clear(&memory);
     watcher->before_memory = watcher->memory;
     watcher->before = watcher->said;
     watcher->memory = memory;
-    watcher->said = (struct talk_status){.cluster = watcher->cluster, .version = watcher->version};
+    watcher->said = (struct ctl_query_status){.cluster = watcher->cluster,
+                                              .version = watcher->version};
 }
 
-static void take_line(void *context, const struct ctl_line *line)
+static void verb_status_read_line(void *context, const struct ctl_line *line)
 {
-    struct watcher *watcher = context;
+    struct verb_status_watcher *watcher = context;
     if (line->kind == CTL_GREETING) {
         watcher->cluster = arena_str(watcher->cli->arena, line->greeting.cluster);
         watcher->version = arena_str(watcher->cli->arena, line->greeting.version);
     }
-    talk_status_take(&watcher->said, &watcher->memory, line);
+    ctl_query_status_take(&watcher->said, &watcher->memory, line);
 }
 
 static int64_t answered(void *context)
 {
-    struct watcher *watcher = context;
+    struct verb_status_watcher *watcher = context;
     if (!watcher->given->watch) {
-        watcher->status = tell(watcher);
+        watcher->status = verb_status_report(watcher);
         return -1;
     }
-    watcher->status = is_json(watcher->given) ? tell(watcher)
+    watcher->status = is_json(watcher->given) ? verb_status_report(watcher)
                       : watcher->is_redrawn   ? redraw(watcher)
                                               : tell_changes(watcher);
     fflush(watcher->cli->out);
@@ -218,32 +224,32 @@ static int64_t answered(void *context)
     return watcher->status == 0 ? WATCH_MS : -1;
 }
 
-/* ---- asking ---- */
+/* ---- querying ---- */
 
-static bool ask(struct watcher *watcher, struct cloud_session *session,
-                const struct ssh_place *place, struct err *err)
+static bool verb_status_request(struct verb_status_watcher *watcher, struct cloud_session *session,
+                                const struct ssh_target *place, struct err *err)
 {
-    static const struct talk_question questions[] = {
-        {.request = {.what = {"status", 6}, .wants_all = true}},
+    static const struct ctl_query_question questions[] = {
+        {.request = {.what = {"status", 6}, .wants_full = true}},
         {.request = {.what = {"ray-status", 10}}, .is_optional = true},
     };
     bool watches_changes = watcher->given->watch && !watcher->is_redrawn &&
                            !is_json(watcher->given);
-    return talk(&(struct talk_setup){.session = session,
-                                     .place = place,
-                                     .arena = watcher->cli->arena,
-                                     .questions = questions,
-                                     .question_count = watches_changes ? 1 : 2,
-                                     .context = watcher,
-                                     .line = take_line,
-                                     .answered = answered},
+    return talk(&(struct ctl_query_setup){.session = session,
+                                          .place = place,
+                                          .arena = watcher->cli->arena,
+                                          .questions = questions,
+                                          .question_count = watches_changes ? 1 : 2,
+                                          .context = watcher,
+                                          .line = verb_status_read_line,
+                                          .answered = answered},
                 err);
 }
 
-static void open_watcher(struct watcher *watcher, const struct cli *cli,
+static void open_watcher(struct verb_status_watcher *watcher, const struct cli *cli,
                          const struct status_fields *given)
 {
-    *watcher = (struct watcher){.cli = cli, .given = given};
+    *watcher = (struct verb_status_watcher){.cli = cli, .given = given};
     arena_init(&watcher->memory);
     arena_init(&watcher->before_memory);
     watcher->is_redrawn = given->watch && !is_json(given) && progress_can_redraw(cli->out);
@@ -252,24 +258,35 @@ static void open_watcher(struct watcher *watcher, const struct cli *cli,
     }
 }
 
-static void close_watcher(struct watcher *watcher)
+static void close_watcher(struct verb_status_watcher *watcher)
 {
     arena_clear(&watcher->memory);
     arena_clear(&watcher->before_memory);
 }
 
-/* Ctrl-C is the only way to end watching, and no failure. */
-static bool is_ended(const struct watcher *watcher, const struct err *err)
+/* Ctrl-C is the only way to end watching, so it is not a failure. */
+static bool is_ended(const struct verb_status_watcher *watcher, const struct err *err)
 {
     return watcher->given->watch && err->kind == ERR_CANCELLED;
+}
+
+/* The service starts before the head's setup has ended, and does not know why `up` failed. */
+static bool verb_status_is_head_ready(const struct ctl_query_status *said)
+{
+    for (size_t i = 0; i < said->node_count; i++) {
+        if (said->nodes[i].is_head) {
+            return said->nodes[i].phase == PHASE_READY;
+        }
+    }
+    return false;
 }
 
 static int ask_head(const struct cli *cli, const struct status_fields *given)
 {
     struct target target;
-    struct watcher watcher;
+    struct verb_status_watcher watcher;
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct err err = {0};
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
     status = status ? status : target_connect(&target);
@@ -277,8 +294,11 @@ static int ask_head(const struct cli *cli, const struct status_fields *given)
         bool is_found = target_find(&target, &head, &place, &err);
         open_watcher(&watcher, &target.cli, given);
         watcher.config = target.config;
-        bool ok = is_found && ask(&watcher, &target.session, &place, &err);
-        status = ok || is_ended(&watcher, &err) ? watcher.status : target_fail(&target, &err);
+        bool ok = is_found && verb_status_request(&watcher, &target.session, &place, &err);
+        status = ok || is_ended(&watcher, &err) ? watcher.status : target_fail_head(&target, &err);
+        if (ok && !given->watch && !verb_status_is_head_ready(&watcher.said)) {
+            target_say_last_failure(&target);
+        }
         close_watcher(&watcher);
     }
     target_close(&target);
@@ -286,18 +306,18 @@ static int ask_head(const struct cli *cli, const struct status_fields *given)
 }
 
 /* On the head itself. */
-static int ask_here(const struct cli *cli, const struct status_fields *given)
+static int verb_status_request_here(const struct cli *cli, const struct status_fields *given)
 {
     struct cloud_session session;
     struct cloud_session_setup setup = {.least = LOG_LEVEL_WARNING};
-    struct watcher watcher;
+    struct verb_status_watcher watcher;
     struct err err;
     if (!cloud_session_open(&session, &setup, &err)) {
         return output_error(cli, &err);
     }
     open_watcher(&watcher, cli, given);
     int status = 0;
-    if (ask(&watcher, &session, NULL, &err) || is_ended(&watcher, &err)) {
+    if (verb_status_request(&watcher, &session, NULL, &err) || is_ended(&watcher, &err)) {
         status = watcher.status;
     } else {
         output_error(cli, &err);
@@ -310,35 +330,38 @@ static int ask_here(const struct cli *cli, const struct status_fields *given)
     return status;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_status_run(const struct cli *cli, const void *fields)
 {
-    const struct status_fields *given = fields;
-    return given->target.file ? ask_head(cli, given) : ask_here(cli, given);
+    struct status_fields given = *(const struct status_fields *)fields;
+    given.target.file = target_file_or_here(cli, given.target.file);
+    return given.target.file ? ask_head(cli, &given) : verb_status_request_here(cli, &given);
 }
 
 const struct verb verb_status = {
     .name = "status",
-    .summary = "show what the nodes of a cluster do, and why",
+    .summary = "show the nodes of a cluster, their states and reasons",
     .description =
-        "Asks the service on the head of the cluster, by ssh. First comes what ray status prints "
-        "there; then a line for each node: its type, machine and id, what it does now, its "
-        "address, age and price, and why it is there or ends; then each kind of request that "
-        "waits, with the reason if nothing will come for it; then what went wrong, if something "
-        "did. shoal explain says more.\n\n"
-        "On the head itself no FILE is needed.\n\n"
-        "With -o json the object has: cluster, shoal_version, ray_version, ray_address, stance, "
-        "launching and ending (why nothing is launched or ends; empty: it may), goal, joined, "
-        "wanted, settled, now_ms, ray_seen_ms, dollars_per_hour and max_dollars_per_hour (null: "
-        "not known, no limit), waiting, unmet, nodes (as in shoal up), demands (source, shape, "
-        "labels, count, unmet, infeasible, why, since_ms), ray_status (the text).",
+        "Reads the state from the service on the head over ssh. It prints the output of ray "
+        "status; then one line for each node with its type, instance, id, state, address, age, "
+        "price and reason; then each kind of pending request, with the reason if nothing can be "
+        "launched for it; then failures. shoal explain gives details.\n\nOn the head itself no "
+        "FILE is needed.\n\nWith -o json the object has: cluster, shoal_version, ray_version, "
+        "ray_address, autoscaler_state (active, standby, crash_looping, unknown), "
+        "autoscaler_message, ray_autoscaler (Ray's own autoscaler manages the workers), "
+        "min_workers_blocked, scale_up_blocked and scale_down_blocked (the reason, or empty), "
+        "goal, ray_nodes, desired_nodes, converged, waiting_for, waiting_for_lease, "
+        "handover_serial, now_ms, ray_seen_ms, dollars_per_hour and max_dollars_per_hour (null: "
+        "unknown, no limit), running_jobs (null: unknown), pending, unschedulable, demand_count, "
+        "nodes (as in shoal up), demands (source, shape, labels, count, unschedulable, "
+        "infeasible, reason, since_ms), ray_status (the text).",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when the head answered, whatever its nodes do, 1 when it did not, 2 for a "
-                   "wrong command line, 130 after Ctrl-C.",
+    .exit_status = "0 if the head answered, whatever the state of its nodes, 1 if not, 2 for a "
+                   "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct status_fields),
-    .run = run,
+    .run = verb_status_run,
 };

@@ -1,4 +1,4 @@
-/* verb_submit.c: copy a script to the head and run it there. */
+/* verb_submit.c: copies a script to the head and runs it there. */
 #include "cli/cloud.h"
 #include "cli/command.h"
 #include "cli/copy.h"
@@ -19,9 +19,9 @@ struct submit_fields {
 static const struct operand operands[] = {
     TARGET_OPERAND(struct submit_fields),
     {"SCRIPT", offsetof(struct submit_fields, script), false, COMPLETE_FILE, NULL,
-     "The Python script; it is copied to the home folder of the head."},
+     "The Python script; it is copied to the home directory on the head."},
     {"SCRIPT_ARGS", offsetof(struct submit_fields, arguments), true, COMPLETE_FILE, NULL,
-     "Arguments of the script; put -- before the first one that begins with a dash.", true},
+     "Arguments of the script; put -- before the first one that starts with a dash.", true},
 };
 
 static const struct option options[] = {
@@ -31,9 +31,9 @@ static const struct option options[] = {
     COMMAND_TMUX_OPTION(struct submit_fields),
     COMMAND_PORT_OPTION(struct submit_fields),
     {"extra-screen-args", 0, OPTION_TEXT, offsetof(struct submit_fields, screen_arguments), "ARGS",
-     NULL, "With --screen: more arguments of screen, as they are."},
+     NULL, "With --screen: extra arguments for screen."},
     {"args", 0, OPTION_TEXT, offsetof(struct submit_fields, old_arguments), "ARGS", NULL,
-     "Arguments of the script as one text for the shell. Old; put them behind -- instead."},
+     "Arguments of the script as one shell string. Deprecated; put them after -- instead."},
     TARGET_NAME_OPTION(struct submit_fields),
     TARGET_PROFILE_OPTION(struct submit_fields),
     TARGET_USAGE_OPTION(struct submit_fields),
@@ -43,20 +43,25 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal submit cluster.yaml train.py -- --epochs 3 'a name'",
-     "Each argument arrives as it was given, blanks and all."},
+     "Each argument is passed unchanged, including spaces."},
     {"shoal submit --start --stop cluster.yaml train.py", "A cluster for one script."},
 };
 
-static bool check(const struct submit_fields *given, struct err *err)
+static bool verb_submit_check(const struct submit_fields *given, struct err *err)
 {
     if (given->old_arguments && given->arguments.count > 0) {
-        return err_set(err, ERR_USAGE, "--args and arguments behind the script: use the latter");
+        return err_set(err, ERR_USAGE,
+                       "--args cannot be combined with arguments after the "
+                       "script; use only the latter");
     }
     if (given->screen_arguments && !given->command.screen) {
-        return err_set(err, ERR_USAGE, "--extra-screen-args belongs to --screen");
+        return err_set(err, ERR_USAGE, "--extra-screen-args needs --screen");
     }
-    if (file_look(given->script).kind != FILE_REGULAR) {
-        return err_set(err, ERR_NOT_FOUND, "%s is no file here", given->script);
+    if (file_stat(given->script).kind != FILE_REGULAR) {
+        bool is_folder = file_stat(given->script).kind == FILE_FOLDER;
+        return err_set(err, ERR_NOT_FOUND, "%s%s", given->script,
+                       is_folder ? " is a directory; submit needs a Python script"
+                                 : ": there is no such file");
     }
     return command_check(&given->command, err);
 }
@@ -71,7 +76,7 @@ static struct str command_line(const struct submit_fields *given, struct arena *
 {
     AUTO_BUF struct buf out;
     buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 8);
-    /* As Ray, and where there is only a python3, that. */
+    /* As in Ray; falls back to python3. */
     buf_add_c(&out, "$(command -v python || echo python3) ~/");
     remote_line_quote(&out, base_name(given->script));
     for (size_t i = 0; i < given->arguments.count; i++) {
@@ -88,7 +93,7 @@ static int submit(struct target *target, const void *fields)
 {
     const struct submit_fields *given = fields;
     struct launcher_head head;
-    struct ssh_place place;
+    struct ssh_target place;
     struct arena *arena = target->cli.arena;
     struct err err;
     struct remote_line line = {.command = command_line(given, arena),
@@ -96,7 +101,7 @@ static int submit(struct target *target, const void *fields)
     line.docker = remote_line_docker(target->config, "docker", line.command);
     if (given->old_arguments) {
         cloud_print_lines(&target->cli, "warning",
-                          STR("--args is old: put the arguments behind -- instead"));
+                          STR("--args is deprecated; put the arguments after -- instead"));
     }
     if (!command_check_end(target, &given->command, line.docker, &err)) {
         return target_fail(target, &err);
@@ -114,11 +119,11 @@ static int submit(struct target *target, const void *fields)
     return command_run(target, &given->command, &place, &line);
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_submit_run(const struct cli *cli, const void *fields)
 {
     const struct submit_fields *given = fields;
     struct err err;
-    if (!check(given, &err)) {
+    if (!verb_submit_check(given, &err)) {
         return output_error(cli, &err);
     }
     return target_work(cli, &given->target, submit, given);
@@ -128,18 +133,19 @@ const struct verb verb_submit = {
     .name = "submit",
     .summary = "copy a script to the head of a cluster and run it",
     .description =
-        "Copies SCRIPT to the home folder of the head and runs it there with python, as shoal exec "
-        "runs commands: in the container if the file has a docker section. Each argument arrives "
-        "as it was given, also with blanks and quotes in it.\n\n"
-        "With --start the cluster is brought up first if it has no head.",
+        "Copies SCRIPT to the home directory on the head and runs it there with python, as shoal "
+        "exec runs commands. Each argument is passed unchanged, including spaces and quotes.\n\n"
+        "With --start the cluster is started first if it has no head.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "That of the script; 255 when ssh failed, 1 when there is no head, 2 for a "
-                   "wrong command line, 130 after Ctrl-C.",
+    .exit_status =
+        "The exit status of the script; 255 if ssh failed, 1 if there is no head, 2 for a usage "
+        "error. Without a terminal 130 after SIGINT and 143 after SIGTERM; on a terminal Ctrl-C "
+        "goes to the script.",
     .fields_size = sizeof(struct submit_fields),
-    .run = run,
+    .run = verb_submit_run,
 };

@@ -1,8 +1,9 @@
-/* verb_validate.c: everything that is wrong with a cluster file, in one run, each at its place. */
+/* verb_validate.c: reports all errors in a cluster file at once, with their positions. */
 #include "base/utf8.h"
+#include "cli/cluster_choice.h"
 #include "cli/input.h"
+#include "cli/json_object.h"
 #include "cli/output.h"
-#include "cli/record.h"
 #include "config/document/json_write.h"
 
 #include <string.h>
@@ -14,22 +15,22 @@ struct validate_fields {
 
 static const struct operand operands[] = {
     {"FILE", offsetof(struct validate_fields, file), false, COMPLETE_FILE, NULL,
-     "The cluster file; - reads standard input."},
+     "The cluster file; - reads standard input.", false, cluster_choice},
 };
 
 static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct validate_fields, output), "FORMAT", text_or_json,
-     "text for people (the default) or json for programs."},
+     "Output format: text (the default) or json."},
 };
 
 static const struct example examples[] = {
-    {"shoal validate cluster.yaml", "Check a file before anything is paid for."},
+    {"shoal validate cluster.yaml", "Check a file before you pay for anything."},
     {"shoal validate -o json cluster.yaml | jq .errors", "Count the errors in a script."},
 };
 
-/* ---- for people ---- */
+/* ---- text ---- */
 
-/* What the node types allow together, within what the cluster allows. */
+/* The sum over all node types, limited by the cluster's maximum. */
 static int64_t most_workers(const struct config *config)
 {
     int64_t sum = 0;
@@ -41,7 +42,7 @@ static int64_t most_workers(const struct config *config)
 }
 
 /* "demo on aws us-west-2: head m5.large, at most 2 workers" */
-static void describe(struct buf *out, const struct config *config)
+static void verb_validate_describe(struct buf *out, const struct config *config)
 {
     struct str region = value_text(value_get_c(config->provider, "region"));
     struct str location = value_text(value_get_c(config->provider, "location"));
@@ -62,8 +63,9 @@ static void describe(struct buf *out, const struct config *config)
     }
 }
 
-static void print_text(struct buf *out, const struct diag_list *diags, const struct source *source,
-                       const struct config *config, bool colour)
+static void verb_validate_print_text(struct buf *out, const struct diag_list *diags,
+                                     const struct source *source, const struct config *config,
+                                     bool colour)
 {
     struct diag_style style = output_style(colour);
     for (size_t i = 0; i < diags->count; i++) {
@@ -78,13 +80,13 @@ static void print_text(struct buf *out, const struct diag_list *diags, const str
         buf_init(&line, (size_t)64 * 1024);
         buf_addf(&line, "%.*s is %s. ", STR_ARG(source->name),
                  diags->count > 0 ? "usable" : "fine");
-        describe(&line, config);
+        verb_validate_describe(&line, config);
         utf8_add_visible(out, buf_str(&line), false);
         buf_add_char(out, '\n');
     }
 }
 
-/* ---- for programs ---- */
+/* ---- JSON ---- */
 
 static struct value *finding(struct arena *arena, const struct diag *diag)
 {
@@ -100,8 +102,9 @@ static struct value *finding(struct arena *arena, const struct diag *diag)
     return map;
 }
 
-static bool print_json(struct buf *out, struct arena *arena, const struct diag_list *diags,
-                       const struct source *source, struct err *err)
+static bool verb_validate_print_json(struct buf *out, struct arena *arena,
+                                     const struct diag_list *diags, const struct source *source,
+                                     struct err *err)
 {
     struct value *result = record_new(arena);
     struct value *findings = record_list(arena);
@@ -119,7 +122,7 @@ static bool print_json(struct buf *out, struct arena *arena, const struct diag_l
     return ok;
 }
 
-static int run(const struct cli *cli, const void *fields)
+static int verb_validate_run(const struct cli *cli, const void *fields)
 {
     const struct validate_fields *given = fields;
     AUTO_BUF struct buf out;
@@ -130,11 +133,11 @@ static int run(const struct cli *cli, const void *fields)
         return output_error(cli, &err);
     }
     if (given->output && strcmp(given->output, "json") == 0) {
-        if (!print_json(&out, cli->arena, &input.diags, &input.source, &err)) {
+        if (!verb_validate_print_json(&out, cli->arena, &input.diags, &input.source, &err)) {
             return output_error(cli, &err);
         }
     } else {
-        print_text(&out, &input.diags, &input.source, input.config, cli->colour_out);
+        verb_validate_print_text(&out, &input.diags, &input.source, input.config, cli->colour_out);
     }
     int status = output_write(cli, cli->out, &out);
     return status ? status : !input.config;
@@ -142,24 +145,23 @@ static int run(const struct cli *cli, const void *fields)
 
 const struct verb verb_validate = {
     .name = "validate",
-    .summary = "find everything that is wrong with a cluster file",
+    .summary = "check a cluster file for errors",
     .description =
-        "Reads a cluster file as Ray would and says everything that is wrong with it in one run: "
-        "each finding with its line and column, the line itself, and what to write instead. "
-        "Nothing is contacted and nothing is created.\n\n"
-        "Errors are what Ray would reject, and what would fail after the first machine is paid "
-        "for: instance types that do not exist, files to mount that are not there, private keys "
-        "that ssh would refuse. Warnings are keys that nobody reads, old keys that shoal "
-        "converts, worker counts that can never be reached, and set-up commands that fail when "
-        "they are run twice.",
+        "Reads a cluster file as Ray would and reports all errors in one run: each with its line "
+        "and column, the line itself, and what to write instead. It contacts nothing and creates "
+        "nothing.\n\nErrors are problems that Ray would reject or that would fail after the first "
+        "instance is running: instance types that do not exist, missing files in file_mounts, "
+        "private keys that ssh would refuse. Warnings are keys that nothing reads, old keys that "
+        "shoal converts, worker counts that can never be reached, and setup commands that fail "
+        "when they are run twice.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 when there are no errors (warnings do not count), 1 when there are, 2 for a "
-                   "wrong command line.",
+    .exit_status = "0 if there are no errors (warnings do not count), 1 if there are, 2 for a "
+                   "usage error.",
     .fields_size = sizeof(struct validate_fields),
-    .run = run,
+    .run = verb_validate_run,
 };

@@ -1,10 +1,10 @@
-/* verb_version.c: which shoal this is. */
+/* verb_version.c: prints the version. */
 #include "cli/output.h"
 #include "config/catalog/catalog.h"
 
 #include <string.h>
 
-/* The newest Ray the tests were run against. */
+/* The newest tested Ray version. */
 #define RAY_TESTED "2.60.0"
 
 struct version_fields {
@@ -16,7 +16,11 @@ static const struct option options[] = {
      "text (the default) or json."},
 };
 
-static int run(const struct cli *cli, const void *fields)
+static const struct example examples[] = {
+    {"shoal version -o json", "The same for a script."},
+};
+
+static int verb_version_run(const struct cli *cli, const void *fields)
 {
     const struct version_fields *given = fields;
     AUTO_BUF struct buf out;
@@ -25,7 +29,7 @@ static int run(const struct cli *cli, const void *fields)
         buf_addf(&out, "{\"version\": \"%s\", \"ray\": \"%s\", \"catalogue\": \"%.*s\"}\n",
                  SHOAL_VERSION, RAY_TESTED, STR_ARG(catalog_ec2_date()));
     } else {
-        buf_addf(&out, "shoal %s (tested with Ray %s; machine types of %.*s)\n", SHOAL_VERSION,
+        buf_addf(&out, "shoal %s (tested with Ray %s; instance types of %.*s)\n", SHOAL_VERSION,
                  RAY_TESTED, STR_ARG(catalog_ec2_date()));
     }
     return output_write(cli, cli->out, &out);
@@ -35,9 +39,11 @@ const struct verb verb_version = {
     .name = "version",
     .summary = "print the version of shoal",
     .description = "Prints the version of shoal, the newest Ray it was tested with, and the date "
-                   "of its catalogue of machine types.",
+                   "of its instance type catalog.",
     .options = options,
     .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
     .fields_size = sizeof(struct version_fields),
-    .run = run,
+    .run = verb_version_run,
 };

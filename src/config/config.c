@@ -1,5 +1,5 @@
-/* config.c: from a checked tree to typed fields. The schema has made sure of every kind; numbers
- * and texts that are absent have the defaults of Ray's code. */
+/* config.c: converts a checked tree to typed fields. The schema has checked all types; missing
+ * numbers and texts get the defaults of Ray's code. */
 #include "config/config.h"
 
 #include "config/document/yaml_read.h"
@@ -89,7 +89,7 @@ static const struct value *first_of(const struct value *a, const struct value *b
     return a ? a : b;
 }
 
-/* The global section with the node type's laid over it; the head knows only the global one. */
+/* The global section overridden by that of the node type; the head uses only the global one. */
 static struct config_docker to_docker(struct arena *arena, const struct value *global,
                                       const struct value *own, bool is_head)
 {
@@ -168,7 +168,7 @@ static void set_node_types(struct arena *arena, struct config *config)
     config->node_type_count = count;
 }
 
-/* ---- the whole ---- */
+/* ---- the configuration ---- */
 
 static void set_mounts(struct arena *arena, struct config *config)
 {

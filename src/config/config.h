@@ -1,9 +1,10 @@
 /*
- * config.h: a cluster file, read, filled out and typed: the only door of this folder.
+ * config.h: a cluster file, read, completed with defaults and typed: the public interface of this
+ * folder.
  *
- * Everything lives in the arena given to config_load() and points into the tree it keeps. Text
- * that does not depend on the provider is typed; what only one provider reads (`provider` and
- * node_config) stays a tree for that provider to read.
+ * Everything is allocated in the arena given to config_load() and points into its tree. Settings
+ * that do not depend on the provider are typed; those that only one provider reads (`provider` and
+ * node_config) stay a tree.
  */
 #pragma once
 
@@ -27,7 +28,7 @@ struct config_mount {
     struct str remote, local;
 };
 
-/* How a node runs its container. `image` empty: no container. */
+/* Container settings of a node. `image` empty: no container. */
 struct config_docker {
     struct str image;
     struct str container_name;
@@ -38,7 +39,7 @@ struct config_docker {
     bool detect_shm_size;
 };
 
-/* One kind of machine, with everything that applies to a node of it already worked out. */
+/* A node type, with all settings that apply to it resolved. */
 struct config_node_type {
     struct str name;
     struct place place;
@@ -58,14 +59,14 @@ struct config_node_type {
 };
 
 struct config {
-    const struct value *tree; /* as prepared; `shoal config` prints it */
+    const struct value *tree; /* with defaults; printed by `shoal config` */
     struct str cluster_name;
     struct str provider_type;
     const struct value *provider;
     const struct value *auth;
     struct str ssh_user;
-    struct str ssh_private_key;   /* empty: a key of the cluster's own */
-    struct str ssh_proxy_command; /* empty: none */
+    struct str ssh_private_key;   /* empty: the cluster's own key */
+    struct str ssh_proxy_command; /* may be empty */
     int64_t max_workers;
     int64_t idle_timeout_ms;
     double upscaling_speed;
@@ -76,25 +77,26 @@ struct config {
     struct config_texts rsync_filter;
     const struct config_node_type *node_types;
     size_t node_type_count;
-    size_t head_type;          /* which of node_types */
+    size_t head_type;          /* index in node_types */
     const struct value *shoal; /* metadata.shoal, or NULL */
 };
 
 /*
- * Reads and fills out the file in `source`. Findings go to `diags`; an error among them means that
- * Ray would reject the file, and then there is no configuration (NULL).
+ * Reads the file in `source` and fills in defaults. Findings go to `diags`; if they include an
+ * error, Ray would reject the file, and the result is NULL.
  */
 struct config *config_load(struct arena *arena, const struct source *source,
                            struct diag_list *diags) MUST_USE;
 
 /*
- * What would go wrong after launch, found now: types that do not exist, files that are missing,
- * keys ssh would refuse. Reads as much of the file as it can even when config_load() found errors;
- * pass the tree of config_parse() for that.
+ * Finds problems that would show only after launch: unknown types, missing files, keys that ssh
+ * would refuse. Checks as much as possible even if config_load() found errors; pass the tree of
+ * config_parse() for that.
  */
 void config_check(const struct value *tree, const struct host *host, struct diag_list *diags);
 
-/* The two halves of config_load(): the filled-out tree (NULL when there is none), then types. */
+/* The two halves of config_load(): the tree with defaults (NULL if there is none), then the
+ * types. */
 struct value *config_parse(struct arena *arena, const struct source *source,
                            struct diag_list *diags) MUST_USE;
 struct config *config_type(struct arena *arena, const struct value *tree) MUST_USE;

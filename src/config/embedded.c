@@ -1,4 +1,4 @@
-/* embedded.c: finding an embedded file by name. */
+/* embedded.c: finds an embedded file by name. */
 #include "config/embedded.h"
 
 #include "config/embedded_data.h"

@@ -1,5 +1,5 @@
-/* embedded.h: the data files of this folder, and the example workloads, as they were at build time
- * (see meson.build, which turns them into embedded_data.c). */
+/* embedded.h: the data files of this folder and the example workloads, embedded at build time
+ * (meson.build generates embedded_data.c). */
 #pragma once
 
 #include "base/str.h"
@@ -8,11 +8,11 @@ struct str embedded_ec2_types(void);
 struct str embedded_ec2_params(void);
 struct str embedded_ec2_prices(void);
 
-/* Ray's defaults for a provider, as YAML; the empty view for a provider that has none. */
+/* Ray's defaults for a provider, as YAML; empty if there are none. */
 struct str embedded_defaults(struct str provider_type);
 
-/* An example workload, as YAML; the empty view for a name that is none. */
+/* An example workload, as YAML; empty if there is none of that name. */
 struct str embedded_workload(struct str name);
 
-/* Their names by position from 0; the empty view behind the last. */
+/* Its name by position from 0; empty after the last. */
 struct str embedded_workload_name(size_t position);

@@ -1,4 +1,4 @@
-/* embedded_data.h: the form of the table that tools/embed.py writes. */
+/* embedded_data.h: the table that tools/embed.py generates. */
 #pragma once
 
 #include <stddef.h>

@@ -1,4 +1,4 @@
-/* hash.c: SHA-256 over Python's JSON and over file contents in Python's walking order. */
+/* hash.c: SHA-256 over Python's JSON, and over file contents in the order of Python's os.walk(). */
 #include "config/hash.h"
 
 #include "base/buf.h"
@@ -53,7 +53,7 @@ static struct str base32hex(struct arena *arena, const unsigned char bytes[DIGES
     return (struct str){text, DIGIT_COUNT};
 }
 
-/* What has been added so far; more may follow. */
+/* The digest so far; more may be added. */
 static struct str digest_text(struct arena *arena, const struct digest *digest)
 {
     unsigned char bytes[EVP_MAX_MD_SIZE];
@@ -82,18 +82,18 @@ static bool digest_add_json(struct digest *digest, const struct value *value, st
 
 /* ---- launch ---- */
 
-static void take_text(void *context, struct str bytes)
+static void hash_take_text(void *context, struct str bytes)
 {
     buf_add(context, bytes);
 }
 
-/* A key file as Python reads text: UTF-8, and every kind of line end is "\n". */
-static bool read_key(struct arena *arena, const struct host *host, struct str path,
-                     struct str *ret_text, struct err *err)
+/* Reads a key file like Python reads text: UTF-8, with all line ends converted. */
+static bool hash_read_key(struct arena *arena, const struct host *host, struct str path,
+                          struct str *ret_text, struct err *err)
 {
     AUTO_BUF struct buf raw;
     buf_init(&raw, KEY_BYTES_MAX);
-    if (!host->read(host, host->expand(host, arena, path), take_text, &raw, err)) {
+    if (!host->read(host, host->expand(host, arena, path), hash_take_text, &raw, err)) {
         return false;
     }
     if (!utf8_is_valid(buf_str(&raw))) {
@@ -123,7 +123,7 @@ static bool replace_key(struct arena *arena, const struct host *host, struct val
     if (path->kind != VALUE_STRING) {
         return err_set(err, ERR_CONFIG, "auth.%s is not a path", name);
     }
-    if (!read_key(arena, host, path->text, &text, err)) {
+    if (!hash_read_key(arena, host, path->text, &text, err)) {
         return err_wrap(err, "auth.%s", name);
     }
     value_map_set_c(arena, auth, name, value_string(arena, text, path->place));
@@ -160,14 +160,14 @@ struct folder {
     size_t file_count, file_capacity;
 };
 
-struct walk {
+struct hash_walk {
     struct arena *arena;
     const struct host *host;
-    struct folder *folders; /* every folder met so far; the ones from `next` on are to be listed */
+    struct folder *folders; /* all folders found; those from `next` on are not listed yet */
     size_t count, capacity, next;
 };
 
-static void add_folder(struct walk *walk, struct str path)
+static void add_folder(struct hash_walk *walk, struct str path)
 {
     void *folders = walk->folders;
     arena_grow(walk->arena, &folders, walk->count, &walk->capacity, sizeof(struct folder));
@@ -183,7 +183,7 @@ static struct str join(struct arena *arena, struct str folder, struct str name)
 
 static void take_entry(void *context, const struct host_entry *entry)
 {
-    struct walk *walk = context;
+    struct hash_walk *walk = context;
     struct str name = arena_str(walk->arena, entry->name);
     if (entry->is_folder) {
         if (!entry->is_link) {
@@ -198,7 +198,7 @@ static void take_entry(void *context, const struct host_entry *entry)
     folder->files[folder->file_count++] = name;
 }
 
-static int compare_names(const void *left, const void *right)
+static int hash_compare_names(const void *left, const void *right)
 {
     return str_cmp(*(const struct str *)left, *(const struct str *)right);
 }
@@ -208,13 +208,13 @@ static int compare_folders(const void *left, const void *right)
     return str_cmp(((const struct folder *)left)->path, ((const struct folder *)right)->path);
 }
 
-static void take_bytes(void *context, struct str bytes)
+static void hash_take_bytes(void *context, struct str bytes)
 {
     digest_add(context, bytes);
 }
 
 /* Python cannot encode a name that is not UTF-8, so Ray has no hash for such a folder. */
-static bool add_name(struct digest *digest, struct str name, struct err *err)
+static bool hash_add_name(struct digest *digest, struct str name, struct err *err)
 {
     if (!utf8_is_valid(name)) {
         return err_set(err, ERR_CONFIG, "the name \"%.*s\" is not UTF-8", STR_ARG(name));
@@ -223,16 +223,16 @@ static bool add_name(struct digest *digest, struct str name, struct err *err)
     return true;
 }
 
-static bool add_one_folder(struct digest *digest, const struct walk *walk,
+static bool add_one_folder(struct digest *digest, const struct hash_walk *walk,
                            const struct folder *folder, struct err *err)
 {
-    if (!add_name(digest, folder->path, err)) {
+    if (!hash_add_name(digest, folder->path, err)) {
         return false;
     }
     for (size_t i = 0; i < folder->file_count; i++) {
         struct str file = join(walk->arena, folder->path, folder->files[i]);
-        if (!add_name(digest, folder->files[i], err) ||
-            !walk->host->read(walk->host, file, take_bytes, digest, err)) {
+        if (!hash_add_name(digest, folder->files[i], err) ||
+            !walk->host->read(walk->host, file, hash_take_bytes, digest, err)) {
             return false;
         }
     }
@@ -242,13 +242,13 @@ static bool add_one_folder(struct digest *digest, const struct walk *walk,
 static bool add_folder_contents(struct digest *digest, struct arena *arena, const struct host *host,
                                 struct str path, struct err *err)
 {
-    struct walk walk = {.arena = arena, .host = host};
+    struct hash_walk walk = {.arena = arena, .host = host};
     add_folder(&walk, path);
     for (; walk.next < walk.count; walk.next++) {
         host->list(host, walk.folders[walk.next].path, take_entry, &walk);
         struct folder *folder = &walk.folders[walk.next];
         if (folder->file_count > 1) {
-            qsort(folder->files, folder->file_count, sizeof(struct str), compare_names);
+            qsort(folder->files, folder->file_count, sizeof(struct str), hash_compare_names);
         }
     }
     qsort(walk.folders, walk.count, sizeof(struct folder), compare_folders);
@@ -271,10 +271,10 @@ static bool add_contents(struct digest *digest, struct arena *arena, const struc
     if (file.kind == HOST_FOLDER) {
         return add_folder_contents(digest, arena, host, path, err);
     }
-    return host->read(host, path, take_bytes, digest, err);
+    return host->read(host, path, hash_take_bytes, digest, err);
 }
 
-/* The strings of a map's values or of a list, sorted as Python sorts them. */
+/* The strings of a map's values or of a list, in Python's sort order. */
 static bool sorted_paths(struct arena *arena, const struct value *value, struct str **ret_paths,
                          size_t *ret_count, struct err *err)
 {
@@ -289,7 +289,7 @@ static bool sorted_paths(struct arena *arena, const struct value *value, struct 
         paths[i] = path->text;
     }
     if (count > 1) {
-        qsort(paths, count, sizeof(struct str), compare_names);
+        qsort(paths, count, sizeof(struct str), hash_compare_names);
     }
     *ret_paths = paths;
     *ret_count = count;

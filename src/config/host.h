@@ -1,9 +1,9 @@
 /*
- * host.h: what the configuration may ask of the machine it is read on.
+ * host.h: access to the local machine for checks and hashes.
  *
- * Checks ("does this file mount exist?") and hashes (of its contents) need the file system; this
- * layer does no I/O of its own, so that the same code runs in tests and fuzzers over a machine
- * that is made up. app/local_host.c is the real one.
+ * Checks ("does this file mount exist?") and hashes of file contents need the file system. This
+ * layer does no I/O itself, so that tests and fuzzers can use a simulated machine. app/local_host.c
+ * is the real one.
  */
 #pragma once
 
@@ -30,16 +30,16 @@ struct host_entry {
     bool is_link;
 };
 
-/* Gets the contents in pieces, in order. */
+/* Receives the contents in pieces, in order. */
 typedef void host_bytes_fn(void *context, struct str bytes);
 typedef void host_entry_fn(void *context, const struct host_entry *entry);
 
 struct host {
-    /* "~/x" to "/home/me/x", as Python's expanduser does; anything else unchanged. */
+    /* Expands "~/x" to "/home/me/x", like Python's expanduser; anything else is unchanged. */
     struct str (*expand)(const struct host *host, struct arena *arena, struct str path);
     struct host_file (*look)(const struct host *host, struct str path);
     bool (*read)(const struct host *host, struct str path, host_bytes_fn *take, void *context,
                  struct err *err);
-    /* Entries in no particular order. A folder that cannot be listed has none. */
+    /* Entries in no particular order; none if the folder cannot be listed. */
     void (*list)(const struct host *host, struct str path, host_entry_fn *take, void *context);
 };

@@ -1,4 +1,4 @@
-/* secret.c: masking by name along the tree; secret_text.c knows the inside of texts. */
+/* secret.c: masks secrets in a tree by key; secret_text.c finds them inside text. */
 #include "config/secret.h"
 
 static struct value *mask(struct arena *arena, const struct value *value, bool is_secret);
@@ -9,7 +9,8 @@ static struct value *mask_map(struct arena *arena, const struct value *map, bool
     for (size_t i = 0; i < copy->map.count; i++) {
         struct value_entry *entry = &copy->map.entries[i];
         bool is_named = secret_is_name(value_text(entry->key));
-        /* A map that only holds a secret is not one: gcp_credentials has a harmless type. */
+        /* A map that contains a secret is not masked itself: gcp_credentials has a harmless
+         * type. */
         bool is_holder = entry->value->kind == VALUE_MAP && value_get_c(entry->value, "type");
         entry->value = mask(arena, entry->value, is_secret || (is_named && !is_holder));
     }

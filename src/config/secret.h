@@ -1,8 +1,8 @@
 /*
- * secret.h: hiding what must not be shown, so that a printed configuration can be shared.
+ * secret.h: masks secrets, so that a printed configuration can be shared.
  *
- * By name: there is no other way to tell a secret from any other text. What is looked for is
- * listed in secret.c; a secret in a place nobody would expect is not found.
+ * Secrets are recognized by name; secret.c lists the names. A secret in an unexpected place is not
+ * found.
  */
 #pragma once
 
@@ -11,8 +11,8 @@
 #include "config/document/value.h"
 
 /*
- * A copy of a configuration with secrets replaced by SECRET_MASK: values under keys that name one
- * (password, token, aws_secret_access_key, ...), and inside any text those of NAME=value, of
+ * A copy of a configuration with secrets replaced by SECRET_MASK: values of keys that suggest one
+ * (password, token, aws_secret_access_key, ...), and inside any text the values of NAME=value, of
  * options such as --password, of `login -p`, of URLs with a password, and of Bearer headers.
  */
 struct value *secret_mask(struct arena *arena, const struct value *config);

@@ -1,90 +1,102 @@
 /*
- * core.h: the only door. Events in, actions with reasons out.
+ * core.h: the core's interface. Events in, actions with reasons out.
  *
- * core_step() folds one event into the state; on EVENT_TICK it also decides. It reads no clock,
- * does no I/O, allocates nothing but from the arenas it is given, and the same events give the
- * same actions on every machine. The launcher on the laptop, the autoscaler on the head and the
- * simulator drive the same core.
+ * core_step() applies one event to the state; on EVENT_TICK it also decides. It reads no clock,
+ * does no I/O, allocates only from the arenas it is given, and equal events give equal actions on
+ * every machine. The launcher on the laptop, the autoscaler on the head and the simulator all run
+ * this core.
  *
- * What it promises, whatever the events say:
- *  - no launch without a lease, a listing and settled records; never more than max_workers,
- *    counting launches whose outcome is unknown; a lost answer is asked for again with the same
- *    number;
- *  - nothing ends for being idle unless its raylet accepted the drain;
- *  - nothing ends while the cloud or Ray is out of sight;
- *  - absence is concluded only from a complete listing asked for after the horizon.
+ * Guarantees, whatever the events are:
+ *  - no launch without a lease, a listing and complete records; never more than max_workers,
+ *    including launches whose outcome is unknown; a launch without a reply is repeated with the
+ *    same number;
+ *  - no node is terminated for being idle unless its raylet accepted the drain;
+ *  - an instance whose node type was removed from the file or whose node_config changed counts
+ *    against limits and costs like any other; it is drained without a deadline and terminated once
+ *    idle;
+ *  - a type of which no node has joined Ray is disabled after three failed setups;
+ *  - a termination is decided only with a fresh view of the cloud and of Ray, unless the user
+ *    deletes the cluster or the deadline of a drain passes;
+ *  - absence is concluded only from a complete listing requested after the horizon.
  */
 #pragma once
 
 #include "core/action.h"
 #include "core/event.h"
-#include "core/life.h"
+#include "core/node_state.h"
 #include "core/offering.h"
 
-/* All in milliseconds. core_times_default() says what is usual. */
+/* All in milliseconds. core_times_default() sets the defaults. */
 struct core_times {
-    int64_t horizon;         /* after a call its effect shows in every listing */
-    int64_t call_timeout;    /* a call that got no answer by then has no effect any more */
-    int64_t token_life;      /* how long the cloud surely remembers a token */
-    int64_t cloud_fresh;     /* a listing older than this is no sight of the cloud */
-    int64_t ray_fresh;       /* the same for Ray */
-    int64_t quiet_start;     /* after a start nothing ends */
-    int64_t settle;          /* a node that joined may not count as idle before */
+    int64_t horizon;         /* time after a call until every listing shows its effect */
+    int64_t call_timeout;    /* a call without a reply by then has no effect any more */
+    int64_t token_life;      /* how long the cloud is sure to remember a token */
+    int64_t cloud_fresh;     /* a listing older than this is stale */
+    int64_t ray_fresh;       /* the same for Ray's view */
+    int64_t quiet_start;     /* no terminations for this time after a start */
+    int64_t settle;          /* a node is not considered idle for this time after it joined */
     int64_t drain_retry;     /* after a refused drain */
-    int64_t drain_grace;     /* what a node gets that must go but is busy */
-    int64_t terminate_retry; /* after a terminate call that found nothing */
-    int64_t retry_first;     /* after a failed call; doubles, full jitter */
+    int64_t drain_grace;     /* for a busy node that must be terminated */
+    int64_t terminate_retry; /* after a terminate call that returned not-found */
+    int64_t retry_first;     /* after a failed call; doubles, with jitter */
     int64_t retry_most;
-    int64_t cool_first; /* an offering without capacity; doubles */
+    int64_t cool_first; /* after a lack of capacity in an offering; doubles */
     int64_t cool_most;
     int64_t cool_quota;
-    int64_t join;                        /* from the end of the set-up to Ray's view */
-    int64_t deadlines[NODE_STATE_COUNT]; /* how long a node may stay in a state; 0: for ever */
+    /* From the end of the setup until the node appears in Ray. */
+    int64_t join;
+    int64_t deadlines[NODE_STATE_COUNT]; /* limit for the time in a state; 0 for none */
 };
 
 void core_times_default(struct core_times *times);
 
 struct core_settings {
-    const struct names *names;     /* holds every name that events will use */
-    const struct plan_type *types; /* price, availability and recoverable are the core's to fill */
+    const struct names *names;     /* contains every name that events use */
+    const struct plan_type *types; /* the core fills in price, availability and recoverable */
     size_t type_count;
-    const struct offering *offerings; /* of each type in the order in which they are tried */
+    const struct offering *offerings; /* of each type, in the order in which they are tried */
     size_t offering_count;
     int64_t max_workers;
     int64_t max_price; /* micro-dollars per hour over all workers; PLAN_NO_LIMIT */
     int64_t idle_timeout;
-    int64_t upscaling_permille; /* of the running nodes of a type; PLAN_NO_LIMIT: no ramp */
+    /* Relative to the running nodes of a type; PLAN_NO_LIMIT: no ramp. */
+    int64_t upscaling_permille;
     enum plan_strategy strategy;
-    int64_t work_budget; /* of the strategy by price */
+    int64_t work_budget; /* for the strategy by price */
     bool conserves_gpus;
+    bool keeps_outdated;    /* terminate outdated nodes only after the idle timeout */
     uint64_t head_instance; /* or INSTANCE_NONE */
     uint32_t head_type;
-    int64_t max_per_call; /* most machines in one launch call */
-    size_t node_capacity; /* most nodes that are known at a time, ending ones included */
-    uint64_t seed;        /* of the jitter */
+    int64_t max_per_call; /* limit of instances in one launch call */
+    size_t node_capacity; /* limit of known nodes, including terminating ones */
+    uint64_t seed;        /* for jitter */
     struct core_times times;
-    uint32_t bug; /* a deliberate one, in builds that have them (bug.h) */
+    uint32_t bug; /* a deliberate bug, in builds that have them (mutant.h) */
 };
 
-/* Why the core does less than it might. */
-enum stance {
-    STANCE_ACTING,
-    STANCE_NOT_STARTED, /* records are still being read */
-    STANCE_NO_LEASE,
-    STANCE_FENCED,     /* somebody else used our token */
-    STANCE_NO_LISTING, /* the cloud was not seen yet, or not for long enough */
-    STANCE_COUNT,
+/* Why the core must not launch or terminate. */
+enum permission {
+    PERMIT_OK,
+    PERMIT_NOT_STARTED, /* records are still being loaded */
+    PERMIT_NO_LEASE,
+    PERMIT_FENCED,     /* another process used our token */
+    PERMIT_NO_LISTING, /* no listing of the cloud yet, or not long enough */
+    PERMIT_QUIET,      /* only of ending: a short time after a start, or after a blackout */
+    PERMIT_COUNT,
 };
 
-/* Why fewer are launched than the plan wants. */
+/* Why fewer nodes are launched than planned. */
 enum hold_cause {
-    HOLD_STANCE,        /* nothing may be launched now: `launching` says why */
-    HOLD_UNAVAILABLE,   /* everywhere it can be had was refused lately */
-    HOLD_ROOM,          /* machines on their way out still count */
-    HOLD_RAMP,          /* upscaling_speed: more when these have come */
+    HOLD_PERMISSION,    /* no launches are permitted now: `launching` has the reason */
+    HOLD_UNAVAILABLE,   /* all its offerings were refused recently */
+    HOLD_ROOM,          /* terminating instances still count */
+    HOLD_RAMP,          /* upscaling_speed: more follow when these have joined */
     HOLD_PRICE,         /* max_price would be exceeded */
-    HOLD_PRICE_UNKNOWN, /* there is a max_price, and nobody knows what it costs */
-    HOLD_TROUBLE,       /* the cloud answers badly, or too much is under way: soon */
+    HOLD_PRICE_UNKNOWN, /* there is a max_price, and the price of this offering is unknown */
+    HOLD_TROUBLE,       /* cloud API errors, or too many launches in flight: retried soon */
+    /* `limit` setups failed and none ever succeeded: disabled until the next `up`. */
+    HOLD_STOPPED,
+    HOLD_TRIAL, /* setups failed: waits for the result of the others */
     HOLD_CAUSE_COUNT,
 };
 
@@ -92,11 +104,12 @@ struct hold {
     uint32_t type;
     int64_t count;
     enum hold_cause cause;
+    int64_t limit; /* number of failures, for HOLD_STOPPED */
 };
 
-/* A step in the life of a node, for whoever follows the cluster. */
+/* A state transition of a node, for observers. */
 struct change {
-    uint64_t instance; /* INSTANCE_NONE for a machine that never got one */
+    uint64_t instance; /* INSTANCE_NONE for an instance that never had a number */
     uint64_t launch;
     uint8_t from; /* enum node_state */
     uint8_t to;
@@ -107,24 +120,24 @@ struct str change_text(const struct change *change, struct arena *arena);
 
 struct core;
 
-/* Everything in it is valid until the next step. */
+/* Valid until the next step. */
 struct core_answer {
     const struct action *actions;
     size_t action_count;
     const struct change *changes;
     size_t change_count;
-    bool has_more;            /* the buffer of actions was full: tick again at once */
-    int64_t wake_at;          /* nothing will happen by itself before; INT64_MAX: never */
-    bool is_news;             /* the event changed what the core knows */
+    bool has_more;            /* the action buffer was full: tick again at once */
+    int64_t wake_at;          /* time of the next deadline or retry; INT64_MAX if none */
+    bool is_news;             /* the event changed the input of plans */
     bool is_decision;         /* a plan was made in this step */
-    struct plan plan;         /* only then */
-    const struct hold *holds; /* launches of the plan that are not made now; in the scratch arena */
+    struct plan plan;         /* only if is_decision */
+    const struct hold *holds; /* planned launches that are delayed; in the scratch arena */
     size_t hold_count;
-    enum stance launching;
-    enum stance ending; /* STANCE_NO_LISTING also when Ray is out of sight */
+    enum permission launching;
+    enum permission ending; /* PERMIT_NO_LISTING also if Ray's view is stale */
 };
 
-/* `settings` and what it points to must outlive the core. */
+/* `settings` and everything it points to must outlive the core. */
 struct core *core_new(const struct core_settings *settings, struct arena *arena);
 
 void core_step(struct core *core, const struct event *event, struct arena *scratch,

@@ -1,4 +1,4 @@
-/* demand.c: order and equality of requests. */
+/* demand.c: ordering and equality of requests. */
 #include "core/demand.h"
 
 static int compare_sizes(size_t a, size_t b)
@@ -16,8 +16,8 @@ void amounts_sort(const struct names *names, struct amount *amounts, size_t coun
     for (size_t i = 1; i < count; i++) {
         struct amount one = amounts[i];
         size_t at = i;
-        while (at > 0 &&
-               str_cmp(names_text(names, amounts[at - 1].name), names_text(names, one.name)) > 0) {
+        while (at > 0 && str_cmp(intern_text(names, amounts[at - 1].name),
+                                 intern_text(names, one.name)) > 0) {
             amounts[at] = amounts[at - 1];
             at--;
         }
@@ -53,8 +53,8 @@ int request_compare(const struct names *names, const struct request *a, const st
     }
     for (size_t i = 0; order == 0 && i < a->amount_count; i++) {
         if (a->amounts[i].name != b->amounts[i].name) {
-            order = str_cmp(names_text(names, b->amounts[i].name),
-                            names_text(names, a->amounts[i].name));
+            order = str_cmp(intern_text(names, b->amounts[i].name),
+                            intern_text(names, a->amounts[i].name));
         } else {
             order = compare_amounts(a->amounts[i].amount, b->amounts[i].amount);
         }

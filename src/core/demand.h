@@ -1,13 +1,13 @@
 /*
- * demand.h: what the cluster is asked to carry.
+ * demand.h: the resource requests that the cluster must satisfy.
  *
- * A request is one bundle that must find room on one node. Equal requests come as a count, never
- * one by one: a million equal tasks cost as much to plan as one.
+ * A request is one bundle that must fit on one node. Equal requests are grouped with a count:
+ * planning for a million equal tasks costs as much as for one.
  */
 #pragma once
 
+#include "core/intern.h"
 #include "core/label.h"
-#include "core/names.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -16,13 +16,13 @@
 /* An amount of one resource in ten-thousandths (resource.h). */
 struct amount {
     uint32_t name;
-    int64_t amount; /* 0 is allowed and kept: Ray lets {"GPU": 0} make a request a GPU request */
+    int64_t amount; /* 0 is allowed and kept: {"GPU": 0} makes it a GPU request in Ray */
 };
 
 /*
- * ANTI_AFFINITY keeps requests apart: the request refuses a node that has the label and puts the
- * label on the node it takes. AFFINITY keeps the requests of one gang together: those with the
- * same label and the same selectors become one bundle before anything is placed.
+ * ANTI_AFFINITY separates requests: the request is not placed on a node with the label, and puts
+ * the label on the node where it is placed. AFFINITY keeps the requests of one gang together: those
+ * with the same label and the same selectors are merged into one bundle before placement.
  */
 enum placement_kind { PLACEMENT_AFFINITY, PLACEMENT_ANTI_AFFINITY };
 
@@ -32,11 +32,12 @@ struct placement {
 };
 
 struct request {
-    const struct amount *amounts; /* by name in byte order (amounts_sort), no name twice */
+    /* Sorted by name in byte order (amounts_sort), without duplicates. */
+    const struct amount *amounts;
     size_t amount_count;
     const struct label_selector *selectors; /* the first choice, then fallbacks in order */
     size_t selector_count;
-    const struct placement *placements; /* in a gang at most one per request */
+    const struct placement *placements; /* at most one per request of a gang */
     size_t placement_count;
 };
 
@@ -54,12 +55,12 @@ struct gang {
 void amounts_sort(const struct names *names, struct amount *amounts, size_t count);
 
 /*
- * Ray's order of placing, as a comparison: negative when `a` is placed before `b`. More
- * placement constraints first, then more rules in the first selector, more resources, the larger
- * sum of amounts, and at last names and amounts. Requests that differ only in their labels
- * compare equal; they stay in the order in which they were given.
+ * Compares by Ray's placement order: negative if `a` is placed before `b`. First are more placement
+ * constraints, then more rules in the first selector, more resources, the larger sum of amounts,
+ * and finally names and amounts. Requests that differ only in labels compare equal; they keep their
+ * original order.
  */
 int request_compare(const struct names *names, const struct request *a, const struct request *b);
 
-/* Interchangeable in every respect. */
+/* Are the requests interchangeable in every respect? */
 bool request_same(const struct request *a, const struct request *b);

@@ -1,14 +1,12 @@
 /*
- * event.h: everything the core can hear.
+ * event.h: the events that the core handles.
  *
- * Small records, one fact each, so that they can be written down and played again. A listing of
- * the cloud comes as a whole and says whether it is complete; what an incomplete one does not show
- * may still be there.
+ * Small records of one fact each, which can be stored and replayed. A cloud listing is one event
+ * and states whether it is complete; instances missing from an incomplete one may still exist.
  *
- * An instance is a number that the shell gives to a machine when it first hears its id and never
- * gives to another one. A launch is numbered by the core; the shell makes the idempotency token
- * from the cluster's uid and that number and from nothing else, so that a repeated launch is the
- * same launch to the cloud.
+ * An instance number is assigned by the shell when it first sees the machine's id, and is never
+ * reused. A launch is numbered by the core; the shell derives the idempotency token only from the
+ * cluster's uid and that number, so that the cloud recognizes a repeated launch.
  */
 #pragma once
 
@@ -21,82 +19,89 @@
 
 #define INSTANCE_NONE 0
 
-/* A launch's number for "%u.%u": the epoch of the lease under which it was made, and a count. */
+/* A launch number for "%u.%u": the epoch of its lease, and a counter. */
 #define LAUNCH_ARG(launch) (unsigned)((launch) >> 32), (unsigned)((launch)&UINT32_MAX)
 
 enum event_kind {
-    EVENT_START,           /* the shell is up; records, then facts follow */
-    EVENT_GOAL,            /* what the user wants of the cluster as a whole */
-    EVENT_LEASE,           /* this controller alone may act until then */
-    EVENT_INTENT,          /* a launch was written down, before any call */
-    EVENT_LAUNCHED,        /* the cloud's answer to a launch names this instance */
-    EVENT_LAUNCH_REPLY,    /* the end of an answer to a launch */
-    EVENT_RECORDS_END,     /* everything written down by earlier runs was played */
-    EVENT_LISTING,         /* what the cloud says it has, as of when it was asked */
-    EVENT_TERMINATE_REPLY, /* the answer to a terminate call */
-    EVENT_SETUP_REPLY,     /* news from the set-up of a node */
-    EVENT_DRAIN_REPLY,     /* the raylet's answer to a drain */
-    EVENT_NOTICE,          /* the cloud will take this instance away */
-    EVENT_RAY_NODE,        /* a node as Ray sees it; only when something changed */
-    EVENT_RAY_LOAD,        /* all pending demand; only when something changed */
-    EVENT_RAY_SEEN,        /* everything above is Ray's state as of when it was asked */
+    EVENT_START,           /* the shell is running; records, then facts follow */
+    EVENT_GOAL,            /* the user's goal for the cluster */
+    EVENT_LEASE,           /* until when this controller may act exclusively */
+    EVENT_INTENT,          /* a launch was recorded, before any call */
+    EVENT_LAUNCHED,        /* the reply to a launch contains this instance */
+    EVENT_LAUNCH_REPLY,    /* the end of the reply to a launch */
+    EVENT_RECORDS_END,     /* all records of earlier runs were replayed */
+    EVENT_LISTING,         /* the cloud's instances, as of the time of the request */
+    EVENT_TERMINATE_REPLY, /* the reply to a terminate call */
+    EVENT_SETUP_REPLY,     /* progress of the setup of a node */
+    EVENT_DRAIN_REPLY,     /* the raylet's reply to a drain */
+    EVENT_NOTICE,          /* the cloud will interrupt this instance */
+    EVENT_RAY_NODE,        /* a node in Ray's view; only on change */
+    EVENT_RAY_LOAD,        /* all pending demand; only on change */
+    EVENT_RAY_SEEN,        /* the events above are Ray's complete state, as of the request */
     EVENT_TICK,            /* time to decide */
-    EVENT_RAY_ANEW,        /* Ray began anew and may know less than before: nothing ends for now */
+    EVENT_RAY_RESTARTED,   /* Ray restarted and may have lost state: no terminations for now */
     EVENT_KIND_COUNT,
 };
 
 enum goal { GOAL_RUN, GOAL_DOWN };
 
-/* What became of a call to the cloud. */
+/* The outcome of a call to the cloud. */
 enum outcome {
     OUTCOME_DONE,
-    OUTCOME_UNKNOWN,   /* timeout, reset, 5xx: it may have taken effect */
-    OUTCOME_THROTTLED, /* no effect; try later */
-    OUTCOME_CAPACITY,  /* no effect; this offering has none left */
-    OUTCOME_QUOTA,     /* no effect; the account may not have more */
-    OUTCOME_DENIED,    /* no effect; not allowed or not signed in */
-    OUTCOME_INVALID,   /* no effect; the request itself is wrong */
-    OUTCOME_MISMATCH,  /* the token was used with other parameters: somebody else acts */
-    OUTCOME_NOT_FOUND, /* of a terminate; soon after a launch it means nothing */
+    OUTCOME_UNKNOWN,   /* timeout, reset, 5xx: the call may have taken effect */
+    OUTCOME_THROTTLED, /* no effect; retry later */
+    OUTCOME_CAPACITY,  /* no effect; the offering has no capacity */
+    OUTCOME_QUOTA,     /* no effect; the account's limit is reached */
+    OUTCOME_DENIED,    /* no effect; not authorized or not authenticated */
+    OUTCOME_INVALID,   /* no effect; the request is invalid */
+    OUTCOME_MISMATCH,  /* the token was used with other parameters: another controller acts */
+    OUTCOME_NOT_FOUND, /* of a terminate; inconclusive soon after a launch */
+    OUTCOME_NO_LEASE,  /* no effect; not sent, because the lease was lost */
     OUTCOME_COUNT,
 };
 
 enum cloud_state { CLOUD_PENDING, CLOUD_RUNNING, CLOUD_ENDING, CLOUD_GONE, CLOUD_STATE_COUNT };
 
 enum setup_news {
-    SETUP_CONTACT, /* ssh answers, the first step runs */
+    SETUP_CONTACT, /* ssh answers, the first step is running */
     SETUP_DONE,    /* ray start succeeded */
     SETUP_FAILED,
     SETUP_NEWS_COUNT,
 };
 
 enum drain_answer {
-    DRAIN_ACCEPTED, /* the raylet takes no more work */
-    DRAIN_REFUSED,  /* it is not idle any more */
-    DRAIN_UNKNOWN,  /* no answer: nothing may be concluded */
+    DRAIN_ACCEPTED, /* the raylet accepts no more work */
+    DRAIN_REFUSED,  /* the node is no longer idle */
+    DRAIN_UNKNOWN,  /* no reply: inconclusive */
     DRAIN_ANSWER_COUNT,
 };
 
 enum ray_status {
-    RAY_ABSENT, /* not in Ray's view */
+    RAY_ABSENT, /* absent from Ray's view */
     RAY_ALIVE,
     RAY_DRAINING,
     RAY_DEAD,
     RAY_STATUS_COUNT,
 };
 
-/* One instance that carries our uid, as a listing shows it. */
+/* The offering of an instance whose node type is no longer in the file. */
+#define OFFERING_GONE UINT32_MAX
+
+/* One instance with our uid in a listing. The listing contains all of them: an instance that the
+ * file does not describe counts and costs like any other. */
 struct listed {
     uint64_t instance;
     uint64_t launch;
-    uint32_t offering;
+    uint32_t offering; /* or OFFERING_GONE */
     enum cloud_state state;
+    bool is_outdated; /* launched with a node_config that differs from its type's current one */
+    int64_t price;    /* for outdated instances, micro-dollars per hour; or PRICE_UNKNOWN */
 };
 
-/* The array belongs to the shell and is looked at in the step only. */
+/* The shell owns the array; the core reads it only during the step. */
 struct listing {
     int64_t asked_at;
-    bool is_complete; /* every page came and was understood */
+    bool is_complete; /* all pages were received and parsed */
     const struct listed *items;
     size_t count;
 };
@@ -104,8 +109,8 @@ struct listing {
 #define NOT_IDLE (-1)
 
 /*
- * The arrays belong to the shell and must stay as they are until the same instance is reported
- * again; the core keeps the pointers.
+ * The shell owns the arrays and must not change them until the instance is reported again; the core
+ * keeps the pointers.
  */
 struct ray_node {
     uint64_t instance;
@@ -116,7 +121,7 @@ struct ray_node {
     struct label_set labels;
 };
 
-/* Belongs to the shell as well and stays until the next load. */
+/* Also owned by the shell, unchanged until the next load. */
 struct ray_load {
     const struct demand *demands;
     size_t demand_count;
@@ -128,12 +133,12 @@ struct ray_load {
 
 struct event {
     enum event_kind kind;
-    int64_t at; /* milliseconds on a clock that only goes forward */
+    int64_t at; /* monotonic milliseconds */
     union {
         enum goal goal;
         struct {
             uint64_t epoch;
-            int64_t until; /* 0: lost */
+            int64_t until; /* 0 if lost */
         } lease;
         struct {
             uint64_t launch;
@@ -149,9 +154,10 @@ struct event {
             enum outcome outcome;
         } launch_reply;
         struct {
-            uint64_t reign; /* the first epoch since which nobody else has acted */
-            int64_t since;  /* when that began */
-        } records;          /* records_end */
+            /* The first epoch since which no other controller has acted. */
+            uint64_t sole_writer_epoch;
+            int64_t since; /* start of that epoch */
+        } records;         /* records_end */
         struct listing listing;
         int64_t asked_at; /* ray_seen */
         struct {
@@ -178,8 +184,8 @@ struct event {
 struct core_settings;
 
 /*
- * One line for people, without a line end: "12.500 launch 7.3 answered: no capacity". Lives in
- * `arena`. The settings give names to offerings, resources and labels.
+ * One line for users, without a newline: "12.500 launch 7.3 answered: no capacity". Lives in
+ * `arena`. The settings provide the names of offerings, resources and labels.
  */
 struct str event_text(const struct event *event, const struct core_settings *settings,
                       struct arena *arena);
@@ -188,17 +194,15 @@ struct str event_text(const struct event *event, const struct core_settings *set
 const char *outcome_text(enum outcome outcome);
 
 /*
- * The form in which events are stored: the same bytes on every machine, and only those bytes for
- * that event (record/frame.h). Names are stored as numbers, enums as they count: new kinds and
- * values go to the end.
+ * The stored form of events: canonical, and the same bytes on every machine (record/frame.h). Names
+ * and enums are stored as numbers: add new kinds and values at the end.
  *
- * event_encode() returns the bytes in `arena`; the empty view when the event has a value outside
- * its enum, a demand with a negative count, or passes a limit of record/frame.h.
+ * event_encode() returns the bytes in `arena`; empty if the event has a value outside its enum, a
+ * demand with a negative count, or exceeds a limit of record/frame.h.
  *
- * event_decode() takes one event off the front of `*bytes`, its arrays in `arena`. When it returns
- * false it has either moved `*bytes` past a whole event of a kind that it does not know, which a
- * reader may pass over; or it has left `*bytes` alone, because they are damaged, end too early
- * or are of another format.
+ * event_decode() removes one event from the front of `*bytes`; its arrays live in `arena`. On
+ * failure it has either advanced `*bytes` past a complete event of an unknown kind, which a reader
+ * may skip, or left `*bytes` unchanged, because it is damaged, truncated or in another format.
  */
 struct str event_encode(const struct event *event, struct arena *arena);
 bool event_decode(struct str *bytes, struct arena *arena, struct event *ret_event) MUST_USE;

@@ -1,7 +1,7 @@
-/* label.c: looking up labels and judging rules. */
+/* label.c: looks up labels and evaluates rules. */
 #include "core/label.h"
 
-#include "core/names.h"
+#include "core/intern.h"
 
 uint32_t label_value(struct label_set set, uint32_t key)
 {

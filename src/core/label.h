@@ -1,7 +1,7 @@
 /*
- * label.h: labels of nodes, and the rules by which requests choose nodes with them.
+ * label.h: labels of nodes, and the rules with which requests select nodes.
  *
- * Keys and values are names (names.h). A node has at most one value per key.
+ * Keys and values are names (intern.h). A node has at most one value per key.
  */
 #pragma once
 
@@ -22,7 +22,7 @@ struct label_set {
 enum label_operator {
     LABEL_IN,     /* the node has the key, with one of the values */
     LABEL_NOT_IN, /* the node lacks the key, or has another value */
-    LABEL_NEVER,  /* an operator we do not know: nothing satisfies it, as in Ray */
+    LABEL_NEVER,  /* unknown operator: never satisfied, as in Ray */
 };
 
 struct label_rule {
@@ -32,18 +32,19 @@ struct label_rule {
     size_t value_count;
 };
 
-/* Satisfied when every rule is; a selector without rules always is. */
+/* Satisfied if all rules are; without rules, always. */
 struct label_selector {
     const struct label_rule *rules;
     size_t rule_count;
 };
 
-/* The value under a key, or NAME_NONE. */
+/* The value of a key, or NAME_NONE. */
 uint32_t label_value(struct label_set set, uint32_t key);
 
-/* Does a node whose value under the rule's key is `value` (NAME_NONE: none) satisfy the rule? */
+/* Does a node with this value for the rule's key (or NAME_NONE) satisfy the rule? */
 bool label_rule_accepts(const struct label_rule *rule, uint32_t value);
 
-/* The same rules in the same order, the values of each in any order: a key for grouping. */
+/* True for the same rules in the same order; the values within a rule may be in any order. Used for
+ * grouping. */
 bool label_selectors_same(const struct label_selector *a, const struct label_selector *b,
                           size_t count);

@@ -1,4 +1,4 @@
-/* offering.c: the breaker that leaves an offering alone for a while. */
+/* offering.c: a circuit breaker for offerings. */
 #include "core/offering.h"
 
 bool breaker_is_open(const struct breaker *breaker, int64_t now)
@@ -7,14 +7,14 @@ bool breaker_is_open(const struct breaker *breaker, int64_t now)
 }
 
 void breaker_refuse(struct breaker *breaker, int64_t now, int64_t first, int64_t most,
-                    struct dice *dice)
+                    struct rng *rng)
 {
     int64_t span = first;
     for (uint32_t i = 0; i < breaker->refusals && span < most; i++) {
         span *= 2;
     }
     span = span < most ? span : most;
-    breaker->cool_until = now + span + dice_below(dice, span / 5 + 1);
+    breaker->cool_until = now + span + rng_below(rng, span / 5 + 1);
     breaker->refusals++;
 }
 

@@ -1,13 +1,13 @@
 /*
- * offering.h: where a type can be had, and how long to leave a place alone that had none.
+ * offering.h: where a type is available, and how long to avoid an offering without capacity.
  *
- * An offering is a type in one zone and one market. A refusal cools it down: it is not asked
- * again for a while, twice as long after every further refusal, and the next one is tried at
- * once. One machine obtained warms it up again.
+ * An offering is a type in one zone and one market. A refusal opens its breaker: it is not tried
+ * for a while, twice as long after each further refusal, and the next offering is tried at once. A
+ * successful launch closes it.
  */
 #pragma once
 
-#include "base/dice.h"
+#include "base/rng.h"
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -21,16 +21,17 @@ struct offering {
     int64_t price; /* micro-dollars per hour, or PRICE_UNKNOWN */
 };
 
-/* Also used for a type whose machines fail again and again. */
+/* Also used for a type whose instances fail repeatedly. */
 struct breaker {
-    int64_t cool_until; /* 0: never cooled */
-    uint32_t refusals;  /* in a row */
+    int64_t cool_until; /* 0 if never opened */
+    uint32_t refusals;  /* consecutive */
 };
 
 bool breaker_is_open(const struct breaker *breaker, int64_t now);
 
-/* Cools down for `first`, doubled per refusal before, at most `most`; up to a fifth longer. */
+/* Opens the breaker for `first`, doubled for each earlier refusal, up to `most`; plus up to a fifth
+ * of jitter. */
 void breaker_refuse(struct breaker *breaker, int64_t now, int64_t first, int64_t most,
-                    struct dice *dice);
+                    struct rng *rng);
 
 void breaker_succeed(struct breaker *breaker);

@@ -1,4 +1,4 @@
-/* resource.c: looking up and comparing amounts. */
+/* resource.c: looks up and converts amounts. */
 #include "core/resource.h"
 
 int64_t resource_amount(struct resource_set set, struct str name)
@@ -9,16 +9,6 @@ int64_t resource_amount(struct resource_set set, struct str name)
         }
     }
     return 0;
-}
-
-bool resource_fits(struct resource_set wanted, struct resource_set offered)
-{
-    for (size_t i = 0; i < wanted.count; i++) {
-        if (wanted.items[i].amount > resource_amount(offered, wanted.items[i].name)) {
-            return false;
-        }
-    }
-    return true;
 }
 
 bool resource_is_implicit(struct str name)

@@ -1,8 +1,8 @@
 /*
- * resource.h: amounts of CPU, memory, GPU and whatever else a node type offers.
+ * resource.h: amounts of CPU, memory, GPU and other resources.
  *
- * Amounts are whole numbers of ten-thousandths, as in Ray itself, so that adding and comparing
- * are exact and the same on every machine.
+ * Amounts are integers in ten-thousandths, as in Ray, so that arithmetic is exact and the same on
+ * every machine.
  */
 #pragma once
 
@@ -19,23 +19,19 @@ struct resource {
     int64_t amount;  /* in 1/RESOURCE_UNIT */
 };
 
-/* A node type's or a request's resources, in the order they were given; no name twice. */
+/* The resources of a node type or request, in their original order, without duplicates. */
 struct resource_set {
     const struct resource *items;
     size_t count;
 };
 
-/* The amount of one resource; 0 when the set does not have it. */
+/* The amount of one resource; 0 if it is not in the set. */
 int64_t resource_amount(struct resource_set set, struct str name);
 
-/* Does everything in `wanted` fit into `offered`? */
-bool resource_fits(struct resource_set wanted, struct resource_set offered);
-
 /*
- * Resources that every node has one unit of without listing them: Ray's way of asking for
- * "a node that ..." (IMPLICIT_RESOURCE_PREFIX).
+ * Resources of which every node has one unit without listing them (Ray's IMPLICIT_RESOURCE_PREFIX).
  */
 bool resource_is_implicit(struct str name);
 
-/* A whole number of units; false when it is too large to count in ten-thousandths. */
+/* Converts a whole number of units; false on overflow. */
 bool resource_from_units(int64_t units, int64_t *ret_amount) MUST_USE;

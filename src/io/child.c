@@ -1,15 +1,16 @@
 /*
- * child.c: the life of a child: waiting, running, ended.
+ * child.c: starts, runs and ends child processes.
  *
- * A child has ended when its process has been reaped and its output pipes are at their end. A heir
- * of it (ssh leaves a master connection behind) may hold the pipes open for ever, so after the
- * process only a short while is waited for them.
+ * A child has ended when its process was reaped and its output pipes are at EOF. A descendant (ssh
+ * leaves a master connection behind) may hold the pipes open forever, so after the process has
+ * exited, the wait for EOF is short.
  */
 #include "io/child.h"
 
-#include "io/child_parts.h"
+#include "io/child_internal.h"
+#include "io/failpoint.h"
 #include "io/file_limit.h"
-#include "io/loop_parts.h"
+#include "io/loop_internal.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -22,10 +23,10 @@
 
 enum {
     PIECE_BYTES = 64 * 1024,
-    STARTS_PER_TURN = 16, /* a fork takes up to a millisecond; sockets must not starve */
+    STARTS_PER_TURN = 16, /* a fork takes up to 1 ms; sockets must not starve */
     GRACE_MS = 5000,
     LINGER_MS = 500,
-    GIVE_UP_MS = 5000, /* after SIGKILL: a process stuck in the kernel does not stop us */
+    GIVE_UP_MS = 5000, /* after SIGKILL: do not wait for a process stuck in the kernel */
     REAP_MS = 1000,
 };
 
@@ -38,7 +39,7 @@ struct child_pool {
     struct loop *loop;
     struct ring waiting, running;
     size_t running_max;
-    struct loop_task start; /* starts what waits */
+    struct loop_task start; /* starts waiting children */
     char piece[PIECE_BYTES];
 };
 
@@ -92,7 +93,7 @@ struct uv_loop_s *child_uv_loop(const struct child *child)
 
 static void child_free(struct child *child)
 {
-    buf_wipe(&child->readers[0].kept); /* a helper may have printed keys */
+    buf_wipe(&child->readers[0].kept); /* a credential helper may have printed keys */
     buf_wipe(&child->readers[1].kept);
     buf_wipe(&child->writer.waiting);
     buf_wipe(&child->writer.leaving);
@@ -100,7 +101,7 @@ static void child_free(struct child *child)
     free(child);
 }
 
-static void release(struct child *child)
+static void child_release(struct child *child)
 {
     if (--child->holds == 0) {
         child_free(child);
@@ -109,7 +110,7 @@ static void release(struct child *child)
 
 void child_handle_closed(uv_handle_t *handle)
 {
-    release(handle->data);
+    child_release(handle->data);
 }
 
 static void process_closed(uv_handle_t *handle)
@@ -125,23 +126,23 @@ static void close_process(struct child *child)
     }
 }
 
-/* The child ends as an object: its handles close, and the last one takes the memory along. */
+/* Ends the child object: closes its handles; the last close callback frees the memory. */
 static void child_let_go(struct child *child)
 {
     loop_timer_free(child->timer);
     child->timer = NULL;
     child_pipes_end(child);
     close_process(child);
-    release(child);
+    child_release(child);
 }
 
-static char *copy_word(struct arena *arena, const char *word)
+static char *child_copy_word(struct arena *arena, const char *word)
 {
     size_t size = strlen(word) + 1;
     return memcpy(arena_alloc(arena, size), word, size);
 }
 
-static char **copy_words(struct arena *arena, const char *const *words)
+static char **child_copy_argv(struct arena *arena, const char *const *words)
 {
     size_t count = 0;
     while (words && words[count]) {
@@ -149,7 +150,7 @@ static char **copy_words(struct arena *arena, const char *const *words)
     }
     char **copy = ARENA_ARRAY(arena, count + 1, char *);
     for (size_t i = 0; i < count; i++) {
-        copy[i] = copy_word(arena, words[i]);
+        copy[i] = child_copy_word(arena, words[i]);
     }
     return copy;
 }
@@ -165,10 +166,10 @@ static bool is_set_by(char *const *env, const char *name)
     return false;
 }
 
-/* The extra ones first; of ours those that are named, set, and not among the extra ones. */
+/* `extra` first; then the variables of ours that are named, set, and not overridden by `extra`. */
 static char **make_env(struct arena *arena, const char *const *names, const char *const *extra)
 {
-    char **env = copy_words(arena, extra);
+    char **env = child_copy_argv(arena, extra);
     size_t count = 0;
     while (env[count]) {
         count++;
@@ -178,7 +179,8 @@ static char **make_env(struct arena *arena, const char *const *names, const char
         const char *value = getenv(names[i]);
         if (value && !is_set_by(env, names[i])) {
             arena_grow(arena, (void **)&env, count + 1, &capacity, sizeof(*env));
-            env[count++] = copy_word(arena, arena_printf(arena, "%s=%s", names[i], value).ptr);
+            env[count++] = child_copy_word(arena,
+                                           arena_printf(arena, "%s=%s", names[i], value).ptr);
             env[count] = NULL;
         }
     }
@@ -188,22 +190,22 @@ static char **make_env(struct arena *arena, const char *const *names, const char
 static void copy_spec(struct child *child, const struct child_spec *spec)
 {
     child->spec = *spec;
-    child->argv = copy_words(&child->arena, spec->argv);
+    child->argv = child_copy_argv(&child->arena, spec->argv);
     child->env = make_env(&child->arena, spec->env_names, spec->env_extra);
     child->spec.argv = child->spec.env_names = child->spec.env_extra = NULL;
-    child->spec.folder = spec->folder ? copy_word(&child->arena, spec->folder) : NULL;
+    child->spec.folder = spec->folder ? child_copy_word(&child->arena, spec->folder) : NULL;
     child->spec.grace_ms = spec->grace_ms > 0 ? spec->grace_ms : GRACE_MS;
     child->spec.linger_ms = spec->linger_ms > 0 ? spec->linger_ms : LINGER_MS;
     buf_init(&child->writer.waiting, SIZE_MAX / 2);
-    if (!spec->is_fed) { /* given at once, so it need not obey the bound of what is fed */
+    if (!spec->is_fed) { /* passed as a whole, so CHILD_INPUT_MAX does not apply */
         buf_add(&child->writer.waiting, spec->input);
         child->writer.is_ending = true;
     }
     child->writer.waiting.cap = spec->is_fed ? CHILD_INPUT_MAX : child->writer.waiting.len;
-    child->spec.input.ptr = NULL; /* only its length is asked for from now on */
+    child->spec.input.ptr = NULL; /* only the length is used from now on */
 }
 
-/* ---- the end ---- */
+/* ---- finishing ---- */
 
 static const char *program_name(const struct child *child)
 {
@@ -212,35 +214,35 @@ static const char *program_name(const struct child *child)
     return slash ? slash + 1 : path;
 }
 
-static void describe(struct child *child)
+static void child_describe(struct child *child)
 {
     struct child_result *result = &child->result;
     const char *name = program_name(child);
     switch (result->end) {
     case CHILD_EXITED:
         if (result->exit_status != 0) {
-            err_set(&result->err, ERR_UNAVAILABLE, "%s: ended with status %d", name,
+            err_set(&result->err, ERR_UNAVAILABLE, "%s: exited with status %d", name,
                     result->exit_status);
         }
         break;
     case CHILD_SIGNALLED:
-        err_set(&result->err, ERR_UNAVAILABLE, "%s: ended by signal %d (%s)", name, result->signal,
+        err_set(&result->err, ERR_UNAVAILABLE, "%s: killed by signal %d (%s)", name, result->signal,
                 strsignal(result->signal));
         break;
     case CHILD_TIMED_OUT:
-        err_set(&result->err, ERR_TIMEOUT, "%s: not finished after %lld ms", name,
+        err_set(&result->err, ERR_TIMEOUT, "%s: did not finish within %lld ms", name,
                 (long long)child->spec.deadline_ms);
         break;
     case CHILD_CANCELLED:
         err_set(&result->err, ERR_CANCELLED, "%s: stopped", name);
         break;
     case CHILD_NOT_STARTED:
-        break; /* said where it failed */
+        break; /* set where it failed */
     }
 }
 
-/* Tells `done` and lets go. The pool starts the next one in its next turn. */
-static void finish(struct child *child)
+/* Calls `done` and releases the child. The pool starts the next one in its next turn. */
+static void child_finish(struct child *child)
 {
     struct child_pool *pool = child->pool;
     struct ring *ring = child->state == CHILD_RUNS ? &pool->running : &pool->waiting;
@@ -251,13 +253,14 @@ static void finish(struct child *child)
         child->result.end = child->reason;
     }
     child_pipes_finish(child);
-    describe(child);
+    child_describe(child);
     ring_remove(ring, child);
     child->state = CHILD_ENDED;
     if (pool->waiting.count > 0) {
-        loop_later(pool->loop, &pool->start);
+        loop_defer(pool->loop, &pool->start);
     }
     if (child->spec.done) {
+        failpoint("child", child->argv[0], "reply");
         child->spec.done(child->spec.context, &child->result);
     }
     child_let_go(child);
@@ -265,14 +268,14 @@ static void finish(struct child *child)
 
 static void finish_late(void *context)
 {
-    finish(context);
+    child_finish(context);
 }
 
 static void finish_if_over(struct child *child)
 {
     bool is_quiet = !child->readers[0].is_open && !child->readers[1].is_open;
     if (child->state == CHILD_RUNS && child->is_exited && is_quiet) {
-        finish(child);
+        child_finish(child);
     }
 }
 
@@ -294,20 +297,20 @@ static void on_process_end(uv_process_t *uv, int64_t exit_status, int number)
     child->result.exit_status = (int)exit_status;
     child->result.signal = number;
     if (child->is_killed) {
-        /* Not later: once the group is empty, its number may become somebody else's. */
+        /* Now, not later: once the group is empty, its id may be reused. */
         kill_group(child, SIGKILL);
     }
     loop_timer_start(child->timer, child->spec.linger_ms);
     finish_if_over(child);
 }
 
-/* ---- ending one before its time ---- */
+/* ---- stopping early ---- */
 
 static void on_time(void *context)
 {
     struct child *child = context;
     if (child->is_exited) {
-        finish(child); /* a heir holds its output open */
+        child_finish(child); /* a descendant holds its output open */
     } else if (!child->is_killed) {
         child->is_killed = true;
         child->reason = CHILD_TIMED_OUT;
@@ -318,19 +321,19 @@ static void on_time(void *context)
         kill_group(child, SIGKILL);
         loop_timer_start(child->timer, GIVE_UP_MS);
     } else {
-        finish(child);
+        child_finish(child);
     }
 }
 
 void child_cancel(struct child *child)
 {
     if (child->state == CHILD_ENDED || child->is_killed || child->is_exited) {
-        return; /* one that has exited by itself is told so in a moment */
+        return; /* already exited; its end is about to be reported */
     }
     child->is_killed = true;
     child->reason = CHILD_CANCELLED;
     if (child->state == CHILD_WAITS) {
-        loop_later(child->pool->loop, &child->late);
+        loop_defer(child->pool->loop, &child->late);
     } else {
         kill_group(child, SIGTERM);
         loop_timer_start(child->timer, child->spec.grace_ms);
@@ -343,11 +346,11 @@ void child_forget(struct child *child)
     child_cancel(child);
 }
 
-/* ---- the start ---- */
+/* ---- starting ---- */
 
 /*
- * Libraries open descriptors that a child would inherit (libcurl: the sockets that wake it). libuv
- * gives a child its three by copying, so every other one may close.
+ * Libraries open descriptors that a child would inherit (libcurl: its wake-up sockets). libuv
+ * duplicates the three standard ones for the child, so all others may be closed on exec.
  */
 static void close_on_exec_all(void)
 {
@@ -360,7 +363,7 @@ static void close_on_exec_all(void)
     uv_disable_stdio_inheritance();
 }
 
-static int spawn(struct child *child, const struct child_ends *ends)
+static int child_spawn(struct child *child, const struct child_ends *ends)
 {
     uv_stdio_container_t stdio[3];
     for (int i = 0; i < 3; i++) {
@@ -372,7 +375,7 @@ static int spawn(struct child *child, const struct child_ends *ends)
         .args = child->argv,
         .env = child->env,
         .cwd = child->spec.folder,
-        .flags = UV_PROCESS_DETACHED, /* a session and a process group of its own */
+        .flags = UV_PROCESS_DETACHED, /* own session and process group */
         .stdio_count = 3,
         .stdio = stdio,
     };
@@ -380,15 +383,17 @@ static int spawn(struct child *child, const struct child_ends *ends)
     child->process = HEAP_NEW(uv_process_t);
     child->process->data = child;
     file_limit_begin_child();
+    failpoint("child", child->argv[0], "before");
     int fault = uv_spawn(child_uv_loop(child), child->process, &options);
     file_limit_end_child();
     if (fault != 0) {
         close_process(child);
     }
+    failpoint("child", child->argv[0], "after");
     return fault;
 }
 
-/* The machine has no more of something that an ending child gives back. */
+/* The system lacks a resource that is freed when a child exits. */
 static bool is_shortage(int fault)
 {
     return fault == EMFILE || fault == ENFILE || fault == EAGAIN || fault == ENOMEM;
@@ -398,9 +403,8 @@ static void say_not_started(struct child *child, int fault)
 {
     enum err_kind kind = fault == ENOENT ? ERR_NOT_FOUND : ERR_IO;
     child->result.end = CHILD_NOT_STARTED;
-    err_set(&child->result.err, is_shortage(fault) ? ERR_UNAVAILABLE : kind,
-            "%s: cannot be started: %s", child->argv[0] ? child->argv[0] : "(no program)",
-            strerror(fault));
+    err_set(&child->result.err, is_shortage(fault) ? ERR_UNAVAILABLE : kind, "%s: cannot start: %s",
+            child->argv[0] ? child->argv[0] : "(no program)", strerror(fault));
 }
 
 static int try_start(struct child *child)
@@ -410,7 +414,7 @@ static int try_start(struct child *child)
     if (fault != 0) {
         return fault;
     }
-    fault = -spawn(child, &ends);
+    fault = -child_spawn(child, &ends);
     child_pipes_close(ends.theirs);
     if (fault != 0) {
         child_pipes_close(ends.ours);
@@ -432,36 +436,36 @@ static void start_waiting(void *context)
     for (int i = 0; i < STARTS_PER_TURN; i++) {
         struct child *child = pool->waiting.first;
         while (child && child->late.is_waiting) {
-            child = child->next; /* cancelled, and about to be told so */
+            child = child->next; /* cancelled; its `done` is pending */
         }
         if (!child || pool->running.count >= pool->running_max) {
             return;
         }
         int fault = try_start(child);
         if (is_shortage(fault) && pool->running.count > 0) {
-            return; /* when one of them has ended */
+            return; /* retried when a child has exited */
         }
         if (fault == 0) {
             ring_remove(&pool->waiting, child);
             ring_add(&pool->running, child);
         } else {
             say_not_started(child, fault);
-            finish(child);
+            child_finish(child);
         }
     }
-    loop_later(pool->loop, &pool->start);
+    loop_defer(pool->loop, &pool->start);
 }
 
 struct child *child_start(struct child_pool *pool, const struct child_spec *spec)
 {
     struct child *child = HEAP_NEW(struct child);
     child->pool = pool;
-    child->holds = 1; /* until it has ended */
+    child->holds = 1; /* released when it has ended */
     arena_init(&child->arena);
     copy_spec(child, spec);
     child->late = (struct loop_task){.run = finish_late, .context = child};
     ring_add(&pool->waiting, child);
-    loop_later(pool->loop, &pool->start);
+    loop_defer(pool->loop, &pool->start);
     return child;
 }
 
@@ -496,8 +500,8 @@ size_t child_pool_waiting(const struct child_pool *pool)
     return pool->waiting.count;
 }
 
-/* The loop will not hear of their ends any more, so they are reaped here. */
-static void reap(struct child_pool *pool)
+/* The loop no longer reports their exits, so they are reaped here. */
+static void child_reap(struct child_pool *pool)
 {
     const struct timespec nap = {0, 1000000};
     int64_t until = clock_monotonic_ms(&clock_of_machine) + REAP_MS;
@@ -519,7 +523,7 @@ void child_pool_free(struct child_pool *pool)
             kill_group(child, SIGKILL);
         }
     }
-    reap(pool);
+    child_reap(pool);
     struct ring *const rings[] = {&pool->running, &pool->waiting};
     for (size_t i = 0; i < ARRAY_LEN(rings); i++) {
         while (rings[i]->first) {

@@ -1,18 +1,18 @@
 /*
  * child_pipe.c: the three pipes of a child.
  *
- * Real pipes, not the socket pairs libuv would make: a program that opens /dev/stderr again fails
- * on a socket. What a child writes beyond its bounds is read and dropped, for a child that blocks
- * on a full pipe would never end.
+ * Real pipes, not libuv's socket pairs: a program that reopens /dev/stderr fails on a socket.
+ * Output beyond the limits is read and dropped, because a child that blocks on a full pipe would
+ * never exit.
  */
-#include "io/child_parts.h"
+#include "io/child_internal.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
-/* ---- making them ---- */
+/* ---- creating ---- */
 
 void child_pipes_close(int ends[3])
 {
@@ -24,7 +24,7 @@ void child_pipes_close(int ends[3])
     }
 }
 
-/* Descriptor `number` of the child: a pipe when `is_pipe`, else /dev/null. */
+/* Descriptor `number` of the child: a pipe if `is_pipe`, otherwise /dev/null. */
 static int open_one(struct child_ends *ends, int number, bool is_pipe)
 {
     int both[2];
@@ -59,7 +59,7 @@ int child_pipes_open(const struct child *child, struct child_ends *ret_ends)
 
 /* ---- output ---- */
 
-/* The end of a stream matters: keeps at least the last bytes_max, and twice that for a while. */
+/* Keeps at least the last bytes_max bytes, and up to twice that between trims. */
 static void keep_tail(struct child_reader *reader, struct str bytes)
 {
     struct buf *kept = &reader->kept;
@@ -84,18 +84,18 @@ static void keep_head(struct child_reader *reader, struct str bytes)
     buf_add(&reader->kept, str_sub(bytes, 0, room));
 }
 
-static void tell_line(struct child_reader *reader, struct str line)
+static void child_pipe_report_line(struct child_reader *reader, struct str line)
 {
     struct child *child = reader->child;
     if (line.len > 0 && line.ptr[line.len - 1] == '\r') {
-        line.len--; /* a remote terminal's line end */
+        line.len--; /* remote terminals add a carriage return */
     }
-    if (child->spec.done) { /* else it was forgotten */
+    if (child->spec.done) { /* not forgotten */
         reader->want.line(child->spec.context, reader->stream, line);
     }
 }
 
-/* `piece` ends a line when `is_end`; else it is the beginning of one. */
+/* `piece` completes a line if `is_end`, otherwise it is an incomplete line. */
 static void add_to_line(struct child_reader *reader, struct str piece, bool is_end)
 {
     struct buf *kept = &reader->kept;
@@ -104,12 +104,12 @@ static void add_to_line(struct child_reader *reader, struct str piece, bool is_e
         buf_add(kept, str_sub(piece, 0, room));
         piece = str_sub(piece, room, piece.len);
         reader->is_cut = true;
-        tell_line(reader, buf_str(kept));
+        child_pipe_report_line(reader, buf_str(kept));
         kept->len = 0;
     }
     buf_add(kept, piece);
     if (is_end) {
-        tell_line(reader, buf_str(kept));
+        child_pipe_report_line(reader, buf_str(kept));
         kept->len = 0;
     }
 }
@@ -125,7 +125,7 @@ static void hand_out_lines(struct child_reader *reader, struct str bytes)
     }
 }
 
-static void take(struct child_reader *reader, struct str bytes)
+static void child_pipe_take(struct child_reader *reader, struct str bytes)
 {
     if (reader->want.line) {
         hand_out_lines(reader, bytes);
@@ -144,19 +144,19 @@ static void close_reader(struct child_reader *reader)
     }
 }
 
-static void lend_piece(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_piece)
+static void child_pipe_lend_piece(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_piece)
 {
     const struct child *child = handle->data;
     (void)wanted;
     *ret_piece = child_pool_piece(child->pool);
 }
 
-static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
+static void child_pipe_on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
 {
     struct child *child = stream->data;
     struct child_reader *reader = &child->readers[stream == (uv_stream_t *)&child->readers[1].uv];
     if (got > 0) {
-        take(reader, (struct str){piece->base, (size_t)got});
+        child_pipe_take(reader, (struct str){piece->base, (size_t)got});
     } else if (got < 0) {
         close_reader(reader);
         child_pipe_ended(child);
@@ -180,12 +180,12 @@ static void begin_reader(struct child *child, enum child_stream stream, int fd)
     reader->is_open = true;
     child->holds++;
     uv_pipe_open(&reader->uv, fd);
-    uv_read_start((uv_stream_t *)&reader->uv, lend_piece, on_read);
+    uv_read_start((uv_stream_t *)&reader->uv, child_pipe_lend_piece, child_pipe_on_read);
 }
 
 /* ---- input ---- */
 
-static void push(struct child_writer *writer);
+static void child_pipe_push(struct child_writer *writer);
 
 static void close_writer(struct child_writer *writer)
 {
@@ -199,26 +199,26 @@ static void tell_drained(struct child_writer *writer)
 {
     const struct child_spec *spec = &writer->child->spec;
     bool is_dry = writer->is_open && !writer->is_busy && writer->waiting.len == 0;
-    if (is_dry && spec->drained && spec->done) { /* no done: it was forgotten */
+    if (is_dry && spec->drained && spec->done) { /* not forgotten */
         spec->drained(spec->context);
     }
 }
 
-static void on_written(uv_write_t *request, int fault)
+static void child_pipe_on_written(uv_write_t *request, int fault)
 {
     struct child_writer *writer = request->data;
     writer->is_busy = false;
     buf_clear(&writer->leaving);
     if (fault != 0) {
-        close_writer(writer); /* it reads no more: its own affair, its exit status will tell */
+        close_writer(writer); /* it closed its input; see its exit status */
     } else {
-        push(writer);
+        child_pipe_push(writer);
         tell_drained(writer);
     }
 }
 
-/* Writes what waits; at the end of the input, closes the pipe. */
-static void push(struct child_writer *writer)
+/* Writes queued input; closes the pipe after the last of it. */
+static void child_pipe_push(struct child_writer *writer)
 {
     if (writer->is_busy || !writer->is_open) {
         return;
@@ -236,7 +236,8 @@ static void push(struct child_writer *writer)
     uv_buf_t piece = uv_buf_init(writer->leaving.ptr, (unsigned)writer->leaving.len);
     writer->request.data = writer;
     writer->is_busy = true;
-    if (uv_write(&writer->request, (uv_stream_t *)&writer->uv, &piece, 1, on_written) != 0) {
+    if (uv_write(&writer->request, (uv_stream_t *)&writer->uv, &piece, 1, child_pipe_on_written) !=
+        0) {
         writer->is_busy = false;
         close_writer(writer);
     }
@@ -246,20 +247,20 @@ bool child_write(struct child *child, struct str bytes)
 {
     struct child_writer *writer = &child->writer;
     if (child->state == CHILD_ENDED || (child->state == CHILD_RUNS && !writer->is_open)) {
-        return true; /* nobody reads it any more; how it ended says why */
+        return true; /* input was closed; the result will say why */
     }
     if (bytes.len > writer->waiting.cap - writer->waiting.len) {
         return false;
     }
     buf_add(&writer->waiting, bytes);
-    push(writer);
+    child_pipe_push(writer);
     return true;
 }
 
 void child_end_input(struct child *child)
 {
     child->writer.is_ending = true;
-    push(&child->writer);
+    child_pipe_push(&child->writer);
 }
 
 static void begin_writer(struct child *child, int fd)
@@ -274,7 +275,7 @@ static void begin_writer(struct child *child, int fd)
     writer->is_open = true;
     child->holds++;
     uv_pipe_open(&writer->uv, fd);
-    push(writer);
+    child_pipe_push(writer);
 }
 
 /* ---- all three ---- */
@@ -300,7 +301,7 @@ void child_pipes_finish(struct child *child)
         struct str kept = buf_str(&reader->kept);
         reader->is_cut = reader->is_cut || reader->is_open;
         if (reader->want.line && kept.len > 0) {
-            tell_line(reader, kept);
+            child_pipe_report_line(reader, kept);
         }
         if (!reader->want.line) {
             size_t most = reader->want.bytes_max;

@@ -1,6 +1,8 @@
-/* clock.c: the machine's clocks, and a moment as text. */
+/* clock.c: the system clocks, and formatting of timestamps. */
 #include "io/clock.h"
 
+#include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 static int64_t read_ms(clockid_t which)
@@ -10,10 +12,17 @@ static int64_t read_ms(clockid_t which)
     return (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
+/* Linux's CLOCK_MONOTONIC stops while the machine is suspended; macOS's does not. */
+#ifdef CLOCK_BOOTTIME
+#define CLOCK_THAT_COUNTS_SUSPEND CLOCK_BOOTTIME
+#else
+#define CLOCK_THAT_COUNTS_SUSPEND CLOCK_MONOTONIC
+#endif
+
 static int64_t machine_monotonic_ms(void *context)
 {
     (void)context;
-    return read_ms(CLOCK_MONOTONIC);
+    return read_ms(CLOCK_THAT_COUNTS_SUSPEND);
 }
 
 static int64_t machine_wall_ms(void *context)
@@ -24,17 +33,30 @@ static int64_t machine_wall_ms(void *context)
 
 const struct clock clock_of_machine = {machine_monotonic_ms, machine_wall_ms, NULL};
 
+void clock_boot_id(char ret_id[CLOCK_BOOT_ID_MAX])
+{
+    ret_id[0] = '\0';
+    FILE *file = fopen("/proc/sys/kernel/random/boot_id", "re");
+    if (file) {
+        if (!fgets(ret_id, CLOCK_BOOT_ID_MAX, file)) {
+            ret_id[0] = '\0';
+        }
+        ret_id[strcspn(ret_id, "\n ")] = '\0';
+        (void)fclose(file);
+    }
+}
+
 void clock_add_utc(struct buf *out, int64_t wall_ms)
 {
     int64_t ms = wall_ms % 1000;
     time_t seconds = (time_t)(wall_ms / 1000);
     struct tm parts = {0};
-    if (ms < 0) { /* before 1970: division went up */
+    if (ms < 0) { /* before 1970: division rounded up */
         ms += 1000;
         seconds--;
     }
     if (!gmtime_r(&seconds, &parts)) {
-        buf_add_c(out, "(no such time)"); /* the year does not fit */
+        buf_add_c(out, "(invalid time)"); /* the year is out of range */
         return;
     }
     buf_addf(out, "%04d-%02d-%02dT%02d:%02d:%02d.%03dZ", parts.tm_year + 1900, parts.tm_mon + 1,

@@ -1,4 +1,4 @@
-/* file.c: plain system calls with every descriptor born close-on-exec. */
+/* file.c: file system calls; every descriptor is opened close-on-exec. */
 #include "io/file.h"
 
 #include <dirent.h>
@@ -12,14 +12,15 @@
 
 enum { PIECE_BYTES = 64 * 1024 };
 
-static bool fail(struct err *err, const char *path)
+static bool file_fail(struct err *err, const char *path)
 {
     enum err_kind kind = errno == ENOENT ? ERR_NOT_FOUND : ERR_IO;
     return err_set(err, kind, "%s: %s", path, strerror(errno));
 }
 
-/* Reads to the end; `take` gets each piece. */
-static bool read_all(int fd, const char *path, file_bytes_fn *take, void *context, struct err *err)
+/* Reads to EOF and passes each piece to `take`. */
+static bool file_read_all(int fd, const char *path, file_bytes_fn *take, void *context,
+                          struct err *err)
 {
     char piece[PIECE_BYTES];
     for (;;) {
@@ -28,7 +29,7 @@ static bool read_all(int fd, const char *path, file_bytes_fn *take, void *contex
             return true;
         }
         if (got < 0 && errno != EINTR) {
-            return fail(err, path);
+            return file_fail(err, path);
         }
         if (got > 0 && !take(context, (struct str){piece, (size_t)got})) {
             return true;
@@ -40,7 +41,7 @@ static bool take_into_buf(void *context, struct str bytes)
 {
     struct buf *out = context;
     buf_add(out, bytes);
-    return !out->is_full; /* an endless input ends here */
+    return !out->is_full; /* stops an endless input */
 }
 
 bool file_read(const char *path, struct buf *out, struct err *err)
@@ -51,20 +52,20 @@ bool file_read(const char *path, struct buf *out, struct err *err)
     }
     int fd = is_stdin ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return fail(err, path);
+        return file_fail(err, path);
     }
-    bool ok = read_all(fd, is_stdin ? "standard input" : path, take_into_buf, out, err);
+    bool ok = file_read_all(fd, is_stdin ? "standard input" : path, take_into_buf, out, err);
     if (!is_stdin) {
         close(fd);
     }
     if (ok && out->is_full) {
-        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes, which no cluster file is", path,
-                       out->cap);
+        return err_set(err, ERR_CONFIG, "%s: larger than %zu bytes, the maximum for a cluster file",
+                       path, out->cap);
     }
     return ok;
 }
 
-/* May others see or change it? Says so in words that mend it. */
+/* Checks that no other user can read or write it. The error says how to fix it. */
 static bool check_private(const char *path, const struct stat *status, const char *mode,
                           struct err *err)
 {
@@ -74,23 +75,24 @@ static bool check_private(const char *path, const struct stat *status, const cha
     }
     if (status->st_mode & 077) {
         return err_set(err, ERR_AUTH,
-                       "%s: others can use it (mode %04o), so it is not used; run: chmod %s %s",
+                       "%s: other users can access it (mode %04o), so it is not used; run: chmod "
+                       "%s %s",
                        path, (unsigned)(status->st_mode & 07777), mode, path);
     }
     return true;
 }
 
-/* A regular file, opened and looked at; -1: `err` says why not. */
+/* Opens a regular file and returns its status. -1 on error. */
 static int open_regular(const char *path, struct stat *ret_status, struct err *err)
 {
-    /* Opening a pipe would wait for a writer that never comes. */
+    /* Without O_NONBLOCK, opening a FIFO would wait for a writer. */
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (fd < 0) {
-        fail(err, path);
+        file_fail(err, path);
         return -1;
     }
     if (fstat(fd, ret_status) != 0) {
-        fail(err, path);
+        file_fail(err, path);
     } else if (!S_ISREG(ret_status->st_mode)) {
         (void)err_set(err, ERR_IO, "%s: not a regular file", path);
     } else {
@@ -108,10 +110,10 @@ bool file_read_secret(const char *path, struct buf *out, struct err *err)
         return false;
     }
     bool ok = check_private(path, &status, "600", err) &&
-              read_all(fd, path, take_into_buf, out, err);
+              file_read_all(fd, path, take_into_buf, out, err);
     close(fd);
     if (ok && out->is_full) {
-        return err_set(err, ERR_IO, "%s: larger than %zu bytes, which no secret is", path,
+        return err_set(err, ERR_IO, "%s: larger than %zu bytes, the maximum for a secret", path,
                        out->cap);
     }
     return ok;
@@ -124,12 +126,12 @@ bool file_stream(const char *path, file_bytes_fn *take, void *context, struct er
     if (fd < 0) {
         return false;
     }
-    bool ok = read_all(fd, path, take, context, err);
+    bool ok = file_read_all(fd, path, take, context, err);
     close(fd);
     return ok;
 }
 
-struct file_status file_look(const char *path)
+struct file_status file_stat(const char *path)
 {
     struct stat status;
     if (stat(path, &status) != 0) {
@@ -145,7 +147,7 @@ struct file_status file_look(const char *path)
     return seen;
 }
 
-/* Most file systems say what an entry is; only the others, and links, cost a look. */
+/* Most file systems return the type of an entry; others, and links, need a stat. */
 static void look_at_entry(int folder, const struct dirent *item, struct file_entry *entry)
 {
     struct stat status;
@@ -176,7 +178,7 @@ void file_list(const char *path, file_entry_fn *take, void *context)
     closedir(dir);
 }
 
-static const char *home_of(struct arena *arena, struct str user)
+static const char *file_home_of(struct arena *arena, struct str user)
 {
     const char *home = getenv("HOME");
     if (user.len == 0 && home) {
@@ -194,7 +196,7 @@ struct str file_expand_home(struct arena *arena, struct str path)
     }
     size_t slash = str_find_char(path, '/');
     struct str rest = str_sub(path, slash, path.len);
-    const char *found = home_of(arena, str_sub(path, 1, slash));
+    const char *found = file_home_of(arena, str_sub(path, 1, slash));
     if (!found) {
         return path;
     }

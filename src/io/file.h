@@ -1,4 +1,4 @@
-/* file.h: reading and writing files and folders. The only place that opens one. */
+/* file.h: reads and writes files and folders. No other module opens files. */
 #pragma once
 
 #include "base/arena.h"
@@ -9,35 +9,44 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The whole of a file, a pipe, or standard input ("-"), at most `out->cap` bytes of it. */
+/* Reads a whole file, pipe or standard input ("-"), at most `out->cap` bytes. */
 bool file_read(const char *path, struct buf *out, struct err *err) MUST_USE;
 
 /*
- * As file_read(), for keys and passwords: a regular file of this user (or of root) that nobody else
- * may read or write; else ERR_AUTH with the command that mends it. Links are followed, so what
- * counts is the file itself.
+ * Like file_read(), for keys and passwords: requires a regular file owned by this user or root that
+ * no other user may read or write; otherwise fails with ERR_AUTH and the command that fixes it.
+ * Links are followed; the check applies to the file itself.
  */
 bool file_read_secret(const char *path, struct buf *out, struct err *err) MUST_USE;
 
 /*
- * Replaces `path` by a file that holds `bytes`, with exactly these permission bits. Whoever reads
- * it, now or after a crash, finds the old file or the new one, whole; when this returns true the
- * new one is on disk. A link at `path` is replaced, not followed, unless it leads to something that
- * is no file, such as /dev/stdout: that is refused, as is such a thing itself.
+ * Atomically replaces `path` with a file containing `bytes`, with exactly these permission bits. A
+ * reader, even after a crash, sees either the whole old file or the whole new one; on success the
+ * new one is on disk. A link at `path` is replaced, not followed. Fails if `path` is, or links to,
+ * anything but a regular file, such as /dev/stdout.
  */
 bool file_write(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
 
-/* Adds to the end of a file, which is made with these permission bits; not synced: for logs. */
+/* Appends to a file, which is created with these permission bits. Not synced: for logs. */
 bool file_append(const char *path, struct str bytes, uint32_t mode, struct err *err) MUST_USE;
 
 /*
- * Makes a folder that only this user can enter, and the missing folders above it likewise. One that
- * is there already must be such a folder and no link to one; else ERR_AUTH with the command that
- * mends it. Its permissions are not changed behind the user's back.
+ * Creates a folder that only this user can enter, and its missing parents likewise. An existing one
+ * must be such a folder, not a link to one. Every folder on the path must belong to this user or
+ * root, and no other user may be able to write to it unless it is a sticky folder of root, such as
+ * /tmp. Otherwise fails with ERR_AUTH, which names the component, its owner and the fix. Never
+ * changes existing permissions.
  */
 bool file_make_private_folder(const char *path, struct err *err) MUST_USE;
 
-/* A regular file in pieces, however large. `take` returns false to stop. */
+/* The same checks, but creates nothing: ERR_NOT_FOUND if it does not exist. */
+bool file_check_private_folder(const char *path, struct err *err) MUST_USE;
+
+/* Removes a folder and everything in it. Links are removed, not followed. Succeeds if it does not
+ * exist. */
+bool file_remove_folder(const char *path, struct err *err) MUST_USE;
+
+/* Reads a regular file of any size in pieces. `take` returns false to stop. */
 typedef bool file_bytes_fn(void *context, struct str bytes);
 bool file_stream(const char *path, file_bytes_fn *take, void *context, struct err *err) MUST_USE;
 
@@ -46,9 +55,9 @@ enum file_kind { FILE_MISSING, FILE_REGULAR, FILE_FOLDER, FILE_SPECIAL };
 struct file_status {
     enum file_kind kind; /* links followed */
     uint32_t mode;       /* permission bits */
-    bool is_readable;    /* by this user; a folder also enterable */
+    bool is_readable;    /* by this user; a folder must also be searchable */
 };
-struct file_status file_look(const char *path);
+struct file_status file_stat(const char *path);
 
 struct file_entry {
     struct str name;
@@ -56,9 +65,9 @@ struct file_entry {
     bool is_link;
 };
 
-/* Every entry but "." and "..", in no order. A folder that cannot be read has none. */
+/* Every entry except "." and "..", in no particular order. None if the folder cannot be read. */
 typedef void file_entry_fn(void *context, const struct file_entry *entry);
 void file_list(const char *path, file_entry_fn *take, void *context);
 
-/* "~" and "~name" at the start of a path to the home folder, as Python's expanduser does. */
+/* Expands a leading "~" or "~name" to the home folder, like Python's expanduser. */
 struct str file_expand_home(struct arena *arena, struct str path);

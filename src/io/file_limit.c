@@ -1,4 +1,4 @@
-/* file_limit.c: the soft limit up to the hard one, and back for children. */
+/* file_limit.c: raises the soft limit to the hard limit and restores it for children. */
 #include "io/file_limit.h"
 
 #include <fcntl.h>
@@ -6,9 +6,9 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-enum { STARTING_TAKES = 16 }; /* descriptors that starting a child opens for a moment */
+enum { STARTING_TAKES = 16 }; /* descriptors open for a moment while a child starts */
 
-/* Of the process, as the limit itself is. */
+/* Process-wide, like the limit itself. */
 static struct rlimit before, raised;
 static bool is_raised;
 
@@ -31,7 +31,7 @@ void file_limit_restore(void)
     }
 }
 
-/* What we have open stays open; but a process with many files needs room for those of the start. */
+/* Open descriptors stay open, but a process that has many of them needs room to start a child. */
 void file_limit_begin_child(void)
 {
     struct rlimit limit = before;

@@ -1,18 +1,18 @@
 /*
- * file_limit.h: how many files may be open at once, in this process and in its children.
+ * file_limit.h: the limit on open files, of this process and of its children.
  *
- * Every node that is set up costs a handful of descriptors, and the usual limit of 1024 ends at two
- * hundred nodes. Children keep the limit that we were started with: programs that use select(), or
- * that close all they could have open, break with a great one.
+ * Each node being set up needs several descriptors; the usual limit of 1024 is reached at two
+ * hundred nodes. Children keep the original limit: programs that use select(), or that close every
+ * possible descriptor, misbehave with a large one.
  */
 #pragma once
 
-/* As many as this process may have. Again: nothing. */
+/* Raises the limit as far as allowed. Later calls do nothing. */
 void file_limit_raise(void);
 
-/* As we were started: before this process becomes another program. */
+/* Restores the original limit; call before exec. */
 void file_limit_restore(void);
 
-/* Around the start of a child. Between the two, hardly anything can be opened. */
+/* Call before and after starting a child. In between, hardly any file can be opened. */
 void file_limit_begin_child(void);
 void file_limit_end_child(void);

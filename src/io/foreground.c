@@ -1,5 +1,9 @@
-/* foreground.c: spawn, wait, pass signals on, and leave the terminal as it was. */
+/* foreground.c: spawns the program, waits, forwards signals and restores the terminal. */
 #include "io/foreground.h"
+
+#include "base/arena.h"
+#include "base/secret_text.h"
+#include "io/failpoint.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -13,9 +17,8 @@
 extern char **environ;
 
 /*
- * What is waited for instead of being caught, so that nothing gets lost between two looks: the
- * child's end, and signals to be passed on. The kernel itself sends the first two for keys, to the
- * child too.
+ * Blocked and received with sigwaitinfo(), so that none gets lost: the child's exit, and signals to
+ * forward. For SIGINT and SIGQUIT from the keyboard, the kernel signals the child too.
  */
 static const int waited[] = {SIGINT, SIGQUIT, SIGTERM, SIGHUP, SIGCHLD};
 
@@ -24,7 +27,7 @@ enum { SIGNAL_BASE = 128 };
 struct before {
     sigset_t mask;
     struct sigaction actions[ARRAY_LEN(waited)];
-    struct sigaction output; /* SIGTTOU: setting the terminal back must not stop us */
+    struct sigaction output; /* SIGTTOU: restoring the terminal must not stop us */
     struct termios terminal;
     bool has_terminal;
 };
@@ -42,7 +45,7 @@ static void waited_set(sigset_t *ret_set)
     }
 }
 
-static void prepare(struct before *before)
+static void foreground_prepare(struct before *before)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
     struct sigaction wake = {.sa_handler = nothing};
@@ -58,8 +61,8 @@ static void prepare(struct before *before)
     before->has_terminal = tcgetattr(STDIN_FILENO, &before->terminal) == 0;
 }
 
-/* A program that was killed may have left the terminal without echo. What came too late to be
- * passed on is forgotten: ignoring a signal drops it. */
+/* A killed program may have left the terminal without echo. Signals that arrived too late to be
+ * forwarded are dropped by ignoring them. */
 static void restore(const struct before *before, bool was_killed)
 {
     struct sigaction ignore = {.sa_handler = SIG_IGN};
@@ -77,7 +80,7 @@ static void restore(const struct before *before, bool was_killed)
     sigaction(SIGTTOU, &before->output, NULL);
 }
 
-/* The child has the signals as we had them; SIGPIPE, which we never want, as everybody has it. */
+/* The child gets our original signal dispositions, and the default for SIGPIPE, which we ignore. */
 static void set_signals(posix_spawnattr_t *attributes, const struct before *before)
 {
     sigset_t defaults;
@@ -87,7 +90,7 @@ static void set_signals(posix_spawnattr_t *attributes, const struct before *befo
     sigaddset(&defaults, SIGPIPE);
     for (size_t i = 0; i < ARRAY_LEN(waited); i++) {
         if (before->actions[i].sa_handler == SIG_IGN && waited[i] != SIGCHLD) {
-            signal(waited[i], SIG_IGN); /* nohup: it is inherited so */
+            signal(waited[i], SIG_IGN); /* started by nohup: the child inherits that */
         } else {
             sigaddset(&defaults, waited[i]);
         }
@@ -100,14 +103,50 @@ static void set_signals(posix_spawnattr_t *attributes, const struct before *befo
     posix_spawnattr_setflags(attributes, POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK);
 }
 
+/* ---- the child's environment ---- */
+
+/* SSH_AUTH_SOCK and SSH_ASKPASS look like secrets but are needed by ssh; PWD is harmless. */
+static bool is_for_ssh(struct str name)
+{
+    return str_starts(name, "SSH_") || str_is(name, "PWD") || str_is(name, "OLDPWD");
+}
+
+static bool holds_secret(struct str variable, struct arena *arena)
+{
+    struct str value = variable;
+    struct str name = str_cut(&value, '=');
+    return !is_for_ssh(name) &&
+           (secret_is_name(name) || !str_eq(secret_mask_text(arena, value), value));
+}
+
+static char **safe_variables(struct arena *arena)
+{
+    size_t count = 0;
+    while (environ[count]) {
+        count++;
+    }
+    char **kept = ARENA_ARRAY(arena, count + 1, char *);
+    size_t used = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!holds_secret(str_from(environ[i]), arena)) {
+            kept[used++] = environ[i];
+        }
+    }
+    kept[used] = NULL;
+    return kept;
+}
+
+/* ---- the child ---- */
+
 static int spawn(const char *const *argv, enum foreground_output output,
                  const struct before *before, pid_t *ret_pid)
 {
+    struct arena arena;
     posix_spawnattr_t attributes;
     posix_spawn_file_actions_t files;
     union {
         const char *const *given;
-        char *const *wanted; /* posix_spawnp() changes nothing */
+        char *const *wanted; /* posix_spawnp() does not modify it */
     } words = {.given = argv};
     posix_spawnattr_init(&attributes);
     posix_spawn_file_actions_init(&files);
@@ -117,14 +156,18 @@ static int spawn(const char *const *argv, enum foreground_output output,
     } else if (output == FOREGROUND_NOWHERE) {
         posix_spawn_file_actions_addopen(&files, STDOUT_FILENO, "/dev/null", O_WRONLY, 0);
     }
-    int problem = posix_spawnp(ret_pid, argv[0], &files, &attributes, words.wanted, environ);
+    failpoint("child", argv[0], "before");
+    arena_init_secret(&arena);
+    int problem = posix_spawnp(ret_pid, argv[0], &files, &attributes, words.wanted,
+                               safe_variables(&arena));
+    arena_clear(&arena);
     posix_spawn_file_actions_destroy(&files);
     posix_spawnattr_destroy(&attributes);
     return problem;
 }
 
-/* Its wait status, once it has ended. */
-static int wait_for(pid_t pid, bool *ret_is_interrupted)
+/* Waits for the child to exit and returns its wait status. */
+static int wait_for(pid_t pid, struct foreground_end *end)
 {
     sigset_t set;
     int status = 0;
@@ -133,8 +176,9 @@ static int wait_for(pid_t pid, bool *ret_is_interrupted)
         siginfo_t info = {0};
         int number = sigwaitinfo(&set, &info);
         if (number > 0 && number != SIGCHLD) {
-            *ret_is_interrupted = *ret_is_interrupted || number == SIGINT;
-            if (info.si_code <= 0) { /* sent by a process, not by a key */
+            end->is_interrupted = end->is_interrupted || number == SIGINT;
+            end->signal = end->signal ? end->signal : number;
+            if (info.si_code <= 0) { /* sent by a process, not by the keyboard */
                 kill(pid, number);
             }
             continue;
@@ -145,7 +189,7 @@ static int wait_for(pid_t pid, bool *ret_is_interrupted)
         if (!WIFSTOPPED(status)) {
             return status;
         }
-        /* It stopped by itself (ssh's ~^Z): so do we, or the shell would wait for ever. */
+        /* It stopped itself (ssh's ~^Z): stop too, or the shell would wait forever. */
         raise(SIGSTOP);
         kill(pid, SIGCONT);
     }
@@ -157,15 +201,14 @@ bool foreground_run(const char *const *argv, enum foreground_output output,
     struct before before;
     struct foreground_end end = {0};
     pid_t pid = 0;
-    prepare(&before);
+    foreground_prepare(&before);
     int problem = spawn(argv, output, &before, &pid);
     if (problem != 0) {
         restore(&before, false);
         return err_set(err, problem == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", argv[0],
-                       problem == ENOENT ? "there is no such program here; it must be installed"
-                                         : strerror(problem));
+                       problem == ENOENT ? "program not found; install it" : strerror(problem));
     }
-    int status = wait_for(pid, &end.is_interrupted);
+    int status = wait_for(pid, &end);
     restore(&before, WIFSIGNALED(status));
     end.status = WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_BASE + WTERMSIG(status);
     *ret_end = end;

@@ -1,11 +1,10 @@
 /*
- * foreground.h: a program that has our own terminal until it ends: ssh with a shell, rsync with its
+ * foreground.h: runs a program in our terminal until it exits: an interactive ssh, rsync with
  * progress.
  *
- * It stays in our process group, so that keys (Ctrl-C, Ctrl-Z) and resizes reach it; meanwhile we
- * ignore what they send to us. Signals that somebody sends to us alone are passed on. It needs no
- * loop,
- * and none may run meanwhile.
+ * It stays in our process group, so that keys (Ctrl-C, Ctrl-Z) and resizes reach it; we ignore the
+ * signals that they send to us while it runs. Signals sent to us alone are forwarded. Uses no loop,
+ * and none may run at the same time.
  */
 #pragma once
 
@@ -18,13 +17,16 @@
 enum foreground_output { FOREGROUND_OURS, FOREGROUND_TO_ERROR, FOREGROUND_NOWHERE };
 
 struct foreground_end {
-    int status;          /* as a shell says it: 128 and the number for a signal */
-    bool is_interrupted; /* Ctrl-C, whatever it made of that */
+    int status;          /* as in a shell: 128 plus the signal number if killed */
+    bool is_interrupted; /* Ctrl-C was pressed, no matter how it reacted */
+    int signal;          /* the first of SIGINT, SIGTERM, SIGHUP, SIGQUIT received; 0: none */
 };
 
 /*
- * `argv` ends with NULL; argv[0] is found along PATH. It has all our variables and our standard
- * three descriptors. Fails when it cannot be started: ERR_NOT_FOUND when there is no such program.
+ * `argv` ends with NULL; argv[0] is searched in PATH. The program gets our standard three
+ * descriptors and our environment, except variables whose name or value suggests a secret: cloud
+ * credentials, tokens, passwords, URLs with a password. ssh and rsync need none of them. Fails if
+ * it cannot be started: ERR_NOT_FOUND if there is no such program.
  */
 bool foreground_run(const char *const *argv, enum foreground_output output,
                     struct foreground_end *ret_end, struct err *err) MUST_USE;

@@ -1,19 +1,19 @@
-/* grpc.c: one message in a frame, a status in the trailers. */
+/* grpc.c: frames the message and reads the status from the trailers. */
 #include "io/grpc.h"
 
 #include "base/buf.h"
 #include "base/encode.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <stdio.h>
 #include <string.h>
 
 enum {
-    FRAME_HEAD = 5, /* a byte for compression, four for the length, most significant first */
-    DEADLINE_MS = 10 * 1000, /* unless the caller says another */
-    DEADLINE_SLACK_MS = 500, /* the server ends it at the deadline; we only when it does not */
+    FRAME_HEAD = 5,          /* one byte for compression, four for the length, big-endian */
+    DEADLINE_MS = 10 * 1000, /* unless the caller sets one */
+    DEADLINE_SLACK_MS = 500, /* the server enforces the deadline; we abort only if it does not */
     BODY_MAX = 64 << 20,
-    TEXT_MAX = 4096, /* of a server's words */
+    TEXT_MAX = 4096, /* limit for a server's message */
     METADATA_MAX = 16,
 };
 
@@ -23,9 +23,9 @@ struct grpc_call {
     char method[];
 };
 
-/* ---- the server's words ---- */
+/* ---- the server's message ---- */
 
-static int hex_digit(char c)
+static int grpc_hex_digit(char c)
 {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -34,14 +34,14 @@ static int hex_digit(char c)
     return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Percent escapes; one that is none stands for itself. */
+/* Decodes percent escapes; an invalid one is copied unchanged. */
 static struct str decode_percent(struct str text, struct arena *arena)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, TEXT_MAX);
     for (size_t i = 0; i < text.len && out.len < TEXT_MAX; i++) {
-        int high = text.ptr[i] == '%' && i + 2 < text.len ? hex_digit(text.ptr[i + 1]) : -1;
-        int low = high >= 0 ? hex_digit(text.ptr[i + 2]) : -1;
+        int high = text.ptr[i] == '%' && i + 2 < text.len ? grpc_hex_digit(text.ptr[i + 1]) : -1;
+        int low = high >= 0 ? grpc_hex_digit(text.ptr[i + 2]) : -1;
         if (low >= 0) {
             buf_add_char(&out, (char)(high * 16 + low));
             i += 2;
@@ -60,8 +60,8 @@ static struct str decode_details(struct str text, struct arena *arena)
     return arena_str(arena, buf_str(&out));
 }
 
-/* An error without a message may come without trailers: then it stands in the header. */
-static struct str find_word(const struct http_reply *reply, const char *name)
+/* A reply without a message may have no trailers: the fields are then in the header. */
+static struct str grpc_find_word(const struct http_reply *reply, const char *name)
 {
     struct str word = http_find_trailer(reply, name);
     return word.ptr ? word : http_find_header(reply, name);
@@ -85,7 +85,7 @@ static bool take_frame(struct str bytes, struct str *ret_body)
     return true;
 }
 
-/* What a status of HTTP means where gRPC's own is missing. */
+/* The gRPC status for an HTTP status, used if the reply has no gRPC status. */
 static enum grpc_status from_http(int status)
 {
     switch (status) {
@@ -105,7 +105,7 @@ static enum grpc_status from_http(int status)
     }
 }
 
-static enum err_kind kind_of(enum grpc_status status)
+static enum err_kind grpc_kind_of(enum grpc_status status)
 {
     switch (status) {
     case GRPC_UNAUTHENTICATED:
@@ -129,17 +129,17 @@ static enum err_kind kind_of(enum grpc_status status)
     return ERR_PROTOCOL;
 }
 
-static void explain(struct grpc_reply *reply, const char *method, const char *otherwise)
+static void grpc_explain(struct grpc_reply *reply, const char *method, const char *otherwise)
 {
     struct str words = reply->details.len > 0 ? reply->details : reply->message;
     if (words.len == 0) {
         words = str_from(otherwise);
     }
-    err_set(&reply->err, kind_of(reply->status), "%s: %.*s (status %d)", method, STR_ARG(words),
-            (int)reply->status);
+    err_set(&reply->err, grpc_kind_of(reply->status), "%s: %.*s (status %d)", method,
+            STR_ARG(words), (int)reply->status);
 }
 
-/* A server that refuses a call before it has read it breaks off the stream behind its verdict. */
+/* A server that rejects a call before reading all of it resets the stream after its status. */
 static bool is_verdict(const struct http_reply *reply)
 {
     uint32_t status;
@@ -156,30 +156,30 @@ struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *me
         bool is_late = reply->outcome == HTTP_TIMEOUT_SENT || reply->outcome == HTTP_TIMEOUT_UNSENT;
         answer.status = is_late ? GRPC_DEADLINE_EXCEEDED : GRPC_UNAVAILABLE;
         answer.status = reply->outcome == HTTP_CANCELLED ? GRPC_CANCELLED : answer.status;
-        err_set(&answer.err, kind_of(answer.status), "%s: %s", method, reply->err.text);
+        err_set(&answer.err, grpc_kind_of(answer.status), "%s: %s", method, reply->err.text);
         return answer;
     }
     uint32_t status;
-    if (!str_to_u32(find_word(reply, "grpc-status"), &status)) {
+    if (!str_to_u32(grpc_find_word(reply, "grpc-status"), &status)) {
         answer.status = from_http(reply->status);
-        explain(&answer, method, "the other side does not speak gRPC");
+        grpc_explain(&answer, method, "the server does not speak gRPC");
         return answer;
     }
     answer.status = (enum grpc_status)status;
-    answer.message = decode_percent(find_word(reply, "grpc-message"), arena);
-    answer.details = decode_details(find_word(reply, "grpc-status-details-bin"), arena);
+    answer.message = decode_percent(grpc_find_word(reply, "grpc-message"), arena);
+    answer.details = decode_details(grpc_find_word(reply, "grpc-status-details-bin"), arena);
     if (answer.status == GRPC_OK && !take_frame(reply->body, &answer.body)) {
         answer.status = GRPC_INTERNAL;
-        explain(&answer, method, "the reply is not one whole message");
+        grpc_explain(&answer, method, "the response is not one complete message");
     } else if (answer.status != GRPC_OK) {
-        explain(&answer, method, "refused");
+        grpc_explain(&answer, method, "refused");
     }
     return answer;
 }
 
 /* ---- the call ---- */
 
-static void finish(void *context, const struct http_reply *reply)
+static void grpc_finish(void *context, const struct http_reply *reply)
 {
     struct grpc_call *call = context;
     struct arena arena;
@@ -220,13 +220,13 @@ struct http_call *grpc_start(struct http *http, const struct grpc_request *reque
     struct http_header headers[METADATA_MAX + 3];
     char timeout[16];
     int64_t deadline = request->deadline_ms > 0 ? request->deadline_ms : DEADLINE_MS;
-    /* gRPC allows eight digits. */
+    /* gRPC allows at most eight digits. */
     deadline = deadline < 99999999 ? deadline : 99999999;
     int length = snprintf(timeout, sizeof(timeout), "%lldm", (long long)deadline);
     buf_init(&url, 4096);
     buf_addf(&url, "%s%s", request->server, request->method);
     buf_init(&body, request->body.len + FRAME_HEAD + 1);
-    for (int shift = 32; shift >= 0; shift -= 8) { /* the flag, which is 0, and the length */
+    for (int shift = 32; shift >= 0; shift -= 8) { /* the compression flag, 0, and the length */
         buf_add_char(&body, (char)((uint64_t)request->body.len >> shift & 0xff));
     }
     buf_add(&body, request->body);
@@ -243,8 +243,15 @@ struct http_call *grpc_start(struct http *http, const struct grpc_request *reque
         .key_file = request->key_file,
         .total_ms = deadline + DEADLINE_SLACK_MS,
         .body_max = request->body_max > 0 ? request->body_max : BODY_MAX,
-        .done = finish,
+        .done = grpc_finish,
         .context = new_call(request),
     };
     return http_start(http, &wire);
+}
+
+void grpc_forget(struct http_call *call)
+{
+    struct grpc_call *own = http_call_context(call);
+    http_forget(call);
+    free(own);
 }

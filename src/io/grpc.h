@@ -1,9 +1,9 @@
 /*
  * grpc.h: unary gRPC calls over the HTTP client.
  *
- * One message there, one message back, a status beside it. HTTP/2 without TLS from the first byte,
- * as Ray's servers speak it, or over TLS when certificates are given; never by a proxy; nothing is
- * compressed. What the message means is for whoever made it.
+ * One request message, one reply message and a status. Uses HTTP/2 without TLS (prior knowledge),
+ * as Ray's servers do, or TLS if certificates are given; never a proxy, no compression. Messages
+ * are opaque bytes here.
  */
 #pragma once
 
@@ -16,7 +16,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are gRPC's. */
+/* Values as in gRPC. */
 enum grpc_status {
     GRPC_OK = 0,
     GRPC_CANCELLED = 1,
@@ -32,11 +32,11 @@ enum grpc_status {
 };
 
 struct grpc_reply {
-    enum grpc_status status; /* GRPC_UNAVAILABLE when no whole reply came */
-    bool may_have_acted;     /* the server may have seen the call */
-    struct str body;         /* the message, when OK */
-    struct str message;      /* of the server, decoded; may be empty */
-    struct str details;      /* its longer words, decoded; may be empty */
+    enum grpc_status status; /* GRPC_UNAVAILABLE if no complete reply came */
+    bool may_have_acted;     /* the server may have received the call */
+    struct str body;         /* reply message, if OK */
+    struct str message;      /* from the server, decoded; may be empty */
+    struct str details;      /* longer message, decoded; may be empty */
     struct err err;          /* unless OK: "NodeInfoGcsService/CheckAlive: ..." */
 };
 
@@ -44,21 +44,25 @@ typedef void grpc_done_fn(void *context, const struct grpc_reply *reply);
 
 /* Everything is copied. */
 struct grpc_request {
-    const char *server; /* "http://10.0.0.4:6379", or https with the three files */
+    const char *server; /* "http://10.0.0.4:6379", or https with the three certificate files */
     const char *method; /* "/ray.rpc.NodeInfoGcsService/CheckAlive" */
     const struct http_header *metadata;
     size_t metadata_count;
     struct str body;
-    int64_t deadline_ms; /* the server is told; 10 s */
-    size_t body_max;     /* of the reply; 64 MB */
+    int64_t deadline_ms; /* also sent to the server; default 10 s */
+    size_t body_max;     /* of the reply; default 64 MB */
     const char *ca_file, *cert_file, *key_file;
     grpc_done_fn *done; /* called exactly once, from the loop */
     void *context;
 };
 
-/* The call is gone once `done` returns; http_cancel() before that. */
+/* The call is freed when `done` returns. Use http_cancel() to cancel it before that. */
 struct http_call *grpc_start(struct http *http, const struct grpc_request *request);
 
-/* What a reply of HTTP says as one of gRPC; `method` is for the error. Texts live in `arena`. */
+/* Cancels a call without calling `done`: its context may be freed immediately. */
+void grpc_forget(struct http_call *call);
+
+/* Converts an HTTP reply to a gRPC reply; `method` is used in the error. Strings are allocated in
+ * `arena`. */
 struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *method,
                                   struct arena *arena);

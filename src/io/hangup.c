@@ -1,8 +1,8 @@
-/* hangup.c: the end of a pipe, heard by libuv. */
+/* hangup.c: polls a descriptor for EOF with libuv. */
 #include "io/hangup.h"
 
-#include "io/heap.h"
-#include "io/loop_parts.h"
+#include "io/loop_internal.h"
+#include "io/xalloc.h"
 
 #include <errno.h>
 #include <unistd.h>
@@ -15,7 +15,7 @@ struct hangup {
     void *context;
 };
 
-static void on_poll(uv_poll_t *uv, int fault, int events)
+static void hangup_on_poll(uv_poll_t *uv, int fault, int events)
 {
     struct hangup *hangup = (struct hangup *)uv;
     char piece[4096];
@@ -27,7 +27,7 @@ static void on_poll(uv_poll_t *uv, int fault, int events)
     }
 }
 
-static void let_go(uv_handle_t *handle)
+static void hangup_release(uv_handle_t *handle)
 {
     free(handle);
 }
@@ -42,7 +42,7 @@ struct hangup *hangup_watch(struct loop *loop, int fd, loop_fn *gone, void *cont
         free(hangup);
         return NULL;
     }
-    if (uv_poll_start(&hangup->uv, UV_READABLE | UV_DISCONNECT, on_poll) != 0) {
+    if (uv_poll_start(&hangup->uv, UV_READABLE | UV_DISCONNECT, hangup_on_poll) != 0) {
         hangup_end(hangup);
         return NULL;
     }
@@ -52,6 +52,6 @@ struct hangup *hangup_watch(struct loop *loop, int fd, loop_fn *gone, void *cont
 void hangup_end(struct hangup *hangup)
 {
     if (hangup) {
-        uv_close((uv_handle_t *)&hangup->uv, let_go);
+        uv_close((uv_handle_t *)&hangup->uv, hangup_release);
     }
 }

@@ -1,4 +1,4 @@
-/* hangup.h: to be told when whoever is at the other end of a descriptor has gone. */
+/* hangup.h: notifies when the peer of a descriptor closes it. */
 #pragma once
 
 #include "base/attr.h"
@@ -6,7 +6,7 @@
 
 struct hangup;
 
-/* What still comes is read and thrown away. A descriptor that cannot be watched (a file, /dev/null)
- * has nobody at its end: NULL, and nothing is ever told. The descriptor stays the caller's. */
+/* Incoming bytes are read and discarded. Returns NULL for a descriptor that cannot be polled (a
+ * file, /dev/null); `gone` is never called then. The caller keeps ownership of the descriptor. */
 struct hangup *hangup_watch(struct loop *loop, int fd, loop_fn *gone, void *context);
-void hangup_end(struct hangup *hangup); /* also from its own callback; NULL is fine */
+void hangup_end(struct hangup *hangup); /* also from its callback; NULL is allowed */

@@ -1,14 +1,14 @@
 /*
- * http.c: calls, their turns, and their ends.
+ * http.c: queues, starts and finishes calls.
  *
- * A call waits at its host, runs, and ends; `done` is called from the loop in every case, never
- * from inside http_start() or http_cancel(). Turns are given from a task, so that a burst of
- * starts and ends is settled once.
+ * A call waits at its host, runs, and ends. `done` is always called from the loop, never from
+ * inside http_start() or http_cancel(). Calls are started from a task, so that a burst of starts
+ * and ends is handled once.
  */
 #include "io/http.h"
 
-#include "base/wipe.h"
-#include "io/http_parts.h"
+#include "base/memzero.h"
+#include "io/http_internal.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ static void queue_remove(struct http_queue *queue, struct http_call *call)
 
 /* ---- hosts ---- */
 
-static struct http_host *find_host(struct http *http, const char *origin, bool is_raw)
+static struct http_host *http_find_host(struct http *http, const char *origin, bool is_raw)
 {
     for (struct http_host *host = http->hosts; host; host = host->next) {
         if (host->is_raw == is_raw && strcmp(host->key, origin) == 0) {
@@ -57,7 +57,7 @@ void http_host_connected(struct http_host *host)
 {
     if (host->is_connecting) {
         host->is_connecting = false;
-        loop_later(host->http->loop, &host->http->start);
+        loop_defer(host->http->loop, &host->http->start);
     }
 }
 
@@ -67,14 +67,14 @@ static bool may_begin(const struct http_host *host)
            host->active.count < host->http->limits.calls_per_host_max;
 }
 
-/* ---- the end of a call ---- */
+/* ---- finishing a call ---- */
 
 static struct http_multi *multi_of(const struct http_call *call)
 {
     return call->host->is_raw ? call->host->http->raw_multi : call->host->http->multi;
 }
 
-/* libcurl lets go of it; its handle is kept for another. */
+/* Detaches the transfer from libcurl; its easy handle is kept for reuse. */
 static void drop_transfer(struct http_call *call)
 {
     struct http *http = call->host->http;
@@ -87,16 +87,16 @@ static void drop_transfer(struct http_call *call)
             curl_easy_cleanup(call->easy);
         }
     }
-    /* Headers are where tokens are. */
+    /* Headers contain tokens. */
     for (struct curl_slist *line = call->lines; line; line = line->next) {
-        wipe(line->data, strlen(line->data));
+        memzero(line->data, strlen(line->data));
     }
     curl_slist_free_all(call->lines);
     call->easy = NULL;
     call->lines = NULL;
 }
 
-/* Out of whichever queue it is in. */
+/* Removes the call from the queue that it is in. */
 static void unqueue(struct http_call *call)
 {
     struct http *http = call->host->http;
@@ -109,7 +109,7 @@ static void unqueue(struct http_call *call)
     }
 }
 
-static void call_free(struct http_call *call)
+static void http_call_free(struct http_call *call)
 {
     loop_timer_free(call->patience);
     loop_later_cancel(call->host->http->loop, &call->late);
@@ -119,23 +119,23 @@ static void call_free(struct http_call *call)
     free(call);
 }
 
-static void describe(const struct http_call *call, struct http_reply *reply)
+static void http_describe(const struct http_call *call, struct http_reply *reply)
 {
     static const struct {
         enum err_kind kind;
         const char *words;
     } table[HTTP_OUTCOME_COUNT] = {
-        [HTTP_BAD_REQUEST] = {ERR_USAGE, "cannot be sent"},
-        [HTTP_NOT_RESOLVED] = {ERR_UNAVAILABLE, "no address found"},
+        [HTTP_BAD_REQUEST] = {ERR_USAGE, "cannot send the request"},
+        [HTTP_NOT_RESOLVED] = {ERR_UNAVAILABLE, "cannot resolve the host name"},
         [HTTP_NOT_CONNECTED] = {ERR_UNAVAILABLE, "cannot connect"},
-        [HTTP_TLS_FAILED] = {ERR_UNAVAILABLE, "no TLS connection"},
-        [HTTP_NOT_TRUSTED] = {ERR_AUTH, "a certificate is not trusted"},
-        [HTTP_TIMEOUT_UNSENT] = {ERR_UNAVAILABLE, "too late, nothing was sent"},
-        [HTTP_TIMEOUT_SENT] = {ERR_TIMEOUT, "no whole reply in time"},
-        [HTTP_RESET] = {ERR_UNAVAILABLE, "the connection broke"},
-        [HTTP_TRUNCATED] = {ERR_UNAVAILABLE, "the reply is not whole"},
-        [HTTP_TOO_LARGE] = {ERR_PROTOCOL, "the reply is too large"},
-        [HTTP_GARBAGE] = {ERR_PROTOCOL, "the reply is not HTTP"},
+        [HTTP_TLS_FAILED] = {ERR_UNAVAILABLE, "TLS handshake failed"},
+        [HTTP_NOT_TRUSTED] = {ERR_AUTH, "the certificate is not trusted"},
+        [HTTP_TIMEOUT_UNSENT] = {ERR_UNAVAILABLE, "timed out before anything was sent"},
+        [HTTP_TIMEOUT_SENT] = {ERR_TIMEOUT, "timed out waiting for the complete response"},
+        [HTTP_RESET] = {ERR_UNAVAILABLE, "the connection was lost"},
+        [HTTP_TRUNCATED] = {ERR_UNAVAILABLE, "the response is incomplete"},
+        [HTTP_TOO_LARGE] = {ERR_PROTOCOL, "the response is too large"},
+        [HTTP_GARBAGE] = {ERR_PROTOCOL, "the response is not HTTP"},
         [HTTP_CANCELLED] = {ERR_CANCELLED, "stopped"},
         [HTTP_FAILED] = {ERR_INTERNAL, "failed"},
     };
@@ -146,30 +146,30 @@ static void describe(const struct http_call *call, struct http_reply *reply)
             call->origin, table[reply->outcome].words, call->words[0] ? ": " : "", call->words);
 }
 
-static void tell(struct http_call *call, struct http_reply *reply)
+static void http_report(struct http_call *call, struct http_reply *reply)
 {
     struct http *http = call->host->http;
     reply->took_ms = loop_now_ms(http->loop) - call->began_ms;
-    describe(call, reply);
+    http_describe(call, reply);
     unqueue(call);
     call->state = HTTP_ENDED;
     if (http->waiting > 0) {
-        loop_later(http->loop, &http->start);
+        loop_defer(http->loop, &http->start);
     }
     if (call->request.done) {
         call->request.done(call->request.context, reply);
     }
-    call_free(call);
+    http_call_free(call);
 }
 
-/* Something went wrong before libcurl had it. */
+/* Fails a call before it was given to libcurl. */
 static void end_unsent(struct http_call *call, enum http_outcome outcome)
 {
     struct http_reply reply = {.outcome = outcome, .body = STR("")};
-    tell(call, &reply);
+    http_report(call, &reply);
 }
 
-/* A raw connection that carried this call: may the next one ride on it? */
+/* Decides whether the raw connection of this call can be reused. */
 static void settle_raw(struct http_call *call, CURLcode code)
 {
     struct http_host *host = call->host;
@@ -180,13 +180,14 @@ static void settle_raw(struct http_call *call, CURLcode code)
     if (code != CURLE_OK && (call->is_fresh || host->raw_socket == call->raw_socket)) {
         host->raw_socket = CURL_SOCKET_BAD;
     } else if (code == CURLE_OK && call->is_fresh && host->raw_socket != CURL_SOCKET_BAD) {
-        /* Of two addresses tried at once, the one that won. */
+        /* If two addresses were tried at once, the one that connected. */
         curl_easy_getinfo(call->easy, CURLINFO_ACTIVESOCKET, &socket);
         host->raw_socket = socket != CURL_SOCKET_BAD ? socket : host->raw_socket;
     }
 }
 
-/* Refused by us for want of a connection, so nothing has left: once more, as the first one. */
+/* We refused libcurl a socket, so nothing was sent: start again, as the first call of a
+ * connection. */
 static bool repeat_raw(struct http_call *call)
 {
     struct http *http = call->host->http;
@@ -200,7 +201,7 @@ static bool repeat_raw(struct http_call *call)
     call->words[0] = '\0';
     queue_add(&call->host->waiting, call, true);
     http->waiting++;
-    loop_later(http->loop, &http->start);
+    loop_defer(http->loop, &http->start);
     return true;
 }
 
@@ -216,7 +217,7 @@ static void on_transfer_end(CURL *easy, CURLcode code)
         }
     }
     http_transfer_read(call, code, &reply);
-    tell(call, &reply);
+    http_report(call, &reply);
 }
 
 static void end_late(void *context)
@@ -232,14 +233,14 @@ static void end_late(void *context)
     }
     http_transfer_read(call, CURLE_ABORTED_BY_CALLBACK, &reply);
     call->words[0] = '\0';
-    tell(call, &reply);
+    http_report(call, &reply);
 }
 
 void http_cancel(struct http_call *call)
 {
     if (call->state != HTTP_ENDED && !call->is_cancelled) {
         call->is_cancelled = true;
-        loop_later(call->host->http->loop, &call->late);
+        loop_defer(call->host->http->loop, &call->late);
     }
 }
 
@@ -249,14 +250,19 @@ void http_forget(struct http_call *call)
     http_cancel(call);
 }
 
+void *http_call_context(const struct http_call *call)
+{
+    return call->request.context;
+}
+
 int http_call_status(const struct http_call *call)
 {
     return call->head.status;
 }
 
-/* ---- its turn ---- */
+/* ---- starting a call ---- */
 
-static void begin(struct http_call *call)
+static void http_begin(struct http_call *call)
 {
     struct http_host *host = call->host;
     struct http *http = host->http;
@@ -276,12 +282,12 @@ static void begin(struct http_call *call)
     if (curl_multi_add_handle(http_multi_curl(multi_of(call)), call->easy) != CURLM_OK) {
         call->forced = HTTP_FAILED;
         host->is_connecting = false;
-        loop_later(http->loop, &call->late);
+        loop_defer(http->loop, &call->late);
     }
 }
 
-/* One turn for each host, again and again, so that a busy one does not starve the others. */
-static void give_turns(void *context)
+/* Round robin over the hosts, so that a busy one does not starve the others. */
+static void http_give_turns(void *context)
 {
     struct http *http = context;
     bool has_begun = true;
@@ -290,7 +296,7 @@ static void give_turns(void *context)
         for (struct http_host *host = http->hosts; host; host = host->next) {
             if (may_begin(host) && http->active < http->limits.calls_max) {
                 has_begun = true;
-                begin(host->waiting.first);
+                http_begin(host->waiting.first);
             }
         }
     }
@@ -302,9 +308,9 @@ static void lose_patience(void *context)
     end_unsent(call, HTTP_TIMEOUT_UNSENT);
 }
 
-/* ---- its beginning ---- */
+/* ---- creating a call ---- */
 
-static const char *copy_text(struct arena *arena, const char *text)
+static const char *http_copy_text(struct arena *arena, const char *text)
 {
     return text ? arena_str(arena, str_from(text)).ptr : NULL;
 }
@@ -314,11 +320,11 @@ static void copy_request(struct http_call *call, const struct http_request *requ
     struct arena *arena = &call->arena;
     struct http_header *headers = ARENA_ARRAY(arena, request->header_count, struct http_header);
     call->request = *request;
-    call->request.method = copy_text(arena, request->method ? request->method : "GET");
-    call->request.url = copy_text(arena, request->url ? request->url : "");
-    call->request.ca_file = copy_text(arena, request->ca_file);
-    call->request.cert_file = copy_text(arena, request->cert_file);
-    call->request.key_file = copy_text(arena, request->key_file);
+    call->request.method = http_copy_text(arena, request->method ? request->method : "GET");
+    call->request.url = http_copy_text(arena, request->url ? request->url : "");
+    call->request.ca_file = http_copy_text(arena, request->ca_file);
+    call->request.cert_file = http_copy_text(arena, request->cert_file);
+    call->request.key_file = http_copy_text(arena, request->key_file);
     call->request.body = arena_str(arena, request->body);
     call->request.total_ms = request->total_ms > 0 ? request->total_ms : TOTAL_MS;
     for (size_t i = 0; i < request->header_count; i++) {
@@ -328,7 +334,7 @@ static void copy_request(struct http_call *call, const struct http_request *requ
     call->request.headers = headers;
 }
 
-/* "https://host:443" of a URL that we would ask; false with words for any other. */
+/* Reads "https://host:443" from the URL; fails for other schemes. */
 static bool read_origin(struct http_call *call, struct err *err)
 {
     CURLU *url = curl_url();
@@ -350,10 +356,10 @@ static bool read_origin(struct http_call *call, struct err *err)
     curl_free(port);
     curl_url_cleanup(url);
     if (!ok) {
-        return err_set(err, ERR_USAGE, "the URL is not of http or https, or names a user");
+        return err_set(err, ERR_USAGE, "the URL is not http or https, or contains a user name");
     }
     if (call->is_https && is_raw) {
-        return err_set(err, ERR_USAGE, "raw HTTP/2 is for http, TLS agrees on it by itself");
+        return err_set(err, ERR_USAGE, "HTTP/2 without TLS needs an http URL");
     }
     return true;
 }
@@ -370,18 +376,19 @@ struct http_call *http_start(struct http *http, const struct http_request *reque
     if (!call->origin) {
         call->origin = "(no URL)";
     }
-    call->host = find_host(http, ok ? call->origin : "", request->version == HTTP_VERSION_2_RAW);
+    call->host = http_find_host(http, ok ? call->origin : "",
+                                request->version == HTTP_VERSION_2_RAW);
     queue_add(&call->host->waiting, call, false);
     http->waiting++;
     if (!ok) {
         call->forced = HTTP_BAD_REQUEST;
         memcpy(call->words, err.text, sizeof(call->words) - 1);
-        loop_later(http->loop, &call->late);
+        loop_defer(http->loop, &call->late);
         return call;
     }
     call->patience = loop_timer_new(http->loop, lose_patience, call);
     loop_timer_start(call->patience, call->request.total_ms);
-    loop_later(http->loop, &http->start);
+    loop_defer(http->loop, &http->start);
     return call;
 }
 
@@ -435,12 +442,13 @@ bool http_open(struct loop *loop, const struct http_limits *limits, struct http 
 {
     CURLcode code = curl_global_init(CURL_GLOBAL_DEFAULT);
     if (code != CURLE_OK) {
-        return err_set(err, ERR_INTERNAL, "libcurl does not start: %s", curl_easy_strerror(code));
+        return err_set(err, ERR_INTERNAL, "cannot initialize libcurl: %s",
+                       curl_easy_strerror(code));
     }
     struct http *http = HEAP_NEW(struct http);
     http->loop = loop;
     http->limits = *limits;
-    http->start = (struct loop_task){.run = give_turns, .context = http};
+    http->start = (struct loop_task){.run = http_give_turns, .context = http};
     http->limits.calls_max = limits->calls_max ? limits->calls_max : CALLS_MAX;
     http->limits.calls_per_host_max = limits->calls_per_host_max ? limits->calls_per_host_max
                                                                  : CALLS_PER_HOST_MAX;
@@ -449,7 +457,7 @@ bool http_open(struct loop *loop, const struct http_limits *limits, struct http 
     http->raw_multi = http_multi_new(loop, on_transfer_end);
     curl_multi_setopt(http_multi_curl(http->multi), CURLMOPT_MAXCONNECTS, idle);
     curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAXCONNECTS, idle);
-    /* A raw server has one connection; see http_transfer.c. */
+    /* A raw server gets one connection; see http_transfer.c. */
     curl_multi_setopt(http_multi_curl(http->raw_multi), CURLMOPT_MAX_HOST_CONNECTIONS, 1L);
     http_trust_find(&http->trust, curl_version_info(CURLVERSION_NOW)->cainfo, "");
     *ret_http = http;
@@ -461,7 +469,7 @@ static void free_calls(struct http_queue *queue)
     while (queue->first) {
         struct http_call *call = queue->first;
         unqueue(call);
-        call_free(call);
+        http_call_free(call);
     }
 }
 
@@ -483,7 +491,7 @@ void http_close(struct http *http)
     while (http->spare_count > 0) {
         curl_easy_cleanup(http->spare[--http->spare_count]);
     }
-    /* Closing a connection tells its host, so the hosts go last. */
+    /* Closing a connection calls back into its host, so hosts are freed last. */
     http_multi_free(http->multi);
     http_multi_free(http->raw_multi);
     while (http->hosts) {

@@ -1,4 +1,4 @@
-/* http_head.c: reading status lines, headers and trailers, and refusing what would forge them. */
+/* http_head.c: reads status lines, headers and trailers, and rejects forged ones. */
 #include "io/http_head.h"
 
 #include <string.h>
@@ -10,7 +10,7 @@ static bool is_token_char(char c)
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
 }
 
-static bool is_token(struct str text)
+static bool http_head_is_token(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
         if (!is_token_char(text.ptr[i])) {
@@ -20,7 +20,7 @@ static bool is_token(struct str text)
     return text.len > 0;
 }
 
-/* No control byte but a tab: a line end in a value would begin a header of somebody's choice. */
+/* No control bytes except tab: a newline in a value would inject a header. */
 static bool is_field_text(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -34,11 +34,11 @@ static bool is_field_text(struct str text)
 
 bool http_header_is_valid(struct http_header header)
 {
-    return is_token(header.name) && is_field_text(header.value);
+    return http_head_is_token(header.name) && is_field_text(header.value);
 }
 
 /* "HTTP/1.1 200 OK", "HTTP/2 200 ". */
-static bool read_status(struct str line, int *ret_status)
+static bool http_head_read_status(struct str line, int *ret_status)
 {
     uint32_t status;
     str_cut(&line, ' ');
@@ -50,15 +50,15 @@ static bool read_status(struct str line, int *ret_status)
     return true;
 }
 
-static bool begin_reply(struct http_head *head, struct str line)
+static bool http_head_begin_reply(struct http_head *head, struct str line)
 {
     int status;
-    if (!read_status(line, &status)) {
+    if (!http_head_read_status(line, &status)) {
         return false;
     }
     head->status = status;
     head->is_ended = false;
-    head->headers.count = 0; /* an interim reply is of no interest once the next one is here */
+    head->headers.count = 0; /* drops the headers of an interim reply */
     head->trailers.count = 0;
     return true;
 }
@@ -79,7 +79,7 @@ bool http_head_add(struct http_head *head, struct arena *arena, struct str line)
         line.len--;
     }
     if (str_starts(line, "HTTP/")) {
-        return begin_reply(head, line);
+        return http_head_begin_reply(head, line);
     }
     if (line.len == 0) {
         head->is_ended = head->is_ended || head->status >= 200;
@@ -89,7 +89,7 @@ bool http_head_add(struct http_head *head, struct arena *arena, struct str line)
     field.name = str_cut(&field.value, ':');
     field.value = str_trim(field.value);
     if (!http_header_is_valid(field) || field.name.len == line.len) {
-        return true; /* a line nobody can ask for; curl lets them pass, and so do others */
+        return true; /* a malformed line; ignored, as in curl */
     }
     struct http_fields *fields = head->is_ended ? &head->trailers : &head->headers;
     arena_grow(arena, (void **)&fields->items, fields->count, &fields->capacity,

@@ -1,11 +1,11 @@
 /*
- * http_multi.c: libcurl tells which sockets to watch and when to call it; libuv watches and calls.
+ * http_multi.c: connects libcurl's multi interface to libuv's sockets and timers.
  *
- * libcurl must not be called from its own callbacks, so these only note what is wanted. Transfers
- * that ended are handed on when libcurl has returned.
+ * libcurl must not be called from its own callbacks, so they only record what it needs. Finished
+ * transfers are reported after libcurl has returned.
  */
-#include "io/http_parts.h"
-#include "io/loop_parts.h"
+#include "io/http_internal.h"
+#include "io/loop_internal.h"
 
 #include <uv.h>
 
@@ -14,12 +14,12 @@ struct http_multi {
     CURLM *curl;
     uv_timer_t timer;
     http_multi_done_fn *done;
-    struct watch *watches;
+    struct http_multi_watch *watches;
 };
 
-/* One socket of libcurl's. */
-struct watch {
-    struct watch *next, *before;
+/* One of libcurl's sockets. */
+struct http_multi_watch {
+    struct http_multi_watch *next, *before;
     struct http_multi *multi;
     curl_socket_t socket;
     uv_poll_t uv;
@@ -44,7 +44,7 @@ static void hand_on_ended(struct http_multi *multi)
 
 static void on_socket(uv_poll_t *uv, int status, int events)
 {
-    struct watch *watch = uv->data;
+    struct http_multi_watch *watch = uv->data;
     struct http_multi *multi = watch->multi;
     int running;
     int flags = status < 0 ? CURL_CSELECT_ERR : 0;
@@ -54,23 +54,23 @@ static void on_socket(uv_poll_t *uv, int status, int events)
     hand_on_ended(multi);
 }
 
-static void free_data(uv_handle_t *handle)
+static void http_multi_free_data(uv_handle_t *handle)
 {
     free(handle->data);
 }
 
-static void drop_watch(struct watch *watch)
+static void drop_watch(struct http_multi_watch *watch)
 {
     *(watch->before ? &watch->before->next : &watch->multi->watches) = watch->next;
     if (watch->next) {
         watch->next->before = watch->before;
     }
-    uv_close((uv_handle_t *)&watch->uv, free_data);
+    uv_close((uv_handle_t *)&watch->uv, http_multi_free_data);
 }
 
-static struct watch *add_watch(struct http_multi *multi, curl_socket_t socket)
+static struct http_multi_watch *http_multi_add_watch(struct http_multi *multi, curl_socket_t socket)
 {
-    struct watch *watch = HEAP_NEW(struct watch);
+    struct http_multi_watch *watch = HEAP_NEW(struct http_multi_watch);
     if (uv_poll_init_socket(loop_uv(multi->loop), &watch->uv, socket) != 0) {
         free(watch);
         return NULL;
@@ -90,7 +90,7 @@ static struct watch *add_watch(struct http_multi *multi, curl_socket_t socket)
 static int want_socket(CURL *easy, curl_socket_t socket, int what, void *context, void *assigned)
 {
     struct http_multi *multi = context;
-    struct watch *watch = assigned;
+    struct http_multi_watch *watch = assigned;
     (void)easy;
     if (what == CURL_POLL_REMOVE) {
         if (watch) {
@@ -99,17 +99,17 @@ static int want_socket(CURL *easy, curl_socket_t socket, int what, void *context
         }
         return 0;
     }
-    watch = watch ? watch : add_watch(multi, socket);
+    watch = watch ? watch : http_multi_add_watch(multi, socket);
     if (!watch) {
-        return -1; /* libcurl gives the transfers up */
+        return -1; /* libcurl aborts the transfers */
     }
     int events = (what & CURL_POLL_IN ? UV_READABLE : 0) | (what & CURL_POLL_OUT ? UV_WRITABLE : 0);
     return uv_poll_start(&watch->uv, events, on_socket) == 0 ? 0 : -1;
 }
 
-/* ---- time ---- */
+/* ---- timers ---- */
 
-static void on_timer(uv_timer_t *uv)
+static void http_multi_on_timer(uv_timer_t *uv)
 {
     struct http_multi *multi = uv->data;
     int running;
@@ -125,7 +125,7 @@ static int want_timer(CURLM *curl, long delay_ms, void *context)
         uv_timer_stop(&multi->timer);
     } else {
         uv_update_time(multi->timer.loop);
-        uv_timer_start(&multi->timer, on_timer, (uint64_t)delay_ms, 0);
+        uv_timer_start(&multi->timer, http_multi_on_timer, (uint64_t)delay_ms, 0);
     }
     return 0;
 }
@@ -160,5 +160,5 @@ void http_multi_free(struct http_multi *multi)
     while (multi->watches) {
         drop_watch(multi->watches);
     }
-    uv_close((uv_handle_t *)&multi->timer, free_data);
+    uv_close((uv_handle_t *)&multi->timer, http_multi_free_data);
 }

@@ -1,13 +1,13 @@
 /*
- * http_transfer.c: what libcurl is told about one request, and what its answer means.
+ * http_transfer.c: sets up a libcurl transfer and interprets its result.
  *
- * Raw HTTP/2 (prior knowledge) needs care. libcurl before 8.0 breaks when a request says "prior
- * knowledge" on a connection that is there already, so only the request that opens the connection
- * says so. The others say "do not upgrade" and ride on it. Were it gone, libcurl would open an
+ * Raw HTTP/2 (prior knowledge) needs care. libcurl before 8.0 breaks if a request sets "prior
+ * knowledge" on an existing connection, so only the request that opens the connection sets it. The
+ * others set "do not upgrade" and reuse it. If that connection has closed, libcurl would open an
  * HTTP/1.1 connection for them; we refuse it the socket and send the request again as a first one,
- * which is safe because nothing has left.
+ * which is safe because nothing was sent.
  */
-#include "io/http_parts.h"
+#include "io/http_internal.h"
 
 #include <string.h>
 #include <sys/socket.h>
@@ -16,12 +16,12 @@
 enum {
     BODY_MAX = 16 * 1024 * 1024,
     CONNECT_MS = 10000,
-    /* Of a body at once: a listing has megabytes. With 16 KB, libcurl 7.88 leaves the rest of a
-     * longer answer over HTTP/2 lying for seconds. */
+    /* Receive buffer: a listing has megabytes. With 16 KB, libcurl 7.88 delays the rest of a longer
+     * HTTP/2 reply for seconds. */
     PIECE_BYTES = 64 * 1024,
 };
 
-/* ---- bytes that come ---- */
+/* ---- receiving ---- */
 
 static size_t on_header(char *bytes, size_t size, size_t count, void *context)
 {
@@ -40,7 +40,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
     struct http_call *call = context;
     struct str piece = {bytes, size * count};
     if (call->is_cancelled) {
-        return piece.len; /* it ends in a moment */
+        return piece.len; /* about to be cancelled */
     }
     if (call->request.bytes) {
         call->request.bytes(call->request.context, piece);
@@ -55,7 +55,7 @@ static size_t on_body(char *bytes, size_t size, size_t count, void *context)
     return piece.len;
 }
 
-/* ---- asking libcurl ---- */
+/* ---- transfer info ---- */
 
 static long ask_long(const struct http_call *call, CURLINFO what)
 {
@@ -83,7 +83,7 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
         call->was_vetoed = true;
         return CURL_SOCKET_BAD;
     }
-    /* libcurl's own would be inherited by children. */
+    /* Children would inherit a socket opened by libcurl. */
     curl_socket_t opened = socket(address->family, address->socktype | SOCK_CLOEXEC,
                                   address->protocol);
     if (call->host->is_raw) {
@@ -92,7 +92,8 @@ static curl_socket_t open_socket(void *context, curlsocktype purpose, struct cur
     return opened;
 }
 
-/* Belongs to the connection, which may outlive the call that opened it: so it gets the host. */
+/* `context` is the host: the socket belongs to a connection, which may outlive the call that opened
+ * it. */
 static int close_socket(void *context, curl_socket_t socket)
 {
     struct http_host *host = context;
@@ -102,19 +103,19 @@ static int close_socket(void *context, curl_socket_t socket)
     return close(socket);
 }
 
-/* ---- telling libcurl ---- */
+/* ---- setting options ---- */
 
-static void set_number(CURL *easy, CURLoption option, long value)
+static void http_transfer_set_number(CURL *easy, CURLoption option, long value)
 {
     curl_easy_setopt(easy, option, value);
 }
 
-static void set_text(CURL *easy, CURLoption option, const char *value)
+static void http_transfer_set_text(CURL *easy, CURLoption option, const char *value)
 {
     curl_easy_setopt(easy, option, value);
 }
 
-static void add_line(struct http_call *call, const char *line)
+static void http_transfer_add_line(struct http_call *call, const char *line)
 {
     struct curl_slist *longer = curl_slist_append(call->lines, line);
     if (!longer) {
@@ -123,26 +124,26 @@ static void add_line(struct http_call *call, const char *line)
     call->lines = longer;
 }
 
-/* What libcurl would add by itself is left away unless the caller has it. */
+/* Removes headers that libcurl adds by itself, unless the caller sets them. */
 static void set_headers(struct http_call *call)
 {
     const struct http_request *request = &call->request;
     static const char *const unwanted[] = {"Accept", "Expect", "Content-Type"};
     for (size_t i = 0; i < request->header_count; i++) {
         struct http_header header = request->headers[i];
-        const char *colon = header.value.len > 0 ? ": " : ";"; /* libcurl's sign for "empty" */
+        const char *colon = header.value.len > 0 ? ": " : ";"; /* ';': empty value */
         struct str line = arena_printf(&call->arena, "%.*s%s%.*s", STR_ARG(header.name), colon,
                                        STR_ARG(header.value));
-        add_line(call, line.ptr);
+        http_transfer_add_line(call, line.ptr);
     }
     for (size_t i = 0; i < ARRAY_LEN(unwanted); i++) {
         if (!http_fields_find(request->headers, request->header_count, unwanted[i]).ptr) {
-            add_line(call, arena_printf(&call->arena, "%s:", unwanted[i]).ptr);
+            http_transfer_add_line(call, arena_printf(&call->arena, "%s:", unwanted[i]).ptr);
         }
     }
     curl_easy_setopt(call->easy, CURLOPT_HTTPHEADER, call->lines);
     if (!http_fields_find(request->headers, request->header_count, "User-Agent").ptr) {
-        set_text(call->easy, CURLOPT_USERAGENT, "shoal/" SHOAL_VERSION);
+        http_transfer_set_text(call->easy, CURLOPT_USERAGENT, "shoal/" SHOAL_VERSION);
     }
 }
 
@@ -158,11 +159,11 @@ static void set_body(struct http_call *call)
                     is_method(request, "PUT") || is_method(request, "PATCH");
     if (has_body) {
         curl_easy_setopt(call->easy, CURLOPT_POSTFIELDSIZE_LARGE, (curl_off_t)request->body.len);
-        set_text(call->easy, CURLOPT_POSTFIELDS, request->body.ptr);
+        http_transfer_set_text(call->easy, CURLOPT_POSTFIELDS, request->body.ptr);
     } else if (is_method(request, "HEAD")) {
-        set_number(call->easy, CURLOPT_NOBODY, 1);
+        http_transfer_set_number(call->easy, CURLOPT_NOBODY, 1);
     }
-    set_text(call->easy, CURLOPT_CUSTOMREQUEST, request->method);
+    http_transfer_set_text(call->easy, CURLOPT_CUSTOMREQUEST, request->method);
 }
 
 static void set_tls(struct http_call *call)
@@ -170,20 +171,21 @@ static void set_tls(struct http_call *call)
     const struct http *http = call->host->http;
     const struct http_request *request = &call->request;
     CURL *easy = call->easy;
-    set_number(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
-    set_number(easy, CURLOPT_SSL_VERIFYPEER, 1);
-    set_number(easy, CURLOPT_SSL_VERIFYHOST, 2);
+    http_transfer_set_number(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2);
+    http_transfer_set_number(easy, CURLOPT_SSL_VERIFYPEER, 1);
+    http_transfer_set_number(easy, CURLOPT_SSL_VERIFYHOST, 2);
     if (request->ca_file || http->trust.file) {
-        set_text(easy, CURLOPT_CAINFO, request->ca_file ? request->ca_file : http->trust.file);
+        http_transfer_set_text(easy, CURLOPT_CAINFO,
+                               request->ca_file ? request->ca_file : http->trust.file);
     }
     if (request->ca_file) {
-        set_text(easy, CURLOPT_CAPATH, NULL); /* the one file, and nobody else */
+        http_transfer_set_text(easy, CURLOPT_CAPATH, NULL); /* trust only this one file */
     } else if (http->trust.folder) {
-        set_text(easy, CURLOPT_CAPATH, http->trust.folder);
+        http_transfer_set_text(easy, CURLOPT_CAPATH, http->trust.folder);
     }
     if (request->cert_file) {
-        set_text(easy, CURLOPT_SSLCERT, request->cert_file);
-        set_text(easy, CURLOPT_SSLKEY, request->key_file);
+        http_transfer_set_text(easy, CURLOPT_SSLCERT, request->cert_file);
+        http_transfer_set_text(easy, CURLOPT_SSLKEY, request->key_file);
     }
 }
 
@@ -196,21 +198,22 @@ static void set_protocol(struct http_call *call)
         call->raw_socket = call->host->raw_socket;
         call->is_fresh = call->raw_socket == CURL_SOCKET_BAD;
         version = call->is_fresh ? CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE : CURL_HTTP_VERSION_2TLS;
-        set_number(easy, CURLOPT_PIPEWAIT, 1);
+        http_transfer_set_number(easy, CURLOPT_PIPEWAIT, 1);
     }
-    set_number(easy, CURLOPT_HTTP_VERSION, version);
-    set_number(easy, CURLOPT_FRESH_CONNECT, call->is_fresh || call->request.is_once);
-    set_number(easy, CURLOPT_FORBID_REUSE, call->request.is_once);
+    http_transfer_set_number(easy, CURLOPT_HTTP_VERSION, version);
+    http_transfer_set_number(easy, CURLOPT_FRESH_CONNECT, call->is_fresh || call->request.is_once);
+    http_transfer_set_number(easy, CURLOPT_FORBID_REUSE, call->request.is_once);
     if (call->request.is_direct || call->host->is_raw) {
-        set_text(easy, CURLOPT_NOPROXY, "*");
+        http_transfer_set_text(easy, CURLOPT_NOPROXY, "*");
     }
-    set_number(easy, CURLOPT_FOLLOWLOCATION, 0);
-    set_number(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1); /* a proxy's headers are not a reply */
-    set_number(easy, CURLOPT_PATH_AS_IS, 1);               /* what was signed is what is sent */
+    http_transfer_set_number(easy, CURLOPT_FOLLOWLOCATION, 0);
+    http_transfer_set_number(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS,
+                             1);                           /* ignore the headers of a proxy */
+    http_transfer_set_number(easy, CURLOPT_PATH_AS_IS, 1); /* keep the signed URL */
 #if LIBCURL_VERSION_NUM >= 0x075500
-    set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+    http_transfer_set_text(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
-    set_number(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
+    http_transfer_set_number(easy, CURLOPT_PROTOCOLS, CURLPROTO_HTTP | CURLPROTO_HTTPS);
 #endif
 }
 
@@ -218,16 +221,32 @@ static void set_bounds(struct http_call *call, int64_t left_ms)
 {
     const struct http_request *request = &call->request;
     CURL *easy = call->easy;
-    set_number(easy, CURLOPT_TIMEOUT_MS, (long)(left_ms > 0 ? left_ms : 1));
-    set_number(easy, CURLOPT_CONNECTTIMEOUT_MS,
-               (long)(request->connect_ms > 0 ? request->connect_ms : CONNECT_MS));
+    http_transfer_set_number(easy, CURLOPT_TIMEOUT_MS, (long)(left_ms > 0 ? left_ms : 1));
+    http_transfer_set_number(easy, CURLOPT_CONNECTTIMEOUT_MS,
+                             (long)(request->connect_ms > 0 ? request->connect_ms : CONNECT_MS));
     if (request->slow_seconds > 0) {
-        set_number(easy, CURLOPT_LOW_SPEED_LIMIT, (long)request->slow_bytes);
-        set_number(easy, CURLOPT_LOW_SPEED_TIME, (long)request->slow_seconds);
+        http_transfer_set_number(easy, CURLOPT_LOW_SPEED_LIMIT, (long)request->slow_bytes);
+        http_transfer_set_number(easy, CURLOPT_LOW_SPEED_TIME, (long)request->slow_seconds);
     }
     if (!request->bytes) {
         curl_easy_setopt(easy, CURLOPT_MAXFILESIZE_LARGE, (curl_off_t)call->body.cap);
     }
+}
+
+/* Asks request.may_send: connecting takes time, and the machine may have been suspended. */
+static int before_sending(void *context, char *their_ip, char *our_ip, int their_port, int our_port)
+{
+    struct http_call *call = context;
+    (void)their_ip;
+    (void)our_ip;
+    (void)their_port;
+    (void)our_port;
+    if (!call->is_cancelled && call->request.may_send(call->request.context)) {
+        return CURL_PREREQFUNC_OK;
+    }
+    call->was_withheld = true;
+    call->forced = HTTP_CANCELLED;
+    return CURL_PREREQFUNC_ABORT;
 }
 
 void http_transfer_prepare(struct http_call *call, int64_t left_ms)
@@ -238,7 +257,7 @@ void http_transfer_prepare(struct http_call *call, int64_t left_ms)
     buf_init(&call->body, most);
     memset(&call->head, 0, sizeof(call->head));
     call->was_vetoed = call->has_opened = call->had_left_before = false;
-    set_text(easy, CURLOPT_URL, call->request.url);
+    http_transfer_set_text(easy, CURLOPT_URL, call->request.url);
     curl_easy_setopt(easy, CURLOPT_PRIVATE, call);
     curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, call->words);
     curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -249,13 +268,17 @@ void http_transfer_prepare(struct http_call *call, int64_t left_ms)
     curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, call);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, close_socket);
     curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, call->host);
-    set_number(easy, CURLOPT_NOSIGNAL, 1);
+    if (call->request.may_send) {
+        curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, before_sending);
+        curl_easy_setopt(easy, CURLOPT_PREREQDATA, call);
+    }
+    http_transfer_set_number(easy, CURLOPT_NOSIGNAL, 1);
 #if LIBCURL_VERSION_NUM >= 0x075700
-    /* Or giving up on a name that is being resolved would wait for the resolver's thread. */
-    set_number(easy, CURLOPT_QUICK_EXIT, 1);
+    /* Otherwise cancelling a transfer during DNS resolution waits for the resolver thread. */
+    http_transfer_set_number(easy, CURLOPT_QUICK_EXIT, 1);
 #endif
-    set_number(easy, CURLOPT_TCP_KEEPALIVE, 1);
-    set_number(easy, CURLOPT_BUFFERSIZE, PIECE_BYTES);
+    http_transfer_set_number(easy, CURLOPT_TCP_KEEPALIVE, 1);
+    http_transfer_set_number(easy, CURLOPT_BUFFERSIZE, PIECE_BYTES);
     set_headers(call);
     set_body(call);
     set_tls(call);
@@ -267,18 +290,19 @@ bool http_transfer_check(const struct http_request *request, struct err *err)
 {
     struct http_header method = {str_from(request->method), {0}};
     if (!http_header_is_valid(method)) {
-        return err_set(err, ERR_USAGE, "\"%s\" is no HTTP method", request->method);
+        return err_set(err, ERR_USAGE, "\"%s\" is not an HTTP method", request->method);
     }
     for (size_t i = 0; i < request->header_count; i++) {
         if (!http_header_is_valid(request->headers[i])) {
-            return err_set(err, ERR_USAGE, "header %zu cannot be sent: a line end or a bad name",
+            return err_set(err, ERR_USAGE,
+                           "header %zu cannot be sent: it contains a line break or an invalid name",
                            i + 1);
         }
     }
     return true;
 }
 
-/* ---- what libcurl says ---- */
+/* ---- the result ---- */
 
 static bool was_refused_by_proxy(const struct http_call *call)
 {
@@ -286,15 +310,16 @@ static bool was_refused_by_proxy(const struct http_call *call)
 }
 
 /*
- * Can a byte of the request have left? libcurl counts the bytes of its request when it hands them
- * to the socket, those of a CONNECT to a proxy too. And it sends a request again when a kept
- * connection turns out dead: then bytes had left before a socket was opened, and a later failure
- * to connect proves nothing. Its times are of no use here: newer versions set them on failure.
+ * Whether a byte of the request may have been sent. libcurl counts request bytes when it passes
+ * them to the socket, including those of a CONNECT to a proxy. It also resends a request when a
+ * reused connection turns out dead: bytes were then sent before the new socket was opened, and a
+ * later failure to connect proves nothing. Its timestamps do not help: newer versions set them on
+ * failure.
  */
 static bool may_have_left(const struct http_call *call)
 {
-    if (call->had_left_before) {
-        return true;
+    if (call->had_left_before || call->was_withheld) {
+        return call->had_left_before;
     }
     if (ask_long(call, CURLINFO_REQUEST_SIZE) == 0 && call->head.status == 0) {
         return false;
@@ -302,7 +327,7 @@ static bool may_have_left(const struct http_call *call)
     if (was_refused_by_proxy(call)) {
         return false;
     }
-    /* A new connection whose TLS never stood has carried the CONNECT at most. */
+    /* A new connection without a finished TLS handshake has carried at most the CONNECT. */
     return !(call->has_opened && call->is_https && ask_time(call, CURLINFO_APPCONNECT_TIME_T) == 0);
 }
 
@@ -311,7 +336,7 @@ static const struct {
     enum http_outcome outcome;
 } meanings[] = {
     {CURLE_OK, HTTP_REPLIED},
-    {CURLE_UNSUPPORTED_PROTOCOL, HTTP_GARBAGE}, /* HTTP/0.9; the scheme was checked before */
+    {CURLE_UNSUPPORTED_PROTOCOL, HTTP_GARBAGE}, /* HTTP/0.9; the URL's scheme was checked earlier */
     {CURLE_URL_MALFORMAT, HTTP_BAD_REQUEST},
     {CURLE_COULDNT_RESOLVE_HOST, HTTP_NOT_RESOLVED},
     {CURLE_COULDNT_RESOLVE_PROXY, HTTP_NOT_RESOLVED},
@@ -334,7 +359,8 @@ static const struct {
     {CURLE_HTTP2, HTTP_GARBAGE},
 };
 
-static enum http_outcome judge(const struct http_call *call, CURLcode code, bool has_left)
+static enum http_outcome http_transfer_evaluate(const struct http_call *call, CURLcode code,
+                                                bool has_left)
 {
     if (call->is_cancelled) {
         return HTTP_CANCELLED;
@@ -349,9 +375,9 @@ static enum http_outcome judge(const struct http_call *call, CURLcode code, bool
         return HTTP_NOT_CONNECTED;
     }
     if (code == CURLE_OK && !call->head.is_ended) {
-        return HTTP_TRUNCATED; /* the end came in the middle of the headers */
+        return HTTP_TRUNCATED; /* EOF inside the headers */
     }
-    /* Closed while it was idle: libcurl 8 calls that an error of HTTP/2. */
+    /* Closed while idle: libcurl 8 reports that as an HTTP/2 error. */
     if (code == CURLE_HTTP2 && call->head.status == 0 &&
         ask_long(call, CURLINFO_NUM_CONNECTS) == 0) {
         return HTTP_RESET;
@@ -367,7 +393,7 @@ static enum http_outcome judge(const struct http_call *call, CURLcode code, bool
 void http_transfer_read(struct http_call *call, CURLcode code, struct http_reply *reply)
 {
     bool has_left = may_have_left(call);
-    reply->outcome = judge(call, code, has_left);
+    reply->outcome = http_transfer_evaluate(call, code, has_left);
     reply->may_have_acted = has_left || reply->outcome == HTTP_REPLIED;
     reply->status = call->head.status;
     reply->headers = call->head.headers.items;

@@ -1,12 +1,12 @@
-/* http_trust.c: where systems keep the certificates of authorities. */
+/* http_trust.c: finds the system's CA certificates. */
 #include "io/http_trust.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <limits.h>
 #include <unistd.h>
 
-/* Each holds all certificates in one file. */
+/* Each is a bundle of all certificates. */
 static const char *const usual_files[] = {
     "/etc/ssl/certs/ca-certificates.crt",                /* Debian, Ubuntu, Alpine, Arch */
     "/etc/pki/tls/certs/ca-bundle.crt",                  /* Amazon Linux, RHEL */
@@ -15,7 +15,7 @@ static const char *const usual_files[] = {
     "/etc/ssl/cert.pem",                                 /* macOS */
 };
 
-static char *copy(const char *text)
+static char *http_trust_copy(const char *text)
 {
     size_t size = strlen(text) + 1;
     return memcpy(heap_zeroed(size), text, size);
@@ -26,7 +26,7 @@ static char *copy_first_set(const char *const *names, size_t count)
     for (size_t i = 0; i < count; i++) {
         const char *value = getenv(names[i]);
         if (value && *value) {
-            return copy(value);
+            return http_trust_copy(value);
         }
     }
     return NULL;
@@ -45,7 +45,7 @@ void http_trust_find(struct http_trust *trust, const char *built_in, const char 
     for (size_t i = 0; i < ARRAY_LEN(usual_files) && !trust->file; i++) {
         int len = snprintf(path, sizeof(path), "%s%s", root, usual_files[i]);
         if (len > 0 && (size_t)len < sizeof(path) && access(path, R_OK) == 0) {
-            trust->file = copy(path);
+            trust->file = http_trust_copy(path);
         }
     }
 }

@@ -1,4 +1,4 @@
-/* json_line.c: objects of JSON, written and read. */
+/* json_line.c: writes and reads JSON objects. */
 #include "io/json_line.h"
 
 #include "base/utf8.h"
@@ -31,7 +31,7 @@ void json_put_flag(json_t *object, const char *name, bool value)
     }
 }
 
-static int add_piece(const char *bytes, size_t size, void *out)
+static int json_line_add_piece(const char *bytes, size_t size, void *out)
 {
     buf_add(out, (struct str){bytes, size});
     return 0;
@@ -39,14 +39,15 @@ static int add_piece(const char *bytes, size_t size, void *out)
 
 bool json_add(const json_t *json, struct buf *out)
 {
-    return json_dump_callback(json, add_piece, out, JSON_COMPACT | JSON_ENCODE_ANY) == 0 &&
+    return json_dump_callback(json, json_line_add_piece, out, JSON_COMPACT | JSON_ENCODE_ANY) ==
+               0 &&
            !out->is_full;
 }
 
 void json_put_out(json_t *object, bool ends_line, struct buf *out)
 {
     bool is_whole = json_add(object, out);
-    (void)is_whole; /* whoever owns the buffer looks at its end */
+    (void)is_whole; /* the owner of the buffer checks is_full */
     if (ends_line) {
         buf_add_char(out, '\n');
     }
@@ -58,7 +59,7 @@ bool json_line_read(struct str text, const char *what, json_t **ret_object, stru
     json_t *object = json_loadb(text.ptr ? text.ptr : "", text.len, JSON_REJECT_DUPLICATES, NULL);
     if (!json_is_object(object)) {
         json_decref(object);
-        return err_set(err, ERR_PROTOCOL, "this is not %s that this shoal understands", what);
+        return err_set(err, ERR_PROTOCOL, "cannot parse %s", what);
     }
     *ret_object = object;
     return true;

@@ -1,9 +1,9 @@
 /*
- * json_line.h: objects of JSON as our own programs send them to each other: one to a line.
+ * json_line.h: JSON objects exchanged between our own programs, one per line.
  *
- * Writing leaves out what is empty or zero; reading gives empty and zero for what is missing or of
- * another type, so that programs of different versions understand each other. Whoever must be
- * strict looks at the object itself.
+ * Writing omits empty and zero values; reading returns empty and zero for fields that are missing
+ * or have another type, so that different versions understand each other. A strict reader must
+ * check the object itself.
  */
 #pragma once
 
@@ -17,19 +17,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Bytes that are not UTF-8 become visible ones: nothing that is said is lost. */
+/* Bytes that are not UTF-8 are escaped visibly, so nothing is lost. */
 void json_put_text(json_t *object, const char *name, struct str value);
 void json_put_number(json_t *object, const char *name, int64_t value);
 void json_put_flag(json_t *object, const char *name, bool value);
 
-/* Any value as it stands, compact. False: it has no form, or `out` is full. */
+/* Writes any value in compact form. False if it cannot be encoded or `out` is full. */
 bool json_add(const json_t *json, struct buf *out) MUST_USE;
 
-/* Compact, with a newline when `ends_line`; lets go of the object. */
+/* Writes the object in compact form, with a newline if `ends_line`, and releases it. */
 void json_put_out(json_t *object, bool ends_line, struct buf *out);
 
-/* An object and nothing else, or ERR_PROTOCOL with `what` it should have been. Release it with
- * json_decref(). */
+/* Reads exactly one object. Fails with ERR_PROTOCOL; `what` names the expected object. Release it
+ * with json_decref(). */
 bool json_line_read(struct str text, const char *what, json_t **ret_object,
                     struct err *err) MUST_USE;
 

@@ -1,15 +1,16 @@
 /*
- * local_socket.c: libuv's pipes with names.
+ * local_socket.c: Unix domain sockets with libuv.
  *
- * libuv cuts a name that is too long and listens somewhere else without a word, so every name is
- * measured here first.
+ * libuv silently truncates a path that is too long and binds the truncated one, so the length of
+ * every path is checked here first.
  */
 #include "io/local_socket.h"
 
 #include "base/buf.h"
+#include "io/failpoint.h"
 #include "io/file.h"
-#include "io/heap.h"
-#include "io/loop_parts.h"
+#include "io/loop_internal.h"
+#include "io/xalloc.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -34,19 +35,19 @@ struct local_link {
     uv_write_t writing;
     uv_shutdown_t ending;
     struct loop *loop;
-    struct local_server *server;      /* that accepted it, while that lives */
-    struct local_link *next, *before; /* in its list */
+    struct local_server *server;      /* the server that accepted it, while it is open */
+    struct local_link *next, *before; /* in the server's list */
     struct local_link_hooks hooks;
     struct local_link_limits limits;
-    struct buf line;             /* the beginning of one */
-    struct buf waiting, leaving; /* to be written; being written */
-    struct loop_task late;       /* tells the end */
+    struct buf line;             /* incomplete line */
+    struct buf waiting, leaving; /* queued output; output being written */
+    struct loop_task late;       /* calls ended() */
     struct err err;
     bool is_connected, is_writing, is_begun;
-    bool is_over;     /* ended() is told, or about to be */
-    bool is_broken;   /* nothing can be written any more */
+    bool is_over;     /* ended() was called or is pending */
+    bool is_broken;   /* cannot write any more */
     bool is_closing;  /* uv_close() was called */
-    bool is_finished; /* closes when all is written */
+    bool is_finished; /* closes when all output is written */
     char piece[PIECE_BYTES];
 };
 
@@ -59,14 +60,14 @@ struct local_server {
     struct local_link *links;
 };
 
-static bool measure(const char *path, struct err *err)
+static bool local_socket_measure(const char *path, struct err *err)
 {
     size_t most = sizeof(((struct sockaddr_un *)NULL)->sun_path) - 1;
     size_t len = strlen(path);
     if (len == 0 || len > most) {
         return err_set(err, ERR_IO,
-                       "%.300s: a socket's path may have %zu bytes and this one has %zu: use a "
-                       "folder with a shorter name",
+                       "%.300s: a socket path can have %zu bytes, and this one has %zu: use a "
+                       "directory with a shorter name",
                        path, most, len);
     }
     return true;
@@ -75,13 +76,13 @@ static bool measure(const char *path, struct err *err)
 bool local_socket_connect(const char *path, int *ret_fd, struct err *err)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    if (!measure(path, err)) {
+    if (!local_socket_measure(path, err)) {
         return false;
     }
     memcpy(address.sun_path, path, strlen(path) + 1);
     int fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
     if (fd < 0) {
-        return err_set(err, ERR_IO, "no socket could be made: %s", strerror(errno));
+        return err_set(err, ERR_IO, "cannot create a socket: %s", strerror(errno));
     }
     if (connect(fd, (const struct sockaddr *)&address, sizeof(address)) != 0) {
         enum err_kind kind = errno == ENOENT         ? ERR_NOT_FOUND
@@ -95,7 +96,7 @@ bool local_socket_connect(const char *path, int *ret_fd, struct err *err)
     return true;
 }
 
-/* ---- the life of a link ---- */
+/* ---- life cycle of a link ---- */
 
 static void link_closed(uv_handle_t *handle)
 {
@@ -135,13 +136,13 @@ static void tell_end(void *context)
     }
 }
 
-/* The end is told from the loop, whoever noticed it. */
+/* Always calls ended() from the loop. */
 static void end_link(struct local_link *link)
 {
     if (!link->is_over) {
         link->is_over = true;
         uv_read_stop((uv_stream_t *)&link->uv);
-        loop_later(link->loop, &link->late);
+        loop_defer(link->loop, &link->late);
     }
 }
 
@@ -187,7 +188,7 @@ static struct local_link *make_link(struct loop *loop, const struct local_link_l
 
 /* ---- reading ---- */
 
-static void take_line(struct local_link *link, struct str piece)
+static void local_socket_read_line(struct local_link *link, struct str piece)
 {
     buf_add(&link->line, piece);
     struct str line = buf_str(&link->line);
@@ -200,7 +201,7 @@ static void take_line(struct local_link *link, struct str piece)
     link->line.len = 0;
 }
 
-static void take_bytes(struct local_link *link, struct str bytes)
+static void local_socket_take_bytes(struct local_link *link, struct str bytes)
 {
     while (bytes.len > 0 && !link->is_closing && !link->is_over && !link->is_finished) {
         size_t end = str_find_char(bytes, '\n');
@@ -210,27 +211,27 @@ static void take_bytes(struct local_link *link, struct str bytes)
         if (piece.len > link->limits.line_max - link->line.len) {
             break_link(link, ERR_PROTOCOL, "a line is too long");
         } else if (is_whole) {
-            take_line(link, piece);
+            local_socket_read_line(link, piece);
         } else {
             buf_add(&link->line, piece);
         }
     }
 }
 
-static void lend_piece(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_piece)
+static void local_socket_lend_piece(uv_handle_t *handle, size_t wanted, uv_buf_t *ret_piece)
 {
     struct local_link *link = handle->data;
     (void)wanted;
     *ret_piece = uv_buf_init(link->piece, sizeof(link->piece));
 }
 
-static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
+static void local_socket_on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
 {
     struct local_link *link = stream->data;
     if (got > 0) {
-        take_bytes(link, (struct str){piece->base, (size_t)got});
+        local_socket_take_bytes(link, (struct str){piece->base, (size_t)got});
     } else if (got == UV_EOF) {
-        end_link(link); /* half a line at the end is nothing that was said */
+        end_link(link); /* an incomplete last line is dropped */
     } else if (got < 0) {
         break_link(link, ERR_UNAVAILABLE, uv_strerror((int)got));
     }
@@ -238,34 +239,38 @@ static void on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t *piece)
 
 static void read_on(struct local_link *link)
 {
-    if (uv_read_start((uv_stream_t *)&link->uv, lend_piece, on_read) != 0) {
+    if (uv_read_start((uv_stream_t *)&link->uv, local_socket_lend_piece, local_socket_on_read) !=
+        0) {
         break_link(link, ERR_IO, "cannot be read");
     }
 }
 
 /* ---- writing ---- */
 
-static void push(struct local_link *link);
+static void local_socket_push(struct local_link *link);
 
-static void on_shut(uv_shutdown_t *request, int fault)
+static void local_socket_on_shut(uv_shutdown_t *request, int fault)
 {
     (void)fault;
     local_link_close(request->data);
 }
 
-static void on_written(uv_write_t *request, int fault)
+static void local_socket_on_written(uv_write_t *request, int fault)
 {
     struct local_link *link = request->data;
     link->is_writing = false;
+    failpoint("socket", NULL, "after");
     buf_clear(&link->leaving);
     if (fault != 0) {
-        break_link(link, ERR_UNAVAILABLE, "nobody reads what is written");
+        break_link(link, ERR_UNAVAILABLE, "the other side stopped reading");
+    } else if (link->waiting.len == 0 && link->hooks.drained && !link->is_closing) {
+        link->hooks.drained(link->hooks.context); /* may close the link */
     } else {
-        push(link);
+        local_socket_push(link);
     }
 }
 
-static void push(struct local_link *link)
+static void local_socket_push(struct local_link *link)
 {
     if (!link->is_connected || link->is_writing || link->is_broken || link->is_closing) {
         return;
@@ -273,7 +278,7 @@ static void push(struct local_link *link)
     if (link->waiting.len == 0) {
         link->ending.data = link;
         if (link->is_finished &&
-            uv_shutdown(&link->ending, (uv_stream_t *)&link->uv, on_shut) != 0) {
+            uv_shutdown(&link->ending, (uv_stream_t *)&link->uv, local_socket_on_shut) != 0) {
             local_link_close(link);
         }
         return;
@@ -285,7 +290,9 @@ static void push(struct local_link *link)
     uv_buf_t piece = uv_buf_init(link->leaving.ptr, (unsigned)link->leaving.len);
     link->writing.data = link;
     link->is_writing = true;
-    if (uv_write(&link->writing, (uv_stream_t *)&link->uv, &piece, 1, on_written) != 0) {
+    failpoint("socket", NULL, "before");
+    if (uv_write(&link->writing, (uv_stream_t *)&link->uv, &piece, 1, local_socket_on_written) !=
+        0) {
         link->is_writing = false;
         break_link(link, ERR_UNAVAILABLE, "cannot be written to");
     }
@@ -297,11 +304,11 @@ void local_link_write(struct local_link *link, struct str bytes)
         return;
     }
     if (bytes.len > link->limits.waiting_max - link->waiting.len) {
-        break_link(link, ERR_TIMEOUT, "cut off: it does not read what is written to it");
+        break_link(link, ERR_TIMEOUT, "disconnected, because it does not read its input");
         return;
     }
     buf_add(&link->waiting, bytes);
-    push(link);
+    local_socket_push(link);
 }
 
 void local_link_finish(struct local_link *link)
@@ -311,7 +318,7 @@ void local_link_finish(struct local_link *link)
     if (link->is_broken) {
         local_link_close(link);
     } else {
-        push(link);
+        local_socket_push(link);
     }
 }
 
@@ -330,14 +337,14 @@ static void on_connected(uv_connect_t *request, int fault)
     }
     link->is_connected = true;
     read_on(link);
-    push(link);
+    local_socket_push(link);
 }
 
 bool local_link_open(struct loop *loop, const char *path, const struct local_link_limits *limits,
                      const struct local_link_hooks *hooks, struct local_link **ret_link,
                      struct err *err)
 {
-    if (!measure(path, err)) {
+    if (!local_socket_measure(path, err)) {
         return false;
     }
     struct local_link *link = make_link(loop, limits);
@@ -367,11 +374,11 @@ static void join_server(struct local_link *link, struct local_server *server)
     server->links = link;
 }
 
-static void on_connection(uv_stream_t *stream, int fault)
+static void local_socket_on_connection(uv_stream_t *stream, int fault)
 {
     struct local_server *server = stream->data;
     if (fault != 0) {
-        return; /* whoever wanted to come has gone, or there is no descriptor for it */
+        return; /* the client disconnected, or there are no descriptors left */
     }
     struct local_link *link = make_link(server->loop, &server->limits);
     join_server(link, server);
@@ -386,21 +393,21 @@ static void on_connection(uv_stream_t *stream, int fault)
     }
 }
 
-/* Whether somebody answers there is asked, not guessed: a file proves nothing. */
+/* Connects to find out whether a server is alive: the file alone proves nothing. */
 static bool clear_the_way(const char *path, struct err *err)
 {
     struct stat status;
     struct err why;
     int fd;
     if (lstat(path, &status) != 0) {
-        return true; /* nothing there */
+        return true; /* does not exist */
     }
     if (!S_ISSOCK(status.st_mode)) {
-        return err_set(err, ERR_EXISTS, "%s: is there and is no socket", path);
+        return err_set(err, ERR_EXISTS, "%s: exists and is not a socket", path);
     }
     if (local_socket_connect(path, &fd, &why)) {
         close(fd);
-        return err_set(err, ERR_EXISTS, "%s: somebody listens there already", path);
+        return err_set(err, ERR_EXISTS, "%s: another process is already listening", path);
     }
     if (why.kind == ERR_UNAVAILABLE && unlink(path) == 0) {
         return true;
@@ -429,7 +436,7 @@ bool local_server_open(struct loop *loop, const char *path, const struct local_l
                        local_accept_fn *accepted, void *context, struct local_server **ret_server,
                        struct err *err)
 {
-    if (!measure(path, err) || !make_folder(path, err) || !clear_the_way(path, err)) {
+    if (!local_socket_measure(path, err) || !make_folder(path, err) || !clear_the_way(path, err)) {
         return false;
     }
     struct local_server *server = HEAP_NEW(struct local_server);
@@ -439,11 +446,11 @@ bool local_server_open(struct loop *loop, const char *path, const struct local_l
     server->context = context;
     uv_pipe_init(loop_uv(loop), &server->uv, 0);
     server->uv.data = server;
-    mode_t mask = umask(0177); /* from its first moment on for this user only */
+    mode_t mask = umask(0177); /* private from the moment it is created */
     int fault = uv_pipe_bind(&server->uv, path);
     umask(mask);
     if (fault == 0) {
-        fault = uv_listen((uv_stream_t *)&server->uv, BACKLOG, on_connection);
+        fault = uv_listen((uv_stream_t *)&server->uv, BACKLOG, local_socket_on_connection);
     }
     if (fault != 0) {
         uv_close((uv_handle_t *)&server->uv, server_closed);
@@ -453,7 +460,7 @@ bool local_server_open(struct loop *loop, const char *path, const struct local_l
     return true;
 }
 
-/* libuv removes the name of what it has bound. */
+/* libuv unlinks the path that it bound. */
 void local_server_close(struct local_server *server)
 {
     if (!server) {

@@ -1,10 +1,9 @@
 /*
- * local_socket.h: lines between processes of one user on one machine, over a socket with a name.
+ * local_socket.h: exchanges lines between processes of one user over a Unix domain socket.
  *
- * A server listens at a path that only this user can reach. Both ends of a connection are a link:
- * it hands out whole lines and takes bytes to be written, both within bounds. Whoever does not read
- * what is written to it is cut off, so that one slow reader costs its own connection and nothing
- * else.
+ * A server listens on a path that only this user can access. Both sides of a connection are links:
+ * a link reports complete lines and queues output, both with limits. A peer that does not read is
+ * disconnected, so that a slow reader affects only its own connection.
  */
 #pragma once
 
@@ -22,56 +21,60 @@ struct local_link;
 
 struct local_link_hooks {
     void *context;
-    /* One line without its end. Valid during the call. */
+    /* One line without its newline. Valid during the call. */
     void (*line)(void *context, struct str line);
     /*
-     * Once: nothing more will be heard. ERR_NONE: the other side has said all it wanted to say; it
-     * may still read. Else the connection is of no use any more: cut off, a line too long, nobody
-     * there. The link stays until it is closed.
+     * Called once when input ends. ERR_NONE: the peer closed its sending side but may still read.
+     * Otherwise the connection is unusable: disconnected, line too long, or not connected. The link
+     * must still be closed.
      */
     void (*ended)(void *context, const struct err *err);
+    /* All output was written. May be NULL. */
+    void (*drained)(void *context);
 };
 
-/* What is zero takes the default named behind it. */
+/* Zero fields take the default given in their comment. */
 struct local_link_limits {
-    size_t line_max;    /* 1 MB */
-    size_t waiting_max; /* bytes that the other side has not read yet; 8 MB */
+    size_t line_max;    /* default 1 MB */
+    size_t waiting_max; /* bytes not yet read by the peer; default 8 MB */
 };
 
-/* Connects in the background; what is written meanwhile goes when it is done. Failing to connect
- * is told by ended(), a path that is no address of a socket at once. */
+/* Connects in the background; output written before that is queued. An invalid socket path fails
+ * here; a failed connection is reported by ended(). */
 bool local_link_open(struct loop *loop, const char *path, const struct local_link_limits *limits,
                      const struct local_link_hooks *hooks, struct local_link **ret_link,
                      struct err *err) MUST_USE;
 
-/* Copied. Whoever does not read so much is cut off, and ended() is told so. */
+/* Copies the bytes. A peer that leaves more than waiting_max unread is disconnected and ended() is
+ * called. */
 void local_link_write(struct local_link *link, struct str bytes);
 
-/* Closes it once everything was written; no hook is called any more. */
+/* Closes the link once all output is written; no more hooks are called. */
 void local_link_finish(struct local_link *link);
-/* At once, without a word; also from a hook; NULL is fine. */
+/* Closes immediately without calling a hook. May be called from a hook; NULL is allowed. */
 void local_link_close(struct local_link *link);
 
 /* ---- a server ---- */
 
 struct local_server;
 
-/* A new connection. Say whose it is with local_link_begin() before this returns; else it closes. */
+/* A new connection. Call local_link_begin() before returning, otherwise the connection is
+ * closed. */
 typedef void local_accept_fn(void *context, struct local_link *link);
 
 /*
- * The folder of `path` is made private to this user, the socket is for this user only. What is left
- * of a server that has died is replaced; one that lives is ERR_EXISTS.
+ * Creates the folder of `path` private to this user; only this user can access the socket. Replaces
+ * the socket of a dead server; fails with ERR_EXISTS if a live one listens.
  */
 bool local_server_open(struct loop *loop, const char *path, const struct local_link_limits *limits,
                        local_accept_fn *accepted, void *context, struct local_server **ret_server,
                        struct err *err) MUST_USE;
 void local_link_begin(struct local_link *link, const struct local_link_hooks *hooks);
-/* Closes the links that it accepted as well, without a word. NULL is fine. */
+/* Also closes the links that it accepted, without calling their hooks. NULL is allowed. */
 void local_server_close(struct local_server *server);
 
 /* ---- without a loop ---- */
 
-/* A connected descriptor. ERR_NOT_FOUND: there is no such socket. ERR_UNAVAILABLE: nobody listens.
- */
+/* Returns a connected descriptor. ERR_NOT_FOUND: the socket does not exist. ERR_UNAVAILABLE: no
+ * server listens. */
 bool local_socket_connect(const char *path, int *ret_fd, struct err *err) MUST_USE;

@@ -1,11 +1,10 @@
 /*
- * lock.c: a lock of the open file, which says who has it. Unlike flock() it can be asked about
- * without being taken. The file stays: removing it would let two processes hold locks on two files
- * of one name.
+ * lock.c: an open file description lock. Unlike flock(), it can be queried without taking it. The
+ * lock file is never removed: otherwise two processes could lock two files of the same name.
  */
 #include "io/lock.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -25,13 +24,13 @@ static void read_holder(int fd, char *holder)
     holder[strcspn(holder, "\n")] = '\0';
 }
 
-static bool refuse(int fd, const char *path, struct err *err)
+static bool lock_reject(int fd, const char *path, struct err *err)
 {
     char holder[HOLDER_BYTES_MAX];
     read_holder(fd, holder);
     close(fd);
-    return err_set(err, ERR_EXISTS, "%s: in use by %s", path,
-                   holder[0] ? holder : "another process");
+    return err_set(err, ERR_EXISTS, "it is in use by %s (lock file %s)",
+                   holder[0] ? holder : "another process", path);
 }
 
 bool lock_take(const char *path, const char *holder, struct lock **ret_lock, struct err *err)
@@ -42,9 +41,9 @@ bool lock_take(const char *path, const char *holder, struct lock **ret_lock, str
     }
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(fd, F_OFD_SETLK, &whole) != 0) {
-        return refuse(fd, path, err);
+        return lock_reject(fd, path, err);
     }
-    /* What is said here is for people only; a disk that is full costs the words, not the lock. */
+    /* The text is informational; if the disk is full, the lock still holds. */
     if (ftruncate(fd, 0) != 0 || pwrite(fd, holder, strlen(holder), 0) < 0) {
         errno = 0;
     }

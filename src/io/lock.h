@@ -1,9 +1,9 @@
 /*
- * lock.h: one writer per folder on this machine.
+ * lock.h: a lock between processes of one machine.
  *
- * The lock goes with the process, however it ends. It holds between the processes of one machine;
- * between machines the cluster's lease does. A child that is forked has it too: it is free once the
- * last of them has dropped it or ended.
+ * The lock is released when the process exits for any reason. Between machines the cluster lease is
+ * used instead. A forked child shares the lock: it is free once every one of them has dropped it or
+ * exited.
  */
 #pragma once
 
@@ -13,14 +13,14 @@
 
 struct lock;
 
-/* `holder` says who we are, for whoever is refused: "shoal up, pid 4711". Fails with ERR_EXISTS and
- * what the one who has it said. Does not wait. */
+/* `holder` identifies us to others: "shoal up, pid 4711". Fails with ERR_EXISTS and the text of the
+ * current holder. Does not wait. */
 bool lock_take(const char *path, const char *holder, struct lock **ret_lock,
                struct err *err) MUST_USE;
-void lock_drop(struct lock *lock); /* NULL is fine */
+void lock_drop(struct lock *lock); /* NULL is allowed */
 
-/* By anybody, this process included. Does not get in anybody's way. */
+/* True if any process holds it, including this one. Never blocks others. */
 bool lock_is_held(const char *path) MUST_USE;
 
-/* What the one who has it said, or who had it last. Nothing: nobody can be asked. */
+/* Appends the text of the current or last holder; nothing if it cannot be read. */
 void lock_holder(const char *path, struct buf *out);

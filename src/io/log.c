@@ -1,5 +1,5 @@
-/* log.c: a record is redacted as it is, then made harmless, then cut: in this order, for half a
- * secret would not be known any more. */
+/* log.c: redacts a record, then escapes it, then truncates it: in this order, because half a secret
+ * would not be recognized. */
 #include "io/log.h"
 
 #include "base/utf8.h"
@@ -18,23 +18,7 @@ static const char *const level_names[] = {
     [LOG_LEVEL_ERROR] = "error",
 };
 
-const char *log_level_name(enum log_level level)
-{
-    return level_names[level];
-}
-
-bool log_level_parse(struct str name, enum log_level *ret_level)
-{
-    for (size_t i = 0; i < ARRAY_LEN(level_names); i++) {
-        if (str_is(name, level_names[i])) {
-            *ret_level = (enum log_level)i;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Controls, line ends of Unicode, and marks that turn the direction of text around. */
+/* Control characters, Unicode line separators and bidirectional marks. */
 static bool is_tricky(uint32_t c)
 {
     return c < 0x20 || (c >= 0x7f && c < 0xa0) || c == 0x2028 || c == 0x2029 || c == 0x200e ||
@@ -42,7 +26,7 @@ static bool is_tricky(uint32_t c)
            (c >= 0x2066 && c <= 0x2069) || c == 0xfeff;
 }
 
-static void add_escape(struct buf *out, struct str bytes, uint32_t c)
+static void log_add_escape(struct buf *out, struct str bytes, uint32_t c)
 {
     if (c == '\n' || c == '\r' || c == '\t') {
         buf_add_c(out, c == '\n' ? "\\n" : c == '\r' ? "\\r" : "\\t");
@@ -55,14 +39,14 @@ static void add_escape(struct buf *out, struct str bytes, uint32_t c)
 
 static void add_harmless(struct buf *out, struct str text)
 {
-    size_t plain = 0; /* from here on nothing had to be escaped */
+    size_t plain = 0; /* start of the text that needed no escaping */
     for (size_t at = 0; at < text.len;) {
         size_t len;
         struct str rest = str_sub(text, at, text.len);
         uint32_t c = utf8_decode(rest, &len);
         if (c == UTF8_BAD || is_tricky(c)) {
             buf_add(out, str_sub(text, plain, at));
-            add_escape(out, rest, c);
+            log_add_escape(out, rest, c);
             plain = at + len;
         }
         at += len;
@@ -70,8 +54,8 @@ static void add_harmless(struct buf *out, struct str text)
     buf_add(out, str_sub(text, plain, text.len));
 }
 
-/* At most `most` bytes, and not half a character. */
-static struct str cut(struct str text, size_t most)
+/* At most `most` bytes, never splitting a character. */
+static struct str log_cut(struct str text, size_t most)
 {
     while (most > 0 && ((unsigned char)text.ptr[most] & 0xc0) == 0x80) {
         most--;
@@ -90,8 +74,8 @@ void log_format(const struct log *log, enum log_level level, struct str message,
     clock_add_utc(out, clock_wall_ms(log->clock));
     buf_addf(out, " %s ", level_names[level]);
     if (text.len > LOG_RECORD_MAX) {
-        buf_add(out, cut(buf_str(&text), LOG_RECORD_MAX));
-        buf_addf(out, " (cut, %zu bytes in all)", text.len);
+        buf_add(out, log_cut(buf_str(&text), LOG_RECORD_MAX));
+        buf_addf(out, " (truncated, %zu bytes in total)", text.len);
     } else {
         buf_add(out, buf_str(&text));
     }

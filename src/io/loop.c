@@ -1,19 +1,19 @@
 /*
- * loop.c: libuv's loop, with memory that is given back.
+ * loop.c: wraps libuv's loop.
  *
- * A handle of libuv must not be freed before its close callback has run, a turn later. So timers
- * and signal watches are objects of their own: freeing one unlinks it, closes the handle, and the
- * callback frees the memory. loop_close() turns the loop until the last of them has been called.
+ * A libuv handle must not be freed before its close callback has run, one turn later. So timers and
+ * signal watches are separate allocations: freeing one unlinks it and closes the handle, and the
+ * callback frees the memory. loop_close() runs the loop until all close callbacks were called.
  */
 #include "io/loop.h"
 
-#include "io/heap.h"
-#include "io/loop_parts.h"
+#include "io/loop_internal.h"
+#include "io/xalloc.h"
 
 #include <signal.h>
 #include <uv.h>
 
-/* What timers and signal watches have in common: a place in the loop's list. */
+/* Common part of timers and signal watches: the node in the loop's list. */
 struct link {
     struct link *next, *before;
 };
@@ -21,20 +21,24 @@ struct link {
 struct loop {
     uv_loop_t uv;
     const struct clock *clock;
-    uv_idle_t idle; /* active while tasks wait: the loop must not sleep then */
+    uv_idle_t idle; /* active while tasks are pending, so that the loop does not sleep */
+    uv_prepare_t turn;
+    int64_t ahead_ms; /* our clock minus libuv's, which stops while the machine is suspended */
     struct loop_task *first_task, *last_task;
-    struct link timers, signals; /* rings; the head is in here */
+    struct link timers, signals; /* list heads */
 };
 
 struct loop_timer {
-    struct link link; /* first, so that a link is its timer */
+    struct link link; /* must be first */
     uv_timer_t uv;
+    struct loop *loop;
+    int64_t due_ms; /* on our clock */
     loop_fn *fire;
     void *context;
 };
 
 struct loop_signal {
-    struct link link; /* first, likewise */
+    struct link link; /* must be first */
     uv_signal_t uv;
     loop_signal_fn *tell;
     void *context;
@@ -71,24 +75,55 @@ int64_t loop_now_ms(const struct loop *loop)
 
 /* ---- life ---- */
 
+static int64_t ahead_of_libuv(struct loop *loop)
+{
+    uv_update_time(&loop->uv);
+    return loop_now_ms(loop) - (int64_t)uv_now(&loop->uv);
+}
+
+/* After a suspend, restarts timers that libuv would still let wait. */
+static void loop_catch_up(uv_prepare_t *turn)
+{
+    enum { DRIFT_MS = 500 };
+    struct loop *loop = turn->data;
+    int64_t ahead_ms = ahead_of_libuv(loop);
+    if (ahead_ms < loop->ahead_ms + DRIFT_MS) {
+        loop->ahead_ms = ahead_ms < loop->ahead_ms ? ahead_ms : loop->ahead_ms;
+        return;
+    }
+    loop->ahead_ms = ahead_ms;
+    int64_t now_ms = loop_now_ms(loop);
+    for (struct link *link = loop->timers.next; link != &loop->timers; link = link->next) {
+        struct loop_timer *timer = (struct loop_timer *)link;
+        if (uv_is_active((uv_handle_t *)&timer->uv)) {
+            loop_timer_start(timer, timer->due_ms - now_ms);
+        }
+    }
+}
+
 bool loop_open(const struct clock *clock, struct loop **ret_loop, struct err *err)
 {
     struct loop *loop = HEAP_NEW(struct loop);
     int fault = uv_loop_init(&loop->uv);
     if (fault != 0) {
         free(loop);
-        return err_set(err, ERR_IO, "cannot make an event loop: %s", uv_strerror(fault));
+        return err_set(err, ERR_IO, "cannot create an event loop: %s", uv_strerror(fault));
     }
     signal(SIGPIPE, SIG_IGN);
     loop->clock = clock;
     loop->timers.next = loop->timers.before = &loop->timers;
     loop->signals.next = loop->signals.before = &loop->signals;
     uv_idle_init(&loop->uv, &loop->idle);
+    uv_prepare_init(&loop->uv, &loop->turn);
+    loop->turn.data = loop;
+    loop->ahead_ms = ahead_of_libuv(loop);
+    uv_prepare_start(&loop->turn, loop_catch_up);
+    uv_unref((uv_handle_t *)&loop->turn);
     *ret_loop = loop;
     return true;
 }
 
-/* Whoever forgot to free a child or a request would find its callbacks called on freed memory. */
+/* A child or request that was not freed would get callbacks on freed memory. */
 static void refuse_strangers(uv_handle_t *handle, void *context)
 {
     (void)context;
@@ -110,11 +145,12 @@ void loop_close(struct loop *loop)
         loop_signal_free((struct loop_signal *)loop->signals.next);
     }
     uv_close((uv_handle_t *)&loop->idle, NULL);
+    uv_close((uv_handle_t *)&loop->turn, NULL);
     uv_walk(&loop->uv, refuse_strangers, NULL);
     uv_run(&loop->uv, UV_RUN_DEFAULT);
     int fault = uv_loop_close(&loop->uv);
     if (fault != 0) {
-        panic("the event loop does not close: %s", uv_strerror(fault));
+        panic("cannot close the event loop: %s", uv_strerror(fault));
     }
     free(loop);
 }
@@ -131,13 +167,13 @@ void loop_stop(struct loop *loop)
 
 /* ---- timers ---- */
 
-static void on_timer(uv_timer_t *uv)
+static void loop_on_timer(uv_timer_t *uv)
 {
     struct loop_timer *timer = uv->data;
     timer->fire(timer->context);
 }
 
-static void free_data(uv_handle_t *handle)
+static void loop_free_data(uv_handle_t *handle)
 {
     free(handle->data);
 }
@@ -147,6 +183,7 @@ struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fire, void *contex
     struct loop_timer *timer = HEAP_NEW(struct loop_timer);
     timer->fire = fire;
     timer->context = context;
+    timer->loop = loop;
     timer->uv.data = timer;
     uv_timer_init(&loop->uv, &timer->uv);
     link_add(&loop->timers, &timer->link);
@@ -155,9 +192,11 @@ struct loop_timer *loop_timer_new(struct loop *loop, loop_fn *fire, void *contex
 
 void loop_timer_start(struct loop_timer *timer, int64_t delay_ms)
 {
-    /* libuv counts from the start of the turn; after a long turn that would be too early. */
+    timer->due_ms = loop_now_ms(timer->loop) + delay_ms;
+    /* libuv measures from the start of the turn; after a long turn the timer would fire too
+     * early. */
     uv_update_time(timer->uv.loop);
-    uv_timer_start(&timer->uv, on_timer, delay_ms > 0 ? (uint64_t)delay_ms : 0, 0);
+    uv_timer_start(&timer->uv, loop_on_timer, delay_ms > 0 ? (uint64_t)delay_ms : 0, 0);
 }
 
 void loop_timer_stop(struct loop_timer *timer)
@@ -169,7 +208,7 @@ void loop_timer_free(struct loop_timer *timer)
 {
     if (timer) {
         link_remove(&timer->link);
-        uv_close((uv_handle_t *)&timer->uv, free_data);
+        uv_close((uv_handle_t *)&timer->uv, loop_free_data);
     }
 }
 
@@ -185,15 +224,16 @@ static struct loop_task *take_first(struct loop *loop)
 static void on_idle(uv_idle_t *idle)
 {
     struct loop *loop = idle->data;
-    /* A task may free itself and any other, so the end of this turn is a task of our own. */
+    /* A task may free itself and any other task, so the end of this turn is marked by a task of our
+     * own. */
     struct loop_task end = {0};
-    loop_later(loop, &end);
+    loop_defer(loop, &end);
     for (struct loop_task *task; (task = take_first(loop)) != &end;) {
         task->run(task->context);
     }
 }
 
-void loop_later(struct loop *loop, struct loop_task *task)
+void loop_defer(struct loop *loop, struct loop_task *task)
 {
     if (task->is_waiting) {
         return;
@@ -226,7 +266,7 @@ void loop_later_cancel(struct loop *loop, struct loop_task *task)
 
 /* ---- signals ---- */
 
-static void on_signal(uv_signal_t *uv, int number)
+static void loop_on_signal(uv_signal_t *uv, int number)
 {
     struct loop_signal *watch = uv->data;
     watch->tell(watch->context, number);
@@ -240,12 +280,12 @@ bool loop_signal_new(struct loop *loop, int number, loop_signal_fn *tell, void *
     watch->context = context;
     watch->uv.data = watch;
     uv_signal_init(&loop->uv, &watch->uv);
-    int fault = uv_signal_start(&watch->uv, on_signal, number);
+    int fault = uv_signal_start(&watch->uv, loop_on_signal, number);
     if (fault != 0) {
-        uv_close((uv_handle_t *)&watch->uv, free_data);
+        uv_close((uv_handle_t *)&watch->uv, loop_free_data);
         return err_set(err, ERR_IO, "cannot watch signal %d: %s", number, uv_strerror(fault));
     }
-    /* Waiting for ^C alone is no reason to go on. */
+    /* A signal watch alone does not keep the loop running. */
     uv_unref((uv_handle_t *)&watch->uv);
     link_add(&loop->signals, &watch->link);
     *ret_signal = watch;
@@ -256,6 +296,6 @@ void loop_signal_free(struct loop_signal *watch)
 {
     if (watch) {
         link_remove(&watch->link);
-        uv_close((uv_handle_t *)&watch->uv, free_data);
+        uv_close((uv_handle_t *)&watch->uv, loop_free_data);
     }
 }

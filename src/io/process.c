@@ -1,22 +1,23 @@
-/* process.c: the processes of this machine, as Linux tells of them. */
+/* process.c: reads /proc. */
 #include "io/process.h"
 
 #include "io/file.h"
 
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { PATH_BYTES = 64, NAME_BYTES = 64, STAT_BYTES = 4096 };
 
-struct walk {
+struct process_walk {
     process_fn *take;
     void *context;
     bool is_over;
 };
 
-static void look_at(void *context, const struct file_entry *entry)
+static void process_inspect(void *context, const struct file_entry *entry)
 {
-    struct walk *walk = context;
+    struct process_walk *walk = context;
     int64_t pid;
     if (!walk->is_over && str_to_i64(entry->name, &pid) && pid > 0) {
         walk->is_over = !walk->take(walk->context, pid);
@@ -25,8 +26,8 @@ static void look_at(void *context, const struct file_entry *entry)
 
 void process_each(process_fn *take, void *context)
 {
-    struct walk walk = {.take = take, .context = context};
-    file_list("/proc", look_at, &walk);
+    struct process_walk walk = {.take = take, .context = context};
+    file_list("/proc", process_inspect, &walk);
 }
 
 bool process_read(int64_t pid, const char *file, struct buf *out)
@@ -54,10 +55,21 @@ bool process_is_named(int64_t pid, const char *name)
     return process_read(pid, "comm", &own) && str_is(str_trim(buf_str(&own)), name);
 }
 
-/* The second field is a name in parentheses that may hold anything; then state, parent, group. */
-struct process_kin process_kin(int64_t pid)
+bool process_owner(int64_t pid, uint32_t *ret_user)
 {
-    struct process_kin kin = {0};
+    char path[PATH_BYTES];
+    struct stat status;
+    snprintf(path, sizeof(path), "/proc/%lld", (long long)pid);
+    bool ok = stat(path, &status) == 0;
+    *ret_user = ok ? status.st_uid : UINT32_MAX;
+    return ok;
+}
+
+/* The second field is a name in parentheses that may contain any byte; then state, parent,
+ * group. */
+struct process_parentage process_parentage(int64_t pid)
+{
+    struct process_parentage kin = {0};
     AUTO_BUF struct buf stat;
     buf_init(&stat, STAT_BYTES);
     if (!process_read(pid, "stat", &stat)) {
@@ -68,7 +80,7 @@ struct process_kin process_kin(int64_t pid)
     kin.has_ended = str_is(str_cut(&rest, ' '), "Z");
     if (!str_to_i64(str_cut(&rest, ' '), &kin.parent) ||
         !str_to_i64(str_cut(&rest, ' '), &kin.group)) {
-        kin = (struct process_kin){0};
+        kin = (struct process_parentage){0};
     }
     return kin;
 }

@@ -1,4 +1,4 @@
-/* process.h: the processes of this machine, as Linux tells of them. */
+/* process.h: the processes of this machine, from /proc. */
 #pragma once
 
 #include "base/buf.h"
@@ -6,23 +6,26 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Every one, in no order. `take` returns false to stop. */
+/* Every process, in no particular order. `take` returns false to stop. */
 typedef bool process_fn(void *context, int64_t pid);
 void process_each(process_fn *take, void *context);
 
-/* One of a process's own files, such as "cmdline", in place of what `out` holds. False: it has
- * ended, it may not be read, or it is longer than `out` may be. */
+/* Replaces the contents of `out` with a file of the process, such as "cmdline". False if it has
+ * exited, may not be read, or does not fit into `out`. */
 bool process_read(int64_t pid, const char *file, struct buf *out);
 
-/* "cmdline" likewise, with blanks between its words in place of the system's zero bytes. */
+/* Like process_read() for "cmdline", with blanks instead of NULs between the arguments. */
 bool process_read_line(int64_t pid, struct buf *out);
 
-/* Is "comm" this? The kernel keeps 15 bytes of a program's name there. */
+/* Compares with "comm", which holds the first 15 bytes of a program's name. */
 bool process_is_named(int64_t pid, const char *name);
 
-struct process_kin {
-    int64_t parent; /* 0: none, or not known */
+/* The user id of a process; false if it has exited. */
+bool process_owner(int64_t pid, uint32_t *ret_user);
+
+struct process_parentage {
+    int64_t parent; /* 0: none or unknown */
     int64_t group;
-    bool has_ended; /* and its parent has not asked how */
+    bool has_ended; /* a zombie */
 };
-struct process_kin process_kin(int64_t pid);
+struct process_parentage process_parentage(int64_t pid);

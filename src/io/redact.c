@@ -1,38 +1,39 @@
 /*
- * redact.c: three passes over the text: registered values, then what is known by its looks, then
- * what is known by its name. The certain ones come first: a guess that covered the beginning of a
- * registered value would leave its end behind.
+ * redact.c: masks secrets in three passes: registered values, then known patterns, then known
+ * names. Certain matches come first: a guess that masked the beginning of a registered value would
+ * leave its end visible.
  *
- * Whoever escapes a value does it differently: some write %2F and some %2f, some leave a slash.
- * So a registered value is compared one byte at a time, and each byte may stand for itself or be
- * escaped in any of these ways.
+ * Programs escape values differently: %2F or %2f, with or without the slash escaped. So a
+ * registered value is compared byte by byte, and each byte may appear as itself or in any of these
+ * escapes.
  */
 #include "io/redact.h"
 
 #include "base/arena.h"
+#include "base/memzero.h"
 #include "base/secret_text.h"
-#include "base/wipe.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <string.h>
 #include <strings.h>
 
 enum {
-    ENCODED_MIN = 8, /* shorter pieces of base64 occur by chance */
-    LINE_MIN = 16,   /* a line of a longer secret that is worth hiding */
+    ENCODED_MIN = 8, /* shorter base64 fragments occur by chance */
+    LINE_MIN = 16,   /* minimum length of a line of a multi-line secret */
     NAME_MAX_BYTES = 100,
 };
 
-/* One way a registered value may be written. */
-struct form {
-    struct form *next;
-    size_t owners; /* how often it was added */
+/* One spelling of a registered value. */
+struct redact_form {
+    struct redact_form *next;
+    size_t owners; /* how often it was registered */
     size_t len;
     char bytes[];
 };
 
 struct redact {
-    struct form *forms[256]; /* by first byte; longest first, so that no tail is left behind */
+    struct redact_form
+        *forms[256]; /* by first byte; longest first, so that no suffix stays visible */
 };
 
 struct redact *redact_new(void)
@@ -40,11 +41,11 @@ struct redact *redact_new(void)
     return HEAP_NEW(struct redact);
 }
 
-static void unlink_form(struct form **at)
+static void unlink_form(struct redact_form **at)
 {
-    struct form *form = *at;
+    struct redact_form *form = *at;
     *at = form->next;
-    wipe(form->bytes, form->len);
+    memzero(form->bytes, form->len);
     free(form);
 }
 
@@ -63,16 +64,16 @@ void redact_free(struct redact *redact)
 
 /* ---- registering ---- */
 
-/* The same walk adds and drops. */
+/* Adding and dropping enumerate the same spellings. */
 enum change { ADD, DROP };
 
 static void change_form(struct redact *redact, struct str bytes, enum change change)
 {
-    struct form **at = &redact->forms[(unsigned char)bytes.ptr[0]];
+    struct redact_form **at = &redact->forms[(unsigned char)bytes.ptr[0]];
     while (*at && (*at)->len > bytes.len) {
         at = &(*at)->next;
     }
-    struct form **same = at;
+    struct redact_form **same = at;
     while (*same && (*same)->len == bytes.len &&
            memcmp((*same)->bytes, bytes.ptr, bytes.len) != 0) {
         same = &(*same)->next;
@@ -88,7 +89,7 @@ static void change_form(struct redact *redact, struct str bytes, enum change cha
         (*same)->owners++;
         return;
     }
-    struct form *form = heap_zeroed(sizeof(*form) + bytes.len);
+    struct redact_form *form = heap_zeroed(sizeof(*form) + bytes.len);
     form->owners = 1;
     form->len = bytes.len;
     memcpy(form->bytes, bytes.ptr, bytes.len);
@@ -96,7 +97,7 @@ static void change_form(struct redact *redact, struct str bytes, enum change cha
     *at = form;
 }
 
-/* The bits from `bit` on, six of them. */
+/* Six bits starting at `bit`. */
 static unsigned sextet(struct str bytes, size_t bit)
 {
     unsigned high = (unsigned char)bytes.ptr[bit / 8];
@@ -105,8 +106,8 @@ static unsigned sextet(struct str bytes, size_t bit)
 }
 
 /*
- * The value in base64, when it stands `shift` bytes behind a multiple of three, as the password
- * does in "user:password". Only the characters that depend on nothing but the value.
+ * The base64 of the value when it starts `shift` bytes after a multiple of three, like the password
+ * in "user:password". Only the characters that depend on the value alone.
  */
 static void change_base64(struct redact *redact, struct str secret, size_t shift,
                           const char *alphabet, enum change change)
@@ -121,7 +122,7 @@ static void change_base64(struct redact *redact, struct str secret, size_t shift
         change_form(redact, buf_str(&text), change);
     }
     if (text.ptr) {
-        wipe(text.ptr, text.len);
+        memzero(text.ptr, text.len);
     }
 }
 
@@ -166,7 +167,7 @@ void redact_drop(struct redact *redact, struct str secret)
 
 /* ---- finding registered values ---- */
 
-static int hex_digit(char c)
+static int redact_hex_digit(char c)
 {
     if (c >= '0' && c <= '9') {
         return c - '0';
@@ -175,12 +176,12 @@ static int hex_digit(char c)
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 
-/* The byte that `count` hex digits at `at` stand for, or -1. */
+/* The byte encoded by `count` hex digits at `at`, or -1. */
 static int hex_byte(struct str text, size_t at, size_t count)
 {
     int value = 0;
     for (size_t i = 0; i < count; i++) {
-        int digit = at + i < text.len ? hex_digit(text.ptr[at + i]) : -1;
+        int digit = at + i < text.len ? redact_hex_digit(text.ptr[at + i]) : -1;
         if (digit < 0) {
             return -1;
         }
@@ -189,7 +190,7 @@ static int hex_byte(struct str text, size_t at, size_t count)
     return value <= 255 ? value : -1;
 }
 
-/* What the backslash at `at` and what follows stand for; `ret_len` is how much that is. */
+/* The byte encoded by the backslash escape at `at`; `ret_len` is its length. */
 static int unescape(struct str text, size_t at, size_t *ret_len)
 {
     static const char names[] = "nrtbf";
@@ -208,7 +209,7 @@ static int unescape(struct str text, size_t at, size_t *ret_len)
     return name ? bytes[name - names] : (unsigned char)next;
 }
 
-/* How many bytes at `at` stand for `wanted`, escaped or not; 0 for none. */
+/* The number of bytes at `at` that encode `wanted`, escaped or not; 0 if it does not match. */
 static size_t match_byte(struct str text, size_t at, char wanted)
 {
     char c = text.ptr[at];
@@ -225,7 +226,7 @@ static size_t match_byte(struct str text, size_t at, char wanted)
     return c == '+' && wanted == ' ' ? 1 : 0;
 }
 
-static size_t match_form(const struct form *form, struct str text, size_t at)
+static size_t match_form(const struct redact_form *form, struct str text, size_t at)
 {
     size_t from = at;
     for (size_t i = 0; i < form->len; i++) {
@@ -241,7 +242,7 @@ static size_t match_form(const struct form *form, struct str text, size_t at)
 static size_t match_forms(const struct redact *redact, unsigned first, struct str text, size_t at)
 {
     size_t longest = 0;
-    for (const struct form *form = redact->forms[first]; form; form = form->next) {
+    for (const struct redact_form *form = redact->forms[first]; form; form = form->next) {
         size_t len = match_form(form, text, at);
         longest = len > longest ? len : longest;
     }
@@ -261,18 +262,18 @@ static size_t find_registered(const struct redact *redact, struct str text, size
     return plain > other ? plain : other;
 }
 
-/* ---- finding secrets by their looks ---- */
+/* ---- finding secrets by pattern ---- */
 
 static bool is_alnum(char c)
 {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* What a token of a well-known maker looks like: a prefix, then at least so many of these. */
+/* Token formats of well-known vendors: a prefix, then at least this many characters. */
 static const struct {
     const char *prefix;
     size_t tail_min;
-    const char *also; /* besides letters and digits */
+    const char *also; /* allowed in addition to letters and digits */
 } looks[] = {
     {"AKIA", 16, ""},        {"ASIA", 16, ""},     {"ghp_", 20, ""},   {"gho_", 20, ""},
     {"ghu_", 20, ""},        {"ghs_", 20, ""},     {"ghr_", 20, ""},   {"github_pat_", 20, "_"},
@@ -292,7 +293,7 @@ static size_t tail_length(struct str text, size_t at, const char *also)
     return at - from;
 }
 
-static size_t find_token(struct str text, size_t at)
+static size_t redact_find_token(struct str text, size_t at)
 {
     if (at > 0 && is_alnum(text.ptr[at - 1])) {
         return 0;
@@ -310,7 +311,7 @@ static size_t find_token(struct str text, size_t at)
     return 0;
 }
 
-/* A private key from its first mark to its last, or to the end when that is missing. */
+/* A private key from its BEGIN line to its END line, or to the end of the text. */
 static size_t find_private_key(struct str text, size_t at)
 {
     struct str rest = str_sub(text, at, text.len);
@@ -329,7 +330,7 @@ static size_t find_private_key(struct str text, size_t at)
     return close == SIZE_MAX ? rest.len : end + 9 + close + 5;
 }
 
-/* The value of a header that is nobody's business, up to the end of its line. */
+/* The value of a sensitive header, up to the end of its line. */
 static size_t find_header(struct str text, size_t at)
 {
     static const char *const names[] = {
@@ -345,7 +346,7 @@ static size_t find_header(struct str text, size_t at)
     return 0;
 }
 
-/* At the first byte of a JSON string: is the name before it that of a secret? */
+/* At the first byte of a JSON string: masks it if its member name suggests a secret. */
 static size_t find_member(struct str text, size_t at)
 {
     size_t end = at;
@@ -375,7 +376,7 @@ static size_t find_member(struct str text, size_t at)
 
 static size_t find_by_looks(struct str text, size_t at)
 {
-    size_t len = find_token(text, at);
+    size_t len = redact_find_token(text, at);
     if (len == 0 && text.ptr[at] == '-') {
         len = find_private_key(text, at);
     }
@@ -388,12 +389,12 @@ static size_t find_by_looks(struct str text, size_t at)
     return len;
 }
 
-/* ---- the whole ---- */
+/* ---- all passes ---- */
 
-/* Two values may overlap: what one covers is searched for the beginning of the other. */
+/* Values may overlap: a masked range is searched for the start of another value. */
 static void mask_registered(const struct redact *redact, struct str text, struct buf *out)
 {
-    size_t done = 0; /* all before it is written or covered */
+    size_t done = 0; /* everything before it was written or masked */
     for (size_t at = 0; at < text.len; at++) {
         size_t len = find_registered(redact, text, at);
         if (len > 0 && at >= done) {

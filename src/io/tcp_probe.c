@@ -1,8 +1,8 @@
-/* tcp_probe.c: a few connections at a time, none of them kept. */
+/* tcp_probe.c: makes overlapping connection attempts and keeps none of them. */
 #include "io/tcp_probe.h"
 
-#include "io/heap.h"
-#include "io/loop_parts.h"
+#include "io/loop_internal.h"
+#include "io/xalloc.h"
 
 #include <netinet/in.h>
 #include <stdio.h>
@@ -12,24 +12,24 @@ enum {
     FIRST_MS = 50,
     USUAL_MS = 100,
     MOST_MS = 200,
-    PROBES_PER_MS = 5, /* each connection costs some 30 us: a thousand machines boot at once */
-    AT_ONCE = 6,       /* so that an answer may take 600 ms */
+    PROBES_PER_MS = 5, /* an attempt costs about 30 us, and a thousand machines may boot at once */
+    AT_ONCE = 6,       /* allows a round trip of up to 600 ms */
 };
 
-/* Of this process. */
+/* Probes in this process. */
 static int64_t probe_count;
 
-/* One connection; closes on its own, also after its probe has gone. */
+/* One attempt; frees itself when closed, even after its probe was freed. */
 struct attempt {
     uv_tcp_t uv;
     uv_connect_t request;
-    struct tcp_probe *probe; /* NULL: nobody wants to know any more */
+    struct tcp_probe *probe; /* NULL: abandoned */
 };
 
 struct tcp_probe {
     struct loop *loop;
     struct sockaddr_storage address;
-    struct attempt *attempts[AT_ONCE]; /* a ring */
+    struct attempt *attempts[AT_ONCE]; /* ring buffer */
     size_t next;
     struct loop_timer *timer;
     int64_t pause_ms;
@@ -38,35 +38,35 @@ struct tcp_probe {
     char why[64];
 };
 
-static void let_go(uv_handle_t *handle)
+static void tcp_probe_release(uv_handle_t *handle)
 {
     free(handle->data);
 }
 
-static void drop(struct attempt *attempt)
+static void tcp_probe_drop(struct attempt *attempt)
 {
     if (attempt && attempt->probe) {
         attempt->probe = NULL;
-        uv_close((uv_handle_t *)&attempt->uv, let_go);
+        uv_close((uv_handle_t *)&attempt->uv, tcp_probe_release);
     }
 }
 
 static void drop_all(struct tcp_probe *probe)
 {
     for (size_t i = 0; i < AT_ONCE; i++) {
-        drop(probe->attempts[i]);
+        tcp_probe_drop(probe->attempts[i]);
         probe->attempts[i] = NULL;
     }
 }
 
-static void forget(struct tcp_probe *probe, struct attempt *attempt)
+static void tcp_probe_forget(struct tcp_probe *probe, struct attempt *attempt)
 {
     for (size_t i = 0; i < AT_ONCE; i++) {
         if (probe->attempts[i] == attempt) {
             probe->attempts[i] = NULL;
         }
     }
-    drop(attempt);
+    tcp_probe_drop(attempt);
 }
 
 static void on_connect(uv_connect_t *request, int fault)
@@ -74,9 +74,9 @@ static void on_connect(uv_connect_t *request, int fault)
     struct attempt *attempt = request->data;
     struct tcp_probe *probe = attempt->probe;
     if (!probe) {
-        return; /* closed already; its memory goes with the handle */
+        return; /* already closing; freed by the close callback */
     }
-    forget(probe, attempt);
+    tcp_probe_forget(probe, attempt);
     if (fault == 0) {
         loop_timer_stop(probe->timer);
         drop_all(probe);
@@ -98,16 +98,16 @@ static void try_once(void *context)
     struct tcp_probe *probe = context;
     struct attempt *attempt = HEAP_NEW(struct attempt);
     struct attempt **place = &probe->attempts[probe->next++ % AT_ONCE];
-    drop(*place); /* the oldest has had its time */
+    tcp_probe_drop(*place); /* the oldest attempt has timed out */
     *place = attempt;
     attempt->probe = probe;
     attempt->uv.data = attempt->request.data = attempt;
     uv_tcp_init(loop_uv(probe->loop), &attempt->uv);
     int fault = uv_tcp_connect(&attempt->request, &attempt->uv,
                                (const struct sockaddr *)&probe->address, on_connect);
-    if (fault != 0) { /* such as no descriptors left: another time */
+    if (fault != 0) { /* such as no descriptors left: retried later */
         snprintf(probe->why, sizeof(probe->why), "%s", uv_strerror(fault));
-        forget(probe, attempt);
+        tcp_probe_forget(probe, attempt);
     }
     loop_timer_start(probe->timer, probe->pause_ms);
     probe->pause_ms = next_pause(probe->pause_ms);

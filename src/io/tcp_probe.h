@@ -1,9 +1,9 @@
 /*
- * tcp_probe.h: to be told when a port of a machine that is booting takes connections.
+ * tcp_probe.h: notifies when a port of a booting machine accepts connections.
  *
- * A kernel repeats a lost packet after one second, then two, then four: whoever waits for one
- * connection hears of an open port late. So a new connection is tried every while, beside those
- * that have had no answer yet; the first to be taken counts. Nothing is sent over it.
+ * The kernel resends a lost SYN after one second, then two, then four, so a single attempt notices
+ * an open port late. A probe therefore starts a new attempt periodically while older ones are still
+ * pending; the first to connect wins. Nothing is sent over it.
  */
 #pragma once
 
@@ -16,16 +16,16 @@
 
 struct tcp_probe;
 
-/* Called once; the probe is at rest then. */
+/* Called once; the probe has stopped by then. */
 typedef void tcp_probe_open_fn(void *context);
 
-/* Tries at once, then every 50 to 100 ms; every 200 when there are very many probes. NULL when
- * `address` is no number of IPv4 or IPv6: names are for whoever knows the user's ssh
+/* Tries immediately, then every 50 to 100 ms, or every 200 ms with very many probes. Returns NULL
+ * if `address` is not an IPv4 or IPv6 address: names must be resolved by the user's ssh
  * configuration. */
 struct tcp_probe *tcp_probe_start(struct loop *loop, struct str address, uint16_t port,
                                   tcp_probe_open_fn *open, void *context);
 
-/* Why the last connection was not taken: "connection refused"; empty: no answer so far. */
+/* Why the last attempt failed: "connection refused"; empty: no response so far. */
 struct str tcp_probe_why(const struct tcp_probe *probe);
 
-void tcp_probe_end(struct tcp_probe *probe); /* also from its own callback; NULL is fine */
+void tcp_probe_end(struct tcp_probe *probe); /* also from its callback; NULL is allowed */

@@ -1,4 +1,4 @@
-/* account.c: finds to clusters, by uid where there is one and by name where there is not. */
+/* account.c: assigns found resources to clusters, by uid if they have one and otherwise by name. */
 #include "provider/account.h"
 
 #include "base/table.h"
@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* One cluster while its parts are counted and then dealt out. */
+/* One cluster while its resources are counted and then assigned. */
 struct pile {
     struct account_cluster cluster;
     struct account_machine *machines;
@@ -20,14 +20,14 @@ struct sorter {
     struct arena *arena;
     struct pile *piles;
     size_t count, capacity;
-    struct table by_owner;   /* region and uid, or region and name */
-    struct table by_machine; /* positions in finds->machines */
-    size_t *machine_piles;   /* of each find; SIZE_MAX: nobody's */
+    struct table by_owner;   /* key: region and uid, or region and name */
+    struct table by_machine; /* indexes into finds->machines */
+    size_t *machine_piles;   /* cluster of each find; SIZE_MAX: none */
     size_t *volume_piles;
     size_t *thing_piles;
 };
 
-/* ---- whose ---- */
+/* ---- ownership ---- */
 
 static bool is_same_owner(const struct account_owner *a, const struct account_owner *b)
 {
@@ -53,7 +53,7 @@ static uint64_t owner_hash(const struct account_owner *owner)
     return owner->uid.len > 0 ? start : str_hash_from(start, owner->name);
 }
 
-/* The pile of an owner, made when there is none yet; SIZE_MAX for nobody. */
+/* The pile of an owner, created if necessary; SIZE_MAX if there is no owner. */
 static size_t pile_of(struct sorter *sorter, const struct account_owner *owner)
 {
     struct owner_sought sought = {sorter, owner};
@@ -86,7 +86,7 @@ static bool is_blind(const struct account_finds *finds, struct str region)
     return region.len == 0 && (finds->blind_count > 0 || !finds->sees_everywhere);
 }
 
-/* What is in no region belongs to the cluster of its uid, wherever that is. */
+/* A resource without a region belongs to the cluster with its uid, in any region. */
 static size_t pile_of_thing(struct sorter *sorter, const struct account_owner *owner)
 {
     for (size_t i = 0; owner->region.len == 0 && owner->uid.len > 0 && i < sorter->count; i++) {
@@ -108,7 +108,7 @@ static bool machine_matches(const void *context, size_t position)
     return str_eq(sought->sorter->finds->machines[position].id, sought->id);
 }
 
-/* A volume is its machine's; one that is left over says itself whose it was. */
+/* A volume belongs to its machine's cluster; an unattached one is assigned by its own tags. */
 static size_t pile_of_volume(struct sorter *sorter, const struct account_volume *volume)
 {
     struct machine_sought sought = {sorter, volume->machine};
@@ -123,7 +123,7 @@ static size_t pile_of_volume(struct sorter *sorter, const struct account_volume 
     return is_ours ? pile_of(sorter, &volume->owner) : SIZE_MAX;
 }
 
-/* ---- counting, then dealing ---- */
+/* ---- counting, then assigning ---- */
 
 static void assign(struct sorter *sorter)
 {
@@ -145,7 +145,7 @@ static void assign(struct sorter *sorter)
             sorter->piles[pile].cluster.volume_count++;
         }
     }
-    /* Those in a region first: a role then finds the cluster that they make. */
+    /* Resources with a region first, so that a role then finds their cluster. */
     for (int pass = 0; pass < 2; pass++) {
         for (size_t i = 0; i < finds->thing_count; i++) {
             const struct account_owner *owner = &finds->things[i].owner;
@@ -191,7 +191,7 @@ static void deal(struct sorter *sorter)
     }
 }
 
-/* ---- in an order that does not depend on who answered first ---- */
+/* ---- sorting, so that the result does not depend on the order of replies ---- */
 
 static int compare_machines(const void *left, const void *right)
 {
@@ -217,27 +217,30 @@ static int compare_things(const void *left, const void *right)
     return order ? order : str_cmp(a->id, b->id);
 }
 
-/* qsort() of nothing wants no array. */
-static void sort(void *items, size_t count, size_t size, int (*order)(const void *, const void *))
+/* qsort() must not be called with a null array. */
+static void account_sort(void *items, size_t count, size_t size,
+                         int (*order)(const void *, const void *))
 {
     if (count > 1) {
         qsort(items, count, size, order);
     }
 }
 
-static struct account_cluster finished(const struct pile *pile)
+static struct account_cluster account_finished(const struct pile *pile)
 {
     struct account_cluster cluster = pile->cluster;
-    sort(pile->machines, cluster.machine_count, sizeof(struct account_machine), compare_machines);
-    sort(pile->volumes, cluster.volume_count, sizeof(struct account_volume), compare_volumes);
-    sort(pile->things, cluster.thing_count, sizeof(struct account_thing), compare_things);
+    account_sort(pile->machines, cluster.machine_count, sizeof(struct account_machine),
+                 compare_machines);
+    account_sort(pile->volumes, cluster.volume_count, sizeof(struct account_volume),
+                 compare_volumes);
+    account_sort(pile->things, cluster.thing_count, sizeof(struct account_thing), compare_things);
     cluster.machines = pile->machines;
     cluster.volumes = pile->volumes;
     cluster.things = pile->things;
     return cluster;
 }
 
-/* ---- judging ---- */
+/* ---- state of a cluster ---- */
 
 static void see_time(struct account_cluster *cluster, int64_t moment)
 {
@@ -247,7 +250,7 @@ static void see_time(struct account_cluster *cluster, int64_t moment)
     }
 }
 
-/* Nobody shall be told to remove what somebody is just making. */
+/* Resources of a cluster that is being created must not be reported as leftovers. */
 static bool is_being_made(const struct account_cluster *cluster, int64_t now)
 {
     bool is_made = false;
@@ -261,8 +264,8 @@ static bool is_being_made(const struct account_cluster *cluster, int64_t now)
     return is_made;
 }
 
-static enum account_state state_of(const struct account_cluster *cluster, bool head_runs,
-                                   int64_t now)
+static enum account_state account_state_of(const struct account_cluster *cluster, bool head_runs,
+                                           int64_t now)
 {
     const size_t *counts = cluster->counts;
     size_t stopped = counts[MACHINE_STOPPED] + counts[MACHINE_STOPPING];
@@ -280,13 +283,13 @@ static enum account_state state_of(const struct account_cluster *cluster, bool h
     if (head_runs && stopped == 0) {
         return ACCOUNT_UP;
     }
-    /* A head that boots, perhaps with workers before it, or not asked for yet. */
+    /* The head is booting, or workers run before the head was launched. */
     bool head_boots = cluster->has_head && !head_runs;
     return stopped == 0 && pending > 0 && (head_boots || running == 0) ? ACCOUNT_STARTING
                                                                        : ACCOUNT_PARTLY;
 }
 
-static void judge(struct account_cluster *cluster, int64_t now)
+static void account_evaluate(struct account_cluster *cluster, int64_t now)
 {
     bool head_runs = false;
     for (size_t i = 0; i < cluster->machine_count; i++) {
@@ -298,7 +301,7 @@ static void judge(struct account_cluster *cluster, int64_t now)
             head_runs = head_runs || machine->state == MACHINE_RUNNING;
         }
     }
-    cluster->state = state_of(cluster, head_runs, now);
+    cluster->state = account_state_of(cluster, head_runs, now);
     for (size_t i = 0; cluster->machine_count == 0 && i < cluster->volume_count; i++) {
         see_time(cluster, cluster->volumes[i].made_at);
     }
@@ -307,7 +310,7 @@ static void judge(struct account_cluster *cluster, int64_t now)
     }
 }
 
-static int compare(const void *left, const void *right)
+static int account_compare(const void *left, const void *right)
 {
     const struct account_cluster *a = left;
     const struct account_cluster *b = right;
@@ -331,15 +334,15 @@ void account_gather(const struct account_finds *finds, struct arena *arena,
     deal(&sorter);
     struct account_cluster *clusters = ARENA_ARRAY(arena, sorter.count, struct account_cluster);
     for (size_t i = 0; i < sorter.count; i++) {
-        clusters[i] = finished(&sorter.piles[i]);
-        judge(&clusters[i], finds->now);
+        clusters[i] = account_finished(&sorter.piles[i]);
+        account_evaluate(&clusters[i], finds->now);
     }
-    sort(clusters, sorter.count, sizeof(struct account_cluster), compare);
+    account_sort(clusters, sorter.count, sizeof(struct account_cluster), account_compare);
     *ret_clusters = clusters;
     *ret_count = sorter.count;
 }
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 const char *account_state_name(enum account_state state)
 {

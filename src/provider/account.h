@@ -1,8 +1,8 @@
 /*
- * account.h: everything in an account that belongs to a cluster, whoever launched it: Shoal, whose
- * things carry the cluster's uid, or Ray, whose things carry its name only.
+ * account.h: all resources of an account that belong to clusters, launched by Shoal (tagged with
+ * the cluster's uid) or by Ray (tagged with its name only).
  *
- * Gathering it is the business of each cloud (aws/account.h); putting it together is pure and here.
+ * Each cloud collects them (aws/account.h); assigning them to clusters is pure and done here.
  */
 #pragma once
 
@@ -17,15 +17,16 @@
 
 #define ACCOUNT_NO_TIME INT64_MIN
 
-/* ---- what is found ---- */
+/* ---- found resources ---- */
 
-/* An anchor so young may still get its first machine, when it does not say otherwise itself. */
+/* A lease object younger than this may still get its first machine, unless it says otherwise
+ * itself. */
 enum { ACCOUNT_MAKING_SECONDS = 600 };
 
 struct account_owner {
-    struct str region; /* empty: it is in none, such as a role */
-    struct str name;   /* of the cluster; may be empty beside a uid */
-    struct str uid;    /* empty: launched by Ray itself */
+    struct str region; /* empty: global, such as a role */
+    struct str name;   /* of the cluster; may be empty if there is a uid */
+    struct str uid;    /* empty: launched by Ray */
 };
 
 struct account_machine {
@@ -37,17 +38,17 @@ struct account_machine {
     enum machine_state state;
     enum market market;
     bool is_head;
-    bool is_prepaid; /* reserved for a time and paid for already */
+    bool is_prepaid; /* reserved capacity, paid for in advance */
 };
 
 struct account_volume {
-    struct account_owner owner; /* by its own tags; all empty when it has none */
+    struct account_owner owner; /* from its own tags; all empty if it has none */
     struct str id;
-    struct str machine; /* that it is attached to; empty: none */
+    struct str machine; /* attached to; empty: none */
     struct str kind;    /* "gp3" */
     int64_t gb;
     int64_t made_at;
-    bool is_by_size; /* its size alone is paid for: no speed was bought beside it */
+    bool is_by_size; /* billed by size alone, without extra IOPS or throughput */
 };
 
 enum account_thing_kind {
@@ -64,15 +65,14 @@ struct account_thing {
     enum account_thing_kind kind;
     struct str id;
     int64_t made_at;
-    int64_t
-        held_until; /* somebody is at work on the cluster until then; ACCOUNT_NO_TIME: not said */
+    int64_t held_until; /* a process works on the cluster until then; ACCOUNT_NO_TIME: unknown */
 };
 
-/* A listing that failed, so that something may be missing. */
+/* A listing that failed: resources may be missing from the result. */
 struct account_gap {
-    struct str region; /* empty: none in particular */
+    struct str region; /* empty: no particular region */
     struct str what;   /* "machines", "roles" */
-    struct str code;   /* the cloud's, for telling equal ones; may be empty */
+    struct str code;   /* error code, to merge equal gaps; may be empty */
     struct err err;
 };
 
@@ -81,49 +81,49 @@ struct account_finds {
     struct account_volume *volumes;
     struct account_thing *things;
     size_t machine_count, volume_count, thing_count;
-    /* Without its machines nothing can be called left over. */
-    const struct str *blind_regions; /* whose machines could not be listed */
+    /* Without the machines of a region, its other resources cannot be called leftovers. */
+    const struct str *blind_regions; /* machines could not be listed */
     size_t blind_count;
-    bool sees_everywhere; /* no region was left out */
+    bool sees_everywhere; /* all regions were listed */
     int64_t now;          /* seconds since 1970, by the cloud's clock */
 };
 
-/* ---- what it means ---- */
+/* ---- clusters ---- */
 
 enum account_state {
-    ACCOUNT_UP,       /* its head runs, and nothing of it is stopped */
-    ACCOUNT_STARTING, /* its head, or its first machine, is being started or about to be */
+    ACCOUNT_UP,       /* head running, no machine stopped */
+    ACCOUNT_STARTING, /* the head or the first machine is starting or about to be launched */
     ACCOUNT_PARTLY,   /* some machines run, but the head does not, or others are stopped */
-    ACCOUNT_STOPPED,  /* every machine is stopped or stopping; volumes are still paid for */
-    ACCOUNT_ENDING,   /* every machine is on its way out */
-    ACCOUNT_LEFTOVER, /* no machine, but things that were made for it */
+    ACCOUNT_STOPPED,  /* every machine is stopped or stopping; volumes still cost money */
+    ACCOUNT_ENDING,   /* every machine is terminating */
+    ACCOUNT_LEFTOVER, /* no machine, but other resources */
     ACCOUNT_STATE_COUNT
 };
 
 struct account_cluster {
     struct account_owner owner;
     enum account_state state;
-    size_t counts[MACHINE_STATE_COUNT]; /* machines by state */
-    bool has_head;                      /* a machine that is one and is not on its way out */
-    int64_t since; /* oldest launch; of leftovers, oldest making that is known */
-    const struct account_machine *machines; /* those that are gone are not among them */
+    size_t counts[MACHINE_STATE_COUNT]; /* number of machines by state */
+    bool has_head;                      /* has a head machine that is not terminating */
+    int64_t since; /* oldest launch time; for leftovers, oldest known creation time */
+    const struct account_machine *machines; /* without terminated ones */
     const struct account_volume *volumes;
     const struct account_thing *things;
     size_t machine_count, volume_count, thing_count;
 };
 
 struct account {
-    struct str id;             /* "123456789012"; empty: not known */
-    const struct str *regions; /* looked at, sorted */
+    struct str id;             /* "123456789012"; empty: unknown */
+    const struct str *regions; /* searched regions, sorted */
     const struct account_gap *gaps;
     const struct account_cluster *clusters; /* by name and region, leftovers last */
     size_t region_count, gap_count, cluster_count;
 };
 
 /*
- * Sorts everything by cluster. What belongs to nobody (no name, no uid, no machine) is dropped, and
- * so is what would look left over only because its machines may be where nobody looked. The results
- * point into `finds` and `arena`.
+ * Groups all finds by cluster. Drops resources without an owner (no name, no uid, no machine), and
+ * those that seem left over only because their machines may be in a region that was not listed. The
+ * results point into `finds` and `arena`.
  */
 void account_gather(const struct account_finds *finds, struct arena *arena,
                     struct account_cluster **ret_clusters, size_t *ret_count);

@@ -1,4 +1,4 @@
-/* launch_token.c: a hash, and two numbers with a dot. */
+/* launch_token.c: a hash for the token, two numbers and a dot for the tag. */
 #include "provider/launch_token.h"
 
 #include "base/encode.h"
@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <openssl/evp.h>
 
-enum { HASH_BYTES = 24 }; /* enough that no two launches of this world meet */
+enum { HASH_BYTES = 24 }; /* long enough to be unique */
 
 struct str launch_token(struct str uid, uint64_t launch, struct arena *arena)
 {
@@ -16,7 +16,7 @@ struct str launch_token(struct str uid, uint64_t launch, struct arena *arena)
     char hex[2 * HASH_BYTES + 1];
     struct str text = arena_printf(arena, "shoal launch %.*s %" PRIu64, STR_ARG(uid), launch);
     if (!EVP_Digest(text.ptr, text.len, digest, NULL, EVP_sha256(), NULL)) {
-        panic("SHA-256 is not to be had");
+        panic("SHA-256 is not available");
     }
     encode_hex_to(hex, digest, HASH_BYTES);
     return arena_printf(arena, "shoal-%s", hex);

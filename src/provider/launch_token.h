@@ -1,9 +1,8 @@
 /*
- * launch_token.h: the token and the tag of a launch, made from its number.
+ * launch_token.h: the token and the tag of a launch, derived from its number.
  *
- * The token depends on the uid of the cluster and the number of the launch and on nothing else: two
- * who build the same cluster and mean the same launch say the same token, and the cloud makes it
- * once.
+ * The token depends only on the cluster's uid and the launch number: every process that repeats the
+ * same launch uses the same token, so the cloud launches it only once.
  */
 #pragma once
 

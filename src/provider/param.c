@@ -1,8 +1,8 @@
-/* param.c: making and searching trees of parameters. */
+/* param.c: builds and searches parameter trees. */
 #include "provider/param.h"
 
-static struct param *add(struct param *parent, enum param_kind kind, const char *name,
-                         struct arena *arena)
+static struct param *param_add(struct param *parent, enum param_kind kind, const char *name,
+                               struct arena *arena)
 {
     struct param *param = ARENA_NEW(arena, struct param);
     param->kind = kind;
@@ -20,13 +20,13 @@ static struct param *add(struct param *parent, enum param_kind kind, const char 
 
 struct param *param_new_map(struct arena *arena)
 {
-    return add(NULL, PARAM_MAP, "", arena);
+    return param_add(NULL, PARAM_MAP, "", arena);
 }
 
 struct param *param_add_text(struct param *parent, const char *name, struct str text,
                              struct arena *arena)
 {
-    struct param *param = add(parent, PARAM_TEXT, name, arena);
+    struct param *param = param_add(parent, PARAM_TEXT, name, arena);
     param->text = text;
     return param;
 }
@@ -34,7 +34,7 @@ struct param *param_add_text(struct param *parent, const char *name, struct str 
 struct param *param_add_number(struct param *parent, const char *name, int64_t number,
                                struct arena *arena)
 {
-    struct param *param = add(parent, PARAM_NUMBER, name, arena);
+    struct param *param = param_add(parent, PARAM_NUMBER, name, arena);
     param->number = number;
     return param;
 }
@@ -42,19 +42,19 @@ struct param *param_add_number(struct param *parent, const char *name, int64_t n
 struct param *param_add_bool(struct param *parent, const char *name, bool boolean,
                              struct arena *arena)
 {
-    struct param *param = add(parent, PARAM_BOOL, name, arena);
+    struct param *param = param_add(parent, PARAM_BOOL, name, arena);
     param->boolean = boolean;
     return param;
 }
 
 struct param *param_add_list(struct param *parent, const char *name, struct arena *arena)
 {
-    return add(parent, PARAM_LIST, name, arena);
+    return param_add(parent, PARAM_LIST, name, arena);
 }
 
 struct param *param_add_map(struct param *parent, const char *name, struct arena *arena)
 {
-    return add(parent, PARAM_MAP, name, arena);
+    return param_add(parent, PARAM_MAP, name, arena);
 }
 
 struct param *param_find(const struct param *map, const char *name)

@@ -1,6 +1,6 @@
 /*
  * param.h: the parameters of an AWS call as a tree with boto3's names, such as the node_config of a
- * cluster file. Lives in an arena; order is kept.
+ * cluster file. Allocated in an arena; order is kept.
  */
 #pragma once
 
@@ -17,8 +17,8 @@ struct param {
     bool boolean;
     int64_t number;
     struct str text;
-    struct str name;     /* in its map; empty in a list */
-    struct param *first; /* of a list or a map */
+    struct str name;     /* key in its map; empty in a list */
+    struct param *first; /* child of a list or map */
     struct param *last;
     struct param *next;
 };
@@ -26,8 +26,8 @@ struct param {
 struct param *param_new_map(struct arena *arena);
 
 /*
- * Each adds to a map (with a name) or to a list (the name does not count then) and returns what was
- * added. Texts are not copied.
+ * Each appends to a map (by name) or to a list (`name` is ignored) and returns the new node.
+ * Strings are not copied.
  */
 struct param *param_add_text(struct param *parent, const char *name, struct str text,
                              struct arena *arena);
@@ -38,13 +38,13 @@ struct param *param_add_bool(struct param *parent, const char *name, bool boolea
 struct param *param_add_list(struct param *parent, const char *name, struct arena *arena);
 struct param *param_add_map(struct param *parent, const char *name, struct arena *arena);
 
-/* NULL when the map has none of that name. */
+/* NULL if the map has none of that name. */
 struct param *param_find(const struct param *map, const char *name);
 
-/* The same for one of that kind; NULL has nothing. */
+/* The same for a given kind; `map` may be NULL. */
 const struct param *param_get(const struct param *map, enum param_kind kind, const char *name);
 
-/* Its text; empty when there is none of that name, or it is no text. */
+/* The text; empty if there is none of that name, or it is not text. */
 struct str param_text(const struct param *map, const char *name);
 
 /* {"Name": name, "Values": [value, ...]}, the form of EC2's filters, added to a list. */

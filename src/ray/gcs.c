@@ -1,15 +1,15 @@
-/* gcs.c: the client of a GCS: its cluster's id, its calls, what their failures mean. */
+/* gcs.c: the GCS client: the cluster id, calls, and the meaning of failures. */
 #include "ray/gcs.h"
 
 #include "base/arena.h"
 #include "base/encode.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "ray/gcs.pb-c.h"
-#include "ray/gcs_parts.h"
+#include "ray/gcs_internal.h"
 
 enum { ID_TEXT = 2 * RAY_ID_BYTES };
 
-/* More than Ray would take. */
+/* More than Ray would accept. */
 enum { BODY_BYTES_MAX = 128 << 20 };
 
 struct gcs {
@@ -17,10 +17,10 @@ struct gcs {
     struct arena arena;
     const char *server;
     const char *ca_file, *cert_file, *key_file;
-    struct str bearer;            /* "Bearer ..."; empty: none */
-    char cluster_id[ID_TEXT + 1]; /* empty: not known */
+    struct str bearer;            /* "Bearer ..."; empty if none */
+    char cluster_id[ID_TEXT + 1]; /* empty if unknown */
     bool is_asking_id;
-    bool *is_gone; /* of whoever is telling several: set when it is closed meanwhile */
+    bool *is_gone; /* set by gcs_close(), for a loop that is calling several finishers */
     int64_t deadline_ms;
     struct gcs_call *calls;
 };
@@ -37,7 +37,7 @@ static const char *copy_path(struct gcs *gcs, const char *path)
 struct gcs *gcs_open(const struct gcs_setup *setup)
 {
     struct gcs *gcs = HEAP_NEW(struct gcs);
-    arena_init_secret(&gcs->arena); /* the token lives there */
+    arena_init_secret(&gcs->arena); /* contains the token */
     gcs->http = setup->http;
     gcs->server = copy_path(gcs, setup->server);
     gcs->ca_file = copy_path(gcs, setup->ca_file);
@@ -93,10 +93,9 @@ void gcs_close(struct gcs *gcs)
         leave_list(call);
         loop_later_cancel(http_loop(gcs->http), &call->refusal);
         if (call->http) {
-            http_cancel(call->http); /* frees the call when it has ended */
-        } else {
-            free_call(call);
+            grpc_forget(call->http);
         }
+        free_call(call);
     }
     if (gcs->is_gone) {
         *gcs->is_gone = true;
@@ -105,9 +104,9 @@ void gcs_close(struct gcs *gcs)
     free(gcs);
 }
 
-/* ---- what failures mean ---- */
+/* ---- failures ---- */
 
-static enum gcs_trouble judge(const struct grpc_reply *reply)
+static enum gcs_trouble gcs_evaluate(const struct grpc_reply *reply)
 {
     switch (reply->status) {
     case GRPC_OK:
@@ -116,7 +115,7 @@ static enum gcs_trouble judge(const struct grpc_reply *reply)
         return str_starts(reply->message, "WrongClusterID") ? GCS_OTHER_CLUSTER : GCS_TOKEN_REFUSED;
     case GRPC_UNIMPLEMENTED:
         return GCS_TOO_OLD;
-    case GRPC_UNKNOWN: /* what a GCS says that is just starting or ending */
+    case GRPC_UNKNOWN: /* returned by a GCS that is starting or shutting down */
     case GRPC_UNAVAILABLE:
     case GRPC_DEADLINE_EXCEEDED:
     case GRPC_CANCELLED:
@@ -132,7 +131,7 @@ static enum gcs_trouble judge(const struct grpc_reply *reply)
     return GCS_REFUSED;
 }
 
-/* The end of a call: its finisher is told, and it is gone. */
+/* Ends a call: calls its finisher and frees it. */
 static void end_call(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     leave_list(call);
@@ -140,29 +139,25 @@ static void end_call(struct gcs_call *call, const struct gcs_answer *answer, str
     free_call(call);
 }
 
-static void hear(void *context, const struct grpc_reply *reply)
+static void gcs_handle(void *context, const struct grpc_reply *reply)
 {
     struct gcs_call *call = context;
-    if (!call->gcs) {
-        free_call(call);
-        return;
-    }
-    struct gcs_answer answer = {.trouble = judge(reply), .err = reply->err};
+    struct gcs_answer answer = {.trouble = gcs_evaluate(reply), .err = reply->err};
     if (answer.trouble == GCS_OTHER_CLUSTER) {
-        call->gcs->cluster_id[0] = '\0'; /* the next call asks who it is now */
+        call->gcs->cluster_id[0] = '\0'; /* the next call requests the current id */
     }
     end_call(call, &answer, reply->body);
 }
 
-/* A reply that came whole and makes no sense. */
+/* A complete reply that cannot be parsed. */
 struct gcs_answer gcs_garbled(const char *method)
 {
     struct gcs_answer answer = {.trouble = GCS_REFUSED};
-    err_set(&answer.err, ERR_PROTOCOL, "%s: a reply that is not understood", method);
+    err_set(&answer.err, ERR_PROTOCOL, "%s: invalid reply", method);
     return answer;
 }
 
-/* Most services put a status of their own into a reply that went well. */
+/* Most services include a status of their own in a successful reply. */
 bool gcs_is_refused(const struct Shoal__Gcs__Status *status, const char *method,
                     struct gcs_answer *answer)
 {
@@ -198,13 +193,13 @@ static void send_call(struct gcs_call *call, bool with_id)
         .ca_file = gcs->ca_file,
         .cert_file = gcs->cert_file,
         .key_file = gcs->key_file,
-        .done = hear,
+        .done = gcs_handle,
         .context = call,
     };
     call->http = grpc_start(gcs->http, &request);
 }
 
-/* Takes the id, or says what was wrong with it. */
+/* Stores the id, or returns why it is invalid. */
 static struct gcs_answer take_id(struct gcs *gcs, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;
@@ -222,8 +217,8 @@ static struct gcs_answer take_id(struct gcs *gcs, const struct gcs_answer *answe
     return result;
 }
 
-/* Whoever waited for the id goes on, or hears why not. A finisher may start new calls: they are
- * put before those that are looked at, and wait for the next id. It may also close the client. */
+/* Sends the calls that waited for the id, or fails them. A finisher may start new calls, which are
+ * inserted before the current ones and wait for the next id. It may also close the client. */
 static void hear_id(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs *gcs = call->context;
@@ -263,7 +258,7 @@ void gcs_call_start(struct gcs_call *call)
     }
 }
 
-/* ---- what is not sent ---- */
+/* ---- refused calls ---- */
 
 static void end_refused(void *context)
 {
@@ -276,5 +271,5 @@ void gcs_call_refuse(struct gcs_call *call, const struct err *why)
 {
     call->refused = *why;
     call->refusal = (struct loop_task){.run = end_refused, .context = call};
-    loop_later(http_loop(call->gcs->http), &call->refusal);
+    loop_defer(http_loop(call->gcs->http), &call->refusal);
 }

@@ -1,4 +1,4 @@
-/* gcs_access.c: Ray's variables, here and in Ray's own processes. */
+/* gcs_access.c: reads Ray's environment variables, of this process and of Ray's processes. */
 #include "ray/gcs_access.h"
 
 #include "io/file.h"
@@ -8,12 +8,13 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <unistd.h>
 
 enum { WORDS_MAX = 128 * 1024, ENVIRONMENT_MAX = 4 << 20 };
 
 static const struct {
     const char *name;
-    size_t place; /* in the struct */
+    size_t place; /* offset in the struct */
 } variables[] = {
     {"RAY_USE_TLS", offsetof(struct gcs_access, use_tls)},
     {"RAY_TLS_SERVER_CERT", offsetof(struct gcs_access, server_cert)},
@@ -24,7 +25,7 @@ static const struct {
     {"RAY_AUTH_TOKEN_PATH", offsetof(struct gcs_access, token_path)},
 };
 
-static const char **value_of(struct gcs_access *access, size_t i)
+static const char **gcs_access_value_of(struct gcs_access *access, size_t i)
 {
     return (const char **)((char *)access + variables[i].place);
 }
@@ -35,7 +36,7 @@ static struct gcs_access of_own_environment(void)
 {
     struct gcs_access access = {0};
     for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
-        *value_of(&access, i) = getenv(variables[i].name);
+        *gcs_access_value_of(&access, i) = getenv(variables[i].name);
     }
     return access;
 }
@@ -47,9 +48,9 @@ struct gcs_access gcs_access_of(struct str environment, struct arena *arena)
         struct str value = str_cut(&environment, '\0');
         struct str name = str_cut(&value, '=');
         for (size_t i = 0; i < ARRAY_LEN(variables); i++) {
-            /* Of two with one name, getenv() finds the first. */
-            if (str_is(name, variables[i].name) && !*value_of(&access, i)) {
-                *value_of(&access, i) = arena_str(arena, value).ptr;
+            /* Of duplicates, getenv() returns the first. */
+            if (str_is(name, variables[i].name) && !*gcs_access_value_of(&access, i)) {
+                *gcs_access_value_of(&access, i) = arena_str(arena, value).ptr;
             }
         }
     }
@@ -73,21 +74,28 @@ bool gcs_access_is_process_of(struct str command_line, const char *address)
     return false;
 }
 
-struct search {
+struct gcs_access_search {
     const char *address;
     struct arena *arena;
     struct gcs_access found;
 };
 
-/* An environment may hold other secrets: nothing of it stays behind. */
-static bool look_at(void *context, int64_t pid)
+/* A process of another user could redirect our token, or name any file as the token. */
+static bool gcs_access_is_ours(int64_t pid)
 {
-    struct search *search = context;
+    uint32_t user;
+    return process_owner(pid, &user) && user == geteuid() &&
+           (process_is_named(pid, "gcs_server") || process_is_named(pid, "raylet"));
+}
+
+/* An environment may contain other secrets: it is wiped afterwards. */
+static bool gcs_access_inspect(void *context, int64_t pid)
+{
+    struct gcs_access_search *search = context;
     AUTO_BUF struct buf words;
     struct buf environment;
     buf_init(&words, WORDS_MAX);
-    if ((!process_is_named(pid, "gcs_server") && !process_is_named(pid, "raylet")) ||
-        !process_read(pid, "cmdline", &words) ||
+    if (!gcs_access_is_ours(pid) || !process_read(pid, "cmdline", &words) ||
         !gcs_access_is_process_of(buf_str(&words), search->address)) {
         return true;
     }
@@ -106,8 +114,8 @@ struct gcs_access gcs_access_find(const char *address, struct arena *arena)
     if (own.use_tls && own.auth_mode) {
         return own;
     }
-    struct search search = {.address = address, .arena = arena};
-    process_each(look_at, &search);
+    struct gcs_access_search search = {.address = address, .arena = arena};
+    process_each(gcs_access_inspect, &search);
     struct gcs_access found = search.found;
     if (own.use_tls) {
         found.use_tls = own.use_tls;
@@ -125,26 +133,27 @@ struct gcs_access gcs_access_find(const char *address, struct arena *arena)
 
 /* ---- using ---- */
 
-static bool is_set(const char *value)
+static bool gcs_access_is_set(const char *value)
 {
     return value && value[0] != '\0';
 }
 
-static bool is_word(const char *value, const char *word)
+static bool gcs_access_is_word(const char *value, const char *word)
 {
     return value && strcasecmp(value, word) == 0;
 }
 
 static bool check_file(const char *path, const char *variable, struct err *err)
 {
-    return is_set(path) ||
-           err_set(err, ERR_CONFIG, "RAY_USE_TLS is on, but %s names no file", variable);
+    return gcs_access_is_set(path) ||
+           err_set(err, ERR_CONFIG, "RAY_USE_TLS is set, but %s does not name a file", variable);
 }
 
 static bool apply_tls(const struct gcs_access *access, const char *address, struct arena *arena,
                       struct gcs_setup *setup, struct err *err)
 {
-    bool is_on = is_word(access->use_tls, "1") || is_word(access->use_tls, "true");
+    bool is_on = gcs_access_is_word(access->use_tls, "1") ||
+                 gcs_access_is_word(access->use_tls, "true");
     setup->server = arena_printf(arena, "%s://%s", is_on ? "https" : "http", address).ptr;
     setup->ca_file = is_on ? access->ca_cert : NULL;
     setup->cert_file = is_on ? access->server_cert : NULL;
@@ -165,18 +174,19 @@ static bool read_token(const char *path, struct arena *arena, struct str *ret_to
     return ok;
 }
 
-/* In the order in which Ray looks. */
+/* In Ray's order of precedence. */
 static bool apply_token(const struct gcs_access *access, struct arena *arena,
                         struct gcs_setup *setup, struct err *err)
 {
-    if (setup->token.len > 0 || !is_word(access->auth_mode, "token")) {
+    if (setup->token.len > 0 || !gcs_access_is_word(access->auth_mode, "token")) {
         return true;
     }
-    if (is_set(access->token)) {
+    if (gcs_access_is_set(access->token)) {
         setup->token = str_trim(str_from(access->token));
         return true;
     }
-    const char *path = is_set(access->token_path) ? access->token_path : "~/.ray/auth_token";
+    const char *path = gcs_access_is_set(access->token_path) ? access->token_path
+                                                             : "~/.ray/auth_token";
     return read_token(arena_str(arena, file_expand_home(arena, str_from(path))).ptr, arena,
                       &setup->token, err);
 }

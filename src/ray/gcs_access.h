@@ -1,9 +1,9 @@
 /*
- * gcs_access.h: how the GCS of a cluster wants to be spoken to, by Ray's own variables.
+ * gcs_access.h: TLS and authentication for the GCS of a cluster, from Ray's environment variables.
  *
- * With RAY_USE_TLS it wants a certificate of whoever calls: the same three files that each of its
- * nodes has. With RAY_AUTH_MODE=token it wants the cluster's token. A start command may set such
- * variables for itself alone, so those of the Ray that runs on this machine count too.
+ * With RAY_USE_TLS it requires a client certificate: the three files that each of its nodes has.
+ * With RAY_AUTH_MODE=token it requires the cluster's token. A start command may set such variables
+ * for itself only, so those of the Ray running on this machine are used, too.
  */
 #pragma once
 
@@ -12,34 +12,34 @@
 #include "base/err.h"
 #include "ray/gcs.h"
 
-/* The values of Ray's variables. NULL: it is not set. */
+/* The values of Ray's variables; NULL if not set. */
 struct gcs_access {
     const char *use_tls;     /* RAY_USE_TLS */
     const char *server_cert; /* RAY_TLS_SERVER_CERT */
     const char *server_key;  /* RAY_TLS_SERVER_KEY */
     const char *ca_cert;     /* RAY_TLS_CA_CERT */
     const char *auth_mode;   /* RAY_AUTH_MODE */
-    const char *token;       /* RAY_AUTH_TOKEN: read instead of a file */
-    const char *token_path;  /* RAY_AUTH_TOKEN_PATH; neither: ~/.ray/auth_token */
+    const char *token;       /* RAY_AUTH_TOKEN: used instead of a file */
+    const char *token_path;  /* RAY_AUTH_TOKEN_PATH; default: ~/.ray/auth_token */
 };
 
 /*
- * As this program was started, or, of what that says nothing about (TLS, tokens), as Ray was on
- * this machine. `address` is that of the GCS, HOST:PORT. Strings live as long as the arena, which
- * is to be one for secrets.
+ * From this program's environment, or, for settings it does not contain (TLS, tokens), from that of
+ * the Ray running on this machine. `address` is the GCS's HOST:PORT. Strings live in `arena`, which
+ * must be one for secrets.
  */
 struct gcs_access gcs_access_find(const char *address, struct arena *arena);
 
 /*
- * The setup's server, its files and, unless it has one, its token; all in the arena. ERR_CONFIG:
+ * Sets the setup's server, files and, unless it has one, token; all live in `arena`. ERR_CONFIG:
  * TLS is on and a file is not named. ERR_NOT_FOUND: there is no token yet.
  */
 bool gcs_access_apply(const struct gcs_access *access, const char *address, struct arena *arena,
                       struct gcs_setup *setup, struct err *err) MUST_USE;
 
 /*
- * For tests. Does Ray's process with this command line (its words divided by zero bytes) belong to
- * the GCS at `address`? And what a process's environment, likewise divided, says.
+ * For tests. Does the Ray process with this command line (NUL-separated) belong to the GCS at
+ * `address`? And the settings in an environment (also NUL-separated).
  */
 bool gcs_access_is_process_of(struct str command_line, const char *address);
 struct gcs_access gcs_access_of(struct str environment, struct arena *arena);

@@ -1,6 +1,7 @@
-/* gcs_autoscaler.c: the calls of an autoscaler: what Ray sees, reports to it, nodes to be freed. */
+/* gcs_autoscaler.c: the calls of an autoscaler: cluster state, reports, drains. */
+#include "io/failpoint.h"
 #include "ray/gcs.h"
-#include "ray/gcs_parts.h"
+#include "ray/gcs_internal.h"
 #include "ray/wire.h"
 
 #define AUTOSCALER "/ray.rpc.autoscaler.AutoscalerStateService/"
@@ -13,24 +14,26 @@ static void hear_plain(struct gcs_call *call, const struct gcs_answer *answer, s
 
 /* ---- GetClusterResourceState ---- */
 
-static void hear_state(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void gcs_autoscaler_handle_state(struct gcs_call *call, const struct gcs_answer *answer,
+                                        struct str body)
 {
     call->done.state(call->context, answer, body);
 }
 
-/* The request is empty, always: a GCS that is asked for news since a version which it has not
- * reached, because it was started anew, ends itself. */
+/* The request is always empty: a GCS that is asked for changes since a version that it has not
+ * reached, because it was restarted, crashes. */
 void gcs_read_state(struct gcs *gcs, gcs_state_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "GetClusterResourceState", hear_state,
-                                         context);
+    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "GetClusterResourceState",
+                                         gcs_autoscaler_handle_state, context);
     call->done.state = done;
     gcs_call_start(call);
 }
 
 void gcs_read_status(struct gcs *gcs, gcs_state_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "GetClusterStatus", hear_state, context);
+    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "GetClusterStatus",
+                                         gcs_autoscaler_handle_state, context);
     call->done.state = done;
     gcs_call_start(call);
 }
@@ -53,7 +56,7 @@ void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *d
 
 enum { ENTRY_BYTES_MAX = 1 << 20, MESSAGE_BYTES_MAX = 64 << 20 };
 
-/* Ray wants whole numbers there; parts of one are cut off. */
+/* Ray expects integers here; fractions are truncated. */
 static void add_whole_amount(struct buf *out, uint32_t tag, const struct ray_quantity *quantity)
 {
     AUTO_BUF struct buf entry;
@@ -69,7 +72,7 @@ static int64_t clamp(int64_t value, int64_t least, int64_t most)
     return value < least ? least : value > most ? most : value;
 }
 
-static void add_group(struct buf *out, const struct gcs_group *group)
+static void gcs_autoscaler_add_group(struct buf *out, const struct gcs_group *group)
 {
     AUTO_BUF struct buf entry;
     buf_init(&entry, ENTRY_BYTES_MAX);
@@ -90,7 +93,7 @@ void gcs_report_groups(struct gcs *gcs, const struct gcs_group *groups, size_t c
     AUTO_BUF struct buf config;
     buf_init(&config, MESSAGE_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
-        add_group(&config, &groups[i]);
+        gcs_autoscaler_add_group(&config, &groups[i]);
     }
     wire_add_bytes(&call->body, 1, buf_str(&config));
     call->done.plain = done;
@@ -99,7 +102,8 @@ void gcs_report_groups(struct gcs *gcs, const struct gcs_group *groups, size_t c
 
 /* ---- RequestClusterResourceConstraint ---- */
 
-static void add_amount(struct buf *out, uint32_t tag, const struct ray_quantity *quantity)
+static void gcs_autoscaler_add_amount(struct buf *out, uint32_t tag,
+                                      const struct ray_quantity *quantity)
 {
     AUTO_BUF struct buf entry;
     buf_init(&entry, ENTRY_BYTES_MAX);
@@ -108,21 +112,21 @@ static void add_amount(struct buf *out, uint32_t tag, const struct ray_quantity 
     wire_add_bytes(out, tag, buf_str(&entry));
 }
 
-static void add_wish(struct buf *out, const struct gcs_wish *wish)
+static void gcs_autoscaler_add_request(struct buf *out, const struct gcs_bundle *wish)
 {
     AUTO_BUF struct buf request;
     AUTO_BUF struct buf entry;
     buf_init(&request, ENTRY_BYTES_MAX);
     buf_init(&entry, 2 * ENTRY_BYTES_MAX);
     for (size_t i = 0; i < wish->amount_count; i++) {
-        add_amount(&request, 1, &wish->amounts[i]);
+        gcs_autoscaler_add_amount(&request, 1, &wish->amounts[i]);
     }
     wire_add_bytes(&entry, 1, buf_str(&request));
     wire_add_number(&entry, 2, wish->count);
     wire_add_bytes(out, 1, buf_str(&entry));
 }
 
-void gcs_request_resources(struct gcs *gcs, const struct gcs_wish *wishes, size_t count,
+void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *wishes, size_t count,
                            gcs_done_fn *done, void *context)
 {
     struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "RequestClusterResourceConstraint",
@@ -131,7 +135,7 @@ void gcs_request_resources(struct gcs *gcs, const struct gcs_wish *wishes, size_
     buf_init(&constraint, MESSAGE_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
         if (wishes[i].count > 0 && wishes[i].amount_count > 0) {
-            add_wish(&constraint, &wishes[i]);
+            gcs_autoscaler_add_request(&constraint, &wishes[i]);
         }
     }
     wire_add_bytes(&call->body, 1, buf_str(&constraint));
@@ -147,24 +151,26 @@ void gcs_note_metrics(struct gcs *gcs, struct str address, gcs_done_fn *done, vo
                                          hear_plain, context);
     wire_add_bytes(&call->body, 1, STR("AutoscalerMetricsAddress"));
     wire_add_bytes(&call->body, 2, address);
-    wire_add_number(&call->body, 3, 1); /* instead of what was there */
+    wire_add_number(&call->body, 3, 1); /* overwrite */
     call->done.plain = done;
     gcs_call_start(call);
 }
 
 /* ---- DrainNode ---- */
 
-/* Ray's numbers. A raylet that hears any other ends itself, with its work. */
+#define DRAIN_METHOD AUTOSCALER "DrainNode"
+
+/* Ray's enum values. A raylet that receives another one exits, with its work. */
 enum drain_reason { DRAIN_IDLE = 1, DRAIN_PREEMPTED = 2 };
 
-static void hear_drain(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+struct gcs_answer gcs_drain_read(struct str reply, bool *ret_is_accepted, struct str *ret_why_not)
 {
-    struct gcs_answer result = *answer;
-    struct wire wire = wire_open(body);
+    struct gcs_answer answer = {GCS_FINE, {0}};
+    struct wire wire = wire_open(reply);
     struct wire_field field;
     struct str why_not = {0};
     bool is_accepted = false;
-    while (answer->trouble == GCS_FINE && wire_next(&wire, &field)) {
+    while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(1, WIRE_VARINT)) {
             is_accepted = field.number != 0;
         } else if (field.key == WIRE_KEY(2, WIRE_BYTES)) {
@@ -172,27 +178,41 @@ static void hear_drain(struct gcs_call *call, const struct gcs_answer *answer, s
         }
     }
     if (wire.is_broken) {
-        result = gcs_garbled(call->method);
+        answer = gcs_garbled(DRAIN_METHOD);
     }
-    is_accepted = is_accepted && result.trouble == GCS_FINE;
-    call->done.drain(call->context, &result, is_accepted, is_accepted ? (struct str){0} : why_not);
+    *ret_is_accepted = is_accepted && answer.trouble == GCS_FINE;
+    *ret_why_not = *ret_is_accepted ? (struct str){0} : why_not;
+    return answer;
+}
+
+static void gcs_autoscaler_handle_drain(struct gcs_call *call, const struct gcs_answer *answer,
+                                        struct str body)
+{
+    failpoint("ray", "DrainNode", "reply");
+    struct gcs_answer result = *answer;
+    struct str why_not = {0};
+    bool is_accepted = false;
+    if (answer->trouble == GCS_FINE) {
+        result = gcs_drain_read(body, &is_accepted, &why_not);
+    }
+    call->done.drain(call->context, &result, is_accepted, why_not);
 }
 
 static bool check_drain(const struct gcs_drain *drain, struct err *err)
 {
     if (drain->node.len != RAY_ID_BYTES) {
-        return err_set(err, ERR_INTERNAL, "a node to be drained has an id of %zu bytes, not of %d",
+        return err_set(err, ERR_INTERNAL, "the id of a node to drain has %zu bytes instead of %d",
                        drain->node.len, RAY_ID_BYTES);
     }
     if (!drain->is_refusable && drain->deadline_ms < 0) {
-        return err_set(err, ERR_INTERNAL, "a node is to be drained before 1970");
+        return err_set(err, ERR_INTERNAL, "the deadline of a drain is before 1970");
     }
     return true;
 }
 
 void gcs_drain(struct gcs *gcs, const struct gcs_drain *drain, gcs_drain_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "DrainNode", hear_drain, context);
+    struct gcs_call *call = gcs_call_new(gcs, DRAIN_METHOD, gcs_autoscaler_handle_drain, context);
     struct err err;
     call->done.drain = done;
     if (!check_drain(drain, &err)) {
@@ -203,5 +223,6 @@ void gcs_drain(struct gcs *gcs, const struct gcs_drain *drain, gcs_drain_fn *don
     wire_add_number(&call->body, 2, drain->is_refusable ? DRAIN_IDLE : DRAIN_PREEMPTED);
     wire_add_text(&call->body, 3, drain->message);
     wire_add_number(&call->body, 4, drain->is_refusable ? 0 : drain->deadline_ms);
+    failpoint("ray", "DrainNode", "before");
     gcs_call_start(call);
 }

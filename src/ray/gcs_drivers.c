@@ -1,16 +1,16 @@
 /*
- * gcs_drivers.c: lines in the output of drivers.
+ * gcs_drivers.c: prints lines in the output of drivers.
  *
- * They travel as those of Ray's own monitor do: published as log lines of a process "autoscaler",
- * but straight to the GCS, so that no file of Ray's session is touched. The numbers of the channel
- * and its field have changed between releases, and one that a GCS does not own ends it: only
- * releases whose numbers were seen get them. All others get an error message, which every release
- * knows; drivers show it under another name.
+ * Lines are sent like those of Ray's own monitor: published as log lines of a process "autoscaler",
+ * but directly to the GCS, so that no file of Ray's session is touched. The numbers of the channel
+ * and its field have changed between releases, and an unknown number crashes the GCS: only releases
+ * with verified numbers get them. All others get an error message, which every release supports;
+ * drivers show it under another name.
  */
 #include "io/json_line.h"
 #include "ray/gcs.h"
 #include "ray/gcs.pb-c.h"
-#include "ray/gcs_parts.h"
+#include "ray/gcs_internal.h"
 #include "ray/wire.h"
 
 #include <stdlib.h>
@@ -26,7 +26,7 @@ struct log_channel {
     int first, last;
     const char *method;
     int channel;
-    uint32_t tag; /* of the lines in a message that is published */
+    uint32_t tag; /* of the lines in a published message */
 };
 
 static const struct log_channel channels[] = {
@@ -35,7 +35,7 @@ static const struct log_channel channels[] = {
     {257, 260, PUBSUB "GcsPublish", 7, 11},
 };
 
-/* 100 * major + minor; 0: not understood. */
+/* 100 * major + minor; 0 if it cannot be parsed. */
 static int read_version(struct str text)
 {
     uint32_t major, minor;
@@ -60,12 +60,11 @@ static const struct log_channel *find_channel(int version)
 /* ---- as a log line ---- */
 
 /*
- * A driver of a cluster with Ray's second autoscaler reads a line as an event and prints its
- * message; one with the first prints what stands between the marks. Which of the two it is, is
- * decided where Ray was started, so the line has both. Any other key would make the driver print
- * a traceback.
+ * In a cluster with autoscaler v2 a driver parses a line as an event and prints its message; with
+ * v1 it prints the text between the marks. This is decided where Ray was started, so the line
+ * contains both. Any other key would make the driver print a traceback.
  */
-static bool add_event(struct buf *out, const struct gcs_line *line)
+static bool gcs_drivers_add_event(struct buf *out, const struct gcs_line *line)
 {
     AUTO_BUF struct buf marked;
     buf_init(&marked, LINE_BYTES_MAX);
@@ -90,7 +89,7 @@ static bool add_log(struct buf *out, const struct gcs_line *line, const struct l
     buf_init(&event, 8 * LINE_BYTES_MAX);
     buf_init(&log, 8 * LINE_BYTES_MAX);
     buf_init(&message, 8 * LINE_BYTES_MAX);
-    if (!add_event(&event, line)) {
+    if (!gcs_drivers_add_event(&event, line)) {
         return false;
     }
     wire_add_text(&log, 1, line->head_address);
@@ -104,7 +103,7 @@ static bool add_log(struct buf *out, const struct gcs_line *line, const struct l
 
 static void hear_published(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
-    (void)body; /* its status is never filled */
+    (void)body; /* its status is never set */
     call->done.plain(call->context, answer);
 }
 
@@ -114,7 +113,7 @@ static bool add_error(struct buf *out, const struct gcs_line *line)
 {
     AUTO_BUF struct buf error;
     buf_init(&error, 8 * LINE_BYTES_MAX);
-    wire_add_bytes(&error, 1, STR("\xff\xff\xff\xff")); /* the job of nobody: all drivers */
+    wire_add_bytes(&error, 1, STR("\xff\xff\xff\xff")); /* nil job id: all drivers */
     wire_add_text(&error, 2, STR("autoscaler"));
     wire_add_text(&error, 3, line->text);
     wire_add_bytes(out, 1, buf_str(&error));
@@ -152,7 +151,7 @@ void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn 
         gcs_call_start(call);
     } else {
         struct err err;
-        err_set(&err, ERR_INTERNAL, "a line for drivers is too long");
+        err_set(&err, ERR_INTERNAL, "a log line for drivers is too long");
         gcs_call_refuse(call, &err);
     }
 }

@@ -1,6 +1,6 @@
-/* gcs_jobs.c: which drivers are connected. */
+/* gcs_jobs.c: counts the connected drivers. */
 #include "ray/gcs.h"
-#include "ray/gcs_parts.h"
+#include "ray/gcs_internal.h"
 #include "ray/wire.h"
 
 /* Tags of Ray's messages. */
@@ -12,10 +12,10 @@ enum {
     JOB_CONFIG = 6,
     CONFIG_NAMESPACE = 5,
     REQUEST_SKIP_SUBMISSIONS = 3,
-    REQUEST_SKIP_RUNNING = 4, /* else the GCS would ask every driver */
+    REQUEST_SKIP_RUNNING = 4, /* otherwise the GCS would query every driver */
 };
 
-/* So begin the namespaces of Ray's own drivers, such as the dashboard's. */
+/* Prefix of the namespaces of Ray's own drivers, such as the dashboard's. */
 #define INTERNAL "_ray_internal_"
 
 static bool is_internal(struct str config, bool *is_broken)
@@ -73,7 +73,7 @@ bool gcs_drivers_read(struct str reply, size_t *ret_count, struct err *err)
         }
     }
     if (wire.is_broken || is_broken) {
-        return err_set(err, ERR_PROTOCOL, "the drivers of the cluster are not known");
+        return err_set(err, ERR_PROTOCOL, "invalid list of drivers from Ray");
     }
     *ret_count = count;
     return true;

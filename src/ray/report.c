@@ -1,13 +1,13 @@
-/* report.c: what an autoscaler tells Ray of itself, as bytes. */
+/* report.c: encodes the autoscaler's report to Ray. */
 #include "ray/report.h"
 
 #include "base/buf.h"
 #include "ray/wire.h"
 
-/* Far more than any report has; with more Ray's own limit would come near. */
+/* Far more than any report needs, and below Ray's own limit. */
 enum { REPORT_BYTES_MAX = 64 << 20, ENTRY_BYTES_MAX = 1 << 20 };
 
-/* Beyond this many entries the last one has the rest: nobody counts lines there. */
+/* Beyond this many entries, the last one includes the rest. */
 enum { REQUEST_ENTRIES_MAX = 10000 };
 
 enum {
@@ -21,7 +21,7 @@ enum {
     TAG_NODES = 7,
     TAG_FAILURES = 8,
 
-    TAG_MACHINE = 1, /* of the entries, all alike */
+    TAG_MACHINE = 1, /* same tags in all entries */
     TAG_TYPE = 2,
     TAG_COUNT = 3,
 };
@@ -32,7 +32,7 @@ static void add_kind(struct buf *entry, struct str machine, struct str type)
     wire_add_text(entry, TAG_TYPE, type);
 }
 
-/* One that is too long is left out whole: half of it would spoil the rest. */
+/* Omits an entry that is too long: a part of it would corrupt the message. */
 static void add_entry(struct buf *out, uint32_t tag, const struct buf *entry)
 {
     if (!entry->is_full) {
@@ -55,7 +55,7 @@ static void add_request(struct buf *out, const struct ray_pending_request *reque
     add_entry(out, TAG_REQUESTS, &entry);
 }
 
-/* `ray status` counts entries and does not look at their counts: one for each machine. */
+/* `ray status` counts entries and ignores their counts: writes one per machine. */
 static void add_requests(struct buf *out, const struct ray_report *report)
 {
     int64_t room = REQUEST_ENTRIES_MAX;
@@ -71,7 +71,7 @@ static void add_requests(struct buf *out, const struct ray_report *report)
     }
 }
 
-static void add_node(struct buf *out, const struct ray_pending_node *node)
+static void report_add_node(struct buf *out, const struct ray_pending_node *node)
 {
     AUTO_BUF struct buf entry;
     buf_init(&entry, ENTRY_BYTES_MAX);
@@ -82,7 +82,7 @@ static void add_node(struct buf *out, const struct ray_pending_node *node)
     add_entry(out, TAG_NODES, &entry);
 }
 
-static void add_failure(struct buf *out, const struct ray_failed_request *failure)
+static void report_add_failure(struct buf *out, const struct ray_failed_request *failure)
 {
     AUTO_BUF struct buf entry;
     buf_init(&entry, ENTRY_BYTES_MAX);
@@ -110,10 +110,10 @@ struct str ray_report_bytes(const struct ray_report *report, struct arena *arena
         wire_add_bytes(&inside, TAG_INFEASIBLE_GANGS, report->infeasible_gangs[i]);
     }
     for (size_t i = 0; i < report->node_count; i++) {
-        add_node(&inside, &report->nodes[i]);
+        report_add_node(&inside, &report->nodes[i]);
     }
     for (size_t i = 0; i < report->failure_count; i++) {
-        add_failure(&inside, &report->failures[i]);
+        report_add_failure(&inside, &report->failures[i]);
     }
     wire_add_bytes(&out, TAG_REPORT, buf_str(&inside));
     return arena_str(arena, buf_str(&out));

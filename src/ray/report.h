@@ -1,7 +1,4 @@
-/*
- * report.h: what an autoscaler tells Ray of itself, so that `ray status`, the dashboard and drivers
- * can show it.
- */
+/* report.h: the autoscaler's report to Ray, which `ray status`, the dashboard and drivers show. */
 #pragma once
 
 #include "base/arena.h"
@@ -10,20 +7,20 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Asked of the cloud, without an answer so far. In bytes it is one entry for each machine. */
+/* Requested from the cloud, without a reply so far. Encoded as one entry per machine. */
 struct ray_pending_request {
     struct str machine, type;
     int64_t count;
     int64_t asked_s; /* since 1970 */
 };
 
-/* The cloud has given it a name. */
+/* The cloud has assigned an id. */
 struct ray_pending_node {
     struct str machine, type, instance_id, address;
     struct str details; /* "setting up, step 2 of 5" */
 };
 
-/* Did not come. Kept in reports until something of that type did. */
+/* A failed launch. Reported until a launch of that type succeeds. */
 struct ray_failed_request {
     struct str machine, type;
     int64_t count;
@@ -32,15 +29,15 @@ struct ray_failed_request {
 };
 
 struct ray_report {
-    int64_t seen_version; /* of the state on which it is based */
-    int64_t version; /* never smaller than before, over restarts too: microseconds since 1970 */
+    int64_t seen_version; /* of the state on which the report is based */
+    int64_t version;      /* must never decrease, even over restarts: microseconds since 1970 */
     const struct ray_pending_request *requests;
     size_t request_count;
     const struct ray_pending_node *nodes;
     size_t node_count;
     const struct ray_failed_request *failures;
     size_t failure_count;
-    const struct str *infeasible; /* bytes of requests as Ray gave them (state.h) */
+    const struct str *infeasible; /* encoded requests, as received from Ray (state.h) */
     size_t infeasible_count;
     const struct str *infeasible_gangs;
     size_t infeasible_gang_count;

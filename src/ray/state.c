@@ -1,16 +1,17 @@
-/* state.c: one pass over Ray's view of its cluster: what changes by itself, marks of the rest. */
+/*
+ * state.c: one pass over Ray's cluster state: frequently changing fields, and hashes of the rest.
+ */
 #include "ray/state.h"
 
-#include "ray/state_parts.h"
+#include "ray/state_internal.h"
 
 #include <string.h>
 
 /* ---- marks ---- */
 
 /*
- * Two marks differ whenever what they were made of does, as far as 64 bits can tell; nobody but
- * the cluster's own GCS makes these bytes, so that they need not withstand an enemy. What has no
- * order is added up.
+ * 64-bit hashes. They need not resist attacks, because only the cluster's own GCS produces the
+ * bytes. Unordered parts are added up.
  */
 static uint64_t stir(uint64_t mark)
 {
@@ -40,11 +41,12 @@ static uint64_t mark_bytes(uint64_t about, struct str bytes)
 
 /* ---- the load ---- */
 
-/* A field that counts. With fields inside it is a message; else its bytes count as they are. */
+/* A field that is part of the hash. With subfields it is a message; otherwise its raw bytes are
+ * used. */
 struct mark_field {
     uint32_t key;
     const struct mark_field *inside;
-    bool is_ordered; /* among those of its key */
+    bool is_ordered; /* relative to others of its key */
 };
 
 static const struct mark_field rule_fields[] = {{RULE_KEY}, {RULE_OPERATOR}, {RULE_VALUE}, {0}};
@@ -88,7 +90,7 @@ static const struct mark_field *find_field(const struct mark_field *fields, uint
     return NULL;
 }
 
-/* As deep as the tables above are. */
+/* The recursion is as deep as the tables above. */
 static uint64_t mark_message(struct str bytes, const struct mark_field *fields, bool *is_broken)
 {
     struct wire wire = wire_open(bytes);
@@ -120,14 +122,14 @@ enum ray_node_status state_node_status(uint64_t number)
     return number <= RAY_NODE_DRAINING ? (enum ray_node_status)number : RAY_NODE_UNSPECIFIED;
 }
 
-/* What a mark is made of; each is known whole only at the end of the node. */
+/* The parts of a hash; complete only at the end of the node. */
 struct node_marks {
     struct str type, address, machine;
-    uint64_t of_living; /* resources and labels: the dead have none */
+    uint64_t of_living; /* resources and labels: dead nodes have none */
     uint64_t of_activity;
 };
 
-static uint64_t add_marks(const struct ray_glance *glance, const struct node_marks *marks)
+static uint64_t add_marks(const struct ray_node_summary *glance, const struct node_marks *marks)
 {
     uint64_t mark = mark_bytes(NODE_ID, glance->id) +
                     mark_bytes(NODE_INSTANCE, glance->instance_id) +
@@ -143,8 +145,8 @@ static uint64_t add_marks(const struct ray_glance *glance, const struct node_mar
     return mark;
 }
 
-static void take_field(const struct wire_field *field, struct ray_glance *glance,
-                       struct node_marks *marks)
+static void state_take_field(const struct wire_field *field, struct ray_node_summary *glance,
+                             struct node_marks *marks)
 {
     switch (field->key) {
     case NODE_ID:
@@ -182,14 +184,14 @@ static void take_field(const struct wire_field *field, struct ray_glance *glance
     }
 }
 
-static bool glance_at(struct str bytes, struct ray_glance *ret_glance)
+static bool glance_at(struct str bytes, struct ray_node_summary *ret_glance)
 {
     struct wire wire = wire_open(bytes);
     struct wire_field field;
-    struct ray_glance glance = {.bytes = bytes};
+    struct ray_node_summary glance = {.bytes = bytes};
     struct node_marks marks = {0};
     while (wire_next(&wire, &field)) {
-        take_field(&field, &glance, &marks);
+        state_take_field(&field, &glance, &marks);
     }
     if (glance.status != RAY_NODE_IDLE || glance.idle_ms < 0) {
         glance.idle_ms = 0;
@@ -203,10 +205,10 @@ static bool glance_at(struct str bytes, struct ray_glance *ret_glance)
 
 bool state_garbled(struct err *err)
 {
-    return err_set(err, ERR_PROTOCOL, "Ray's words about its cluster are not understood");
+    return err_set(err, ERR_PROTOCOL, "invalid cluster state from Ray");
 }
 
-/* A reply without a state would look like a cluster in which nobody is left. */
+/* Fails on a reply without a state, which would look like a cluster without nodes. */
 bool state_find(struct str reply, struct str *ret_state, struct err *err)
 {
     struct wire wire = wire_open(reply);
@@ -226,12 +228,12 @@ bool state_find(struct str reply, struct str *ret_state, struct err *err)
     return true;
 }
 
-/* One field of the state; false when it is broken. */
-static bool pass_field(const struct wire_field *field, ray_glance_fn *node, void *context,
+/* Handles one field of the state; false if it is malformed. */
+static bool pass_field(const struct wire_field *field, ray_node_summary_fn *node, void *context,
                        struct ray_state *state)
 {
     bool is_broken = false;
-    struct ray_glance glance;
+    struct ray_node_summary glance;
     switch (field->key) {
     case STATE_VERSION:
         state->version = (int64_t)field->number;
@@ -256,7 +258,7 @@ static bool pass_field(const struct wire_field *field, ray_glance_fn *node, void
         state->load_mark += mark_number(field->key,
                                         mark_message(field->bytes, gang_fields, &is_broken));
         break;
-    case STATE_CONSTRAINT: /* an empty one is none: it adds nothing */
+    case STATE_CONSTRAINT: /* an empty one is equivalent to none: it adds nothing */
         state->load_mark += mark_message(field->bytes, constraint_fields, &is_broken);
         break;
     default:
@@ -265,7 +267,7 @@ static bool pass_field(const struct wire_field *field, ray_glance_fn *node, void
     return !is_broken;
 }
 
-bool ray_state_pass(struct str bytes, ray_glance_fn *node, void *context,
+bool ray_state_pass(struct str bytes, ray_node_summary_fn *node, void *context,
                     struct ray_state *ret_state, struct err *err)
 {
     struct str inside;

@@ -1,12 +1,13 @@
 /*
- * state.h: Ray's view of its cluster (the reply of GetClusterResourceState), read where it lies.
+ * state.h: parses Ray's cluster state (the reply of GetClusterResourceState) in place.
  *
- * A reply has half a kilobyte per node, and a version and idle counters that differ in every reply;
- * what matters of a node hardly ever does. So nothing is unpacked: one pass over the bytes gives of
- * each node what changes by itself and a mark of all the rest, and only a node with a new mark is
- * read whole. Marks do not depend on the order of maps, which Ray does not promise.
+ * A reply has half a kilobyte per node, and a version and idle counters that differ in every reply,
+ * while the relevant part of a node rarely changes. So nothing is unpacked: one pass over the bytes
+ * returns the frequently changing fields of each node and a hash ("mark") of the rest, and only a
+ * node with a new mark is parsed completely. Marks do not depend on the order of maps, which Ray
+ * does not guarantee.
  *
- * Texts are views of the bytes.
+ * Strings are views of the bytes.
  */
 #pragma once
 
@@ -31,36 +32,36 @@ enum ray_node_status {
 
 /* ---- nodes ---- */
 
-struct ray_glance {
-    struct str id; /* RAY_ID_BYTES bytes, not text; nodes with another id are passed over */
-    struct str instance_id; /* empty: started by hand */
+struct ray_node_summary {
+    struct str id;          /* RAY_ID_BYTES bytes, not text; nodes with other ids are skipped */
+    struct str instance_id; /* empty if started manually */
     enum ray_node_status status;
-    int64_t idle_ms; /* only while it is idle */
-    uint64_t mark;   /* of id, instance, status and whatever ray_node_read() gives */
+    int64_t idle_ms; /* only while idle */
+    uint64_t mark;   /* of id, instance, status and everything ray_node_read() returns */
     struct str bytes;
 };
 
 struct ray_quantity {
     struct str name;
-    double amount; /* 0 to 9e14; what is no number or below is read as 0 */
+    double amount; /* 0 to 9e14; negative values and NaN are read as 0 */
 };
 
 struct ray_label {
     struct str key, value;
 };
 
-/* Of a dead node only the first three are known. */
+/* For a dead node only the first three are known. */
 struct ray_node_detail {
-    struct str type;    /* of the cluster's file */
+    struct str type;    /* of the cluster file */
     struct str address; /* without port */
     struct str machine; /* "m5.large" */
     const struct ray_quantity *totals;
     size_t total_count;
     const struct ray_quantity *available;
     size_t available_count;
-    const struct ray_label *labels; /* what it was started with, then what is put on it */
+    const struct ray_label *labels; /* from the start of the node, then those added later */
     size_t label_count;
-    const struct str *activities; /* why it is not idle; only while it is running */
+    const struct str *activities; /* why it is not idle; only while running */
     size_t activity_count;
     bool is_head;
 };
@@ -83,7 +84,7 @@ struct ray_selector {
 
 struct ray_placement {
     struct ray_label label;
-    bool is_apart; /* anti-affinity; else together */
+    bool is_apart; /* anti-affinity; otherwise affinity */
 };
 
 struct ray_request {
@@ -98,17 +99,17 @@ struct ray_request {
 struct ray_demand {
     struct ray_request request;
     int64_t count;
-    struct str bytes; /* of the ResourceRequest, to be given back when it is infeasible */
+    struct str bytes; /* encoded ResourceRequest, to be reported if it is infeasible */
 };
 
-/* A placement group that waits. */
+/* A pending placement group. */
 struct ray_gang {
-    const struct ray_request *requests; /* with their selectors; where a part of it runs already,
-                                         * they also say that it is to come back there */
+    /* With their selectors; if a part of it is already running, they also require its location. */
+    const struct ray_request *requests;
     size_t request_count;
     struct str details;  /* "HEX:STRICT_SPREAD|PENDING" */
-    struct str locality; /* the label that all must share a value of; empty: none */
-    struct str bytes;    /* of the GangResourceRequest */
+    struct str locality; /* label whose value all must share; empty if none */
+    struct str bytes;    /* encoded GangResourceRequest */
 };
 
 struct ray_load_read {
@@ -120,27 +121,27 @@ struct ray_load_read {
     size_t constraint_count;
 };
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 /* The reply as a whole. */
 struct ray_state {
     int64_t version;
     struct str session;
-    uint64_t load_mark; /* of all that ray_state_load() gives */
+    uint64_t load_mark; /* of everything ray_state_load() returns */
     size_t node_count;
 };
 
-/* In Ray's order, which is another one in every reply. */
-typedef void ray_glance_fn(void *context, const struct ray_glance *glance);
+/* Called in Ray's order, which differs in every reply. */
+typedef void ray_node_summary_fn(void *context, const struct ray_node_summary *glance);
 
-/* ERR_PROTOCOL for bytes that are not such a reply; some nodes may have been told by then. */
-bool ray_state_pass(struct str bytes, ray_glance_fn *node, void *context,
+/* ERR_PROTOCOL for malformed replies; some nodes may have been reported before. */
+bool ray_state_pass(struct str bytes, ray_node_summary_fn *node, void *context,
                     struct ray_state *ret_state, struct err *err) MUST_USE;
 
-/* `bytes` of a glance. */
+/* `bytes` of a node summary. */
 bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail *ret_node,
                    struct err *err) MUST_USE;
 
-/* All that waits; empty entries are left out. Of the whole reply. */
+/* All pending requests of the whole reply; empty entries are omitted. */
 bool ray_state_load(struct str bytes, struct arena *arena, struct ray_load_read *ret_load,
                     struct err *err) MUST_USE;

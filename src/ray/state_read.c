@@ -1,24 +1,24 @@
-/* state_read.c: a node, and all that waits, out of Ray's view of its cluster. */
+/* state_read.c: parses nodes and pending requests in Ray's cluster state. */
 #include "base/arena.h"
 #include "ray/state.h"
-#include "ray/state_parts.h"
+#include "ray/state_internal.h"
 
 #include <string.h>
 
-/* What Ray can count, and so can we; more, or not a number at all, cannot be meant. */
+/* The limit of Ray's own arithmetic and ours; larger values or NaN are invalid. */
 #define AMOUNT_MAX 9e14
 
-/* Broken bytes are noticed at the end: until then they are read as far as they go. */
-struct reading {
+/* Malformed bytes are detected at the end: until then they are parsed as far as possible. */
+struct state_read_reading {
     struct arena *arena;
     bool is_broken;
 };
 
-typedef void read_fn(struct reading *in, struct str bytes, void *item);
+typedef void read_fn(struct state_read_reading *in, struct str bytes, void *item);
 
-/* All fields of a message that have this key, each read into an item of its own. */
-static void *read_list(struct reading *in, struct str message, uint32_t key, size_t size,
-                       read_fn *read, size_t *ret_count)
+/* Parses all fields of a message that have this key, each into its own item. */
+static void *state_read_list(struct state_read_reading *in, struct str message, uint32_t key,
+                             size_t size, read_fn *read, size_t *ret_count)
 {
     size_t count = wire_count(message, key);
     char *items = arena_array(in->arena, count, size);
@@ -35,8 +35,8 @@ static void *read_list(struct reading *in, struct str message, uint32_t key, siz
     return items;
 }
 
-/* The last field with this key; empty: there is none. */
-static struct str read_one(struct reading *in, struct str message, uint32_t key)
+/* The last field with this key; empty if there is none. */
+static struct str read_one(struct state_read_reading *in, struct str message, uint32_t key)
 {
     struct wire wire = wire_open(message);
     struct wire_field field;
@@ -50,7 +50,7 @@ static struct str read_one(struct reading *in, struct str message, uint32_t key)
     return found;
 }
 
-static uint64_t read_number(struct reading *in, struct str message, uint32_t key)
+static uint64_t state_read_number(struct state_read_reading *in, struct str message, uint32_t key)
 {
     struct wire wire = wire_open(message);
     struct wire_field field;
@@ -64,14 +64,14 @@ static uint64_t read_number(struct reading *in, struct str message, uint32_t key
     return found;
 }
 
-static void read_text(struct reading *in, struct str bytes, void *item)
+static void state_read_text(struct state_read_reading *in, struct str bytes, void *item)
 {
     (void)in;
     *(struct str *)item = bytes;
 }
 
-/* A node has many of these: each is walked over once. */
-static void read_quantity(struct reading *in, struct str bytes, void *item)
+/* A node has many of these, so each is parsed in one pass. */
+static void read_quantity(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_quantity *quantity = item;
     struct wire wire = wire_open(bytes);
@@ -86,12 +86,12 @@ static void read_quantity(struct reading *in, struct str bytes, void *item)
         }
     }
     in->is_broken |= wire.is_broken;
-    /* In this order NaN becomes 0. */
+    /* Written so that NaN becomes 0. */
     quantity->amount = amount > 0 ? (amount < AMOUNT_MAX ? amount : AMOUNT_MAX) : 0;
 }
 
-/* An entry of a map, or the name and value of a placement: they have the same tags. */
-static void read_label(struct reading *in, struct str bytes, void *item)
+/* An entry of a map, or the name and value of a placement, which have the same tags. */
+static void read_label(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_label *label = item;
     struct wire wire = wire_open(bytes);
@@ -109,7 +109,7 @@ static void read_label(struct reading *in, struct str bytes, void *item)
 
 /* ---- nodes ---- */
 
-/* What a node has how many of, so that all of it is read in two walks and not one for each. */
+/* The counts of a node's lists, so that it is parsed in two passes instead of one per list. */
 struct node_lists {
     enum ray_node_status status;
     size_t totals, available, labels, put_labels, activities;
@@ -151,9 +151,9 @@ static void count_field(const struct wire_field *field, struct ray_node_detail *
     }
 }
 
-/* The labels that are put on it stand behind those it was started with. */
-static void read_lists(struct reading *in, struct str bytes, struct node_lists lists,
-                       struct ray_node_detail *node)
+/* Added labels follow those of the start of the node. */
+static void state_read_lists(struct state_read_reading *in, struct str bytes,
+                             struct node_lists lists, struct ray_node_detail *node)
 {
     struct ray_quantity *totals = ARENA_ARRAY(in->arena, lists.totals, struct ray_quantity);
     struct ray_quantity *available = ARENA_ARRAY(in->arena, lists.available, struct ray_quantity);
@@ -196,7 +196,7 @@ static bool is_of_head(const struct ray_node_detail *node)
 bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail *ret_node,
                    struct err *err)
 {
-    struct reading in = {.arena = arena};
+    struct state_read_reading in = {.arena = arena};
     struct wire wire = wire_open(bytes);
     struct wire_field field;
     struct ray_node_detail node = {0};
@@ -206,7 +206,7 @@ bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail
     }
     in.is_broken = wire.is_broken;
     if (lists.status != RAY_NODE_DEAD) {
-        read_lists(&in, bytes, lists, &node);
+        state_read_lists(&in, bytes, lists, &node);
         node.is_head = is_of_head(&node);
     }
     if (in.is_broken) {
@@ -218,24 +218,24 @@ bool ray_node_read(struct str bytes, struct arena *arena, struct ray_node_detail
 
 /* ---- requests ---- */
 
-static void read_rule(struct reading *in, struct str bytes, void *item)
+static void state_read_rule(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_rule *rule = item;
-    uint64_t op = read_number(in, bytes, RULE_OPERATOR);
+    uint64_t op = state_read_number(in, bytes, RULE_OPERATOR);
     rule->key = read_one(in, bytes, RULE_KEY);
     rule->op = op == RAY_IN || op == RAY_NOT_IN ? (enum ray_operator)op : RAY_OPERATOR_OTHER;
-    rule->values = read_list(in, bytes, RULE_VALUE, sizeof(*rule->values), read_text,
-                             &rule->value_count);
+    rule->values = state_read_list(in, bytes, RULE_VALUE, sizeof(*rule->values), state_read_text,
+                                   &rule->value_count);
 }
 
-static void read_selector(struct reading *in, struct str bytes, void *item)
+static void read_selector(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_selector *selector = item;
-    selector->rules = read_list(in, bytes, SELECTOR_RULE, sizeof(*selector->rules), read_rule,
-                                &selector->rule_count);
+    selector->rules = state_read_list(in, bytes, SELECTOR_RULE, sizeof(*selector->rules),
+                                      state_read_rule, &selector->rule_count);
 }
 
-static void read_placement(struct reading *in, struct str bytes, void *item)
+static void state_read_placement(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_placement *placement = item;
     placement->is_apart = wire_count(bytes, PLACEMENT_APART) > 0;
@@ -243,27 +243,28 @@ static void read_placement(struct reading *in, struct str bytes, void *item)
                &placement->label);
 }
 
-static void read_request(struct reading *in, struct str bytes, void *item)
+static void state_read_request(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_request *request = item;
-    request->amounts = read_list(in, bytes, REQUEST_AMOUNT, sizeof(*request->amounts),
-                                 read_quantity, &request->amount_count);
-    request->selectors = read_list(in, bytes, REQUEST_SELECTOR, sizeof(*request->selectors),
-                                   read_selector, &request->selector_count);
-    request->placements = read_list(in, bytes, REQUEST_PLACEMENT, sizeof(*request->placements),
-                                    read_placement, &request->placement_count);
+    request->amounts = state_read_list(in, bytes, REQUEST_AMOUNT, sizeof(*request->amounts),
+                                       read_quantity, &request->amount_count);
+    request->selectors = state_read_list(in, bytes, REQUEST_SELECTOR, sizeof(*request->selectors),
+                                         read_selector, &request->selector_count);
+    request->placements = state_read_list(in, bytes, REQUEST_PLACEMENT,
+                                          sizeof(*request->placements), state_read_placement,
+                                          &request->placement_count);
 }
 
-static void read_demand(struct reading *in, struct str bytes, void *item)
+static void read_demand(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_demand *demand = item;
     demand->bytes = read_one(in, bytes, DEMAND_REQUEST);
-    demand->count = (int64_t)read_number(in, bytes, DEMAND_COUNT);
-    read_request(in, demand->bytes, &demand->request);
+    demand->count = (int64_t)state_read_number(in, bytes, DEMAND_COUNT);
+    state_read_request(in, demand->bytes, &demand->request);
 }
 
-/* Ray gives every request one empty selector at least, which any node fits. */
-static bool is_empty(const struct ray_request *request)
+/* Ray adds at least one empty selector to every request, which matches any node. */
+static bool state_read_is_empty(const struct ray_request *request)
 {
     for (size_t i = 0; i < request->selector_count; i++) {
         if (request->selectors[i].rule_count > 0) {
@@ -273,31 +274,33 @@ static bool is_empty(const struct ray_request *request)
     return request->amount_count == 0 && request->placement_count == 0;
 }
 
-/* Leaves those that ask for something. */
+/* Removes empty requests. */
 static size_t keep_demands(struct ray_demand *demands, size_t count)
 {
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
-        if (demands[i].count > 0 && !is_empty(&demands[i].request)) {
+        if (demands[i].count > 0 && !state_read_is_empty(&demands[i].request)) {
             demands[kept++] = demands[i];
         }
     }
     return kept;
 }
 
-static struct ray_demand *read_demands(struct reading *in, struct str bytes, uint32_t key,
-                                       size_t *ret_count)
+static struct ray_demand *state_read_demands(struct state_read_reading *in, struct str bytes,
+                                             uint32_t key, size_t *ret_count)
 {
     size_t count;
-    struct ray_demand *demands = read_list(in, bytes, key, sizeof(*demands), read_demand, &count);
+    struct ray_demand *demands = state_read_list(in, bytes, key, sizeof(*demands), read_demand,
+                                                 &count);
     *ret_count = keep_demands(demands, count);
     return demands;
 }
 
 /* ---- gangs ---- */
 
-/* Each choice of a request with these rules too: Ray wants the gang back where a part of it is. */
-static void pin_request(struct reading *in, struct ray_request *request,
+/* Adds these rules to each selector of a request: the gang must return to the location of its
+ * running part. */
+static void pin_request(struct state_read_reading *in, struct ray_request *request,
                         const struct ray_selector *pin)
 {
     size_t count = request->selector_count > 0 ? request->selector_count : 1;
@@ -319,14 +322,14 @@ static void pin_request(struct reading *in, struct ray_request *request,
     request->selector_count = count;
 }
 
-enum { STRATEGY_STRICT_PACK = 2 }; /* Ray's number; the only one it asks for over labels */
+enum { STRATEGY_STRICT_PACK = 2 }; /* Ray's value; the only strategy it uses with labels */
 
-static void read_locality(struct reading *in, struct str bytes, struct ray_gang *gang,
+static void read_locality(struct state_read_reading *in, struct str bytes, struct ray_gang *gang,
                           struct ray_request *requests)
 {
     struct str constraint = read_one(in, bytes, LOCALITY_CONSTRAINT);
     struct ray_selector pin = {0};
-    if (read_number(in, constraint, LOCALITY_STRATEGY) == STRATEGY_STRICT_PACK) {
+    if (state_read_number(in, constraint, LOCALITY_STRATEGY) == STRATEGY_STRICT_PACK) {
         gang->locality = read_one(in, constraint, LOCALITY_LABEL);
     }
     read_selector(in, read_one(in, bytes, LOCALITY_SELECTOR), &pin);
@@ -335,7 +338,7 @@ static void read_locality(struct reading *in, struct str bytes, struct ray_gang 
     }
 }
 
-/* The first field with this key; empty: there is none. */
+/* The first field with this key; empty if there is none. */
 static struct str read_first(struct str message, uint32_t key)
 {
     struct wire wire = wire_open(message);
@@ -348,20 +351,20 @@ static struct str read_first(struct str message, uint32_t key)
     return (struct str){0};
 }
 
-/* The same requests stand in two places; those of old lack their selectors. */
-static void read_gang(struct reading *in, struct str bytes, void *item)
+/* The requests are included twice; the deprecated ones lack selectors. */
+static void state_read_gang(struct state_read_reading *in, struct str bytes, void *item)
 {
     struct ray_gang *gang = item;
     struct str bundles = read_first(bytes, GANG_BUNDLES);
-    struct ray_request *requests = read_list(in, bundles, BUNDLES_REQUEST, sizeof(*requests),
-                                             read_request, &gang->request_count);
+    struct ray_request *requests = state_read_list(in, bundles, BUNDLES_REQUEST, sizeof(*requests),
+                                                   state_read_request, &gang->request_count);
     gang->bytes = bytes;
     gang->details = read_one(in, bytes, GANG_DETAILS);
     if (gang->request_count > 0) {
         read_locality(in, read_one(in, bundles, BUNDLES_LOCALITY), gang, requests);
     } else {
-        requests = read_list(in, bytes, GANG_REQUEST, sizeof(*requests), read_request,
-                             &gang->request_count);
+        requests = state_read_list(in, bytes, GANG_REQUEST, sizeof(*requests), state_read_request,
+                                   &gang->request_count);
     }
     gang->requests = requests;
 }
@@ -386,16 +389,16 @@ bool ray_state_load(struct str bytes, struct arena *arena, struct ray_load_read 
     if (!state_find(bytes, &state, err)) {
         return false;
     }
-    struct reading in = {.arena = arena};
+    struct state_read_reading in = {.arena = arena};
     struct ray_load_read load = {0};
     size_t gang_count;
-    struct ray_gang *gangs = read_list(&in, state, STATE_GANG, sizeof(*gangs), read_gang,
-                                       &gang_count);
+    struct ray_gang *gangs = state_read_list(&in, state, STATE_GANG, sizeof(*gangs),
+                                             state_read_gang, &gang_count);
     load.gangs = gangs;
     load.gang_count = keep_gangs(gangs, gang_count);
-    load.demands = read_demands(&in, state, STATE_DEMAND, &load.demand_count);
-    load.constraint = read_demands(&in, read_one(&in, state, STATE_CONSTRAINT), CONSTRAINT_DEMAND,
-                                   &load.constraint_count);
+    load.demands = state_read_demands(&in, state, STATE_DEMAND, &load.demand_count);
+    load.constraint = state_read_demands(&in, read_one(&in, state, STATE_CONSTRAINT),
+                                         CONSTRAINT_DEMAND, &load.constraint_count);
     if (in.is_broken) {
         return state_garbled(err);
     }

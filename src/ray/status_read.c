@@ -1,5 +1,5 @@
-/* status_read.c: the reply of GetClusterStatus, counted as `ray status` counts it. */
-#include "ray/status_parts.h"
+/* status_read.c: parses the reply of GetClusterStatus, with the same counts as `ray status`. */
+#include "ray/status_internal.h"
 
 #include "base/number.h"
 #include "ray/state.h"
@@ -18,7 +18,8 @@ struct amounts {
     size_t count, capacity;
 };
 
-static void read_amount(struct status_sheet *sheet, struct str entry, struct amounts *amounts)
+static void status_read_amount(struct status_sheet *sheet, struct str entry,
+                               struct amounts *amounts)
 {
     struct wire wire = wire_open(entry);
     struct wire_field field;
@@ -36,30 +37,31 @@ static void read_amount(struct status_sheet *sheet, struct str entry, struct amo
     amounts->items[amounts->count++] = amount;
 }
 
-/* The map at that tag of a message. */
-static struct amounts read_amounts(struct status_sheet *sheet, struct str message, uint32_t tag)
+/* Parses the map at this tag of a message. */
+static struct amounts status_read_amounts(struct status_sheet *sheet, struct str message,
+                                          uint32_t tag)
 {
     struct amounts amounts = {0};
     struct wire wire = wire_open(message);
     struct wire_field field;
     while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(tag, WIRE_BYTES)) {
-            read_amount(sheet, field.bytes, &amounts);
+            status_read_amount(sheet, field.bytes, &amounts);
         }
     }
     sheet->is_broken = sheet->is_broken || wire.is_broken;
     return amounts;
 }
 
-static int by_name(const void *a, const void *b)
+static int status_read_by_name(const void *a, const void *b)
 {
     const struct ray_quantity *left = a;
     const struct ray_quantity *right = b;
     return str_cmp(left->name, right->name);
 }
 
-/* As Python shows a text. */
-static void add_quoted(struct buf *out, struct str text)
+/* Quotes a string like Python's repr(). */
+static void status_read_add_quoted(struct buf *out, struct str text)
 {
     char quote = str_find_char(text, '\'') != SIZE_MAX && str_find_char(text, '"') == SIZE_MAX
                      ? '"'
@@ -90,12 +92,12 @@ static struct str shape_of(struct status_sheet *sheet, struct amounts *amounts)
     AUTO_BUF struct buf out;
     buf_init(&out, TEXT_BYTES_MAX);
     if (amounts->count > 1) {
-        qsort(amounts->items, amounts->count, sizeof(*amounts->items), by_name);
+        qsort(amounts->items, amounts->count, sizeof(*amounts->items), status_read_by_name);
     }
     buf_add_char(&out, '{');
     for (size_t i = 0; i < amounts->count; i++) {
         buf_add_c(&out, i > 0 ? ", " : "");
-        add_quoted(&out, amounts->items[i].name);
+        status_read_add_quoted(&out, amounts->items[i].name);
         buf_add_c(&out, ": ");
         number_add_double(&out, amounts->items[i].amount);
     }
@@ -108,7 +110,7 @@ static bool is_letter_or_digit(char c)
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* What follows "_group_": an id, or the number of a bundle and an id. */
+/* The text after "_group_": an id, or a bundle index and an id. */
 static bool is_group(struct str rest, bool has_number)
 {
     if (has_number) {
@@ -124,7 +126,7 @@ static bool is_group(struct str rest, bool has_number)
     return rest.len > 0 && is_letter_or_digit(rest.ptr[0]);
 }
 
-/* The last "_group_" that fits counts. */
+/* The last matching "_group_" is used. */
 bool status_split_group(struct str resource, struct str *ret_name, bool *ret_is_indexed)
 {
     static const struct str word = {"_group_", 7};
@@ -148,19 +150,19 @@ bool status_split_group(struct str resource, struct str *ret_name, bool *ret_is_
 
 static void add_uses(struct status_sheet *sheet, struct str node)
 {
-    struct amounts totals = read_amounts(sheet, node, 5);
-    struct amounts available = read_amounts(sheet, node, 4);
-    struct tally uses = {0};
+    struct amounts totals = status_read_amounts(sheet, node, 5);
+    struct amounts available = status_read_amounts(sheet, node, 4);
+    struct counter uses = {0};
     for (size_t i = 0; i < totals.count; i++) {
-        struct tally_item *use = tally_of(&uses, sheet->arena, totals.items[i].name);
+        struct counter_item *use = counter_of(&uses, sheet->arena, totals.items[i].name);
         use->total += totals.items[i].amount;
         use->used += totals.items[i].amount;
     }
     for (size_t i = 0; i < available.count; i++) {
-        tally_of(&uses, sheet->arena, available.items[i].name)->used -= available.items[i].amount;
+        counter_of(&uses, sheet->arena, available.items[i].name)->used -= available.items[i].amount;
     }
     for (size_t i = 0; i < uses.count; i++) {
-        struct tally_item *all = tally_of(&sheet->uses, sheet->arena, uses.items[i].name);
+        struct counter_item *all = counter_of(&sheet->uses, sheet->arena, uses.items[i].name);
         all->used += uses.items[i].used;
         all->total += uses.items[i].total;
     }
@@ -177,7 +179,7 @@ static struct str id_type(struct status_sheet *sheet, struct str id)
     return arena_str(sheet->arena, buf_str(&out));
 }
 
-static void add_node(struct status_sheet *sheet, struct str node)
+static void status_read_add_node(struct status_sheet *sheet, struct str node)
 {
     struct wire wire = wire_open(node);
     struct wire_field field;
@@ -213,13 +215,15 @@ static void add_node(struct status_sheet *sheet, struct str node)
         return;
     }
     add_uses(sheet, node);
-    tally_of(status == RAY_NODE_IDLE ? &sheet->idle : &sheet->active, sheet->arena, type)->count++;
+    counter_of(status == RAY_NODE_IDLE ? &sheet->idle : &sheet->active, sheet->arena, type)
+        ->count++;
 }
 
 /* ---- demand ---- */
 
-/* Of a ResourceRequestByCount. */
-static struct str request_of(struct status_sheet *sheet, struct str bytes, int64_t *ret_count)
+/* Parses a ResourceRequestByCount. */
+static struct str status_read_request_of(struct status_sheet *sheet, struct str bytes,
+                                         int64_t *ret_count)
 {
     struct wire wire = wire_open(bytes);
     struct wire_field field;
@@ -236,11 +240,11 @@ static struct str request_of(struct status_sheet *sheet, struct str bytes, int64
     return request;
 }
 
-static void add_demand(struct status_sheet *sheet, struct str bytes)
+static void status_read_add_demand(struct status_sheet *sheet, struct str bytes)
 {
     int64_t count;
-    struct str request = request_of(sheet, bytes, &count);
-    struct amounts asked = read_amounts(sheet, request, 1);
+    struct str request = status_read_request_of(sheet, bytes, &count);
+    struct amounts asked = status_read_amounts(sheet, request, 1);
     struct amounts plain = {0};
     bool is_in_group = false;
     for (size_t i = 0; i < asked.count; i++) {
@@ -259,19 +263,20 @@ static void add_demand(struct status_sheet *sheet, struct str bytes)
         plain.items[at] = (struct ray_quantity){name, asked.items[i].amount};
     }
     for (size_t i = 0; is_in_group && i < plain.count; i++) {
-        if (str_is(plain.items[i].name, "bundle")) { /* no resource of users */
+        if (str_is(plain.items[i].name, "bundle")) { /* not a user resource */
             plain.items[i] = plain.items[--plain.count];
         }
     }
     if (plain.count > 0) {
-        struct tally_item *item = tally_of(&sheet->demands, sheet->arena, shape_of(sheet, &plain));
+        struct counter_item *item = counter_of(&sheet->demands, sheet->arena,
+                                               shape_of(sheet, &plain));
         item->count += count;
         item->part += is_in_group ? count : 0;
         item->is_counted = item->is_counted || is_in_group;
     }
 }
 
-/* "ID:STRATEGY|STATE" to "STRATEGY|STATE"; what has another form is nothing to Ray. */
+/* "ID:STRATEGY|STATE" to "STRATEGY|STATE"; Ray ignores other forms. */
 static struct str strategy_of(struct str details)
 {
     size_t colon = str_find_char(details, ':');
@@ -279,18 +284,18 @@ static struct str strategy_of(struct str details)
     return str_find_char(rest, '|') == SIZE_MAX ? STR("None|None") : rest;
 }
 
-static void add_group(struct status_sheet *sheet, struct str gang)
+static void status_read_add_group(struct status_sheet *sheet, struct str gang)
 {
     struct wire wire = wire_open(gang);
     struct wire_field field;
     struct str details = {0};
-    struct tally shapes = {0};
+    struct counter shapes = {0};
     AUTO_BUF struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
     while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(1, WIRE_BYTES)) {
-            struct amounts amounts = read_amounts(sheet, field.bytes, 1);
-            tally_of(&shapes, sheet->arena, shape_of(sheet, &amounts))->count++;
+            struct amounts amounts = status_read_amounts(sheet, field.bytes, 1);
+            counter_of(&shapes, sheet->arena, shape_of(sheet, &amounts))->count++;
         } else if (field.key == WIRE_KEY(2, WIRE_BYTES)) {
             details = field.bytes;
         }
@@ -300,7 +305,7 @@ static void add_group(struct status_sheet *sheet, struct str gang)
         buf_addf(&text, "%s%.*s * %lld", i > 0 ? ", " : "", STR_ARG(shapes.items[i].name),
                  (long long)shapes.items[i].count);
     }
-    struct tally_item *item = tally_of(&sheet->groups, sheet->arena, strategy_of(details));
+    struct counter_item *item = counter_of(&sheet->groups, sheet->arena, strategy_of(details));
     item->count++;
     item->text = arena_str(sheet->arena, buf_str(&text));
 }
@@ -312,8 +317,8 @@ static void add_constraint(struct status_sheet *sheet, struct str constraint)
     while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(1, WIRE_BYTES)) {
             int64_t count;
-            struct str request = request_of(sheet, field.bytes, &count);
-            struct amounts amounts = read_amounts(sheet, request, 1);
+            struct str request = status_read_request_of(sheet, field.bytes, &count);
+            struct amounts amounts = status_read_amounts(sheet, request, 1);
             buf_addf(&sheet->constraints, " %.*s: %lld from request_resources()\n",
                      STR_ARG(shape_of(sheet, &amounts)), (long long)count);
         }
@@ -321,17 +326,17 @@ static void add_constraint(struct status_sheet *sheet, struct str constraint)
     sheet->is_broken = sheet->is_broken || wire.is_broken;
 }
 
-static void read_state(struct status_sheet *sheet, struct str state)
+static void status_read_state(struct status_sheet *sheet, struct str state)
 {
     struct wire wire = wire_open(state);
     struct wire_field field;
     while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(3, WIRE_BYTES)) {
-            add_node(sheet, field.bytes);
+            status_read_add_node(sheet, field.bytes);
         } else if (field.key == WIRE_KEY(4, WIRE_BYTES)) {
-            add_demand(sheet, field.bytes);
+            status_read_add_demand(sheet, field.bytes);
         } else if (field.key == WIRE_KEY(5, WIRE_BYTES)) {
-            add_group(sheet, field.bytes);
+            status_read_add_group(sheet, field.bytes);
         } else if (field.key == WIRE_KEY(6, WIRE_BYTES)) {
             add_constraint(sheet, field.bytes);
         }
@@ -339,15 +344,15 @@ static void read_state(struct status_sheet *sheet, struct str state)
     sheet->is_broken = sheet->is_broken || wire.is_broken;
 }
 
-/* ---- what the autoscaler reported ---- */
+/* ---- the autoscaler's report ---- */
 
-/* The texts at tags 1 to 5 of a message, and the number at tag 5. */
+/* The strings at tags 1 to 5 of a message, and the number at tag 5. */
 struct report_row {
     struct str texts[6];
     int64_t number;
 };
 
-static struct report_row read_row(struct status_sheet *sheet, struct str bytes)
+static struct report_row status_read_row(struct status_sheet *sheet, struct str bytes)
 {
     struct report_row row = {0};
     struct wire wire = wire_open(bytes);
@@ -366,7 +371,7 @@ static struct report_row read_row(struct status_sheet *sheet, struct str bytes)
     return row;
 }
 
-static void add_pending(struct status_sheet *sheet, const struct report_row *row)
+static void status_read_add_pending(struct status_sheet *sheet, const struct report_row *row)
 {
     buf_addf(&sheet->pending, " %.*s: %.*s, ", STR_ARG(row->texts[3]), STR_ARG(row->texts[2]));
     for (size_t i = 0; i < row->texts[5].len; i++) {
@@ -376,7 +381,7 @@ static void add_pending(struct status_sheet *sheet, const struct report_row *row
     buf_add_char(&sheet->pending, '\n');
 }
 
-static void add_failure(struct status_sheet *sheet, const struct report_row *row)
+static void status_read_add_failure(struct status_sheet *sheet, const struct report_row *row)
 {
     time_t when = (time_t)row->number;
     struct tm parts = {0};
@@ -398,21 +403,21 @@ static void read_report(struct status_sheet *sheet, struct str report)
     struct wire_field field;
     while (wire_next(&wire, &field)) {
         if (field.key == WIRE_KEY(3, WIRE_BYTES)) {
-            struct report_row row = read_row(sheet, field.bytes);
-            /* As Ray counts: calls, not the machines that they ask for. */
-            tally_of(&sheet->launching, sheet->arena, row.texts[2])->count++;
+            struct report_row row = status_read_row(sheet, field.bytes);
+            /* As in Ray: counts calls, not the machines that they request. */
+            counter_of(&sheet->launching, sheet->arena, row.texts[2])->count++;
         } else if (field.key == WIRE_KEY(7, WIRE_BYTES)) {
-            struct report_row row = read_row(sheet, field.bytes);
-            add_pending(sheet, &row);
+            struct report_row row = status_read_row(sheet, field.bytes);
+            status_read_add_pending(sheet, &row);
         } else if (field.key == WIRE_KEY(8, WIRE_BYTES)) {
-            struct report_row row = read_row(sheet, field.bytes);
-            add_failure(sheet, &row);
+            struct report_row row = status_read_row(sheet, field.bytes);
+            status_read_add_failure(sheet, &row);
         }
     }
     sheet->is_broken = sheet->is_broken || wire.is_broken;
 }
 
-/* ---- all of it ---- */
+/* ---- the reply ---- */
 
 bool status_read(struct status_sheet *sheet, struct str reply)
 {
@@ -422,7 +427,7 @@ bool status_read(struct status_sheet *sheet, struct str reply)
         if (field.key == WIRE_KEY(1, WIRE_BYTES)) {
             read_report(sheet, field.bytes);
         } else if (field.key == WIRE_KEY(2, WIRE_BYTES)) {
-            read_state(sheet, field.bytes);
+            status_read_state(sheet, field.bytes);
         }
     }
     return !wire.is_broken && !sheet->is_broken;

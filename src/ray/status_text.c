@@ -1,15 +1,15 @@
-/* status_text.c: Ray's words for the state of its cluster. */
+/* status_text.c: formats the cluster state like `ray status`. */
 #include "ray/status_text.h"
 
 #include "base/number.h"
-#include "ray/status_parts.h"
+#include "ray/status_internal.h"
 
 #include <stdlib.h>
 #include <time.h>
 
 enum { SECOND_US = 1000000, SECTION_BYTES_MAX = 1 << 20 };
 
-static void add_types(struct buf *out, const struct tally *types, const char *none)
+static void status_text_add_types(struct buf *out, const struct counter *types, const char *none)
 {
     for (size_t i = 0; i < types->count; i++) {
         buf_addf(out, " %lld %.*s\n", (long long)types->items[i].count,
@@ -20,7 +20,7 @@ static void add_types(struct buf *out, const struct tally *types, const char *no
     }
 }
 
-/* The youngest first; those of the same second as they came. */
+/* Newest first; stable within the same second. */
 static int by_time(const void *a, const void *b)
 {
     const struct status_failure *left = a;
@@ -64,7 +64,7 @@ static void add_memory(struct buf *out, double bytes)
             return;
         }
     }
-    bool is_sane = bytes > -1e18 && bytes < 1e18; /* less than a kilobyte, unless it is none */
+    bool is_sane = bytes > -1e18 && bytes < 1e18; /* below a kilobyte, unless it is invalid */
     buf_addf(out, "%lldB", is_sane ? (long long)bytes : 0);
 }
 
@@ -75,11 +75,12 @@ static void add_figure(struct buf *out, double value, bool is_memory, bool is_co
     } else if (is_counted) {
         number_add_double(out, value);
     } else {
-        buf_add_char(out, '0'); /* to Python another zero than 0.0 */
+        buf_add_char(out, '0'); /* Python distinguishes this zero from 0.0 */
     }
 }
 
-static void add_use(struct buf *out, const struct tally_item *use, const struct tally_item *group)
+static void add_use(struct buf *out, const struct counter_item *use,
+                    const struct counter_item *group)
 {
     bool is_memory = str_is(use->name, "memory") || str_is(use->name, "object_store_memory");
     double used = group ? use->used - group->total + group->used : use->used;
@@ -88,7 +89,7 @@ static void add_use(struct buf *out, const struct tally_item *use, const struct 
     buf_add_char(out, '/');
     add_figure(out, use->total, is_memory, true);
     buf_addf(out, " %.*s", STR_ARG(use->name));
-    if (group) { /* what is reserved counts as used to Ray, which is not what people ask */
+    if (group) { /* Ray counts reserved resources as used, which is not what users expect */
         buf_add_c(out, " (");
         add_figure(out, group->used, is_memory, group->is_counted);
         buf_add_c(out, " used of ");
@@ -100,21 +101,21 @@ static void add_use(struct buf *out, const struct tally_item *use, const struct 
 
 static int by_item_name(const void *a, const void *b)
 {
-    const struct tally_item *left = a;
-    const struct tally_item *right = b;
+    const struct counter_item *left = a;
+    const struct counter_item *right = b;
     return str_cmp(left->name, right->name);
 }
 
 static void add_all_uses(struct buf *out, struct status_sheet *sheet)
 {
-    struct tally groups = {0}; /* what groups have, by the resource that it is made of */
+    struct counter groups = {0}; /* resources of placement groups, by their underlying resource */
     struct str name;
     bool is_indexed;
     for (size_t i = 0; i < sheet->uses.count; i++) {
-        const struct tally_item *use = &sheet->uses.items[i];
+        const struct counter_item *use = &sheet->uses.items[i];
         if (status_split_group(use->name, &name, &is_indexed)) {
-            struct tally_item *group = tally_of(&groups, sheet->arena, name);
-            group->used += is_indexed ? 0 : use->used; /* the same amounts once more */
+            struct counter_item *group = counter_of(&groups, sheet->arena, name);
+            group->used += is_indexed ? 0 : use->used; /* indexed ones repeat the same amounts */
             group->total += is_indexed ? 0 : use->total;
             group->is_counted = group->is_counted || !is_indexed;
         }
@@ -123,19 +124,19 @@ static void add_all_uses(struct buf *out, struct status_sheet *sheet)
         qsort(sheet->uses.items, sheet->uses.count, sizeof(*sheet->uses.items), by_item_name);
     }
     for (size_t i = 0; i < sheet->uses.count; i++) {
-        const struct tally_item *use = &sheet->uses.items[i];
+        const struct counter_item *use = &sheet->uses.items[i];
         if (str_find(use->name, "node:") == SIZE_MAX &&
             !str_starts(use->name, "accelerator_type:") &&
             !status_split_group(use->name, &name, &is_indexed)) {
-            add_use(out, use, tally_find(&groups, use->name));
+            add_use(out, use, counter_find(&groups, use->name));
         }
     }
 }
 
-static void add_demands(struct buf *out, const struct status_sheet *sheet)
+static void status_text_do_add_demands(struct buf *out, const struct status_sheet *sheet)
 {
     for (size_t i = 0; i < sheet->demands.count; i++) {
-        const struct tally_item *demand = &sheet->demands.items[i];
+        const struct counter_item *demand = &sheet->demands.items[i];
         buf_addf(out, " %.*s: %lld+ pending tasks/actors", STR_ARG(demand->name),
                  (long long)demand->count);
         if (demand->is_counted) {
@@ -144,7 +145,7 @@ static void add_demands(struct buf *out, const struct status_sheet *sheet)
         buf_add_char(out, '\n');
     }
     for (size_t i = 0; i < sheet->groups.count; i++) {
-        const struct tally_item *group = &sheet->groups.items[i];
+        const struct counter_item *group = &sheet->groups.items[i];
         struct str strategy = str_sub(group->name, 0, str_find_char(group->name, '|'));
         buf_addf(out, " %.*s (%.*s): %lld+ pending placement groups\n", STR_ARG(group->text),
                  STR_ARG(strategy), (long long)group->count);
@@ -154,8 +155,8 @@ static void add_demands(struct buf *out, const struct status_sheet *sheet)
     }
 }
 
-/* Its own length is that of the lines below the titles. */
-static size_t add_header(struct buf *out, int64_t asked_us)
+/* Returns its length, which is also that of the lines below the titles. */
+static size_t status_text_do_add_header(struct buf *out, int64_t asked_us)
 {
     time_t when = (time_t)(asked_us / SECOND_US);
     struct tm parts = {0};
@@ -170,7 +171,7 @@ static size_t add_header(struct buf *out, int64_t asked_us)
     return out->len - before;
 }
 
-static void add_title(struct buf *out, const char *title, size_t width)
+static void status_text_add_title(struct buf *out, const char *title, size_t width)
 {
     buf_addf(out, "\n%s\n", title);
     for (size_t i = 0; i < width; i++) {
@@ -179,14 +180,14 @@ static void add_title(struct buf *out, const char *title, size_t width)
     buf_add_char(out, '\n');
 }
 
-static void write_all(struct buf *out, struct status_sheet *sheet, int64_t asked_us)
+static void status_text_write_all(struct buf *out, struct status_sheet *sheet, int64_t asked_us)
 {
-    size_t width = add_header(out, asked_us);
-    add_title(out, "Node status", width);
+    size_t width = status_text_do_add_header(out, asked_us);
+    status_text_add_title(out, "Node status", width);
     buf_add_c(out, "Active:\n");
-    add_types(out, &sheet->active, " (no active nodes)\n");
+    status_text_add_types(out, &sheet->active, " (no active nodes)\n");
     buf_add_c(out, "Idle:\n");
-    add_types(out, &sheet->idle, " (no idle nodes)\n");
+    status_text_add_types(out, &sheet->idle, " (no idle nodes)\n");
     buf_add_c(out, "Pending:\n");
     for (size_t i = 0; i < sheet->launching.count; i++) {
         buf_addf(out, " %.*s, %lld launching\n", STR_ARG(sheet->launching.items[i].name),
@@ -198,13 +199,13 @@ static void write_all(struct buf *out, struct status_sheet *sheet, int64_t asked
     }
     buf_add_c(out, "Recent failures:\n");
     add_failures(out, sheet);
-    add_title(out, "Resources", width);
+    status_text_add_title(out, "Resources", width);
     buf_add_c(out, "Total Usage:\n");
     add_all_uses(out, sheet);
     buf_add_c(out, "\nFrom request_resources:\n");
     buf_add(out, sheet->constraints.len > 0 ? buf_str(&sheet->constraints) : STR(" (none)\n"));
     buf_add_c(out, "Pending Demands:\n");
-    add_demands(out, sheet);
+    status_text_do_add_demands(out, sheet);
     while (out->len > 0 && out->ptr[out->len - 1] == '\n') {
         out->len--;
     }
@@ -220,9 +221,9 @@ bool ray_status_text(struct str reply, int64_t asked_us, struct buf *out, struct
     buf_init(&sheet.dead, SECTION_BYTES_MAX);
     bool ok = status_read(&sheet, reply);
     if (ok) {
-        write_all(out, &sheet, asked_us);
+        status_text_write_all(out, &sheet, asked_us);
     } else {
-        err_set(err, ERR_PROTOCOL, "the state that Ray gives of its cluster is not understood");
+        err_set(err, ERR_PROTOCOL, "invalid cluster state from Ray");
     }
     buf_clear(&sheet.pending);
     buf_clear(&sheet.constraints);

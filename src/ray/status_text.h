@@ -1,8 +1,8 @@
 /*
- * status_text.h: what `ray status` prints, out of the same reply of the GCS (GetClusterStatus).
+ * status_text.h: the output of `ray status`, from the same GCS reply (GetClusterStatus).
  *
- * Letter for letter, with one difference: where Ray writes the resources of one request in no
- * particular order, they are sorted here.
+ * Identical character by character, except that the resources of one request, which Ray prints in
+ * arbitrary order, are sorted.
  */
 #pragma once
 
@@ -13,6 +13,6 @@
 
 #include <stdint.h>
 
-/* `asked_us` is when it was asked for, in microseconds since 1970; shown in the machine's own time
- * zone, as Ray does. No newline at the end. ERR_PROTOCOL for bytes that are not such a reply. */
+/* `asked_us` is the time of the request, in microseconds since 1970; shown in the local time zone,
+ * as Ray does. No newline at the end. ERR_PROTOCOL for malformed replies. */
 bool ray_status_text(struct str reply, int64_t asked_us, struct buf *out, struct err *err) MUST_USE;

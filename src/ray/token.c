@@ -1,9 +1,9 @@
-/* token.c: made once, by whoever comes first. */
+/* token.c: creates the token once, whichever process is first. */
 #include "ray/token.h"
 
 #include "base/arena.h"
 #include "base/encode.h"
-#include "base/wipe.h"
+#include "base/memzero.h"
 #include "io/file.h"
 
 #include <errno.h>
@@ -12,9 +12,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { TOKEN_BYTES = 32 }; /* as many as Ray itself takes */
+enum { TOKEN_BYTES = 32 }; /* same length as Ray's own */
 
-/* Written whole beside its place, then given its name, which fails when another was faster. */
+/* Writes a temporary file, then links it to its name. If another process was faster, its token is
+ * kept. */
 static bool put_token(const char *path, struct str token, struct arena *arena, struct err *err)
 {
     const char *draft = arena_printf(arena, "%s.%ld", path, (long)getpid()).ptr;
@@ -31,23 +32,23 @@ bool ray_token_make(const char *path, struct err *err)
     uint8_t bytes[TOKEN_BYTES];
     char hex[2 * TOKEN_BYTES + 1];
     struct arena arena;
-    if (file_look(path).kind != FILE_MISSING) {
+    if (file_stat(path).kind != FILE_MISSING) {
         return true;
     }
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
-        return err_set(err, ERR_IO, "this machine gives no random bytes");
+        return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
     arena_init(&arena);
     struct str folder = arena_str(&arena, str_from(path));
     char *slash = strrchr(folder.ptr, '/');
-    if (slash) { /* Ray's own folder: usual permissions are fine, the file has its own */
+    if (slash) { /* Ray's folder: default permissions are fine, since the file has its own */
         *slash = '\0';
         mkdir(folder.ptr, 0755);
     }
     encode_hex_to(hex, bytes, sizeof(bytes));
     bool ok = put_token(path, str_from(hex), &arena, err);
-    wipe(bytes, sizeof(bytes));
-    wipe(hex, sizeof(hex));
+    memzero(bytes, sizeof(bytes));
+    memzero(hex, sizeof(hex));
     arena_clear(&arena);
     return ok;
 }
@@ -55,8 +56,8 @@ bool ray_token_make(const char *path, struct err *err)
 bool ray_token_read(const char *path, struct buf *out, struct err *err)
 {
     struct buf text;
-    if (file_look(path).kind == FILE_MISSING) {
-        return err_set(err, ERR_NOT_FOUND, "%s is not there yet", path);
+    if (file_stat(path).kind == FILE_MISSING) {
+        return err_set(err, ERR_NOT_FOUND, "%s does not exist yet", path);
     }
     buf_init(&text, RAY_TOKEN_BYTES_MAX);
     bool ok = file_read(path, &text, err);

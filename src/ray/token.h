@@ -1,8 +1,8 @@
 /*
- * token.h: the token by which the nodes of a Ray cluster know each other, on the head.
+ * token.h: the authentication token of a Ray cluster, on the head.
  *
- * The head's own set-up would make it, minutes later, after the user's commands. The workers need
- * it before, so the service makes it when it is the first to ask.
+ * The head's own setup would create it minutes later, after the user's commands. Workers need it
+ * before that, so the service creates it if it is first.
  */
 #pragma once
 
@@ -12,8 +12,8 @@
 
 enum { RAY_TOKEN_BYTES_MAX = 4096 };
 
-/* What is there stays. `path` is where Ray looks; folders above it are made. */
+/* Does nothing if it exists. `path` is where Ray looks; creates its parent folders. */
 bool ray_token_make(const char *path, struct err *err) MUST_USE;
 
-/* Without blanks around it. ERR_NOT_FOUND: not there, or empty so far. */
+/* Without surrounding blanks. ERR_NOT_FOUND: missing or still empty. */
 bool ray_token_read(const char *path, struct buf *out, struct err *err) MUST_USE;

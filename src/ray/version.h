@@ -1,8 +1,10 @@
-/* version.h: the release of Ray that Shoal is tested with, and installs where there is none. */
+/* version.h: the Ray release that Shoal is tested with, and installs if there is none. */
 #pragma once
 
 #define RAY_VERSION_TESTED "2.60.0"
-#define RAY_PYTHON_LEAST "3.10" /* of that release */
+#define RAY_PYTHON_LEAST "3.10" /* required by that release */
 
-/* The first that knows authentication by token. */
+/* The first release with token authentication. */
 #define RAY_VERSION_TOKEN "2.52"
+/* The first release tested with GCS tables on disk. */
+#define RAY_VERSION_DISK "2.60"

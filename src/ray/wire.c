@@ -1,4 +1,4 @@
-/* wire.c: protobuf's bytes, walked where they lie and written one field after the other. */
+/* wire.c: parses protobuf messages in place, and writes them field by field. */
 #include "ray/wire.h"
 
 #include "base/utf8.h"
@@ -41,7 +41,7 @@ static bool take_varint(struct wire *wire, uint64_t *ret_number)
     return break_off(wire);
 }
 
-/* The last byte in the text is the highest of the number. */
+/* Little-endian: the last byte is the highest. */
 static bool take_fixed(struct wire *wire, size_t size, uint64_t *ret_number)
 {
     if (left_in(wire) < size) {
@@ -56,7 +56,7 @@ static bool take_fixed(struct wire *wire, size_t size, uint64_t *ret_number)
     return true;
 }
 
-static bool take_bytes(struct wire *wire, struct str *ret_bytes)
+static bool wire_take_bytes(struct wire *wire, struct str *ret_bytes)
 {
     uint64_t len;
     if (!take_varint(wire, &len)) {
@@ -88,9 +88,9 @@ bool wire_next(struct wire *wire, struct wire_field *ret_field)
     case WIRE_FIXED32:
         return take_fixed(wire, 4, &ret_field->number);
     case WIRE_BYTES:
-        return take_bytes(wire, &ret_field->bytes);
+        return wire_take_bytes(wire, &ret_field->bytes);
     }
-    return break_off(wire); /* groups, which Ray has none of */
+    return break_off(wire); /* groups, which Ray does not use */
 }
 
 size_t wire_count(struct str bytes, uint32_t key)

@@ -1,8 +1,8 @@
 /*
- * wire.h: protobuf's bytes, walked where they lie and written one field after the other.
+ * wire.h: parses protobuf messages in place, and writes them field by field.
  *
- * Only what Ray's messages need: varints, fixed numbers, texts and messages. No byte past the end
- * is ever looked at, and bytes that are no message end the walk with `is_broken`.
+ * Only what Ray's messages need: varints, fixed numbers, strings and messages. Never reads past the
+ * end; malformed bytes end the iteration with `is_broken`.
  */
 #pragma once
 
@@ -14,18 +14,18 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The numbers are protobuf's. */
+/* protobuf's wire types. */
 enum wire_kind {
     WIRE_VARINT = 0,
     WIRE_FIXED64 = 1,
-    WIRE_BYTES = 2, /* a text or a message */
+    WIRE_BYTES = 2, /* a string or a message */
     WIRE_FIXED32 = 5,
 };
 
-/* As one number, so that a known tag of an unexpected kind is as unknown as any other field. */
+/* One number, so that a known tag with an unexpected wire type is treated as an unknown field. */
 #define WIRE_KEY(tag, kind) ((uint32_t)(tag) << 3 | (uint32_t)(kind))
 
-/* ---- reading ---- */
+/* ---- parsing ---- */
 
 struct wire {
     const unsigned char *at, *end;
@@ -34,29 +34,29 @@ struct wire {
 
 struct wire_field {
     uint32_t key;     /* WIRE_KEY() */
-    uint64_t number;  /* of any kind but bytes; a fixed one as its bits */
-    struct str bytes; /* view */
+    uint64_t number;  /* for all kinds but bytes; the raw bits of a fixed one */
+    struct str bytes; /* a view */
 };
 
 struct wire wire_open(struct str bytes);
 
-/* False at the end, and for what is broken. */
+/* False at the end, or if the message is malformed. */
 bool wire_next(struct wire *wire, struct wire_field *ret_field);
 
-/* How many fields of a message have this key, up to where it is broken. */
+/* The number of fields with this key, up to the first malformed one. */
 size_t wire_count(struct str bytes, uint32_t key);
 
-/* Of a field of the kind WIRE_FIXED64. */
+/* Converts a WIRE_FIXED64 field. */
 double wire_double(uint64_t number);
 
 /* ---- writing ---- */
 
-/* What has its default value is left out, as protobuf does. */
+/* Default values are omitted, as protobuf does. */
 void wire_add_number(struct buf *out, uint32_t tag, int64_t number);
 void wire_add_double(struct buf *out, uint32_t tag, double number);
 
-/* Bytes that are not UTF-8 become '?': Ray would refuse the whole message. */
+/* Replaces invalid UTF-8 by '?': Ray would reject the whole message. */
 void wire_add_text(struct buf *out, uint32_t tag, struct str text);
 
-/* Written even when it is empty: there is a difference between an empty message and none. */
+/* Written even if empty: an empty message differs from a missing one. */
 void wire_add_bytes(struct buf *out, uint32_t tag, struct str bytes);

@@ -1,4 +1,4 @@
-/* bundle.c: bundles as JSON, and their keys. */
+/* bundle.c: reads and writes bundles as JSON and computes step keys. */
 #include "remote/bundle.h"
 
 #include "base/encode.h"
@@ -13,7 +13,7 @@ enum { FORMAT = 1, VARIABLES_MAX = 1000 };
 
 /* ---- writing ---- */
 
-static json_t *text(struct str value)
+static json_t *bundle_text(struct str value)
 {
     return json_stringn(value.ptr ? value.ptr : "", value.len);
 }
@@ -24,15 +24,15 @@ static json_t *step_json(const struct step *step)
     for (size_t i = 0; i < step->variable_count; i++) {
         const struct step_variable *variable = &step->variables[i];
         json_object_setn_new(variables, variable->name.ptr, variable->name.len,
-                             text(variable->value));
+                             bundle_text(variable->value));
     }
     json_t *json = json_object();
-    json_object_set_new(json, "name", text(step->name));
-    json_object_set_new(json, "command", text(step->command));
+    json_object_set_new(json, "name", bundle_text(step->name));
+    json_object_set_new(json, "command", bundle_text(step->command));
     json_object_set_new(json, "variables", variables);
     json_object_set_new(json, "deadline_ms", json_integer(step->deadline_ms));
     json_object_set_new(json, "always", json_boolean(step->is_always));
-    if (step->attempts > 1) { /* a shoal of before must not refuse what it can do */
+    if (step->attempts > 1) { /* older versions accept no new fields */
         json_object_set_new(json, "attempts", json_integer(step->attempts));
     }
     return json;
@@ -45,7 +45,7 @@ bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
     bool ok = json_object_set_new(root, "format", json_integer(FORMAT)) == 0;
     for (size_t i = 0; i < bundle->count; i++) {
         json_t *step = step_json(&bundle->steps[i]);
-        /* A text that is not UTF-8 has no form in JSON. */
+        /* JSON cannot hold text that is not UTF-8; jansson drops such fields. */
         ok = ok && json_object_size(step) == (bundle->steps[i].attempts > 1 ? 6U : 5U) &&
              json_object_size(json_object_get(step, "variables")) ==
                  bundle->steps[i].variable_count;
@@ -55,18 +55,18 @@ bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
     ok = ok && json_add(root, out);
     json_decref(root);
     return ok || err_set(err, ERR_CONFIG,
-                         "the commands for a node cannot be sent: they are not UTF-8, or more than "
+                         "cannot send the commands to a node: they are not UTF-8, or larger than "
                          "4 MB");
 }
 
 /* ---- reading ---- */
 
-static bool refuse(struct err *err)
+static bool bundle_reject(struct err *err)
 {
-    return err_set(err, ERR_PROTOCOL, "this is not a bundle of steps that this shoal understands");
+    return err_set(err, ERR_PROTOCOL, "cannot parse the bundle of steps");
 }
 
-static struct str copy(const json_t *json, struct arena *arena)
+static struct str bundle_copy(const json_t *json, struct arena *arena)
 {
     return arena_str(arena, (struct str){json_string_value(json), json_string_length(json)});
 }
@@ -87,7 +87,7 @@ static bool read_variables(json_t *json, struct step *step, struct arena *arena)
             return false;
         }
         variables[at].name = arena_str(arena, str_from(name));
-        variables[at++].value = copy(value, arena);
+        variables[at++].value = bundle_copy(value, arena);
     }
     step->variables = variables;
     step->variable_count = count;
@@ -106,8 +106,8 @@ static bool read_step(json_t *json, struct step *step, struct arena *arena)
         deadline < 0 || attempts < 1 || attempts > STEP_ATTEMPTS_MAX) {
         return false;
     }
-    step->name = copy(name, arena);
-    step->command = copy(command, arena);
+    step->name = bundle_copy(name, arena);
+    step->command = bundle_copy(command, arena);
     step->deadline_ms = deadline;
     step->is_always = is_always != 0;
     step->attempts = attempts;
@@ -136,7 +136,7 @@ bool bundle_read(struct str bytes, struct arena *arena, struct bundle *ret_bundl
 {
     struct bundle bundle;
     if (bytes.len > BUNDLE_BYTES_MAX) {
-        return refuse(err);
+        return bundle_reject(err);
     }
     json_t *root = json_loadb(bytes.ptr ? bytes.ptr : "", bytes.len, JSON_REJECT_DUPLICATES, NULL);
     bool ok = root && read_steps(root, arena, &bundle);
@@ -144,12 +144,12 @@ bool bundle_read(struct str bytes, struct arena *arena, struct bundle *ret_bundl
     if (ok) {
         *ret_bundle = bundle;
     }
-    return ok || refuse(err);
+    return ok || bundle_reject(err);
 }
 
 /* ---- keys ---- */
 
-/* With its length before it, so that no two lists of texts look alike. */
+/* Length-prefixed, so that different lists of texts never hash alike. */
 static void hash_text(EVP_MD_CTX *hash, struct str value)
 {
     char length[24];
@@ -158,7 +158,7 @@ static void hash_text(EVP_MD_CTX *hash, struct str value)
     EVP_DigestUpdate(hash, value.ptr ? value.ptr : "", value.len);
 }
 
-/* The name is not part of it: "3 of 5" becomes "3 of 6" when another one is added behind it. */
+/* The name is excluded: "3 of 5" becomes "3 of 6" when a step is appended. */
 static void hash_step(EVP_MD_CTX *hash, const struct step *step)
 {
     hash_text(hash, step->command);
@@ -167,7 +167,7 @@ static void hash_step(EVP_MD_CTX *hash, const struct step *step)
         hash_text(hash, step->variables[i].value);
     }
     hash_text(hash, step->is_always ? STR("always") : STR("once"));
-    if (step->attempts > 1) { /* only then, so that the keys of all others stay what they were */
+    if (step->attempts > 1) { /* omitted otherwise, so that all other keys stay unchanged */
         char text[24];
         int size = snprintf(text, sizeof(text), "%lld", (long long)step->attempts);
         hash_text(hash, (struct str){text, (size_t)size});

@@ -1,9 +1,9 @@
 /*
- * bundle.h: everything that is to be done on one node, in one piece, as it travels there.
+ * bundle.h: all setup steps of one node, in the form sent to it.
  *
- * A bundle is JSON, so that whoever looks at a node can read it. Steps run in their order; one that
- * failed ends the bundle. What a step is, with all steps before it, makes its key: a step whose key
- * was done before is not done again, and a change re-runs everything behind it.
+ * A bundle is JSON, so that it is readable on the node. Steps run in order; a failed step ends the
+ * bundle. The key of a step is a hash of the step and all steps before it: a step whose key is
+ * marked done is skipped, and a change re-runs everything after it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ enum {
     BUNDLE_BYTES_MAX = 4 << 20,
     BUNDLE_STEPS_MAX = 1000,
     STEP_ATTEMPTS_MAX = 100,
-    STEP_KEY_SIZE = 65, /* 64 hexadecimal digits and a zero byte */
+    STEP_KEY_SIZE = 65, /* 64 hexadecimal digits and a NUL */
 };
 
 struct step_variable {
@@ -29,13 +29,13 @@ struct step_variable {
 };
 
 struct step {
-    struct str name;    /* for people: "set-up 3 of 5" */
-    struct str command; /* for the user's login shell */
+    struct str name;    /* shown to users: "setup 3 of 5" */
+    struct str command; /* run in the user's login shell */
     const struct step_variable *variables;
     size_t variable_count;
-    int64_t deadline_ms; /* 0: none */
-    int64_t attempts;    /* so often at most, at once after a failure; 0: once */
-    bool is_always;      /* done again every time, such as starting Ray */
+    int64_t deadline_ms; /* 0: no limit */
+    int64_t attempts;    /* maximum number of tries, without a pause between them; 0: one */
+    bool is_always;      /* never skipped, for example starting Ray */
 };
 
 struct bundle {
@@ -45,9 +45,9 @@ struct bundle {
 
 bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err) MUST_USE;
 
-/* Strict: what it does not know, it refuses. Everything lives in `arena`. */
+/* Rejects unknown fields. The result is allocated in `arena`. */
 bool bundle_read(struct str text, struct arena *arena, struct bundle *ret_bundle,
                  struct err *err) MUST_USE;
 
-/* The key of each step, `count` of them; that of the last one is the bundle's own. */
+/* Writes one key per step. The key of the last step is the key of the bundle. */
 void bundle_keys(const struct bundle *bundle, char (*ret_keys)[STEP_KEY_SIZE]);

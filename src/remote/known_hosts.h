@@ -1,8 +1,8 @@
 /*
- * known_hosts.h: which key a machine must show, told to ssh.
+ * known_hosts.h: the known_hosts lines that pin each machine's host key.
  *
- * A machine stands there under the cloud's name for it (an instance id), never under an address,
- * which may belong to another machine tomorrow: ssh is started with HostKeyAlias=NAME.
+ * A machine is listed by its instance id, never by address, because addresses are reused. ssh is
+ * started with HostKeyAlias=NAME.
  */
 #pragma once
 
@@ -16,9 +16,9 @@
 
 enum { KNOWN_HOSTS_NAME_BYTES_MAX = 255 };
 
-/* Is it a name of one machine, and nothing that ssh gives another meaning? */
+/* True for the name of a single machine without characters that are special in known_hosts. */
 bool known_hosts_is_name(struct str name);
 
-/* One line. Refuses a name that ssh would read as a pattern, a list or a mark. */
+/* Appends one line. Fails for a name that ssh would read as a pattern, a list or a marker. */
 bool known_hosts_add(struct buf *out, struct str name, const uint8_t public[SSH_PUBLIC_BYTES],
                      struct err *err) MUST_USE;

@@ -1,10 +1,10 @@
-/* node_host_key.c: a new host key: made, told, put in place. */
+/* node_host_key.c: generates, announces and installs a new host key. */
 #include "remote/node_host_key.h"
 
 #include "base/arena.h"
 #include "io/file.h"
-#include "io/heap.h"
 #include "io/process.h"
+#include "io/xalloc.h"
 #include "remote/ssh_key.h"
 
 #include <signal.h>
@@ -23,19 +23,20 @@ static const char *host_key_file(void)
     return given ? given : HOST_KEY;
 }
 
-static const char *in_folder(struct arena *arena, const char *folder, const char *name)
+static const char *node_host_key_in_folder(struct arena *arena, const char *folder,
+                                           const char *name)
 {
     return arena_printf(arena, "%s/%s", folder, name).ptr;
 }
 
-/* ---- made and told ---- */
+/* ---- generating ---- */
 
 static struct str public_path(struct arena *arena, const char *folder)
 {
     return arena_printf(arena, "%s/host_key.pub", folder);
 }
 
-static bool make(struct arena *arena, const char *folder, struct buf *line)
+static bool node_host_key_make(struct arena *arena, const char *folder, struct buf *line)
 {
     struct ssh_key key;
     struct err err;
@@ -47,8 +48,9 @@ static bool make(struct arena *arena, const char *folder, struct buf *line)
     ssh_key_add_private(&text, &key, STR(""));
     ssh_key_add_public(line, key.public, STR(""));
     ssh_key_wipe(&key);
-    /* The public half last: where it is, the other is too. */
-    bool ok = file_write(in_folder(arena, folder, "host_key"), buf_str(&text), 0600, &err) &&
+    /* The public half is written last: if it exists, so does the private half. */
+    bool ok = file_write(node_host_key_in_folder(arena, folder, "host_key"), buf_str(&text), 0600,
+                         &err) &&
               file_write(public_path(arena, folder).ptr, buf_str(line), 0600, &err);
     buf_wipe(&text);
     return ok;
@@ -59,20 +61,30 @@ struct str node_host_key_next(struct arena *arena, const char *folder)
     AUTO_BUF struct buf line;
     struct err err;
     buf_init(&line, 1024);
-    if (file_look(in_folder(arena, folder, "host_key_rotated")).kind == FILE_REGULAR ||
-        file_look(host_key_file()).kind != FILE_REGULAR) {
+    if (file_stat(node_host_key_in_folder(arena, folder, "host_key_rotated")).kind ==
+            FILE_REGULAR ||
+        file_stat(host_key_file()).kind != FILE_REGULAR) {
         return STR("");
     }
     if (!file_read(public_path(arena, folder).ptr, &line, &err) || line.len == 0) {
         buf_clear(&line);
-        if (!make(arena, folder, &line)) {
+        if (!node_host_key_make(arena, folder, &line)) {
             return STR("");
         }
     }
     return arena_str(arena, str_trim(buf_str(&line)));
 }
 
-/* ---- put in place, seen from the session ---- */
+struct str node_host_key_shown(struct arena *arena, const char *folder)
+{
+    AUTO_BUF struct buf line;
+    struct err err;
+    buf_init(&line, 1024);
+    bool ok = file_read(node_host_key_in_folder(arena, folder, "host_key_rotated"), &line, &err);
+    return ok ? arena_str(arena, str_trim(buf_str(&line))) : STR("");
+}
+
+/* ---- installing: the session's side ---- */
 
 struct rotation {
     struct arena arena;
@@ -81,16 +93,20 @@ struct rotation {
     void *context;
 };
 
-static void finish(void *context, const struct child_result *result)
+static void node_host_key_finish(void *context, const struct child_result *result)
 {
     struct rotation *rotation = context;
     struct err err;
     struct str why = str_trim(result->output[CHILD_STDERR]);
+    AUTO_BUF struct buf line;
+    buf_init(&line, 1024);
     bool ok = child_was_fine(result) &&
-              file_write(in_folder(&rotation->arena, rotation->folder, "host_key_rotated"), STR(""),
-                         0600, &err);
+              file_read(public_path(&rotation->arena, rotation->folder).ptr, &line, &err) &&
+              file_write(
+                  node_host_key_in_folder(&rotation->arena, rotation->folder, "host_key_rotated"),
+                  buf_str(&line), 0600, &err);
     if (ok) {
-        unlink(in_folder(&rotation->arena, rotation->folder, "host_key"));
+        unlink(node_host_key_in_folder(&rotation->arena, rotation->folder, "host_key"));
         unlink(public_path(&rotation->arena, rotation->folder).ptr);
     }
     rotation->done(rotation->context, ok, why.len > 0 ? why : str_from(result->err.text));
@@ -98,15 +114,16 @@ static void finish(void *context, const struct child_result *result)
     free(rotation);
 }
 
-/* One that a newer program has replaced meanwhile has no path any more; the newer one does as
- * well. */
+/* The path of this program. /proc/self/exe has no valid path after an upgrade replaced the file;
+ * the new file is used instead. */
 static const char *own_path(struct arena *arena, const char *folder)
 {
     char path[4096];
     ssize_t size = readlink("/proc/self/exe", path, sizeof(path) - 1);
     struct str found = {path, size > 0 ? (size_t)size : 0};
-    return size > 0 && !str_ends(found, " (deleted)") ? arena_str(arena, found).ptr
-                                                      : in_folder(arena, folder, "bin/shoal");
+    return size > 0 && !str_ends(found, " (deleted)")
+               ? arena_str(arena, found).ptr
+               : node_host_key_in_folder(arena, folder, "bin/shoal");
 }
 
 void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host_key_fn *done,
@@ -121,9 +138,9 @@ void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host
     rotation->done = done;
     rotation->context = context;
     buf_init(&key, SSH_KEY_TEXT_BYTES_MAX * 2);
-    if (!file_read(in_folder(&rotation->arena, folder, "host_key"), &key, &err) ||
+    if (!file_read(node_host_key_in_folder(&rotation->arena, folder, "host_key"), &key, &err) ||
         !file_read(public_path(&rotation->arena, folder).ptr, &key, &err)) {
-        buf_clear(&key); /* then the other process says that there is no key */
+        buf_clear(&key); /* the child then reports that it got no key */
     }
     const char *program = own_path(&rotation->arena, folder);
     const char *const argv[] = {"sudo", "-n", program, "node", "host-key", NULL};
@@ -134,18 +151,18 @@ void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host
                           .input = buf_str(&key),
                           .output = {{0}, {.bytes_max = WHY_MAX, .keeps_tail = true}},
                           .deadline_ms = ROTATE_MS,
-                          .done = finish,
+                          .done = node_host_key_finish,
                           .context = rotation,
                       });
     buf_wipe(&key);
 }
 
-/* ---- the process that may ---- */
+/* ---- installing: the privileged process ---- */
 
 /*
- * The words that the sshd was started with which took our connection, when that process is the one
- * that listens; it shows them as "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups", and
- * before OpenSSH 8.2 as they were. Processes for one connection show the user's name instead.
+ * Reads the argv of the listening sshd from its process title and appends "-t". `pid` is an
+ * ancestor of this process. The title is "sshd: /usr/sbin/sshd -D [listener] 0 of 10-100 startups";
+ * before OpenSSH 8.2 it is the plain argv. Per-connection processes show the user's name instead.
  */
 static bool listener_words(int64_t pid, struct arena *arena, const char **words)
 {
@@ -168,22 +185,22 @@ static bool listener_words(int64_t pid, struct arena *arena, const char **words)
     return count > 0 && words[0][0] == '/';
 }
 
-struct trial {
+struct node_host_key_trial {
     struct loop *loop;
     bool is_ok;
 };
 
 static void heard(void *context, const struct child_result *result)
 {
-    struct trial *trial = context;
+    struct node_host_key_trial *trial = context;
     trial->is_ok = child_was_fine(result);
     loop_stop(trial->loop);
 }
 
-/* An sshd that does not like its own files would end instead of starting again. */
+/* Runs `sshd -t`. An sshd that rejects its configuration would exit on SIGHUP. */
 static bool would_start(const char *const *words)
 {
-    struct trial trial = {0};
+    struct node_host_key_trial trial = {0};
     struct err err;
     if (!loop_open(&clock_of_machine, &trial.loop, &err)) {
         return false;
@@ -200,36 +217,38 @@ static bool would_start(const char *const *words)
     return trial.is_ok;
 }
 
-/* Without one that listens, each connection has an sshd of its own, which reads the new key. */
+/* Reloads the listening sshd. Without a listener (socket activation), each new sshd reads the new
+ * key anyway. */
 static bool tell_sshd(struct arena *arena, struct err *err)
 {
     const char **words = ARENA_ARRAY(arena, WORDS_MAX, const char *);
-    for (int64_t pid = getpid(); pid > 0; pid = process_kin(pid).parent) {
+    for (int64_t pid = getpid(); pid > 0; pid = process_parentage(pid).parent) {
         if (!listener_words(pid, arena, words)) {
             continue;
         }
         if (!would_start(words)) {
-            return err_set(err, ERR_CONFIG, "sshd does not accept its own configuration (sshd -t)");
+            return err_set(err, ERR_CONFIG, "the sshd configuration is invalid (run: sshd -t)");
         }
         return kill((pid_t)pid, SIGHUP) == 0 ||
-               err_set(err, ERR_IO, "sshd could not be told of its new host key");
+               err_set(err, ERR_IO, "cannot make sshd load its new host key");
     }
     return true;
 }
 
-static bool install(struct arena *arena, struct str key, struct err *err)
+static bool node_host_key_do_install(struct arena *arena, struct str key, struct err *err)
 {
     const char *path = host_key_file();
     const char *public = arena_printf(arena, "%s.pub", path).ptr;
     static const char end[] = "-----END OPENSSH PRIVATE KEY-----\n";
     size_t private_end = str_find(key, end);
     if (!str_starts(key, "-----BEGIN OPENSSH PRIVATE KEY-----\n") || private_end == SIZE_MAX) {
-        return err_set(err, ERR_PROTOCOL, "no host key was given");
+        return err_set(err, ERR_PROTOCOL, "no host key was received");
     }
     private_end += sizeof(end) - 1;
     struct str line = arena_printf(arena, "%.*s\n",
                                    STR_ARG(str_trim(str_sub(key, private_end, key.len))));
-    /* Without a file sshd makes the public half of the private one; a wrong file it refuses. */
+    /* If the public file is missing, sshd derives it from the private key; if it does not match,
+     * sshd refuses the key. */
     unlink(public);
     return file_write(path, str_sub(key, 0, private_end), 0600, err) &&
            file_write(public, line, 0644, err) && tell_sshd(arena, err);
@@ -242,7 +261,7 @@ int node_host_key_install(void)
     struct err err = {0};
     arena_init(&arena);
     buf_init(&key, SSH_KEY_TEXT_BYTES_MAX * 2);
-    bool ok = file_read("-", &key, &err) && install(&arena, buf_str(&key), &err);
+    bool ok = file_read("-", &key, &err) && node_host_key_do_install(&arena, buf_str(&key), &err);
     if (!ok) {
         fprintf(stderr, "%s\n", err.text);
     }

@@ -1,14 +1,15 @@
 /*
- * node_host_key.h: the key a machine was given at its first boot, replaced at the first login.
+ * node_host_key.h: replaces the host key from user-data at the first login.
  *
- * The first key stands in the machine's user-data, where others may read it. The new one is made on
- * the machine and told before it is used: whoever logs in pins it beside the first, and only the
- * request that comes then says that it is pinned. So a link that breaks locks nobody out.
+ * The first key is in the instance's user-data, where others may read it. The new one is generated
+ * on the machine and announced before it is used: the client pins it in addition to the first and
+ * confirms that in its request. Only then it is installed, so a broken link never locks the client
+ * out.
  *
- *     ~/.shoal/host_key          the new key, until it is in place
- *     ~/.shoal/host_key_rotated  it is
+ *     ~/.shoal/host_key          the new key, until it is installed
+ *     ~/.shoal/host_key_rotated  its public line, once it is installed
  *
- * SHOAL_HOST_KEY names another file than /etc/ssh/ssh_host_ed25519_key, for tests.
+ * SHOAL_HOST_KEY overrides /etc/ssh/ssh_host_ed25519_key, for tests.
  */
 #pragma once
 
@@ -21,15 +22,18 @@
 
 struct arena;
 
-/* The public line of the key to come, the same until it is in place; empty when nothing is to be
- * replaced, or it cannot be made now. */
+/* The public line of the new key; stays the same until the key is installed. Empty if the key was
+ * replaced already or cannot be generated now. */
 struct str node_host_key_next(struct arena *arena, const char *folder);
 
-/* Puts it in place, as root by `sudo -n`, in a process of its own. `done` is told once. */
+/* The public line of the installed key; empty if none was installed. */
+struct str node_host_key_shown(struct arena *arena, const char *folder);
+
+/* Installs the key in a child process, as root with `sudo -n`. Calls `done` once. */
 typedef void node_host_key_fn(void *context, bool is_ok, struct str why);
 void node_host_key_rotate(struct child_pool *pool, const char *folder, node_host_key_fn *done,
                           void *context);
 
-/* That process: both halves of the key on standard input, the private one first. Returns its exit
- * status; why not goes to standard error. */
+/* The main function of that child process. Reads the private key followed by the public line from
+ * standard input. Returns the exit status; errors go to standard error. */
 int node_host_key_install(void);

@@ -1,21 +1,21 @@
-/* node_link.c: when to try, what a failure means, when to give up. */
+/* node_link.c: connects by ssh: retries, classifies failures and gives up. */
 #include "remote/node_link.h"
 
-#include "io/heap.h"
 #include "io/tcp_probe.h"
-#include "remote/ssh_trouble.h"
+#include "io/xalloc.h"
+#include "remote/ssh_error.h"
 
 #include <stdio.h>
 
 enum {
-    CONNECT_S = 10, /* with the first words of sshd, which may be busy */
+    CONNECT_S = 10, /* includes the wait for the banner of a busy sshd */
     PORT = 22,
     PAUSE_FIRST_MS = 50,
     PAUSE_MOST_MS = 250,
-    DENIED_PAUSE_MOST_MS = 2500, /* newer sshd shut out whoever fails often */
-    BLIND_MS = 1000,             /* no open port so far: the user's ssh may know another way */
+    DENIED_PAUSE_MOST_MS = 2500, /* newer sshd penalize clients that fail often */
+    BLIND_MS = 1000,             /* port still closed: try ssh anyway, it may use another route */
     ANSWER_MS = 60000,           /* from the start of ssh to the first line */
-    DENIED_MS = 60000,           /* first boot may put our key there later than sshd starts */
+    DENIED_MS = 60000,           /* cloud-init may install our key after sshd starts */
     HOST_KEY_MS = 2000,
     LINE_BYTES_MAX = 256 * 1024,
     STDERR_BYTES_MAX = 4096,
@@ -24,8 +24,8 @@ enum {
 struct node_link {
     struct loop *loop;
     struct child_pool *children;
-    struct arena arena; /* of what was copied */
-    struct ssh_place place;
+    struct arena arena; /* copies of the setup's data */
+    struct ssh_target place;
     const char *const *argv;
     struct err argv_err;
     const char *answers;
@@ -33,29 +33,29 @@ struct node_link {
 
     struct child *ssh;
     struct tcp_probe *probe;
-    struct loop_timer *again;  /* the next try of ssh */
-    struct loop_timer *limit;  /* of the answer */
-    struct loop_timer *expiry; /* of all tries */
+    struct loop_timer *again;  /* starts the next ssh */
+    struct loop_timer *limit;  /* ANSWER_MS */
+    struct loop_timer *expiry; /* contact_ms, all tries together */
     int64_t contact_ms, pause_ms;
-    int64_t denied_ms, host_key_ms; /* since when; 0: not */
+    int64_t denied_ms, host_key_ms; /* when that failure began; 0: not failing so */
     bool is_answered;
-    bool is_port_open;  /* this ssh was started because of it */
-    bool is_direct;     /* ssh has been seen to connect as the probe does */
-    bool is_probe_vain; /* ssh has another way */
-    enum ssh_trouble trouble;
-    char last[512]; /* the last words of ssh or of the command */
-    char told[512]; /* what `waiting` was told last */
+    bool is_port_open;  /* the probe found it open before this ssh started */
+    bool is_direct;     /* ssh is known to connect directly, like the probe */
+    bool is_probe_vain; /* ssh got further than the probe, so it uses another route */
+    enum ssh_error trouble;
+    char last[512]; /* last message of ssh or of the command */
+    char told[512]; /* last reason passed to `waiting` */
     struct err err;
     struct loop_task fail;
 };
 
-static int64_t now_ms(const struct node_link *link)
+static int64_t node_link_now_ms(const struct node_link *link)
 {
     return loop_now_ms(link->loop);
 }
 
-/* Hooks come last in whatever calls them: the link may be gone when they return. */
-static void tell_waiting(struct node_link *link, struct str why)
+/* Call hooks last: they may free the link. */
+static void node_link_tell_waiting(struct node_link *link, struct str why)
 {
     if (why.len > 0 && !str_is(why, link->told)) {
         snprintf(link->told, sizeof(link->told), "%.*s", STR_ARG(why));
@@ -63,9 +63,9 @@ static void tell_waiting(struct node_link *link, struct str why)
     }
 }
 
-/* ---- to rest ---- */
+/* ---- stopping ---- */
 
-static void rest(struct node_link *link)
+static void node_link_pause(struct node_link *link)
 {
     if (link->ssh) {
         child_forget(link->ssh);
@@ -79,16 +79,17 @@ static void rest(struct node_link *link)
     loop_later_cancel(link->loop, &link->fail);
 }
 
-static void end(struct node_link *link, enum node_link_end how, int status, const struct err *err)
+static void node_link_do_end(struct node_link *link, enum node_link_end how, int status,
+                             const struct err *err)
 {
-    rest(link);
+    node_link_pause(link);
     link->hooks.ended(link->hooks.context, how, status, str_from(link->last), err);
 }
 
 static void tell_failure(void *context)
 {
     struct node_link *link = context;
-    end(link, NODE_LINK_FAILED, 0, &link->err);
+    node_link_do_end(link, NODE_LINK_FAILED, 0, &link->err);
 }
 
 static const char *seconds_or_minutes(int64_t ms, char text[32])
@@ -108,41 +109,40 @@ static void expire(void *context)
     struct err err;
     char time[32];
     err_set(&err, ERR_TIMEOUT,
-            "%.*s@%.*s did not answer to ssh for %s (%s); does the machine run, has it an address "
-            "that can be reached from here, does a security group let port %u in?",
+            "%.*s@%.*s did not answer over ssh for %s (%s); check that the instance is running, "
+            "that its address is reachable from here, and that a security group allows port %u",
             STR_ARG(link->place.user), STR_ARG(link->place.address),
-            seconds_or_minutes(link->contact_ms, time),
-            link->told[0] ? link->told : "not a word from it",
+            seconds_or_minutes(link->contact_ms, time), link->told[0] ? link->told : "no answer",
             link->place.port > 0 ? link->place.port : PORT);
-    end(link, NODE_LINK_FAILED, 0, &err);
+    node_link_do_end(link, NODE_LINK_FAILED, 0, &err);
 }
 
-/* ---- what a failed ssh means ---- */
+/* ---- classifying failures ---- */
 
 static void describe_refusal(const struct node_link *link, struct err *err)
 {
     if (link->trouble == SSH_HOST_KEY) {
         err_set(err, ERR_AUTH,
-                "%.*s shows another host key than the one it was given at its first boot: its "
-                "image does not run cloud-init, or somebody else answers at that address. Nothing "
-                "was sent to it. Known keys: %s (ssh: %s)",
+                "%.*s has a different host key than the one set at its first boot: its image does "
+                "not run cloud-init, or another machine answers at that address. Nothing was sent "
+                "to it. Known keys: %s (ssh: %s)",
                 STR_ARG(link->place.machine), link->place.known_hosts, link->last);
     } else if (link->trouble == SSH_DENIED) {
         err_set(err, ERR_AUTH,
-                "%.*s@%.*s does not take the key %s: is ssh_user right for this image, does the "
-                "key pair belong to this key? (ssh: %s)",
+                "%.*s@%.*s rejects the key %s: check that ssh_user is right for this image and "
+                "that the key pair matches this key (ssh: %s)",
                 STR_ARG(link->place.user), STR_ARG(link->place.address),
-                link->place.identity ? link->place.identity : "of your ssh agent or ~/.ssh",
+                link->place.identity ? link->place.identity : "from your ssh agent or ~/.ssh",
                 link->last);
     } else {
-        err_set(err, ERR_CONFIG, "ssh cannot be used: %s", link->last);
+        err_set(err, ERR_CONFIG, "cannot use ssh: %s", link->last);
     }
 }
 
-/* Both may be true for a moment while a machine boots. */
+/* Both a refused key and a wrong host key can be temporary while a machine boots. */
 static bool is_final(struct node_link *link)
 {
-    int64_t now = now_ms(link);
+    int64_t now = node_link_now_ms(link);
     link->denied_ms = link->trouble != SSH_DENIED ? 0 : link->denied_ms ? link->denied_ms : now;
     link->host_key_ms = link->trouble != SSH_HOST_KEY ? 0
                         : link->host_key_ms           ? link->host_key_ms
@@ -161,34 +161,34 @@ static void try_later(struct node_link *link)
 
 static void watch_port(struct node_link *link);
 
-static void try_again(struct node_link *link)
+static void node_link_try_again(struct node_link *link)
 {
     struct err err;
     if (is_final(link)) {
         describe_refusal(link, &err);
-        end(link, NODE_LINK_FAILED, 0, &err);
+        node_link_do_end(link, NODE_LINK_FAILED, 0, &err);
         return;
     }
     if (link->trouble == SSH_UNREACHABLE) {
         link->is_direct = true;
         watch_port(link);
     } else {
-        /* It came further than the port, or by another way. */
+        /* ssh got past the TCP connection, or took another route. */
         link->is_probe_vain = link->is_probe_vain || !link->is_port_open;
         tcp_probe_end(link->probe);
         link->probe = NULL;
         try_later(link);
     }
-    tell_waiting(link, str_from(link->last));
+    node_link_tell_waiting(link, str_from(link->last));
 }
 
-/* ---- one ssh ---- */
+/* ---- running ssh ---- */
 
-static void take_line(void *context, enum child_stream stream, struct str line)
+static void node_link_read_line(void *context, enum child_stream stream, struct str line)
 {
     struct node_link *link = context;
     if (stream == CHILD_STDERR) {
-        enum ssh_trouble trouble = ssh_trouble_of(line);
+        enum ssh_error trouble = ssh_error_of(line);
         link->trouble = trouble > link->trouble ? trouble : link->trouble;
         if (!ssh_is_chatter(line)) {
             snprintf(link->last, sizeof(link->last), "%.*s", STR_ARG(line));
@@ -218,7 +218,7 @@ static void take_drained(void *context)
     }
 }
 
-static void take_end(void *context, const struct child_result *result)
+static void node_link_take_end(void *context, const struct child_result *result)
 {
     enum { SSH_FAILED = 255 };
     struct node_link *link = context;
@@ -229,13 +229,13 @@ static void take_end(void *context, const struct child_result *result)
         snprintf(link->last, sizeof(link->last), "%s", result->err.text);
     }
     if (result->end == CHILD_NOT_STARTED && result->err.kind == ERR_NOT_FOUND) {
-        end(link, NODE_LINK_FAILED, 0, &result->err);
+        node_link_do_end(link, NODE_LINK_FAILED, 0, &result->err);
     } else if (!is_ssh) {
-        end(link, NODE_LINK_ENDED, result->exit_status, NULL);
+        node_link_do_end(link, NODE_LINK_ENDED, result->exit_status, NULL);
     } else if (link->is_answered) {
-        end(link, NODE_LINK_BROKE, 0, NULL);
+        node_link_do_end(link, NODE_LINK_BROKE, 0, NULL);
     } else {
-        try_again(link);
+        node_link_try_again(link);
     }
 }
 
@@ -245,21 +245,22 @@ static void start_ssh(struct node_link *link)
     link->trouble = SSH_OTHER;
     link->last[0] = '\0';
     loop_timer_stop(link->again);
-    link->ssh = child_start(link->children, &(struct child_spec){
-                                                .argv = link->argv,
-                                                .env_names = child_usual_env,
-                                                .is_fed = true,
-                                                .drained = take_drained,
-                                                .output = {{LINE_BYTES_MAX, take_line, false},
-                                                           {STDERR_BYTES_MAX, take_line, false}},
-                                                .done = take_end,
-                                                .context = link,
-                                            });
+    link->ssh = child_start(link->children,
+                            &(struct child_spec){
+                                .argv = link->argv,
+                                .env_names = child_usual_env,
+                                .is_fed = true,
+                                .drained = take_drained,
+                                .output = {{LINE_BYTES_MAX, node_link_read_line, false},
+                                           {STDERR_BYTES_MAX, node_link_read_line, false}},
+                                .done = node_link_take_end,
+                                .context = link,
+                            });
     loop_timer_start(link->limit, ANSWER_MS);
 }
 
-/* A machine that has taken the connection and says nothing. One that waits for its turn in the pool
- * has not been asked yet. */
+/* The connection was accepted but nothing came. A child that still waits in the pool gets more
+ * time. */
 static void give_up_ssh(void *context)
 {
     struct node_link *link = context;
@@ -272,12 +273,12 @@ static void give_up_ssh(void *context)
         link->ssh = NULL;
     }
     snprintf(link->last, sizeof(link->last), "connected, but no answer for %d s", ANSWER_MS / 1000);
-    try_again(link);
+    node_link_try_again(link);
 }
 
-/* ---- when to try ---- */
+/* ---- retrying ---- */
 
-static void try_now(void *context)
+static void node_link_try_now(void *context)
 {
     struct node_link *link = context;
     bool is_blind = link->probe && !link->is_direct;
@@ -285,8 +286,8 @@ static void try_now(void *context)
         start_ssh(link);
     }
     if (link->probe) {
-        loop_timer_start(link->again, BLIND_MS); /* to say why, at least */
-        tell_waiting(link, tcp_probe_why(link->probe));
+        loop_timer_start(link->again, BLIND_MS); /* at least reports the reason */
+        node_link_tell_waiting(link, tcp_probe_why(link->probe));
     }
 }
 
@@ -296,7 +297,7 @@ static void hear_open(void *context)
     tcp_probe_end(link->probe);
     link->probe = NULL;
     if (link->ssh && !link->is_answered) {
-        child_forget(link->ssh); /* its packets were lost, and would be repeated too late */
+        child_forget(link->ssh); /* its SYN packets were lost; it would resend them too late */
         link->ssh = NULL;
     }
     link->pause_ms = PAUSE_FIRST_MS;
@@ -332,7 +333,7 @@ void node_link_open(struct node_link *link, int64_t contact_ms)
     link->last[0] = link->told[0] = '\0';
     if (!link->argv) {
         link->err = link->argv_err;
-        loop_later(link->loop, &link->fail);
+        loop_defer(link->loop, &link->fail);
         return;
     }
     loop_timer_start(link->expiry, contact_ms);
@@ -343,7 +344,7 @@ void node_link_open(struct node_link *link, int64_t contact_ms)
 
 /* ---- the object ---- */
 
-static void copy_place(struct node_link *link, const struct ssh_place *place)
+static void copy_place(struct node_link *link, const struct ssh_target *place)
 {
     struct arena *arena = &link->arena;
     link->place = *place;
@@ -367,12 +368,12 @@ struct node_link *node_link_new(const struct node_link_setup *setup)
     link->hooks = setup->hooks;
     arena_init(&link->arena);
     copy_place(link, &setup->place);
-    link->again = loop_timer_new(link->loop, try_now, link);
+    link->again = loop_timer_new(link->loop, node_link_try_now, link);
     link->limit = loop_timer_new(link->loop, give_up_ssh, link);
     link->expiry = loop_timer_new(link->loop, expire, link);
     link->fail = (struct loop_task){.run = tell_failure, .context = link};
     struct ssh_session session = {.is_master = true, .command = setup->command};
-    if (!ssh_words(&link->place, &session, &link->arena, &link->argv, &link->argv_err)) {
+    if (!ssh_argv(&link->place, &session, &link->arena, &link->argv, &link->argv_err)) {
         link->argv = NULL;
     }
     return link;
@@ -380,13 +381,13 @@ struct node_link *node_link_new(const struct node_link_setup *setup)
 
 void node_link_close(struct node_link *link)
 {
-    rest(link);
+    node_link_pause(link);
 }
 
 void node_link_free(struct node_link *link)
 {
     if (link) {
-        rest(link);
+        node_link_pause(link);
         loop_timer_free(link->again);
         loop_timer_free(link->limit);
         loop_timer_free(link->expiry);

@@ -1,9 +1,9 @@
 /*
- * node_link.h: an ssh connection to a machine that may still be booting, kept until it answers.
+ * node_link.h: an ssh connection to a machine that may still be booting.
  *
- * Without a way round (a jump host, a proxy) the port is tried first, and ssh is started when it
- * opens; else ssh is started again and again. What the command at the other end then says and is
- * told goes through here. A link that broke can be opened again.
+ * Without a jump host or proxy, the port is probed first and ssh starts when it opens; otherwise
+ * ssh is restarted until it connects. After that the link carries the remote command's input and
+ * output. A broken link can be opened again.
  */
 #pragma once
 
@@ -16,18 +16,18 @@
 struct node_link;
 
 enum node_link_end {
-    NODE_LINK_BROKE, /* it may be opened again */
-    NODE_LINK_ENDED, /* the command there ended by itself, with a status */
-    NODE_LINK_FAILED /* there is none, and will be none: err */
+    NODE_LINK_BROKE, /* can be opened again */
+    NODE_LINK_ENDED, /* the remote command exited; see `status` */
+    NODE_LINK_FAILED /* permanent; see `err` */
 };
 
 struct node_link_hooks {
     void *context;
-    void (*waiting)(void *context, struct str why); /* when it changes */
-    void (*line)(void *context, struct str line);   /* of its standard output */
-    void (*drained)(void *context);                 /* all that was written has left */
-    /* `status` of NODE_LINK_ENDED; `why`: the last words of ssh or of the command. The link is at
-     * rest then. Not called from inside a call. */
+    void (*waiting)(void *context, struct str why); /* when the reason changes */
+    void (*line)(void *context, struct str line);   /* from standard output */
+    void (*drained)(void *context);                 /* all input was written */
+    /* `status` is for NODE_LINK_ENDED; `why` is the last message of ssh or of the command. The link
+     * is closed at this point. Never called from inside a node_link function. */
     void (*ended)(void *context, enum node_link_end end, int status, struct str why,
                   const struct err *err);
 };
@@ -35,20 +35,20 @@ struct node_link_hooks {
 struct node_link_setup {
     struct loop *loop;
     struct child_pool *children;
-    struct ssh_place place;
-    struct str command;  /* for the login shell */
-    const char *answers; /* how the first line of it begins; lines before that are noise */
+    struct ssh_target place;
+    struct str command;  /* run by the login shell */
+    const char *answers; /* prefix of its first line; earlier lines are ignored */
     struct node_link_hooks hooks;
 };
 
-/* Everything is copied, but `answers`. At rest. */
+/* Copies everything except `answers`. The new link is closed. */
 struct node_link *node_link_new(const struct node_link_setup *setup);
-void node_link_free(struct node_link *link); /* also from a hook; NULL is fine */
+void node_link_free(struct node_link *link); /* may be called from a hook; NULL is allowed */
 
-/* Tries for so long. Only at rest. */
+/* Connects, retrying for up to `contact_ms`. The link must be closed. */
 void node_link_open(struct node_link *link, int64_t contact_ms);
-/* To rest, nobody is told. */
+/* Calls no hook. */
 void node_link_close(struct node_link *link);
 
-/* Wait for `drained` before there is more than CHILD_INPUT_MAX: that breaks the link. */
+/* Queues input. More than CHILD_INPUT_MAX unsent bytes break the link: wait for `drained`. */
 void node_link_write(struct node_link *link, struct str bytes);

@@ -1,4 +1,4 @@
-/* node_request.c: greeting, request and notices as JSON. */
+/* node_request.c: reads and writes greetings, requests and notices as JSON. */
 #include "remote/node_request.h"
 
 #include "base/encode.h"
@@ -9,17 +9,17 @@
 
 enum { TEXT_MAX = 16 * 1024, MODE_MAX = 0777 };
 
-static json_t *parse(struct str line)
+static json_t *node_request_parse(struct str line)
 {
     return json_loadb(line.ptr ? line.ptr : "", line.len, JSON_REJECT_DUPLICATES, NULL);
 }
 
-static struct str copy(const json_t *json, struct arena *arena)
+static struct str node_request_copy(const json_t *json, struct arena *arena)
 {
     return arena_str(arena, (struct str){json_string_value(json), json_string_length(json)});
 }
 
-/* ---- the request, written ---- */
+/* ---- writing the request ---- */
 
 static bool is_run(struct str run)
 {
@@ -31,7 +31,7 @@ static bool is_run(struct str run)
     return run.len == 0 || run.len == NODE_RUN_SIZE - 1;
 }
 
-static bool add_text(struct str text, struct buf *out)
+static bool node_request_add_text(struct str text, struct buf *out)
 {
     json_t *json = json_stringn(text.ptr ? text.ptr : "", text.len);
     bool ok = json && json_add(json, out);
@@ -39,10 +39,10 @@ static bool add_text(struct str text, struct buf *out)
     return ok;
 }
 
-/* Written piece by piece: a file may be large, and need not stand in memory three times. */
+/* Written in pieces: a file may be large and must not be in memory three times. */
 static bool add_file(const struct node_file *file, struct buf *out)
 {
-    bool ok = add_text(file->path, out);
+    bool ok = node_request_add_text(file->path, out);
     buf_addf(out, ",\"mode\":%u,\"bytes\":\"", file->mode);
     encode_base64(out, file->bytes);
     buf_add_c(out, "\"}");
@@ -56,7 +56,7 @@ bool node_request_write(const struct node_request *request, struct buf *out, str
     bool ok = is_run(request->run) && request->file_count <= NODE_FILES_MAX;
     buf_addf(out, "{\"protocol\":%d,\"run\":\"%.*s\",\"host_key\":", NODE_PROTOCOL,
              STR_ARG(request->run));
-    ok = add_text(request->host_key, out) && ok;
+    ok = node_request_add_text(request->host_key, out) && ok;
     buf_add_c(out, ",\"files\":[");
     for (size_t i = 0; i < request->file_count; i++) {
         buf_add_c(out, i > 0 ? ",{\"path\":" : "{\"path\":");
@@ -70,12 +70,12 @@ bool node_request_write(const struct node_request *request, struct buf *out, str
     buf_add_c(out, "}\n");
     return (ok && !out->is_full) ||
            err_set(err, ERR_CONFIG,
-                   "the files for a node cannot be sent: more than %d MB of them, "
-                   "or a name that is not UTF-8",
+                   "cannot send the files to a node: they are larger than %d MB, or a name is not "
+                   "UTF-8",
                    NODE_REQUEST_BYTES_MAX >> 20);
 }
 
-/* ---- and read ---- */
+/* ---- reading the request ---- */
 
 static bool read_bytes(const json_t *json, struct arena *arena, struct str *ret_bytes)
 {
@@ -84,7 +84,7 @@ static bool read_bytes(const json_t *json, struct arena *arena, struct str *ret_
     size_t padding = str_ends(text, "==") ? 2 : str_ends(text, "=") ? 1 : 0;
     buf_init(&bytes, NODE_REQUEST_BYTES_MAX);
     decode_base64(&bytes, text);
-    /* The decoder ends at what is no letter of base64: then bytes are missing. */
+    /* The decoder stops at the first invalid character; the result is then too short. */
     if (text.len % 4 != 0 || bytes.is_full || bytes.len != text.len / 4 * 3 - padding) {
         return false;
     }
@@ -97,7 +97,7 @@ static bool is_place(struct str path)
     return (str_starts(path, "/") || str_starts(path, "~/")) && !str_ends(path, "/");
 }
 
-static bool read_file(json_t *json, struct arena *arena, struct node_file *file)
+static bool node_request_read_file(json_t *json, struct arena *arena, struct node_file *file)
 {
     json_t *path, *bytes;
     int mode;
@@ -105,7 +105,7 @@ static bool read_file(json_t *json, struct arena *arena, struct node_file *file)
         !json_is_string(path) || !json_is_string(bytes) || mode < 0 || mode > MODE_MAX) {
         return false;
     }
-    file->path = copy(path, arena);
+    file->path = node_request_copy(path, arena);
     file->mode = (unsigned)mode;
     return is_place(file->path) && read_bytes(bytes, arena, &file->bytes);
 }
@@ -118,7 +118,7 @@ static bool read_files(json_t *list, struct arena *arena, struct node_request *r
     }
     struct node_file *files = ARENA_ARRAY(arena, count, struct node_file);
     for (size_t i = 0; i < count; i++) {
-        if (!read_file(json_array_get(list, i), arena, &files[i])) {
+        if (!node_request_read_file(json_array_get(list, i), arena, &files[i])) {
             return false;
         }
     }
@@ -127,8 +127,9 @@ static bool read_files(json_t *list, struct arena *arena, struct node_request *r
     return true;
 }
 
-/* The one reader of bundles reads text. */
-static bool read_bundle(json_t *json, struct arena *arena, struct bundle *bundle, struct err *err)
+/* bundle_read() takes text, so the object is serialized again. */
+static bool node_request_read_bundle(json_t *json, struct arena *arena, struct bundle *bundle,
+                                     struct err *err)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, BUNDLE_BYTES_MAX);
@@ -142,28 +143,28 @@ bool node_request_read(struct str line, struct arena *arena, struct node_request
     struct node_request request = {0};
     int protocol = 0;
     json_t *run, *host_key, *files, *bundle;
-    json_t *root = line.len <= NODE_REQUEST_BYTES_MAX ? parse(line) : NULL;
+    json_t *root = line.len <= NODE_REQUEST_BYTES_MAX ? node_request_parse(line) : NULL;
     bool ok = root &&
               json_unpack(root, "{s:i, s:o, s:o, s:o, s:o!}", "protocol", &protocol, "run", &run,
                           "host_key", &host_key, "files", &files, "bundle", &bundle) == 0 &&
               protocol == NODE_PROTOCOL && json_is_string(run) && json_is_string(host_key);
     if (ok) {
-        request.run = copy(run, arena);
-        request.host_key = copy(host_key, arena);
+        request.run = node_request_copy(run, arena);
+        request.host_key = node_request_copy(host_key, arena);
         ok = is_run(request.run) && read_files(files, arena, &request) &&
-             read_bundle(bundle, arena, &request.bundle, err);
+             node_request_read_bundle(bundle, arena, &request.bundle, err);
     }
     json_decref(root);
     if (ok) {
         *ret_request = request;
     }
-    return ok || err_set(err, ERR_PROTOCOL, "this is not a request that this shoal understands");
+    return ok || err_set(err, ERR_PROTOCOL, "cannot parse the request");
 }
 
 /* ---- greeting and notices ---- */
 
-/* What a machine says of itself may be any bytes. */
-static void set_text(json_t *json, const char *name, struct str value)
+/* Names that the machine reports may be any bytes. */
+static void node_request_set_text(json_t *json, const char *name, struct str value)
 {
     AUTO_BUF struct buf visible;
     buf_init(&visible, TEXT_MAX);
@@ -178,21 +179,23 @@ void node_hello_write(const struct node_hello *hello, struct buf *out)
     json_t *json = json_object();
     json_object_set_new(json, "what", json_string("hello"));
     json_object_set_new(json, "protocol", json_integer(hello->protocol));
-    set_text(json, "version", hello->version);
-    set_text(json, "machine", hello->machine);
-    set_text(json, "os", hello->os);
-    set_text(json, "user", hello->user);
-    set_text(json, "home", hello->home);
-    set_text(json, "host_key", hello->host_key);
+    node_request_set_text(json, "version", hello->version);
+    node_request_set_text(json, "machine", hello->machine);
+    node_request_set_text(json, "os", hello->os);
+    node_request_set_text(json, "user", hello->user);
+    node_request_set_text(json, "home", hello->home);
+    node_request_set_text(json, "host_key", hello->host_key);
+    node_request_set_text(json, "shown_key", hello->shown_key);
     json_object_set_new(json, "disk_free", json_integer(hello->disk_free));
     json_object_set_new(json, "disk_size", json_integer(hello->disk_size));
     json_object_set_new(json, "memory", json_integer(hello->memory));
     json_object_set_new(json, "processors", json_integer(hello->processors));
+    json_object_set_new(json, "handover", json_integer(hello->handover));
     json_put_out(json, true, out);
 }
 
-/* Whoever owns a node may send what it likes; this ends on terminals and in files. */
-static struct str text_of(const json_t *json, const char *name, struct arena *arena)
+/* The node is not trusted: this text is printed on terminals and written to files. */
+static struct str node_request_text_of(const json_t *json, const char *name, struct arena *arena)
 {
     const json_t *value = json_object_get(json, name);
     struct str text = {json_string_value(value), json_string_length(value)};
@@ -204,7 +207,7 @@ static struct str text_of(const json_t *json, const char *name, struct arena *ar
     return arena_str(arena, buf_str(&visible));
 }
 
-/* Nothing, or "ssh-ed25519 AAAA...": it is put into a file of keys that ssh trusts. */
+/* Empty, or "ssh-ed25519 AAAA...". The result is written to known_hosts. */
 static bool is_host_key(struct str key)
 {
     static const char kind[] = "ssh-ed25519 ";
@@ -224,38 +227,41 @@ static bool is_host_key(struct str key)
     return true;
 }
 
-static int64_t number_of(const json_t *json, const char *name)
+static int64_t node_request_number_of(const json_t *json, const char *name)
 {
     int64_t value = json_integer_value(json_object_get(json, name));
     return value > 0 ? value : 0;
 }
 
-/* A node may run a newer Shoal for a while: what is not known here is passed over. */
+/* Ignores unknown fields: the node may run a newer Shoal for a while. */
 bool node_hello_read(struct str line, struct arena *arena, struct node_hello *ret_hello,
                      struct err *err)
 {
-    json_t *json = parse(line);
+    json_t *json = node_request_parse(line);
     const char *what = json_string_value(json_object_get(json, "what"));
-    struct str host_key = text_of(json, "host_key", arena);
-    bool ok = what && strcmp(what, "hello") == 0 && number_of(json, "protocol") > 0 &&
-              is_host_key(host_key);
+    struct str host_key = node_request_text_of(json, "host_key", arena);
+    struct str shown_key = node_request_text_of(json, "shown_key", arena);
+    bool ok = what && strcmp(what, "hello") == 0 && node_request_number_of(json, "protocol") > 0 &&
+              is_host_key(host_key) && is_host_key(shown_key);
     if (ok) {
         *ret_hello = (struct node_hello){
-            .protocol = number_of(json, "protocol"),
-            .version = text_of(json, "version", arena),
-            .machine = text_of(json, "machine", arena),
-            .os = text_of(json, "os", arena),
-            .user = text_of(json, "user", arena),
-            .home = text_of(json, "home", arena),
+            .protocol = node_request_number_of(json, "protocol"),
+            .version = node_request_text_of(json, "version", arena),
+            .machine = node_request_text_of(json, "machine", arena),
+            .os = node_request_text_of(json, "os", arena),
+            .user = node_request_text_of(json, "user", arena),
+            .home = node_request_text_of(json, "home", arena),
             .host_key = host_key,
-            .disk_free = number_of(json, "disk_free"),
-            .disk_size = number_of(json, "disk_size"),
-            .memory = number_of(json, "memory"),
-            .processors = number_of(json, "processors"),
+            .shown_key = shown_key,
+            .disk_free = node_request_number_of(json, "disk_free"),
+            .disk_size = node_request_number_of(json, "disk_size"),
+            .memory = node_request_number_of(json, "memory"),
+            .processors = node_request_number_of(json, "processors"),
+            .handover = node_request_number_of(json, "handover"),
         };
     }
     json_decref(json);
-    return ok || err_set(err, ERR_PROTOCOL, "the node did not greet as a shoal does");
+    return ok || err_set(err, ERR_PROTOCOL, "unexpected first answer from the node");
 }
 
 static const char *const notices[NODE_NOTICE_KIND_COUNT] = {
@@ -269,13 +275,13 @@ void node_notice_write(const struct node_notice *notice, struct buf *out)
 {
     json_t *json = json_object();
     json_object_set_new(json, "what", json_string(notices[notice->kind]));
-    set_text(json, "text", notice->text);
+    node_request_set_text(json, "text", notice->text);
     json_put_out(json, true, out);
 }
 
 bool node_notice_read(struct str line, struct arena *arena, struct node_notice *ret_notice)
 {
-    json_t *json = parse(line);
+    json_t *json = node_request_parse(line);
     const char *what = json_string_value(json_object_get(json, "what"));
     size_t kind = 0;
     while (what && kind < NODE_NOTICE_KIND_COUNT && strcmp(what, notices[kind]) != 0) {
@@ -284,7 +290,7 @@ bool node_notice_read(struct str line, struct arena *arena, struct node_notice *
     bool ok = what && kind < NODE_NOTICE_KIND_COUNT;
     if (ok) {
         *ret_notice = (struct node_notice){.kind = (enum node_notice_kind)kind,
-                                           .text = text_of(json, "text", arena)};
+                                           .text = node_request_text_of(json, "text", arena)};
     }
     json_decref(json);
     return ok;

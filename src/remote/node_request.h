@@ -1,8 +1,8 @@
 /*
- * node_request.h: what is said over the one connection to a node, in lines of JSON.
+ * node_request.h: the messages between a node_session and its node, one line of JSON each.
  *
- * The node greets with what it is; it is sent files and steps; what happens to the steps comes back
- * as step events (step_event.h), and what else there is to say as notices.
+ * The node sends a greeting, receives a request with files and steps, and sends step events
+ * (step_event.h) and notices.
  */
 #pragma once
 
@@ -21,30 +21,30 @@ enum {
     NODE_PROTOCOL = 1,
     NODE_REQUEST_BYTES_MAX = 24 << 20,
     NODE_FILES_MAX = 1000,
-    NODE_RUN_SIZE = 33, /* 32 hexadecimal digits and a zero byte */
+    NODE_RUN_SIZE = 33, /* 32 hexadecimal digits and a NUL */
 };
 
-/* A file to be written whole before the first step, folders above it made. Never in a log. */
+/* Written before the first step runs; missing parent folders are created. Never logged. */
 struct node_file {
-    struct str path; /* absolute, or beginning with "~/" */
+    struct str path; /* absolute, or starts with "~/" */
     struct str bytes;
-    unsigned mode; /* 0600 */
+    unsigned mode; /* such as 0600 */
 };
 
 struct node_request {
-    /* 32 hexadecimal digits. Whoever asks again, because the link broke or the asking program was
-     * killed, says the same: then what has ended meanwhile is told and not done once more. Empty:
-     * a session makes one up, which lasts as long as itself. */
+    /* 32 hexadecimal digits. A client that repeats a request after a broken link or a crash sends
+     * the same value: a run that has ended is then reported and not started again. Empty: the
+     * session generates one for its lifetime. */
     struct str run;
-    /* Of the greeting, when it is pinned: only then the node may begin to show it. A session fills
-     * it in. */
+    /* The host key of the greeting, once it is pinned; the node installs it only then. Set by the
+     * session. */
     struct str host_key;
     const struct node_file *files;
     size_t file_count;
-    struct bundle bundle; /* may be empty: then it is done when the files are there */
+    struct bundle bundle; /* may be empty: the request is then done when the files are written */
 };
 
-/* With its newline. */
+/* Includes the newline. */
 bool node_request_write(const struct node_request *request, struct buf *out,
                         struct err *err) MUST_USE;
 bool node_request_read(struct str line, struct arena *arena, struct node_request *ret_request,
@@ -52,15 +52,18 @@ bool node_request_read(struct str line, struct arena *arena, struct node_request
 
 struct node_hello {
     int64_t protocol;
-    struct str version; /* of Shoal there */
+    struct str version; /* Shoal version on the node */
     struct str machine; /* uname -m */
-    struct str os;      /* PRETTY_NAME of os-release */
+    struct str os;      /* PRETTY_NAME from os-release */
     struct str user, home;
-    /* "ssh-ed25519 AAAA...": what it will show once it is known to be pinned; empty: as before. */
+    /* "ssh-ed25519 AAAA...": the key it will install once the client confirms it; empty: no
+     * change */
     struct str host_key;
-    int64_t disk_free, disk_size; /* bytes, of the home's file system */
+    struct str shown_key;         /* same form: the installed new key; empty if none */
+    int64_t disk_free, disk_size; /* bytes, of the file system of the home folder */
     int64_t memory;
     int64_t processors;
+    int64_t handover; /* newest handover serial on a head (app/head/handover.h); 0: none */
 };
 
 void node_hello_write(const struct node_hello *hello, struct buf *out);
@@ -68,10 +71,10 @@ bool node_hello_read(struct str line, struct arena *arena, struct node_hello *re
                      struct err *err) MUST_USE;
 
 enum node_notice_kind {
-    NODE_WAITS,       /* before the steps begin: `text` says for what */
-    NODE_ROTATED,     /* the host key of the greeting is shown from now on, and no other */
-    NODE_NOT_ROTATED, /* it could not be put there: `text` says why */
-    NODE_TROUBLE,     /* nothing can be done there: `text` says why */
+    NODE_WAITS,       /* waiting before the first step; `text` says for what */
+    NODE_ROTATED,     /* the host key of the greeting is now in use */
+    NODE_NOT_ROTATED, /* the host key could not be installed; `text` says why */
+    NODE_TROUBLE,     /* the request failed; `text` says why */
     NODE_NOTICE_KIND_COUNT
 };
 
@@ -81,6 +84,6 @@ struct node_notice {
 };
 
 void node_notice_write(const struct node_notice *notice, struct buf *out);
-/* False for a line that is none, such as a step event. */
+/* False if the line is not a notice, for example a step event. */
 bool node_notice_read(struct str line, struct arena *arena,
                       struct node_notice *ret_notice) MUST_USE;

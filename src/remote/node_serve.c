@@ -1,4 +1,4 @@
-/* node_serve.c: the node's end of a session. */
+/* node_serve.c: the node's side of a session. */
 #include "remote/node_serve.h"
 
 #include "io/file.h"
@@ -23,15 +23,16 @@ enum { LINE_MAX_BYTES = 256 * 1024, PIECE_BYTES = 64 * 1024, STARTS_MAX = 3 };
 struct serve {
     struct arena arena;
     const char *home, *folder, *steps; /* ~, ~/.shoal, ~/.shoal/steps */
-    struct str host_key;               /* told in the greeting */
+    struct str host_key;               /* sent in the greeting */
+    int64_t handover;                  /* sent in the greeting */
     struct loop *loop;
     bool is_link_gone, is_over, is_ok, is_rotating;
 };
 
-/* ---- speaking ---- */
+/* ---- sending ---- */
 
-/* sshd gives both ends one socket, which does not block once its end is watched. */
-static void say(struct serve *serve, struct str bytes)
+/* sshd uses one socket for both directions, which is non-blocking while it is watched. */
+static void node_serve_send(struct serve *serve, struct str bytes)
 {
     while (bytes.len > 0 && !serve->is_link_gone) {
         ssize_t size = write(STDOUT_FILENO, bytes.ptr, bytes.len);
@@ -51,7 +52,7 @@ static void say_notice(struct serve *serve, enum node_notice_kind kind, struct s
     AUTO_BUF struct buf line;
     buf_init(&line, LINE_MAX_BYTES);
     node_notice_write(&(struct node_notice){kind, text}, &line);
-    say(serve, buf_str(&line));
+    node_serve_send(serve, buf_str(&line));
 }
 
 static int trouble(struct serve *serve, const struct err *err)
@@ -82,7 +83,7 @@ static struct str os_name(struct arena *arena)
     return STR("");
 }
 
-static void greet(struct serve *serve)
+static void node_serve_greet(struct serve *serve)
 {
     AUTO_BUF struct buf line;
     struct utsname machine = {0};
@@ -103,25 +104,27 @@ static void greet(struct serve *serve)
             .user = str_from(user ? user : getenv("LOGNAME")),
             .home = str_from(serve->home),
             .host_key = serve->host_key,
+            .shown_key = node_host_key_shown(&serve->arena, serve->folder),
             .disk_free = (int64_t)(disk.f_bavail * disk.f_frsize),
             .disk_size = (int64_t)(disk.f_blocks * disk.f_frsize),
             .memory = (int64_t)memory.totalram * memory.mem_unit,
             .processors = sysconf(_SC_NPROCESSORS_ONLN),
+            .handover = serve->handover,
         },
         &line);
-    say(serve, buf_str(&line));
+    node_serve_send(serve, buf_str(&line));
 }
 
 /* ---- the request ---- */
 
-/* Waits for a whole line. False: whoever asked has gone. */
+/* Waits for a whole line. False if the client disconnected. */
 static bool hear_line(struct buf *line)
 {
     char *piece = malloc(PIECE_BYTES);
     bool is_whole = false;
     while (piece && !is_whole && !line->is_full) {
         ssize_t size = read(STDIN_FILENO, piece, PIECE_BYTES);
-        if (size <= 0 && errno != EINTR) {
+        if (size == 0 || (size < 0 && errno != EINTR)) {
             break;
         }
         struct str got = {piece, size > 0 ? (size_t)size : 0};
@@ -133,8 +136,8 @@ static bool hear_line(struct buf *line)
     return is_whole || line->is_full;
 }
 
-/* Ours only for this user; others as the user's own habit (umask) has them. */
-static bool make_folders(struct serve *serve, char *path, struct err *err)
+/* Our own folders are private; others get the user's umask. */
+static bool node_serve_make_folders(struct serve *serve, char *path, struct err *err)
 {
     struct str ours = arena_printf(&serve->arena, "%s/", serve->folder);
     for (char *slash = strchr(path + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
@@ -143,7 +146,7 @@ static bool make_folders(struct serve *serve, char *path, struct err *err)
         bool ok = mkdir(path, is_ours ? 0700 : 0777) == 0 || errno == EEXIST;
         int fault = errno;
         if (!ok) {
-            return err_set(err, ERR_IO, "%s: cannot be made: %s", path, strerror(fault));
+            return err_set(err, ERR_IO, "%s: cannot be created: %s", path, strerror(fault));
         }
         *slash = '/';
     }
@@ -159,12 +162,13 @@ static bool write_file(struct serve *serve, const struct node_file *file, struct
     }
     char *room = arena_alloc(&serve->arena, path.len + 1);
     memcpy(room, path.ptr, path.len);
-    return make_folders(serve, room, err) && file_write(room, file->bytes, file->mode, err);
+    return node_serve_make_folders(serve, room, err) &&
+           file_write(room, file->bytes, file->mode, err);
 }
 
 /* ---- the steps ---- */
 
-/* A newer configuration does not wait for an older one to be set up. */
+/* Stops the setup of an older configuration instead of waiting for it. */
 static bool start_steps(struct serve *serve, const struct node_request *request, struct err *err)
 {
     AUTO_BUF struct buf text;
@@ -178,7 +182,7 @@ static bool start_steps(struct serve *serve, const struct node_request *request,
             return false;
         }
         say_notice(serve, NODE_WAITS,
-                   STR("the set-up of before, which still runs on the node, is being stopped"));
+                   STR("stopping the previous setup, which is still running on the node"));
         if (!step_run_stop(serve->steps, err)) {
             return false;
         }
@@ -196,10 +200,10 @@ static void stop_if_over(struct serve *serve)
 static void copy_line(void *context, struct str line)
 {
     struct serve *serve = context;
-    say(serve, line);
+    node_serve_send(serve, line);
 }
 
-static void finish(void *context, bool is_ok, const struct err *err)
+static void node_serve_finish(void *context, bool is_ok, const struct err *err)
 {
     struct serve *serve = context;
     if (err) {
@@ -225,8 +229,9 @@ static void hear_rotated(void *context, bool is_ok, struct str why)
     stop_if_over(serve);
 }
 
-/* The steps run already; the host key is replaced beside them. */
-static bool follow(struct serve *serve, const struct node_request *request, struct err *err)
+/* The steps are running already; the host key is replaced at the same time. */
+static bool node_serve_follow(struct serve *serve, const struct node_request *request,
+                              struct err *err)
 {
     bool has_steps = request->bundle.count > 0;
     bool is_pinned = serve->host_key.len > 0 && str_eq(request->host_key, serve->host_key);
@@ -236,8 +241,8 @@ static bool follow(struct serve *serve, const struct node_request *request, stru
     }
     struct child_pool *pool = child_pool_new(serve->loop, 1);
     struct hangup *hangup = hangup_watch(serve->loop, STDIN_FILENO, hear_hangup, serve);
-    bool ok = !has_steps ||
-              step_follow_start(serve->loop, serve->steps, copy_line, finish, serve, &steps, err);
+    bool ok = !has_steps || step_follow_start(serve->loop, serve->steps, copy_line,
+                                              node_serve_finish, serve, &steps, err);
     serve->is_over = !has_steps;
     serve->is_ok = !has_steps;
     if (ok && is_pinned) {
@@ -254,7 +259,7 @@ static bool follow(struct serve *serve, const struct node_request *request, stru
     return ok;
 }
 
-static int answer(struct serve *serve, struct str line)
+static int node_serve_answer(struct serve *serve, struct str line)
 {
     struct node_request request;
     struct err err = {0};
@@ -268,15 +273,15 @@ static int answer(struct serve *serve, struct str line)
     ok = ok && (!has_steps || start_steps(serve, &request, &err));
     if (ok && !has_steps) {
         step_event_write(&(struct step_event){.kind = STEP_BUNDLE_DONE}, &end);
-        say(serve, buf_str(&end));
+        node_serve_send(serve, buf_str(&end));
     }
-    ok = ok && follow(serve, &request, &err);
+    ok = ok && node_serve_follow(serve, &request, &err);
     return ok ? !serve->is_ok : trouble(serve, &err);
 }
 
-int node_serve(void)
+int node_serve(int64_t handover)
 {
-    struct serve serve = {0};
+    struct serve serve = {.handover = handover};
     struct buf line;
     struct err err = {0};
     arena_init_secret(&serve.arena);
@@ -288,8 +293,8 @@ int node_serve(void)
     if (!file_make_private_folder(serve.folder, &err)) {
         status = trouble(&serve, &err);
     } else {
-        greet(&serve);
-        status = hear_line(&line) ? answer(&serve, buf_str(&line)) : 1;
+        node_serve_greet(&serve);
+        status = hear_line(&line) ? node_serve_answer(&serve, buf_str(&line)) : 1;
     }
     buf_wipe(&line);
     arena_clear(&serve.arena);

@@ -1,10 +1,13 @@
 /*
- * node_serve.h: the node's end of a node_session: what `shoal node serve` does.
+ * node_serve.h: the node's side of a node_session, run by `shoal node serve`.
  *
- * Greets, takes one request, writes its files, hands its steps to a runner of its own
- * (step_run.h) and tells what becomes of them until they end.
+ * Sends the greeting, reads one request, writes its files, starts a runner for its steps
+ * (step_run.h) and reports their events until they end.
  */
 #pragma once
 
-/* The exit status of the process: 0 when the steps went well. Speaks on descriptors 0 and 1. */
-int node_serve(void);
+#include <stdint.h>
+
+/* Uses descriptors 0 and 1. `handover` goes into the greeting (node_request.h). Returns the exit
+ * status: 0 if all steps succeeded. */
+int node_serve(int64_t handover);

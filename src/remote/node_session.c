@@ -1,8 +1,8 @@
-/* node_session.c: what is said over a link, in its order. */
+/* node_session.c: the client's side of the protocol on a link. */
 #include "remote/node_session.h"
 
 #include "base/encode.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "remote/node_link.h"
 #include "remote/payload_digest.h"
 
@@ -15,9 +15,9 @@
 
 enum {
     CONTACT_MS = 15 * 60 * 1000,
-    AGAIN_MS = 10 * 60 * 1000, /* how long a broken link is tried to be mended */
+    AGAIN_MS = 10 * 60 * 1000, /* how long to reconnect after a broken link */
     PIECE_BYTES = 256 * 1024,
-    ENDS_MAX = 3, /* so often the program there may end before its time */
+    ENDS_MAX = 3, /* how often the remote program may exit early */
 };
 
 /* Exit statuses of the script below. */
@@ -26,51 +26,47 @@ enum { NO_FOLDER = 125, NOT_WRITTEN = 124, CANNOT_RUN = 126, NOT_FOUND = 127 };
 #define ANSWER "shoal-node 1 "
 
 /*
- * For any login shell, so one line and no single quote inside. Says what the machine is and which
- * program it has, is told how many bytes of another one come (0: it has the right one), and becomes
- * that program. The steps must have the user's own umask.
+ * Works in any login shell, so it is one line without single quotes inside. Prints the architecture
+ * and the digest of the installed program, reads the length of a new program (0: keep the installed
+ * one) and the program itself, and execs it. The steps must run with the user's own umask.
  */
 static const char script[] =
-    "exec sh -c '"
-    "u=$(umask); umask 077; p=$HOME/.shoal/bin; f=$p/shoal; t=$f.$$; "
-    "mkdir -p \"$p\" || exit 125; "
-    "s=$(sha256sum \"$f\" 2>/dev/null); s=${s%% *}; "
-    "echo \"" ANSWER "$(uname -m) ${s:--}\"; "
-    "read -r n || exit 123; "
-    "[ \"$n\" = 0 ] || { head -c \"$n\" >\"$t\" && [ $(wc -c <\"$t\") -eq \"$n\" ] && "
-    "chmod 700 \"$t\" && mv -f \"$t\" \"$f\"; } || { rm -f \"$t\"; exit 124; }; "
-    "umask $u; exec \"$f\" node serve'";
+    "exec sh -c 'u=$(umask); umask 077; p=$HOME/.shoal/bin; f=$p/shoal; t=$f.$$; mkdir -p \"$p\" "
+    "|| exit 125; s=$(sha256sum \"$f\" 2>/dev/null); s=${s%% *}; echo \"" ANSWER
+    "$(uname -m) ${s:--}\"; read -r n || exit 123; [ \"$n\" = 0 ] || { head -c \"$n\" >\"$t\" && "
+    "[ $(wc -c <\"$t\") -eq \"$n\" ] && chmod 700 \"$t\" && mv -f \"$t\" \"$f\"; } || { rm -f "
+    "\"$t\"; exit 124; }; umask $u; exec \"$f\" node serve'";
 
 enum phase {
-    WAITS,   /* for ssh */
-    BEGINS,  /* the program is sent, or about to greet */
-    GREETED, /* may be sent its request */
-    ASKED,   /* was sent it */
+    WAITS,   /* connecting */
+    BEGINS,  /* sending the program, or waiting for its greeting */
+    GREETED, /* ready for the request */
+    ASKED,   /* request sent */
     OVER,
 };
 
 struct node_session {
-    struct node_session_setup setup; /* only what is not copied elsewhere: loop, hooks */
+    struct node_session_setup setup; /* only the fields not copied elsewhere: loop, hooks */
     struct node_link *link;
-    struct arena arena; /* of the request: secrets */
+    struct arena arena; /* the request, which has secrets */
     struct node_request request;
     bool has_request, was_greeted, is_rotated;
-    struct str host_key; /* of the first greeting: pinned since */
+    struct str host_key; /* from the first greeting, pinned since then */
     char run[NODE_RUN_SIZE];
     enum phase phase;
-    unsigned ends; /* of the program there, since something was heard from it */
+    unsigned ends; /* early exits of the remote program since its last message */
 
-    int payload; /* its descriptor while it is sent, else -1 */
+    int payload; /* open descriptor while the program is sent, otherwise -1 */
     struct buf out;
     size_t out_at;
 
-    /* A runner tells everything from the beginning to whoever comes: what was heard is known by its
-     * number, as long as it is the same run. */
+    /* A follower reports every event from the first one. Events are identified by their number as
+     * long as the run (its start time) is the same. */
     int64_t began_ms;
     size_t heard, at;
-    char failed[256]; /* the step, for the error */
+    char failed[256]; /* describes the failed step for the error */
 
-    int depth; /* hooks that are being called */
+    int depth; /* nested hook calls */
     bool is_closed;
 };
 
@@ -87,7 +83,7 @@ static void destroy(struct node_session *session)
     free(session);
 }
 
-/* False: the session was closed by the hook, and is gone. */
+/* Leaves a hook. False if the hook closed the session; it is freed then. */
 static bool left(struct node_session *session)
 {
     if (--session->depth == 0 && session->is_closed) {
@@ -97,27 +93,27 @@ static bool left(struct node_session *session)
     return !session->is_closed;
 }
 
-static const struct node_session_hooks *enter(struct node_session *session)
+static const struct node_session_hooks *node_session_enter(struct node_session *session)
 {
     session->depth++;
     return &session->setup.hooks;
 }
 
-static void finish(struct node_session *session, bool is_ok, const struct err *err)
+static void node_session_finish(struct node_session *session, bool is_ok, const struct err *err)
 {
     if (session->phase != OVER) {
         struct err copy = err ? *err : (struct err){0};
         session->phase = OVER;
-        const struct node_session_hooks *hooks = enter(session);
+        const struct node_session_hooks *hooks = node_session_enter(session);
         hooks->done(hooks->context, is_ok, is_ok ? NULL : &copy);
         (void)left(session);
     }
 }
 
-static void tell_waiting(void *context, struct str why)
+static void node_session_tell_waiting(void *context, struct str why)
 {
     struct node_session *session = context;
-    const struct node_session_hooks *hooks = enter(session);
+    const struct node_session_hooks *hooks = node_session_enter(session);
     hooks->waiting(hooks->context, why);
     (void)left(session);
 }
@@ -132,8 +128,8 @@ static void let_payload_go(struct node_session *session)
     }
 }
 
-/* The next piece; the one before has left. What cannot be read ends the link, and the script there
- * finds too few bytes. */
+/* Sends the next piece when the previous one was written. A read error closes the link; the script
+ * on the node then notices that bytes are missing. */
 static void feed(void *context)
 {
     struct node_session *session = context;
@@ -158,7 +154,7 @@ static void feed(void *context)
     }
 }
 
-static void send_request(struct node_session *session)
+static void node_session_send_request(struct node_session *session)
 {
     struct err err;
     session->request.run = str_from(session->run);
@@ -166,7 +162,7 @@ static void send_request(struct node_session *session)
     buf_init(&session->out, NODE_REQUEST_BYTES_MAX);
     session->out_at = 0;
     if (!node_request_write(&session->request, &session->out, &err)) {
-        finish(session, false, &err);
+        node_session_finish(session, false, &err);
         return;
     }
     session->phase = ASKED;
@@ -183,7 +179,7 @@ static void send_payload(struct node_session *session, struct str line)
     int64_t size;
     struct err err = {0};
     arena_init(&arena);
-    const struct node_session_hooks *hooks = enter(session);
+    const struct node_session_hooks *hooks = node_session_enter(session);
     bool ok = hooks->payload(hooks->context, machine, &arena, &path, &err);
     if (!left(session)) {
         arena_clear(&arena);
@@ -196,7 +192,7 @@ static void send_payload(struct node_session *session, struct str line)
     }
     arena_clear(&arena);
     if (!ok) {
-        finish(session, false, &err);
+        node_session_finish(session, false, &err);
         return;
     }
     session->phase = BEGINS;
@@ -204,11 +200,11 @@ static void send_payload(struct node_session *session, struct str line)
     node_link_write(session->link, str_from(number));
 }
 
-/* ---- hearing ---- */
+/* ---- receiving ---- */
 
 static void tell_rotated(struct node_session *session, bool is_ok, struct str why)
 {
-    const struct node_session_hooks *hooks = enter(session);
+    const struct node_session_hooks *hooks = node_session_enter(session);
     session->is_rotated = true;
     if (hooks->rotated) {
         hooks->rotated(hooks->context, is_ok, why);
@@ -226,11 +222,12 @@ static void greet_first(struct node_session *session, const struct node_hello *h
 
 static void greet_again(struct node_session *session, const struct node_hello *hello)
 {
-    bool was_lost = session->host_key.len > 0 && hello->host_key.len == 0 && !session->is_rotated;
+    bool was_lost = session->host_key.len > 0 && str_eq(hello->shown_key, session->host_key) &&
+                    !session->is_rotated;
     if (session->has_request) {
-        send_request(session);
+        node_session_send_request(session);
     }
-    if (was_lost && !session->is_closed) { /* with the link: the word that the key is in place */
+    if (was_lost && !session->is_closed) { /* the notice was lost when the link broke */
         tell_rotated(session, true, STR(""));
     }
 }
@@ -243,7 +240,7 @@ static void take_hello(struct node_session *session, struct str line)
     arena_init(&arena);
     if (node_hello_read(line, &arena, &hello, &err)) {
         session->phase = GREETED;
-        enter(session);
+        node_session_enter(session);
         if (session->was_greeted) {
             greet_again(session, &hello);
         } else {
@@ -257,25 +254,25 @@ static void take_hello(struct node_session *session, struct str line)
 static void describe_failure(const struct node_session *session, struct err *err)
 {
     err_set(err, ERR_UNAVAILABLE, "%s",
-            session->failed[0] ? session->failed : "the set-up was stopped on the node");
+            session->failed[0] ? session->failed : "the setup was stopped on the node");
 }
 
-static void note_failure(struct node_session *session, const struct step_event *event)
+static void node_session_note_failure(struct node_session *session, const struct step_event *event)
 {
     char how[64];
     if (event->is_late) {
         snprintf(how, sizeof(how), "did not finish in time");
     } else if (event->signal > 0) {
-        snprintf(how, sizeof(how), "was ended by signal %d", event->signal);
+        snprintf(how, sizeof(how), "was killed by signal %d", event->signal);
     } else {
-        snprintf(how, sizeof(how), "ended with status %d", event->status);
+        snprintf(how, sizeof(how), "exited with status %d", event->status);
     }
     snprintf(session->failed, sizeof(session->failed),
-             "\"%.*s\" %s; all it said is in ~/.shoal/steps/log/%zu there",
+             "\"%.*s\" %s; its complete output is in ~/.shoal/steps/log/%zu on the node",
              STR_ARG(str_sub(event->name, 0, 120)), how, event->step + 1);
 }
 
-static void take_event(struct node_session *session, const struct step_event *event)
+static void node_session_take_event(struct node_session *session, const struct step_event *event)
 {
     struct err err;
     if (event->kind == STEP_BUNDLE_BEGAN) {
@@ -284,7 +281,7 @@ static void take_event(struct node_session *session, const struct step_event *ev
             session->began_ms = event->wall_ms;
             session->heard = 0;
         }
-        if (event->run.len == NODE_RUN_SIZE - 1) { /* of another session, when it was begun there */
+        if (event->run.len == NODE_RUN_SIZE - 1) { /* may be another session's */
             memcpy(session->run, event->run.ptr, NODE_RUN_SIZE - 1);
         }
     }
@@ -294,27 +291,27 @@ static void take_event(struct node_session *session, const struct step_event *ev
     }
     session->heard = session->at;
     if (event->kind == STEP_FAILED) {
-        note_failure(session, event);
+        node_session_note_failure(session, event);
     }
-    const struct node_session_hooks *hooks = enter(session);
+    const struct node_session_hooks *hooks = node_session_enter(session);
     hooks->event(hooks->context, event);
     if (!left(session)) {
         return;
     }
     if (event->kind == STEP_BUNDLE_DONE) {
-        finish(session, true, NULL);
+        node_session_finish(session, true, NULL);
     } else if (event->kind == STEP_BUNDLE_FAILED) {
         describe_failure(session, &err);
-        finish(session, false, &err);
+        node_session_finish(session, false, &err);
     }
 }
 
-static void take_notice(struct node_session *session, const struct node_notice *notice)
+static void node_session_take_notice(struct node_session *session, const struct node_notice *notice)
 {
     struct err err;
     switch (notice->kind) {
     case NODE_WAITS:
-        tell_waiting(session, notice->text);
+        node_session_tell_waiting(session, notice->text);
         break;
     case NODE_ROTATED:
     case NODE_NOT_ROTATED:
@@ -322,15 +319,15 @@ static void take_notice(struct node_session *session, const struct node_notice *
         break;
     case NODE_TROUBLE:
         err_set(&err, ERR_UNAVAILABLE, "%.*s", STR_ARG(notice->text));
-        finish(session, false, &err);
+        node_session_finish(session, false, &err);
         break;
     case NODE_NOTICE_KIND_COUNT:
         break;
     }
 }
 
-/* What profiles of the user's print is passed over. */
-static void take_line(void *context, struct str line)
+/* Ignores output of the user's shell profiles. */
+static void node_session_read_line(void *context, struct str line)
 {
     struct node_session *session = context;
     struct arena arena;
@@ -343,41 +340,41 @@ static void take_line(void *context, struct str line)
     }
     arena_init(&arena);
     if (node_notice_read(line, &arena, &notice)) {
-        take_notice(session, &notice);
+        node_session_take_notice(session, &notice);
     } else if (session->phase == BEGINS) {
         take_hello(session, line);
     } else if (session->phase == ASKED && step_event_read(line, &arena, &event, &err)) {
-        take_event(session, &event);
+        node_session_take_event(session, &event);
     }
     arena_clear(&arena);
 }
 
-/* ---- the end of a link ---- */
+/* ---- when a link ends ---- */
 
-static void describe_end(const struct node_session *session, int status, struct str why,
-                         struct err *err)
+static void node_session_describe_end(const struct node_session *session, int status,
+                                      struct str why, struct err *err)
 {
     switch (status) {
     case NO_FOLDER:
-        err_set(err, ERR_IO, "~/.shoal/bin cannot be made there: %.*s", STR_ARG(why));
+        err_set(err, ERR_IO, "cannot create ~/.shoal/bin on the node: %.*s", STR_ARG(why));
         break;
     case NOT_WRITTEN:
         err_set(err, ERR_IO,
-                "this program could not be written to ~/.shoal/bin there: %.*s (a full disk? `df "
-                "-h` says)",
+                "cannot write the shoal program to ~/.shoal/bin on the node: %.*s (check for a "
+                "full disk: `df -h`)",
                 STR_ARG(why));
         break;
     case CANNOT_RUN:
     case NOT_FOUND:
         err_set(err, ERR_UNAVAILABLE,
-                "this program cannot run there: %.*s (another architecture, a library that is "
-                "missing, or a home mounted with noexec?)",
+                "the shoal program cannot run on the node: %.*s (wrong architecture, a missing "
+                "library, or a home directory mounted with noexec)",
                 STR_ARG(why));
         break;
     default:
-        err_set(err, ERR_UNAVAILABLE, "%s ended with status %d: %.*s",
-                session->phase == WAITS ? "the login shell there" : "what sets the node up", status,
-                STR_ARG(why));
+        err_set(err, ERR_UNAVAILABLE, "%s exited with status %d: %.*s",
+                session->phase == WAITS ? "the login shell on the node" : "the setup program",
+                status, STR_ARG(why));
     }
 }
 
@@ -389,12 +386,12 @@ static void open_again(struct node_session *session, struct str why)
     session->phase = WAITS;
     session->at = 0;
     node_link_open(session->link, AGAIN_MS);
-    snprintf(text, sizeof(text), "the connection broke: %.*s", STR_ARG(why));
-    tell_waiting(session, str_from(text));
+    snprintf(text, sizeof(text), "the connection was lost: %.*s", STR_ARG(why));
+    node_session_tell_waiting(session, str_from(text));
 }
 
-static void take_end(void *context, enum node_link_end end, int status, struct str why,
-                     const struct err *given)
+static void node_session_take_end(void *context, enum node_link_end end, int status, struct str why,
+                                  const struct err *given)
 {
     struct node_session *session = context;
     struct err err;
@@ -403,12 +400,12 @@ static void take_end(void *context, enum node_link_end end, int status, struct s
         return;
     }
     if (end == NODE_LINK_FAILED) {
-        finish(session, false, given);
+        node_session_finish(session, false, given);
     } else if (end == NODE_LINK_BROKE || (is_late && ++session->ends < ENDS_MAX)) {
         open_again(session, why);
     } else {
-        describe_end(session, status, why, &err);
-        finish(session, false, &err);
+        node_session_describe_end(session, status, why, &err);
+        node_session_finish(session, false, &err);
     }
 }
 
@@ -417,12 +414,12 @@ static void take_end(void *context, enum node_link_end end, int status, struct s
 struct node_session *node_session_open(const struct node_session_setup *setup)
 {
     struct node_session *session = HEAP_NEW(struct node_session);
-    unsigned char dice[(NODE_RUN_SIZE - 1) / 2];
+    unsigned char rng[(NODE_RUN_SIZE - 1) / 2];
     session->setup = *setup;
     session->payload = -1;
     arena_init_secret(&session->arena);
-    RAND_bytes(dice, sizeof(dice));
-    encode_hex_to(session->run, dice, sizeof(dice));
+    RAND_bytes(rng, sizeof(rng));
+    encode_hex_to(session->run, rng, sizeof(rng));
     session->link = node_link_new(&(struct node_link_setup){
         .loop = setup->loop,
         .children = setup->children,
@@ -430,10 +427,10 @@ struct node_session *node_session_open(const struct node_session_setup *setup)
         .command = str_from(script),
         .answers = ANSWER,
         .hooks = {.context = session,
-                  .waiting = tell_waiting,
-                  .line = take_line,
+                  .waiting = node_session_tell_waiting,
+                  .line = node_session_read_line,
                   .drained = feed,
-                  .ended = take_end},
+                  .ended = node_session_take_end},
     });
     node_link_open(session->link, setup->contact_ms > 0 ? setup->contact_ms : CONTACT_MS);
     return session;
@@ -476,7 +473,7 @@ void node_session_send(struct node_session *session, const struct node_request *
     }
     session->has_request = true;
     if (session->phase == GREETED) {
-        send_request(session);
+        node_session_send_request(session);
     }
 }
 

@@ -1,11 +1,11 @@
 /*
- * node_session.h: one node set up over one ssh connection, from "does it answer?" to the last step.
+ * node_session.h: sets up one node over one ssh connection.
  *
- *     waiting for ssh -> this program is sent -> hello -> [whoever asked copies files] ->
+ *     connect -> send this program -> hello -> [the caller copies files] ->
  *     request -> step events -> done
  *
- * A link that breaks is opened again and the steps go on being followed; nothing is done twice. The
- * connection is shared (ssh's ControlMaster), so that rsync and others ride on it while it lasts.
+ * A broken link is reopened and the steps are followed further; nothing runs twice. The connection
+ * is shared (ssh's ControlMaster), so that rsync and others can use it while it is open.
  */
 #pragma once
 
@@ -21,35 +21,37 @@ struct node_session;
 
 struct node_session_hooks {
     void *context;
-    /* This program for a machine of that architecture ("x86_64"): its path. */
+    /* Returns the path of this program for the given architecture ("x86_64"). */
     bool (*payload)(void *context, struct str machine, struct arena *arena, struct str *ret_path,
                     struct err *err);
-    /* Something about the waiting: "connection refused", "host key not known"; for people. */
+    /* Why it is still waiting, for display: "connection refused", "host key not known". */
     void (*waiting)(void *context, struct str why);
-    /* The node is there. Told once; answer with node_session_send(), now or later. A session that
-     * was opened again after a broken link sends the request of before by itself. The host key, if
-     * there is a new one, must be on disk when this returns, beside the one of before; that one can
-     * go when `rotated` says so, or a later session's greeting has no key any more. */
+    /* The node is reachable. Called once; respond with node_session_send(), now or later. After a
+     * reconnect the session repeats the request by itself. A new host key in the greeting must be
+     * on disk, in addition to the old one, when this returns. The old one may be deleted once
+     * `rotated` succeeds, or when the greeting of a later session has no new key. */
     void (*hello)(void *context, const struct node_hello *hello);
-    /* The new host key is shown from now on, and the one of before can be forgotten; or it is not
-     * (no root there), and `why`. May be NULL. */
+    /* The new host key is in use and the old one can be deleted; or installing it failed because of
+     * `why` (for example no root access). May be NULL. */
     void (*rotated)(void *context, bool is_ok, struct str why);
     void (*event)(void *context, const struct step_event *event);
-    /* Exactly once. Not fine: `err` says what, and whether ssh or a step has failed was told. */
+    /* Called exactly once. On failure `err` says what failed; the details were reported by the
+     * other hooks. */
     void (*done)(void *context, bool is_ok, const struct err *err);
 };
 
 struct node_session_setup {
     struct loop *loop;
     struct child_pool *children;
-    struct ssh_place place;
-    int64_t contact_ms; /* how long ssh may take to answer; 0: 15 minutes */
+    struct ssh_target place;
+    int64_t contact_ms; /* time limit for connecting; 0: 15 minutes */
     struct node_session_hooks hooks;
 };
 
-/* Everything is copied. Returns at once. The connection lasts until node_session_close(), for
- * whoever rides on it, also after `done`. */
+/* Copies everything and returns immediately. The connection stays open until node_session_close(),
+ * also after `done`, for others that share it. */
 struct node_session *node_session_open(const struct node_session_setup *setup);
 void node_session_send(struct node_session *session, const struct node_request *request);
-/* Ends the connection without a word; what runs on the node goes on. Also from a hook. */
-void node_session_close(struct node_session *session); /* NULL is fine */
+/* Closes the connection without calling a hook; steps on the node keep running. May be called from
+ * a hook. */
+void node_session_close(struct node_session *session); /* NULL is allowed */

@@ -1,4 +1,4 @@
-/* payload_digest.c: remembered for the file that was asked about last. */
+/* payload_digest.c: caches the digests of the last two files. */
 #include "remote/payload_digest.h"
 
 #include "base/encode.h"
@@ -11,8 +11,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-/* One program per architecture: a head that sets a thousand machines up asks a thousand times about
- * one or two files. It stays the same file as long as nobody has written to it. */
+/* A head that sets up a thousand machines asks a thousand times for one or two files. The entry is
+ * valid while the file's identity and times are unchanged. */
 static struct {
     dev_t device;
     ino_t inode;
@@ -21,7 +21,7 @@ static struct {
     char digest[PAYLOAD_DIGEST_SIZE];
 } known[2];
 
-static bool take(void *hash, struct str bytes)
+static bool payload_digest_take(void *hash, struct str bytes)
 {
     EVP_DigestUpdate(hash, bytes.ptr, bytes.len);
     return true;
@@ -32,7 +32,7 @@ static bool digest_file(const char *path, char digest[PAYLOAD_DIGEST_SIZE], stru
     unsigned char bytes[SHA256_DIGEST_LENGTH] = {0};
     EVP_MD_CTX *hash = EVP_MD_CTX_new();
     EVP_DigestInit_ex(hash, EVP_sha256(), NULL);
-    bool ok = file_stream(path, take, hash, err);
+    bool ok = file_stream(path, payload_digest_take, hash, err);
     EVP_DigestFinal_ex(hash, bytes, NULL);
     EVP_MD_CTX_free(hash);
     encode_hex_to(digest, bytes, sizeof(bytes));

@@ -1,4 +1,4 @@
-/* payload_digest.h: the SHA-256 of a program that is sent to many machines, worked out once. */
+/* payload_digest.h: the SHA-256 of the program sent to nodes, cached. */
 #pragma once
 
 #include "base/attr.h"
@@ -7,7 +7,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-enum { PAYLOAD_DIGEST_SIZE = 65 }; /* 64 hexadecimal digits and a zero byte */
+enum { PAYLOAD_DIGEST_SIZE = 65 }; /* 64 hexadecimal digits and a NUL */
 
 bool payload_digest(const char *path, char ret_digest[PAYLOAD_DIGEST_SIZE], int64_t *ret_size,
                     struct err *err) MUST_USE;

@@ -1,10 +1,18 @@
-/* rsync.c: Ray's options of rsync, over our ssh. */
+/* rsync.c: Ray's rsync options, over our ssh. */
 #include "remote/rsync.h"
 
 #include "base/buf.h"
+#include "base/shell_quote.h"
 
-/* For the shell there: quoted, but a "~/" in front keeps its meaning. */
-static struct str quoted(struct arena *arena, struct str path)
+/* The first version without CVE-2024-12086 to -12088, which let a server access the client's
+ * files. */
+enum { SAFE_MAJOR = 3, SAFE_MINOR = 4 };
+
+/* The first with --info. */
+enum { PROGRESS_MAJOR = 3, PROGRESS_MINOR = 1 };
+
+/* Quotes a path for the remote shell; a leading "~/" keeps its meaning. */
+static struct str rsync_quoted(struct arena *arena, struct str path)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, 64 * 1024);
@@ -12,20 +20,12 @@ static struct str quoted(struct arena *arena, struct str path)
         buf_add_c(&out, "~/");
         path = str_sub(path, 2, path.len);
     }
-    buf_add_char(&out, '\'');
-    for (size_t i = 0; i < path.len; i++) {
-        if (path.ptr[i] == '\'') {
-            buf_add_c(&out, "'\\''");
-        } else {
-            buf_add_char(&out, path.ptr[i]);
-        }
-    }
-    buf_add_char(&out, '\'');
+    shell_quote(&out, path);
     return arena_str(arena, buf_str(&out));
 }
 
-/* All before the last slash, as Python's dirname. */
-static struct str folder_of(struct str path)
+/* Everything before the last slash, like Python's dirname. */
+static struct str rsync_folder_of(struct str path)
 {
     while (path.len > 0 && path.ptr[path.len - 1] != '/') {
         path.len--;
@@ -42,10 +42,10 @@ static const char *remote_name(const struct rsync_copy *copy, struct arena *aren
         .ptr;
 }
 
-bool rsync_words(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
-                 struct err *err)
+bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
+                struct err *err)
 {
-    enum { OTHERS = 12 };
+    enum { OTHERS = 16 };
     struct str ssh;
     size_t count = 0;
     const char **words = ARENA_ARRAY(arena, 2 * (copy->exclude_count + copy->filter_count) + OTHERS,
@@ -57,11 +57,20 @@ bool rsync_words(const struct rsync_copy *copy, struct arena *arena, const char 
     words[count++] = "--rsh";
     words[count++] = ssh.ptr;
     words[count++] = "-avz";
-    struct str above = folder_of(copy->there);
+    if (copy->has_progress) { /* one line for all files */
+        words[count++] = "--info=progress2,name0,flist0,stats0";
+    }
+    if (copy->is_down) {
+        /* A node must not be able to create devices or links that lead out of the target. */
+        words[count++] = "--safe-links";
+        words[count++] = "--no-devices";
+        words[count++] = "--no-specials";
+    }
+    struct str above = rsync_folder_of(copy->there);
     if (copy->makes_parents && !copy->is_down && above.len > 0 && !str_is(above, "~")) {
         words[count++] = "--rsync-path";
         words[count++] =
-            arena_printf(arena, "mkdir -p %.*s && rsync", STR_ARG(quoted(arena, above))).ptr;
+            arena_printf(arena, "mkdir -p %.*s && rsync", STR_ARG(rsync_quoted(arena, above))).ptr;
     }
     for (size_t i = 0; i < copy->exclude_count; i++) {
         words[count++] = "--exclude";
@@ -79,4 +88,44 @@ bool rsync_words(const struct rsync_copy *copy, struct arena *arena, const char 
     words[count] = NULL;
     *ret_argv = words;
     return true;
+}
+
+static int64_t rsync_cut_number(struct str *rest)
+{
+    int64_t number = 0;
+    return str_to_i64(str_cut(rest, '.'), &number) ? number : 0;
+}
+
+/* Of "rsync  version 3.2.7  protocol version 31"; false: another program. */
+static bool read_version(struct str said, struct str *ret_version, int64_t *ret_major,
+                         int64_t *ret_minor)
+{
+    static const char before[] = "rsync  version ";
+    struct str line = str_cut(&said, '\n');
+    if (!str_starts(line, before)) {
+        return false;
+    }
+    struct str rest = str_sub(line, sizeof(before) - 1, line.len);
+    struct str version = str_cut(&rest, ' ');
+    *ret_version = version;
+    *ret_major = rsync_cut_number(&version);
+    *ret_minor = rsync_cut_number(&version);
+    return *ret_major > 0;
+}
+
+bool rsync_is_old(struct str said, struct str *ret_version)
+{
+    int64_t major;
+    int64_t minor;
+    return read_version(said, ret_version, &major, &minor) &&
+           (major < SAFE_MAJOR || (major == SAFE_MAJOR && minor < SAFE_MINOR));
+}
+
+bool rsync_has_progress(struct str said)
+{
+    struct str version;
+    int64_t major;
+    int64_t minor;
+    return read_version(said, &version, &major, &minor) &&
+           (major > PROGRESS_MAJOR || (major == PROGRESS_MAJOR && minor >= PROGRESS_MINOR));
 }

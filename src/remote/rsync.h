@@ -1,6 +1,4 @@
-/*
- * rsync.h: the words that start the user's rsync between here and one machine, as Ray starts it.
- */
+/* rsync.h: the argv of the user's rsync between this machine and a node, with Ray's options. */
 #pragma once
 
 #include "base/arena.h"
@@ -13,16 +11,24 @@
 #include <stddef.h>
 
 struct rsync_copy {
-    const struct ssh_place *place;
-    struct str here, there;     /* a folder ends with '/' on both sides */
-    bool is_down;               /* from there to here */
+    const struct ssh_target *place;
+    struct str here, there;     /* for a folder both end with '/' */
+    bool is_down;               /* from the node to this machine */
     const struct str *excludes; /* --exclude */
     size_t exclude_count;
     const struct str *filters; /* names for --filter 'dir-merge,- NAME' */
     size_t filter_count;
-    bool makes_parents; /* up only: the folder above `there` may be missing */
+    bool makes_parents; /* up only: creates the parent folder of `there` */
+    bool has_progress;  /* shows one line of progress (rsync_has_progress()) */
 };
 
-/* Ends with NULL. */
-bool rsync_words(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
-                 struct err *err) MUST_USE;
+/* The argv ends with NULL. */
+bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
+                struct err *err) MUST_USE;
+
+/* True if `said`, the output of `rsync --version`, shows a version older than 3.4.0. A compromised
+ * node could make such an rsync read and write other files of this machine. */
+bool rsync_is_old(struct str said, struct str *ret_version) MUST_USE;
+
+/* Does it know --info=progress2? Since 3.1.0; openrsync of macOS does not. */
+bool rsync_has_progress(struct str said) MUST_USE;

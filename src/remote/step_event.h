@@ -1,8 +1,8 @@
 /*
- * step_event.h: what happens to a bundle on its node, a line of JSON each.
+ * step_event.h: the events of a bundle on its node, one line of JSON each.
  *
- * Written by the runner into a file, copied by the follower to its standard output, read by whoever
- * set the node up, at the other end of an ssh connection that may have broken in between.
+ * The runner writes them to a file, the follower copies them to its standard output, and the
+ * node_session at the other end of the ssh connection reads them, also after reconnecting.
  */
 #pragma once
 
@@ -17,15 +17,15 @@
 #include <stdint.h>
 
 enum step_event_kind {
-    STEP_BUNDLE_BEGAN, /* `key`: of the bundle; `count` steps; `run`: which time it is done */
+    STEP_BUNDLE_BEGAN, /* `key` of the bundle; `count` steps; `run`: id of the request */
     STEP_BEGAN,
-    STEP_SKIPPED, /* done before */
+    STEP_SKIPPED, /* was done already */
     STEP_DONE,
-    STEP_FAILED, /* `status` or `signal`, or late; `tail`: the last lines it said */
+    STEP_FAILED, /* `status`, `signal` or is_late; `tail`: the last lines of output */
     STEP_BUNDLE_DONE,
     STEP_BUNDLE_FAILED,
-    STEP_AGAIN, /* as STEP_FAILED, and it is tried again at once */
-    STEP_SAID,  /* `tail`: a line of its output */
+    STEP_AGAIN, /* as STEP_FAILED, but the step is retried immediately */
+    STEP_SAID,  /* `tail`: one line of output */
     STEP_EVENT_KIND_COUNT
 };
 
@@ -35,17 +35,20 @@ struct step_event {
     struct str key;
     struct str run;
     size_t count;
-    size_t step; /* from 0 */
+    size_t step; /* counted from 0 */
     struct str name;
     int64_t took_ms;
     int status, signal;
-    bool is_late; /* ended at its deadline */
+    bool is_late; /* stopped at its deadline */
     struct str tail;
 };
 
-/* With its newline. */
+/* The name used in the JSON line, for example "began". */
+const char *step_event_word(enum step_event_kind kind);
+
+/* Includes the newline. */
 void step_event_write(const struct step_event *event, struct buf *out);
 
-/* One line with or without its newline; texts live in `arena`. */
+/* Reads one line, with or without its newline. Strings are allocated in `arena`. */
 bool step_event_read(struct str line, struct arena *arena, struct step_event *ret_event,
                      struct err *err) MUST_USE;

@@ -1,7 +1,7 @@
-/* step_follow.c: the events of a bundle, as they come, from its beginning to its end. */
-#include "io/heap.h"
+/* step_follow.c: reports the events of a bundle from the first to the last. */
+#include "io/file_watch.h"
 #include "io/lock.h"
-#include "io/watch.h"
+#include "io/xalloc.h"
 #include "remote/step_event.h"
 #include "remote/step_run.h"
 
@@ -14,36 +14,36 @@
 enum {
     FIRST_BYTES_MAX = 4096,
     EVENTS_MAX = 16 << 20,
-    ALIVE_MS = 500, /* how often it is seen whether there still is a runner */
+    ALIVE_MS = 500, /* how often to check that the runner is alive */
 };
 
 struct step_follow {
     struct loop *loop;
     struct arena arena;
     const char *events, *lock; /* paths */
-    struct watch *watch;
+    struct file_watch *watch;
     struct loop_timer *alive;
     struct loop_task look;
-    size_t told;    /* bytes of the file */
-    uint64_t first; /* of its first line: another one means another bundle in its place */
+    size_t told;    /* bytes of the file already reported */
+    uint64_t first; /* hash of its first line: a change means that another bundle has started */
     step_line_fn *line;
     step_follow_done_fn *done;
     void *context;
     bool has_ended;
 };
 
-static void end_with(struct step_follow *follow, bool is_ok, const struct err *err)
+static void step_follow_end_with(struct step_follow *follow, bool is_ok, const struct err *err)
 {
     follow->has_ended = true;
-    watch_end(follow->watch);
+    file_watch_end(follow->watch);
     follow->watch = NULL;
     loop_timer_stop(follow->alive);
     follow->done(follow->context, is_ok, err);
 }
 
-/* ---- the file, from where it was told to its end ---- */
+/* ---- reading the file ---- */
 
-/* Of its first line, which says when the bundle began. 0: it is not whole yet. */
+/* Hash of the first line, which has the start time. 0 if the line is not complete yet. */
 static uint64_t first_line(int fd)
 {
     char line[FIRST_BYTES_MAX];
@@ -53,7 +53,7 @@ static uint64_t first_line(int fd)
     return end != SIZE_MAX ? str_hash(str_sub(bytes, 0, end)) : 0;
 }
 
-static bool is_replaced(struct step_follow *follow, int fd)
+static bool step_follow_is_replaced(struct step_follow *follow, int fd)
 {
     uint64_t first = first_line(fd);
     struct stat status;
@@ -71,14 +71,14 @@ static bool read_new(const struct step_follow *follow, int fd, struct buf *out, 
     while ((size = pread(fd, piece, sizeof(piece), (off_t)(follow->told + out->len))) > 0) {
         buf_add(out, (struct str){piece, (size_t)size});
         if (out->is_full) {
-            return err_set(err, ERR_PROTOCOL, "%s: a line without an end", follow->events);
+            return err_set(err, ERR_PROTOCOL, "%s: incomplete line", follow->events);
         }
     }
     return size == 0 || err_set(err, ERR_IO, "%s: %s", follow->events, strerror(errno));
 }
 
-/* Tells whole lines. True when one of them was the last. */
-static bool tell_lines(struct step_follow *follow, struct str bytes)
+/* Reports complete lines. True if one of them ended the bundle. */
+static bool step_follow_report_lines(struct step_follow *follow, struct str bytes)
 {
     struct arena arena;
     struct step_event event = {0};
@@ -97,26 +97,26 @@ static bool tell_lines(struct step_follow *follow, struct str bytes)
     }
     arena_clear(&arena);
     if (is_end) {
-        end_with(follow, event.kind == STEP_BUNDLE_DONE, NULL);
+        step_follow_end_with(follow, event.kind == STEP_BUNDLE_DONE, NULL);
     }
     return is_end;
 }
 
-static bool look_at(struct step_follow *follow, int fd)
+static bool step_follow_do_inspect(struct step_follow *follow, int fd)
 {
     AUTO_BUF struct buf bytes;
     struct err err = {0};
     buf_init(&bytes, EVENTS_MAX);
-    if (is_replaced(follow, fd)) {
-        err_set(&err, ERR_CANCELLED, "another set-up of this node has begun in place of this one");
-        end_with(follow, false, &err);
+    if (step_follow_is_replaced(follow, fd)) {
+        err_set(&err, ERR_CANCELLED, "another setup of this node has replaced this one");
+        step_follow_end_with(follow, false, &err);
         return true;
     }
     if (!read_new(follow, fd, &bytes, &err)) {
-        end_with(follow, false, &err);
+        step_follow_end_with(follow, false, &err);
         return true;
     }
-    return tell_lines(follow, buf_str(&bytes));
+    return step_follow_report_lines(follow, buf_str(&bytes));
 }
 
 static bool look(struct step_follow *follow)
@@ -125,15 +125,15 @@ static bool look(struct step_follow *follow)
     int fd = open(follow->events, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
         err_set(&err, ERR_IO, "%s: %s", follow->events, strerror(errno));
-        end_with(follow, false, &err);
+        step_follow_end_with(follow, false, &err);
         return true;
     }
-    bool has_ended = look_at(follow, fd);
+    bool has_ended = step_follow_do_inspect(follow, fd);
     close(fd);
     return has_ended;
 }
 
-static void look_later(void *context)
+static void step_follow_inspect_later(void *context)
 {
     struct step_follow *follow = context;
     if (!follow->has_ended) {
@@ -141,7 +141,8 @@ static void look_later(void *context)
     }
 }
 
-/* The runner holds a lock as long as it lives. What it wrote last is read after that is known. */
+/* The runner holds the lock while it lives. The file is read once more after the lock was found
+ * free. */
 static void look_for_runner(void *context)
 {
     struct step_follow *follow = context;
@@ -150,9 +151,8 @@ static void look_for_runner(void *context)
         loop_timer_start(follow->alive, ALIVE_MS);
     } else if (!look(follow)) {
         err_set(&err, ERR_UNAVAILABLE,
-                "what ran the set-up on this node has gone without a word: "
-                "killed, or out of memory");
-        end_with(follow, false, &err);
+                "the setup process on this node died (killed, or out of memory)");
+        step_follow_end_with(follow, false, &err);
     }
 }
 
@@ -165,17 +165,18 @@ bool step_follow_start(struct loop *loop, const char *folder, step_line_fn *line
     follow->line = line;
     follow->done = done;
     follow->context = context;
-    follow->look = (struct loop_task){.run = look_later, .context = follow};
+    follow->look = (struct loop_task){.run = step_follow_inspect_later, .context = follow};
     arena_init(&follow->arena);
     follow->events = arena_printf(&follow->arena, "%s/events", folder).ptr;
     follow->lock = arena_printf(&follow->arena, "%s/lock", folder).ptr;
     follow->alive = loop_timer_new(loop, look_for_runner, follow);
-    if (!watch_start(loop, follow->events, look_later, follow, &follow->watch, err)) {
+    if (!file_watch_start(loop, follow->events, step_follow_inspect_later, follow, &follow->watch,
+                          err)) {
         step_follow_end(follow);
         return false;
     }
     loop_timer_start(follow->alive, ALIVE_MS);
-    loop_later(loop, &follow->look);
+    loop_defer(loop, &follow->look);
     *ret_follow = follow;
     return true;
 }
@@ -183,7 +184,7 @@ bool step_follow_start(struct loop *loop, const char *folder, step_line_fn *line
 void step_follow_end(struct step_follow *follow)
 {
     if (follow) {
-        watch_end(follow->watch);
+        file_watch_end(follow->watch);
         loop_timer_free(follow->alive);
         loop_later_cancel(follow->loop, &follow->look);
         arena_clear(&follow->arena);

@@ -1,4 +1,4 @@
-/* step_group.c: ending what a runner left behind. */
+/* step_group.c: stops processes that a killed runner left behind. */
 #include "remote/step_group.h"
 
 #include "base/arena.h"
@@ -16,7 +16,7 @@
 
 enum { TERM_MS = 3000, KILL_MS = 2000, LOOK_MS = 10, ENVIRONMENT_MAX = 4 << 20 };
 
-static const char *path_of(struct arena *arena, const char *folder)
+static const char *step_group_path_of(struct arena *arena, const char *folder)
 {
     return arena_printf(arena, "%s/group", folder).ptr;
 }
@@ -27,9 +27,9 @@ void step_group_note(const char *folder, int leader)
     char text[32];
     arena_init(&arena);
     int size = snprintf(text, sizeof(text), "%d\n", leader);
-    int fd = open(path_of(&arena, folder), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW,
-                  0600);
-    /* A full disk: then a killed runner's step is not found, which is what there was before. */
+    int fd = open(step_group_path_of(&arena, folder),
+                  O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+    /* Disk full: the step of a killed runner would then not be found, which is acceptable. */
     if (fd >= 0 && write(fd, text, (size_t)size) != size) {
         step_group_forget(folder);
     }
@@ -43,14 +43,14 @@ void step_group_forget(const char *folder)
 {
     struct arena arena;
     arena_init(&arena);
-    unlink(path_of(&arena, folder));
+    unlink(step_group_path_of(&arena, folder));
     arena_clear(&arena);
 }
 
-/* ---- whose processes they are ---- */
+/* ---- finding the processes ---- */
 
-struct search {
-    const char *mark; /* "SHOAL_STEP=/home/...": a variable of every process of a step */
+struct step_group_search {
+    const char *mark; /* "SHOAL_STEP=/home/...", in the environment of every process of a step */
     int64_t group;
     bool is_found;
 };
@@ -65,10 +65,10 @@ static bool has_mark(struct str environment, const char *mark)
     return false;
 }
 
-static bool look_at(void *context, int64_t pid)
+static bool step_group_inspect(void *context, int64_t pid)
 {
-    struct search *search = context;
-    struct process_kin kin = process_kin(pid);
+    struct step_group_search *search = context;
+    struct process_parentage kin = process_parentage(pid);
     AUTO_BUF struct buf environment;
     buf_init(&environment, ENVIRONMENT_MAX);
     search->is_found = kin.group == search->group && !kin.has_ended &&
@@ -77,19 +77,19 @@ static bool look_at(void *context, int64_t pid)
     return !search->is_found;
 }
 
-static bool is_there(struct search *search)
+static bool step_group_exists(struct step_group_search *search)
 {
     search->is_found = false;
-    process_each(look_at, search);
+    process_each(step_group_inspect, search);
     return search->is_found;
 }
 
-/* True when they are gone. */
-static bool end_within(struct search *search, int number, int64_t wait_ms)
+/* True if all have exited. */
+static bool end_within(struct step_group_search *search, int number, int64_t wait_ms)
 {
     const struct timespec nap = {0, LOOK_MS * 1000000};
     int64_t until = clock_monotonic_ms(&clock_of_machine) + wait_ms;
-    while (is_there(search)) {
+    while (step_group_exists(search)) {
         if (clock_monotonic_ms(&clock_of_machine) > until) {
             return false;
         }
@@ -106,10 +106,10 @@ void step_group_end(const char *folder)
     AUTO_BUF struct buf text;
     arena_init(&arena);
     buf_init(&text, 64);
-    struct search search = {
+    struct step_group_search search = {
         .mark = arena_printf(&arena, "SHOAL_STEP=%s/step.sh", folder).ptr,
     };
-    if (file_read(path_of(&arena, folder), &text, &err) &&
+    if (file_read(step_group_path_of(&arena, folder), &text, &err) &&
         str_to_i64(str_trim(buf_str(&text)), &search.group) && search.group > 1 &&
         !end_within(&search, SIGTERM, TERM_MS)) {
         (void)end_within(&search, SIGKILL, KILL_MS);

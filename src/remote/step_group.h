@@ -1,14 +1,14 @@
 /*
- * step_group.h: the processes of the step that runs, remembered beside the bundle.
+ * step_group.h: records the process group of the running step.
  *
- * A runner that is killed leaves the step that it ran behind. Whoever runs next in that folder ends
- * it first: two set-ups at once on one machine would destroy each other's work.
+ * A killed runner leaves its step running. The next runner in the folder stops it first: two setups
+ * running at once would damage each other's work.
  */
 #pragma once
 
 void step_group_note(const char *folder, int leader);
 void step_group_forget(const char *folder);
 
-/* Waits until they are gone, killed if need be. Only processes that know the folder's step count:
- * numbers of groups are used again, after a reboot at the latest. */
+/* Stops those processes, with SIGKILL if necessary, and waits until they exit. Only processes with
+ * the folder's mark in their environment are signalled, because group ids are reused. */
 void step_group_end(const char *folder);

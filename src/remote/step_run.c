@@ -1,7 +1,9 @@
-/* step_run.c: the runner: one step after the other, each a login shell of the user's. */
+/* step_run.c: the runner: executes steps in order, each in a login shell of the user. */
 #include "remote/step_run.h"
 
+#include "base/shell_quote.h"
 #include "io/child.h"
+#include "io/failpoint.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "remote/step_event.h"
@@ -21,9 +23,15 @@ enum {
     LINE_MAX_BYTES = 8 * 1024,
     TAIL_LINES = 60,
     TAIL_LINE_BYTES = 1024,
-    TOLD_BYTES_MAX = 4 << 20, /* of output, in the events of one bundle */
-    ALL_BYTES_MAX = 32 << 20, /* of log/all */
-    STOP_MS = 12000,          /* a step has 5 s from SIGTERM to SIGKILL */
+    /* Limits on output in events: for each step, its first and last bytes. Once the bundle exceeds
+     * its own limit, only the last part of each step's output is sent. */
+    FIRST_BYTES_MAX = 1 << 20,
+    LAST_BYTES_MAX = 1 << 20,
+    BUNDLE_BYTES_MAX_TOLD = 8 << 20,
+    SHORT_BYTES_MAX = 64 << 10,
+    EVENT_BYTES = 64,         /* overhead of a line in addition to its text */
+    ALL_BYTES_MAX = 32 << 20, /* size of log/all */
+    STOP_MS = 12000,          /* a step has 5 s between SIGTERM and SIGKILL */
     STOP_LOOK_MS = 10,
     EVENTS_MAX = 16 << 20,
 };
@@ -36,19 +44,22 @@ struct runner {
     char (*keys)[STEP_KEY_SIZE];
     struct loop *loop;
     struct child_pool *pool;
-    size_t at;       /* the step that runs */
-    int64_t attempt; /* from 1 */
+    size_t at;       /* index of the running step */
+    int64_t attempt; /* counted from 1 */
     struct child *child;
-    struct loop_task note; /* of its process group, once it has one */
+    struct loop_task note; /* records the process group after the step starts */
     int events, log, all;
-    struct buf tail[TAIL_LINES]; /* a ring of the last lines */
+    struct buf tail[TAIL_LINES]; /* ring buffer of the last lines */
     size_t line_count;
-    size_t told_bytes; /* of output, in the events */
+    size_t told_bytes; /* output of the bundle sent in events */
+    size_t step_bytes; /* output of this try sent from its beginning */
+    struct buf last;   /* complete lines not sent yet */
+    size_t left_out;   /* bytes dropped before `last` */
     bool is_ok, is_stopped;
 };
 
-/* Bundles are short: what is left behind in the arena is given back when the runner ends. */
-static const char *in_folder(const struct runner *runner, const char *name)
+/* Bundles are short: nothing is freed before the runner exits. */
+static const char *step_run_in_folder(const struct runner *runner, const char *name)
 {
     return arena_printf(runner->arena, "%s/%s", runner->folder, name).ptr;
 }
@@ -58,80 +69,125 @@ static const char *mark_of(const struct runner *runner)
     return arena_printf(runner->arena, "%s/done/%s", runner->folder, runner->keys[runner->at]).ptr;
 }
 
-/* ---- telling ---- */
+/* ---- reporting ---- */
 
-static void write_all(int fd, struct str bytes)
+static void step_run_write_all(int fd, struct str bytes)
 {
     while (bytes.len > 0) {
         ssize_t size = write(fd, bytes.ptr, bytes.len);
         if (size < 0 && errno != EINTR) {
-            return; /* a full disk: the step itself will say so, and its end is tried again */
+            return; /* disk full: the event is lost; the step will fail by itself */
         }
         bytes = str_sub(bytes, size > 0 ? (size_t)size : 0, bytes.len);
     }
 }
 
-static void tell(struct runner *runner, struct step_event event)
+static void step_run_report(struct runner *runner, struct step_event event)
 {
     AUTO_BUF struct buf line;
-    buf_init(&line, (size_t)TAIL_LINES * TAIL_LINE_BYTES * 2 + 4096); /* with escapes */
+    buf_init(&line, (size_t)TAIL_LINES * TAIL_LINE_BYTES * 2 + 4096); /* escaped */
     event.wall_ms = clock_wall_ms(&clock_of_machine);
     step_event_write(&event, &line);
-    write_all(runner->events, buf_str(&line));
+    failpoint("event", step_event_word(event.kind), "before");
+    step_run_write_all(runner->events, buf_str(&line));
+    failpoint("event", step_event_word(event.kind), "after");
 }
 
 static void tell_step(struct runner *runner, enum step_event_kind kind)
 {
-    tell(runner, (struct step_event){.kind = kind,
-                                     .step = runner->at,
-                                     .name = runner->bundle.steps[runner->at].name});
+    step_run_report(runner, (struct step_event){.kind = kind,
+                                                .step = runner->at,
+                                                .name = runner->bundle.steps[runner->at].name});
 }
 
-/* ---- what a step says ---- */
+/* ---- output of a step ---- */
 
-/* An interactive shell without a terminal complains twice before it does anything. */
+/* An interactive shell without a terminal prints two warnings first. */
 static bool is_noise(struct str line)
 {
     return str_starts(line, "bash: cannot set terminal process group") ||
            str_starts(line, "bash: no job control in this shell");
 }
 
-/* Everything that was ever done here, for people. */
+/* Appends to log/all, for humans. */
 static void log_all(const struct runner *runner, const char *before, struct str text)
 {
     AUTO_BUF struct buf line;
     buf_init(&line, 2 * LINE_MAX_BYTES);
     buf_addf(&line, "%s%.*s\n", before, STR_ARG(text));
     if (runner->all >= 0) {
-        write_all(runner->all, buf_str(&line));
+        step_run_write_all(runner->all, buf_str(&line));
     }
 }
 
-/* Whoever follows gets all of it, up to a bound: the log has the rest. */
-static void tell_line(struct runner *runner, struct str line)
+static void tell_said(struct runner *runner, struct str line)
 {
-    if (runner->told_bytes > TOLD_BYTES_MAX) {
+    runner->told_bytes += line.len + EVENT_BYTES;
+    step_run_report(runner,
+                    (struct step_event){.kind = STEP_SAID, .step = runner->at, .tail = line});
+}
+
+static bool is_much_told(const struct runner *runner)
+{
+    return runner->told_bytes > BUNDLE_BYTES_MAX_TOLD;
+}
+
+/* Drops the older half, up to the end of a line. */
+static void drop_oldest(struct buf *last, size_t *left_out)
+{
+    struct str rest = str_sub(buf_str(last), last->len / 2, last->len);
+    (void)str_cut(&rest, '\n');
+    *left_out += last->len - rest.len;
+    memmove(last->ptr, rest.ptr, rest.len);
+    last->len = rest.len;
+}
+
+/* Sends the first part of the output as it comes and the last part when the step ends. */
+static void step_run_report_line(struct runner *runner, struct str line)
+{
+    if (runner->step_bytes <= FIRST_BYTES_MAX && !is_much_told(runner)) {
+        runner->step_bytes += line.len + EVENT_BYTES;
+        tell_said(runner, line);
         return;
     }
-    runner->told_bytes += line.len + 1;
-    bool is_too_much = runner->told_bytes > TOLD_BYTES_MAX;
-    tell(runner,
-         (struct step_event){
-             .kind = STEP_SAID,
-             .step = runner->at,
-             .tail = is_too_much ? STR("(more than 4 MB: the rest is in the log there)") : line});
+    runner->step_bytes = FIRST_BYTES_MAX + 1; /* later output goes to `last` */
+    size_t most = is_much_told(runner) ? SHORT_BYTES_MAX : LAST_BYTES_MAX;
+    if (runner->last.len + line.len + 1 > 2 * most) {
+        drop_oldest(&runner->last, &runner->left_out);
+    }
+    buf_add(&runner->last, line);
+    buf_add_char(&runner->last, '\n');
 }
 
-static void take_line(void *context, enum child_stream stream, struct str line)
+static void tell_last(struct runner *runner)
+{
+    AUTO_BUF struct buf mark;
+    buf_init(&mark, 200);
+    struct str rest = buf_str(&runner->last);
+    if (runner->left_out > 0) {
+        buf_addf(&mark,
+                 "(%zu bytes of output are omitted here; the complete output is on this node, in "
+                 "~/.shoal/steps/log/%zu)",
+                 runner->left_out, runner->at + 1);
+        tell_said(runner, buf_str(&mark));
+    }
+    while (rest.len > 0) {
+        tell_said(runner, str_cut(&rest, '\n'));
+    }
+    runner->last.len = 0;
+    runner->left_out = runner->step_bytes = 0;
+}
+
+static void step_run_read_line(void *context, enum child_stream stream, struct str line)
 {
     struct runner *runner = context;
     if (stream == CHILD_STDERR && is_noise(line)) {
         return;
     }
-    write_all(runner->log, line);
-    write_all(runner->log, STR("\n"));
+    step_run_write_all(runner->log, line);
+    step_run_write_all(runner->log, STR("\n"));
     log_all(runner, "    ", line);
-    tell_line(runner, line);
+    step_run_report_line(runner, line);
     struct buf *kept = &runner->tail[runner->line_count++ % TAIL_LINES];
     buf_clear(kept);
     buf_init(kept, TAIL_LINE_BYTES);
@@ -152,33 +208,36 @@ static void write_tail(const struct runner *runner, struct buf *out)
 static void next_step(struct runner *runner);
 static void try_step(struct runner *runner);
 
-/* For what is no loss when the machine goes down: no waiting for the disk. */
+/* Without fsync, for files whose loss in a crash is harmless. */
 static bool write_plain(const char *path, struct str bytes)
 {
+    failpoint("file", path, "before");
     int fd = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
     if (fd < 0) {
         return false;
     }
     ssize_t size = write(fd, bytes.ptr ? bytes.ptr : "", bytes.len);
     close(fd);
+    failpoint("file", path, "after");
     return size >= 0 && (size_t)size == bytes.len;
 }
 
-static bool was_done(const struct runner *runner)
+static bool step_run_was_done(const struct runner *runner)
 {
     return !runner->bundle.steps[runner->at].is_always &&
-           file_look(mark_of(runner)).kind == FILE_REGULAR;
+           file_stat(mark_of(runner)).kind == FILE_REGULAR;
 }
 
-/* A mark that cannot be written only means that the step is done again some day. */
+/* If the mark cannot be written, the step only runs again later. */
 static void mark_done(const struct runner *runner)
 {
     if (!write_plain(mark_of(runner), STR(""))) {
-        write_all(runner->log, STR("shoal: cannot remember that this was done\n"));
+        step_run_write_all(runner->log, STR("shoal: cannot record that this step is done\n"));
     }
 }
 
-static enum step_event_kind kind_of(const struct runner *runner, const struct child_result *result)
+static enum step_event_kind step_run_kind_of(const struct runner *runner,
+                                             const struct child_result *result)
 {
     bool is_last = runner->attempt >= runner->bundle.steps[runner->at].attempts;
     if (child_was_fine(result)) {
@@ -191,7 +250,7 @@ static void finish_step(void *context, const struct child_result *result)
 {
     struct runner *runner = context;
     struct step_event event = {
-        .kind = kind_of(runner, result),
+        .kind = step_run_kind_of(runner, result),
         .step = runner->at,
         .name = runner->bundle.steps[runner->at].name,
         .took_ms = result->ran_ms,
@@ -208,7 +267,7 @@ static void finish_step(void *context, const struct child_result *result)
     }
     if (event.kind != STEP_DONE) {
         write_tail(runner, &tail);
-        buf_add_c(&tail, runner->is_stopped ? "stopped: another set-up of this node began\n" : "");
+        buf_add_c(&tail, runner->is_stopped ? "stopped: another setup of this node started\n" : "");
         event.tail = buf_str(&tail);
     }
     runner->is_ok = event.kind == STEP_DONE;
@@ -216,7 +275,8 @@ static void finish_step(void *context, const struct child_result *result)
         mark_done(runner);
     }
     close(runner->log);
-    tell(runner, event);
+    tell_last(runner);
+    step_run_report(runner, event);
     if (event.kind == STEP_AGAIN) {
         runner->attempt++;
         try_step(runner);
@@ -228,42 +288,35 @@ static void finish_step(void *context, const struct child_result *result)
     }
 }
 
-/* Secrets among the variables must not stand in an argv, so the script is a file of its own. */
+/* Variables may be secret and must not appear in an argv, so the script is a file. */
 static bool write_script(const struct step *step, const char *path)
 {
     AUTO_BUF struct buf script;
     buf_init(&script, BUNDLE_BYTES_MAX * 4);
     for (size_t i = 0; i < step->variable_count; i++) {
-        struct str value = step->variables[i].value;
-        buf_addf(&script, "export %.*s='", STR_ARG(step->variables[i].name));
-        for (size_t at = 0; at < value.len; at++) {
-            if (value.ptr[at] == '\'') {
-                buf_add_c(&script, "'\\''");
-            } else {
-                buf_add_char(&script, value.ptr[at]);
-            }
-        }
-        buf_add_c(&script, "'\n");
+        buf_addf(&script, "export %.*s=", STR_ARG(step->variables[i].name));
+        shell_quote(&script, step->variables[i].value);
+        buf_add_char(&script, '\n');
     }
     buf_add(&script, step->command);
     buf_add_char(&script, '\n');
     return write_plain(path, buf_str(&script));
 }
 
-/* Kept over many runs, but not for ever. */
-static int open_all(const struct runner *runner)
+/* Kept across runs, up to ALL_BYTES_MAX. */
+static int step_run_open_all(const struct runner *runner)
 {
-    const char *path = in_folder(runner, "log/all");
+    const char *path = step_run_in_folder(runner, "log/all");
     struct stat status;
     int whole = stat(path, &status) == 0 && status.st_size > ALL_BYTES_MAX ? O_TRUNC : 0;
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | whole, 0600);
 }
 
-static int open_log(const struct runner *runner)
+static int step_run_open_log(const struct runner *runner)
 {
     const char *path =
         arena_printf(runner->arena, "%s/log/%zu", runner->folder, runner->at + 1).ptr;
-    int whole = runner->attempt > 1 ? 0 : O_TRUNC; /* what it said before it failed stays */
+    int whole = runner->attempt > 1 ? 0 : O_TRUNC; /* keep the output of the failed tries */
     return open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC | O_NOFOLLOW | whole, 0600);
 }
 
@@ -275,8 +328,8 @@ static void note_group(void *context)
     }
 }
 
-/* All that the session has: what the machine's administrators set for whoever logs in, such as a
- * proxy, is for the user's commands too. */
+/* The whole environment of the session: settings of the machine's administrators, such as a proxy,
+ * apply to the user's commands too. */
 static const char *const *step_environment(const struct runner *runner, const char *script)
 {
     size_t count = 0;
@@ -291,17 +344,17 @@ static const char *const *step_environment(const struct runner *runner, const ch
     return all;
 }
 
-/* The shell that Ray gives to users' commands: a login shell that also reads ~/.bashrc, the command
- * in a shell below it, so that its exit ends only itself. */
+/* The same shell as Ray uses: an interactive login shell, which reads ~/.bashrc, with the command
+ * in a child shell, so that `exit` ends only the command. */
 static void try_step(struct runner *runner)
 {
     static const char shell[] = "source ~/.bashrc; export OMP_NUM_THREADS=1 PYTHONWARNINGS=ignore "
                                 "&& (. \"$SHOAL_STEP\")";
     const struct step *step = &runner->bundle.steps[runner->at];
-    const char *path = in_folder(runner, "step.sh");
+    const char *path = step_run_in_folder(runner, "step.sh");
     struct err err = {0};
     runner->line_count = 0;
-    runner->log = open_log(runner);
+    runner->log = step_run_open_log(runner);
     log_all(runner, "", step->name);
     if (!write_script(step, path)) {
         err_set(&err, ERR_IO, "%s: %s", path, strerror(errno));
@@ -309,21 +362,22 @@ static void try_step(struct runner *runner)
         return;
     }
     const char *const argv[] = {"bash", "--login", "-c", "-i", shell, NULL};
-    runner->child = child_start(runner->pool, &(struct child_spec){
-                                                  .argv = argv,
-                                                  .env_extra = step_environment(runner, path),
-                                                  .output = {{LINE_MAX_BYTES, take_line, false},
-                                                             {LINE_MAX_BYTES, take_line, false}},
-                                                  .deadline_ms = step->deadline_ms,
-                                                  .done = finish_step,
-                                                  .context = runner,
-                                              });
-    loop_later(runner->loop, &runner->note); /* behind the pool's own task, which starts it */
+    runner->child = child_start(runner->pool,
+                                &(struct child_spec){
+                                    .argv = argv,
+                                    .env_extra = step_environment(runner, path),
+                                    .output = {{LINE_MAX_BYTES, step_run_read_line, false},
+                                               {LINE_MAX_BYTES, step_run_read_line, false}},
+                                    .deadline_ms = step->deadline_ms,
+                                    .done = finish_step,
+                                    .context = runner,
+                                });
+    loop_defer(runner->loop, &runner->note); /* after the pool's task that starts the child */
 }
 
 static void next_step(struct runner *runner)
 {
-    while (runner->at < runner->bundle.count && was_done(runner)) {
+    while (runner->at < runner->bundle.count && step_run_was_done(runner)) {
         tell_step(runner, STEP_SKIPPED);
         runner->at++;
     }
@@ -339,8 +393,8 @@ static void next_step(struct runner *runner)
     }
 }
 
-/* Another set-up wants the node. */
-static void stop(void *context, int number)
+/* SIGTERM: another setup replaces this one. */
+static void step_run_do_stop(void *context, int number)
 {
     struct runner *runner = context;
     (void)number;
@@ -371,29 +425,30 @@ static void run_all(struct runner *runner)
     char text[32];
     snprintf(text, sizeof(text), "%d\n", getpid());
     if (!loop_open(&clock_of_machine, &runner->loop, &err) ||
-        !loop_signal_new(runner->loop, SIGTERM, stop, runner, &term, &err) ||
-        !write_plain(in_folder(runner, "runner"), str_from(text))) {
-        tell(runner, (struct step_event){.kind = STEP_BUNDLE_FAILED});
+        !loop_signal_new(runner->loop, SIGTERM, step_run_do_stop, runner, &term, &err) ||
+        !write_plain(step_run_in_folder(runner, "runner"), str_from(text))) {
+        step_run_report(runner, (struct step_event){.kind = STEP_BUNDLE_FAILED});
         return;
     }
     runner->note = (struct loop_task){.run = note_group, .context = runner};
     runner->pool = child_pool_new(runner->loop, 1);
     runner->is_ok = true;
-    runner->all = open_all(runner);
+    runner->all = step_run_open_all(runner);
     next_step(runner);
     if (runner->at < runner->bundle.count) {
         loop_run(runner->loop);
     }
-    tell(runner,
-         (struct step_event){.kind = runner->is_ok ? STEP_BUNDLE_DONE : STEP_BUNDLE_FAILED});
+    step_run_report(
+        runner, (struct step_event){.kind = runner->is_ok ? STEP_BUNDLE_DONE : STEP_BUNDLE_FAILED});
     child_pool_free(runner->pool);
     loop_signal_free(term);
     loop_close(runner->loop);
 }
 
-/* The lock is inherited, and free when the runner has ended, however it ends. */
-static bool start_process(struct runner *runner, struct err *err)
+/* The child inherits the lock, which is released when it exits for any reason. */
+static bool step_run_start_process(struct runner *runner, struct err *err)
 {
+    failpoint("fork", "runner", "before");
     pid_t pid = fork();
     if (pid < 0) {
         return err_set(err, ERR_IO, "cannot start a process: %s", strerror(errno));
@@ -403,24 +458,25 @@ static bool start_process(struct runner *runner, struct err *err)
         run_all(runner);
         _exit(0);
     }
+    failpoint("fork", "runner", "after");
     return true;
 }
 
 /* ---- starting ---- */
 
-static bool make_folders(const struct runner *runner, struct err *err)
+static bool step_run_make_folders(const struct runner *runner, struct err *err)
 {
     return file_make_private_folder(runner->folder, err) &&
-           file_make_private_folder(in_folder(runner, "log"), err) &&
-           file_make_private_folder(in_folder(runner, "done"), err);
+           file_make_private_folder(step_run_in_folder(runner, "log"), err) &&
+           file_make_private_folder(step_run_in_folder(runner, "done"), err);
 }
 
-static bool begin(struct runner *runner, struct str text, struct err *err)
+static bool step_run_begin(struct runner *runner, struct str text, struct err *err)
 {
-    const char *path = in_folder(runner, "events");
+    const char *path = step_run_in_folder(runner, "events");
     step_group_end(runner->folder);
-    unlink(in_folder(runner, "runner"));
-    if (!write_plain(in_folder(runner, "bundle.json"), text)) {
+    unlink(step_run_in_folder(runner, "runner"));
+    if (!write_plain(step_run_in_folder(runner, "bundle.json"), text)) {
         return err_set(err, ERR_IO, "%s/bundle.json: %s", runner->folder, strerror(errno));
     }
     runner->events = open(path, O_WRONLY | O_CREAT | O_TRUNC | O_APPEND | O_CLOEXEC | O_NOFOLLOW,
@@ -428,19 +484,20 @@ static bool begin(struct runner *runner, struct str text, struct err *err)
     if (runner->events < 0) {
         return err_set(err, ERR_IO, "%s: %s", path, strerror(errno));
     }
-    tell(runner, (struct step_event){.kind = STEP_BUNDLE_BEGAN,
-                                     .key = str_from(runner->keys[runner->bundle.count - 1]),
-                                     .run = runner->run,
-                                     .count = runner->bundle.count});
-    bool ok = start_process(runner, err);
+    step_run_report(runner,
+                    (struct step_event){.kind = STEP_BUNDLE_BEGAN,
+                                        .key = str_from(runner->keys[runner->bundle.count - 1]),
+                                        .run = runner->run,
+                                        .count = runner->bundle.count});
+    bool ok = step_run_start_process(runner, err);
     close(runner->events);
     return ok;
 }
 
-/* What the events say of the last run in this folder. */
+/* What the events file says about the last run in this folder. */
 struct past {
     bool has_ended;
-    bool is_ours; /* this very run of this bundle */
+    bool is_ours; /* the same run of the same bundle */
 };
 
 static struct past look_back(const struct runner *runner, const char *key)
@@ -449,7 +506,7 @@ static struct past look_back(const struct runner *runner, const char *key)
     struct err err;
     struct step_event first = {0}, event = {0};
     buf_init(&text, EVENTS_MAX);
-    if (!file_read(in_folder(runner, "events"), &text, &err)) {
+    if (!file_read(step_run_in_folder(runner, "events"), &text, &err)) {
         return (struct past){0};
     }
     struct str rest = buf_str(&text);
@@ -466,26 +523,26 @@ static struct past look_back(const struct runner *runner, const char *key)
     };
 }
 
-/* While the lock is held and the events have an end, a runner is about to go, of this bundle or of
- * another, or has come and not begun yet: what it does is known in a moment. */
+/* If the lock is held although the events are complete, a runner is either about to exit or has not
+ * written its first event yet. Wait until it is clear which. */
 static bool begin_or_join(struct runner *runner, struct str text, const char *key, struct err *err)
 {
     const struct timespec nap = {0, STOP_LOOK_MS * 1000000};
     int64_t until = clock_monotonic_ms(&clock_of_machine) + STOP_MS;
     struct lock *lock = NULL;
     struct past past;
-    while (!lock_take(in_folder(runner, "lock"), key, &lock, err)) {
+    while (!lock_take(step_run_in_folder(runner, "lock"), key, &lock, err)) {
         if (err->kind != ERR_EXISTS) {
             return false;
         }
         past = look_back(runner, key);
         if (!past.has_ended || past.is_ours || clock_monotonic_ms(&clock_of_machine) > until) {
-            return strstr(err->text, key) != NULL; /* at it already, or at something else */
+            return strstr(err->text, key) != NULL; /* true if that runner has the same bundle */
         }
         nanosleep(&nap, NULL);
     }
     past = look_back(runner, key);
-    bool ok = (past.has_ended && past.is_ours) || begin(runner, text, err);
+    bool ok = (past.has_ended && past.is_ours) || step_run_begin(runner, text, err);
     lock_drop(lock);
     return ok;
 }
@@ -496,9 +553,10 @@ bool step_run_start(const char *folder, struct str text, struct str run,
     struct arena arena;
     struct runner runner = {.folder = folder, .arena = &arena, .run = run};
     arena_init(&arena);
+    buf_init(&runner.last, 2 * LAST_BYTES_MAX + 2 * LINE_MAX_BYTES);
     bool ok = bundle_read(text, &arena, &runner.bundle, err) &&
-              (runner.bundle.count > 0 || err_set(err, ERR_PROTOCOL, "a bundle without steps")) &&
-              make_folders(&runner, err);
+              (runner.bundle.count > 0 || err_set(err, ERR_PROTOCOL, "the bundle has no steps")) &&
+              step_run_make_folders(&runner, err);
     if (ok) {
         runner.keys = arena_array(&arena, runner.bundle.count, STEP_KEY_SIZE);
         bundle_keys(&runner.bundle, runner.keys);
@@ -511,7 +569,7 @@ bool step_run_start(const char *folder, struct str text, struct str run,
 
 /* ---- stopping ---- */
 
-/* Asked for while its lock is held, so that the number is not somebody else's. */
+/* Call only while the lock is held: otherwise the pid may have been reused. */
 static int64_t runner_of(const char *path)
 {
     AUTO_BUF struct buf text;
@@ -529,7 +587,7 @@ static bool wait_for_end(const char *lock, const char *runner, int number, int64
     int64_t until = clock_monotonic_ms(&clock_of_machine) + wait_ms;
     int64_t told = 0;
     while (lock_is_held(lock)) {
-        int64_t pid = runner_of(runner); /* one that has just begun has no number yet */
+        int64_t pid = runner_of(runner); /* 0 if the runner has only just started */
         if (clock_monotonic_ms(&clock_of_machine) > until) {
             return false;
         }
@@ -551,8 +609,8 @@ bool step_run_stop(const char *folder, struct err *err)
     bool ok = wait_for_end(lock, runner, SIGTERM, STOP_MS) ||
               wait_for_end(lock, runner, SIGKILL, STOP_MS / 4) ||
               err_set(err, ERR_EXISTS,
-                      "the set-up that runs on this node cannot be stopped; its "
-                      "process is named in %s",
+                      "cannot stop the setup that is running on this node; its process is named "
+                      "in %s",
                       runner);
     arena_clear(&arena);
     return ok;

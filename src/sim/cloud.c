@@ -1,5 +1,7 @@
-/* cloud.c: the ways of calls and the lives of machines. What a launch and a listing do is in
- * cloud_launch.c and cloud_listing.c. */
+/*
+ * cloud.c: the timing of calls and the lifecycle of machines. The effects of launches and listings
+ * are in cloud_launch.c and cloud_listing.c.
+ */
 #include "sim/cloud.h"
 
 #include "base/panic.h"
@@ -7,33 +9,34 @@
 
 enum { LINGER_LEAST_MS = 50 * 60 * 1000, LINGER_MOST_MS = 70 * 60 * 1000 };
 
-static void plan_next(struct cloud *cloud, enum agenda_kind kind, uint32_t who, int64_t wait)
+static void cloud_plan_next(struct cloud *cloud, enum event_queue_kind kind, uint32_t who,
+                            int64_t wait)
 {
     if (wait != INT64_MAX) {
-        agenda_add(cloud->agenda, cloud->agenda->now + wait, kind, who, 0, 0);
+        event_queue_add(cloud->event_queue, cloud->event_queue->now + wait, kind, who, 0, 0);
     }
 }
 
-void cloud_init(struct cloud *cloud, struct agenda *agenda, struct faults *faults,
+void cloud_init(struct cloud *cloud, struct event_queue *event_queue, struct faults *faults,
                 const struct offering *offerings, size_t offering_count, uint64_t seed,
                 struct arena *arena)
 {
     *cloud = (struct cloud){.arena = arena,
-                            .agenda = agenda,
+                            .event_queue = event_queue,
                             .faults = faults,
-                            .dice = {seed},
+                            .rng = {seed},
                             .offerings = offerings,
                             .offering_count = offering_count,
                             .has_capacity = ARENA_ARRAY(arena, offering_count, bool)};
-    struct dice *dice = &cloud->dice;
+    struct rng *rng = &cloud->rng;
     for (uint32_t i = 0; i < offering_count; i++) {
         cloud->has_capacity[i] = true;
-        bool begins_without = fault_strikes(faults, FAULT_no_capacity, dice);
-        int64_t wait = fault_wait(faults, FAULT_no_capacity, dice);
-        plan_next(cloud, AGENDA_CAPACITY_CHANGE, i, begins_without ? 0 : wait);
+        bool begins_without = fault_strikes(faults, FAULT_no_capacity, rng);
+        int64_t wait = fault_wait(faults, FAULT_no_capacity, rng);
+        cloud_plan_next(cloud, EVENT_QUEUE_CAPACITY_CHANGE, i, begins_without ? 0 : wait);
     }
-    plan_next(cloud, AGENDA_OUTAGE_CHANGE, 0, fault_wait(faults, FAULT_outage, dice));
-    plan_next(cloud, AGENDA_HAND, 0, fault_wait(faults, FAULT_hand, dice));
+    cloud_plan_next(cloud, EVENT_QUEUE_OUTAGE_CHANGE, 0, fault_wait(faults, FAULT_outage, rng));
+    cloud_plan_next(cloud, EVENT_QUEUE_HAND, 0, fault_wait(faults, FAULT_hand, rng));
 }
 
 /* ---- machines -------------------------------------------------------------------------------- */
@@ -51,8 +54,8 @@ struct instance *cloud_add_instance(struct cloud *cloud)
     cloud->listable[cloud->listable_count++] = (uint32_t)cloud->instance_count;
     struct instance *instance = &cloud->instances[cloud->instance_count++];
     *instance = (struct instance){.id = cloud->instance_count,
-                                  .created_at = cloud->agenda->now,
-                                  .shows_at = cloud->agenda->now,
+                                  .created_at = cloud->event_queue->now,
+                                  .shows_at = cloud->event_queue->now,
                                   .running_at = INT64_MAX,
                                   .ssh_at = INT64_MAX,
                                   .ended_at = INT64_MAX,
@@ -69,12 +72,12 @@ struct instance *cloud_add_instance(struct cloud *cloud)
 uint64_t cloud_plant(struct cloud *cloud, uint32_t offering, bool is_ours, bool is_head)
 {
     struct instance *instance = cloud_add_instance(cloud);
-    int64_t now = cloud->agenda->now;
+    int64_t now = cloud->event_queue->now;
     instance->offering = offering;
     instance->is_ours = is_ours;
     instance->is_head = is_head;
-    /* Somebody else's tags may look just like ours; only the uid tells them apart. */
-    instance->launch = is_ours ? 0 : (uint64_t)dice_between(&cloud->dice, 1, 8);
+    /* The tags of others may look like ours; only the uid differs. */
+    instance->launch = is_ours ? 0 : (uint64_t)rng_between(&cloud->rng, 1, 8);
     instance->running_at = instance->ssh_at = now;
     instance->setup_begun_at = instance->setup_done_at = now;
     return instance->id;
@@ -82,16 +85,17 @@ uint64_t cloud_plant(struct cloud *cloud, uint32_t offering, bool is_ours, bool 
 
 void cloud_end_instance(struct cloud *cloud, struct instance *instance, enum ended_by by)
 {
-    int64_t now = cloud->agenda->now;
+    int64_t now = cloud->event_queue->now;
     instance->ended_by = by;
     instance->ended_at = now;
-    instance->gone_at = now + dice_between(&cloud->dice, 1, cloud->faults->ending_most);
+    instance->gone_at = now + rng_between(&cloud->rng, 1, cloud->faults->ending_most);
     instance->vanishes_at = instance->gone_at +
-                            dice_between(&cloud->dice, LINGER_LEAST_MS, LINGER_MOST_MS);
+                            rng_between(&cloud->rng, LINGER_LEAST_MS, LINGER_MOST_MS);
     if (instance->died_at == INT64_MAX) {
         instance->died_at = instance->gone_at;
     }
-    agenda_add(cloud->agenda, instance->gone_at, AGENDA_INSTANCE_GONE, 0, instance->id, 0);
+    event_queue_add(cloud->event_queue, instance->gone_at, EVENT_QUEUE_INSTANCE_GONE, 0,
+                    instance->id, 0);
 }
 
 bool instance_is_live(const struct instance *instance, int64_t now)
@@ -109,16 +113,16 @@ const struct instance *cloud_instance(const struct cloud *cloud, uint64_t id)
     return id >= 1 && id <= cloud->instance_count ? &cloud->instances[id - 1] : NULL;
 }
 
-/* While an instance does not show, some servers know it already and some do not. */
+/* While an instance is not visible, some replicas know it and others do not. */
 void cloud_terminate_effect(struct cloud *cloud, struct cloud_call *call)
 {
-    int64_t now = cloud->agenda->now;
+    int64_t now = cloud->event_queue->now;
     if (call->instance < 1 || call->instance > cloud->instance_count) {
         call->outcome = OUTCOME_NOT_FOUND;
         return;
     }
     struct instance *instance = &cloud->instances[call->instance - 1];
-    bool is_hidden = now < instance->shows_at && dice_chance(&cloud->dice, 500);
+    bool is_hidden = now < instance->shows_at && rng_chance(&cloud->rng, 500);
     if (is_hidden || now >= instance->vanishes_at) {
         call->outcome = OUTCOME_NOT_FOUND;
         return;
@@ -126,12 +130,12 @@ void cloud_terminate_effect(struct cloud *cloud, struct cloud_call *call)
     call->outcome = OUTCOME_DONE;
     if (instance_is_live(instance, now)) {
         cloud_end_instance(cloud, instance, ENDED_BY_CONTROLLER);
-        instance->ended_by_controller = call->controller;
+        instance->ended_by_controller = call->sim_controller;
         instance->ended_by_incarnation = call->incarnation;
     }
 }
 
-/* Everybody who may be hit by a careless hand: our live workers. */
+/* Terminates one of our live workers manually. */
 static void end_by_hand(struct cloud *cloud)
 {
     struct instance *chosen = NULL;
@@ -139,8 +143,8 @@ static void end_by_hand(struct cloud *cloud)
     for (size_t i = 0; i < cloud->listable_count; i++) {
         struct instance *instance = &cloud->instances[cloud->listable[i]];
         if (instance->is_ours && !instance->is_head &&
-            instance_is_live(instance, cloud->agenda->now) &&
-            dice_below(&cloud->dice, ++seen) == 0) {
+            instance_is_live(instance, cloud->event_queue->now) &&
+            rng_below(&cloud->rng, ++seen) == 0) {
             chosen = instance;
         }
     }
@@ -151,22 +155,22 @@ static void end_by_hand(struct cloud *cloud)
 
 static void take_instance(struct cloud *cloud, struct instance *instance)
 {
-    instance->died_at = cloud->agenda->now;
+    instance->died_at = cloud->event_queue->now;
     if (!instance->will_hang) {
         cloud_end_instance(cloud, instance, instance->will_die ? ENDED_BY_DEATH : ENDED_BY_SPOT);
     }
 }
 
-static bool on_instance(struct cloud *cloud, const struct agenda_entry *entry)
+static bool on_instance(struct cloud *cloud, const struct event_queue_entry *entry)
 {
     struct instance *instance = &cloud->instances[entry->what - 1];
     bool works = instance_is_live(instance, entry->at) && entry->at < instance->died_at;
     switch (entry->kind) {
-    case AGENDA_INSTANCE_RUNNING:
+    case EVENT_QUEUE_INSTANCE_RUNNING:
         return works;
-    case AGENDA_INSTANCE_NOTICE:
+    case EVENT_QUEUE_INSTANCE_NOTICE:
         return works && instance->notice_at == entry->at;
-    case AGENDA_INSTANCE_TAKEN:
+    case EVENT_QUEUE_INSTANCE_TAKEN:
         if (!works || instance->taken_at != entry->at) {
             return false;
         }
@@ -179,7 +183,7 @@ static bool on_instance(struct cloud *cloud, const struct agenda_entry *entry)
 
 /* ---- calls ----------------------------------------------------------------------------------- */
 
-/* The number of a call carries how often its record was used: an old one is noticed. */
+/* A call number includes the use count of its record, so stale numbers are detected. */
 static uint64_t call_number(uint32_t position, const struct cloud_call *call)
 {
     return ((uint64_t)call->use << 32) | (position + 1);
@@ -218,11 +222,11 @@ const struct cloud_call *cloud_call(const struct cloud *cloud, uint64_t number)
 void cloud_release(struct cloud *cloud, uint64_t number)
 {
     struct cloud_call *call = find_call(cloud, number);
-    if (cloud->agenda->now < call->reply_at) {
-        panic("sim: call %llu is still on its way", (unsigned long long)number);
+    if (cloud->event_queue->now < call->reply_at) {
+        panic("sim: call %llu is still in flight", (unsigned long long)number);
     }
-    if (call->effect_at > cloud->agenda->now) {
-        call->is_forgotten = true; /* the caller has given it up, and still it will happen */
+    if (call->effect_at > cloud->event_queue->now) {
+        call->is_forgotten = true; /* its caller has given up, but it will still take effect */
         return;
     }
     call->is_open = false;
@@ -235,29 +239,28 @@ static int64_t at_most(int64_t value, int64_t limit)
     return value < limit ? value : limit;
 }
 
-/* How long a call is under way before its effect and altogether. Nobody waits longer than
- * call_timeout, and nothing happens later. */
+/* Plans the time until the effect and until the reply of a call. Both are within call_timeout. */
 static void plan_way(struct cloud *cloud, struct cloud_call *call, int64_t *ret_effect,
                      int64_t *ret_reply)
 {
     const struct faults *faults = cloud->faults;
-    struct dice *dice = &cloud->dice;
+    struct rng *rng = &cloud->rng;
     int64_t timeout = faults->call_timeout;
-    int64_t reply = at_most(dice_between(dice, faults->call_time / 10, faults->call_time), timeout);
-    int64_t effect = dice_between(dice, 0, reply);
-    bool is_slow = dice_chance(dice, 500);
-    int64_t slow_effect = dice_between(dice, 0, timeout);
+    int64_t reply = at_most(rng_between(rng, faults->call_time / 10, faults->call_time), timeout);
+    int64_t effect = rng_between(rng, 0, reply);
+    bool is_slow = rng_chance(rng, 500);
+    int64_t slow_effect = rng_between(rng, 0, timeout);
     if (cloud->is_away) {
-        /* The front door answers with an error at once, or the call hangs. */
+        /* The API returns an error at once, or the call hangs. */
         call->is_lost_before = true;
-        reply = dice_chance(dice, 500) ? reply : timeout;
-    } else if (fault_strikes(faults, FAULT_lost_call, dice)) {
+        reply = rng_chance(rng, 500) ? reply : timeout;
+    } else if (fault_strikes(faults, FAULT_lost_call, rng)) {
         call->is_lost_before = true;
         reply = timeout;
-    } else if (fault_strikes(faults, FAULT_lost_answer, dice)) {
-        /* Sometimes the connection breaks early, and the call has its effect afterwards. */
+    } else if (fault_strikes(faults, FAULT_lost_answer, rng)) {
+        /* Sometimes the connection breaks early, and the call takes effect afterwards. */
         call->is_lost_after = true;
-        reply = dice_chance(dice, 500) ? reply : timeout;
+        reply = rng_chance(rng, 500) ? reply : timeout;
         effect = is_slow ? slow_effect : effect;
     }
     *ret_effect = effect;
@@ -269,9 +272,9 @@ uint64_t cloud_send(struct cloud *cloud, const struct cloud_call *call)
     uint32_t position = open_call(cloud);
     struct cloud_call *record = cloud->calls[position];
     *record = (struct cloud_call){.verb = call->verb,
-                                  .controller = call->controller,
+                                  .sim_controller = call->sim_controller,
                                   .incarnation = call->incarnation,
-                                  .sent_at = cloud->agenda->now,
+                                  .sent_at = cloud->event_queue->now,
                                   .launch = call->launch,
                                   .offering = call->offering,
                                   .count = call->count,
@@ -288,11 +291,11 @@ uint64_t cloud_send(struct cloud *cloud, const struct cloud_call *call)
     record->effect_at = record->is_lost_before ? 0 : record->sent_at + effect;
     uint64_t number = call_number(position, record);
     if (!record->is_lost_before) {
-        agenda_add(cloud->agenda, record->sent_at + effect, AGENDA_CALL_EFFECT, call->controller,
-                   number, call->incarnation);
+        event_queue_add(cloud->event_queue, record->sent_at + effect, EVENT_QUEUE_CALL_EFFECT,
+                        call->sim_controller, number, call->incarnation);
     }
-    agenda_add(cloud->agenda, record->reply_at, AGENDA_CALL_REPLY, call->controller, number,
-               call->incarnation);
+    event_queue_add(cloud->event_queue, record->reply_at, EVENT_QUEUE_CALL_REPLY,
+                    call->sim_controller, number, call->incarnation);
     cloud->calls_made[call->verb]++;
     return number;
 }
@@ -314,7 +317,7 @@ static bool take_effect(struct cloud *cloud, uint64_t number)
     if (call->is_lost_before) {
         return false;
     }
-    if (fault_strikes(cloud->faults, FAULT_throttle, &cloud->dice)) {
+    if (fault_strikes(cloud->faults, FAULT_throttle, &cloud->rng)) {
         call->outcome = OUTCOME_THROTTLED;
     } else if (call->verb == CLOUD_LAUNCH) {
         cloud_launch_effect(cloud, call);
@@ -327,27 +330,27 @@ static bool take_effect(struct cloud *cloud, uint64_t number)
         lose_answer(call);
     }
     if (call->is_forgotten) {
-        agenda_add(cloud->agenda, cloud->agenda->now, AGENDA_CALL_FORGOTTEN, call->controller,
-                   number, call->incarnation);
+        event_queue_add(cloud->event_queue, cloud->event_queue->now, EVENT_QUEUE_CALL_FORGOTTEN,
+                        call->sim_controller, number, call->incarnation);
     }
     return true;
 }
 
-/* ---- bad times ------------------------------------------------------------------------------- */
+/* ---- faults ---------------------------------------------------------------------------------- */
 
-/* An outage also catches the calls that are under way: half of those that have not had their
- * effect yet never will, and no answer comes through. */
+/* An outage also affects calls in flight: half of those without an effect so far never have one,
+ * and all replies are lost. */
 static void begin_outage(struct cloud *cloud)
 {
     cloud->is_away = true;
     for (size_t i = 0; i < cloud->call_count; i++) {
         struct cloud_call *call = cloud->calls[i];
-        if (!call->is_open || call->reply_at <= cloud->agenda->now) {
+        if (!call->is_open || call->reply_at <= cloud->event_queue->now) {
             continue;
         }
         if (call->is_done) {
             lose_answer(call);
-        } else if (dice_chance(&cloud->dice, 500)) {
+        } else if (rng_chance(&cloud->rng, 500)) {
             call->is_lost_before = true;
         } else {
             call->is_lost_after = true;
@@ -364,12 +367,12 @@ static bool on_outage(struct cloud *cloud)
     int64_t wait = 0;
     if (cloud->is_away) {
         cloud->is_away = false;
-        wait = fault_wait(faults, FAULT_outage, &cloud->dice);
+        wait = fault_wait(faults, FAULT_outage, &cloud->rng);
     } else {
         begin_outage(cloud);
-        wait = draw_span(&cloud->dice, faults->length[FAULT_outage]);
+        wait = draw_span(&cloud->rng, faults->length[FAULT_outage]);
     }
-    plan_next(cloud, AGENDA_OUTAGE_CHANGE, 0, wait);
+    cloud_plan_next(cloud, EVENT_QUEUE_OUTAGE_CHANGE, 0, wait);
     return true;
 }
 
@@ -380,9 +383,9 @@ static bool on_capacity(struct cloud *cloud, uint32_t offering)
         return false;
     }
     bool has_capacity = cloud->has_capacity[offering] = !cloud->has_capacity[offering];
-    plan_next(cloud, AGENDA_CAPACITY_CHANGE, offering,
-              has_capacity ? fault_wait(faults, FAULT_no_capacity, &cloud->dice)
-                           : draw_span(&cloud->dice, faults->length[FAULT_no_capacity]));
+    cloud_plan_next(cloud, EVENT_QUEUE_CAPACITY_CHANGE, offering,
+                    has_capacity ? fault_wait(faults, FAULT_no_capacity, &cloud->rng)
+                                 : draw_span(&cloud->rng, faults->length[FAULT_no_capacity]));
     return true;
 }
 
@@ -392,7 +395,7 @@ static bool on_hand(struct cloud *cloud)
         return false;
     }
     end_by_hand(cloud);
-    plan_next(cloud, AGENDA_HAND, 0, fault_wait(cloud->faults, FAULT_hand, &cloud->dice));
+    cloud_plan_next(cloud, EVENT_QUEUE_HAND, 0, fault_wait(cloud->faults, FAULT_hand, &cloud->rng));
     return true;
 }
 
@@ -404,30 +407,30 @@ void cloud_heal(struct cloud *cloud)
     }
     for (size_t i = 0; i < cloud->instance_count; i++) {
         struct instance *instance = &cloud->instances[i];
-        if (instance->notice_at > cloud->agenda->now) {
+        if (instance->notice_at > cloud->event_queue->now) {
             instance->notice_at = instance->taken_at = INT64_MAX;
         }
     }
 }
 
-bool cloud_on(struct cloud *cloud, const struct agenda_entry *entry)
+bool cloud_on(struct cloud *cloud, const struct event_queue_entry *entry)
 {
     switch (entry->kind) {
-    case AGENDA_CALL_EFFECT:
+    case EVENT_QUEUE_CALL_EFFECT:
         return take_effect(cloud, entry->what);
-    case AGENDA_CALL_FORGOTTEN:
+    case EVENT_QUEUE_CALL_FORGOTTEN:
         cloud_release(cloud, entry->what);
         return false;
-    case AGENDA_INSTANCE_RUNNING:
-    case AGENDA_INSTANCE_NOTICE:
-    case AGENDA_INSTANCE_TAKEN:
-    case AGENDA_INSTANCE_GONE:
+    case EVENT_QUEUE_INSTANCE_RUNNING:
+    case EVENT_QUEUE_INSTANCE_NOTICE:
+    case EVENT_QUEUE_INSTANCE_TAKEN:
+    case EVENT_QUEUE_INSTANCE_GONE:
         return on_instance(cloud, entry);
-    case AGENDA_CAPACITY_CHANGE:
+    case EVENT_QUEUE_CAPACITY_CHANGE:
         return on_capacity(cloud, entry->who);
-    case AGENDA_OUTAGE_CHANGE:
+    case EVENT_QUEUE_OUTAGE_CHANGE:
         return on_outage(cloud);
-    case AGENDA_HAND:
+    case EVENT_QUEUE_HAND:
         return on_hand(cloud);
     default:
         return true;

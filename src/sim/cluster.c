@@ -1,27 +1,27 @@
-/* cluster.c: the life of nodes in Ray, and the GCS that tells about them. */
+/* cluster.c: the lifecycle of Ray nodes, and the GCS that reports them. */
 #include "sim/cluster.h"
 
 #include "base/panic.h"
-#include "sim/cluster_parts.h"
+#include "sim/cluster_internal.h"
 
 enum {
-    REGISTER_LEAST = 1000, /* until a raylet has found a GCS that was away */
+    REGISTER_LEAST = 1000, /* until a raylet finds a GCS that was away */
     REGISTER_MOST = 40000,
-    MISS_LEAST = 10000, /* until the GCS gives up on a machine */
+    MISS_LEAST = 10000, /* until the GCS declares a machine dead */
     MISS_MOST = 60000,
-    EXIT_LEAST = 1000, /* until a drained raylet has left */
+    EXIT_LEAST = 1000, /* until a drained raylet exits */
     EXIT_MOST = 5000,
-    RAYLET_LOST_PERMILLE = 10, /* of the raylets that an empty GCS finds */
+    RAYLET_LOST_PERMILLE = 10, /* of the raylets that a restarted, empty GCS finds */
 };
 
 /* ---- bookkeeping ---------------------------------------------------------------------------- */
 
 void cluster_account(struct cluster *cluster)
 {
-    int64_t span = cluster->agenda->now - cluster->accounted_at;
+    int64_t span = cluster->event_queue->now - cluster->accounted_at;
     cluster->busy_ms += cluster->busy * span;
     cluster->alive_ms += cluster->alive * span;
-    cluster->accounted_at = cluster->agenda->now;
+    cluster->accounted_at = cluster->event_queue->now;
 }
 
 static bool is_counted(const struct cluster *cluster, uint32_t node)
@@ -45,7 +45,7 @@ static void count_alive(struct cluster *cluster, uint32_t node, int64_t more)
     }
 }
 
-/* Takes a node out of the list of changes. */
+/* Removes a node from the list of changes. */
 static void unlink_change(struct cluster *cluster, uint32_t index)
 {
     struct cluster_node *node = &cluster->nodes[index];
@@ -87,40 +87,40 @@ static void set_status(struct cluster *cluster, uint32_t index, enum ray_status 
     }
 }
 
-static void add_later(struct cluster *cluster, int64_t least, int64_t most, enum agenda_kind kind,
-                      const struct cluster_node *node)
+static void add_later(struct cluster *cluster, int64_t least, int64_t most,
+                      enum event_queue_kind kind, const struct cluster_node *node)
 {
-    int64_t at = cluster->agenda->now + dice_between(&cluster->dice, least, most);
-    agenda_add(cluster->agenda, at, kind, 0, node->instance, node->life);
+    int64_t at = cluster->event_queue->now + rng_between(&cluster->rng, least, most);
+    event_queue_add(cluster->event_queue, at, kind, 0, node->instance, node->life);
 }
 
-struct sought {
+struct cluster_sought {
     const struct cluster *cluster;
     uint64_t instance;
 };
 
 static bool is_sought(const void *context, size_t position)
 {
-    const struct sought *sought = context;
+    const struct cluster_sought *sought = context;
     return sought->cluster->nodes[position].instance == sought->instance;
 }
 
-static uint32_t find_node(const struct cluster *cluster, uint64_t instance)
+static uint32_t cluster_find_node(const struct cluster *cluster, uint64_t instance)
 {
-    struct sought sought = {cluster, instance};
+    struct cluster_sought sought = {cluster, instance};
     size_t position = table_find(&cluster->index, instance, is_sought, &sought);
     return position == TABLE_NONE ? NO_INDEX : (uint32_t)position;
 }
 
 const struct cluster_node *cluster_find(const struct cluster *cluster, uint64_t instance)
 {
-    uint32_t index = find_node(cluster, instance);
+    uint32_t index = cluster_find_node(cluster, instance);
     return index == NO_INDEX ? NULL : &cluster->nodes[index];
 }
 
 /* ---- joining and dying ---------------------------------------------------------------------- */
 
-static uint32_t add_node(struct cluster *cluster, uint64_t instance, uint32_t type)
+static uint32_t cluster_add_node(struct cluster *cluster, uint64_t instance, uint32_t type)
 {
     if (type >= cluster->type_count || cluster->node_count >= NO_INDEX) {
         panic("cluster: node of type %u", (unsigned)type);
@@ -137,13 +137,13 @@ static uint32_t add_node(struct cluster *cluster, uint64_t instance, uint32_t ty
         .type = type,
         .total = cluster->totals[type],
         .free = ARENA_ARRAY(cluster->arena, cluster->total_counts[type], int64_t),
-        .changed = ++cluster->changes, /* the list is in this order, so everybody needs a number */
+        .changed = ++cluster->changes, /* the list is ordered by it, so every node needs one */
         .newest_run = NO_INDEX};
     link_change(cluster, index);
     return index;
 }
 
-static void enter(struct cluster *cluster, uint32_t index)
+static void cluster_enter(struct cluster *cluster, uint32_t index)
 {
     struct cluster_node *node = &cluster->nodes[index];
     set_status(cluster, index, node->is_draining ? RAY_DRAINING : RAY_ALIVE);
@@ -152,9 +152,9 @@ static void enter(struct cluster *cluster, uint32_t index)
 
 void cluster_join(struct cluster *cluster, uint64_t instance, uint32_t type)
 {
-    uint32_t index = find_node(cluster, instance);
+    uint32_t index = cluster_find_node(cluster, instance);
     if (index == NO_INDEX) {
-        index = add_node(cluster, instance, type);
+        index = cluster_add_node(cluster, instance, type);
     }
     struct cluster_node *node = &cluster->nodes[index];
     if (node->is_alive) {
@@ -165,21 +165,21 @@ void cluster_join(struct cluster *cluster, uint64_t instance, uint32_t type)
     node->accepted_idle_drain = false;
     node->drain_until = 0;
     node->has_worked = false;
-    node->idle_since = cluster->agenda->now;
+    node->idle_since = cluster->event_queue->now;
     node->life++;
     for (size_t i = 0; i < cluster->total_counts[node->type]; i++) {
         node->free[i] = node->total[i];
     }
     count_alive(cluster, index, 1);
     if (cluster->is_gcs_up) {
-        node_touch(cluster, index); /* it may stand as alive there, from the raylet before */
-        enter(cluster, index);
+        node_touch(cluster, index); /* the GCS may still list the previous raylet as alive */
+        cluster_enter(cluster, index);
     } else {
         set_status(cluster, index, RAY_ABSENT);
     }
 }
 
-/* The raylet is no more; what the GCS makes of it is another matter. */
+/* The raylet has exited; the GCS may not know that yet. */
 static void end_raylet(struct cluster *cluster, uint32_t index)
 {
     struct cluster_node *node = &cluster->nodes[index];
@@ -194,12 +194,12 @@ static void end_raylet(struct cluster *cluster, uint32_t index)
 
 void cluster_lose(struct cluster *cluster, uint64_t instance)
 {
-    uint32_t index = find_node(cluster, instance);
+    uint32_t index = cluster_find_node(cluster, instance);
     if (index == NO_INDEX || !cluster->nodes[index].is_alive) {
         return;
     }
     end_raylet(cluster, index);
-    add_later(cluster, MISS_LEAST, MISS_MOST, AGENDA_DEATH_SEEN, &cluster->nodes[index]);
+    add_later(cluster, MISS_LEAST, MISS_MOST, EVENT_QUEUE_DEATH_SEEN, &cluster->nodes[index]);
 }
 
 static void see_death(struct cluster *cluster, uint32_t index)
@@ -211,7 +211,7 @@ static void see_death(struct cluster *cluster, uint32_t index)
     if (cluster->is_gcs_up) {
         set_status(cluster, index, RAY_DEAD);
     } else {
-        add_later(cluster, MISS_LEAST, MISS_MOST, AGENDA_DEATH_SEEN, node);
+        add_later(cluster, MISS_LEAST, MISS_MOST, EVENT_QUEUE_DEATH_SEEN, node);
     }
 }
 
@@ -220,7 +220,7 @@ static void see_death(struct cluster *cluster, uint32_t index)
 static void exit_if_drained(struct cluster *cluster, const struct cluster_node *node)
 {
     if (node->is_draining && node->running == 0) {
-        add_later(cluster, EXIT_LEAST, EXIT_MOST, AGENDA_RAYLET_EXIT, node);
+        add_later(cluster, EXIT_LEAST, EXIT_MOST, EVENT_QUEUE_RAYLET_EXIT, node);
     }
 }
 
@@ -229,11 +229,11 @@ void node_set_busy(struct cluster *cluster, uint32_t index, bool is_busy)
     struct cluster_node *node = &cluster->nodes[index];
     count_busy(cluster, index, is_busy ? 1 : -1);
     node->has_worked |= is_busy;
-    node->idle_since = is_busy ? NOT_IDLE : cluster->agenda->now;
+    node->idle_since = is_busy ? NOT_IDLE : cluster->event_queue->now;
     exit_if_drained(cluster, node);
 }
 
-/* It takes leave, unless there is nobody to take leave of. */
+/* Deregisters, unless the GCS is away. */
 static void exit_raylet(struct cluster *cluster, uint32_t index)
 {
     if (!cluster->nodes[index].is_alive) {
@@ -244,13 +244,13 @@ static void exit_raylet(struct cluster *cluster, uint32_t index)
 }
 
 /*
- * A task of the next arrival comes early and lands here. Work that waits already cannot: it would
- * have started on an idle node long ago.
+ * A task of the next arrival comes early and is placed here. Pending work cannot be used: it would
+ * have started on an idle node already.
  */
 static void bring_work_forward(struct cluster *cluster, uint32_t index)
 {
     size_t count = cluster->workload->class_count;
-    size_t from = (size_t)dice_below(&cluster->dice, (int64_t)count);
+    size_t from = (size_t)rng_below(&cluster->rng, (int64_t)count);
     for (size_t i = 0; i < count; i++) {
         size_t class = (from + i) % count;
         struct cluster_queue *queue = &cluster->queues[class];
@@ -269,7 +269,7 @@ static void bring_work_forward(struct cluster *cluster, uint32_t index)
 enum drain_answer cluster_drain(struct cluster *cluster, uint64_t instance, bool is_rejectable,
                                 int64_t until)
 {
-    uint32_t index = find_node(cluster, instance);
+    uint32_t index = cluster_find_node(cluster, instance);
     if (!cluster->is_gcs_up) {
         return DRAIN_UNKNOWN;
     }
@@ -277,7 +277,7 @@ enum drain_answer cluster_drain(struct cluster *cluster, uint64_t instance, bool
         cluster->nodes[index].status == RAY_ABSENT) {
         return DRAIN_REFUSED;
     }
-    if (is_rejectable && fault_strikes(cluster->faults, FAULT_drain_race, &cluster->dice)) {
+    if (is_rejectable && fault_strikes(cluster->faults, FAULT_drain_race, &cluster->rng)) {
         bring_work_forward(cluster, index);
     }
     struct cluster_node *node = &cluster->nodes[index];
@@ -303,9 +303,9 @@ enum drain_answer cluster_drain(struct cluster *cluster, uint64_t instance, bool
 static void plan_trouble(struct cluster *cluster, enum fault fault)
 {
     if (cluster->faults->is_on[fault] && cluster->faults->span[fault] > 0) {
-        uint64_t span = dice_span(&cluster->dice, cluster->faults->span[fault]) >> 16;
-        agenda_add(cluster->agenda, cluster->agenda->now + (int64_t)span, AGENDA_GCS_CHANGE,
-                   (uint32_t)fault, false, 0);
+        uint64_t span = rng_span(&cluster->rng, cluster->faults->span[fault]) >> 16;
+        event_queue_add(cluster->event_queue, cluster->event_queue->now + (int64_t)span,
+                        EVENT_QUEUE_GCS_CHANGE, (uint32_t)fault, false, 0);
     }
 }
 
@@ -317,24 +317,24 @@ static void go_away(struct cluster *cluster, enum fault fault)
         return;
     }
     cluster->is_gcs_up = false;
-    int64_t length = dice_between(&cluster->dice, mean / 2, mean + mean / 2);
-    agenda_add(cluster->agenda, cluster->agenda->now + length, AGENDA_GCS_CHANGE, (uint32_t)fault,
-               true, 0);
+    int64_t length = rng_between(&cluster->rng, mean / 2, mean + mean / 2);
+    event_queue_add(cluster->event_queue, cluster->event_queue->now + length,
+                    EVENT_QUEUE_GCS_CHANGE, (uint32_t)fault, true, 0);
 }
 
-/* `who` of the agenda says whether the raylet does not live through it. */
+/* `who` of the queue entry is set if the raylet does not survive it. */
 static void register_again(struct cluster *cluster, uint32_t index, bool is_restart)
 {
     const struct cluster_node *node = &cluster->nodes[index];
     bool is_lost = is_restart && node->instance != cluster->head &&
                    cluster->faults->is_on[FAULT_gcs_restart] &&
-                   dice_chance(&cluster->dice, RAYLET_LOST_PERMILLE);
-    int64_t wait = dice_between(&cluster->dice, REGISTER_LEAST, REGISTER_MOST);
-    agenda_add(cluster->agenda, cluster->agenda->now + wait, AGENDA_REJOIN, is_lost, node->instance,
-               node->life);
+                   rng_chance(&cluster->rng, RAYLET_LOST_PERMILLE);
+    int64_t wait = rng_between(&cluster->rng, REGISTER_LEAST, REGISTER_MOST);
+    event_queue_add(cluster->event_queue, cluster->event_queue->now + wait, EVENT_QUEUE_REJOIN,
+                    is_lost, node->instance, node->life);
 }
 
-static void come_back(struct cluster *cluster, enum fault fault)
+static void cluster_come_back(struct cluster *cluster, enum fault fault)
 {
     bool is_restart = fault == FAULT_gcs_restart;
     cluster->is_gcs_up = true;
@@ -360,21 +360,21 @@ static void rejoin(struct cluster *cluster, uint32_t index, bool is_lost)
     if (is_lost) {
         end_raylet(cluster, index);
     } else if (cluster->is_gcs_up) {
-        enter(cluster, index);
+        cluster_enter(cluster, index);
     }
 }
 
-/* ---- the agenda ----------------------------------------------------------------------------- */
+/* ---- the event queue ------------------------------------------------------------------------ */
 
-void cluster_init(struct cluster *cluster, struct agenda *agenda, struct faults *faults,
+void cluster_init(struct cluster *cluster, struct event_queue *event_queue, struct faults *faults,
                   const struct plan_type *types, size_t type_count, const struct names *names,
                   const struct workload *workload, uint64_t seed, struct arena *arena)
 {
-    struct dice seeds = {seed};
+    struct rng seeds = {seed};
     *cluster = (struct cluster){.arena = arena,
-                                .agenda = agenda,
+                                .event_queue = event_queue,
                                 .faults = faults,
-                                .dice = {dice_next(&seeds)},
+                                .rng = {rng_next(&seeds)},
                                 .types = types,
                                 .type_count = type_count,
                                 .workload = workload,
@@ -382,7 +382,7 @@ void cluster_init(struct cluster *cluster, struct agenda *agenda, struct faults 
                                 .is_gcs_up = true,
                                 .session = 1,
                                 .newest_node = NO_INDEX,
-                                .accounted_at = agenda->now};
+                                .accounted_at = event_queue->now};
     cluster->queues = ARENA_ARRAY(arena, workload->class_count, struct cluster_queue);
     cluster->figures = ARENA_ARRAY(arena, workload->class_count, struct class_figures);
     for (uint32_t i = 0; i < workload->class_count; i++) {
@@ -397,15 +397,15 @@ void cluster_init(struct cluster *cluster, struct agenda *agenda, struct faults 
     plan_trouble(cluster, FAULT_gcs_restart);
 }
 
-static void on_node(struct cluster *cluster, const struct agenda_entry *entry)
+static void cluster_on_node(struct cluster *cluster, const struct event_queue_entry *entry)
 {
-    uint32_t index = find_node(cluster, entry->what);
+    uint32_t index = cluster_find_node(cluster, entry->what);
     if (index == NO_INDEX || cluster->nodes[index].life != entry->extra) {
-        return; /* the raylet that was meant is gone */
+        return; /* that raylet has exited */
     }
-    if (entry->kind == AGENDA_REJOIN) {
+    if (entry->kind == EVENT_QUEUE_REJOIN) {
         rejoin(cluster, index, entry->who != 0);
-    } else if (entry->kind == AGENDA_RAYLET_EXIT) {
+    } else if (entry->kind == EVENT_QUEUE_RAYLET_EXIT) {
         exit_raylet(cluster, index);
     } else {
         see_death(cluster, index);
@@ -422,29 +422,29 @@ static void on_arrival(struct cluster *cluster, uint32_t class)
     }
 }
 
-void cluster_on(struct cluster *cluster, const struct agenda_entry *entry)
+void cluster_on(struct cluster *cluster, const struct event_queue_entry *entry)
 {
     switch (entry->kind) {
-    case AGENDA_TASK_END:
+    case EVENT_QUEUE_TASK_END:
         place_end(cluster, (uint32_t)entry->what, entry->extra);
         break;
-    case AGENDA_ARRIVAL:
+    case EVENT_QUEUE_ARRIVAL:
         on_arrival(cluster, entry->who);
         break;
-    case AGENDA_GCS_CHANGE:
+    case EVENT_QUEUE_GCS_CHANGE:
         if (entry->what) {
-            come_back(cluster, (enum fault)entry->who);
+            cluster_come_back(cluster, (enum fault)entry->who);
         } else {
             go_away(cluster, (enum fault)entry->who);
         }
         break;
-    case AGENDA_REJOIN:
-    case AGENDA_RAYLET_EXIT:
-    case AGENDA_DEATH_SEEN:
-        on_node(cluster, entry);
+    case EVENT_QUEUE_REJOIN:
+    case EVENT_QUEUE_RAYLET_EXIT:
+    case EVENT_QUEUE_DEATH_SEEN:
+        cluster_on_node(cluster, entry);
         break;
     default:
-        panic("cluster: an entry of kind %u is not its own", (unsigned)entry->kind);
+        panic("cluster: unexpected entry of kind %u", (unsigned)entry->kind);
     }
 }
 

@@ -1,14 +1,14 @@
 /*
- * cluster_fit.c: what a class needs on each type, worked out once.
+ * cluster_fit.c: precomputes the needs of each class on each type.
  *
- * Implicit resources, of which every node has a unit without listing it, get columns behind the
- * listed ones, so that nothing else has to know about them.
+ * Implicit resources, of which every node has one unit without listing it, are added as columns
+ * after the listed ones, so that no other code needs to handle them.
  */
-#include "sim/cluster_parts.h"
+#include "sim/cluster_internal.h"
 
 #include "core/resource.h"
 
-static const struct capacity *find_capacity(const struct plan_type *type, uint32_t name)
+static const struct capacity *cluster_fit_find_capacity(const struct plan_type *type, uint32_t name)
 {
     for (size_t i = 0; i < type->capacity_count; i++) {
         if (type->capacities[i].name == name) {
@@ -29,7 +29,7 @@ static bool selector_accepts(const struct label_selector *selector, struct label
     return true;
 }
 
-/* The first selector that the labels satisfy; the count of them when none is. */
+/* The first selector that the labels satisfy, or their count if none is. */
 static size_t selector_choice(const struct request *request, struct label_set labels)
 {
     size_t choice = 0;
@@ -43,8 +43,8 @@ static size_t selector_choice(const struct request *request, struct label_set la
 static bool wastes_gpu(const struct cluster *cluster, const struct request *request,
                        const struct plan_type *type)
 {
-    uint32_t gpu = names_find(cluster->names, STR("GPU"));
-    const struct capacity *offered = gpu == NAME_NONE ? NULL : find_capacity(type, gpu);
+    uint32_t gpu = intern_find(cluster->names, STR("GPU"));
+    const struct capacity *offered = gpu == NAME_NONE ? NULL : cluster_fit_find_capacity(type, gpu);
     for (size_t i = 0; i < request->amount_count; i++) {
         if (request->amounts[i].name == gpu && request->amounts[i].amount > 0) {
             return false;
@@ -53,11 +53,11 @@ static bool wastes_gpu(const struct cluster *cluster, const struct request *requ
     return offered && offered->total > 0;
 }
 
-/* Where an implicit resource stands: behind those that the type lists. */
+/* The column of an implicit resource, after those that the type lists. */
 static uint32_t find_column(const struct plan_type *type, const uint32_t *implicit,
                             size_t implicit_count, uint32_t name)
 {
-    const struct capacity *listed = find_capacity(type, name);
+    const struct capacity *listed = cluster_fit_find_capacity(type, name);
     if (listed) {
         return (uint32_t)(listed - type->capacities);
     }
@@ -75,7 +75,8 @@ static void make_fit(struct cluster *cluster, struct cluster_queue *queue, size_
     const struct request *request = &queue->work->request;
     const struct plan_type *type = &cluster->types[type_index];
     struct fit *fit = &queue->fits[type_index];
-    struct need *needs = ARENA_ARRAY(cluster->arena, request->amount_count, struct need);
+    struct cluster_need *needs = ARENA_ARRAY(cluster->arena, request->amount_count,
+                                             struct cluster_need);
     size_t choice = selector_choice(request, type->labels);
     fit->needs = needs;
     fit->is_accepted = request->selector_count == 0 || choice < request->selector_count;
@@ -93,11 +94,11 @@ static void make_fit(struct cluster *cluster, struct cluster_queue *queue, size_
             fit->is_accepted = false;
             return;
         }
-        needs[fit->need_count++] = (struct need){column, amount};
+        needs[fit->need_count++] = (struct cluster_need){column, amount};
     }
 }
 
-/* The implicit resources that the workload asks for, each once. */
+/* The distinct implicit resources that the workload requests. */
 static size_t gather_implicit(const struct cluster *cluster, uint32_t *ret_names)
 {
     const struct workload *workload = cluster->workload;
@@ -110,7 +111,7 @@ static size_t gather_implicit(const struct cluster *cluster, uint32_t *ret_names
             while (at < count && ret_names[at] != name) {
                 at++;
             }
-            if (at == count && resource_is_implicit(names_text(cluster->names, name))) {
+            if (at == count && resource_is_implicit(intern_text(cluster->names, name))) {
                 ret_names[count++] = name;
             }
         }

@@ -1,5 +1,5 @@
-/* cluster_place.c: who runs where. */
-#include "sim/cluster_parts.h"
+/* cluster_place.c: assigns work to nodes. */
+#include "sim/cluster_internal.h"
 
 enum { WORD_BITS = 64 };
 
@@ -50,7 +50,7 @@ static void open_node(struct cluster *cluster, uint32_t node)
     }
 }
 
-/* How many pieces a node has room for, at most `most`. */
+/* How many pieces fit on a node, at most `most`. */
 static int64_t count_room(const struct cluster *cluster, const struct cluster_queue *queue,
                           uint32_t index, int64_t most)
 {
@@ -60,7 +60,7 @@ static int64_t count_room(const struct cluster *cluster, const struct cluster_qu
         return 0;
     }
     for (size_t i = 0; i < fit->need_count; i++) {
-        const struct need *need = &fit->needs[i];
+        const struct cluster_need *need = &fit->needs[i];
         if (node->free[need->column] < most * need->amount) {
             most = node->free[need->column] / need->amount;
         }
@@ -74,8 +74,8 @@ bool place_fits(const struct cluster *cluster, const struct cluster_queue *queue
 }
 
 /*
- * Fills `places` and `rooms` with nodes that have room, oldest nodes first: as many as there are
- * pieces, or for a packed gang until they have room for all of it. Returns how many.
+ * Fills `places` and `rooms` with nodes that have room, oldest first: as many as there are pieces,
+ * or for a packed gang until all of it fits. Returns their number.
  */
 static size_t find_places(struct cluster *cluster, struct cluster_queue *queue)
 {
@@ -151,8 +151,8 @@ static void take_room(struct cluster *cluster, uint32_t index)
     node_touch(cluster, run->node);
 }
 
-/* What the GCS heard of a node that died stays as it is. */
-static void give_back(struct cluster *cluster, uint32_t index)
+/* The last reported state of a dead node stays unchanged. */
+static void cluster_place_give_back(struct cluster *cluster, uint32_t index)
 {
     struct cluster_run *run = &cluster->runs[index];
     struct cluster_node *node = &cluster->nodes[run->node];
@@ -189,8 +189,9 @@ static void note_wait(struct cluster *cluster, uint32_t class, int64_t wait)
     figures->started++;
 }
 
-/* The first of the queue, its pieces on these nodes. */
-static void start(struct cluster *cluster, struct cluster_queue *queue, const uint32_t *places)
+/* Starts the first of the queue with its pieces on these nodes. */
+static void cluster_place_start(struct cluster *cluster, struct cluster_queue *queue,
+                                const uint32_t *places)
 {
     uint32_t class = (uint32_t)(queue - cluster->queues);
     int64_t arrived_at = queue_pop(cluster, queue);
@@ -211,22 +212,22 @@ static void start(struct cluster *cluster, struct cluster_queue *queue, const ui
         last = index;
         take_room(cluster, index);
     }
-    int64_t now = cluster->agenda->now;
-    int64_t duration = dice_between(&queue->durations, queue->work->duration_least,
-                                    queue->work->duration_most);
+    int64_t now = cluster->event_queue->now;
+    int64_t duration = rng_between(&queue->durations, queue->work->duration_least,
+                                   queue->work->duration_most);
     note_wait(cluster, class, now - arrived_at);
-    agenda_add(cluster->agenda, now + duration, AGENDA_TASK_END, class, first,
-               cluster->runs[first].use);
+    event_queue_add(cluster->event_queue, now + duration, EVENT_QUEUE_TASK_END, class, first,
+                    cluster->runs[first].use);
 }
 
 void place_on(struct cluster *cluster, struct cluster_queue *queue, uint32_t node)
 {
-    start(cluster, queue, &node);
+    cluster_place_start(cluster, queue, &node);
 }
 
-/* ---- who is next ---------------------------------------------------------------------------- */
+/* ---- scheduling ----------------------------------------------------------------------------- */
 
-/* Turns the nodes that were found into one node per piece; false when they are not enough. */
+/* Expands the nodes found to one node per piece; false if they are not enough. */
 static bool share_out(struct cluster *cluster, const struct cluster_queue *queue, size_t found)
 {
     int64_t room = 0;
@@ -237,7 +238,7 @@ static bool share_out(struct cluster *cluster, const struct cluster_queue *queue
         return false;
     }
     for (size_t i = 0; i < found; i++) {
-        cluster->rooms[i]--; /* every node found takes one; where it stands in `places` already */
+        cluster->rooms[i]--; /* every node found takes one, which is in `places` already */
     }
     bool in_turns = queue->work->gang == GANG_SPREAD;
     for (size_t at = 0, placed = found; placed < queue->pieces;) {
@@ -253,7 +254,7 @@ static bool share_out(struct cluster *cluster, const struct cluster_queue *queue
     return true;
 }
 
-/* Starts the first of the queue if there is room for all of it. */
+/* Starts the first of the queue if all of it fits. */
 static bool start_first(struct cluster *cluster, struct cluster_queue *queue)
 {
     if (queue->work->gang != GANG_NONE && !cluster->is_gcs_up) {
@@ -263,7 +264,7 @@ static bool start_first(struct cluster *cluster, struct cluster_queue *queue)
     bool is_shared = queue->work->gang == GANG_PACK || queue->work->gang == GANG_SPREAD;
     bool is_enough = is_shared ? share_out(cluster, queue, found) : found == queue->pieces;
     if (is_enough) {
-        start(cluster, queue, cluster->places);
+        cluster_place_start(cluster, queue, cluster->places);
     }
     return is_enough;
 }
@@ -274,7 +275,7 @@ void place_queue(struct cluster *cluster, struct cluster_queue *queue)
     }
 }
 
-/* Gangs first: they need most, and what runs in small pieces would never leave them any. */
+/* Gangs first: they need the most, and small pieces would never leave them enough room. */
 void place_all(struct cluster *cluster)
 {
     for (int are_tasks = 0; are_tasks <= 1; are_tasks++) {
@@ -287,7 +288,7 @@ void place_all(struct cluster *cluster)
     }
 }
 
-/* The class whose first task waits longest among those that a node has room for. */
+/* The class with the longest-waiting first task, among those that fit on the node. */
 static struct cluster_queue *next_for(struct cluster *cluster, uint32_t node)
 {
     struct cluster_queue *next = NULL;
@@ -326,12 +327,12 @@ void place_offer(struct cluster *cluster, uint32_t node)
 void place_end(struct cluster *cluster, uint32_t first, uint64_t use)
 {
     if (cluster->runs[first].use != use) {
-        return; /* it was thrown back before */
+        return; /* it was requeued before */
     }
     cluster->figures[cluster->runs[first].class].finished++;
     uint32_t run = first;
     do {
-        give_back(cluster, run);
+        cluster_place_give_back(cluster, run);
         run = cluster->runs[run].next_in_gang;
     } while (run != first);
     do {
@@ -351,7 +352,7 @@ static void throw_back(struct cluster *cluster, uint32_t first)
     do {
         uint32_t next = cluster->runs[run].next_in_gang;
         uint32_t node = cluster->runs[run].node;
-        give_back(cluster, run);
+        cluster_place_give_back(cluster, run);
         drop_run(cluster, run);
         if (node_takes_work(&cluster->nodes[node])) {
             open_node(cluster, node);
@@ -362,7 +363,7 @@ static void throw_back(struct cluster *cluster, uint32_t first)
     queue_push_front(cluster, &cluster->queues[class], arrived_at);
 }
 
-/* What started last goes back first, so that the oldest comes to stand in front. */
+/* Requeues the latest first, so that the oldest ends up in front. */
 void place_throw_back(struct cluster *cluster, uint32_t node)
 {
     while (cluster->nodes[node].newest_run != NO_INDEX) {

@@ -1,25 +1,25 @@
-/* cluster_queue.c: work on its way: when it arrives, and who is first. */
-#include "sim/cluster_parts.h"
+/* cluster_queue.c: queues of pending work, and arrivals. */
+#include "sim/cluster_internal.h"
 
 #include "base/panic.h"
 
 enum { PART_BITS = 16 };
 
 /*
- * Von Neumann's way: comparisons of uniform numbers and nothing else, so there is no logarithm
- * whose last bit could differ. A run of falling numbers of odd length gives its first number as
- * the fraction; every one of even length adds one to the whole part.
+ * Von Neumann's method: it only compares uniform numbers, so there is no logarithm whose last bit
+ * could differ. A falling run of odd length gives its first number as the fraction; every one of
+ * even length adds one to the integer part.
  */
-uint64_t dice_span(struct dice *dice, int64_t mean)
+uint64_t rng_span(struct rng *rng, int64_t mean)
 {
     if (mean <= 0 || mean > INT32_MAX) {
         panic("cluster: a mean span of %lld ms", (long long)mean);
     }
     for (uint64_t whole = 0;; whole++) {
-        uint64_t first = dice_next(dice);
+        uint64_t first = rng_next(rng);
         uint64_t last = first;
         bool is_odd = true;
-        for (uint64_t next = dice_next(dice); next < last; next = dice_next(dice)) {
+        for (uint64_t next = rng_next(rng); next < last; next = rng_next(rng)) {
             last = next;
             is_odd = !is_odd;
         }
@@ -37,7 +37,7 @@ static struct wait_run *run_at(const struct cluster_queue *queue, size_t positio
     return &queue->runs[(queue->first + position) & (queue->run_capacity - 1)];
 }
 
-static void make_room(struct cluster *cluster, struct cluster_queue *queue)
+static void cluster_queue_make_room(struct cluster *cluster, struct cluster_queue *queue)
 {
     if (queue->run_count < queue->run_capacity) {
         return;
@@ -61,7 +61,7 @@ static void count_waiting(struct cluster *cluster, struct cluster_queue *queue, 
 
 void queue_push_back(struct cluster *cluster, struct cluster_queue *queue, int64_t count)
 {
-    int64_t now = cluster->agenda->now;
+    int64_t now = cluster->event_queue->now;
     if (count <= 0) {
         return;
     }
@@ -70,7 +70,7 @@ void queue_push_back(struct cluster *cluster, struct cluster_queue *queue, int64
         run_at(queue, queue->run_count - 1)->count += count;
         return;
     }
-    make_room(cluster, queue);
+    cluster_queue_make_room(cluster, queue);
     *run_at(queue, queue->run_count++) = (struct wait_run){now, count};
 }
 
@@ -81,7 +81,7 @@ void queue_push_front(struct cluster *cluster, struct cluster_queue *queue, int6
         run_at(queue, 0)->count++;
         return;
     }
-    make_room(cluster, queue);
+    cluster_queue_make_room(cluster, queue);
     queue->first = (queue->first - 1) & (queue->run_capacity - 1);
     queue->run_count++;
     *run_at(queue, 0) = (struct wait_run){arrived_at, 1};
@@ -114,31 +114,32 @@ static void expect_at(struct cluster *cluster, struct cluster_queue *queue, int6
         return;
     }
     queue->next_at = at;
-    queue->next_count = dice_between(&queue->arrivals, work->count_least, work->count_most);
-    agenda_add(cluster->agenda, at, AGENDA_ARRIVAL, (uint32_t)(queue - cluster->queues), 0, 0);
+    queue->next_count = rng_between(&queue->arrivals, work->count_least, work->count_most);
+    event_queue_add(cluster->event_queue, at, EVENT_QUEUE_ARRIVAL,
+                    (uint32_t)(queue - cluster->queues), 0, 0);
 }
 
-/* The fraction is carried on, so that the mean stays the mean however short the spans are. */
+/* Carries the fraction over, so that the mean is exact even for short intervals. */
 static int64_t after_random_span(struct cluster_queue *queue, int64_t from)
 {
-    uint64_t parts = dice_span(&queue->arrivals, queue->work->every) + queue->next_part;
+    uint64_t parts = rng_span(&queue->arrivals, queue->work->every) + queue->next_part;
     queue->next_part = parts & ((UINT64_C(1) << PART_BITS) - 1);
     return from + (int64_t)(parts >> PART_BITS);
 }
 
-void queue_init(struct cluster *cluster, uint32_t class, struct dice *seeds)
+void queue_init(struct cluster *cluster, uint32_t class, struct rng *seeds)
 {
     struct cluster_queue *queue = &cluster->queues[class];
     const struct work_class *work = &cluster->workload->classes[class];
     bool is_gang = work->gang != GANG_NONE;
     if ((is_gang && work->bundles < 1) || (work->arrival != ARRIVAL_ONCE && work->every < 1)) {
-        panic("cluster: class %u of the workload makes no sense", (unsigned)class);
+        panic("cluster: class %u of the workload is invalid", (unsigned)class);
     }
     queue->work = work;
     queue->bundles = is_gang ? work->bundles : 1;
     queue->pieces = work->gang == GANG_STRICT_PACK ? 1 : (size_t)queue->bundles;
-    queue->arrivals.state = dice_next(seeds);
-    queue->durations.state = dice_next(seeds);
+    queue->arrivals.state = rng_next(seeds);
+    queue->durations.state = rng_next(seeds);
     int64_t first_at = work->first_at;
     if (work->arrival == ARRIVAL_RANDOM) {
         first_at = after_random_span(queue, first_at);

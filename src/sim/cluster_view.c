@@ -1,11 +1,11 @@
 /*
- * cluster_view.c: what controllers see of Ray.
+ * cluster_view.c: Ray as controllers see it.
  *
- * Nodes stand in a list by their last change, so a poll walks over those that changed and no
- * others. Everything is copied. Each copy has two places that are used in turn: what an event
- * pointed to is still there when the next event about the same thing is being handled.
+ * Nodes are in a list ordered by their last change, so a poll visits only changed ones. Everything
+ * is copied. Each copy has two buffers that are used in turn: the data of an event is still valid
+ * while the next event about the same object is handled.
  */
-#include "sim/cluster_parts.h"
+#include "sim/cluster_internal.h"
 
 #include <string.h>
 
@@ -13,7 +13,7 @@ struct view_node {
     enum ray_status status;
     int64_t idle_since;
     struct capacity *copies[2];
-    uint32_t shown; /* which of them the last event pointed to */
+    uint32_t shown; /* which of them the last event used */
 };
 
 struct view_load {
@@ -30,8 +30,8 @@ struct cluster_view {
     bool has_load;
     int64_t *waiting; /* by class, as of the last load */
     struct view_load loads[2];
-    uint32_t shown;                 /* which of them */
-    const struct request ***shapes; /* of gangs: by class and label; they never change */
+    uint32_t shown;                 /* which of them is in use */
+    const struct request ***shapes; /* for gangs: by class and label; they never change */
     struct event *events;
     size_t event_count;
     size_t event_capacity;
@@ -50,21 +50,21 @@ struct cluster_view *cluster_view_new(struct cluster *cluster, struct arena *are
     return view;
 }
 
-static struct event *add_event(struct cluster_view *view, const struct cluster *cluster,
-                               enum event_kind kind)
+static struct event *cluster_view_add_event(struct cluster_view *view,
+                                            const struct cluster *cluster, enum event_kind kind)
 {
     void *events = view->events;
     arena_grow(view->arena, &events, view->event_count, &view->event_capacity,
                sizeof(*view->events));
     view->events = events;
     struct event *event = &view->events[view->event_count++];
-    *event = (struct event){.kind = kind, .at = cluster->agenda->now};
+    *event = (struct event){.kind = kind, .at = cluster->event_queue->now};
     return event;
 }
 
 /* ---- nodes ---------------------------------------------------------------------------------- */
 
-static bool has_resources(enum ray_status status)
+static bool cluster_view_has_resources(enum ray_status status)
 {
     return status == RAY_ALIVE || status == RAY_DRAINING;
 }
@@ -79,17 +79,18 @@ static bool same_free(const struct capacity *shown, const int64_t *free, size_t 
     return true;
 }
 
-static bool is_shown(const struct view_node *copy, const struct cluster_node *node, size_t count)
+static bool cluster_view_is_shown(const struct view_node *copy, const struct cluster_node *node,
+                                  size_t count)
 {
     if (copy->status != node->status) {
         return false;
     }
-    return !has_resources(node->status) ||
+    return !cluster_view_has_resources(node->status) ||
            (copy->idle_since == node->idle_since &&
             same_free(copy->copies[copy->shown], node->free, count));
 }
 
-/* The next place for a copy of the node's resources, filled in. */
+/* Fills in and returns the next copy of the node's resources. */
 static const struct capacity *copy_capacities(struct cluster_view *view, struct view_node *copy,
                                               const struct plan_type *type,
                                               const struct cluster_node *node)
@@ -105,20 +106,21 @@ static const struct capacity *copy_capacities(struct cluster_view *view, struct 
     return capacities;
 }
 
-static void show_node(const struct cluster *cluster, struct cluster_view *view, uint32_t index)
+static void cluster_view_show_node(const struct cluster *cluster, struct cluster_view *view,
+                                   uint32_t index)
 {
     const struct cluster_node *node = &cluster->nodes[index];
     const struct plan_type *type = &cluster->types[node->type];
     struct view_node *copy = &view->nodes[index];
-    if (is_shown(copy, node, type->capacity_count)) {
+    if (cluster_view_is_shown(copy, node, type->capacity_count)) {
         return;
     }
     copy->status = node->status;
     copy->idle_since = node->idle_since;
-    struct ray_node *shown = &add_event(view, cluster, EVENT_RAY_NODE)->ray_node;
+    struct ray_node *shown = &cluster_view_add_event(view, cluster, EVENT_RAY_NODE)->ray_node;
     *shown = (struct ray_node){
         .instance = node->instance, .status = node->status, .idle_since = NOT_IDLE};
-    if (has_resources(node->status)) {
+    if (cluster_view_has_resources(node->status)) {
         shown->idle_since = node->idle_since;
         shown->capacities = copy_capacities(view, copy, type, node);
         shown->capacity_count = type->capacity_count;
@@ -144,7 +146,7 @@ static void show_nodes(const struct cluster *cluster, struct cluster_view *view)
         first = i;
     }
     for (uint32_t i = first; i != NO_INDEX; i = cluster->nodes[i].newer) {
-        show_node(cluster, view, i);
+        cluster_view_show_node(cluster, view, i);
     }
 }
 
@@ -169,7 +171,7 @@ static const struct request *make_shape(const struct cluster *cluster, struct cl
     return requests;
 }
 
-/* The requests of a gang that stands at a place in the report; made once for every view. */
+/* The requests of the gang at a position of the report; created once per view. */
 static const struct request *find_shape(const struct cluster *cluster, struct cluster_view *view,
                                         size_t class, size_t place)
 {
@@ -229,7 +231,7 @@ static void show_load(const struct cluster *cluster, struct cluster_view *view)
     }
     shown.demands = load->demands;
     shown.gangs = load->gangs;
-    add_event(view, cluster, EVENT_RAY_LOAD)->ray_load = shown;
+    cluster_view_add_event(view, cluster, EVENT_RAY_LOAD)->ray_load = shown;
 }
 
 bool cluster_poll(const struct cluster *cluster, struct cluster_view *view, int64_t asked_at,
@@ -243,7 +245,7 @@ bool cluster_poll(const struct cluster *cluster, struct cluster_view *view, int6
     if (!view->has_load || cluster->load_changed > view->seen) {
         show_load(cluster, view);
     }
-    add_event(view, cluster, EVENT_RAY_SEEN)->asked_at = asked_at;
+    cluster_view_add_event(view, cluster, EVENT_RAY_SEEN)->asked_at = asked_at;
     view->seen = cluster->changes;
     *ret_events = view->events;
     *ret_count = view->event_count;

@@ -1,5 +1,7 @@
-/* faults.c: how often things go wrong, as one table. Mild and nasty are its two halves; a swarm
- * draws from the nasty half up to eight times milder. */
+/*
+ * faults.c: the rates of all faults, as one table with a mild and a nasty half; a swarm draws rates
+ * up to eight times milder than the nasty half.
+ */
 #include "sim/faults.h"
 
 #define SECONDS(n) ((n)*INT64_C(1000))
@@ -48,6 +50,7 @@ static const struct {
     [FAULT_twin] = {{0, 0, 0}, {1000, HOURS(2), MINUTES(20)}},
     [FAULT_foreign] = {{100, 0, 0}, {1000, 0, 0}},
     [FAULT_hand] = {{0, HOURS(168), 0}, {0, HOURS(2), 0}},
+    [FAULT_new_config] = {{0, 0, 0}, {0, HOURS(1), 0}},
 };
 
 const char *fault_name(enum fault fault)
@@ -90,30 +93,33 @@ void faults_from_profile(struct faults *faults, enum fault_profile profile)
     }
 }
 
-/* Every class draws, on or off, so that one that is switched off does not change the others. */
-void faults_swarm(struct faults *faults, struct dice *dice)
+/* Every fault draws, on or off, so that switching one off does not change the others. */
+void faults_swarm(struct faults *faults, struct rng *rng)
 {
+    struct rng own = {.state = ~rng->state};
     faults_from_profile(faults, FAULTS_NASTY);
-    for (int i = 0; i < FAULT_COUNT; i++) {
-        bool is_on = dice_chance(dice, 500);
-        int64_t milder = INT64_C(1) << dice_below(dice, 4);
-        int64_t length = dice_between(dice, 250, 2000);
+    /* Drawn from its own stream, to keep the other draws. */
+    faults->is_on[FAULT_new_config] = rng_chance(&own, 500);
+    for (int i = 0; i < FAULT_new_config; i++) {
+        bool is_on = rng_chance(rng, 500);
+        int64_t milder = INT64_C(1) << rng_below(rng, 4);
+        int64_t length = rng_between(rng, 250, 2000);
         faults->is_on[i] = is_on;
         faults->chance[i] = faults->chance[i] > 0 ? faults->chance[i] / milder + 1 : 0;
         faults->span[i] *= milder;
         faults->length[i] = faults->length[i] * length / 1000;
     }
-    /* These are there for a whole run or not at all. */
+    /* These apply to a whole run or not at all. */
     faults->chance[FAULT_token_forgotten] = 1000;
     faults->chance[FAULT_foreign] = 1000;
     faults->chance[FAULT_twin] = 1000;
-    faults->length[FAULT_token_forgotten] = dice_between(dice, FAULT_TOKEN_LIFE_LEAST,
-                                                         4 * FAULT_TOKEN_LIFE_LEAST);
-    faults->listing_lag = dice_between(dice, SECONDS(1), FAULT_LISTING_LAG_MOST);
-    faults->call_time = dice_between(dice, 200, SECONDS(5));
-    faults->boot_most = dice_between(dice, SECONDS(30), SECONDS(180));
-    faults->setup_most = dice_between(dice, SECONDS(40), SECONDS(600));
-    faults->ending_most = dice_between(dice, SECONDS(5), SECONDS(300));
+    faults->length[FAULT_token_forgotten] = rng_between(rng, FAULT_TOKEN_LIFE_LEAST,
+                                                        4 * FAULT_TOKEN_LIFE_LEAST);
+    faults->listing_lag = rng_between(rng, SECONDS(1), FAULT_LISTING_LAG_MOST);
+    faults->call_time = rng_between(rng, 200, SECONDS(5));
+    faults->boot_most = rng_between(rng, SECONDS(30), SECONDS(180));
+    faults->setup_most = rng_between(rng, SECONDS(40), SECONDS(600));
+    faults->ending_most = rng_between(rng, SECONDS(5), SECONDS(300));
 }
 
 void faults_stop(struct faults *faults)
@@ -127,13 +133,13 @@ void faults_stop(struct faults *faults)
     }
 }
 
-/* A step is two thirds of the mean; each further step is half as likely as the one before, and
- * within a step everything is alike. That comes close to the waits between independent events. */
-int64_t draw_span(struct dice *dice, int64_t mean)
+/* A step is two thirds of the mean; each further step is half as likely as the one before, and the
+ * distribution is uniform within a step. This approximates the intervals of independent events. */
+int64_t draw_span(struct rng *rng, int64_t mean)
 {
     int64_t step = mean * 2 / 3;
-    uint64_t coins = dice_next(dice);
-    int64_t span = dice_between(dice, 1, step > 1 ? step : 1);
+    uint64_t coins = rng_next(rng);
+    int64_t span = rng_between(rng, 1, step > 1 ? step : 1);
     for (int i = 0; i < 12 && (coins & 1) != 0; i++) {
         span += step;
         coins >>= 1;
@@ -141,10 +147,10 @@ int64_t draw_span(struct dice *dice, int64_t mean)
     return span;
 }
 
-int64_t fault_wait(const struct faults *faults, enum fault fault, struct dice *dice)
+int64_t fault_wait(const struct faults *faults, enum fault fault, struct rng *rng)
 {
     if (!faults->is_on[fault] || faults->span[fault] <= 0) {
         return INT64_MAX;
     }
-    return draw_span(dice, faults->span[fault]);
+    return draw_span(rng, faults->span[fault]);
 }

@@ -1,8 +1,8 @@
-/* measure.c: adding the figures up, and the percentiles of waiting. */
+/* measure.c: sums of the figures, and percentiles of waiting times. */
 #include "sim/measure.h"
 
-#include "base/dice.h"
 #include "base/panic.h"
+#include "base/rng.h"
 #include "sim/cluster.h"
 
 #include <string.h>
@@ -36,7 +36,8 @@ int64_t measure_cost(int64_t price, int64_t ms)
     if (price <= 0 || ms <= 0) {
         return 0;
     }
-    int64_t rest = price * (ms % MS_PER_HOUR); /* the hours apart: the product must not overflow */
+    /* Full hours are computed separately, to avoid overflow. */
+    int64_t rest = price * (ms % MS_PER_HOUR);
     return price * (ms / MS_PER_HOUR) + (rest + MS_PER_HOUR / 2) / MS_PER_HOUR;
 }
 
@@ -44,7 +45,7 @@ void measure_instance(struct measure *measure, uint32_t type, int64_t price, int
                       int64_t until)
 {
     if (type >= measure->type_count || until < from) {
-        panic("measure: a machine of type %u that ran for %lld ms", (unsigned)type,
+        panic("measure: an instance of type %u that ran for %lld ms", (unsigned)type,
               (long long)(until - from));
     }
     measure->node_ms[type] += until - from;
@@ -64,14 +65,14 @@ void measure_ready(struct measure *measure, int64_t at, int64_t ready)
 
 /* ---- waits ---------------------------------------------------------------------------------- */
 
-/* The one that would stand at `rank` if they were in order; moves them about. */
+/* The value at `rank` in sorted order; reorders the values. */
 static int64_t select_rank(int64_t *values, size_t count, size_t rank)
 {
-    struct dice dice = {count};
+    struct rng rng = {count};
     while (count > 1) {
-        int64_t pivot = values[dice_below(&dice, (int64_t)count)];
-        size_t less = 0;  /* before: smaller than the pivot */
-        size_t equal = 0; /* from `less` to before: equal to it */
+        int64_t pivot = values[rng_below(&rng, (int64_t)count)];
+        size_t less = 0;  /* the values before it are smaller than the pivot */
+        size_t equal = 0; /* the values from `less` to it are equal to the pivot */
         for (size_t i = 0; i < count; i++) {
             int64_t value = values[i];
             if (value <= pivot) {

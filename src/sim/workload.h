@@ -1,8 +1,8 @@
 /*
- * workload.h: what the users of the simulated cluster want from it.
+ * workload.h: the work that users submit to the simulated cluster.
  *
- * A class is one kind of work that arrives again and again: tasks of one shape, or gangs that
- * need all their bundles at once.
+ * A class is one kind of recurring work: tasks of one shape, or gangs that need all their bundles
+ * at once.
  */
 #pragma once
 
@@ -17,45 +17,45 @@ enum gang_rule { GANG_NONE, GANG_PACK, GANG_SPREAD, GANG_STRICT_PACK, GANG_STRIC
 enum arrival_rule {
     ARRIVAL_ONCE,   /* at `first_at` */
     ARRIVAL_STEADY, /* every `every`, from `first_at` until `last_at` */
-    ARRIVAL_RANDOM, /* the same on average, independent of one another */
+    ARRIVAL_RANDOM, /* the same on average, at independent times */
 };
 
 /*
- * A task starts when one node has room for its request. A gang starts as a whole: strictly packed
- * on one node, strictly spread on as many nodes as it has bundles, otherwise wherever there is
- * room, packed or spread as well as it goes.
+ * A task starts when its request fits on one node. A gang starts as a whole: strictly packed on one
+ * node, strictly spread on as many nodes as it has bundles, otherwise wherever there is room,
+ * packed or spread as far as possible.
  */
 struct work_class {
     struct str name;
     struct request request; /* one task, or one bundle of the gang */
     enum gang_rule gang;
-    int64_t bundles; /* of a gang, at least 1 */
+    int64_t bundles; /* of a gang; at least 1 */
     enum arrival_rule arrival;
-    int64_t first_at; /* milliseconds from the beginning */
+    int64_t first_at; /* milliseconds from the start */
     int64_t last_at;
     int64_t every;
     int64_t count_least; /* tasks (or gangs) per arrival */
     int64_t count_most;
-    int64_t duration_least; /* milliseconds a task runs */
+    int64_t duration_least; /* run time of a task in milliseconds */
     int64_t duration_most;
 };
 
 struct workload {
     const struct work_class *classes;
     size_t class_count;
-    const struct demand *constraint; /* request_resources(), from the beginning */
+    const struct demand *constraint; /* request_resources(), from the start */
     size_t constraint_count;
-    /* What Ray calls _PG_<id>: the first gang of a report has the first, and so on. */
+    /* Ray's _PG_<id>: the first gang of a report has the first, and so on. */
     const struct label *gang_labels;
     size_t gang_label_count;
 };
 
-/* The same number as in Ray: further gangs wait without being reported. */
+/* The same limit as in Ray: further gangs wait without being reported. */
 enum { GANGS_REPORTED_MOST = 1000 };
 
 /*
- * Fills in the labels, which strict gangs cannot do without. Done before anybody reads the names,
- * because a core wants to know all of them from the beginning.
+ * Fills in the labels, which strict gangs need. Call before the names are used, because a core must
+ * know all of them from the start.
  */
 void workload_label_gangs(struct workload *workload, struct names *names, struct arena *arena);
 

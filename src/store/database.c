@@ -1,20 +1,22 @@
-/* database.c: opening, statements and errors of SQLite. */
+/* database.c: opens SQLite files, runs statements and reports errors. */
 #include "store/database.h"
 
+#include "io/failpoint.h"
 #include "io/file.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <errno.h>
 #include <fcntl.h>
 #include <sqlite3.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 enum {
-    BUSY_MS = 5000, /* for a reader that meets a checkpoint; writers are kept apart by a lock */
-    STATEMENTS_MAX = 32,
+    BUSY_MS = 5000, /* for a reader that waits for a checkpoint; a lock excludes other writers */
+    STATEMENTS_MAX = 40,
 };
 
 struct statement {
@@ -28,12 +30,21 @@ struct database {
     char *path;
     struct statement statements[STATEMENTS_MAX];
     size_t statement_count;
-    bool is_broken; /* something failed since the last begin */
+    bool is_broken;    /* an error occurred since the last begin */
+    char trouble[120]; /* why the last transaction was rolled back; empty if it was committed */
 };
 
 /* ---- failures ---- */
 
-static bool fail(struct database *database, const char *what, struct err *err)
+/* A short description for status displays. */
+static void database_note_error(struct database *database, int code)
+{
+    bool is_full = (code & 0xff) == SQLITE_FULL;
+    snprintf(database->trouble, sizeof(database->trouble), "%s",
+             is_full ? "disk full" : sqlite3_errstr(code));
+}
+
+static bool database_fail(struct database *database, const char *what, struct err *err)
 {
     int code = database->handle ? sqlite3_errcode(database->handle) : SQLITE_NOMEM;
     const char *said = database->handle ? sqlite3_errmsg(database->handle) : "no memory";
@@ -44,7 +55,7 @@ static bool fail(struct database *database, const char *what, struct err *err)
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return err_set(err, ERR_IO,
-                       "%s is damaged (%s). Move it away: machines are found again by their tags",
+                       "%s is damaged (%s). Move it away: instances are found again by their tags",
                        database->path, said);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -57,12 +68,12 @@ static bool fail(struct database *database, const char *what, struct err *err)
 static bool run_text(struct database *database, const char *sql, const char *what, struct err *err)
 {
     return sqlite3_exec(database->handle, sql, NULL, NULL, NULL) == SQLITE_OK ||
-           fail(database, what, err);
+           database_fail(database, what, err);
 }
 
 /* ---- opening ---- */
 
-/* SQLite would make the file with the modes of the moment; its log files take after it. */
+/* SQLite would create the file with the umask's permissions; its WAL files inherit them. */
 static bool make_private(const char *path, struct err *err)
 {
     int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -76,14 +87,15 @@ static bool make_private(const char *path, struct err *err)
     }
     close(fd);
     if ((status.st_mode & 077) != 0 || status.st_uid != geteuid()) {
-        return err_set(err, ERR_AUTH, "%s can be read by others, or is not yours: chmod 600 %s",
+        return err_set(err, ERR_AUTH,
+                       "%s can be read by others or belongs to another user; run: chmod 600 %s",
                        path, path);
     }
     return true;
 }
 
-static bool read_number(struct database *database, const char *pragma, int64_t *ret_number,
-                        struct err *err)
+static bool database_read_number(struct database *database, const char *pragma, int64_t *ret_number,
+                                 struct err *err)
 {
     sqlite3_stmt *handle = NULL;
     bool ok = sqlite3_prepare_v2(database->handle, pragma, -1, &handle, NULL) == SQLITE_OK &&
@@ -92,30 +104,31 @@ static bool read_number(struct database *database, const char *pragma, int64_t *
         *ret_number = sqlite3_column_int64(handle, 0);
     }
     sqlite3_finalize(handle);
-    return ok || fail(database, "cannot be read", err);
+    return ok || database_fail(database, "cannot be read", err);
 }
 
-/* A new file gets its tables in one transaction with its version, so that it is never half made;
- * so does one of an older version those that it lacks. */
+/* Creates the tables in one transaction with the version, so that a file is never incomplete. Adds
+ * the missing tables to a file of an older version. */
 static bool make_tables(struct database *database, const struct database_form *form,
                         struct err *err)
 {
     char marks[128];
     sqlite3_snprintf(sizeof(marks), marks, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
                      form->application, form->version);
-    return run_text(database, "BEGIN IMMEDIATE", "cannot be made", err) &&
-           run_text(database, form->schema, "cannot be made", err) &&
-           run_text(database, marks, "cannot be made", err) &&
-           run_text(database, "COMMIT", "cannot be made", err);
+    failpoint("journal", "tables", "before");
+    return run_text(database, "BEGIN IMMEDIATE", "cannot be created", err) &&
+           run_text(database, form->schema, "cannot be created", err) &&
+           run_text(database, marks, "cannot be created", err) &&
+           run_text(database, "COMMIT", "cannot be created", err);
 }
 
-static bool check_form(struct database *database, const struct database_form *form, bool is_writer,
-                       struct err *err)
+static bool database_check_form(struct database *database, const struct database_form *form,
+                                bool is_writer, struct err *err)
 {
     int64_t version = 0;
     int64_t application = 0;
-    if (!read_number(database, "PRAGMA user_version", &version, err) ||
-        !read_number(database, "PRAGMA application_id", &application, err)) {
+    if (!database_read_number(database, "PRAGMA user_version", &version, err) ||
+        !database_read_number(database, "PRAGMA application_id", &application, err)) {
         return false;
     }
     bool is_new = version == 0 && application == 0;
@@ -124,11 +137,12 @@ static bool check_form(struct database *database, const struct database_form *fo
         return make_tables(database, form, err);
     }
     if (application != form->application) {
-        return err_set(err, ERR_IO, "%s is not a file of ours", database->path);
+        return err_set(err, ERR_IO, "%s was not written by Shoal", database->path);
     }
     if (version > form->version) {
         return err_set(err, ERR_IO,
-                       "%s was written by a newer shoal (form %lld, this one knows %d): use that",
+                       "%s was written by a newer Shoal (format %lld, this one knows %d); use "
+                       "that version",
                        database->path, (long long)version, form->version);
     }
     return true;
@@ -142,14 +156,14 @@ static bool prepare_all(struct database *database, const struct database_form *f
         statement->database = database;
         if (sqlite3_prepare_v3(database->handle, form->statements[i], -1, SQLITE_PREPARE_PERSISTENT,
                                &statement->handle, NULL) != SQLITE_OK) {
-            return fail(database, "cannot be used", err);
+            return database_fail(database, "cannot be used", err);
         }
         database->statement_count = i + 1;
     }
     return true;
 }
 
-/* FULL: every commit is on disk when it returns, which is what intents are for. */
+/* FULL: every commit is on disk when it returns, as intents require. */
 static bool set_manners(struct database *database, bool is_writer, struct err *err)
 {
     sqlite3_busy_timeout(database->handle, BUSY_MS);
@@ -165,8 +179,8 @@ bool database_open(const char *path, const struct database_form *form, bool is_w
     if (is_writer && !make_private(path, err)) {
         return false;
     }
-    if (!is_writer && file_look(path).kind == FILE_MISSING) {
-        return err_set(err, ERR_NOT_FOUND, "%s: there is no such file", path);
+    if (!is_writer && file_stat(path).kind == FILE_MISSING) {
+        return err_set(err, ERR_NOT_FOUND, "%s: no such file", path);
     }
     struct database *database = HEAP_NEW(struct database);
     database->path = heap_zeroed(strlen(path) + 1);
@@ -174,9 +188,9 @@ bool database_open(const char *path, const struct database_form *form, bool is_w
     int flags = is_writer ? SQLITE_OPEN_READWRITE : SQLITE_OPEN_READONLY;
     if ((sqlite3_open_v2(path, &database->handle, flags | SQLITE_OPEN_NOFOLLOW, NULL) ==
              SQLITE_OK ||
-         fail(database, "cannot be opened", err)) &&
-        set_manners(database, is_writer, err) && check_form(database, form, is_writer, err) &&
-        prepare_all(database, form, err)) {
+         database_fail(database, "cannot be opened", err)) &&
+        set_manners(database, is_writer, err) &&
+        database_check_form(database, form, is_writer, err) && prepare_all(database, form, err)) {
         database->is_broken = false;
         *ret_database = database;
         return true;
@@ -203,18 +217,34 @@ void database_close(struct database *database)
 bool database_begin(struct database *database, struct err *err)
 {
     database->is_broken = false;
-    return run_text(database, "BEGIN IMMEDIATE", "cannot be written", err);
+    bool ok = run_text(database, "BEGIN IMMEDIATE", "cannot be written", err);
+    if (!ok) {
+        database_note_error(database, sqlite3_errcode(database->handle));
+    }
+    return ok;
+}
+
+struct str database_trouble(const struct database *database)
+{
+    return str_from(database->trouble);
 }
 
 bool database_commit(struct database *database, struct err *err)
 {
+    failpoint("journal", database->path, "before");
     bool ok = database->is_broken
-                  ? err_set(err, ERR_IO, "%s: an earlier write failed, so nothing of it was kept",
+                  ? err_set(err, ERR_IO, "%s: an earlier write failed, so nothing was stored",
                             database->path)
                   : run_text(database, "COMMIT", "cannot be written", err);
-    if (!ok) {
+    if (ok) {
+        database->trouble[0] = '\0';
+    } else {
+        if (!database->trouble[0]) {
+            database_note_error(database, sqlite3_errcode(database->handle));
+        }
         database_drop(database);
     }
+    failpoint("journal", database->path, "after");
     return ok;
 }
 
@@ -254,7 +284,10 @@ void statement_bytes(struct statement *statement, struct str value)
 bool statement_run(struct statement *statement, struct err *err)
 {
     int code = sqlite3_step(statement->handle);
-    bool ok = code == SQLITE_DONE || fail(statement->database, "cannot be written", err);
+    bool ok = code == SQLITE_DONE || database_fail(statement->database, "cannot be written", err);
+    if (!ok) {
+        database_note_error(statement->database, code);
+    }
     sqlite3_reset(statement->handle);
     return ok;
 }
@@ -268,7 +301,7 @@ bool statement_step(struct statement *statement, bool *ret_failed, struct err *e
     }
     if (code != SQLITE_DONE) {
         *ret_failed = true;
-        (void)fail(statement->database, "cannot be read", err);
+        (void)database_fail(statement->database, "cannot be read", err);
     }
     sqlite3_reset(statement->handle);
     return false;

@@ -1,6 +1,6 @@
 /*
- * database.h: one SQLite file as the store uses it: opened with care, statements prepared once,
- * failures in words. The only place that speaks to SQLite.
+ * database.h: one SQLite file, with checks on opening, prepared statements and readable errors. The
+ * only place that uses SQLite.
  */
 #pragma once
 
@@ -16,40 +16,45 @@
 struct database;
 struct statement;
 
-/* What the file is for, and how it looks. */
+/* The identity and the schema of the file. */
 struct database_form {
-    int32_t application;           /* "application_id": files of other programs are refused */
-    int version;                   /* "user_version": files of a newer version are refused */
-    const char *schema;            /* makes an empty or an older file into one of this version */
-    const char *const *statements; /* prepared on opening; a NULL ends them */
+    int32_t application; /* "application_id": files of other programs are rejected */
+    int version;         /* "user_version": files of a newer version are rejected */
+    /* Creates the tables in an empty file, and the missing ones in an older file. */
+    const char *schema;
+    const char *const *statements; /* prepared on opening; terminated by NULL */
 };
 
 /*
- * Makes the file, readable by this user only, when it is not there and `is_writer`. Whoever only
- * reads sees what was last committed, also while another process writes.
+ * Creates the file, readable by this user only, if it does not exist and `is_writer`. Readers see
+ * the last committed state, even while another process writes.
  */
 bool database_open(const char *path, const struct database_form *form, bool is_writer,
                    struct database **ret_database, struct err *err) MUST_USE;
-void database_close(struct database *database); /* NULL is fine; drops what is not committed */
+/* NULL is allowed; rolls back an open transaction. */
+void database_close(struct database *database);
 
-/* What is done between the two is kept as a whole or not at all; when the commit returns true it is
- * on disk. A failure in between drops all of it, and the commit fails. */
+/* A transaction: all changes between the two are committed or none. When the commit returns true,
+ * they are on disk. After a failure in between, the commit fails and rolls back. */
 bool database_begin(struct database *database, struct err *err) MUST_USE;
 bool database_commit(struct database *database, struct err *err) MUST_USE;
-void database_drop(struct database *database); /* the other end: nothing of it is kept */
+/* Why the last transaction was rolled back, for example "disk full"; empty if it was committed. */
+struct str database_trouble(const struct database *database);
+void database_drop(struct database *database); /* rolls back */
 
 /* ---- statements: database_use(), bind in order, then run or step ---- */
 
-/* By its place in the form; what was bound before is forgotten. */
+/* By its index in the form; clears earlier bindings. */
 struct statement *database_use(struct database *database, size_t which);
 void statement_int(struct statement *statement, int64_t value);
-void statement_text(struct statement *statement, struct str value);  /* a view, until the end */
+/* Not copied; must stay valid until the statement ends. */
+void statement_text(struct statement *statement, struct str value);
 void statement_bytes(struct statement *statement, struct str value); /* likewise */
 
 /* For statements without rows. */
 bool statement_run(struct statement *statement, struct err *err) MUST_USE;
 
-/* True: there is a row. False: the end, unless `*ret_failed`. */
+/* True if there is a row. False at the end, or on failure if `*ret_failed`. */
 bool statement_step(struct statement *statement, bool *ret_failed, struct err *err) MUST_USE;
 int64_t column_int(struct statement *statement, int column);
-struct str column_text(struct statement *statement, int column); /* until the next step */
+struct str column_text(struct statement *statement, int column); /* valid until the next step */

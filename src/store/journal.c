@@ -1,9 +1,9 @@
-/* journal.c: the tables of a cluster's journal and what is done with them. */
+/* journal.c: the tables of a cluster's journal, and the operations on them. */
 #include "store/journal.h"
 
 #include "io/file.h"
-#include "io/heap.h"
 #include "io/lock.h"
+#include "io/xalloc.h"
 #include "store/database.h"
 
 #include <inttypes.h>
@@ -14,10 +14,10 @@ enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 2 };
 
 struct journal {
     struct database *database;
-    struct lock *lock; /* NULL: only reads */
+    struct lock *lock; /* NULL if read-only */
 };
 
-/* Launches and outcomes stand in words beside their numbers: the numbers are the truth. */
+/* Launches and outcomes are stored as text next to their numbers; the numbers are authoritative. */
 static const char schema[] =
     "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
     "CREATE TABLE IF NOT EXISTS machine (instance INTEGER PRIMARY KEY AUTOINCREMENT,"
@@ -40,6 +40,9 @@ enum {
     ADD_MACHINE,
     ADOPT_MACHINE,
     ALL_MACHINES,
+    DROP_MACHINE,
+    DROP_LAUNCHED,
+    DROP_FACT,
     ADD_LAUNCHED,
     ALL_LAUNCHED,
     ADD_INTENT,
@@ -76,6 +79,9 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [ADD_MACHINE] = "INSERT INTO machine (id) VALUES (?)",
     [ADOPT_MACHINE] = "INSERT OR IGNORE INTO machine VALUES (?, ?)",
     [ALL_MACHINES] = "SELECT instance, id FROM machine ORDER BY instance",
+    [DROP_MACHINE] = "DELETE FROM machine WHERE instance = ?",
+    [DROP_LAUNCHED] = "DELETE FROM launched WHERE instance = ?",
+    [DROP_FACT] = "DELETE FROM fact WHERE name = ?",
     [ADD_LAUNCHED] = "INSERT OR IGNORE INTO launched VALUES (?, ?, ?)",
     [ALL_LAUNCHED] = "SELECT launch, instance, wall_ms FROM launched ORDER BY instance",
     [ADD_INTENT] = "INSERT INTO intent (launch, name, offering, count, token, call, wall_ms)"
@@ -109,13 +115,13 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
 
 /* ---- opening ---- */
 
-static bool open_parts(struct journal *journal, const char *folder, const char *holder,
-                       struct err *err)
+static bool journal_open_parts(struct journal *journal, const char *folder, const char *holder,
+                               struct err *err)
 {
     static const struct database_form form = {APPLICATION, VERSION, schema, statements};
     char path[PATH_SIZE];
     if (strlen(folder) > sizeof(path) - 32) {
-        return err_set(err, ERR_IO, "the path of the state folder is too long");
+        return err_set(err, ERR_IO, "the path of the state directory is too long");
     }
     snprintf(path, sizeof(path), "%s/lock", folder);
     if (holder &&
@@ -130,7 +136,7 @@ bool journal_open(const char *folder, const char *holder, struct journal **ret_j
                   struct err *err)
 {
     struct journal *journal = HEAP_NEW(struct journal);
-    if (!open_parts(journal, folder, holder, err)) {
+    if (!journal_open_parts(journal, folder, holder, err)) {
         journal_close(journal);
         return false;
     }
@@ -157,7 +163,12 @@ bool journal_commit(struct journal *journal, struct err *err)
     return database_commit(journal->database, err);
 }
 
-static bool forget(struct journal *journal, size_t first, size_t last, struct err *err)
+struct str journal_trouble(const struct journal *journal)
+{
+    return database_trouble(journal->database);
+}
+
+static bool journal_do_forget(struct journal *journal, size_t first, size_t last, struct err *err)
 {
     for (size_t which = first; which <= last; which++) {
         if (!statement_run(database_use(journal->database, which), err)) {
@@ -169,12 +180,12 @@ static bool forget(struct journal *journal, size_t first, size_t last, struct er
 
 bool journal_forget(struct journal *journal, struct err *err)
 {
-    return forget(journal, FORGET_FACTS, FORGET_HAPPENED, err);
+    return journal_do_forget(journal, FORGET_FACTS, FORGET_HAPPENED, err);
 }
 
 bool journal_forget_machines(struct journal *journal, struct err *err)
 {
-    return forget(journal, FORGET_MACHINES, FORGET_INTENTS, err);
+    return journal_do_forget(journal, FORGET_MACHINES, FORGET_INTENTS, err);
 }
 
 bool journal_end(struct journal *journal, bool ok, struct err *err)
@@ -211,6 +222,13 @@ bool journal_get(struct journal *journal, const char *name, struct arena *arena,
     return !failed;
 }
 
+bool journal_drop(struct journal *journal, const char *name, struct err *err)
+{
+    struct statement *statement = database_use(journal->database, DROP_FACT);
+    statement_text(statement, str_from(name));
+    return statement_run(statement, err);
+}
+
 bool journal_set_number(struct journal *journal, const char *name, uint64_t value, struct err *err)
 {
     char text[32];
@@ -227,7 +245,7 @@ bool journal_get_number(struct journal *journal, const char *name, uint64_t *ret
     arena_init(&arena);
     bool ok = journal_get(journal, name, &arena, &text, err) &&
               (text.len == 0 || (str_to_i64(text, &value) && value >= 0) ||
-               err_set(err, ERR_INTERNAL, "the journal's %s is no number", name));
+               err_set(err, ERR_INTERNAL, "the journal's %s is not a number", name));
     arena_clear(&arena);
     if (ok) {
         *ret_value = (uint64_t)value;
@@ -283,8 +301,9 @@ bool journal_adopt(struct journal *journal, uint64_t instance, struct str id, st
     if (!statement_run(statement, err) || !find_machine(journal, id, &known, err)) {
         return false;
     }
-    return known == instance || err_set(err, ERR_EXISTS, "machine %.*s has another number here",
-                                        STR_ARG(str_sub(id, 0, 100)));
+    return known == instance ||
+           err_set(err, ERR_EXISTS, "instance %.*s has a different number in the journal",
+                   STR_ARG(str_sub(id, 0, 100)));
 }
 
 bool journal_machines(struct journal *journal, journal_machine_fn *take, void *context,
@@ -296,6 +315,15 @@ bool journal_machines(struct journal *journal, journal_machine_fn *take, void *c
         take(context, (uint64_t)column_int(statement, 0), column_text(statement, 1));
     }
     return !failed;
+}
+
+bool journal_drop_machine(struct journal *journal, uint64_t instance, struct err *err)
+{
+    struct statement *machine = database_use(journal->database, DROP_MACHINE);
+    statement_int(machine, (int64_t)instance);
+    struct statement *launched = database_use(journal->database, DROP_LAUNCHED);
+    statement_int(launched, (int64_t)instance);
+    return statement_run(machine, err) && statement_run(launched, err);
 }
 
 bool journal_launched(struct journal *journal, const struct journal_launched *launched,
@@ -361,7 +389,7 @@ bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outco
     return statement_run(statement, err);
 }
 
-/* Its texts are valid until the next step of the statement. */
+/* Strings are valid until the next step of the statement. */
 static struct journal_intent intent_in(struct statement *statement)
 {
     int64_t outcome = column_int(statement, 7);
@@ -373,7 +401,7 @@ static struct journal_intent intent_in(struct statement *statement)
         .call = column_text(statement, 4),
         .wall_ms = column_int(statement, 5),
         .is_settled = column_int(statement, 6) != 0,
-        /* A word that a later version added: nothing definite is known here. */
+        /* An outcome added by a later version is treated as unknown. */
         .outcome = outcome >= 0 && outcome < OUTCOME_COUNT ? (enum outcome)outcome
                                                            : OUTCOME_UNKNOWN,
     };
@@ -462,10 +490,10 @@ bool journal_trim(struct journal *journal, int64_t keep, struct err *err)
     return statement_run(statement, err);
 }
 
-/* ---- what has happened ---- */
+/* ---- events ---- */
 
-bool journal_happen(struct journal *journal, const struct journal_happened *happened,
-                    struct err *err)
+bool journal_event_add(struct journal *journal, const struct journal_event_read *happened,
+                       struct err *err)
 {
     struct statement *statement = database_use(journal->database, ADD_HAPPENED);
     statement_int(statement, happened->number);
@@ -477,25 +505,25 @@ bool journal_happen(struct journal *journal, const struct journal_happened *happ
     return statement_run(statement, err);
 }
 
-bool journal_all_happened(struct journal *journal, int64_t after, journal_happened_fn *take,
-                          void *context, struct err *err)
+bool journal_events_all(struct journal *journal, int64_t after, journal_event_fn *take,
+                        void *context, struct err *err)
 {
     struct statement *statement = database_use(journal->database, HAPPENED_AFTER);
     bool failed;
     statement_int(statement, after);
     while (statement_step(statement, &failed, err)) {
-        struct journal_happened happened = {.number = column_int(statement, 0),
-                                            .wall_ms = column_int(statement, 1),
-                                            .kind = column_text(statement, 2),
-                                            .node = column_text(statement, 3),
-                                            .text = column_text(statement, 4),
-                                            .reason = column_text(statement, 5)};
+        struct journal_event_read happened = {.number = column_int(statement, 0),
+                                              .wall_ms = column_int(statement, 1),
+                                              .kind = column_text(statement, 2),
+                                              .node = column_text(statement, 3),
+                                              .text = column_text(statement, 4),
+                                              .reason = column_text(statement, 5)};
         take(context, &happened);
     }
     return !failed;
 }
 
-bool journal_trim_happened(struct journal *journal, int64_t keep, struct err *err)
+bool journal_event_trim(struct journal *journal, int64_t keep, struct err *err)
 {
     struct statement *statement = database_use(journal->database, TRIM_HAPPENED);
     statement_int(statement, keep);

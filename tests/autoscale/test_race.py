@@ -106,7 +106,7 @@ def one_round(raced, number, dice, count, idle_from):
         at = idle_from + IDLE_SECONDS - BEFORE_TIME
         tasks = [[f"race{number}.{n}", count.guess + dice.uniform(-SWEEP, SWEEP), options(n)]
                  for n in range(SLOTS)]
-        # Asked for now, done later: the service goes on while the driver waits for its time.
+        # Requested now, done later: the service goes on while the driver waits for its time.
         asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.1,
                                   until=at + BOOT_SECONDS)
         time.sleep(max(0.0, at - time.time()))

@@ -19,7 +19,7 @@ from cloud import client, settings
 
 GOLDEN = HERE / "golden" / "check"
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build")
-READS = re.compile(r"(Describe|Get|List)[A-Z]")
+READS = re.compile(r"(Describe|Get|List)[A-Z]|.*DryRun$")
 NOTE = f"shoal: note: AWS_ENDPOINT_URL is set: calls go to {settings.ENDPOINT}\n"
 HEAD = "cluster_name: demo\n\nprovider:\n  type: aws\n  region: us-west-2\n"
 
@@ -50,19 +50,22 @@ def place(tmp_path):
 
 @pytest.fixture
 def variables(place):
+    for arch in ("x86_64", "aarch64"):
+        (place / f"shoal-{arch}").touch()
     return {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(place / "home"),
-            "LC_ALL": "C.UTF-8"}
+            "LC_ALL": "C.UTF-8", "SHOAL_PAYLOADS": str(place)}
 
 
 @pytest.fixture
 def check(paper, place, variables):
-    """check(file text, *words, env=...): runs it; nothing but questions may reach the API."""
+    """check(file text, *words, env=..., verb=...): runs it; nothing but questions may reach the
+    API."""
 
-    def run(text, *words, env=None, file="cluster.yaml"):
+    def run(text, *words, env=None, file="cluster.yaml", verb="check"):
         (place / "here" / "cluster.yaml").write_text(text)
         env = {name: value for name, value in {**variables, **(env or {})}.items() if value}
         paper.counts(clear=True)
-        done = subprocess.run([BUILD / "src/cli/shoal", "check", *words, file], env=env,
+        done = subprocess.run([BUILD / "src/cli/shoal", verb, *words, file], env=env,
                               cwd=place / "here", capture_output=True, text=True, timeout=60,
                               check=False)
         changed = [action for action in paper.counts() if not READS.match(action)]
@@ -115,9 +118,10 @@ def test_everything_is_fine(check, golden, paper):
     golden("fine", run, 0)
     said = check(cluster(), "-o", "json")
     answer = json.loads(said.out)
-    assert (answer["errors"], answer["warnings"], answer["asked"]) == (0, 0, True)
+    assert (answer["errors"], answer["warnings"], answer["asked"]) == (0, 1, True)
     assert (answer["provider"], answer["region"]) == ("aws", "us-west-2")
-    assert {f["level"] for f in answer["findings"]} == {"fine"}
+    warned = [f["text"] for f in answer["findings"] if f["level"] != "fine"]
+    assert len(warned) == 1 and "comes with Python 3.6" in warned[0]  # Ray's default image
     assert {"identity", "machine", "image", "subnets", "key"} <= \
         {f["subject"] for f in answer["findings"]}
     assert set(answer["findings"][0]) == {"level", "subject", "text", "remedy", "path", "line",
@@ -143,6 +147,87 @@ def test_a_file_that_names_everything(check, golden, ec2, aws, place, key_files,
                         f"SubnetIds: [{subnet}]\nIamInstanceProfile: {{Name: nodes}}",
                         rest="auth: {ssh_user: ubuntu, ssh_private_key: ~/key}\n"))
     golden("named", run, 0)
+
+
+# ---- what this machine or this release lacks ----
+
+
+def both(check, text, env=None):
+    """What `check` and `up` say; neither creates anything."""
+    checked = check(text, env=env)
+    launched = check(text, "-y", env=env, verb="up")
+    assert (checked.status, launched.status) == (1, 1), (checked.out, launched.err)
+    assert "nothing was created" in launched.err
+    return checked.out, launched.err
+
+
+def test_programs_for_the_machines_are_missing(check, place):
+    (place / "shoal-x86_64").unlink()
+    for text in both(check, cluster()):
+        assert f"the shoal program for x86_64 machines is missing: {place}/shoal-x86_64" in text
+        assert "packaging/static" in text
+    assert not (place / "home" / ".local").exists() or \
+        not list((place / "home" / ".local").rglob("journal*"))
+    (place / "shoal-aarch64").unlink()
+    assert "for aarch64 machines is missing" in both(
+        check, cluster("InstanceType: m6g.large"))[0]
+
+
+def test_containers_are_refused(check):
+    text = cluster(rest="docker: {image: i, container_name: c}\n")
+    for said in both(check, text):
+        assert "cannot run nodes in containers" in said
+    assert check(text, verb="validate").status == 0
+
+
+def test_persistent_spot_requests_are_refused(check):
+    text = cluster("InstanceType: m5.large\nInstanceMarketOptions: {MarketType: spot, "
+                   "SpotOptions: {SpotInstanceType: persistent}}")
+    for said in both(check, text):
+        assert "uses persistent spot requests" in said
+    assert check(text, verb="validate").status == 0
+
+
+# ---- what the account does not allow ----
+
+SPOT = "InstanceType: m5.large\nInstanceMarketOptions: {MarketType: spot}"
+
+
+def test_a_launch_that_is_denied(check, golden, paper):
+    paper.deny("admin", "ec2:RunInstances")
+    run = check(cluster())
+    assert "ec2:RunInstances" in run.out and "shoal policy" in run.out
+    assert "Encoded authorization" not in run.out
+    both(check, cluster())
+    assert check(cluster(), verb="validate").status == 0
+
+
+@pytest.mark.parametrize("action", ["CreateLaunchTemplate", "CreateSecurityGroup",
+                                    "ImportKeyPair"])
+def test_making_is_denied(check, paper, action):
+    paper.deny("admin", f"ec2:{action}")
+    for said in both(check, cluster()):
+        assert f"ec2:{action}" in said and "creating the cluster is not allowed" in said
+
+
+def test_quotas(check, paper):
+    paper.set(vcpu_quota=1)
+    for said in both(check, cluster()):
+        assert "the account's quota is 1 vCPUs of on-demand Standard" in said
+        assert "--quota-code L-1216C47A --desired-value 2" in said
+    paper.set(vcpu_quota=2)
+    assert "2 vCPUs of on-demand Standard" in check(cluster()).out
+    paper.deny("admin", "servicequotas:*")
+    run = check(cluster())
+    assert run.status == 0 and "servicequotas:GetServiceQuota" in run.out
+
+
+def test_the_role_of_spot_instances(check, paper):
+    assert "AWSServiceRoleForEC2Spot" not in check(cluster(SPOT)).out
+    paper.set(spot_role=0)
+    run = check(cluster(SPOT))
+    assert run.status == 0 and "aws iam create-service-linked-role" in run.out
+    assert "AWSServiceRoleForEC2Spot" not in check(cluster()).out
 
 
 # ---- credentials ----
@@ -294,7 +379,7 @@ def test_private_keys(check, ec2, place, kind, form):
         run = check(cluster("KeyName: mine",
                             rest=f"auth: {{ssh_user: ubuntu, ssh_private_key: ~/{name}}}\n"))
         assert run.status == status, run.out
-        assert ("is not the private half" in run.out) == (name == "wrong")
+        assert ("is not the private key of" in run.out) == (name == "wrong")
 
 
 def test_a_key_pair_that_is_missing(check, golden, ec2, place, key_files):
@@ -318,7 +403,7 @@ def test_mistakes_in_the_file_end_it_there(check, golden, paper):
 def test_other_clouds(check, paper):
     run = check("cluster_name: x\nprovider: {type: gcp, region: us-west1, project_id: p, "
                 "availability_zone: us-west1-a}\n")
-    assert run.status == 0 and "aws only" in run.out and not paper.counts()
+    assert run.status == 0 and "only against aws" in run.out and not paper.counts()
 
 
 # ---- trouble on the way ----
@@ -345,7 +430,7 @@ def test_ctrl_c(paper, place, variables):
                                cwd=place, stdout=subprocess.PIPE, stderr=theirs, text=True)
     os.close(theirs)
     said = b""
-    while b"still asking aws us-west-2" not in said:
+    while b"still waiting for aws us-west-2" not in said:
         said += os.read(ours, 1000)
     running.send_signal(signal.SIGINT)
     out, _ = running.communicate(timeout=5)

@@ -13,6 +13,7 @@ BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build")
 PROBE = BUILD / "tests" / "first_boot_probe"
 SECRET = "a secret of thirty-two bytes or more"
 BOOT_SECONDS = 90
+OWN = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIC9Qf4Z2 shoal-demo"  # what the head logs in with
 
 SCRIPT = b"#!/bin/sh\necho by the script >> /var/made\n"
 CONFIG = b"""#cloud-config
@@ -21,6 +22,11 @@ write_files:
     content: one
 runcmd:
   - echo by the config >> /var/made
+ssh_authorized_keys:
+  - ssh-ed25519 AAAAtheirs
+users:
+  - default
+  - name: carol
 """
 MESSAGE = b"""MIME-Version: 1.0
 Content-Type: multipart/mixed; boundary="==B=="
@@ -40,8 +46,8 @@ THEIR_KEYS = CONFIG + b"ssh_keys:\n  ed25519_private: nonsense\n  ed25519_public
 
 
 def ask(what, launch=1, given=b""):
-    return subprocess.run([PROBE, what, SECRET, str(launch)], input=given, capture_output=True,
-                          timeout=30, check=True).stdout
+    return subprocess.run([PROBE, what, SECRET, str(launch), OWN, "carol"], input=given,
+                          capture_output=True, timeout=30, check=True).stdout
 
 
 @pytest.fixture
@@ -67,6 +73,18 @@ def check_keys(shell):
     assert told == ask("fingerprint").decode()
 
 
+def check_logins(shell, user, theirs):
+    """The key pair of the launch, the user's own keys and the cluster's."""
+    own = " ".join(OWN.split()[:2])
+    found = shell("cat .ssh/authorized_keys").splitlines()
+    assert own in found and len(found) == 2 + theirs
+    assert ("ssh-ed25519 AAAAtheirs" in found) == theirs
+    if user:
+        told = shell(f"sudo stat -c '%a %U' ~{user}/.ssh/authorized_keys;"
+                     f"sudo cat ~{user}/.ssh/authorized_keys")
+        assert told == f"600 {user}\n{own}\n"
+
+
 def check_refused(strict, node):
     done = strict(node, launch=2).run("echo came in")
     assert done.returncode == 255 and "came in" not in done.stdout
@@ -75,7 +93,9 @@ def check_refused(strict, node):
 
 def test_a_strict_first_connection(bed, machine, strict):
     node = machine(ImageId=BASE, UserData=ask("user-data"))
-    check_keys(strict(node).wait())
+    shell = strict(node).wait()
+    check_keys(shell)
+    check_logins(shell, None, False)
     check_refused(strict, node)
 
 
@@ -108,6 +128,8 @@ def test_the_real_cloud_init(bed, machine, strict, given, made):
     wait_for(lambda: shell.run("sudo cloud-init status").stdout.startswith("status: done"),
              BOOT_SECONDS, 0.5)
     assert shell("cat /var/made 2>/dev/null || true") == made
+    has_config = b"carol" in given
+    check_logins(shell, "carol" if has_config else None, has_config)
     warnings = shell("sudo grep -E 'WARNING|ERROR' /var/log/cloud-init.log || true")
     assert "user" not in warnings.lower() and "ssh" not in warnings.lower(), warnings
     check_refused(strict, node)

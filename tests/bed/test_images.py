@@ -12,7 +12,7 @@ from cloud import images, settings
 
 INDEX = f"http://{settings.GATEWAY}:{settings.INDEX_PORT}"
 SHOAL = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build") / "src/cli/shoal"
-# What a node of Ray costs is its start; no dashboard, little memory.
+# What a Ray node costs is its start; no dashboard, little memory.
 START = "ray start --num-cpus 1 --object-store-memory 80000000 --disable-usage-stats"
 TASK = """
 import ray

@@ -146,11 +146,11 @@ def keys_of(value):
         if isinstance(value, dict) else set()
 
 
-def test_every_key_is_in_the_guide(scene, ls):
-    guide = (pathlib.Path(__file__).resolve().parents[2] / "docs" / "guide.md").read_text("utf-8")
-    section = guide.partition("`shoal ls`\n")[2].partition("\n## ")[0]
+def test_every_key_is_documented(scene, ls):
+    docs = pathlib.Path(__file__).resolve().parents[2] / "docs"
+    page = (docs / "user" / "ls.md").read_text("utf-8")
     for key in keys_of(json.loads(ls("-o", "json", "--region", BOTH).stdout)):
-        assert re.search(rf"`\.?{key}(\[\])?`", section), key
+        assert re.search(rf"`\.?{key}(\[\])?`", page), key
 
 
 def test_the_table(aws, scene, ls):
@@ -167,7 +167,7 @@ def test_the_table(aws, scene, ls):
     assert rows["old-run"][1:4] == [EAST, "stopped", "2"]
     assert float(rows["old-run"][5]) == round(200 * 0.08 / HOURS, 2)
     assert rows["old-run"][6] == "2 volumes, 200 GB: shoal down old-run --region us-east-1"
-    assert rows["rays"][1:4] == [EAST, "up", "1"] and rows["rays"][6] == "made by ray"
+    assert rows["rays"][1:4] == [EAST, "up", "1"] and rows["rays"][6] == "by Ray"
     assert rows["gone"][1:4] == [WEST, "leftover", "-"]
     assert rows["gone"][6] == "1 security group, 1 key pair, 1 launch template: shoal gc"
     assert re.search(r"^3 clusters in 2 regions of account \d+: \$0\.\d\d an hour\. "
@@ -228,7 +228,7 @@ def test_nothing_is_invented(paper, aws, scene, ls):
     assert not found["demo"]["dollars_are_complete"]
     assert found["demo"]["dollars_per_hour"] == pytest.approx(2 * spot_price(aws, "us-west-2b"))
     assert found["rays"]["machines"][0]["price_from"] == "catalogue"
-    assert "some prices could not be asked for" in done.stderr
+    assert "cannot read some prices" in done.stderr
     rows = cells(ls("--region", BOTH).stdout)
     assert rows["demo"][5].endswith("+") and "price" in rows["demo"][6]
     assert rows["old-run"][5] == "?"
@@ -248,7 +248,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     done = ls(**who, AWS_REGION=EAST)
     assert done.returncode == 1
     assert set(cells(done.stdout)) == {"old-run", "rays"}  # and nothing of WEST as left over
-    lines = [line for line in done.stderr.splitlines() if "not seen" in line]
+    lines = [line for line in done.stderr.splitlines() if "not listed" in line]
     assert len(lines) == 1 and "key pairs, launch templates, machines, security groups, " \
         f"volumes in {WEST} (" in lines[0] and "not authorized" in lines[0]
     done = ls("-o", "json", "--region", BOTH, **who)
@@ -264,9 +264,9 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
 def test_a_region_that_is_not_open(scene, ls):
     done = ls("--region", f"{EAST},{settings.CLOSED_REGION}")
     assert done.returncode == 1 and set(cells(done.stdout)) == {"old-run", "rays"}
-    line = next(line for line in done.stderr.splitlines() if "not seen" in line)
+    line = next(line for line in done.stderr.splitlines() if "not listed" in line)
     assert f"in {settings.CLOSED_REGION} (" in line
-    assert "a region that the account has not opened says the same" in line
+    assert "a region that is not enabled for the account gives the same error" in line
 
 
 def test_broken_calls_are_repeated(paper, scene, ls):
@@ -285,7 +285,8 @@ def test_many_pages_and_a_circle(paper, launch, ls):
     paper.fault("DescribeInstances", "loop", count=0)
     done = ls("--region", BOTH)
     assert done.returncode == 1 and set(cells(done.stdout)) == {"few"}
-    assert "not seen: machines in us-west-2" in done.stderr and "circle" in done.stderr
+    assert "not listed: machines in us-west-2" in done.stderr
+    assert "the same page token twice" in done.stderr
 
 
 def test_a_cluster_that_is_being_made(paper, aws, ls):
@@ -308,7 +309,7 @@ def test_an_empty_account(paper, ls):
     assert (done.returncode, done.stdout) == (0, "")
     assert done.stderr.splitlines() == [
         f"shoal: note: AWS_ENDPOINT_URL is set: calls go to {settings.ENDPOINT}",
-        f"No clusters, and nothing left of any in 2 regions of account {settings.ACCOUNT}."]
+        f"No clusters and no leftover resources in 2 regions of account {settings.ACCOUNT}."]
     assert json.loads(ls("-o", "json", "--region", BOTH).stdout)["clusters"] == []
 
 

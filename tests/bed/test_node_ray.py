@@ -28,4 +28,4 @@ def test_ray_comes_to_a_bare_machine(bed, machine, ssh):
     assert "Ray 2.60.0 is installed after" in said
     assert shell("bash --login -c -i 'source ~/.bashrc; ray --version; echo $RAY_AUTH_MODE' "
                  "2>/dev/null", seconds=60).split() == ["ray,", "version", "2.60.0", "token"]
-    assert shell(".shoal/bin/shoal node idle") == "no Ray runs here\n"
+    assert shell(".shoal/bin/shoal node idle") == "Ray is not running here\n"

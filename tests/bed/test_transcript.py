@@ -1,4 +1,4 @@
-"""docs/bed.md, typed in: the commands under "By hand", and what they print.
+"""docs/dev/bed.md, typed in: the commands under "By hand", and what they print.
 
 A line `$ command` is run (`> ` lines continue it) and the lines below it are its output; `...`
 stands for anything, alone on a line for any lines. SHOAL_AWS names the AWS command line if it is
@@ -83,7 +83,8 @@ def test_the_transcript(tmp_path, is_whole):
             if name in os.environ}
     env = {**kept, "PATH": f"{aws.parent}:{os.environ['PATH']}", "LC_ALL": "C.UTF-8",
            "SHOAL_BED_PYTHON": sys.executable, "AWS_PAGER": ""}
-    found = blocks(section((REPOSITORY / "docs" / "bed.md").read_text(encoding="utf-8"), "By hand"))
+    page = REPOSITORY / "docs" / "dev" / "bed.md"
+    found = blocks(section(page.read_text(encoding="utf-8"), "By hand"))
     todo = steps(found)
     assert len(todo) > 35
     if not is_whole:  # up, a key and a group; down
@@ -97,7 +98,8 @@ def test_the_transcript(tmp_path, is_whole):
     for (command, expected), text in zip(todo, printed, strict=False):
         text = text.strip("\n") + "\n" if text.strip("\n") else ""
         if not re.fullmatch(pattern_of(expected), text):
-            different.append(f"$ {command}\n{text}-- but docs/bed.md says:\n" + "\n".join(expected))
+            different.append(f"$ {command}\n{text}-- but docs/dev/bed.md says:\n" +
+                             "\n".join(expected))
     assert not different, "\n\n".join(different)
 
 

@@ -16,7 +16,7 @@ are the kernel's; of shoal both processes count, the service and who watches it.
 sent to the head, such as the portable program of a release. --check asserts the goals; --read
 reports on runs of before (--json).
 
-Needs the bed (docs/bed.md), as root. SHOAL_BUILD names the build directory.
+Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """
 
 import argparse

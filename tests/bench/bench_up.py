@@ -13,7 +13,7 @@ those of the GCS's own log, in seconds since the command was typed. Then `down`,
 until the cloud lists no machine. --check asserts the goals; --read reports on runs of before
 (--json) and runs nothing.
 
-Needs the bed (docs/bed.md), as root. SHOAL_BUILD names the build directory.
+Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """
 
 import argparse
@@ -281,7 +281,7 @@ def report(results, verdict):
 `tests/bench/bench_up.py`: seconds from the command until all nodes are registered in the GCS, by
 the GCS's own log; medians (and the range) of {rounds} rounds, Ray {ray.__version__}, one machine
 with {processors} processors that carries all nodes, the cloud and the launcher. `bare` starts
-containers, waits for sshd and runs `ray start`, the head first: no cloud, no set-up, nothing kept.
+containers, waits for sshd and runs `ray start`, the head first: no cloud, no setup, nothing kept.
 `ray` is `ray up` (autoscaler v2) until its monitor has brought all workers, in an account that has
 Ray's role already. `down` is until the cloud lists no machine. API calls: those that count (neither
 what makes the cluster's own group, key, role and profile, nor looks at the state of machines) of

@@ -229,7 +229,7 @@ def check_same_work(path):
     if ours != theirs:
         raise SystemExit("shoal and Ray disagree about the file; tests/diff should say why")
     findings = json.loads(output([SHOAL, "validate", "-o", "json", path]))["findings"]
-    if findings:
+    if any(finding["code"] != "no-docker" for finding in findings):  # that a launch is refused
         raise SystemExit(f"the file is not clean: {findings}")
 
 

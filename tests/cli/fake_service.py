@@ -1,17 +1,17 @@
 """The head's service as a verb meets it: a socket in a home folder that speaks the control channel
-(src/app/head/channel/ctl.h), and says what a test tells it to say."""
+(src/app/head/ctl/ctl.h), and says what a test tells it to say."""
 
 import json
 import os
 import socket
 import threading
 
-GREETING = {"shoal": "0.1.0", "protocol": 1, "least": 1, "cluster": "demo", "uid": "0" * 32,
+GREETING = {"shoal": "0.1.0", "protocol": 1, "min_protocol": 1, "cluster": "demo", "uid": "0" * 32,
             "epoch": 3}
 
 
 class FakeService:
-    """`answers`: what is said to a request, by its "do"; a list of lines, or a function of it."""
+    """`answers`: the answer to each request, by name; a list of lines, or a function of it."""
 
     def __init__(self, home, answers):
         folder = home / ".shoal" / "cluster"
@@ -45,7 +45,7 @@ class FakeService:
             for line in guest.makefile():
                 request = json.loads(line)
                 self.asked.append(request)
-                answer = self.answers.get(request["do"], [{"error": "not known", **request}])
+                answer = self.answers.get(request["request"], [{"error": "not known", **request}])
                 for said in answer(request) if callable(answer) else answer:
                     self.say(said, guest)
         except OSError:

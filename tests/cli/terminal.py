@@ -146,11 +146,16 @@ class Terminal:
     def type(self, data):
         os.write(self.outer, data)
 
+    def has(self, pattern):
+        return re.search(pattern, self.data) or re.search(
+            pattern, re.sub(rb" ?\r\n *", b" ", self.data))
+
     def read(self, until=None, seconds=20):
-        """Reads until a pattern has come (anywhere), or to the end; returns all that came."""
+        """Reads until a pattern has come (anywhere), or to the end; returns all that came. Long
+        lines are folded between words; a pattern may also match the text without folds."""
         end = time.monotonic() + seconds
         while time.monotonic() < end:
-            if until is not None and re.search(until, self.data):
+            if until is not None and self.has(until):
                 return self.data
             if select.select([self.outer], [], [], 0.05)[0]:
                 try:
@@ -160,7 +165,7 @@ class Terminal:
                 if not piece:
                     break
                 self.data += piece
-        assert until is None or re.search(until, self.data), self.data.decode(errors="replace")
+        assert until is None or self.has(until), self.data.decode(errors="replace")
         return self.data
 
     def end(self, seconds=20):

@@ -40,9 +40,33 @@ def test_exit_statuses(run, line, status):
     assert code == 0 and data.endswith(b"status %d\r\n" % status)
 
 
+SECRETS = {
+    "AWS_ACCESS_KEY_ID": "AKIAIOSFODNN7EXAMPLE", "AWS_SECRET_ACCESS_KEY": "canary-1",
+    "AWS_SESSION_TOKEN": "canary-2", "RAY_AUTH_TOKEN": "canary-3", "DOCKER_PASSWORD": "canary-4",
+    "GITHUB_TOKEN": "canary-5", "https_proxy": "http://me:canary-6@proxy:3128",
+    "PIP_INDEX_URL": "https://me:canary-7@index/simple", "PGPASSWORD": "canary-8",
+    "GOOGLE_APPLICATION_CREDENTIALS": "canary-9"}
+OTHERS = {
+    "AWS_PROFILE": "work", "AWS_REGION": "us-west-2", "AWS_CONFIG_FILE": "/a/config",
+    "SSH_AUTH_SOCK": "/run/agent", "SSH_ASKPASS": "/bin/ask", "LANG": "C.UTF-8",
+    "LC_PAPER": "C", "TERM": "dumb", "DISPLAY": ":0", "HTTP_PROXY": "http://proxy:3128",
+    "PWD": "/", "OWN_SETTING": "kept"}
+
+
+def test_it_has_no_secrets_of_ours(probe, environment):
+    """ssh and rsync need none, and what they start (ProxyCommand, rsync there) even less."""
+    done = subprocess.run([probe, "env"], env={**environment, **SECRETS, **OTHERS}, timeout=20,
+                          capture_output=True, text=True, check=True)
+    told = dict(line.split("=", 1) for line in done.stdout.splitlines() if "=" in line)
+    assert {name for name in SECRETS if name in told} == set()
+    assert "canary" not in done.stdout
+    assert {name: told.get(name) for name in OTHERS} == OTHERS
+    assert told["PATH"] == environment["PATH"]
+
+
 def test_no_such_program(run):
     data, code = run("no-such-program-here").end()
-    assert code == 1 and b"no-such-program-here: there is no such program" in data
+    assert code == 1 and b"no-such-program-here: program not found; install it" in data
 
 
 def test_it_has_the_terminal(run):

@@ -5,7 +5,6 @@ import time
 
 import pytest
 
-from terminal import Terminal
 
 FILE = """cluster_name: demo
 provider: {type: aws, region: us-west-2}
@@ -29,11 +28,12 @@ def file(write):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["down", "-y", "--keep-min-workers"], "--keep-min-workers cannot be done yet"),
+    (["down", "-y", "--keep-min-workers"], "--keep-min-workers is not supported yet"),
     (["rsync-up", "--all-nodes"], "file_mounts"),
     (["up", "-y", "--no-restart", "--restart-only"], "contradict"),
-    (["attach", "--new"], "--new belongs to --screen or --tmux"),
-    (["attach", "--screen", "--tmux"], "one of them"),
+    (["plan", "--no-restart", "--restart-only"], "contradict"),
+    (["attach", "--new"], "--new needs --screen or --tmux"),
+    (["attach", "--screen", "--tmux"], "not both"),
     (["dashboard", "-p", "70000"], "between 1 and 65535"),
     (["monitor", "--lines", "-1"], "--lines"),
 ])
@@ -43,7 +43,7 @@ def test_what_is_refused(shoal, file, words, says):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["exec", "--screen", "--tmux"], "one of them"),
+    (["exec", "--screen", "--tmux"], "not both"),
     (["exec", "-p", "80", "-p", "0"], "1 to 65535"),
     (["exec", "--run-env", "moon"], "auto, host, docker"),
     (["rsync-down"], "both SOURCE and TARGET"),
@@ -66,7 +66,11 @@ def test_what_the_head_cannot_end(shoal, write, before, after, more, says):
 
 
 def test_submit_wants_a_script(shoal, file, write):
-    assert "is no file here" in shoal("submit", file, "none.py").stderr
+    assert "none.py: there is no such file" in shoal("submit", file, "none.py").stderr
+    write("folder/x.py", "")
+    assert "needs a Python script" in shoal("submit", file, "folder").stderr
+    done = shoal("exec", file, "")
+    assert done.returncode == 2 and "the command is empty" in done.stderr
     write("s.py", "")
     done = shoal("submit", "--args", "a", file, "s.py", "--", "-b")
     assert done.returncode == 2 and "--args" in done.stderr
@@ -90,42 +94,9 @@ def test_without_a_terminal_nothing_happens_unasked(shoal, file, verb):
     assert "add --yes" in done.stderr and "127.0.0.1" not in done.stderr
 
 
-@pytest.mark.parametrize("verb", ["up", "down"])
-@pytest.mark.parametrize("answer, goes_on", [(b"\n", False), (b"n\n", False), (b"No\n", False),
-                                             (b"what?\nn\n", False), (b"\x04", False),
-                                             (b"y\n", True), (b"maybe\nYES\n", True)])
-def test_the_question(program, environment, folder, file, verb, answer, goes_on):
-    terminal = Terminal([program, verb, "--color", "never", folder / file],
-                        env={**environment, **NOWHERE})
-    try:
-        terminal.read(rb"Cluster demo on aws us-west-2: .* Confirm \[y/N\]: ")
-        terminal.type(answer)
-        if goes_on:
-            terminal.read(rb"AWS_ENDPOINT_URL")
-            time.sleep(0.2)
-            terminal.type(b"\x03")
-        data, status = terminal.end(20)
-    finally:
-        terminal.close()
-    assert status == (130 if goes_on else 1), data
-    assert (b"not confirmed; nothing was changed" in data) == (not goes_on)
-    assert (b"AWS_ENDPOINT_URL" in data) == goes_on
-
-
-def test_ctrl_c_at_the_question(program, environment, folder, file):
-    terminal = Terminal([program, "up", folder / file], env=environment)
-    try:
-        terminal.read(rb"Confirm")
-        terminal.type(b"\x03")
-        terminal.end()
-        assert terminal.child.returncode == -2
-    finally:
-        terminal.close()
-
-
 @pytest.mark.parametrize("written, says", [
-    ("", "machines are ended, with their disks"),
-    ("cache_stopped_nodes: true", "machines are stopped, not ended"),
+    ("", "instances are terminated with their disks"),
+    ("cache_stopped_nodes: true", "instances are stopped, not terminated"),
     ("cache_stopped_nodes: false", None)])
 def test_what_down_does_with_machines(shoal, write, written, says):
     text = FILE.replace("us-west-2}", f"us-west-2, {written}}}" if written else "us-west-2}")
@@ -143,10 +114,47 @@ def test_disks_of_stopped_machines_have_a_price(shoal, write):
     done = shoal("down", "x.yaml")
     assert "type head keeps 100 GB of disk" in done.stderr, done.stderr
     assert "stopped" in shoal("down", "x.yaml").stderr
-    assert "stopped, not ended" not in shoal("down", "--terminate", "x.yaml").stderr
+    assert "stopped, not terminated" not in shoal("down", "--terminate", "x.yaml").stderr
 
 
 def test_other_clouds_are_not_launched_yet(shoal, repository):
     path = os.path.join(repository, "examples", "clusters", "gcp-minimal.yaml")
     done = shoal("up", "-y", path)
-    assert done.returncode == 1 and "not launched yet" in done.stderr
+    assert done.returncode == 1 and "not supported yet" in done.stderr
+
+
+@pytest.mark.parametrize("option", [
+    "--no-config-cache", "--redirect-command-output", "--use-login-shells"])
+def test_options_of_ray_that_change_nothing(shoal, file, option):
+    """Accepted: up gets as far as its question."""
+    done = shoal("up", option, file, env=NOWHERE)
+    assert (done.returncode, done.stderr) == (1, shoal("up", file, env=NOWHERE).stderr)
+    assert "add --yes" in done.stderr
+
+
+def test_the_address_of_ray_changes_nothing(shoal):
+    done = shoal("status", "--address", "1.2.3.4:6379")
+    assert (done.returncode, done.stderr) == (1, shoal("status").stderr)
+
+
+def test_normal_shells_are_warned_about(shoal, file):
+    done = shoal("up", "--use-normal-shells", file, env=NOWHERE)
+    assert done.returncode == 1 and "warning: --use-normal-shells" in done.stderr
+
+
+@pytest.mark.parametrize("verb", ["status", "explain"])
+def test_without_a_head_the_last_failure_of_up_is_said(shoal, file, home, verb):
+    """No service can answer: what `up` left on this machine is all that is known."""
+    env = {"AWS_EC2_METADATA_DISABLED": "true", "XDG_STATE_HOME": str(home / "state")}
+    assert "the last `shoal up`" not in shoal(verb, file, env=env).stderr
+    folder = home / "state" / "shoal" / "aws-us-west-2-demo"
+    folder.mkdir(parents=True, mode=0o700)
+    kept = folder / "last-failure"
+    kept.write_text(f"{(time.time() - 600) * 1000:.0f} no capacity in us-west-2a", encoding="ascii")
+    done = shoal(verb, file, env=env)
+    assert done.returncode == 1 and done.stdout == ""
+    assert "note: the last `shoal up` failed 10m ago: no capacity in us-west-2a" in done.stderr
+    assert "`shoal up x.yaml` tries again, `shoal down x.yaml` terminates what is left" in \
+        done.stderr
+    kept.write_text("damaged", encoding="ascii")
+    assert "last-failure does not start with a time" in shoal(verb, file, env=env).stderr

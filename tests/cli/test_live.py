@@ -38,7 +38,7 @@ def play(probe, environment):
 
 
 def finish(terminal, go_on):
-    for phase in (rb"booting", rb"set-up", rb"3 of 3|ready"):
+    for phase in (rb"booting", rb"setup", rb"3 of 3|ready"):
         go_on()
         terminal.read(phase)
     time.sleep(0.1)
@@ -100,7 +100,7 @@ def test_a_pipe_gets_lines(probe, environment):
     assert all(re.match(r"\d\d:\d\d:\d\d \S", line) for line in lines[:-1])
     said = [line[9:] for line in lines]
     assert "worker-1 booting: m5.large i-00001" in said
-    assert any(line.startswith("worker-2 set-up 2 of 5: pip install ") for line in said)
+    assert any(line.startswith("worker-2 setup 2 of 5: pip install ") for line in said)
     assert "worker-2 ready after 0s" in said
     assert "Ray 2.60.0 on 198.51.100.7: 3 of 3 nodes joined." in said
     assert b"\x1b" not in done.stderr

@@ -10,13 +10,13 @@ NOBODY = {"AWS_EC2_METADATA_DISABLED": "true"}
 def test_regions_that_are_none(shoal, given):
     done = shoal("ls", "--region", given, env=NOBODY)
     assert done.returncode == 2 and done.stdout == ""
-    assert "--region wants names such as us-west-2,eu-west-1" in done.stderr
+    assert "--region must be names such as us-west-2,eu-west-1" in done.stderr
 
 
 def test_without_credentials_every_source_is_named(shoal, home):
     done = shoal("ls", env=NOBODY)
     assert done.returncode == 1 and done.stdout == ""
-    assert "there are no AWS credentials" in done.stderr.splitlines()[0]
+    assert "no AWS credentials found" in done.stderr.splitlines()[0]
     for source in ("environment", "credentials-file", "config-file", "instance-metadata"):
         assert f"\n  {source}  " in done.stderr
     assert list(home.iterdir()) == []

@@ -1,11 +1,14 @@
 """Manners that every verb has: help, complaints, broken outputs."""
 
+import json
 import os
 import pathlib
 import re
 import subprocess
 
 import pytest
+
+from terminal import Screen, Terminal
 
 HERE = pathlib.Path(__file__).resolve().parent
 CLEAN = "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
@@ -15,10 +18,11 @@ SAYS_SOMETHING = {
     "validate": ["validate", "x.yaml"],
     "check": ["check", str(HERE.parents[1] / "examples/clusters/gcp-minimal.yaml")],
     "config": ["config", "x.yaml"],
+    "policy": ["policy", "x.yaml"],
     # anything else of these would ask a cloud
     **{verb: [verb, "--help"] for verb in (
-        "ls", "up", "status", "explain", "events", "top", "logs", "submit", "exec", "attach",
-        "rsync-up", "rsync-down", "get-head-ip", "get-worker-ips", "dashboard", "monitor",
+        "ls", "gc", "plan", "up", "status", "explain", "events", "top", "logs", "submit", "exec",
+        "attach", "rsync-up", "rsync-down", "get-head-ip", "get-worker-ips", "dashboard", "monitor",
         "request-resources", "down", "autoscaler")},
     "simulate": ["simulate", "x.yaml", "--workload", "small-tasks"],
     "help": ["help"],
@@ -125,6 +129,19 @@ def test_help_of_a_mistyped_topic_suggests(shoal, topic, meant):
     assert meant in shoal("help", topic).stderr
 
 
+@pytest.mark.parametrize("words, found", [
+    (["ssh"], "attach"), (["docker-compose"], None), (["-k", "spot"], "up"), (["-k", "x"], None),
+    (["-k", "dash"], "dashboard"), (["InstanceType"], "available_node_types"),
+    (["terminate"], "down"), (["-k", "xyzzy"], None)])
+def test_help_is_searched(shoal, words, found):
+    done = shoal("help", *words)
+    if found is None:
+        assert (done.returncode, done.stdout) == (2, "") and "shoal: error: " in done.stderr
+    else:
+        assert (done.returncode, done.stderr) == (0, "") and widest(done.stdout) <= 80
+        assert re.search(rf"^  {found}", done.stdout, re.MULTILINE), done.stdout
+
+
 # ---- complaints ----
 
 
@@ -177,6 +194,21 @@ def test_mistyped_verbs_are_suggested(shoal, typed, meant):
     assert f'"{typed}"' in done.stderr and f'did you mean "{meant}"?' in done.stderr
 
 
+@pytest.mark.parametrize("typed, meant", [
+    ("stop", "down"), ("delete", "down"), ("destroy", "down"), ("terminate", "down"),
+    ("ssh", "attach"), ("launch", "up"), ("start", "up"), ("list", "ls")])
+def test_words_of_other_programs_are_understood(shoal, typed, meant):
+    done = shoal(typed, "x.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert f'did you mean "{meant}"?' in done.stderr
+
+
+def test_a_file_is_no_command(shoal):
+    done = shoal("c3.yaml")
+    assert (done.returncode, done.stdout) == (2, "")
+    assert "the command is missing; for example: shoal up c3.yaml" in done.stderr
+
+
 @pytest.mark.parametrize("typed", ["xyzzy", "", "x" * 5000, "\033[31m"])
 def test_unknown_verbs_are_not_guessed(shoal, typed):
     done = shoal(typed)
@@ -191,6 +223,43 @@ def test_options_may_stand_anywhere(shoal, write):
                   ["x.yaml", "--output", "json"], ["-o", "text", "-o", "json", "x.yaml"],
                   ["-o", "json", "--", "x.yaml"]):
         assert shoal("validate", *words).stdout == expected, words
+
+
+@pytest.mark.parametrize("columns", [40, 80])
+@pytest.mark.parametrize("words", [
+    ["validate", "one", "two"], ["gc", "--regoin", "us-west-2"], ["plan", "x.yaml", "more"],
+    ["exec", "x.yaml", "true"], ["vlidate"]], ids=lambda words: words[0])
+def test_complaints_are_folded_between_words(program, write, environment, folder, words, columns):
+    """No line is wider than the terminal, and every word is whole."""
+    write("x.yaml", CLEAN.replace("aws, region: us-west-2", "gcp, project_id: p"))
+    piped = subprocess.run([program, *words], cwd=folder, env=environment, check=False,
+                           stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, encoding="utf-8")
+    terminal = Terminal(["env", "-C", folder, program, *words], columns=columns, lines=24,
+                        env={**environment, "NO_COLOR": "1"})
+    data, _ = terminal.end()
+    screen = Screen(columns, 24)
+    screen.feed(data)  # it complains about lines that are too wide
+    assert screen.text().split() == piped.stderr.split()
+
+
+@pytest.mark.parametrize("words, status, kind", [
+    (["validate", "-o", "json", "nowhere.yaml"], 1, "not-found"),
+    (["status", "-o", "json", "nowhere.yaml"], 1, "not-found"),
+    (["up", "-o", "json", "nowhere.yaml"], 1, "not-found"),
+    (["up", "-o", "json", "-y", "gcp.yaml"], 1, "config"),
+    (["plan", "-o", "json"], 2, "usage"),
+    (["ls", "-o", "json", "--no-such"], 2, "usage")], ids=str)
+def test_early_errors_are_json_too(shoal, write, words, status, kind):
+    write("gcp.yaml", CLEAN.replace("aws, region: us-west-2", "gcp, project_id: p"))
+    done = shoal(*words)
+    said = json.loads(done.stdout)
+    assert done.returncode == status and said["error_kind"] == kind, said
+    assert said["error"].split() and said["error"].split()[0] in done.stderr
+
+
+def test_an_error_in_an_answer_is_not_told_twice(shoal, write):
+    write("x.yaml", CLEAN + "no_such_key: 1\n")
+    assert "findings" in json.loads(shoal("validate", "-o", "json", "x.yaml").stdout)
 
 
 # ---- outputs that break ----
@@ -216,6 +285,16 @@ def test_a_closed_output(run, write, program, words):
     write("x.yaml", CLEAN)
     done = run(["sh", "-c", 'exec "$@" >&-', "sh", program, *words])
     assert done.returncode == 1 and re.match(r"shoal: error: cannot write: ", done.stderr)
+
+
+@pytest.mark.parametrize("streams", ["<&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("words", [["check"], ["status"], ["exec", "true"]], ids=lambda w: w[0])
+def test_closed_streams_of_verbs_with_a_loop(run, write, program, words, streams):
+    """They fail because there are no credentials, not because a socket is standard input."""
+    write("x.yaml", CLEAN)
+    done = run(["sh", "-c", f'exec "$@" {streams}', "sh", program, words[0], "x.yaml", *words[1:]],
+               env={"AWS_EC2_METADATA_DISABLED": "true"})
+    assert done.returncode == 1, done
 
 
 @pytest.mark.parametrize("words", [*SAYS_SOMETHING.values(), ["help", "--keys"]], ids=str)

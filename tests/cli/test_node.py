@@ -1,11 +1,13 @@
-"""The jobs of `shoal node` that are steps of a node's set-up, each in a home of its own."""
+"""The jobs of `shoal node` that are steps of a node's setup, each in a home of its own."""
 
 import functools
 import hashlib
 import http.server
+import json
 import os
 import pathlib
 import shutil
+import socket
 import stat
 import subprocess
 import sys
@@ -14,6 +16,7 @@ import time
 import zipfile
 
 import pytest
+from fake_gcs import FakeGcs
 
 SHOAL = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal")
 
@@ -221,7 +224,7 @@ def test_the_users_ray_is_left_alone(home):
     done = node(home, "ray", "--version", "2.60.0")
     assert done.returncode == 0
     assert done.stdout.startswith(f"Ray 2.40.0 with Python 3.11.2 ({home.parent}/bin/ray)\n")
-    assert "before 2.52 does not know authentication by token" in done.stdout
+    assert "before 2.52 has no token authentication" in done.stdout
     assert not (home / ".shoal/ray").exists()
     assert node(home, "env").returncode == 0
     assert "PATH" not in (home / ".shoal/env.sh").read_text()
@@ -274,6 +277,80 @@ def test_an_upgrade_is_noticed(home):
     add_ray(home, "2.60.0")
     assert node(home, "ray").returncode == 0
     assert "--no-monitor" in start(home)[0]
+
+
+# ---- store ----
+
+UID = "0123456789abcdef0123456789abcdef"
+
+
+def hand_over(home, uid=UID, head="i-0aaaaaaaaaaaaaaaa"):
+    folder = home / ".shoal/cluster"
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    folder.parent.chmod(0o700)
+    path = folder / "handover.json"
+    path.write_text(json.dumps({
+        "format": 1, "uid": uid, "epoch": 1, "reign": 1, "serial": 1, "config": "{}",
+        "secret": "5c" * 32, "key": "not a key\n", "head_id": head,
+        "head_private_ip": "127.0.0.1", "environment": {}, "machines": [], "intents": []}))
+    path.chmod(0o600)
+
+
+def test_the_gcs_store_is_private_and_stays(home):
+    hand_over(home)
+    done = node(home, "store")
+    assert done.returncode == 0, done.stderr
+    path = home / f".shoal/gcs/{UID}-i-0aaaaaaaaaaaaaaaa"
+    assert done.stdout == f"{path}\n"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o700
+    (path / "session_name").write_text("session")
+    assert node(home, "store").stdout == f"{path}\n"
+    assert (path / "session_name").read_text() == "session"
+
+
+@pytest.mark.parametrize("other", [{"uid": "f" * 32}, {"head": "i-0bbbbbbbbbbbbbbbb"}])
+def test_a_store_of_another_cluster_or_head_is_never_read(home, other):
+    hand_over(home, **other)
+    old = pathlib.Path(node(home, "store").stdout.strip())
+    (old / "tables").mkdir()
+    (old / "tables/CURRENT").write_text("MANIFEST")
+    hand_over(home)
+    new = pathlib.Path(node(home, "store").stdout.strip())
+    assert new != old and not old.exists() and list(new.iterdir()) == []
+
+
+def test_a_ray_that_is_too_old_for_the_store_does_not_start(home):
+    hand_over(home)
+    add_ray(home, "2.59.0")
+    assert node(home, "ray").returncode == 0
+    # As start_command.c has it.
+    command = (f"RAY_gcs_storage_path=$({SHOAL} node store) || exit 1; "
+               'export RAY_gcs_storage_path; echo "ray start --head $RAY_gcs_storage_path"')
+    env = {"HOME": str(home), "PATH": str(home.parent / "bin")}
+    done = subprocess.run(["bash", "-c", command], env=env, text=True, capture_output=True)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == ("error: metadata.shoal.gcs_store: disk needs Ray 2.60 or newer, and "
+                           "this machine has Ray 2.59.0; install a newer Ray or remove gcs_store "
+                           "from the cluster file\n")
+    assert not (home / ".shoal/gcs").exists()
+    add_ray(home, "2.60.0")
+    assert node(home, "ray").returncode == 0
+    done = subprocess.run(["bash", "-c", command], env=env, text=True, capture_output=True)
+    assert done.stdout.startswith(f"ray start --head {home}/.shoal/gcs/{UID}-i-0"), done.stderr
+
+
+def test_a_store_needs_to_know_whose_it_is(home):
+    assert "handover.json" in node(home, "store").stderr
+    hand_over(home, uid="../../x")
+    done = node(home, "store")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "does not name a cluster and a head; run `shoal up` again" in done.stderr
+    hand_over(home)
+    (home / ".shoal/gcs").mkdir(mode=0o755)
+    (home / ".shoal/gcs").chmod(0o777)
+    done = node(home, "store")
+    assert (done.returncode, done.stdout) == (1, "")
+    assert f"{home}/.shoal/gcs" in done.stderr
 
 
 # ---- env ----
@@ -374,8 +451,8 @@ def watched(home, metadata):
            "http://127.0.0.1:" + (metadata / "port").read_text()}
     pids = []
 
-    def start(*words):
-        done = node(home, *WATCH, *words, **env)
+    def start(*words, watch=WATCH):
+        done = node(home, *watch, *words, **env)
         assert (done.returncode, done.stderr) == (0, "")
         before = pids[-1:]
         wait_for(lambda: (home / ".shoal/watch.lock").exists()
@@ -425,9 +502,9 @@ def test_advice_counts_by_choice(home, metadata, watched):
     assert "rebalance" not in (metadata / "asked").read_text()
     assert "recommends" not in log.read_text()
     watched("--rebalance")
-    wait_for(lambda: "recommends to replace" in log.read_text())
+    wait_for(lambda: "recommends replacing" in log.read_text())
     (metadata / "notice").write_text('{"action": "terminate", "time": "soon"}')
-    wait_for(lambda: "takes this machine away" in log.read_text())
+    wait_for(lambda: "will reclaim this instance" in log.read_text())
 
 
 def test_a_forgotten_token_and_nonsense_are_survived(home, metadata, watched):
@@ -435,12 +512,54 @@ def test_a_forgotten_token_and_nonsense_are_survived(home, metadata, watched):
     log = home / ".shoal/watch.log"
     wait_for(lambda: (metadata / "asked").exists())
     (metadata / "notice").write_text("<html>sign in</html>")
-    wait_for(lambda: "cannot be asked failures=1" in log.read_text())
+    wait_for(lambda: "metadata service failures=1" in log.read_text())
     (metadata / "forget").write_text("")
     (metadata / "notice").write_text('{"action": "stop", "time": "soon"}')
-    wait_for(lambda: "takes this machine away" in log.read_text())
+    wait_for(lambda: "will reclaim this instance" in log.read_text())
     (metadata / "notice").unlink()
-    wait_for(lambda: "the notice is gone" in log.read_text())
+    wait_for(lambda: "the interruption notice was withdrawn" in log.read_text())
+
+
+def gcs_words(gcs):
+    return [*WATCH[:-1], f"127.0.0.1:{gcs.port}"]
+
+
+def test_the_node_of_this_machine_is_drained(home, metadata, watched):
+    with FakeGcs() as gcs:
+        gcs.add_node("i-0")
+        gcs.add_node("i-1")
+        (metadata / "notice").write_text('{"action": "terminate", "time": "soon"}')
+        watched(watch=gcs_words(gcs))
+        wait_for(lambda: gcs.drained)
+        assert gcs.drained[0].node_id == bytes([2]) * 28
+        wait_for(lambda: "Ray drains this node" in (home / ".shoal/watch.log").read_text())
+
+
+def test_the_head_is_never_drained(home, metadata, watched):
+    """A drained head would take the whole cluster with it."""
+    with FakeGcs() as gcs:
+        gcs.add_node("i-1", is_head=True)
+        (metadata / "notice").write_text('{"action": "terminate", "time": "soon"}')
+        watched(watch=gcs_words(gcs))
+        log = home / ".shoal/watch.log"
+        wait_for(lambda: "this is the head, which" in log.read_text())
+        time.sleep(1.2)  # it is tried again meanwhile
+        assert gcs.drained == []
+
+
+def test_a_token_that_is_refused_is_read_again(home, metadata, watched):
+    """The head got another token since the watcher was started."""
+    token = home / "token"
+    token.write_text("old")
+    token.chmod(0o600)
+    with FakeGcs(token="new") as gcs:
+        gcs.add_node("i-1")
+        (metadata / "notice").write_text('{"action": "terminate", "time": "soon"}')
+        watched("--token-file", str(token), watch=gcs_words(gcs))
+        wait_for(lambda: gcs.refused > 1)
+        assert gcs.drained == []
+        token.write_text("new")
+        wait_for(lambda: gcs.drained)
 
 
 def test_watching_needs_to_know_what(home):
@@ -450,4 +569,46 @@ def test_watching_needs_to_know_what(home):
     done = node(home, "watch", "--foreground", "--provider", "local", "--instance-id", "i",
                 "--gcs", "127.0.0.1:1")
     assert done.returncode == 1
-    assert 'machines of "local" get no notices' in done.stderr
+    assert 'the provider "local" sends no interruption notices' in done.stderr
+
+
+# ---- gate ----
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+def start_gate(home, port, *words):
+    env = {"HOME": str(home), "PATH": str(home.parent / "bin")}
+    return subprocess.Popen([SHOAL, "node", "gate", "--gcs", f"127.0.0.1:{port}", *words], env=env,
+                            text=True, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+
+
+def test_the_gate_refuses_a_wrong_token_and_waits_for_a_slow_head(home):
+    """Both take longer than ten seconds, so they run at the same time."""
+    (home / "token").write_text("wrong")
+    (home / "token").chmod(0o600)
+    port = free_port()
+    waiting = start_gate(home, port)
+    with FakeGcs(token="right") as gcs:
+        refused = start_gate(home, gcs.port, "--token-file", str(home / "token"))
+        time.sleep(12)
+        assert waiting.poll() is None, waiting.communicate()
+        said = refused.communicate(timeout=20)
+        assert refused.returncode == 1, said
+        assert "refuses this node" in said[1] and gcs.refused > 5
+    with FakeGcs(port) as gcs:
+        said = waiting.communicate(timeout=20)
+        assert waiting.returncode == 0, said
+        assert "the head's Ray answers at" in said[0]
+
+
+def test_the_gate_leaves_a_token_of_the_start_command_alone(home):
+    """Only `ray start` knows it, and compares the versions itself."""
+    with FakeGcs(token="secret") as gcs:
+        gate = start_gate(home, gcs.port)
+        said = gate.communicate(timeout=20)
+        assert gate.returncode == 0, said

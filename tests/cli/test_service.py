@@ -43,9 +43,10 @@ class Head:
                     "SHOAL_NO_SYSTEMD": "1",
                     "ASAN_OPTIONS": os.environ.get("ASAN_OPTIONS", "")}
 
-    def hand_over(self, serial=1, metrics="127.0.0.1", **more):
+    def hand_over(self, serial=1, metrics="127.0.0.1", workers=2, **more):
         (self.home / "cluster.yaml").write_text(
-            FILE + f"metadata: {{shoal: {{metrics_address: {metrics}}}}}\n")
+            FILE.replace("min_workers: 2", f"min_workers: {workers}") +
+            f"metadata: {{shoal: {{metrics_address: {metrics}}}}}\n")
         config = self.shoal("config", "-o", "json", str(self.home / "cluster.yaml")).stdout
         text = json.dumps({
             "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1, "reign": 1,
@@ -112,20 +113,45 @@ def test_it_starts_answers_and_stands_down(head):
     started = head.shoal("autoscaler", "--background")
     assert started.returncode == 0, started.stderr
     assert time.monotonic() - began < 5
-    greeting, status, node, end, error = head.ask({"do": "status"}, {"do": "dance"})
+    greeting, status, node, end, error = head.ask({"request": "status"}, {"request": "dance"})
     assert greeting["protocol"] == 1 and greeting["cluster"] == "demo"
-    assert status["status"]["wanted"] == 3 and "joined" not in status["status"]
-    assert status["status"]["stance"].startswith("standing by")
+    assert status["status"]["desired_nodes"] == 3 and "ray_nodes" not in status["status"]
+    assert status["status"]["autoscaler_state"] == "standby"
     assert node["node"]["name"] == "head" and node["node"]["phase"] == "setting-up"
     assert end == {"end": "status"}
-    assert "dance" in error["error"] and error["do"] == "dance"
+    assert "dance" in error["error"] and error["request"] == "dance"
     mode = (head.folder / "ctl.sock").stat().st_mode & 0o777
     assert mode == 0o600
     supervisor, _ = head.pids()
-    assert head.ask({"do": "stand-down"})[1] == {"done": "stand-down"}
+    assert head.ask({"request": "release"})[1] == {"done": "release"}
     wait(lambda: is_gone(supervisor), "both end")
     assert not (head.folder / "ctl.sock").exists()
-    assert "has ended, and so does its supervisor" in head.log()
+    assert "has exited; its supervisor exits too" in head.log()
+
+
+def test_one_that_stood_down_does_not_start_at_boot(head):
+    """`down` may have stopped the machine: when it starts again, it waits for `up`."""
+    mark = head.folder / "stood-down"
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    assert not mark.exists()
+    supervisor, _ = head.pids()
+    head.ask({"request": "release"})
+    wait(lambda: is_gone(supervisor), "both end")
+    assert mark.exists()
+    assert head.shoal("autoscaler", "--background").returncode == 0  # as `up` does
+    assert not mark.exists()
+    supervisor, _ = head.pids()
+    os.kill(supervisor, signal.SIGTERM)  # as a shutdown of the machine does
+    wait(lambda: is_gone(supervisor), "both end")
+    assert not mark.exists()
+
+
+def test_a_machine_without_systemd_and_cloud_init_is_warned_about(head):
+    started = head.shoal("autoscaler", "--background")
+    assert started.returncode == 0 and started.stdout == ""
+    assert "will not start by itself when this machine reboots" in started.stderr
+    why = (head.folder / "no-boot").read_text()
+    assert why == "systemd is not running here; this machine has no cloud-init"
 
 
 def test_nobody_there_is_one_line_that_says_what_to_do(head):
@@ -160,32 +186,93 @@ def test_one_that_was_killed_with_its_supervisor_comes_back_when_it_is_expected(
 def test_a_newer_handover_is_taken_in(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
     before = head.pids()
-    assert head.ask({"do": "update"})[1] == {"done": "update"}  # nothing is new
+    assert head.ask({"request": "update"})[1] == {"done": "update"}  # nothing is new
     head.hand_over(serial=7)
     again = head.shoal("autoscaler", "--background")  # as the next `up` does
     assert again.returncode == 0, again.stderr
-    wait(lambda: status(head).get("serial") == 7, "the new handover")  # not of the one before it
+    wait(lambda: status(head).get("handover_serial") == 7, "the new handover")
     assert head.pids() == before  # the same processes, begun anew
     (head.folder / "handover.json").write_text("{}")
-    assert "damaged" in head.ask({"do": "update"})[1]["error"]
+    assert "damaged" in head.ask({"request": "update"})[1]["error"]
+
+
+def limit(head):
+    """max_workers of what is in force: with it `wanted` grows."""
+    return status(head)["desired_nodes"]
+
+
+def test_one_that_dies_while_it_takes_a_handover_is_asked_again(head):
+    """Its supervisor starts it again at once: `up` goes on."""
+    point = head.home / "point"
+    head.env["SHOAL_FAILPOINT_FILE"] = str(point)
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    _, killed = head.pids()
+    head.hand_over(serial=2, workers=1)
+    point.write_text("autoscaler-folder:file:handover.*.json:after")
+    again = head.shoal("autoscaler", "--background")
+    assert not point.exists(), "nobody was killed"
+    assert again.returncode == 0, again.stderr
+    _, alive = head.pids()
+    assert alive and alive != killed
+    assert head.ask({"request": "status"})[1]["status"]["desired_nodes"] == 2
+
+
+def test_an_older_handover_is_refused_and_never_half_applied(head):
+    """As from a laptop whose clock is behind: an error for `up`, and after a crash the service
+    runs with what it has recorded, not with what was sent last."""
+    head.hand_over(serial=2000, workers=2)
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    assert limit(head) == 3
+    head.hand_over(serial=1000, workers=1)
+    refused = head.ask({"request": "update"})[1]
+    assert refused["request"] == "update" and "nothing was applied" in refused["error"], refused
+    started = head.shoal("autoscaler", "--background")  # as the first step of `up` does
+    assert started.returncode != 0 and "nothing was applied" in started.stderr
+    assert status(head)["handover_serial"] == 2000 and limit(head) == 3
+    _, (service,) = head.pids()
+    os.kill(service, signal.SIGKILL)
+    wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
+    assert status(head)["handover_serial"] == 2000 and limit(head) == 3
+    head.hand_over(serial=2001, workers=1)
+    assert head.ask({"request": "update"})[1] == {"done": "update"}
+    wait(lambda: status(head)["handover_serial"] == 2001, "the newer one")
+    assert limit(head) == 2
+    copies = [path.name for path in head.folder.glob("handover.*.json")]
+    assert copies == ["handover.2001.json"]
+    assert (head.folder / copies[0]).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_configuration_that_is_not_understood_is_refused(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    head.hand_over(serial=7, config="[")
+    assert "cannot parse the configuration" in head.ask({"request": "update"})[1]["error"]
+    assert status(head)["handover_serial"] == 1
+
+
+def test_a_node_tells_the_serial_that_it_knows(head):
+    """So that the next `up` chooses a greater one, whatever its clock says."""
+    assert json.loads(head.shoal("node", "serve", input="").stdout)["handover"] == 1
+    head.hand_over(serial=1790000000000)
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    assert json.loads(head.shoal("node", "serve", input="").stdout)["handover"] == 1790000000000
 
 
 def test_without_a_handover_it_says_so(head):
     (head.folder / "handover.json").unlink()
     result = head.shoal("autoscaler")
     assert result.returncode == 1
-    assert "handed over" in result.stderr and "shoal up" in result.stderr
+    assert "not the head of a cluster" in result.stderr and "shoal up" in result.stderr
 
 
 def test_a_follower_hears_changes_and_ends_with_the_service(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
     with subprocess.Popen([SHOAL, "ctl"], env=head.env, stdin=subprocess.PIPE,
                           stdout=subprocess.PIPE, text=True) as follower:
-        follower.stdin.write('{"do":"follow"}\n')
+        follower.stdin.write('{"request":"follow"}\n')
         follower.stdin.flush()
         kinds = [next(iter(json.loads(follower.stdout.readline()))) for _ in range(3)]
         assert kinds == ["shoal", "status", "node"]
-        head.ask({"do": "stand-down"})
+        head.ask({"request": "release"})
         follower.stdout.read()
         assert follower.wait(10) == 0
 
@@ -193,11 +280,44 @@ def test_a_follower_hears_changes_and_ends_with_the_service(head):
 def test_logs_are_told(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
     (head.folder / "log/worker-1").write_text("one\ntwo\nhalf")
-    lines = head.ask({"do": "log", "node": "worker-1"}, {"do": "log", "node": "../secret"},
-                     {"do": "log", "node": "worker-9"})
+    lines = head.ask({"request": "log", "node": "worker-1"},
+                     {"request": "log", "node": "../secret"},
+                     {"request": "log", "node": "worker-9"})
     assert lines[1:4] == [{"log": "one"}, {"log": "two"}, {"end": "log"}]
-    assert "which log" in lines[4]["error"]
+    assert "the request needs a node" in lines[4]["error"]
     assert "No such file" in lines[5]["error"]
+
+
+def test_logs_of_any_size_are_told(head):
+    """Larger than what may wait for a reader, with a line that is larger than a piece."""
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    lines = [f"{i} " + "x" * 90 for i in range(200_000)] + ["y" * 300_000, "last"]
+    (head.folder / "log/worker-1").write_text("\n".join(lines) + "\n")
+    said = head.ask({"request": "log", "node": "worker-1"})[1:]
+    assert said[-1] == {"end": "log"}
+    texts = [line["log"] for line in said[:-1]]
+    assert texts[:200_000] == lines[:200_000] and texts[-1] == "last"
+    assert "".join(texts[200_000:-1]) == "y" * 300_000
+    assert head.ask({"request": "status"})[-1] == {"end": "status"}
+
+
+def test_a_large_log_is_followed(head):
+    assert head.shoal("autoscaler", "--background").returncode == 0
+    path = head.folder / "log/worker-1"
+    path.write_text("x" * 99 + "\n")
+    with path.open("a") as log:
+        log.writelines("x" * 99 + "\n" for _ in range(120_000))
+    with subprocess.Popen([SHOAL, "ctl"], env=head.env, stdin=subprocess.PIPE,
+                          stdout=subprocess.PIPE, text=True) as follower:
+        follower.stdin.write('{"request":"log","node":"worker-1","follow":true}\n')
+        follower.stdin.flush()
+        for _ in range(120_002):
+            assert follower.stdout.readline()
+        with path.open("a") as log:
+            log.write("more\n")
+        assert json.loads(follower.stdout.readline()) == {"log": "more"}
+        follower.stdin.close()
+        follower.wait(10)
 
 
 def test_a_silent_guest_does_not_matter(head):
@@ -205,7 +325,7 @@ def test_a_silent_guest_does_not_matter(head):
     with socket.socket(socket.AF_UNIX) as guest:
         guest.connect(str(head.folder / "ctl.sock"))
         guest.send(b"x" * 100000)
-        assert head.ask({"do": "status"})[-1] == {"end": "status"}
+        assert head.ask({"request": "status"})[-1] == {"end": "status"}
 
 
 def test_the_token_is_made_once(head):
@@ -229,7 +349,7 @@ def test_metrics_are_served_on_loopback(head):
         assert reply.headers["Content-Type"].startswith("text/plain; version=0.0.4")
         text = reply.read().decode()
     assert 'shoal_info{version="0.1.0",ray_version="",cluster="demo"} 1' in text
-    assert 'shoal_acting{cluster="demo"} 0' in text
+    assert 'shoal_leader{cluster="demo"} 0' in text
     assert 'shoal_nodes{type="head",state="setting-up",cluster="demo"} 1' in text
     assert float(re.search(r"process_resident_memory_bytes{.*} (\S+)", text)[1]) > 1e6
     with pytest.raises(urllib.error.HTTPError, match="404"):
@@ -239,13 +359,13 @@ def test_metrics_are_served_on_loopback(head):
 def test_metrics_may_be_served_nowhere(head):
     head.hand_over(metrics="none")
     assert head.shoal("autoscaler", "--background").returncode == 0
-    head.ask({"do": "status"})
+    head.ask({"request": "status"})
     assert "metrics address=" not in head.log()
 
 
 def test_secrets_stay_out_of_the_log(head):
     assert head.shoal("autoscaler", "--background").returncode == 0
-    head.ask({"do": "stand-down"})
+    head.ask({"request": "release"})
     assert "5c5c5c5c" not in head.log() and "not a key" not in head.log()
 
 
@@ -268,15 +388,15 @@ def status(head):
     said = []
 
     def ask():
-        said[:] = head.ask({"do": "status"})
+        said[:] = head.ask({"request": "status"})
         return len(said) > 1 and "status" in said[1]
 
     wait(ask, "an answer")
     return said[1]["status"]
 
 
-def stance(head):
-    return status(head)["stance"]
+def message(head):
+    return status(head).get("autoscaler_message", "")
 
 
 def test_one_that_dies_again_and_again_freezes_until_somebody_looks(head):
@@ -288,28 +408,28 @@ def test_one_that_dies_again_and_again_freezes_until_somebody_looks(head):
         _, (before,) = head.pids()
         os.kill(before, signal.SIGKILL)
     wait(lambda: "frozen: " in head.log(), "a frozen service")
-    assert "died 10 times within 60 s (it was ended by signal 9" in stance(head)
-    assert "until `shoal up`" in stance(head)
+    assert "died 10 times within 60 s (it was killed by signal 9" in message(head)
+    assert "until `shoal up`" in message(head)
     supervisor, (service,) = head.pids()
     os.kill(supervisor, signal.SIGHUP)
-    wait(lambda: "died" not in stance(head), "it acts")
+    wait(lambda: "died" not in message(head), "it acts")
     assert head.pids() == (supervisor, [service])
     os.kill(service, signal.SIGKILL)  # and what was before is forgotten
     wait(lambda: head.pids()[1] not in ([], [service]), "another one is started")
-    assert "died" not in stance(head)
+    assert "died" not in message(head)
 
 
 def test_a_frozen_one_acts_again_with_a_new_handover(head):
-    env = dict(head.env, SHOAL_FROZEN="ended with status 1")
+    env = dict(head.env, SHOAL_FROZEN="exited with status 1")
     service = subprocess.Popen([SHOAL, "autoscaler"], env=env, stderr=subprocess.DEVNULL)
     try:
         wait(lambda: (head.folder / "ctl.sock").exists(), "a service")
-        assert "(it ended with status 1)" in stance(head)
-        assert head.ask({"do": "update"})[1] == {"done": "update"}  # nothing is new
-        assert "died" in stance(head)
+        assert "(it exited with status 1)" in message(head)
+        assert head.ask({"request": "update"})[1] == {"done": "update"}  # nothing is new
+        assert "died" in message(head)
         head.hand_over(serial=9)  # as `shoal up` does
-        assert head.ask({"do": "update"})[1] == {"done": "update"}
-        wait(lambda: "died" not in stance(head), "it acts")
+        assert head.ask({"request": "update"})[1] == {"done": "update"}
+        wait(lambda: "died" not in message(head), "it acts")
     finally:
         service.terminate()
         service.wait(10)

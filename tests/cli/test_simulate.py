@@ -163,7 +163,7 @@ def test_machines_of_ones_own_have_no_price(shoal, simulate, write):
     assert result["planners"][0]["cost"] is None and result["planners"][0]["finished"] == 40
     text = shoal("simulate", rack, "-w", write("w.yaml", work)).stdout
     assert re.search(r"^cost +unknown$", text, re.MULTILINE)
-    assert "No price is known for local.cluster.node" in text
+    assert "No known price for local.cluster.node" in text
 
 
 def test_machines_of_ones_own_need_to_be_described(shoal, write):
@@ -223,7 +223,7 @@ def test_explain_tells_why(shoal, write):
                      re.MULTILINE), text
     assert shoal(*words, "630").stdout == text
     quiet = shoal(*words, "5m").stdout
-    assert "nothing was heard and nothing decided" in quiet and "after that:" in quiet
+    assert "no event and no decision" in quiet and "after that:" in quiet
     lines = json.loads(shoal(*words, "10m", "-o", "json").stdout)["planners"][0]["lines"]
     assert lines and list(lines[0]) == ["seconds", "text"]
 
@@ -371,7 +371,7 @@ work:
 """)
     done = shoal("simulate", MIXED, "-w", path)
     assert done.returncode == 0 and "1 of 4" in done.stdout
-    places = re.findall(r"work\.yaml:(\d+:\d+): warning: this can never run", done.stderr)
+    places = re.findall(r"work\.yaml:(\d+:\d+): warning: this cannot run", done.stderr)
     assert places == ["4:3", "5:3", "6:3"], done.stderr
     assert "largest is gpu4 with 4" in done.stderr and "labels" in done.stderr
 

@@ -1,5 +1,6 @@
 """`shoal top` on terminals of two sizes and in a pipe, with a service that a test plays."""
 
+import json
 import os
 import re
 import signal
@@ -20,7 +21,7 @@ GB = 1 << 30
 def node(name, node_type, machine, phase="ready", **more):
     number = 0 if name == "head" else int(name.split("-")[1])
     return {"node": {
-        "name": name, "type": node_type, "machine": machine, "phase": phase,
+        "name": name, "type": node_type, "instance_type": machine, "phase": phase,
         "id": f"i-0f2ab34cd56ef{number:04}", "zone": "us-west-2a",
         "private_ip": f"10.0.0.{4 + number}", "since_ms": NOW - 5 * MINUTE, **more}}
 
@@ -32,58 +33,62 @@ def uses(cpu=None, memory=None, gpu=None):
 
 
 STATUS = {"status": {
-    "ray_version": "2.60.0", "ray_address": "10.0.0.4:6379", "stance": "acting", "goal": "run",
-    "joined": 4, "wanted": 7, "now_ms": NOW, "seen_ms": NOW, "waiting": 13, "unmet": 2}}
+    "ray_version": "2.60.0", "ray_address": "10.0.0.4:6379", "autoscaler_state": "active",
+    "goal": "run", "ray_nodes": 4, "desired_nodes": 7, "now_ms": NOW, "ray_seen_ms": NOW,
+    "pending": 13, "unschedulable": 2}}
 
 NODES = [
-    node("head", "head", "m5.xlarge", is_head=True, public_ip="198.51.100.7", price=192000,
-         born_ms=NOW - 150 * MINUTE, uses=uses((1, 4), (3.5 * GB, 11 * GB)),
+    node("head", "head", "m5.xlarge", head=True, public_ip="198.51.100.7", dollars_per_hour=0.192,
+         requested_ms=NOW - 150 * MINUTE, uses=uses((1, 4), (3.5 * GB, 11 * GB)),
          activity="a driver runs here"),
-    node("worker-1", "cpu", "m5.2xlarge", is_spot=True, price=150400, born_ms=NOW - 140 * MINUTE,
+    node("worker-1", "cpu", "m5.2xlarge", spot=True, dollars_per_hour=0.1504,
+         requested_ms=NOW - 140 * MINUTE,
          uses=uses((8, 8), (20 * GB, 22 * GB)), activity="8 tasks run"),
-    node("worker-2", "cpu", "m5.2xlarge", is_spot=True, price=150400, born_ms=NOW - 135 * MINUTE,
+    node("worker-2", "cpu", "m5.2xlarge", spot=True, dollars_per_hour=0.1504,
+         requested_ms=NOW - 135 * MINUTE,
          uses=uses((0, 8), (0, 22 * GB)), idle_since_ms=NOW - 4 * MINUTE,
          reason="for 9 waiting {CPU: 4}"),
-    node("worker-3", "gpu-large", "g5.12xlarge", price=5672000, born_ms=NOW - 30 * MINUTE,
+    node("worker-3", "gpu-large", "g5.12xlarge", dollars_per_hour=5.672,
+         requested_ms=NOW - 30 * MINUTE,
          uses=uses((12.5, 48), (61 * GB, 130 * GB), (3, 4)), activity="3 actors run"),
-    node("worker-10", "cpu", "m5.2xlarge", "setting-up", is_spot=True, price=150400, step=3,
-         steps=5, born_ms=NOW - 3 * MINUTE, detail="pip install -r requirements.txt"),
-    node("worker-11", "cpu", "m5.2xlarge", "connecting", is_spot=True, born_ms=NOW - 2 * MINUTE),
-    node("worker-12", "cpu", "m5.2xlarge", "failed", is_spot=True, price=150400,
-         born_ms=NOW - 9 * MINUTE,
-         failure={"step": "set-up step 3 of 5", "said": "ERROR: No matching distribution found"}),
+    node("worker-10", "cpu", "m5.2xlarge", "setting-up", spot=True, dollars_per_hour=0.1504, step=3,
+         steps=5, requested_ms=NOW - 3 * MINUTE, detail="pip install -r requirements.txt"),
+    node("worker-11", "cpu", "m5.2xlarge", "connecting", spot=True, requested_ms=NOW - 2 * MINUTE),
+    node("worker-12", "cpu", "m5.2xlarge", "failed", spot=True, dollars_per_hour=0.1504,
+         requested_ms=NOW - 9 * MINUTE,
+         failure={"step": "setup step 3 of 5", "output": "ERROR: No matching distribution found"}),
 ]
 
 DEMANDS = [
     {"demand": {"source": "tasks", "shape": "{CPU: 4}", "count": 9, "since_ms": NOW - 6 * MINUTE}},
-    {"demand": {"source": "group", "shape": "{GPU: 1} * 2 (STRICT_SPREAD)", "count": 2}},
-    {"demand": {"source": "tasks", "shape": "{TPU: 8}", "count": 2, "unmet": 2, "infeasible": True,
-                "why": "no node type offers TPU"}},
+    {"demand": {"source": "placement_group", "shape": "{GPU: 1} * 2 (STRICT_SPREAD)", "count": 2}},
+    {"demand": {"source": "tasks", "shape": "{TPU: 8}", "count": 2, "unschedulable": 2,
+                "infeasible": True, "reason": "no node type offers TPU"}},
 ]
 
 EVENTS = [{"event": {"number": number + 1, "at_ms": NOW - ago * MINUTE, "kind": kind, "node": name,
                      "text": text, "reason": reason}}
           for number, (ago, kind, name, text, reason) in enumerate([
-              (140, "service", "", "started", ""),
+              (140, "autoscaler", "", "started", ""),
               (140, "launch", "", "launched 2 x m5.2xlarge (spot) in us-west-2a",
                "for 9 waiting {CPU: 4}"),
               (139, "join", "worker-1", "joined after 58s", ""),
-              (12, "notice", "worker-4", "the cloud takes it away in 2m", ""),
-              (11, "refusal", "", "no capacity for g5.12xlarge in us-west-2a",
+              (12, "spot_interruption", "worker-4", "the cloud takes it away in 2m", ""),
+              (11, "launch_failed", "", "no capacity for g5.12xlarge in us-west-2a",
                "InsufficientInstanceCapacity; next try in 40s"),
-              (9, "failure", "worker-12", "failed in set-up step 3 of 5",
+              (9, "failure", "worker-12", "failed in setup step 3 of 5",
                "ERROR: No matching distribution found"),
               (6, "infeasible", "", "2 x {TPU: 8} can never be placed", "no node type offers TPU"),
               (3, "launch", "", "launched 2 x m5.2xlarge (spot) in us-west-2b",
                "for 9 waiting {CPU: 4}"),
           ])]
 
-LOG = [f"line {number} of the set-up" for number in range(1, 101)]
+LOG = [f"line {number} of the setup" for number in range(1, 101)]
 
 
 def say_log(request):
     if request["node"] == "worker-99":
-        return [{"error": "worker-99: No such file or directory", "do": "log"}]
+        return [{"error": "worker-99: No such file or directory", "request": "log"}]
     return [{"log": f"{request['node']}: {line}"} for line in LOG]
 
 
@@ -178,8 +183,8 @@ def test_only_what_changed_is_drawn(top, service):
     terminal = top(80, 24)
     see(terminal, 80, 24, "launch ")
     before = screen_of(terminal, 80, 24).drawn
-    service.say(node("worker-2", "cpu", "m5.2xlarge", is_spot=True, price=150400,
-                     born_ms=NOW - 135 * MINUTE, uses=uses((4, 8), (0, 22 * GB))))
+    service.say(node("worker-2", "cpu", "m5.2xlarge", spot=True, dollars_per_hour=0.1504,
+                     requested_ms=NOW - 135 * MINUTE, uses=uses((4, 8), (0, 22 * GB))))
     screen = see(terminal, 80, 24, r"worker-2 .*busy .*4/8")
     assert screen.drawn - before < 6 * 80
 
@@ -234,7 +239,7 @@ def test_a_log(top, service):
     terminal = top(80, 24)
     see(terminal, 80, 24, "worker-12")
     terminal.type(b"\x1b[B\r")
-    screen = see(terminal, 80, 24, r"(?s)LOG of worker-1\n.*line 100 of the set-up")
+    screen = see(terminal, 80, 24, r"(?s)LOG of worker-1\n.*line 100 of the setup")
     assert "line 79 " not in screen.text()
     terminal.type(b"\x1b[5~")
     assert "line 100 " not in see(terminal, 80, 24, "line 60 of").text()
@@ -249,22 +254,23 @@ def test_a_log(top, service):
     see(terminal, 80, 24, r"LOG of service\n")
     terminal.type(b"\x1b")
     see(terminal, 80, 24, "EVENTS")
-    assert [request["node"] for request in service.asked if request["do"] == "log"] == [
+    assert [request["node"] for request in service.asked if request["request"] == "log"] == [
         "worker-1", "service"]
 
 
 def test_nodes_come_and_go(top, service):
     terminal = top(80, 24)
     see(terminal, 80, 24, "worker-12")
-    service.say(node("worker-13", "cpu", "m5.2xlarge", "asked", born_ms=NOW))
+    service.say(node("worker-13", "cpu", "m5.2xlarge", "requested", requested_ms=NOW))
     service.say({"event": {"number": 90, "at_ms": NOW, "kind": "join", "text": "joined, at last"}})
-    service.say({"node": {"name": "worker-12", "phase": "gone"}})
+    service.say({"node": {"name": "worker-12", "phase": "terminated"}})
     service.say({"demand": {"source": "tasks", "shape": "{CPU: 4}"}})
     screen = see(terminal, 80, 24, r"(?s)worker-13.*joined, at last")
     assert "9 x {CPU: 4}" not in screen.text().splitlines()[1]
-    assert re.search(r"worker-12 .*gone", screen.text())
+    assert re.search(r"worker-12 .*terminated", screen.text())
     for number in range(100):
-        service.say(node(f"worker-{number + 100}", "cpu", "m5.2xlarge", "asked", born_ms=NOW))
+        service.say(node(f"worker-{number + 100}", "cpu", "m5.2xlarge", "requested",
+                         requested_ms=NOW))
     until = time.monotonic() + 15
     while "> worker-199" not in screen_of(terminal, 80, 24).text():
         terminal.type(b"\x1b[F")
@@ -332,11 +338,50 @@ def test_a_pipe_gets_one_picture(shoal, service, golden):
     done = shoal("top")
     assert done.returncode == 0 and done.stderr == "" and "\x1b" not in done.stdout
     golden("top-pipe.txt", done.stdout)
-    assert [request["do"] for request in service.asked] == ["status", "events"]
+    assert [request["request"] for request in service.asked] == ["status", "events"]
+
+
+def test_more_nodes_than_are_wanted_in_any_case(shoal, service):
+    """`wanted` is the head and min_workers; a busy cluster has more."""
+    for joined, wanted, says in ((6, 3, "  6 nodes joined "), (3, 3, "  3 nodes joined "),
+                                 (2, 3, "  2 of 3 nodes joined "), (1, 1, "  1 node joined ")):
+        status = {"status": {**STATUS["status"], "ray_nodes": joined, "desired_nodes": wanted}}
+        service.answers = {**answers(), "status": [status, *NODES, {"end": "status"}]}
+        assert says in shoal("top").stdout.splitlines()[0]
+
+
+def test_why_the_autoscaler_is_paused(shoal, service):
+    for state, message, says in (("active", "", ""), ("active", "no reboot", "no reboot"),
+                                 ("standby", "", "autoscaler paused"),
+                                 ("standby", "another one acts",
+                                  "autoscaler paused: another one acts")):
+        status = {"status": {**STATUS["status"], "autoscaler_state": state,
+                             "autoscaler_message": message}}
+        service.answers = {**answers(demands=[]), "status": [status, *NODES, {"end": "status"}]}
+        assert shoal("top").stdout.splitlines()[3] == says
+
+
+def test_colours_in_a_log_are_dropped(top, service):
+    service.answers = {**answers(), "log": [{"log": "\x1b[37mLocal node IP\x1b[39m: 10.0.0.4"}]}
+    terminal = top(80, 24)
+    see(terminal, 80, 24, "worker-12")
+    terminal.type(b"l")
+    see(terminal, 80, 24, r"(?m)^Local node IP: 10\.0\.0\.4$")
+
+
+def test_json(shoal, service):
+    done = shoal("top", "-o", "json")
+    assert (done.returncode, done.stderr) == (0, "")
+    said = json.loads(done.stdout)
+    assert [row["name"] for row in said["nodes"]] == [row["node"]["name"] for row in NODES]
+    assert [row["number"] for row in said["events"]] == list(range(1, len(EVENTS) + 1))
+    assert len(said["demands"]) == 3 and said["ray_nodes"] == 4 and said["cluster"] == "demo"
+    assert said["dollars_so_far"] > 0 and not said["all_prices_known"]
+    assert [request["request"] for request in service.asked] == ["status", "events"]
 
 
 def test_an_older_service(shoal, service):
-    service.answers = {"status": [{"status": {"stance": "acting", "joined": 1, "wanted": 2}},
+    service.answers = {"status": [{"status": {"ray_nodes": 1, "desired_nodes": 2}},
                                   NODES[0], {"end": "status"}]}
     done = shoal("top", "--sort", "cpu")
     assert done.returncode == 0 and "head" in done.stdout and "EVENTS" not in done.stdout
@@ -366,13 +411,13 @@ def test_what_nodes_say_moves_nothing(top, service):
     see(terminal, 80, 24, "worker-12")
     service.say(node("worker-2", "cpu\x1b[2J\x07", "m5\r\n", "setting-up",
                      detail="\x1b]0;title\x07\tx\u202e"))
-    see(terminal, 80, 24, r"worker-2 .*set-up")  # the screen complains itself
+    see(terminal, 80, 24, r"worker-2 .*setup")  # the screen complains itself
 
 
 def test_many_nodes_cost_little(program, environment, service):
     """A thousand nodes, drawn once."""
     service.answers = answers(nodes=[NODES[0]] + [
-        node(f"worker-{number}", "cpu", "m5.large", born_ms=NOW - HOUR, uses=uses((1, 2)))
+        node(f"worker-{number}", "cpu", "m5.large", requested_ms=NOW - HOUR, uses=uses((1, 2)))
         for number in range(1, 1001)])
     began = time.monotonic()
     done = subprocess.run([program, "top"], env=environment, stdout=subprocess.PIPE, check=True,

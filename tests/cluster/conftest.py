@@ -46,10 +46,10 @@ def running_bed(running_base_bed):
 def bounded(request):
     """A test that hangs is a test that fails, where it hangs. A long one may say how long it is."""
     is_long = request.node.get_closest_marker("long")
-    seconds = is_long.kwargs.get("seconds", 420) if is_long else 150
+    seconds = driver.PATIENCE * (is_long.kwargs.get("seconds", 420) if is_long else 150)
 
     def ring(*_):
-        raise AssertionError(f"not done within {seconds} s")
+        raise AssertionError(f"no result within {seconds} s")
 
     before = signal.signal(signal.SIGALRM, ring)
     signal.alarm(seconds)
@@ -104,6 +104,11 @@ class Cluster:
                                  check=False)
         return int(said.split()[-1]) if said.split() else 0
 
+    def orders(self):
+        """{instance: the words that its steps have left in ~/order}."""
+        ids = [i["InstanceId"] for i in self.machines(states=("running",))]
+        return {i: driver.in_machine(i, "cat", "order", check=False).split() for i in ids}
+
     def registered(self):
         return driver.registered(f"bed-{self.head}")
 
@@ -146,7 +151,7 @@ def shared(running_bed, aws, tmp_path_factory):
     """A head and two workers, for the tests of one file that leave them as they are."""
     _bed.empty(running_bed)
     laptop = driver.Laptop(tmp_path_factory.mktemp("shared"))
-    config = files.quick("shared", setup_commands=["echo set-up was here"],
+    config = files.quick("shared", setup_commands=["echo setup was here"],
                          file_mounts={"/home/ubuntu/mounted": "./mounted"})
     laptop.file("mounted/a.txt", "a\n")
     made = Cluster(laptop, config, running_bed, aws)

@@ -27,9 +27,12 @@ BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").reso
 SHOAL = BUILD / "src" / "cli" / "shoal"
 CALLER_URL = f"http://{settings.GATEWAY}:{settings.CALLER_PORT}/"
 SESSION = "tmp/ray/session_latest"
+# Listings lag by a moment here, not by a minute: `down` waits that long for its proof.
+SOON = {"SHOAL_TEST_TIMES": "horizon=5000,call_timeout=2000"}
+PATIENCE = 3  # limits of commands are for hangs; a busy machine gets so many times as long
 
 
-def wait_for(work, seconds=60, step=0.1, what="what was waited for"):
+def wait_for(work, seconds=180, step=0.1, what="what was waited for"):
     """The first true value of `work`."""
     end = time.monotonic() + seconds
     while True:
@@ -94,13 +97,14 @@ class Laptop:
         """Its end; one that takes longer is a failure, with what it said until then."""
         began = time.monotonic()
         more = {} if text is None else {"stdin": subprocess.PIPE}
-        child = self.start(*words, env=env or {}, **more)
+        soon = SOON if words[0] == "down" else {}
+        child = self.start(*words, env={**soon, **(env or {})}, **more)
         try:
-            out, err = child.communicate(text, timeout=seconds)
+            out, err = child.communicate(text, timeout=PATIENCE * seconds)
         except subprocess.TimeoutExpired:
             out, err = self.stop(child)
             done = Done([str(w) for w in words], None, out, err, time.monotonic() - began)
-            raise AssertionError(f"not done within {seconds} s: {done}") from None
+            raise AssertionError(f"no result within {PATIENCE * seconds} s: {done}") from None
         return Done([str(w) for w in words], child.returncode, out, err, time.monotonic() - began)
 
     def stop(self, child, number=signal.SIGKILL, seconds=15):

@@ -27,7 +27,7 @@ def start_commands(prefix=""):
 
 
 def minimal(name="minimal", workers=2, image=RAY):
-    """As example-minimal.yaml of Ray; nothing is said of set-up, start or keys."""
+    """As example-minimal.yaml of Ray; nothing is said of setup, start or keys."""
     return {
         "cluster_name": name, "provider": {"type": "aws", "region": settings.REGION},
         "max_workers": workers,
@@ -50,7 +50,7 @@ def quick(name="quick", workers=2, image=RAY, **more):
 
 
 def full(name="full"):
-    """Everything that a user may ask of set-up, and two types of workers, one of them spot."""
+    """Everything that a user may ask of setup, and two types of workers, one of them spot."""
     say = "echo {} $OMP_NUM_THREADS >> ~/order"
     spot = {"InstanceMarketOptions": {"MarketType": "spot"}}
     return {
@@ -69,7 +69,7 @@ def full(name="full"):
         "cluster_synced_files": [], "file_mounts_sync_continuously": False,
         "rsync_exclude": ["**/.git", "*.tmp"], "rsync_filter": [".gitignore"],
         "initialization_commands": [say.format("init")],
-        "setup_commands": [say.format("set-up"), "test -f ~/app/main.py",
+        "setup_commands": [say.format("setup"), "test -f ~/app/main.py",
                            "echo 'export APP_MODE=real' >> ~/.bashrc",
                            "echo 'second line' >> ~/order"],
         "head_setup_commands": [say.format("head")],
@@ -97,7 +97,7 @@ def of_2019(name="old"):
                      "availability_zone": "us-west-2a,us-west-2b"},
         "auth": {"ssh_user": "ubuntu"}, "head_node": machine, "worker_nodes": machine,
         "file_mounts": {}, "initialization_commands": [],
-        "setup_commands": ["echo set-up >> ~/order"], "head_setup_commands": [],
+        "setup_commands": ["echo setup >> ~/order"], "head_setup_commands": [],
         "worker_setup_commands": [], **start_commands(prefix="ulimit -n 65536; ")}
 
 
@@ -113,7 +113,7 @@ def for_both(made, key_name, key):
 
 
 def bench(workers, key_name, key):
-    return for_both(quick("bench", workers, setup_commands=["echo set-up"]), key_name, key)
+    return for_both(quick("bench", workers, setup_commands=["echo setup"]), key_name, key)
 
 
 def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):

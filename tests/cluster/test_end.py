@@ -19,7 +19,7 @@ def test_stop_with_tmux(cluster):
     made = cluster(files.quick("ending", workers=1))
     made.up()
     done = made("exec", "--tmux", "--stop", "sleep 1; touch ~/was-here")
-    assert "ends its workers and itself" in done.err and "shoal down" in done.err
+    assert "terminates its workers and itself" in done.err and "shoal down" in done.err
     gone_by_itself(made)
 
 
@@ -29,7 +29,7 @@ def test_the_service_is_killed_on_the_way(cluster):
     made = cluster(files.quick("ending", workers=1))
     made.up()
     made.bed.fault("TerminateInstances", "throttle", count=6)
-    asked = made.start("exec", "~/.shoal/bin/shoal ctl --ask end")
+    asked = made.start("exec", "~/.shoal/bin/shoal ctl --ask terminate")
     driver.wait_for(lambda: made.bed.counts()["TerminateInstances"] > 0, 20)
     driver.in_machine(made.head, "pkill", "-9", "-nf", SERVICE, check=False)
     gone_by_itself(made)
@@ -55,7 +55,7 @@ def test_an_idle_cluster_rests_and_the_next_up_resumes_it(cluster):
     assert len(made.machines(states=("running",))) == 2, "a driver was connected all the time"
     driver.wait_for(lambda: state_of(made, head) == [(True, "stopped")], 70, 0.5, "its rest")
     said = made.up()
-    assert "was stopped: it is started again" in said.err
+    assert "was stopped; starting it" in said.err
     assert made.head == head
     driver.in_machine(head, "ls", "/home/ubuntu/mine")
     driver.wait_for(lambda: made.alive() == 2, 60, 0.2, "a Ray of the right size")

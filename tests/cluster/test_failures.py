@@ -20,10 +20,10 @@ def test_a_worker_whose_set_up_fails(cluster):
     done = made.run("up", "-y", seconds=120)
     text = told(done)
     assert done.status == 1, str(done)
-    assert re.search(r"error: worker.1 .*i-[0-9a-f]+.*failed in set-up step 2 of 2", text), text
+    assert re.search(r"error: worker.1 .*i-[0-9a-f]+.*failed in setup step 2 of 2", text), text
     assert "exit 3" in text and "no such thing: torch==9.9" in text, text
-    assert f"shoal logs {made.path.name} worker-" in text or "shoal logs" in text, text
-    assert "run `shoal up` again" in text or "shoal up" in text, text
+    assert f"shoal logs {made.path} worker-1" in text, text
+    assert f"run `shoal up {made.path}` again" in text, text
     # The head is fine and stays; what failed is not left to be paid for, nor tried for ever.
     assert [driver.tag_of(i, "ray-node-type") for i in made.machines()][0] == "head"
     assert made.run("exec", "true", seconds=30).status == 0

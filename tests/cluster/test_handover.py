@@ -3,6 +3,7 @@
 The last tests stand in an order, on one cluster: it grows, its service is killed, it ends.
 """
 
+import json
 import time
 
 import driver
@@ -52,6 +53,45 @@ def test_the_laptop_is_killed_at_some_time(cluster, seconds):
     made.laptop.stop(child)
     made.up()
     one_of_each(made, 1)
+    gone(made)
+
+
+def late_starter(name):
+    """A cluster whose worker starts no Ray at its first try, though all its commands succeed: as
+    one whose raylet ends with the Ray on the head that it was started for."""
+    config = files.quick(name, workers=1)
+    stop, start = config["worker_start_ray_commands"]
+    once = "test -e ~/started || { touch ~/started; exit 0; }; "
+    return {**config, "worker_start_ray_commands": [stop, once + start]}
+
+
+def worker_phase(made):
+    done = made.run("status", "-o", "json", seconds=30)
+    nodes = json.loads(done.out)["nodes"] if done.status == 0 else []
+    return next((node["phase"] for node in nodes if node["name"] == "worker-1"), None)
+
+
+@pytest.mark.long
+def test_a_worker_that_started_for_the_old_ray_joins_the_new_one(cluster):
+    """It was never seen in the Ray that was replaced: its start commands run again at once."""
+    made = cluster(late_starter("replaced"))
+    child = made.start("up", "-y")
+    driver.wait_for(lambda: made.machines() and worker_phase(made) == "joining", 60, 0.5)
+    made.laptop.stop(child)
+    made.up("--restart-only")
+    one_of_each(made, 1)
+    assert "Ray on the head was replaced" in made("events").out
+    gone(made)
+
+
+@pytest.mark.long
+def test_a_worker_that_does_not_join_starts_ray_again(cluster):
+    """Nobody knows for which Ray it started: after 30 s it tries once more, and `up` says so."""
+    made = cluster(late_starter("patient"))
+    done = made.up(seconds=180)
+    one_of_each(made, 1)
+    assert "still waiting for worker-1 (" in done.out + done.err
+    assert "it started Ray, but has not joined" in made("events").out
     gone(made)
 
 

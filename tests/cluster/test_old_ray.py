@@ -20,8 +20,8 @@ def test_an_old_ray_on_the_head(cluster):
             "echo 'export PATH=/home/ubuntu/old:$PATH' >> ~/.bashrc"]))
     made.laptop.file("old/python3", PYTHON)
     done = made.up()
-    assert "Ray 2.40.0 on the head is older than 2.52: Ray's own autoscaler keeps the workers; " \
-        "token authentication is off" in done.out + done.err, str(done)
+    assert "Ray 2.40.0 on the head is older than 2.52: Ray's own autoscaler manages the workers, " \
+        "and token authentication is off" in done.out + done.err, str(done)
     found = driver.in_machine(made.head, "sh", "-c",
                               "tr '\\0' '\\n' < /proc/$(pgrep -o gcs_server)/environ")
     assert "RAY_enable_autoscaler_v2" not in found

@@ -20,11 +20,11 @@ def stopped(made):
 
 
 def test_machines_are_stopped_and_used_again(cluster):
-    made = cluster(keeping("kept", setup_commands=["echo again >> ~/set-up"]))
+    made = cluster(keeping("kept", setup_commands=["echo again >> ~/setup"]))
     made.up()
     before = ids(made.machines())
     said = made.down()
-    assert "is stopped: 2 machines" in said.err
+    assert "stopped, 2 instances kept with their disks" in said.err
     assert stopped(made) == before
     left = made.remains()
     assert {"keys", "groups", "templates"} <= set(left), left
@@ -32,12 +32,12 @@ def test_machines_are_stopped_and_used_again(cluster):
     made.bed.counts(clear=True)
     said = made.up()
     assert ids(made.machines(states=("running",))) == before
-    assert "was stopped: it is started again" in said.err
+    assert "was stopped; starting it" in said.err
     assert made.bed.counts()["RunInstances"] == 0
     driver.wait_for(lambda: made.alive() == 2, 40, 0.2, "a Ray of the right size")
     # What was done on the disk is not done again.
     for one in before:
-        assert driver.in_machine(one, "cat", "/home/ubuntu/set-up").split() == ["again"]
+        assert driver.in_machine(one, "cat", "/home/ubuntu/setup").split() == ["again"]
 
     made.down()
     made("down", "-y", "--terminate")

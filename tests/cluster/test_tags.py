@@ -1,10 +1,33 @@
 """What Ray's own tools read of a cluster: tags, names and hashes on its machines."""
 
+import hashlib
+
 import driver
 import files
 import pytest
 
 util = pytest.importorskip("ray.autoscaler._private.util")
+
+
+def check_keys(made, users_key):
+    """The user's own key is in no file of the head, which reaches its workers with another one."""
+    head, worker = made.machines()
+    listed = driver.in_machine(head["InstanceId"], "sh", "-c",
+                               "sudo find / -xdev -type f -size -64k -exec sha256sum {} + "
+                               "2>/dev/null; true")
+    sums = {line.split()[0] for line in listed.splitlines()}
+    assert len(sums) > 1000
+    text = users_key.read_bytes()
+    assert not {hashlib.sha256(t).hexdigest() for t in (text, text.strip())} & sums
+    body = text.split(b"\n")[3].decode()  # the first lines are the same in all keys
+    found = driver.in_machine(head["InstanceId"], "sh", "-c",
+                              f"sudo grep -rlsF {body} /home /root /tmp /etc /var; true")
+    assert found.strip() == ""
+    assert driver.in_machine(
+        head["InstanceId"], "ssh", "-o", "StrictHostKeyChecking=yes", "-o", "BatchMode=yes",
+        "-o", f"UserKnownHostsFile=~/.shoal/cluster/known_hosts/{worker['InstanceId']}",
+        "-o", f"HostKeyAlias={worker['InstanceId']}", "-i", "ray_bootstrap_key.pem",
+        worker["PrivateIpAddress"], "echo came in").strip() == "came in"
 
 
 def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
@@ -39,6 +62,7 @@ def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
         assert [g["GroupId"] for g in machine["SecurityGroups"]] == [inner]
         assert machine["KeyName"] == key_name
     assert driver.tag_of(head, "ray-runtime-config")
+    check_keys(made, key_files[0])
     made.down()
     left = made.remains()
     assert left == {}

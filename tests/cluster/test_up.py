@@ -80,8 +80,8 @@ def full_file(made):
     assert kinds[0] == "head" and sorted(kinds[1:]) == ["large", "small"]
     large = nodes[kinds.index("large")]
     assert large["InstanceType"] == "m5.xlarge" and large["InstanceLifecycle"] == "spot"
-    expected = {"head": ["init 1", "set-up 1", "second line", "head 1"],
-                "small": ["init 1", "set-up 1", "second line", "worker 1"],
+    expected = {"head": ["init 1", "setup 1", "second line", "head 1"],
+                "small": ["init 1", "setup 1", "second line", "worker 1"],
                 "large": ["init 1", "large 1"]}  # a type's own commands replace all others
     for kind, machine in zip(kinds, nodes):
         ident = machine["InstanceId"]

@@ -31,7 +31,6 @@ def up_again(cluster, *words):
     return done
 
 
-@pytest.mark.long
 def test_mounts_and_commands_reach_running_workers(cluster):
     made = cluster(files.quick("update", 1, file_mounts={"/home/ubuntu/app": "./app"},
                                setup_commands=["cat ~/app/sha >> ~/shas"],
@@ -41,7 +40,7 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     head, worker = ids(made)
     first = raylet(worker)
 
-    # A file that is mounted, as the one with the commit in it, makes all of the set-up run again,
+    # A file that is mounted, as the one with the commit in it, makes all of the setup run again,
     # and Ray on the head is a new one that the worker joins.
     made.laptop.file("app/sha", "2222\n")
     made.rewrite(worker_setup_commands=["echo one >> ~/order", "echo two >> ~/order"])

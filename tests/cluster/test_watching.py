@@ -36,7 +36,7 @@ def watched(running_bed, aws, tmp_path_factory):
     from conftest import Cluster, _bed  # pylint: disable=import-outside-toplevel
     _bed.empty(running_bed)
     laptop = driver.Laptop(tmp_path_factory.mktemp("watched"))
-    made = Cluster(laptop, files.quick("watched", workers=1, setup_commands=["echo set-up here"]),
+    made = Cluster(laptop, files.quick("watched", workers=1, setup_commands=["echo setup here"]),
                    running_bed, aws)
     made.up()
     child = made.start("submit", laptop.file("waits.py", WAITS))
@@ -61,7 +61,7 @@ def test_top_in_a_pipe(watched):
     for name in ("head +head", "worker-1 +worker"):
         assert re.search(rf"^  {name} +m5.large .* (busy|idle) .* 0.096 ", text, re.M), text
     assert "$0.19/h" in text.splitlines()[0], text
-    assert "(3 have no place)" in text and "EVENTS" in text and "joined Ray" in text, text
+    assert "(3 cannot be placed)" in text and "EVENTS" in text and "joined Ray" in text, text
     assert "\x1b" not in text
 
 
@@ -77,7 +77,7 @@ def test_top_on_a_terminal(watched):
 
         driver.wait_for(lambda: see(r"(?s)> head.*worker-1.*EVENTS"), 30)
         terminal.type(b"j\r")
-        driver.wait_for(lambda: see(r"(?s)LOG of worker-1.*set-up here"), 30)
+        driver.wait_for(lambda: see(r"(?s)LOG of worker-1.*setup here"), 30)
         terminal.type(b"q")
         driver.wait_for(lambda: see("EVENTS"), 10)
         terminal.type(b"q")

@@ -5,7 +5,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "base/dice.h"
+#include "base/rng.h"
 #include "io/child.h"
 #include "io/http.h"
 #include "io/log.h"
@@ -59,8 +59,8 @@ struct told {
     enum outcome outcome;
     struct err err;
     struct machine *machines;
-    size_t count;                  /* of machines or things */
-    struct provider_thing *things; /* without those that are gone */
+    size_t count;                     /* of machines or things */
+    struct provider_resource *things; /* without those that are gone */
     struct cluster_lease lease;
     bool has_lease;
 };
@@ -72,9 +72,9 @@ void tell_machines(void *context, const struct provider_answer *answer,
 void tell_lease(void *context, const struct provider_answer *answer,
                 const struct cluster_lease *lease);
 void tell_things(void *context, const struct provider_answer *answer,
-                 const struct provider_thing *things, size_t count);
-void tell_survey(void *context, const struct provider_answer *answer,
-                 const struct finding *findings, size_t count);
+                 const struct provider_resource *things, size_t count);
+void tell_preflight(void *context, const struct provider_answer *answer,
+                    const struct finding *findings, size_t count);
 
 /* Until it is answered. */
 void await(struct cloud *cloud, struct told *told);
@@ -82,7 +82,7 @@ void sleep_ms(struct cloud *cloud, int64_t ms);
 
 /* Starts, waits, and asks again as long as the outcome is uncertain or it is told to wait: what
  * whoever uses a provider does. */
-struct told do_survey(struct cloud *cloud, struct provider *provider);
+struct told do_preflight(struct cloud *cloud, struct provider *provider);
 struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
                     int64_t lease_ms, uint64_t take_from);
 struct told do_take_new(struct cloud *cloud, struct provider *provider, const char *holder,

@@ -17,6 +17,7 @@ sys.modules["bed_conftest"] = bed_conftest
 spec.loader.exec_module(bed_conftest)
 
 running_bed, bed, paper = bed_conftest.running_bed, bed_conftest.bed, bed_conftest.paper
+pytest_configure = bed_conftest.pytest_configure
 aws, ec2, run, key_files = (bed_conftest.aws, bed_conftest.ec2, bed_conftest.run,
                             bed_conftest.key_files)
 

@@ -54,7 +54,7 @@ struct work {
     size_t open;  /* not settled yet */
     int64_t came; /* machines of all settled launches */
     struct flight flights[AT_ONCE];
-    struct dice dice;
+    struct rng rng;
     uint64_t unknowns;
     bool is_broken;
 };
@@ -134,7 +134,7 @@ static void read_journal(struct work *work)
     AUTO_BUF struct buf text;
     struct err err;
     buf_init(&text, JOURNAL_BYTES_MAX);
-    if (file_look(work->options->journal).kind == FILE_REGULAR &&
+    if (file_stat(work->options->journal).kind == FILE_REGULAR &&
         !file_read(work->options->journal, &text, &err)) {
         panic("%s", err.text);
     }
@@ -203,9 +203,9 @@ static size_t find_open(const struct work *work)
 static void draft_next(struct work *work)
 {
     uint64_t launch = work->epoch << 32 | ++work->launches;
-    int64_t count = dice_between(&work->dice, 1, MOST_PER_CALL);
-    const char *zone = work->options->zones[dice_below(&work->dice, 2)];
-    enum market market = dice_chance(&work->dice, 500) ? MARKET_SPOT : MARKET_ON_DEMAND;
+    int64_t count = rng_between(&work->rng, 1, MOST_PER_CALL);
+    const char *zone = work->options->zones[rng_below(&work->rng, 2)];
+    enum market market = rng_chance(&work->rng, 500) ? MARKET_SPOT : MARKET_ON_DEMAND;
     struct str call = make_draft(&work->cloud, work->provider, TYPE_WORKER, zone, market, count,
                                  work->uid, launch);
     struct str token = launch_token(work->uid, launch, &work->cloud.arena);
@@ -252,7 +252,7 @@ static void launch_all(struct work *work)
 static void begin(struct work *work)
 {
     struct cloud *cloud = &work->cloud;
-    struct told told = do_survey(cloud, work->provider);
+    struct told told = do_preflight(cloud, work->provider);
     if (told.outcome != OUTCOME_DONE) {
         panic("%s", told.err.text);
     }
@@ -274,7 +274,7 @@ static void begin(struct work *work)
 
 int run_launches(const struct options *options)
 {
-    struct work work = {.options = options, .dice = {options->seed}};
+    struct work work = {.options = options, .rng = {options->seed}};
     cloud_open(&work.cloud, options);
     work.provider = cloud_provider(&work.cloud, options);
     read_journal(&work);

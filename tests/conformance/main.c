@@ -16,7 +16,7 @@
 static struct told take(struct cloud *cloud, struct provider *provider,
                         const struct options *options)
 {
-    struct told told = do_survey(cloud, provider);
+    struct told told = do_preflight(cloud, provider);
     if (told.outcome == OUTCOME_DONE) {
         told = do_take(cloud, provider, options->holder, 60 * 1000, 0);
     }

@@ -140,7 +140,8 @@ static void try_first_taking(struct trial *trial)
 
     struct told one = {.cloud = cloud};
     struct told two = {.cloud = cloud};
-    struct take_request request = {.holder = STR("one"), .lease_ms = LEASE_MS, .is_new = true};
+    struct take_request request = {
+        .holder = STR("one"), .lease_ms = LEASE_MS, .is_new = true, .may_create = true};
     trial->one->ops->take(trial->one, &request, tell_lease, &one);
     request.holder = STR("two");
     trial->two->ops->take(trial->two, &request, tell_lease, &two);
@@ -191,7 +192,7 @@ static void try_handing_over(struct trial *trial, const struct cluster_lease *le
     told = do_renew(cloud, trial->one, LEASE_MS);
     rule(trial, "who took it renews it", is_done(&told) && told.lease.epoch == taken_by, &told);
     struct cluster_lease other = told.lease;
-    other.anchor = STR("lt-0123456789abcdef0");
+    other.lease_object = STR("lt-0123456789abcdef0");
     told = do_take_handed(cloud, trial->two, "two", LEASE_MS, &other);
     rule(trial, "one of an anchor that is gone is looked for",
          is_done(&told) && told.lease.epoch > taken_by, &told);
@@ -226,6 +227,17 @@ static void try_lease(struct trial *trial)
     trial->epoch = told.lease.epoch;
 }
 
+/* From now on this one holds the lease, and may create. The other learns that when it renews. */
+static void give_to(struct trial *trial, struct provider *provider)
+{
+    const char *holder = provider == trial->two ? "two" : trial->options->holder;
+    struct told told = do_take(&trial->cloud, provider, holder, LEASE_MS, trial->epoch);
+    rule(trial, "the lease changes hands", is_done(&told), &told);
+    trial->epoch = told.lease.epoch;
+    told = do_renew(&trial->cloud, provider == trial->two ? trial->one : trial->two, LEASE_MS);
+    rule(trial, "and the other has it no more", told.outcome == OUTCOME_MISMATCH, &told);
+}
+
 /* ---- things ---- */
 
 static bool same_things(const struct told *a, const struct told *b)
@@ -245,8 +257,10 @@ static void try_prepare(struct trial *trial)
     rule(trial, "what is missing is made", is_done(&first) && first.count > 0, &first);
     struct told second = do_prepare(cloud, trial->one, trial->options->key);
     rule(trial, "making it twice gives the same things", same_things(&first, &second), &second);
+    give_to(trial, trial->two);
     second = do_prepare(cloud, trial->two, trial->options->key);
     rule(trial, "also when another process does it", same_things(&first, &second), &second);
+    give_to(trial, trial->one);
     struct told list = do_list(cloud, trial->one);
     rule(trial, "there are no machines yet", is_done(&list) && list.count == 0, &list);
 }
@@ -301,6 +315,11 @@ static struct told try_launch(struct trial *trial, enum market market, const cha
     snprintf(name, sizeof(name), "%s: the same call again gives the same machines", what);
     rule(trial, name, is_done(&again) && same_machines(&made, &again), &again);
     again = do_launch(cloud, trial->two, call);
+    snprintf(name, sizeof(name), "%s: who does not hold the lease launches nothing", what);
+    rule(trial, name, again.outcome == OUTCOME_NO_LEASE, &again);
+    give_to(trial, trial->two);
+    again = do_launch(cloud, trial->two, call);
+    give_to(trial, trial->one);
     snprintf(name, sizeof(name), "%s: also when another process makes it", what);
     rule(trial, name, is_done(&again) && same_machines(&made, &again), &again);
     struct str other = make_draft(cloud, trial->one, TYPE_WORKER, zone, market, count + 1,
@@ -360,7 +379,7 @@ static void try_ending(struct trial *trial)
         gone = wait_state(trial, ids[i], MACHINE_GONE);
     }
     rule(trial, "in the end they are listed as gone", gone, NULL);
-    told = do_launch(cloud, trial->two, call);
+    told = do_launch(cloud, trial->one, call);
     rule(trial, "not even then", is_done(&told) && live_count(&told) == 0, &told);
 }
 
@@ -417,7 +436,7 @@ static void try_removing(struct trial *trial)
     struct told told = do_remove(cloud, trial->one);
     bool tells = is_done(&told) && told.count > 0;
     for (size_t i = 0; i < told.count && tells; i++) {
-        tells = str_is(told.things[i].kind, "machine");
+        tells = str_is(told.things[i].kind, "instance");
     }
     rule(trial, "with machines nothing is removed, and they are told", tells, &told);
     struct told list = do_list(cloud, trial->one);
@@ -448,9 +467,9 @@ int run_rules(const struct options *options)
     cloud_open(&trial.cloud, options);
     trial.one = cloud_provider(&trial.cloud, options);
     trial.two = cloud_provider(&trial.cloud, options);
-    struct told told = do_survey(&trial.cloud, trial.one);
+    struct told told = do_preflight(&trial.cloud, trial.one);
     rule(&trial, "the cloud can be surveyed", is_done(&told), &told);
-    told = do_survey(&trial.cloud, trial.two);
+    told = do_preflight(&trial.cloud, trial.two);
     try_first_taking(&trial);
     try_lease(&trial);
     try_prepare(&trial);

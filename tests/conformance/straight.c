@@ -68,21 +68,21 @@ void tell_lease(void *context, const struct provider_answer *answer,
         told->lease = *lease;
         told->lease.uid = arena_str(arena, lease->uid);
         told->lease.holder = arena_str(arena, lease->holder);
-        told->lease.anchor = arena_str(arena, lease->anchor);
+        told->lease.lease_object = arena_str(arena, lease->lease_object);
         told->lease.account = arena_str(arena, lease->account);
     }
     keep(told, answer);
 }
 
 void tell_things(void *context, const struct provider_answer *answer,
-                 const struct provider_thing *things, size_t count)
+                 const struct provider_resource *things, size_t count)
 {
     struct told *told = context;
     struct arena *arena = &told->cloud->arena;
-    told->things = ARENA_ARRAY(arena, count, struct provider_thing);
+    told->things = ARENA_ARRAY(arena, count, struct provider_resource);
     for (size_t i = 0; i < count; i++) {
         if (!things[i].is_gone) {
-            told->things[told->count++] = (struct provider_thing){
+            told->things[told->count++] = (struct provider_resource){
                 .kind = arena_str(arena, things[i].kind),
                 .id = arena_str(arena, things[i].id),
                 .note = arena_str(arena, things[i].note)};
@@ -91,8 +91,8 @@ void tell_things(void *context, const struct provider_answer *answer,
     keep(told, answer);
 }
 
-void tell_survey(void *context, const struct provider_answer *answer,
-                 const struct finding *findings, size_t count)
+void tell_preflight(void *context, const struct provider_answer *answer,
+                    const struct finding *findings, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (findings[i].level == FINDING_ERROR) {
@@ -157,16 +157,16 @@ static bool again(struct cloud *cloud, const struct told *told, int *tries)
 
 /* ---- operations ---- */
 
-struct told do_survey(struct cloud *cloud, struct provider *provider)
+struct told do_preflight(struct cloud *cloud, struct provider *provider)
 {
-    SETTLE(cloud, provider->ops->survey(provider, SURVEY_FOR_LAUNCH, tell_survey, &told));
+    SETTLE(cloud, provider->ops->preflight(provider, PREFLIGHT_FOR_LAUNCH, tell_preflight, &told));
 }
 
 struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
                     int64_t lease_ms, uint64_t take_from)
 {
     const struct take_request request = {
-        .holder = str_from(holder), .lease_ms = lease_ms, .from = take_from};
+        .holder = str_from(holder), .lease_ms = lease_ms, .from = take_from, .may_create = true};
     SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
 }
 
@@ -174,7 +174,7 @@ struct told do_take_new(struct cloud *cloud, struct provider *provider, const ch
                         int64_t lease_ms)
 {
     const struct take_request request = {
-        .holder = str_from(holder), .lease_ms = lease_ms, .is_new = true};
+        .holder = str_from(holder), .lease_ms = lease_ms, .is_new = true, .may_create = true};
     SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
 }
 
@@ -183,9 +183,10 @@ struct told do_take_handed(struct cloud *cloud, struct provider *provider, const
 {
     const struct take_request request = {.holder = str_from(holder),
                                          .lease_ms = lease_ms,
+                                         .may_create = true,
                                          .from = lease->epoch,
                                          .uid = lease->uid,
-                                         .anchor = lease->anchor};
+                                         .lease_object = lease->lease_object};
     SETTLE(cloud, provider->ops->take(provider, &request, tell_lease, &told));
 }
 

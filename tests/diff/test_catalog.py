@@ -27,7 +27,7 @@ def test_table_is_what_its_packages_say(table):
         [sys.executable, str(DATA / f"make_{table}.py"), "--check"],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=900,
         check=False,
     )
     if run.returncode == NOT_INSTALLED:

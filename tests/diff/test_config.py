@@ -33,7 +33,7 @@ def run_shoal(shoal, path):
             [shoal, "config", path, "-o", "json", "--show-secrets"],
             stdin=subprocess.DEVNULL,
             capture_output=True,
-            timeout=60,
+            timeout=300,
         )
     except subprocess.TimeoutExpired:
         return -1, "", "no answer after 60 s"

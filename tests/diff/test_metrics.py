@@ -18,7 +18,7 @@ from conftest import REPOSITORY, program
 @pytest.fixture(scope="module")
 def text():
     return subprocess.run([program("tests", "metrics_probe")], stdout=subprocess.PIPE, check=True,
-                          encoding="utf-8", timeout=30).stdout
+                          encoding="utf-8", timeout=300).stdout
 
 
 def families(text):
@@ -63,7 +63,7 @@ def test_no_line_is_told_twice(text):
 
 
 def documented():
-    page = pathlib.Path(REPOSITORY, "docs", "metrics.md").read_text(encoding="utf-8")
+    page = pathlib.Path(REPOSITORY, "docs", "user", "metrics.md").read_text(encoding="utf-8")
     rows = re.findall(r"^\| `(\w+)` \| (gauge|counter|histogram) \|([^|]*)\|", page, re.MULTILINE)
     return {name: (kind, frozenset(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 

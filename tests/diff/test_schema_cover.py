@@ -71,7 +71,7 @@ def used_keys(value, node, root, prefix=""):
 
 
 def shoal_keys(shoal):
-    done = subprocess.run([shoal, "help", "--keys"], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([shoal, "help", "--keys"], capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     keys = {}
     for line in done.stdout.splitlines():

@@ -1,5 +1,5 @@
 """The same commands in the same order with the same variables as Ray's own launcher and installer,
-but for the differences that docs/compatibility.md names."""
+but for the differences that docs/user/compatibility.md names."""
 
 import json
 import re
@@ -141,10 +141,10 @@ def expected(steps, config, written, is_head, node_type):
 
 def our_steps(path, node_type, *mode):
     done = subprocess.run([conftest.program("tests", "setup_probe"), str(path), node_type, *mode],
-                          capture_output=True, text=True, timeout=30)
+                          capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     steps = [step for step in json.loads(done.stdout)
-             if step["kind"] in ("initialization", "set-up", "start")]
+             if step["kind"] in ("initialization", "setup", "start")]
     return [(dict(step["variables"]), step["command"]) for step in steps]
 
 

@@ -151,4 +151,4 @@ def test_what_is_no_reply_is_refused():
     whole = reply(random.Random(3)).SerializeToString()
     broken = [b"\xff", b"\x12\x7f", whole[:-1], b"\x0a\x05\xff\xff\xff\xff\xff"]
     for answer in workers.ask_probe(conftest.program("tests", "status_probe"), broken):
-        assert answer.startswith("!error the state that Ray gives"), answer
+        assert answer.startswith("!error invalid cluster state from Ray"), answer

@@ -90,7 +90,7 @@ KNOWN = [
     ("tagged float with odd signs or digits", "Python's float() takes +-1 and \u0663",
      we_refuse("not a number", rb"!")),
     ("a scalar tag on a map", "PyYAML takes the value of its = key",
-     we_refuse("the tag does not fit a map", rb"=")),
+     we_refuse("this tag cannot be used for a map", rb"=")),
     ("merge or = inside an ordered map", "PyYAML takes them literally there",
      we_read("", rb"(pairs|omap).*(<<|=)")),
     ("odd keys inside an ordered map", "PyYAML allows lists as keys and counts repeated ones",

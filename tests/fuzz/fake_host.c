@@ -7,7 +7,7 @@
 enum { FOLDER_PATH_MAX = 40, SAMPLE_BYTES = 64 };
 
 /* The ends of a path are enough to tell paths apart, however long they are. */
-static uint64_t dice(struct str path)
+static uint64_t rng(struct str path)
 {
     struct str head = str_sub(path, 0, SAMPLE_BYTES);
     size_t tail = path.len > SAMPLE_BYTES ? path.len - SAMPLE_BYTES : 0;
@@ -28,7 +28,7 @@ static struct host_file fake_look(const struct host *host, struct str path)
     static const enum host_file_kind kinds[] = {HOST_FILE,    HOST_FILE,  HOST_FOLDER, HOST_FOLDER,
                                                 HOST_MISSING, HOST_OTHER, HOST_FILE,   HOST_FILE};
     static const uint32_t modes[] = {0600, 0644, 0400, 0777};
-    uint64_t roll = dice(path);
+    uint64_t roll = rng(path);
     (void)host;
     return (struct host_file){.kind = kinds[roll % ARRAY_LEN(kinds)],
                               .mode = modes[(roll >> 8) % ARRAY_LEN(modes)],
@@ -44,14 +44,14 @@ static bool fake_read(const struct host *host, struct str path, host_bytes_fn *t
     }
     take(context, str_sub(path, 0, path.len / 2));
     take(context, STR(""));
-    take(context, (dice(path) >> 16) % 8 == 0 ? STR("\xFF\r\n") : STR("key\r\n"));
+    take(context, (rng(path) >> 16) % 8 == 0 ? STR("\xFF\r\n") : STR("key\r\n"));
     return true;
 }
 
 static void fake_list(const struct host *host, struct str path, host_entry_fn *take, void *context)
 {
     static const char *const names[] = {"a", "b.txt", "sub", "\xC3\xA9", "\xFF", "link"};
-    uint64_t roll = dice(path);
+    uint64_t roll = rng(path);
     (void)host;
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         bool is_folder = path.len < FOLDER_PATH_MAX && (roll >> (2 * i + 20) & 1);

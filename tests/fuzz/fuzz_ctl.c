@@ -1,9 +1,9 @@
 /* fuzz_ctl.c: what travels between a verb and the head's service. The first byte chooses. */
 #include "fuzz.h"
 
-#include "app/head/channel/ctl.h"
+#include "app/head/ctl/ctl.h"
 
-static bool is_same_insight(const struct ctl_line *a, const struct ctl_line *b)
+static bool is_same_cluster_status(const struct ctl_line *a, const struct ctl_line *b)
 {
     return str_eq(a->demand.shape, b->demand.shape) && a->demand.count == b->demand.count &&
            str_eq(a->demand.why, b->demand.why) && a->event.number == b->event.number &&
@@ -24,7 +24,7 @@ static void try_line(struct str text, struct arena *arena)
     ctl_line_write(&line, &out);
     if (!ctl_line_read(buf_str(&out), arena, &again, &err) || again.kind != line.kind ||
         !str_eq(again.text, line.text) || !str_eq(again.node.name, line.node.name) ||
-        again.node.use_count != line.node.use_count || !is_same_insight(&line, &again)) {
+        again.node.use_count != line.node.use_count || !is_same_cluster_status(&line, &again)) {
         fuzz_fail("a line is read as it was written", text);
     }
     if (line.kind == CTL_GREETING && !ctl_greeting_check(&line, &err) && err.text[0] == '\0') {
@@ -45,7 +45,7 @@ static void try_request(struct str text, struct arena *arena)
     if (!ctl_request_read(buf_str(&out), arena, &again, &err) ||
         !str_eq(again.what, request.what) || !str_eq(again.node, request.node) ||
         again.follows != request.follows || again.after != request.after ||
-        again.wish_count != request.wish_count || !str_eq(again.about, request.about)) {
+        again.bundle_count != request.bundle_count || !str_eq(again.about, request.about)) {
         fuzz_fail("a request is read as it was written", text);
     }
 }

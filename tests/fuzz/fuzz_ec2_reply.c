@@ -2,8 +2,8 @@
  * first byte says as which. */
 #include "fuzz.h"
 
-#include "provider/aws/survey/ec2_reply.h"
-#include "provider/aws/survey/survey_key.h"
+#include "provider/aws/preflight/ec2_reply.h"
+#include "provider/aws/preflight/preflight_key.h"
 
 static void need(struct str name, struct str bytes)
 {
@@ -141,6 +141,10 @@ static void check_parameter(struct str bytes, struct arena *arena)
 {
     struct str value;
     struct err err = {0};
+    int64_t limit;
+    if (quota_limit_read(bytes, &limit, &err) && limit < 0) {
+        fuzz_fail("a quota is not negative", bytes);
+    }
     if (ssm_parameter_read(bytes, arena, &value, &err)) {
         need(value, bytes);
         for (size_t i = 0; i < value.len; i++) {
@@ -167,7 +171,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_xml(readers[which], bytes, &arena);
     } else if (data[0] == 'p') {
         check_parameter(bytes, &arena);
-    } else if (survey_key_public(bytes, &arena, &half) == SURVEY_KEY_READ) {
+    } else if (preflight_key_public(bytes, &arena, &half) == PREFLIGHT_KEY_READ) {
         need(half, bytes);
     }
     arena_clear(&arena);

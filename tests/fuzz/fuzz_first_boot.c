@@ -15,7 +15,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!ssh_key_of_launch(STR(SECRET), size, &key, &err)) {
         fuzz_fail("every launch has a key", STR(""));
     }
-    bool is_composed = first_boot_compose(&key, given, &out, &err);
+    struct first_boot_setup setup = {.host_key = &key, .user_data = given};
+    if (size % 2 == 1) {
+        setup.boot_hook = STR("#!/bin/sh\n:\n");
+        setup.user = STR("ubuntu");
+        setup.authorized_key = STR("ssh-ed25519 AAAAC3NzaC1lZDI1 shoal");
+    }
+    bool is_composed = first_boot_compose(&setup, &out, &err);
     if (is_composed && (out.len == 0 || out.len > FIRST_BOOT_BYTES_MAX)) {
         fuzz_fail("what is composed fits", buf_str(&out));
     }

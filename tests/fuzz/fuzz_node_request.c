@@ -3,7 +3,7 @@
 #include "fuzz.h"
 
 #include "remote/node_request.h"
-#include "remote/ssh_trouble.h"
+#include "remote/ssh_error.h"
 
 static void try_request(struct str line, struct arena *arena)
 {
@@ -54,7 +54,7 @@ static void try_notice(struct str line, struct arena *arena)
             fuzz_fail("a notice is read as it was written", line);
         }
     }
-    (void)ssh_trouble_of(line);
+    (void)ssh_error_of(line);
     (void)ssh_is_chatter(line);
 }
 

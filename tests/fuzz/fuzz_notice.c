@@ -29,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static const int statuses[] = {200, 401, 404};
     struct str bytes = {size > 0 ? (const char *)data : "", size};
     for (size_t i = 0; i < ARRAY_LEN(providers); i++) {
-        const struct notice_dialect *dialect = notice_dialect(str_from(providers[i]));
+        const struct metadata_api *dialect = metadata_api(str_from(providers[i]));
         for (size_t j = 0; j < ARRAY_LEN(statuses); j++) {
             check(&dialect->final, statuses[j], bytes);
             check(&dialect->advice, statuses[j], bytes);

@@ -21,7 +21,7 @@ static void check_amounts(const struct ray_quantity *amounts, size_t count, stru
     }
 }
 
-static void hear(void *context, const struct ray_glance *glance)
+static void hear(void *context, const struct ray_node_summary *glance)
 {
     struct seen *seen = context;
     struct ray_node_detail node;

@@ -22,9 +22,9 @@ static void scene_init(struct scene *scene)
     static const struct str names[] = {{"CPU", 3}, {"memory", 6}, {"", 0}, {"\n\x1b[1m\0", 6}};
     *scene = (struct scene){0};
     arena_init(&scene->arena);
-    names_init(&scene->names, &scene->arena);
+    intern_init(&scene->names, &scene->arena);
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        names_add(&scene->names, names[i]);
+        intern_add(&scene->names, names[i]);
     }
     scene->types[0].name = STR("small");
     scene->types[1].name = STR("bad\nname");

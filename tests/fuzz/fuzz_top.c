@@ -32,7 +32,7 @@ static void check_line(struct str line, size_t columns)
     }
 }
 
-static void draw(const struct top_model *model, struct top_look *look)
+static void draw(const struct top_model *model, struct top_view *look)
 {
     AUTO_BUF struct buf out;
     size_t lines = 1;
@@ -50,7 +50,7 @@ static void draw(const struct top_model *model, struct top_look *look)
     }
 }
 
-static void press(struct top_look *look, const struct top_model *model, struct str keys)
+static void press(struct top_view *look, const struct top_model *model, struct str keys)
 {
     struct top_key key;
     while (top_key_read(&keys, &key)) {
@@ -64,7 +64,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct str rest = {(const char *)data, size};
     struct top_model model;
-    struct top_look look = {.now_ms = NOW_MS};
+    struct top_view look = {.now_ms = NOW_MS};
     struct arena arena;
     struct ctl_line line;
     struct err err;

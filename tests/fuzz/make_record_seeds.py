@@ -9,7 +9,7 @@ every kind of event and of action, one with a run of them and a few that are dam
 import os
 import sys
 
-EVENT, ACTION = 0x01, 0x81
+EVENT, ACTION = 0x02, 0x81
 NONE = 0xFFFFFFFF
 
 
@@ -84,7 +84,8 @@ SEEDS = {
     "launched": event(4, LAUNCH, number(17)),
     "launch_reply": event(5, LAUNCH, b"\3"),
     "records_end": event(6, number(7)),
-    "listing": event(7, signed(12000), b"\1", many([number(17) + LAUNCH + number(0) + b"\1"])),
+    "listing": event(7, signed(12000), b"\1",
+                     many([number(17) + LAUNCH + number(0) + b"\1\0" + signed(-1)])),
     "listing_cut": event(7, signed(12000), b"\0", many([])),
     "terminate_reply": event(8, number(17), b"\10"),
     "setup_reply": event(9, number(17), b"\2"),

@@ -24,6 +24,7 @@ LINT = os.path.join(ROOT, "tools", "lint")
 sys.path.insert(0, LINT)
 
 import banned
+import failpoints
 import format as layout
 import gate
 import headers
@@ -31,10 +32,13 @@ import includes
 import layers
 import links
 import objects
+import promises
 import purity
 import run
 import style
 import tree
+import where
+import words
 
 BUILD, CC = "build", "cc"  # set from the command line, below
 COPIED = ("src/base/", "src/core/", ".clang-format")
@@ -56,6 +60,11 @@ SOURCE_FAULTS = (
     ("includes", "src/config/planted.c", HEAD + '#include "value.h"\n', "relative to src/"),
     ("includes", "src/core/planted.h", HEAD + "struct planted;\n", "#pragma once"),
     ("includes", "src/misc/planted.c", HEAD + "int planted;\n", "in no layer"),
+    ("failpoints", "src/io/planted.c",
+     HEAD + "void planted(void)\n{\n    rename(\"a\", \"b\");\n}\n",
+     "rename has no failpoint"),
+    ("failpoints", "src/app/planted.c", HEAD + "int planted(void)\n{\n    return fork();\n}\n",
+     "fork has no failpoint"),
     ("style", "src/core/planted.c", LONG_FUNCTION, "planted has 71 lines"),
     ("style", "src/core/planted.c", HEAD + "int x;\n" * 900, "901 lines"),
     ("style", "src/core/planted.h", HEADER_HEAD + "extern int x;\n" * 258, "261 lines"),
@@ -70,6 +79,8 @@ SOURCE_FAULTS = (
     ("style", "src/core/planted.c", HEAD + "/* TO" + "DO: later. */\n", "unfinished"),
     ("style", "src/core/util.c", HEAD + "int x;\n", "says nothing"),
     ("style", "docs/planted.md", "See [here](nowhere.md).\n", "nowhere.md"),
+    ("style", "docs/planted.md", "# One\n\nSee [here](planted.md#two).\n", "#two"),
+    ("style", "docs/planted.md", "# One\n\nSee [below](#two).\n", "#two"),
     ("style", "docs/planted.md", "It is in /wo" + "rk/main.\n", "outside the project"),
     ("style", "tests/config/corpus/planted.yaml", "x: ../sha" + "red/y\n", "outside the project"),
 )
@@ -79,7 +90,8 @@ GOOD = {
     "src/core/planted.c": HEAD + '#include "core/planted.h"\n\n#include <string.h>\n'
     'static const char *const text = "http://x /* y"; /* "a // b" */\n',
     "src/core/planted.h": HEADER_HEAD + '#include "base/str.h"\n',
-    "docs/planted.md": "[a](planted.md#x) [b](https://x.y/z) `[c](gone)`\n\n```\n[d](gone)\n```\n",
+    "docs/planted.md": "# `X`: a page\n\n[a](planted.md#x-a-page) [b](https://x.y) `[c](gone)`\n\n"
+                       "```\n# no heading\n[d](gone)\n```\n",
     "tests/config/corpus/planted.c": "int\tx; // " + "long " * 40,
 }
 
@@ -152,7 +164,11 @@ class Planting(unittest.TestCase):
     @classmethod
     def source_gates(cls):
         return {"includes": lambda: includes.check(cls.copy),
-                "style": lambda: style.check(cls.copy)}
+                "style": lambda: style.check(cls.copy),
+                "failpoints": lambda: failpoints.check(cls.copy),
+                "promises": lambda: promises.check(cls.copy, BUILD),
+                "words": lambda: words.check(cls.copy),
+                "where": lambda: where.check(cls.copy)}
 
     @staticmethod
     def look(gates):
@@ -221,6 +237,78 @@ class SourceFaults(Planting):
                         "format", "src/core/planted.c", "laid out otherwise")
         except gate.Skip as reason:
             self.skipTest(str(reason))
+
+
+class Promises(Planting):
+    """Tests that the documentation names."""
+
+    def expect_only(self, page, text, words):
+        self.plant("tests/unit/test_planted.c", HEAD + "static void it_works(void **state)\n{\n}\n")
+        self.plant(page, text)
+        self.expect(self.source_gates(), "promises", page, words)
+
+    def test_a_file_that_does_not_exist(self):
+        self.expect_only("docs/planted.md", "See `unit/test_planted_too.c`.\n", "does not exist")
+
+    def test_a_test_that_is_not_defined(self):
+        self.expect_only("docs/planted.md", "See `unit/test_planted.c::it_fails`.\n",
+                         "it_fails, which tests/unit/test_planted.c does not define")
+
+    def test_a_row_without_a_test(self):
+        self.expect_only(promises.PAGE, "| planted | - | `meson test -C build --suite unit` |\n",
+                         "names no test")
+
+    def test_a_command_that_runs_nothing(self):
+        row = "| planted | `unit/test_planted.c::it_works` | `meson test -C build planted` |\n"
+        self.expect_only(promises.PAGE, row, "Meson knows no test or suite planted")
+
+    def test_a_good_row(self):
+        self.plant("tests/unit/test_planted.c", "static void it_works(void **state)\n{\n}\n")
+        self.plant(promises.PAGE, "| promise | tests | command |\n|---|---|---|\n"
+                   "| planted | `unit/test_planted.c::it_works` | `meson test -C build unit` |\n")
+        self.assertEqual(promises.check(self.copy, BUILD), [])
+
+
+class Words(Planting):
+    """Words that were retired."""
+
+    def expect_only(self, name, text, better):
+        self.plant(name, text)
+        self.expect(self.source_gates(), "words", name, better)
+
+    def test_a_comment(self):
+        self.expect_only("src/core/planted.c", HEAD + "/* Begins anew. */\nint planted;\n",
+                         'retired words "anew"; write: again')
+
+    def test_a_string(self):
+        self.expect_only("src/core/planted.c",
+                         HEAD + 'const char *planted = "the value is no number";\n',
+                         "write: is not a number")
+
+    def test_a_page(self):
+        self.expect_only("docs/user/planted.md", "Whoever reads this is right.\n", '"Whoever"')
+
+    def test_a_file_name(self):
+        self.expect_only("src/core/desk.c", HEAD.replace("planted.c", "desk.c") + "int planted;\n",
+                         "a retired word in a file name")
+
+    def test_what_is_fine(self):
+        self.plant("src/core/planted.c",
+                   HEAD + "/* There is no head; it is no longer told apart. */\nint planted;\n")
+        self.plant("docs/user/planted.md", "Quoted: `anew`.\n\n    $ anew\n")
+        self.assertEqual(words.check(self.copy), sorted(self.before["words"]))
+
+
+class Where(Planting):
+    """The page that answers where something is."""
+
+    def test_a_word_that_finds_nothing(self):
+        self.plant(where.PAGE, "| who renews it? | `planted_nowhere` | `src/base/str.c` |\n")
+        self.expect(self.source_gates(), "where", where.PAGE, "no file name has planted_nowhere")
+
+    def test_a_file_that_the_word_does_not_find(self):
+        self.plant(where.PAGE, "| what is text? | `arena` | `src/base/str.c` |\n")
+        self.expect(self.source_gates(), "where", where.PAGE, "does not find src/base/str.c")
 
 
 class BannedCalls(Planting):
@@ -344,12 +432,7 @@ class ObjectFaults(Planting):
                          {name: self.before[name] for name in self.object_gates()})
 
 
-class CleanTree(unittest.TestCase):
-    def test_every_gate_passes(self):
-        done = subprocess.run([sys.executable, os.path.join(LINT, "run.py"), ROOT, BUILD,
-                               "--cc", CC], capture_output=True, text=True, check=False)
-        self.assertEqual(done.returncode, 0, "\n" + done.stdout + done.stderr)
-
+class Usage(unittest.TestCase):
     def test_wrong_use(self):
         for script, places in (("links.py", 1), ("includes.py", 1), ("run.py", 2), ("style.py", 0)):
             done = subprocess.run([sys.executable, os.path.join(LINT, script),

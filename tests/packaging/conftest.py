@@ -26,6 +26,10 @@ sys.path[:0] = [str(HERE), str(REPOSITORY / "packaging" / "recipe"), str(HERE.pa
 import emulator  # noqa: E402  pylint: disable=wrong-import-position
 
 
+def pytest_configure(config):
+    config.addinivalue_line("markers", "long: builds everything again")
+
+
 def packaging(*words):
     """Runs packaging/static; what it printed."""
     done = subprocess.run([STATIC, *words], capture_output=True, text=True, check=False)

@@ -105,7 +105,7 @@ def test_links_to_the_same_bytes_again(program, built, arch):
     assert built[arch].read_bytes() == program.bytes
 
 
-@pytest.mark.skipif(not os.environ.get("SHOAL_PORTABLE_LONG"), reason="builds all again")
+@pytest.mark.long  # builds everything again
 def test_builds_to_the_same_bytes_elsewhere(program, arch, tmp_path):
     """Another folder of sources, another build folder, nothing compiled before: not a byte
     differs."""

@@ -9,10 +9,11 @@ import time
 import pytest
 from bench_validate import true_peak
 from conftest import BUILD, REPOSITORY
+from reference import Reference
 
 ORDINARY = BUILD / "src" / "cli" / "shoal"
 CLUSTER = REPOSITORY / "examples" / "clusters" / "aws-mixed.yaml"
-SPAWNS, ROUNDS = 200, 5
+SPAWNS, ROUNDS = 200, 30
 MILLISECONDS_MAX, PEAK_MAX = 1.0, 6_000_000
 NATIVE_ONLY = "an emulator is no measure"
 
@@ -64,17 +65,21 @@ def test_starts_at_once_and_stays_small(built):
     if here not in built:
         pytest.skip(NATIVE_ONLY)
     program = str(built[here])
+    reference = Reference()
     for _ in range(ROUNDS):  # another program may have had the machine
+        reference.sample()
         times = sorted(spawn_once(program) for _ in range(SPAWNS))
-        if statistics.median(times) <= MILLISECONDS_MAX:
+        if statistics.median(times) <= MILLISECONDS_MAX * reference.slowness():
             break
+        time.sleep(3)
     ordinary = statistics.median(spawn_once(str(ORDINARY)) for _ in range(SPAWNS))
     median, peak = statistics.median(times), true_peak([program, "validate", str(CLUSTER)])
     start_peak = true_peak([program, "version"])
-    print(f"\n{platform.machine()}, load {os.getloadavg()[0]:.2f}\n"
+    print(f"\n{platform.machine()}, load {os.getloadavg()[0]:.2f}, "
+          f"{reference.slowness():.1f} times slower than the reference processor\n"
           f"size {os.path.getsize(program) / 1e6:.2f} MB\n"
           f"version, {SPAWNS} spawns: p50 {median:.3f} ms, min {times[0]:.3f}, "
           f"p95 {times[int(SPAWNS * 0.95)]:.3f}; the ordinary program {ordinary:.3f} ms\n"
           f"peak memory: version {start_peak / 1e6:.2f} MB, validate {peak / 1e6:.2f} MB")
-    assert median <= MILLISECONDS_MAX
+    assert median <= MILLISECONDS_MAX * reference.slowness()
     assert peak <= PEAK_MAX

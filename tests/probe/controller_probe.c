@@ -42,13 +42,14 @@ static void on_started(void *context, const struct cluster_lease *lease)
     say(probe, arena_printf(&probe->arena, "started epoch=%d", (int)lease->epoch).ptr);
 }
 
-static void on_changed(void *context, const struct controlled *controlled)
+static void on_changed(void *context, const struct managed_node *managed_node)
 {
     struct probe *probe = context;
-    struct str id = controlled->machine ? controlled->machine->id : STR("-");
-    const char *state = controlled->node ? node_state_name((enum node_state)controlled->node->state)
-                                         : "unknown";
-    say(probe, arena_printf(&probe->arena, "machine %d %.*s %s", (int)controlled->instance,
+    struct str id = managed_node->machine ? managed_node->machine->id : STR("-");
+    const char *state = managed_node->node
+                            ? node_state_name((enum node_state)managed_node->node->state)
+                            : "unknown";
+    say(probe, arena_printf(&probe->arena, "machine %d %.*s %s", (int)managed_node->instance,
                             STR_ARG(id), state)
                    .ptr);
 }
@@ -60,9 +61,10 @@ static void on_trouble(void *context, const struct provider_answer *answer, stru
     say(probe, arena_printf(&probe->arena, "trouble %.*s", STR_ARG(what)).ptr);
 }
 
-static void on_deposed(void *context, const struct cluster_lease *lease)
+static void on_lease_lost(void *context, const struct cluster_lease *lease, const struct err *why)
 {
     (void)lease;
+    (void)why;
     say(context, "deposed");
     cloud_session_stop(&((struct probe *)context)->session);
 }
@@ -74,11 +76,11 @@ static void on_released(void *context, const struct provider_answer *answer)
     cloud_session_stop(&probe->session);
 }
 
-static void count_running(void *context, const struct controlled *controlled)
+static void count_running(void *context, const struct managed_node *managed_node)
 {
     struct probe *probe = context;
-    probe->running += !controlled->is_head && controlled->machine &&
-                      controlled->machine->state == MACHINE_RUNNING;
+    probe->running += !managed_node->is_head && managed_node->machine &&
+                      managed_node->machine->state == MACHINE_RUNNING;
 }
 
 static void look(void *context)
@@ -133,7 +135,7 @@ static bool open_parts(struct probe *probe, const char *file, const char *folder
                           "AAAAC3NzaC1lZDI1NTE5AAAAIB0AAQIDBAUGBwgJCgsMDQ4PEBESExQVFhcYGRobHB0e "
                           "probe"),
         .goal = probe->goal,
-        .hooks = {probe, on_started, NULL, on_changed, on_trouble, on_deposed}};
+        .hooks = {probe, on_started, NULL, on_changed, on_trouble, on_lease_lost}};
     probe->controller = controller_open(&setup);
     return true;
 }

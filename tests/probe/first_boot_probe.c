@@ -1,6 +1,7 @@
 /* first_boot_probe.c: the host key of a launch in every form, and a machine's user-data.
  *
  * usage: first_boot_probe private|public|fingerprint|user-data|known-hosts=NAME SECRET LAUNCH
+ *                         [AUTHORIZED-KEY USER]
  *
  * user-data: the user's own is read from standard input. */
 #include "base/buf.h"
@@ -22,8 +23,10 @@ static void read_all(struct buf *out)
     }
 }
 
-static bool answer(const char *what, const struct ssh_key *key, struct buf *out, struct err *err)
+static bool answer(const char *what, struct first_boot_setup *boot, struct buf *out,
+                   struct err *err)
 {
+    const struct ssh_key *key = boot->host_key;
     AUTO_BUF struct buf given;
     buf_init(&given, TEXT_BYTES_MAX);
     if (strcmp(what, "private") == 0) {
@@ -36,7 +39,8 @@ static bool answer(const char *what, const struct ssh_key *key, struct buf *out,
         return known_hosts_add(out, str_from(what + strlen("known-hosts=")), key->public, err);
     } else {
         read_all(&given);
-        return first_boot_compose(key, buf_str(&given), out, err);
+        boot->user_data = buf_str(&given);
+        return first_boot_compose(boot, out, err);
     }
     return true;
 }
@@ -45,15 +49,20 @@ int main(int argc, char **argv)
 {
     struct err err;
     struct ssh_key key;
+    struct first_boot_setup boot = {.host_key = &key};
     int64_t launch;
     AUTO_BUF struct buf out;
     buf_init(&out, TEXT_BYTES_MAX);
-    if (argc != 4 || !str_to_i64(str_from(argv[3]), &launch)) {
+    if ((argc != 4 && argc != 6) || !str_to_i64(str_from(argv[3]), &launch)) {
         fputs("usage: first_boot_probe WHAT SECRET LAUNCH\n", stderr);
         return 2;
     }
+    if (argc == 6) {
+        boot.authorized_key = str_from(argv[4]);
+        boot.user = str_from(argv[5]);
+    }
     if (!ssh_key_of_launch(str_from(argv[2]), (uint64_t)launch, &key, &err) ||
-        !answer(argv[1], &key, &out, &err)) {
+        !answer(argv[1], &boot, &out, &err)) {
         fprintf(stderr, "%s: %s\n", err_kind_name(err.kind), err.text);
         return 1;
     }

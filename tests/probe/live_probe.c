@@ -5,7 +5,7 @@
  *     live_probe [WORKERS]
  */
 #include "base/str.h"
-#include "cli/live/progress.h"
+#include "cli/progress/progress.h"
 #include "provider/price.h"
 
 #include <fcntl.h>
@@ -35,7 +35,7 @@ static void tell(const struct play *play, size_t number, enum node_phase phase, 
         .is_head = number == 0,
         .is_spot = number > 0,
         .phase = phase,
-        .born_ms = now,
+        .requested_ms = now,
         .since_ms = now,
         .price = 100000,
         .step = step,

@@ -40,19 +40,19 @@ static const struct node_view nodes[] = {
      .price = PRICE_UNKNOWN},
 };
 
-static const struct insight_use head_uses[] = {{{"CPU", 3}, 1, 4}, {{"memory", 6}, 2e9, 16e9}};
-static const struct insight_use gpu_uses[] = {{{"CPU", 3}, 8, 8}, {{"GPU", 3}, 1, 1}};
-static const struct insight_node seen[] = {
+static const struct resource_usage head_uses[] = {{{"CPU", 3}, 1, 4}, {{"memory", 6}, 2e9, 16e9}};
+static const struct resource_usage gpu_uses[] = {{{"CPU", 3}, 8, 8}, {{"GPU", 3}, 1, 1}};
+static const struct node_usage seen[] = {
     {.instance = 1, .uses = head_uses, .use_count = 2, .idle_ms = -1},
     {.instance = 2, .uses = gpu_uses, .use_count = 2, .idle_ms = -1},
 };
-static const struct insight_demand demands[] = {
+static const struct pending_demand demands[] = {
     {.shape = {"{CPU: 4, \"GPU\": 1}", 18}, .count = 6, .since_ms = 1},
-    {.source = INSIGHT_GROUP,
+    {.source = DEMAND_PLACEMENT_GROUP,
      .shape = {"{CPU: 1} * 3 (STRICT_SPREAD)", 28},
      .count = 1,
      .since_ms = 1},
-    {.source = INSIGHT_CONSTRAINT,
+    {.source = DEMAND_REQUEST_RESOURCES,
      .shape = {"{GPU: 99}", 9},
      .count = 2,
      .unmet = 2,
@@ -87,7 +87,7 @@ static void write_all(void *context, struct buf *out)
 {
     struct probe *probe = context;
     int64_t now_ms = clock_wall_ms(&clock_of_machine);
-    struct insight insight = {
+    struct cluster_status cluster_status = {
         .demands = demands,
         .demand_count = ARRAY_LEN(demands),
         .nodes = seen,
@@ -101,7 +101,7 @@ static void write_all(void *context, struct buf *out)
     struct metrics_scene scene = {
         .counts = &probe->counts,
         .config = &config,
-        .insight = &insight,
+        .cluster_status = &cluster_status,
         .nodes = nodes,
         .node_count = ARRAY_LEN(nodes),
         .cluster = STR("demo"),

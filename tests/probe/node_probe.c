@@ -16,7 +16,7 @@ struct probe {
     struct loop *loop;
     struct child_pool *pool;
     struct node_session *session;
-    struct ssh_place place;
+    struct ssh_target place;
     const char *copy;
     const char *known_hosts, *payload;
     struct bundle bundle;
@@ -83,13 +83,13 @@ static void copy_there(struct probe *probe)
     const char *const *argv;
     struct str excludes[] = {STR("*.o")};
     arena_init(&arena);
-    if (!rsync_words(&(struct rsync_copy){.place = &probe->place,
-                                          .here = str_from(probe->copy),
-                                          .there = STR("~/new/copy/"),
-                                          .excludes = excludes,
-                                          .exclude_count = 1,
-                                          .makes_parents = true},
-                     &arena, &argv, &err)) {
+    if (!rsync_argv(&(struct rsync_copy){.place = &probe->place,
+                                         .here = str_from(probe->copy),
+                                         .there = STR("~/new/copy/"),
+                                         .excludes = excludes,
+                                         .exclude_count = 1,
+                                         .makes_parents = true},
+                    &arena, &argv, &err)) {
         exit(2);
     }
     child_start(probe->pool, &(struct child_spec){.argv = argv,
@@ -107,6 +107,9 @@ static void hear_hello(void *context, const struct node_hello *hello)
     if (hello->host_key.len > 0) {
         say(probe, "key", hello->host_key);
         pin(probe, hello->host_key);
+    }
+    if (hello->shown_key.len > 0) {
+        say(probe, "shown", hello->shown_key);
     }
     if (probe->copy) {
         copy_there(probe);
@@ -140,15 +143,15 @@ static void hear_done(void *context, bool is_ok, const struct err *err)
 
 static void open_session(struct probe *probe, char **words)
 {
-    probe->place = (struct ssh_place){.user = str_from(words[1]),
-                                      .address = str_from(words[2]),
-                                      .port = (uint16_t)strtoul(words[3], NULL, 10),
-                                      .machine = STR("node"),
-                                      .known_hosts = words[4],
-                                      .identity = words[5],
-                                      .control = words[6],
-                                      .proxy_command = str_from(getenv("PROXY")),
-                                      .is_near = !getenv("FAR")};
+    probe->place = (struct ssh_target){.user = str_from(words[1]),
+                                       .address = str_from(words[2]),
+                                       .port = (uint16_t)strtoul(words[3], NULL, 10),
+                                       .machine = STR("node"),
+                                       .known_hosts = words[4],
+                                       .identity = words[5],
+                                       .control = words[6],
+                                       .proxy_command = str_from(getenv("PROXY")),
+                                       .is_near = !getenv("FAR")};
     probe->known_hosts = words[4];
     probe->payload = words[7];
     probe->copy = words[9];

@@ -89,13 +89,13 @@ static size_t count(struct reader *reader)
 static uint32_t name(struct reader *reader)
 {
     struct str text = word(reader);
-    return names_add(&reader->names, str_is(text, "~") ? STR("") : text);
+    return intern_add(&reader->names, str_is(text, "~") ? STR("") : text);
 }
 
 static uint32_t hash(struct reader *reader)
 {
     struct str text = word(reader);
-    return str_is(text, "~") ? NAME_NONE : names_add(&reader->names, text);
+    return str_is(text, "~") ? NAME_NONE : intern_add(&reader->names, text);
 }
 
 static struct label_set labels(struct reader *reader)
@@ -272,7 +272,7 @@ static void read_case(struct reader *reader, struct arena *arena, struct str tex
         lines += text.ptr[i] == '\n';
     }
     *reader = (struct reader){.rest = text, .arena = arena};
-    names_init(&reader->names, arena);
+    intern_init(&reader->names, arena);
     reader->types = ARENA_ARRAY(arena, lines, struct plan_type);
     reader->nodes = ARENA_ARRAY(arena, lines, struct plan_node);
     reader->demands = ARENA_ARRAY(arena, lines, struct demand);
@@ -317,7 +317,7 @@ static void print_plan(const struct plan_input *input, const struct plan *plan)
 
 static const char *text_of(const struct plan_input *input, uint32_t name, struct arena *arena)
 {
-    struct str text = names_text(input->names, name);
+    struct str text = intern_text(input->names, name);
     return text.len > 0 ? arena_str(arena, text).ptr : "~";
 }
 

@@ -14,7 +14,7 @@
  * Prints one object: times in microseconds from the bytes at hand to the decision, processor time
  * per poll with everything the process did for it, memory at the first and at the last poll.
  */
-#include "app/head/ray/ray_mirror.h"
+#include "app/head/ray/ray_view.h"
 #include "core/core.h"
 #include "ray/gcs.h"
 #include "ray_reply.h"
@@ -46,7 +46,7 @@ struct scene {
     struct offering offering;
     struct core_settings settings;
     struct core *core;
-    struct ray_mirror *mirror;
+    struct ray_view *mirror;
     struct listed *listed;
     int64_t now, listed_at, joined_at;
     uint64_t first; /* instance of the oldest node */
@@ -59,7 +59,9 @@ struct scene {
     struct loop *loop;
     struct gcs *gcs;
     struct loop_timer *timer;
-    int64_t asked_ns, round_ns, cpu_ns;
+    int64_t asked_ns, cpu_ns;
+    int64_t round_ns[SAMPLES_MOST]; /* over the wire: from request to decision */
+    int64_t poll_ns[SAMPLES_MOST];  /* and the processor time of the whole poll */
     size_t failures;
 };
 
@@ -161,7 +163,7 @@ static void open_core(struct scene *scene)
     } has[] = {
         {"CPU", 80000}, {"memory", 320000000000000}, {"object_store_memory", 90000000000000}};
     for (size_t i = 0; i < ARRAY_LEN(has); i++) {
-        scene->capacities[i] = (struct capacity){names_add(&scene->names, str_from(has[i].name)),
+        scene->capacities[i] = (struct capacity){intern_add(&scene->names, str_from(has[i].name)),
                                                  has[i].amount, has[i].amount};
     }
     scene->type = (struct plan_type){.name = STR("worker"),
@@ -172,7 +174,7 @@ static void open_core(struct scene *scene)
                                      .launch_hash = NAME_NONE,
                                      .recoverable = 1.0,
                                      .availability = 1.0};
-    scene->offering = (struct offering){.zone = names_add(&scene->names, STR("us-west-2a"))};
+    scene->offering = (struct offering){.zone = intern_add(&scene->names, STR("us-west-2a"))};
     scene->settings = (struct core_settings){.names = &scene->names,
                                              .types = &scene->type,
                                              .type_count = 1,
@@ -189,7 +191,7 @@ static void open_core(struct scene *scene)
     scene->core = core_new(&scene->settings, &scene->arena);
     tell(scene, (struct event){.kind = EVENT_START});
     tell(scene, (struct event){.kind = EVENT_LEASE, .lease = {.epoch = 1, .until = INT64_MAX / 2}});
-    tell(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
+    tell(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
     list(scene);
 }
 
@@ -198,7 +200,7 @@ static bool take(struct scene *scene, struct str bytes, int64_t asked_at, struct
 {
     struct core_answer answer;
     int64_t start = now_ns(CLOCK_MONOTONIC);
-    if (!ray_mirror_take(scene->mirror, bytes, asked_at, asked_at, err)) {
+    if (!ray_view_update(scene->mirror, bytes, asked_at, asked_at, err)) {
         return false;
     }
     tell(scene, (struct event){.kind = EVENT_RAY_SEEN, .asked_at = asked_at});
@@ -309,13 +311,16 @@ static void on_reply(void *context, const struct gcs_answer *answer, struct str 
         fprintf(stderr, "scale_probe: %s\n",
                 answer->trouble != GCS_FINE ? answer->err.text : err.text);
     }
+    int64_t cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (scene->poll > WARM_POLLS) {
-        scene->round_ns += now_ns(CLOCK_MONOTONIC) - scene->asked_ns;
+        size_t at = (scene->poll - WARM_POLLS - 1) % SAMPLES_MOST;
+        scene->round_ns[at] = now_ns(CLOCK_MONOTONIC) - scene->asked_ns;
+        scene->poll_ns[at] = cpu_ns - scene->cpu_ns;
     }
     if (scene->poll == WARM_POLLS) {
-        scene->cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
         scene->start = measure(scene);
     }
+    scene->cpu_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID);
     if (scene->poll >= scene->options.polls || scene->failures > 10) {
         loop_stop(scene->loop);
         return;
@@ -342,7 +347,6 @@ static bool run_server(struct scene *scene, struct err *err)
     loop_timer_start(scene->timer, 0);
     loop_run(scene->loop);
     scene->end = measure(scene);
-    scene->work_ns = now_ns(CLOCK_PROCESS_CPUTIME_ID) - scene->cpu_ns;
     gcs_close(scene->gcs);
     http_close(http);
     return scene->failures == 0;
@@ -357,24 +361,33 @@ static int compare_times(const void *a, const void *b)
     return one < other ? -1 : one > other;
 }
 
+static double median_us(int64_t *times_ns, size_t count)
+{
+    qsort(times_ns, count, sizeof(*times_ns), compare_times);
+    return (double)times_ns[count / 2] / 1000;
+}
+
 static void say(struct scene *scene)
 {
     size_t count = scene->poll < SAMPLES_MOST ? scene->poll : SAMPLES_MOST;
     size_t cold = scene->options.server ? WARM_POLLS : 0;
-    double polls = (double)(scene->poll - cold);
     double first_us = (double)scene->times_ns[0] / 1000;
-    qsort(scene->times_ns, count, sizeof(*scene->times_ns), compare_times);
+    double median = median_us(scene->times_ns, count);
+    size_t rounds = scene->poll > cold ? (size_t)scene->poll - cold : 1;
+    rounds = rounds < SAMPLES_MOST ? rounds : SAMPLES_MOST;
+    double round_trip = median_us(scene->round_ns, rounds);
+    double cpu = scene->options.server ? median_us(scene->poll_ns, rounds)
+                                       : (double)scene->work_ns / 1000 / (double)scene->poll;
     printf("{\"nodes\": %zu, \"polls\": %" PRIu64 ", \"reply_bytes\": %zu, \"first_us\": %.0f, "
            "\"best_us\": %.1f, \"median_us\": %.1f, \"most_us\": %.1f, \"cpu_us_per_poll\": %.1f, "
            "\"round_trip_us\": %.1f, \"told\": %zu, \"loads\": %zu, \"decisions\": %zu, "
            "\"names\": %zu, \"alive\": %zu, \"start_rss\": %" PRId64 ", \"end_rss\": %" PRId64
            ", \"start_heap\": %" PRId64 ", \"end_heap\": %" PRId64 "}\n",
            scene->options.nodes, scene->poll, scene->bytes, first_us,
-           (double)scene->times_ns[0] / 1000, (double)scene->times_ns[count / 2] / 1000,
-           (double)scene->times_ns[count - 1] / 1000, (double)scene->work_ns / 1000 / polls,
-           (double)scene->round_ns / 1000 / polls, scene->told, scene->loads, scene->decisions,
-           scene->names.count, ray_mirror_alive(scene->mirror), scene->start.rss_bytes,
-           scene->end.rss_bytes, scene->start.heap_bytes, scene->end.heap_bytes);
+           (double)scene->times_ns[0] / 1000, median, (double)scene->times_ns[count - 1] / 1000,
+           cpu, round_trip, scene->told, scene->loads, scene->decisions, scene->names.count,
+           ray_view_alive(scene->mirror), scene->start.rss_bytes, scene->end.rss_bytes,
+           scene->start.heap_bytes, scene->end.heap_bytes);
 }
 
 static bool read_options(int argc, char **argv, struct options *options)
@@ -412,7 +425,7 @@ static bool read_options(int argc, char **argv, struct options *options)
 
 static void close_scene(struct scene *scene)
 {
-    ray_mirror_close(scene->mirror);
+    ray_view_close(scene->mirror);
     loop_close(scene->loop);
     buf_clear(&scene->state);
     buf_clear(&scene->reply);
@@ -426,11 +439,11 @@ int main(int argc, char **argv)
 {
     struct scene scene = {.first = FIRST, .now = 1000000, .joined_at = 1000000};
     struct err err = {0};
-    struct ray_mirror_hooks hooks = {.context = &scene,
-                                     .instance_of = instance_of,
-                                     .is_hidden = is_hidden,
-                                     .node = hear_node,
-                                     .load = hear_load};
+    struct ray_view_hooks hooks = {.context = &scene,
+                                   .instance_of = instance_of,
+                                   .is_hidden = is_hidden,
+                                   .node = hear_node,
+                                   .load = hear_load};
     if (!read_options(argc, argv, &scene.options) ||
         !loop_open(&clock_of_machine, &scene.loop, &err)) {
         fprintf(stderr, "usage: scale_probe NODES POLLS [OPTION VALUE]... %s\n", err.text);
@@ -444,11 +457,11 @@ int main(int argc, char **argv)
     memset(scene.times_ns, 1, SAMPLES_MOST * sizeof(*scene.times_ns)); /* counts from the start */
     arena_init(&scene.arena);
     arena_init(&scene.scratch);
-    names_init(&scene.names, &scene.arena);
+    intern_init(&scene.names, &scene.arena);
     buf_init(&scene.state, REPLY_CAP);
     buf_init(&scene.reply, REPLY_CAP);
     open_core(&scene);
-    scene.mirror = ray_mirror_open(&scene.names, &hooks);
+    scene.mirror = ray_view_open(&scene.names, &hooks);
     bool is_fine = scene.options.server ? run_server(&scene, &err) : run_made_up(&scene, &err);
     if (is_fine) {
         say(&scene);

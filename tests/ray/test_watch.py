@@ -136,13 +136,13 @@ def test_a_notice_drains_the_node_once_within_seconds(box, home, watch):
     assert 2 <= count <= 4, "it asks once a second"
     assert draining(box) == {}
     until, began = give_notice(home), time.monotonic()
-    wait_for(lambda: "told: Ray drains" in one.said(), 5)
+    wait_for(lambda: "Ray drains this node" in one.said(), 5)
     took = time.monotonic() - began
     print(f"from notice to accepted drain: {took * 1000:.0f} ms")
     assert took < 2.5
     assert draining(box) == {"i-spot-1": until}
     time.sleep(2)
-    assert one.said().count("told: Ray drains") == 1
+    assert one.said().count("Ray drains this node") == 1
     driver.kill()
     driver.wait()
 
@@ -153,9 +153,9 @@ def test_the_gcs_may_be_away_when_the_notice_comes(box, home, watch):
     driver = keep_busy(box, "i-spot-2")
     one = watch("i-spot-2", gcs="127.0.0.1:7000")
     until = give_notice(home)
-    wait_for(lambda: "not told yet" in one.said())
+    wait_for(lambda: "not notified yet" in one.said())
     relay = subprocess.Popen(box.inside([sys.executable, "-c", RELAY]))
-    wait_for(lambda: "told: Ray drains" in one.said(), 5)
+    wait_for(lambda: "Ray drains this node" in one.said(), 5)
     assert draining(box).get("i-spot-2") == until
     relay.kill()
     relay.wait()
@@ -182,15 +182,15 @@ def test_a_machine_that_ray_does_not_know_is_looked_for(box, home, watch):
     give_notice(home)
     wait_for(lambda: "Ray does not know this machine" in one.said())
     join(box, "i-spot-3")
-    wait_for(lambda: "told: Ray drains" in one.said(), 5)
+    wait_for(lambda: "Ray drains this node" in one.said(), 5)
 
 
 def test_the_head_is_never_drained(box, home, watch):
     one = watch("i-head")
     give_notice(home)
-    wait_for(lambda: "the head's machine" in one.said())
+    wait_for(lambda: "this is the head, which" in one.said())
     time.sleep(1.5)
-    assert "told: Ray drains" not in one.said()
+    assert "Ray drains this node" not in one.said()
     assert "i-head" not in draining(box)
 
 
@@ -199,9 +199,9 @@ def test_another_token_is_read_when_the_first_is_refused(box, home, watch):
     (home / "token").write_text("wrong")
     one = watch("i-spot-4")
     give_notice(home)
-    wait_for(lambda: "not told yet" in one.said())
+    wait_for(lambda: "not notified yet" in one.said())
     (home / "token").write_text(TOKEN)
-    wait_for(lambda: "told: Ray drains" in one.said(), 5)
+    wait_for(lambda: "Ray drains this node" in one.said(), 5)
 
 
 def test_gce_says_it_too(box, home, watch):
@@ -211,4 +211,4 @@ def test_gce_says_it_too(box, home, watch):
     time.sleep(1.5)
     assert "notice" not in one.said()
     (home / "meta/preempted").write_text("TRUE")
-    wait_for(lambda: "told: Ray drains" in one.said(), 5)
+    wait_for(lambda: "Ray drains this node" in one.said(), 5)

@@ -1,5 +1,6 @@
 """One node over a real ssh: from a machine that does not answer yet to its last step."""
 
+import contextlib
 import getpass
 import json
 import os
@@ -84,10 +85,11 @@ class Machine:
             os.killpg(self.sshd.pid, signal.SIGKILL)
             self.sshd.wait()
 
-    def start(self, *steps, contact_ms=20000, identity=None, copy=None, **env):
+    def start(self, *steps, contact_ms=20000, identity=None, copy=None, state=None, **env):
+        state = state or self.folder
         probe = subprocess.Popen(
-            [PROBE, getpass.getuser(), "127.0.0.1", str(self.port), self.folder / "known_hosts",
-             identity or self.folder / "user", self.folder / "control", self.payload,
+            [PROBE, getpass.getuser(), "127.0.0.1", str(self.port), state / "known_hosts",
+             identity or state / "user", state / "control", self.payload,
              str(contact_ms), *([copy] if copy else [])],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, **env})
         probe.stdin.write(json.dumps({"format": 1, "steps": list(steps)}))
@@ -105,6 +107,15 @@ class Machine:
 
     def program(self):
         return self.home / ".shoal/bin/shoal"
+
+    def processes(self):
+        """Of our program on this machine."""
+        found = []
+        for folder in pathlib.Path("/proc").glob("[0-9]*"):
+            with contextlib.suppress(OSError):
+                if os.readlink(folder / "exe") == str(self.program()):
+                    found.append(int(folder.name))
+        return found
 
     def ssh_of(self, probe):
         children = pathlib.Path(f"/proc/{probe.pid}/task/{probe.pid}/children").read_text().split()
@@ -164,7 +175,31 @@ def test_the_host_key_of_the_first_boot_is_replaced(machine):
     machine.pin(f"ssh-ed25519 {new}")
     heard = machine.run(step("true"))
     assert (heard.status, heard.of("key")) == (0, [])
+    # Told again and again: whoever missed the word of it can drop the first key then.
+    assert heard.of("shown") == [f"ssh-ed25519 {new}"]
     assert not (machine.home / ".shoal/host_key").exists()
+
+
+def test_a_host_key_that_could_not_be_replaced_is_told_and_tried_again(machine):
+    machine.up()
+    wait_for((machine.folder / "sshd.pid").exists)  # it has read its configuration
+    config = machine.folder / "sshd_config"
+    good = config.read_text()
+    config.write_text(good + "NoSuchOption yes\n")  # sshd would not start with its new key
+    waits = step("for i in $(seq 100); do sleep 0.02; done", True)
+    heard = machine.run(waits)
+    assert heard.status == 0, heard.lines
+    told = heard.of("key")
+    assert len(told) == 1 and heard.of("shown") == []
+    assert heard.of("rotated") == []
+    assert "the sshd configuration is invalid" in heard.of("not-rotated")[0]
+    assert not (machine.home / ".shoal/host_key_rotated").exists()
+    config.write_text(good)
+    heard = machine.run(step(f"while [ -e {machine.home}/.shoal/host_key ]; do sleep 0.02; done"))
+    assert heard.of("key") == told  # the same, so that what was pinned stays right
+    assert heard.of("rotated") == [""]
+    machine.pin(told[0])
+    assert machine.run(step("true")).of("shown") == told
 
 
 def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
@@ -186,7 +221,27 @@ def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
     assert heard.of("event") == ["bundle-began 0", "began 0", "done 0", "began 1", "done 1",
                                  "began 2", "done 2", "bundle-done 0"]
     assert (home / "times").read_text() == "x\ny\nz\n"
-    assert any("connection broke" in why for why in heard.of("waiting"))
+    assert any("the connection was lost" in why for why in heard.of("waiting"))
+
+
+def test_a_second_run_is_told_from_its_beginning(machine):
+    """The node has lost what it did: the steps run again, and all events of that run are told."""
+    machine.up()
+    home = machine.home
+    probe = machine.start(step("true"), step("touch $HOME/began; while [ ! -e $HOME/go ]; do "
+                                             "sleep 0.02; done", True))
+    wait_for((home / "began").exists)
+    time.sleep(0.3)
+    pids = machine.processes()
+    assert pids
+    (home / ".shoal/steps").rename(home / "lost")
+    for pid in pids:
+        os.kill(pid, signal.SIGKILL)
+    (home / "go").touch()
+    heard = machine.end_of(probe)
+    assert heard.status == 0, heard.lines
+    first = ["bundle-began 0", "began 0", "done 0", "began 1"]
+    assert heard.of("event") == first + first + ["done 1", "bundle-done 0"]
 
 
 def test_a_machine_that_comes_up_late(machine):
@@ -203,9 +258,10 @@ def test_a_machine_that_comes_up_late(machine):
     heard = machine.end_of(probe)
     assert heard.status == 0, heard.lines
     assert any("refused" in why for why in heard.of("waiting"))
-    # The answer comes after key exchange, log-in and a shell, which take their time on a busy
-    # machine; the next test is exact.
-    assert heard.at("payload") - opened_ms < 250 + 1500
+    # The answer comes after key exchange, log-in and a shell. How long these take depends on the
+    # load, so the same is measured with an open port; the next test is exact.
+    usual_ms = machine.run(step("true")).at("payload")
+    assert heard.at("payload") - opened_ms < 250 + max(1500, 3 * usual_ms)
 
 
 def test_ssh_begins_within_250_ms_of_the_port(machine):
@@ -250,16 +306,23 @@ def test_another_host_key_is_refused(machine):
     machine.pin((machine.folder / "user.pub").read_text())
     heard = machine.run(step("touch $HOME/never"))
     assert heard.status == 1
-    assert "shows another host key" in heard.of("error")[0]
+    assert "has a different host key" in heard.of("error")[0]
     assert "cloud-init" in heard.of("error")[0]
+    # It went away before it said who it is: not a byte of ours went over that connection.
     assert not machine.program().exists()
+    log = (machine.folder / "sshd.log").read_text()
+    assert "[preauth]" in log and "Accepted" not in log
 
 
 def test_an_unknown_key_is_asked_for_again_until_time_is_up(machine):
     machine.up()
-    heard = machine.run(step("true"), identity=machine.folder / "host", contact_ms=1500)
-    assert heard.status == 1
-    assert "did not answer to ssh for 1 s" in heard.of("error")[0]
+    for seconds in (2, 8, 25):  # on a busy machine, ssh itself may need longer than two seconds
+        heard = machine.run(step("true"), identity=machine.folder / "host",
+                            contact_ms=1000 * seconds)
+        assert heard.status == 1
+        assert f"did not answer over ssh for {seconds} s" in heard.of("error")[0]
+        if "(no answer)" not in heard.of("error")[0]:
+            break
     assert "Permission denied" in heard.of("error")[0]
 
 
@@ -268,7 +331,7 @@ def test_a_program_that_cannot_run_there_is_named(machine):
     machine.payload.write_bytes(b"\x7fELF" + bytes(1000))
     heard = machine.run(step("true"))
     assert heard.status == 1
-    assert "cannot run there" in heard.of("error")[0]
+    assert "the shoal program cannot run on the node" in heard.of("error")[0]
     assert "format" in heard.of("error")[0].lower()
 
 
@@ -280,7 +343,7 @@ def test_a_newer_request_replaces_the_one_that_runs(machine):
     heard = machine.run(step("touch $HOME/new"))
     assert heard.status == 0, heard.lines
     assert (machine.home / "new").exists()
-    assert any("being stopped" in why for why in heard.of("waiting"))
+    assert any("stopping the previous setup" in why for why in heard.of("waiting"))
     wait_for(lambda: not pathlib.Path("/proc", (machine.home / "pid").read_text().strip()).exists())
     assert machine.end_of(old).status == 1
 
@@ -290,7 +353,8 @@ def test_a_failed_step_ends_it(machine):
     heard = machine.run(step("exit 7", attempts=2), step("touch $HOME/never"))
     assert heard.status == 1
     assert heard.of("event")[1:] == ["began 0", "again 0", "failed 0", "bundle-failed 0"]
-    assert 'ended with status 7; all it said is in ~/.shoal/steps/log/1' in heard.of("error")[0]
+    assert ("exited with status 7; its complete output is in ~/.shoal/steps/log/1 on the node"
+            in heard.of("error")[0])
 
 
 @pytest.mark.skipif(not shutil.which("rsync"), reason="there is no rsync")
@@ -306,3 +370,68 @@ def test_copies_ride_on_the_one_connection(machine):
     assert not (machine.home / "new/copy/two.o").exists()
     log = (machine.folder / "sshd.log").read_text()
     assert log.count("Accepted publickey") == 1
+
+
+def test_odd_state_folders(machine):
+    """ssh and rsync work with blanks, quotes and percent signs in the state folder's path."""
+    machine.up()
+    source = machine.folder / "source"
+    source.mkdir()
+    (source / "one").write_text("1")
+    state = machine.folder / 'a\'b "x" %C3'  # short: a socket's path has 104 bytes
+    state.mkdir()
+    for name in ("known_hosts", "user"):
+        shutil.copy2(machine.folder / name, state / name)
+    heard = machine.run(step("cat $HOME/new/copy/one > $HOME/seen"), copy=f"{source}/", state=state)
+    assert heard.status == 0, heard.lines
+    assert (machine.home / "seen").read_text() == "1"
+
+
+# ---- the head, as `up` sets it up ----
+
+FILE = """cluster_name: demo
+provider: {type: aws, region: us-west-2}
+available_node_types: {head: {node_config: {InstanceType: m5.large}, resources: {CPU: 1}}}
+head_node_type: head
+"""
+
+
+def set_up_head(machine):
+    """(exit status, what was said, pinned keys) of a setup with one step."""
+    state, payloads = machine.folder / "state", machine.folder / "payloads"
+    payloads.mkdir(exist_ok=True)
+    for arch in ("x86_64", "aarch64"):
+        shutil.copy2(machine.payload, payloads / f"shoal-{arch}")
+    pinned = state / "known_hosts" / "node"
+    if not pinned.exists():
+        pinned.parent.mkdir(parents=True, mode=0o700)
+        state.chmod(0o700)
+        pinned.write_text("node " + (machine.folder / "host.pub").read_text().strip() + "\n")
+    (machine.folder / "cluster.yaml").write_text(FILE)
+    done = subprocess.run(
+        [BUILD / "tests/head_setup_probe", machine.folder / "cluster.yaml", state,
+         getpass.getuser(), str(machine.port), machine.folder / "user"], timeout=40,
+        capture_output=True, text=True, env={**os.environ, "SHOAL_PAYLOADS": str(payloads)})
+    return done.returncode, done.stdout, pinned.read_text().splitlines()
+
+
+def test_the_new_host_key_of_the_head_is_pinned(machine):
+    machine.up()
+    first = "node " + (machine.folder / "host.pub").read_text().strip()
+    status, said, pinned = set_up_head(machine)
+    shown = "node " + (machine.folder / "host.pub").read_text().strip()
+    assert (status, said) == (0, "")
+    assert shown in pinned and shown != first
+    # The next `up` hears at the latest that the first one is shown no more.
+    assert set_up_head(machine)[2] == [shown]
+
+
+def test_a_head_that_keeps_its_first_host_key_is_told(machine):
+    machine.up()
+    wait_for((machine.folder / "sshd.pid").exists)
+    first = "node " + (machine.folder / "host.pub").read_text().strip()
+    with open(machine.folder / "sshd_config", "a", encoding="ascii") as config:
+        config.write("NoSuchOption yes\n")
+    status, said, pinned = set_up_head(machine)
+    assert status == 0 and said.startswith("kept the sshd configuration is invalid")
+    assert pinned[0] == first and len(pinned) == 2  # both are good: nobody is locked out

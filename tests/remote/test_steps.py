@@ -73,6 +73,14 @@ def test_steps_run_in_the_users_login_shell(node):
     assert node.said(2) == 'it\'s\n"$HOME" `id`\n'
 
 
+def test_no_file_of_a_step_is_open_to_others(node):
+    """Its variables may be secrets. The folder is private, and so is each file in it."""
+    status, _, _ = node.run(step(f"test -f {node.folder}/step.sh && "
+                                 f"find {node.folder} -type f -perm /077", A="a secret"))
+    assert status == 0
+    assert node.said(1) == ""
+
+
 def test_what_was_done_is_not_done_again(node):
     steps = [step("echo 1 >> made"), step("echo 2 >> made"), step("echo 3 >> made", always=True)]
     assert node.run(*steps)[0] == 0
@@ -96,6 +104,26 @@ def test_all_output_is_told_to_whoever_follows(node):
     assert node.lines[3:] == [str(i) for i in range(1, 3001)]
 
 
+def test_much_output_is_told_by_its_beginning_and_its_end(node):
+    """100,000 lines, and then it fails: the last ones are those that matter."""
+    words = "and some more words to fill the log"
+    status, events, _ = node.run(step(f"seq -f 'line %.0f {words}' 100000;"
+                                      " echo 'the reason' >&2; exit 3"))
+    assert status == 1 and events[-2]["status"] == 3
+    assert node.lines[0] == f"line 1 {words}"
+    assert "the reason" in node.lines[-2:]
+    marks = [i for i, line in enumerate(node.lines) if "omitted here" in line]
+    (mark,) = marks
+    assert "~/.shoal/steps/log/1" in node.lines[mark]
+    before, after = node.lines[:mark], node.lines[mark + 1:]
+    assert [f"line {i + 1} {words}" for i in range(len(before))] == before
+    assert sum(map(len, before)) > 400_000 and sum(map(len, after)) > 900_000
+    left_out = int(node.lines[mark].split()[0].lstrip("("))
+    whole = sum(len(f"line {i} {words}\n") for i in range(1, 100001)) + len("the reason\n")
+    assert left_out == whole - sum(len(line) + 1 for line in before + after)
+    assert node.said(1).count("\n") == 100_001
+
+
 def test_a_failed_step_says_what_it_said(node):
     status, events, _ = node.run(
         step("echo begin; for i in $(seq 90); do echo line $i >&2; done; exit 7", name="pip"),
@@ -117,11 +145,11 @@ def test_a_broken_link_neither_ends_nor_repeats_a_step(node):
     first.send_signal(signal.SIGKILL)
     first.wait()
     second = node.start(*steps)
-    time.sleep(0.2)
+    out = second.stdout.readline()  # it follows the first bundle now
     (node.home / "go").touch()
-    out, _ = second.communicate(timeout=20)
-    assert second.returncode == 0
-    # Who comes again hears all of it, from the beginning.
+    out += second.stdout.read()
+    assert second.wait(20) == 0
+    # A client that reconnects gets everything from the beginning.
     assert whats(map(json.loads, out.splitlines())) == [
         "bundle-began", "began", "done", "began", "done", "bundle-done"]
     assert (node.home / "times").read_text() == "x\ny\n"
@@ -156,7 +184,7 @@ def test_a_runner_that_is_killed_is_missed(node):
     os.kill(runner, signal.SIGKILL)
     _, err = session.communicate(timeout=20)
     assert session.returncode == 1
-    assert "has gone without a word" in err
+    assert "the setup process on this node died" in err
     os.killpg(shell, signal.SIGKILL)
 
 

@@ -1,11 +1,11 @@
 /*
  * aws_scene.h: what tests of the AWS client share: a client with variables of the test's own, a
- * server that plays AWS, a clock whose wall time can be moved, and what came of calls.
+ * server that plays AWS, a clock that can be moved, and what came of calls.
  */
 #pragma once
 
 #include "io/redact.h"
-#include "provider/aws/client/aws_client_parts.h"
+#include "provider/aws/client/aws_client_internal.h"
 #include "script_server.h"
 #include "unit.h"
 
@@ -20,7 +20,7 @@ struct scene {
     struct redact *redact;
     struct log log;
     struct clock clock;
-    int64_t wall_shift_ms;
+    int64_t wall_shift_ms, monotonic_shift_ms;
     char logged[4096];
     int warnings;
     struct script_server *server;
@@ -42,8 +42,8 @@ struct heard {
 
 static int64_t scene_monotonic(void *context)
 {
-    (void)context;
-    return clock_monotonic_ms(&clock_of_machine);
+    const struct scene *scene = context;
+    return clock_monotonic_ms(&clock_of_machine) + scene->monotonic_shift_ms;
 }
 
 static int64_t scene_wall(void *context)
@@ -139,7 +139,7 @@ static void scene_hear(void *context, const struct aws_reply *reply)
 }
 
 /* A call of EC2 whose answer is <XResponse/>. */
-static inline struct aws_request scene_request(struct heard *heard, enum aws_care care)
+static inline struct aws_request scene_request(struct heard *heard, enum aws_idempotency care)
 {
     memset(heard, 0, sizeof(*heard));
     return (struct aws_request){.service = AWS_EC2,
@@ -161,7 +161,7 @@ static inline void scene_run(struct scene *scene, const struct aws_request *requ
     heard->took_ms = loop_now_ms(scene->loop) - start;
 }
 
-static inline void scene_ask(struct scene *scene, enum aws_care care, struct heard *heard)
+static inline void scene_ask(struct scene *scene, enum aws_idempotency care, struct heard *heard)
 {
     struct aws_request request = scene_request(heard, care);
     scene_run(scene, &request);

@@ -17,11 +17,11 @@ enum { HERE, ELSEWHERE, HERE_SPOT, HERE_OTHER, OFFERING_COUNT };
 
 struct scene {
     struct arena arena;
-    struct agenda agenda;
+    struct event_queue event_queue;
     struct faults faults;
     struct cloud cloud;
     struct offering offerings[OFFERING_COUNT];
-    size_t seen[AGENDA_KIND_COUNT]; /* entries that were not overtaken */
+    size_t seen[EVENT_QUEUE_KIND_COUNT]; /* entries that were not overtaken */
 };
 
 static inline int scene_setup(void **state)
@@ -32,7 +32,7 @@ static inline int scene_setup(void **state)
                                          [HERE_SPOT] = {.type = 0, .zone = 1, MARKET_SPOT},
                                          [HERE_OTHER] = {.type = 1, .zone = 1}}};
     arena_init(&scene.arena);
-    agenda_init(&scene.agenda, &scene.arena);
+    event_queue_init(&scene.event_queue, &scene.arena);
     faults_from_profile(&scene.faults, FAULTS_NONE);
     *state = &scene;
     return 0;
@@ -47,7 +47,7 @@ static inline int scene_teardown(void **state)
 
 static inline void begin(struct scene *scene, uint64_t seed)
 {
-    cloud_init(&scene->cloud, &scene->agenda, &scene->faults, scene->offerings, OFFERING_COUNT,
+    cloud_init(&scene->cloud, &scene->event_queue, &scene->faults, scene->offerings, OFFERING_COUNT,
                seed, &scene->arena);
 }
 
@@ -66,10 +66,10 @@ static inline void switch_on_by_time(struct scene *scene, enum fault fault, int6
 }
 
 /* One entry; false for the one that run_until() planted. */
-static inline bool step(struct scene *scene, struct agenda_entry *ret_entry)
+static inline bool step(struct scene *scene, struct event_queue_entry *ret_entry)
 {
-    assert_true(agenda_next(&scene->agenda, ret_entry));
-    if (ret_entry->kind == AGENDA_END) {
+    assert_true(event_queue_next(&scene->event_queue, ret_entry));
+    if (ret_entry->kind == EVENT_QUEUE_END) {
         return false;
     }
     scene->seen[ret_entry->kind] += cloud_on(&scene->cloud, ret_entry);
@@ -78,25 +78,25 @@ static inline bool step(struct scene *scene, struct agenda_entry *ret_entry)
 
 static inline void run_until(struct scene *scene, int64_t at)
 {
-    struct agenda_entry entry;
-    agenda_add(&scene->agenda, at, AGENDA_END, 0, 0, 0);
+    struct event_queue_entry entry;
+    event_queue_add(&scene->event_queue, at, EVENT_QUEUE_END, 0, 0, 0);
     while (step(scene, &entry)) {
     }
 }
 
 static inline void run_for(struct scene *scene, int64_t span)
 {
-    run_until(scene, scene->agenda.now + span);
+    run_until(scene, scene->event_queue.now + span);
 }
 
 /* Sends the call and waits for its answer, which nobody releases. */
 static inline const struct cloud_call *ask(struct scene *scene, const struct cloud_call *call)
 {
-    struct agenda_entry entry;
+    struct event_queue_entry entry;
     uint64_t number = cloud_send(&scene->cloud, call);
     do {
         assert_true(step(scene, &entry));
-    } while (entry.kind != AGENDA_CALL_REPLY || entry.what != number);
+    } while (entry.kind != EVENT_QUEUE_CALL_REPLY || entry.what != number);
     return cloud_call(&scene->cloud, number);
 }
 

@@ -3,11 +3,11 @@
 
 #include "app/control/controller.h"
 
-#include "app/control/launch_compose.h"
+#include "app/control/launch_request.h"
 #include "fake_provider.h"
 #include "fixture.h"
+#include "scratch.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -20,7 +20,7 @@
     "  small: {min_workers: 2, max_workers: 2, node_config: {InstanceType: m5.large}}\n" \
     "  large: {min_workers: 1, max_workers: 1, node_config: {InstanceType: m5.2xlarge}}\n"
 
-enum { PATIENCE_MS = 5000 };
+enum { PATIENCE_MS = 20 * 1000 }; /* only for hangs: a busy host may stop us for seconds */
 
 /* What happened, and everything that it needs. */
 struct scene {
@@ -35,22 +35,16 @@ struct scene {
     struct core_setup core;
     struct controller *controller;
     struct buf told; /* a line per hook */
+    struct clock clock;
+    int64_t shift_ms, wall_shift_ms; /* what the test has moved them by */
     struct err err;
     unsigned starts;
-    bool is_released, sets_up, keeps_stopped;
+    bool is_released, sets_up, keeps_stopped, fails_if_held;
+    bool is_service; /* of a head: it has no key of its own */
     uint64_t take_from;
-    const char *holder, *anchor; /* with an anchor it was handed over to us */
+    const char *holder, *lease_object; /* with an anchor it was handed over to us */
     void (*on_started)(void *context, const struct cluster_lease *lease);
 };
-
-static inline int remove_one(const char *path, const struct stat *status, int kind,
-                             struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
 
 /* ---- hooks ---- */
 static inline void on_started(void *context, const struct cluster_lease *lease)
@@ -60,17 +54,17 @@ static inline void on_started(void *context, const struct cluster_lease *lease)
     buf_addf(&scene->told, "started %d\n", (int)lease->epoch);
 }
 
-static inline void on_set_up(void *context, const struct controlled *controlled)
+static inline void on_set_up(void *context, const struct managed_node *managed_node)
 {
     struct scene *scene = context;
-    buf_addf(&scene->told, "set up %d\n", (int)controlled->instance);
-    controller_set_up(scene->controller, controlled->instance, SETUP_CONTACT);
+    buf_addf(&scene->told, "set up %d\n", (int)managed_node->instance);
+    controller_set_up(scene->controller, managed_node->instance, SETUP_CONTACT);
 }
 
-static inline void on_changed(void *context, const struct controlled *controlled)
+static inline void on_changed(void *context, const struct managed_node *managed_node)
 {
     struct scene *scene = context;
-    buf_addf(&scene->told, "changed %d\n", (int)controlled->instance);
+    buf_addf(&scene->told, "changed %d\n", (int)managed_node->instance);
 }
 
 static inline void on_trouble(void *context, const struct provider_answer *answer, struct str what)
@@ -79,9 +73,14 @@ static inline void on_trouble(void *context, const struct provider_answer *answe
     buf_addf(&scene->told, "trouble %d %.*s\n", (int)answer->outcome, STR_ARG(what));
 }
 
-static inline void on_deposed(void *context, const struct cluster_lease *lease)
+static inline void on_lease_lost(void *context, const struct cluster_lease *lease,
+                                 const struct err *why)
 {
     struct scene *scene = context;
+    if (why) {
+        buf_addf(&scene->told, "deposed: %s\n", why->text);
+        return;
+    }
     struct str holder = lease ? lease->holder : STR("nobody");
     buf_addf(&scene->told, "deposed by %.*s\n", STR_ARG(holder));
 }
@@ -100,6 +99,18 @@ static inline void on_released(void *context, const struct provider_answer *answ
 
 /* ---- the scene ---- */
 
+static int64_t scene_monotonic(void *context)
+{
+    const struct scene *scene = context;
+    return clock_monotonic_ms(&clock_of_machine) + scene->shift_ms;
+}
+
+static int64_t scene_wall(void *context)
+{
+    const struct scene *scene = context;
+    return clock_wall_ms(&clock_of_machine) + scene->wall_shift_ms;
+}
+
 static inline void open_controller(struct scene *scene, enum goal goal)
 {
     struct controller_setup setup = {
@@ -110,18 +121,19 @@ static inline void open_controller(struct scene *scene, enum goal goal)
         .core = &scene->core,
         .holder = str_from(scene->holder),
         .secret = STR("0123456789abcdef0123456789abcdef"),
-        .public_key = STR("ssh-ed25519 AAAA"),
+        .public_key = scene->is_service ? STR("") : STR("ssh-ed25519 AAAA"),
         .take_from = scene->take_from,
         .uid = scene->cloud.uid,
-        .anchor = str_from(scene->anchor),
+        .lease_object = str_from(scene->lease_object),
         .keeps_stopped = scene->keeps_stopped,
+        .fails_if_held = scene->fails_if_held,
         .goal = goal,
         .hooks = {.context = scene,
                   .started = scene->on_started ? scene->on_started : on_started,
                   .set_up = scene->sets_up ? on_set_up : NULL,
                   .changed = on_changed,
                   .trouble = on_trouble,
-                  .deposed = on_deposed,
+                  .lease_lost = on_lease_lost,
                   .emptied = on_emptied}};
     scene->controller = controller_open(&setup);
 }
@@ -130,7 +142,8 @@ static inline void open_controller(struct scene *scene, enum goal goal)
 static inline void begin(struct scene *scene, const char *holder, enum goal goal)
 {
     scene->holder = holder;
-    assert_true(cloud_session_open(&scene->session, &(struct cloud_session_setup){0}, &scene->err));
+    const struct cloud_session_setup setup = {.clock = &scene->clock};
+    assert_true(cloud_session_open(&scene->session, &setup, &scene->err));
     assert_true(journal_open(scene->folder, holder, &scene->journal, &scene->err));
     scene->provider = fake_provider_new(&scene->cloud, scene->session.loop);
     open_controller(scene, goal);
@@ -151,6 +164,7 @@ static inline struct scene *scene_new(void)
     struct scene *scene = calloc(1, sizeof(*scene));
     struct diag_list diags;
     scene->fixture = fixture_new();
+    scene->clock = (struct clock){scene_monotonic, scene_wall, scene};
     memcpy(scene->scratch, "/tmp/shoal-control-XXXXXX", 26);
     assert_non_null(mkdtemp(scene->scratch));
     snprintf(scene->folder, sizeof(scene->folder), "%s/demo", scene->scratch);
@@ -172,7 +186,7 @@ static inline void scene_free(struct scene *scene)
     fake_cloud_clear(&scene->cloud);
     buf_clear(&scene->told);
     fixture_free(&scene->fixture);
-    nftw(scene->scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(scene->scratch);
     free(scene);
 }
 
@@ -225,36 +239,4 @@ static inline bool has_started(struct scene *scene)
 static inline bool has_launched(struct scene *scene)
 {
     return scene->cloud.counts[FAKE_LAUNCH] >= 2;
-}
-
-struct tally {
-    size_t by_state[NODE_STATE_COUNT];
-    size_t heads;
-};
-
-static inline void count_one(void *context, const struct controlled *controlled)
-{
-    struct tally *tally = context;
-    if (controlled->node && !controlled->is_head) {
-        tally->by_state[controlled->node->state]++;
-    }
-    tally->heads += controlled->is_head;
-}
-
-static inline struct tally tally_of(const struct scene *scene)
-{
-    struct tally tally = {0};
-    controller_each(scene->controller, count_one, &tally);
-    return tally;
-}
-
-static inline bool are_booting(struct scene *scene)
-{
-    struct tally tally = tally_of(scene);
-    return tally.by_state[NODE_BOOTING] + tally.by_state[NODE_SETTING_UP] == 3;
-}
-
-static inline bool is_empty(struct scene *scene)
-{
-    return controller_is_empty(scene->controller);
 }

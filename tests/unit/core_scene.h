@@ -128,8 +128,8 @@ static inline void open_scene(struct scene *scene)
     *scene = (struct scene){.now = 1000 * SECOND};
     arena_init(&scene->arena);
     arena_init(&scene->scratch);
-    names_init(&scene->names, &scene->arena);
-    uint32_t cpu = names_add(&scene->names, STR("CPU"));
+    intern_init(&scene->names, &scene->arena);
+    uint32_t cpu = intern_add(&scene->names, STR("CPU"));
     scene->capacity = (struct capacity){cpu, 40000, 0};
     scene->free = (struct capacity){cpu, 40000, 40000};
     scene->full = (struct capacity){cpu, 40000, 0};
@@ -141,8 +141,8 @@ static inline void open_scene(struct scene *scene)
                                      .launch_hash = NAME_NONE,
                                      .recoverable = 1.0,
                                      .availability = 1.0};
-    scene->offerings[0] = (struct offering){.zone = names_add(&scene->names, STR("a"))};
-    scene->offerings[1] = (struct offering){.zone = names_add(&scene->names, STR("b"))};
+    scene->offerings[0] = (struct offering){.zone = intern_add(&scene->names, STR("a"))};
+    scene->offerings[1] = (struct offering){.zone = intern_add(&scene->names, STR("b"))};
     scene->settings = (struct core_settings){.names = &scene->names,
                                              .types = &scene->type,
                                              .type_count = 1,
@@ -164,7 +164,7 @@ static inline void start(struct scene *scene)
 {
     step(scene, (struct event){.kind = EVENT_START});
     lease(scene, 1);
-    step(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
+    step(scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
     see_all(scene);
 }
 

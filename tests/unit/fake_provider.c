@@ -1,7 +1,7 @@
 /* fake_provider.c: machines in an array; answers by timers. */
 #include "fake_provider.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/launch_token.h"
 
 #include <string.h>
@@ -26,10 +26,13 @@ struct answer_later {
     provider_done_fn *done;
     provider_machines_fn *done_machines;
     provider_lease_fn *done_lease;
-    provider_survey_fn *done_survey;
-    provider_things_fn *done_things;
+    provider_preflight_fn *done_preflight;
+    provider_resources_fn *done_things;
+    provider_found_fn *done_found;
     void *context;
     struct str call;
+    struct str ids[8]; /* of list_by() */
+    size_t id_count;
     bool tells_lease;
     struct cluster_lease lease;
 };
@@ -68,6 +71,40 @@ struct machine *fake_cloud_find(struct fake_cloud *cloud, const char *id)
     return NULL;
 }
 
+static void reserve(struct fake_cloud *cloud)
+{
+    void *items = cloud->machines;
+    if (cloud->count == cloud->capacity) {
+        arena_grow(&cloud->arena, &items, cloud->count, &cloud->capacity, sizeof(struct machine));
+        cloud->machines = items;
+        int64_t *times = ARENA_ARRAY(&cloud->arena, cloud->capacity, int64_t);
+        memcpy(times, cloud->made_at ? cloud->made_at : times, cloud->count * sizeof(*times));
+        cloud->made_at = times;
+    }
+}
+
+struct machine *fake_cloud_add(struct fake_cloud *cloud, const char *uid, const char *kind,
+                               const char *launch)
+{
+    struct machine_tag *tags = ARENA_ARRAY(&cloud->arena, 3, struct machine_tag);
+    size_t count = 0;
+    reserve(cloud);
+    tags[count++] = (struct machine_tag){STR("ray-node-type"), str_from(kind)};
+    tags[count++] = (struct machine_tag){STR(TAG_LAUNCH), str_from(launch)};
+    if (uid) {
+        tags[count++] = (struct machine_tag){STR(TAG_CLUSTER_UID), str_from(uid)};
+    }
+    cloud->made_at[cloud->count] = 0;
+    cloud->machines[cloud->count] = (struct machine){
+        .id = arena_printf(&cloud->arena, "i-%zu", cloud->count + 1),
+        .type = STR("m5.large"),
+        .state = MACHINE_RUNNING,
+        .tags = tags,
+        .tag_count = count,
+    };
+    return &cloud->machines[cloud->count++];
+}
+
 /* ---- answering ---- */
 
 static void unlink_answer(struct answer_later *later)
@@ -93,6 +130,31 @@ static void boot(struct fake_provider *provider)
     }
 }
 
+static struct str uid_of(const struct machine *machine)
+{
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        if (str_is(machine->tags[i].key, TAG_CLUSTER_UID)) {
+            return machine->tags[i].value;
+        }
+    }
+    return STR("");
+}
+
+/* Machines that launch() made have no uid in their tags: all of them are the cluster's. */
+static bool is_told(const struct answer_later *later, const struct machine *machine)
+{
+    const struct fake_cloud *cloud = later->provider->cloud;
+    bool is_known = later->id_count == 0;
+    for (size_t i = 0; i < later->id_count; i++) {
+        is_known = is_known || str_eq(later->ids[i], machine->id);
+    }
+    if (later->verb == FAKE_LIST) {
+        return !cloud->is_blind && (machine->token.len > 0 || str_eq(uid_of(machine), cloud->uid));
+    }
+    return later->verb == FAKE_LIST_BY ? !cloud->is_blind && is_known
+                                       : str_eq(machine->token, later->call);
+}
+
 static void tell_machines(const struct answer_later *later)
 {
     struct fake_cloud *cloud = later->provider->cloud;
@@ -100,13 +162,25 @@ static void tell_machines(const struct answer_later *later)
     size_t count = 0;
     boot(later->provider);
     for (size_t i = 0; later->answer.outcome == OUTCOME_DONE && i < cloud->count; i++) {
-        if ((later->verb == FAKE_LIST && !cloud->is_blind) ||
-            str_eq(cloud->machines[i].token, later->call)) {
+        if (is_told(later, &cloud->machines[i])) {
             found[count++] = cloud->machines[i];
         }
     }
     later->done_machines(later->context, &later->answer, found, count);
     free(found);
+}
+
+static void tell_found(const struct answer_later *later)
+{
+    const struct fake_cloud *cloud = later->provider->cloud;
+    struct cluster_found found = {.lease_until = INT64_MAX};
+    if (cloud->epoch > 0 && !cloud->has_no_lease) {
+        found.has_lease = true;
+        found.uid = cloud->uid;
+        found.lease_until = cloud->lease_until > 0 ? cloud->lease_until : INT64_MAX;
+    }
+    later->done_found(later->context, &later->answer,
+                      later->answer.outcome == OUTCOME_DONE ? &found : NULL);
 }
 
 static void answer(void *context)
@@ -118,10 +192,18 @@ static void answer(void *context)
     } else if (later->done_lease) {
         later->done_lease(later->context, &later->answer,
                           later->tells_lease ? &later->lease : NULL);
-    } else if (later->done_survey) {
-        later->done_survey(later->context, &later->answer, NULL, 0);
+    } else if (later->done_preflight) {
+        const struct fake_cloud *cloud = later->provider->cloud;
+        bool is_done = later->answer.outcome == OUTCOME_DONE;
+        later->done_preflight(later->context, &later->answer, is_done ? cloud->findings : NULL,
+                              is_done ? cloud->finding_count : 0);
+    } else if (later->done_things && later->verb == FAKE_REMOVE) {
+        later->done_things(later->context, &later->answer, later->provider->cloud->things,
+                           later->provider->cloud->thing_count);
     } else if (later->done_things) {
         later->done_things(later->context, &later->answer, NULL, 0);
+    } else if (later->done_found) {
+        tell_found(later);
     } else {
         later->done(later->context, &later->answer);
     }
@@ -160,13 +242,13 @@ static bool acts(const struct answer_later *later)
 
 /* ---- the cluster ---- */
 
-static void survey(struct provider *base, enum survey_scope scope, provider_survey_fn *done,
-                   void *context)
+static void preflight(struct provider *base, enum preflight_scope scope,
+                      provider_preflight_fn *done, void *context)
 {
     (void)scope;
-    struct answer_later *later = begin(base, FAKE_SURVEY, context);
+    struct answer_later *later = begin(base, FAKE_PREFLIGHT, context);
     buf_add_c(&later->provider->cloud->calls, "survey\n");
-    later->done_survey = done;
+    later->done_preflight = done;
 }
 
 static size_t zones(struct provider *base, size_t type, struct str *ret_zones, size_t most)
@@ -180,7 +262,33 @@ static size_t zones(struct provider *base, size_t type, struct str *ret_zones, s
     return count;
 }
 
-static void prepare(struct provider *base, struct str key, provider_things_fn *done, void *context)
+static struct provider_type_facts type_facts(struct provider *base, size_t type)
+{
+    const struct fake_cloud *cloud = ((struct fake_provider *)base)->cloud;
+    return type < FAKE_TYPES_MAX ? cloud->type_facts[type] : (struct provider_type_facts){0};
+}
+
+static void find(struct provider *base, provider_found_fn *done, void *context)
+{
+    begin(base, FAKE_FIND, context)->done_found = done;
+}
+
+static void adopt(struct provider *base, struct str uid)
+{
+    struct fake_cloud *cloud = ((struct fake_provider *)base)->cloud;
+    buf_addf(&cloud->calls, "adopt %.*s\n", STR_ARG(uid));
+    cloud->uid = arena_str(&cloud->arena, uid);
+}
+
+static void remove_all(struct provider *base, provider_resources_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_REMOVE, context);
+    buf_add_c(&later->provider->cloud->calls, "remove\n");
+    later->done_things = done;
+}
+
+static void prepare(struct provider *base, struct str key, provider_resources_fn *done,
+                    void *context)
 {
     struct answer_later *later = begin(base, FAKE_PREPARE, context);
     buf_addf(&later->provider->cloud->calls, "prepare %.*s\n", STR_ARG(key));
@@ -191,8 +299,10 @@ static void tell_lease(struct answer_later *later, provider_lease_fn *done)
 {
     const struct fake_cloud *cloud = later->provider->cloud;
     later->done_lease = done;
-    later->lease = (struct cluster_lease){
-        .uid = cloud->uid, .epoch = cloud->epoch, .holder = cloud->holder, .anchor = STR("lt-1")};
+    later->lease = (struct cluster_lease){.uid = cloud->uid,
+                                          .epoch = cloud->epoch,
+                                          .holder = cloud->holder,
+                                          .lease_object = STR("lt-1")};
     later->tells_lease = later->answer.outcome == OUTCOME_DONE ||
                          later->answer.outcome == OUTCOME_MISMATCH;
 }
@@ -203,7 +313,25 @@ static void take(struct provider *base, const struct take_request *request, prov
     struct answer_later *later = begin(base, FAKE_TAKE, context);
     struct fake_cloud *cloud = later->provider->cloud;
     buf_addf(&cloud->calls, "take %.*s%s%s\n", STR_ARG(request->holder),
-             request->is_new ? ", new" : "", request->anchor.len > 0 ? ", handed over" : "");
+             request->is_new ? ", new" : "", request->lease_object.len > 0 ? ", handed over" : "");
+    if (cloud->has_no_lease && !request->may_create) {
+        later->answer.outcome = OUTCOME_NOT_FOUND;
+        later->done_lease = done;
+        later->lease = (struct cluster_lease){.uid = arena_str(&cloud->arena, request->known_uid)};
+        later->tells_lease = true;
+        return;
+    }
+    if (acts(later) && cloud->has_no_lease) { /* created again, for the cluster that is known */
+        cloud->has_no_lease = false;
+        cloud->is_released = true;
+        cloud->uid = request->known_uid.len > 0 ? arena_str(&cloud->arena, request->known_uid)
+                                                : cloud->uid;
+        cloud->epoch = request->known_epoch > cloud->epoch ? request->known_epoch : cloud->epoch;
+    }
+    if (request->from != 0 && cloud->restarts > 0) {
+        cloud->restarts--;
+        cloud->epoch++;
+    }
     if (acts(later)) {
         if (cloud->epoch == 0 || cloud->is_released || request->from == cloud->epoch) {
             cloud->holder = arena_str(&cloud->arena, request->holder);
@@ -251,6 +379,18 @@ static void list(struct provider *base, provider_machines_fn *done, void *contex
     later->done_machines = done;
 }
 
+static void list_by(struct provider *base, const struct machine_query *query,
+                    provider_machines_fn *done, void *context)
+{
+    struct answer_later *later = begin(base, FAKE_LIST_BY, context);
+    struct fake_cloud *cloud = later->provider->cloud;
+    later->done_machines = done;
+    for (size_t i = 0; i < query->id_count && i < 8; i++) {
+        later->ids[later->id_count++] = arena_str(&cloud->arena, query->ids[i]);
+        buf_addf(&cloud->calls, "look up %.*s\n", STR_ARG(query->ids[i]));
+    }
+}
+
 /* "COUNT TYPE ZONE MARKET TOKEN LAUNCH key=value ...|user data", readable for tests. */
 static bool draft(struct provider *base, const struct launch_request *request, struct arena *arena,
                   struct str *ret_call, struct err *err)
@@ -277,14 +417,7 @@ static void add_machine(struct fake_provider *provider, struct str call)
     struct str rest = str_sub(call, 0, str_find_char(call, '|'));
     struct machine_tag *tags = ARENA_ARRAY(&cloud->arena, 16, struct machine_tag);
     size_t tag_count = 0;
-    void *items = cloud->machines;
-    if (cloud->count == cloud->capacity) {
-        arena_grow(&cloud->arena, &items, cloud->count, &cloud->capacity, sizeof(struct machine));
-        cloud->machines = items;
-        int64_t *times = ARENA_ARRAY(&cloud->arena, cloud->capacity, int64_t);
-        memcpy(times, cloud->made_at ? cloud->made_at : times, cloud->count * sizeof(*times));
-        cloud->made_at = times;
-    }
+    reserve(cloud);
     for (int i = 0; i < 5; i++) {
         (void)str_cut(&rest, ' ');
     }
@@ -304,6 +437,18 @@ static void add_machine(struct fake_provider *provider, struct str call)
         .tag_count = tag_count,
     };
     cloud->count++;
+}
+
+/* What creates something is not sent without the lease (docs/dev/providers.md). */
+static bool loses_lease(struct answer_later *later)
+{
+    struct fake_provider *provider = later->provider;
+    bool is_held = provider->epoch == provider->cloud->epoch && !provider->cloud->has_lapsed;
+    if (!is_held) {
+        later->answer.outcome = OUTCOME_NO_LEASE;
+        (void)err_set(&later->answer.err, ERR_EXISTS, "not sent: the lease has ended");
+    }
+    return !is_held;
 }
 
 static bool was_launched(const struct fake_cloud *cloud, struct str call)
@@ -330,6 +475,9 @@ static void launch(struct provider *base, struct str call, provider_machines_fn 
         (void)str_cut(&rest, ' ');
     }
     buf_addf(&cloud->calls, "launch %.*s\n", STR_ARG(str_cut(&rest, ' ')));
+    if (loses_lease(later)) {
+        return;
+    }
     buf_add(&cloud->sent, call);
     buf_add_c(&cloud->sent, "\n");
     if (acts(later) && !was_launched(cloud, call)) {
@@ -345,6 +493,12 @@ static void terminate(struct provider *base, const struct str *ids, size_t count
     struct answer_later *later = begin(base, FAKE_TERMINATE, context);
     struct fake_cloud *cloud = later->provider->cloud;
     later->done = done;
+    for (size_t i = 0; i < count && cloud->refused; i++) {
+        if (str_is(ids[i], cloud->refused)) { /* all of a call or nothing, as EC2 */
+            later->answer.outcome = OUTCOME_INVALID;
+            (void)err_set(&later->answer.err, ERR_AUTH, "it may not be terminated");
+        }
+    }
     buf_add_c(&cloud->calls, "terminate");
     for (size_t i = 0; i < count; i++) {
         buf_addf(&cloud->calls, " %.*s", STR_ARG(ids[i]));
@@ -385,6 +539,9 @@ static void start(struct provider *base, const struct str *ids, size_t count,
 {
     struct answer_later *later = begin(base, FAKE_START, context);
     later->done = done;
+    if (loses_lease(later)) {
+        return;
+    }
     move_all(later, "start", ids, count, MACHINE_STOPPED, MACHINE_PENDING);
 }
 
@@ -441,13 +598,18 @@ static void close_provider(struct provider *base)
 
 static const struct provider_ops ops = {
     .name = "fake",
-    .survey = survey,
+    .preflight = preflight,
     .zones = zones,
+    .type_facts = type_facts,
     .take = take,
     .renew = renew,
     .release = release,
     .prepare = prepare,
+    .find = find,
+    .adopt = adopt,
+    .remove = remove_all,
     .list = list,
+    .list_by = list_by,
     .draft = draft,
     .launch = launch,
     .terminate = terminate,

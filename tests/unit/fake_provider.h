@@ -1,9 +1,10 @@
 /*
  * fake_provider.h: a cloud in memory behind provider.h, for tests of whoever drives one.
  *
- * It keeps the rules of docs/providers.md: answers come from the loop, the same call is the same
- * launch, one at a time has the lease. What a test may turn: how the next operation of a kind is
- * answered, how long answers take, how long a machine takes to run. Every call is written down.
+ * It keeps the rules of docs/dev/providers.md: answers come from the loop, repeating a call repeats
+ * no launch, and one process at a time holds the lease. A test can set how the next operation of a
+ * kind is answered, how long answers take and how long an instance is pending. It records every
+ * call.
  */
 #pragma once
 
@@ -11,13 +12,18 @@
 #include "io/loop.h"
 #include "provider/provider.h"
 
+enum { FAKE_TYPES_MAX = 8 };
+
 enum fake_verb {
-    FAKE_SURVEY,
+    FAKE_PREFLIGHT,
     FAKE_TAKE,
     FAKE_RENEW,
     FAKE_RELEASE,
     FAKE_PREPARE,
+    FAKE_FIND,
+    FAKE_REMOVE,
     FAKE_LIST,
+    FAKE_LIST_BY,
     FAKE_LAUNCH,
     FAKE_TERMINATE,
     FAKE_STOP,
@@ -38,16 +44,26 @@ struct fake_cloud {
     uint64_t epoch; /* 0: nobody has it */
     struct str holder;
     bool is_released;
+    bool has_no_lease; /* the lease object was deleted; machines and uid stay */
+    unsigned restarts; /* so often the holder has a newer lease before one takes it over */
     /* ---- what a test turns ---- */
     enum outcome next[FAKE_VERB_COUNT]; /* of the next call alone; OUTCOME_DONE: as it is */
     enum outcome always[FAKE_VERB_COUNT];
     bool acts_anyway;              /* what is answered as unknown takes effect */
     bool is_mute[FAKE_VERB_COUNT]; /* takes effect and is never answered */
     int64_t delay_ms[FAKE_VERB_COUNT];
+    int64_t lease_until; /* what find() says of it, in seconds since 1970; 0: not known */
+    const char *refused; /* the instance whose termination is refused, alone or with others */
+    const struct provider_resource *things; /* what remove() reports */
+    size_t thing_count;
     bool hides_lease;     /* a renewal that is refused does not say by whom */
+    bool has_lapsed;      /* nobody can be sure any more that the lease is still his */
     bool is_blind;        /* listings show nothing yet */
     const char *zones[4]; /* of every type, up to the first NULL */
-    int64_t boot_ms;      /* until a machine runs; 0: at once */
+    struct provider_type_facts type_facts[FAKE_TYPES_MAX];
+    const struct finding *findings; /* of every survey that is done */
+    size_t finding_count;
+    int64_t boot_ms; /* until a machine runs; 0: at once */
     unsigned counts[FAKE_VERB_COUNT];
 };
 
@@ -55,6 +71,9 @@ void fake_cloud_init(struct fake_cloud *cloud);
 void fake_cloud_clear(struct fake_cloud *cloud);
 size_t fake_cloud_living(const struct fake_cloud *cloud);
 struct machine *fake_cloud_find(struct fake_cloud *cloud, const char *id);
+/* One more instance that runs; `uid` NULL: of another launcher. */
+struct machine *fake_cloud_add(struct fake_cloud *cloud, const char *uid, const char *kind,
+                               const char *launch);
 
 /* As one process has it. Close it with its own close(). */
 struct provider *fake_provider_new(struct fake_cloud *cloud, struct loop *loop);

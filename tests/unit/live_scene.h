@@ -1,8 +1,8 @@
 /* live_scene.h: a head and two workers on their way, for tests of what is shown of them. */
 #pragma once
 
-#include "app/head/channel/ctl.h"
-#include "app/view.h"
+#include "app/head/ctl/ctl.h"
+#include "app/model/node_view.h"
 #include "provider/price.h"
 
 #define SCENE_NOW_MS 1794738600000LL /* 2026-11-15T10:30:00Z */
@@ -16,7 +16,7 @@ static const struct node_view scene_nodes[] = {
      .private_ip = {"10.0.0.4", 8},
      .is_head = true,
      .phase = PHASE_READY,
-     .born_ms = SCENE_NOW_MS - 40000,
+     .requested_ms = SCENE_NOW_MS - 40000,
      .since_ms = SCENE_NOW_MS - 9000,
      .price = 96000},
     {.name = {"worker-1", 8},
@@ -25,7 +25,7 @@ static const struct node_view scene_nodes[] = {
      .machine = {"m5.large", 8},
      .is_spot = true,
      .phase = PHASE_SETTING_UP,
-     .born_ms = SCENE_NOW_MS - 24000,
+     .requested_ms = SCENE_NOW_MS - 24000,
      .since_ms = SCENE_NOW_MS - 5000,
      .step = 3,
      .steps = 5,
@@ -37,11 +37,11 @@ static const struct node_view scene_nodes[] = {
      .machine = {"m5.large", 8},
      .is_spot = true,
      .phase = PHASE_FAILED,
-     .born_ms = SCENE_NOW_MS - 24000,
+     .requested_ms = SCENE_NOW_MS - 24000,
      .since_ms = SCENE_NOW_MS - 2000,
      .price = 39000,
      .reason = {"ended", 5},
-     .failure = {.step = {"set-up step 3 of 5", 18},
+     .failure = {.step = {"setup step 3 of 5", 17},
                  .command = {"pip install torch==9.9", 22},
                  .path = {"setup_commands[1]", 17},
                  .said = {"Collecting torch\nERROR: No matching distribution", 48},

@@ -24,7 +24,7 @@ static inline int setup(void **state)
     static struct scene scene;
     scene = (struct scene){0};
     arena_init(&scene.arena);
-    names_init(&scene.names, &scene.arena);
+    intern_init(&scene.names, &scene.arena);
     scene.input = (struct plan_input){.names = &scene.names,
                                       .types = scene.types,
                                       .nodes = scene.nodes,
@@ -48,9 +48,9 @@ static inline int teardown(void **state)
 static inline struct capacity *capacities(struct scene *scene, int64_t cpus, int64_t gpus)
 {
     struct capacity *items = ARENA_ARRAY(&scene->arena, 2, struct capacity);
-    items[0].name = names_add(&scene->names, STR("CPU"));
+    items[0].name = intern_add(&scene->names, STR("CPU"));
     items[0].total = items[0].free = cpus * RESOURCE_UNIT;
-    items[1].name = names_add(&scene->names, STR("GPU"));
+    items[1].name = intern_add(&scene->names, STR("GPU"));
     items[1].total = items[1].free = gpus * RESOURCE_UNIT;
     return items;
 }
@@ -90,8 +90,8 @@ static inline struct plan_node *add_running(struct scene *scene, uint32_t type, 
 static inline struct request request(struct scene *scene, int64_t cpus, int64_t gpus)
 {
     struct amount *amounts = ARENA_ARRAY(&scene->arena, 2, struct amount);
-    amounts[0] = (struct amount){names_add(&scene->names, STR("CPU")), cpus * RESOURCE_UNIT};
-    amounts[1] = (struct amount){names_add(&scene->names, STR("GPU")), gpus * RESOURCE_UNIT};
+    amounts[0] = (struct amount){intern_add(&scene->names, STR("CPU")), cpus * RESOURCE_UNIT};
+    amounts[1] = (struct amount){intern_add(&scene->names, STR("GPU")), gpus * RESOURCE_UNIT};
     return (struct request){.amounts = amounts, .amount_count = gpus < 0 ? 1 : 2};
 }
 
@@ -108,8 +108,8 @@ static inline void add_spread_gang(struct scene *scene, size_t count, int64_t cp
     struct request *requests = ARENA_ARRAY(&scene->arena, count, struct request);
     struct placement *apart = ARENA_NEW(&scene->arena, struct placement);
     apart->kind = PLACEMENT_ANTI_AFFINITY;
-    apart->label.key = names_add(&scene->names, STR("_PG_1"));
-    apart->label.value = names_add(&scene->names, STR(""));
+    apart->label.key = intern_add(&scene->names, STR("_PG_1"));
+    apart->label.value = intern_add(&scene->names, STR(""));
     for (size_t i = 0; i < count; i++) {
         requests[i] = request(scene, cpus, -1);
         requests[i].placements = apart;

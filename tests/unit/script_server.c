@@ -2,7 +2,7 @@
 #include "script_server.h"
 
 #include "base/buf.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <arpa/inet.h>
 #include <poll.h>

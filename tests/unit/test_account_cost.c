@@ -50,7 +50,7 @@ static void prices_are_asked_once(void **state)
 {
     struct account_cluster cluster = a_cluster();
     struct account account = {.clusters = &cluster, .cluster_count = 1};
-    struct price_wish *wishes;
+    struct price_query *wishes;
     size_t count;
     struct arena arena;
     (void)state;
@@ -71,12 +71,12 @@ static void sums_say_what_is_missing(void **state)
 {
     struct account_cluster cluster = a_cluster();
     struct account account = {.clusters = &cluster, .cluster_count = 1};
-    struct price_wish *wishes;
+    struct price_query *wishes;
     size_t count;
     struct price_known known[] = {{96000, PRICE_FROM_LIST, 1},
                                   {30000, PRICE_FROM_MARKET, 1},
                                   {80000, PRICE_FROM_LIST, 1},
-                                  {PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0}};
+                                  {PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0}};
     struct arena arena;
     (void)state;
     arena_init(&arena);
@@ -99,10 +99,10 @@ static void sums_say_what_is_missing(void **state)
 
 static void the_file_and_the_catalogue_speak(void **state)
 {
-    struct price_wish here = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-east-1"), STR("")};
-    struct price_wish there = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
-    struct price_wish spot = {PRICE_SPOT, STR("m5.large"), STR("us-east-1"), STR("us-east-1a")};
-    struct price_wish odd = {PRICE_ON_DEMAND, STR("x9.odd"), STR("us-east-1"), STR("")};
+    struct price_query here = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-east-1"), STR("")};
+    struct price_query there = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
+    struct price_query spot = {PRICE_SPOT, STR("m5.large"), STR("us-east-1"), STR("us-east-1a")};
+    struct price_query odd = {PRICE_ON_DEMAND, STR("x9.odd"), STR("us-east-1"), STR("")};
     struct place nowhere = {0};
     struct arena arena;
     (void)state;
@@ -113,7 +113,7 @@ static void the_file_and_the_catalogue_speak(void **state)
     assert_int_equal(price_written(written, &there).price, 2000000);
     assert_int_equal(price_written(written, &there).source, PRICE_FROM_FILE);
     assert_int_equal(price_written(written, &spot).price, PRICE_UNKNOWN);
-    assert_int_equal(price_written(NULL, &there).source, PRICE_FROM_NOBODY);
+    assert_int_equal(price_written(NULL, &there).source, PRICE_FROM_UNKNOWN);
     there.name = STR("c5.large");
     assert_int_equal(price_written(written, &there).price, PRICE_UNKNOWN);
     struct price_known built_in = price_built_in(&here);
@@ -122,7 +122,7 @@ static void the_file_and_the_catalogue_speak(void **state)
     assert_true(built_in.at > 1700000000);
     assert_int_equal(price_built_in(&there).price, PRICE_UNKNOWN); /* of another region */
     assert_int_equal(price_built_in(&spot).price, PRICE_UNKNOWN);
-    assert_int_equal(price_built_in(&odd).source, PRICE_FROM_NOBODY);
+    assert_int_equal(price_built_in(&odd).source, PRICE_FROM_UNKNOWN);
     arena_clear(&arena);
 }
 

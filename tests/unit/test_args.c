@@ -44,6 +44,25 @@ static const struct operand greedy_operands[] = {
     {"REST", offsetof(struct fields, rest), true, COMPLETE_NOTHING, NULL, "All else.", true},
 };
 
+/* "x" is a thing of its own; with too few words everything else is for the second operand. */
+static const char *first_of(const char *word, bool is_short)
+{
+    bool is_first = word && word[0] == 'x';
+    return is_first || (word && !is_short && word[0] == 'y') ? NULL : "default";
+}
+
+static const struct operand lacking_operands[] = {
+    {"FIRST", offsetof(struct fields, first), false, COMPLETE_FILE, NULL, "The first thing.", false,
+     first_of},
+    {"CMD", offsetof(struct fields, second), false, COMPLETE_NOTHING, NULL, "A command."},
+};
+
+static const struct operand open_operands[] = {
+    {"FIRST", offsetof(struct fields, first), false, COMPLETE_FILE, NULL, "The first thing.", false,
+     first_of},
+    {"SECOND", offsetof(struct fields, second), true, COMPLETE_NOTHING, NULL, "Another thing."},
+};
+
 static const struct verb verb = {.name = "try",
                                  .operands = operands,
                                  .operand_count = ARRAY_LEN(operands),
@@ -145,9 +164,9 @@ static void operands_are_taken_in_order(void **state)
         {"f|--", "0 0 - 0 - f - 0 -"},
         {"--|--", "0 0 - 0 - -- - 0 -"},
         {"f|s|t", "!\"t\"*too many*"},
-        {"", "!*FIRST*missing*The first thing.*"},
-        {"--", "!*FIRST*missing*The first thing.*"},
-        {"-a", "!*FIRST*missing*The first thing.*"},
+        {"", "!*missing*FIRST*The first thing.*"},
+        {"--", "!*missing*FIRST*The first thing.*"},
+        {"-a", "!*missing*FIRST*The first thing.*"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -182,9 +201,9 @@ static void mistakes_are_told(void **state)
         {"f|-at", "!--text*value*TEXT*"},
         {"f|--all=yes", "!--all*no value*"},
         {"f|--help=x", "!--help*no value*"},
-        {"f|--number=many", "!--number*whole number*\"many\"*"},
-        {"f|--number=", "!--number*whole number*\"\"*"},
-        {"f|--number=9223372036854775808", "!--number*whole number*\"9223372036854775808\"*"},
+        {"f|--number=many", "!--number*integer*\"many\"*"},
+        {"f|--number=", "!--number*integer*\"\"*"},
+        {"f|--number=9223372036854775808", "!--number*integer*\"9223372036854775808\"*"},
         {"f|--colour-of=blue", "!--colour-of*\"blue\"*red, green*"},
         {"f|--color=sometimes", "!--color*\"sometimes\"*auto, always, never*"},
     };
@@ -276,6 +295,41 @@ static void the_last_operand_takes_the_rest(void **state)
     arena_clear(&arena);
 }
 
+static struct str placed(struct arena *arena, const struct operand *operands_of, const char *line)
+{
+    char *words[WORD_COUNT_MAX];
+    int count = split(arena, line, words);
+    struct verb lacking = verb;
+    struct fields fields = {0};
+    struct common_fields common = {0};
+    struct err err;
+    lacking.operands = operands_of;
+    if (!args_parse(&lacking, count, words, arena, &fields, &common, &err)) {
+        assert_int_equal(err.kind, ERR_USAGE);
+        return arena_printf(arena, "!%s", err.text);
+    }
+    return arena_printf(arena, "%s %s", or_dash(fields.first), or_dash(fields.second));
+}
+
+static void the_first_operand_may_have_a_default(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    assert_str(placed(&arena, lacking_operands, "a"), "default a");
+    assert_str(placed(&arena, lacking_operands, "y"), "default y");
+    assert_str(placed(&arena, lacking_operands, "a|b"), "a b");
+    assert_str(placed(&arena, lacking_operands, "x"), "!missing argument CMD. A command.");
+    assert_str(placed(&arena, lacking_operands, "a|-a|b|c"),
+               "!\"c\" is one argument too many; quote the command: shoal try FIRST 'b c'");
+    assert_str(placed(&arena, open_operands, ""), "default -");
+    assert_str(placed(&arena, open_operands, "a"), "default a");
+    assert_str(placed(&arena, open_operands, "x"), "x -");
+    assert_str(placed(&arena, open_operands, "y"), "y -");
+    assert_str(placed(&arena, open_operands, "a|b"), "a b");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -287,6 +341,7 @@ int main(void)
         cmocka_unit_test(hidden_options_are_understood_and_not_told_of),
         cmocka_unit_test(an_option_may_be_given_several_times),
         cmocka_unit_test(the_last_operand_takes_the_rest),
+        cmocka_unit_test(the_first_operand_may_have_a_default),
         cmocka_unit_test(long_words_do_not_flood_the_message),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

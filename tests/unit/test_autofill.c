@@ -93,7 +93,7 @@ static void unknown_machines_are_blamed_where_resources_are_missing(void **state
          "5:35 error unknown-machine: *\"m5.lagre\"*(did you mean \"m5.large\"?)\n"
          "6:35 error unknown-machine: *\"c5.lrage\"*(did you mean \"c5.large\"?)"},
         {AWS "  h: {node_config: {InstanceType: quantum.huge}}\n",
-         "4:35 error unknown-machine: *\"quantum.huge\"*catalogue*(*resources*)"},
+         "4:35 error unknown-machine: *\"quantum.huge\"*catalog*(*resources*)"},
     };
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;

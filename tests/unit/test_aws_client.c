@@ -112,7 +112,7 @@ static void care_rules_after_silence(void **state)
 {
     static const struct {
         const struct script_answer *first;
-        enum aws_care care;
+        enum aws_idempotency care;
         bool is_ok, may_have_acted;
         unsigned tries;
     } rows[] = {
@@ -509,21 +509,21 @@ static void secrets_are_not_repeated(void **state)
 
 /* ---- streaming ---- */
 
-static void hear_begin(void *context)
+static void apply_begin(void *context)
 {
     struct heard *heard = context;
     heard->begins++;
     heard->streamed_len = 0;
 }
 
-static void hear_bytes(void *context, struct str bytes)
+static void apply_bytes(void *context, struct str bytes)
 {
     struct heard *heard = context;
     memcpy(heard->streamed + heard->streamed_len, bytes.ptr, bytes.len);
     heard->streamed_len += bytes.len;
 }
 
-static bool hear_check(void *context, struct str body, struct err *err)
+static bool apply_check(void *context, struct str body, struct err *err)
 {
     struct heard *heard = context;
     assert_int_equal(body.len, 0);
@@ -540,9 +540,9 @@ static void streams_begin_again(void **state)
     scene_open(&scene, play, &script);
     scene_start_with_keys(&scene);
     struct aws_request request = scene_request(&heard, AWS_READ);
-    request.begin = hear_begin;
-    request.bytes = hear_bytes;
-    request.check = hear_check;
+    request.begin = apply_begin;
+    request.bytes = apply_bytes;
+    request.check = apply_check;
     scene_run(&scene, &request);
     assert_true(heard.reply.is_ok);
     assert_int_equal(heard.reply.tries, 4);
@@ -550,8 +550,8 @@ static void streams_begin_again(void **state)
     assert_str(((struct str){heard.streamed, heard.streamed_len}), fine.body);
     /* More than was asked for is not taken. */
     request = scene_request(&heard, AWS_READ);
-    request.begin = hear_begin;
-    request.bytes = hear_bytes;
+    request.begin = apply_begin;
+    request.bytes = apply_bytes;
     request.body_max = 10;
     scene_run(&scene, &request);
     assert_int_equal(heard.reply.err.kind, ERR_PROTOCOL);
@@ -569,8 +569,8 @@ struct pages_heard {
     char last[100];
 };
 
-static void hear_pages(void *context, const struct aws_reply *reply,
-                       const struct xml_element *const *roots, size_t count)
+static void apply_pages(void *context, const struct aws_reply *reply,
+                        const struct xml_element *const *roots, size_t count)
 {
     struct pages_heard *heard = context;
     heard->calls++;
@@ -620,7 +620,7 @@ static void list(struct page_script *script, struct pages_heard *heard, int *ret
     struct param *input = param_new_map(&arena);
     param_add_number(input, "MaxResults", 5, &arena);
     struct aws_request request = {.service = AWS_EC2, .action = "X", .input = input};
-    aws_pages_start(scene.client, &request, hear_pages, heard);
+    aws_pages_start(scene.client, &request, apply_pages, heard);
     arena_clear(&arena); /* everything was copied */
     loop_run(scene.loop);
     assert_int_equal(heard->calls, 1);
@@ -644,7 +644,7 @@ static void listings_are_whole_or_failed(void **state)
     assert_false(heard.is_ok);
     assert_int_equal(heard.count, 0);
     assert_int_equal(requests, 3);
-    assert_like(str_from(heard.err.text), "ec2 X: the listing goes in a circle");
+    assert_like(str_from(heard.err.text), "ec2 X: AWS returned the same page token twice");
     script = (struct page_script){.last = 0};
     list(&script, &heard, &requests);
     assert_false(heard.is_ok);
@@ -676,7 +676,7 @@ static void certificates_of_the_users_own_win(void **state)
         } else {
             assert_false(heard.reply.may_have_acted);
             assert_int_equal(heard.reply.err.kind, ERR_AUTH);
-            assert_like(str_from(heard.reply.err.text), "*a certificate is not trusted*");
+            assert_like(str_from(heard.reply.err.text), "*the certificate is not trusted*");
         }
         scene_close(&scene);
     }

@@ -26,18 +26,18 @@ static void a_bucket_fills_at_its_rate(void **state)
 /* Whatever the rhythm of questions, no more pass than rate and size allow, and nearly as many. */
 static void a_bucket_is_exact(void **state)
 {
-    struct dice dice = {7};
+    struct rng rng = {7};
     (void)state;
     for (int round = 0; round < 200; round++) {
         struct aws_bucket bucket;
-        int64_t tokens = dice_between(&dice, 1, 50);
-        int64_t rate = dice_between(&dice, 1, 30000);
-        int64_t now = dice_between(&dice, 0, 1000000);
+        int64_t tokens = rng_between(&rng, 1, 50);
+        int64_t rate = rng_between(&rng, 1, 30000);
+        int64_t now = rng_between(&rng, 0, 1000000);
         int64_t start = now;
         int64_t taken = 0;
         aws_bucket_init(&bucket, tokens, rate, now);
         for (int i = 0; i < 400; i++) {
-            now += dice_between(&dice, 0, 60);
+            now += rng_between(&rng, 0, 60);
             taken += aws_bucket_take(&bucket, now);
         }
         assert_true((taken - tokens) * 1000000 <= (now - start) * rate);
@@ -70,12 +70,12 @@ static void refusals_drain_it_and_successes_mend_it(void **state)
 
 static void waits_are_jittered_and_bounded(void **state)
 {
-    struct dice dice = {1};
+    struct rng rng = {1};
     (void)state;
     for (unsigned tries = 0; tries < 40; tries++) {
         int64_t most = 0;
         for (int i = 0; i < 200; i++) {
-            int64_t wait_ms = aws_retry_wait_ms(tries, &dice);
+            int64_t wait_ms = aws_retry_wait_ms(tries, &rng);
             assert_true(wait_ms >= 0 && wait_ms <= 20000);
             assert_true(tries > 1 || wait_ms <= 200);
             assert_true(tries != 3 || wait_ms <= 800);

@@ -44,13 +44,14 @@ static void file_mounts_must_exist(void **state)
         {AWS "file_mounts: {/a: ~/app, /b: notes.txt}\n", ""},
         {AWS "file_mounts: {/a: ~/nope}\n", "3:19 error missing-file: *\"~/nope\"*"},
         {AWS "file_mounts: {/a: ./nope}\n",
-         "3:19 error missing-file: *\"./nope\"*(*the folder you are in*)"},
+         "3:19 error missing-file: *\"./nope\"*(*the current directory*)"},
         {AWS "file_mounts: {/a: 's3://b/c'}\n", "3:19 error missing-file: *(*URL*)"},
         {AWS "file_mounts: {/a: /dev/disk}\n", "3:19 error missing-file: *\"/dev/disk\"*"},
         {AWS "file_mounts: {/a: ~/private}\n", "3:19 error unreadable-file: *\"~/private\"*"},
         {AWS "file_mounts: {/a: notes.txt}\ndocker: {image: i, container_name: c}\n",
-         "3:19 warning file-in-docker: *(*folder*)"},
-        {AWS "file_mounts: {/a: ~/app}\ndocker: {image: i, container_name: c}\n", ""},
+         "3:19 warning file-in-docker: *(*directory*)\n4:1 warning no-docker: *"},
+        {AWS "file_mounts: {/a: ~/app}\ndocker: {image: i, container_name: c}\n",
+         "4:1 warning no-docker: *"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -84,7 +85,7 @@ static void commands_must_be_safe_to_repeat(void **state)
 {
     static const struct row rows[] = {
         {AWS "setup_commands: [git clone https://x/y]\n",
-         "3:18 warning not-repeatable: *(*test -e FOLDER || git clone*)"},
+         "3:18 warning not-repeatable: *(*test -e DIRECTORY || git clone*)"},
         {AWS "setup_commands: [cd /tmp && sudo git clone x]\n",
          "3:18 warning not-repeatable: *git clone*"},
         {AWS "setup_commands: [test -e y || git clone x]\n", ""},
@@ -120,10 +121,10 @@ static void ray_must_be_started_with_its_autoscaler(void **state)
 static void names_must_be_usable(void **state)
 {
     static const struct row rows[] = {
-        {"cluster_name: a-B_9.x\nprovider: {type: aws, region: r}\n", ""},
-        {"provider: {type: aws, region: r}\n",
+        {"cluster_name: a-B_9.x\nprovider: {type: aws, region: us-west-2}\n", ""},
+        {"provider: {type: aws, region: us-west-2}\n",
          "1:1 error missing-key: *\"cluster_name\"*(*cluster_name: demo)"},
-        {"cluster_name: a/b\nprovider: {type: aws, region: r}\n",
+        {"cluster_name: a/b\nprovider: {type: aws, region: us-west-2}\n",
          "1:15 warning cluster-name: *\"/\"*(*letters*)"},
         {AWS "metadata: {since: 2026-11-15}\n",
          "3:19 warning date: *a date*`ray up`*(put it in quotes)"},
@@ -136,7 +137,7 @@ static void names_must_be_usable(void **state)
         {AWS "metadata: {shoal: {metrics_address: '::1'}}\n", ""},
         {AWS "metadata: {shoal: {metrics_address: none}}\n", ""},
         {AWS "metadata: {shoal: {metrics_address: head}}\n",
-         "3:37 error metrics-address: \"head\" is no IP address (*127.0.0.1*none)"},
+         "3:37 error metrics-address: \"head\" is not an IP address (*127.0.0.1*none)"},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -180,6 +181,88 @@ static void providers_need_their_place(void **state)
         {"cluster_name: x\nprovider: {type: azure, location: l, resource_group: g}\n", ""},
         {"cluster_name: x\nprovider: {type: azure, location: l}\n",
          "2:1 error missing-key: provider.resource_group*"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void regions_are_known(void **state)
+{
+#define REGION(region) "cluster_name: x\nprovider: {type: aws, region: " region "}\n"
+    static const struct row rows[] = {
+        {REGION("us-wset-2"), "2:31 warning region: \"us-wset-2\"*(did you mean \"us-west-2\"?)"},
+        {REGION("xx-future-9"), "2:31 warning region: \"xx-future-9\" is not an AWS region*knows"},
+        {REGION("us-west-2a"), "2:31 error region: *is a zone*(region: us-west-2)"},
+        {REGION("us-west-2, availability_zone: 'us-west-2a, us-east-1b'"),
+         "2:61 error region: zone \"us-east-1b\" is not in region us-west-2"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+/* Ray accepts all of these. */
+static void what_this_release_cannot_do(void **state)
+{
+#define DOCKER "{image: i, container_name: c}"
+#define SPOT(kind)                                                                   \
+    TYPES HEAD "  w: {node_config: {InstanceType: m5.large, InstanceMarketOptions: " \
+               "{MarketType: spot, SpotOptions: {SpotInstanceType: " kind "}}}}\n"
+    static const struct row rows[] = {
+        {AWS "docker: {}\n", ""},
+        {AWS "docker: " DOCKER "\n",
+         "3:1 warning no-docker: *`shoal up` rejects this file*(remove *)"},
+        {TYPES "  h:\n    docker: {worker_image: i}\n"
+               "    node_config: {InstanceType: m5.large}\ndocker: " DOCKER "\n",
+         "8:1 warning no-docker: *"},
+        {SPOT("one-time"), ""},
+        {SPOT("persistent"),
+         "6:119 warning persistent-spot: EC2 replaces*(SpotInstanceType: one-time)"},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void releases_of_ray_with_known_flaws(void **state)
+{
+#define RELEASE(version) AWS "metadata: {shoal: {ray_version: '" version "'}}\n"
+#define SETUP(command) AWS "setup_commands: [\"" command "\"]\n"
+#define AT "3:33 warning ray-release: "
+    static const struct row rows[] = {
+        {RELEASE("2.60.0"), ""},
+        {RELEASE("2.56.0"), ""},
+        {RELEASE("3.0.0"), ""},
+        {RELEASE("nightly"), ""},
+        {RELEASE("2.9.0"), AT "Ray 2.9.0 has no token *CVE-2023-48022*(use 2.56.0 or newer)"},
+        {RELEASE("2.51.2"), AT "Ray 2.51.2 has no token authentication*"},
+        {RELEASE("2.52.0"), AT "*CVE-2026-27482*CVE-2026-41486*"},
+        {RELEASE("2.53.0"), AT "*CVE-2026-27482*CVE-2026-41486*"},
+        {RELEASE("2.54.0"), AT "*from Parquet files (CVE-2026-41486)*"},
+        {RELEASE("2.55.1"), AT "*CVE-2026-57516*"},
+        {SETUP("pip install ray==2.9.0 x==1.0"), "3:18 warning ray-release: Ray 2.9.0 has no *"},
+        {SETUP("pip install -U 'ray[default,tune]==2.40.0'"),
+         "3:18 warning ray-release: Ray 2.40.0 has no *"},
+        {SETUP("pip install -U ray[default]==2.60.0"), ""},
+        {SETUP("pip install array==1.0 'ray>=2.0'"), ""},
+        {SETUP("echo ray==2.9.0"), ""},
+    };
+    (void)state;
+    check_rows(rows, ARRAY_LEN(rows));
+}
+
+static void the_gcs_on_disk_is_alpha(void **state)
+{
+#define DISK "metadata: {shoal: {gcs_store: disk"
+#define ALPHA "3:31 warning gcs-store: gcs_store: disk is alpha in Ray*(drivers on the head *)"
+#define OLD " warning gcs-store: Ray 2.59.9 is too old for gcs_store: disk*(use 2.60.0 or newer*)"
+    static const struct row rows[] = {
+        {AWS DISK "}}\n", ALPHA},
+        {AWS "metadata: {shoal: {gcs_store: memory}}\n", ""},
+        {AWS DISK ", ray_version: '2.60.0'}}\n", ALPHA},
+        {AWS DISK ", ray_version: '2.59.9'}}\n", ALPHA "\n3:50" OLD},
+        {AWS "setup_commands: [pip install ray==2.59.9]\n" DISK "}}\n",
+         "3:18" OLD "\n4" /* the same one line lower */
+         ":31 warning gcs-store: gcs_store: disk is alpha in Ray*"},
+        {AWS "setup_commands: [pip install ray==2.59.9]\n", ""},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -279,6 +362,10 @@ int main(void)
         cmocka_unit_test(names_must_be_usable),
         cmocka_unit_test(counts_must_be_reachable),
         cmocka_unit_test(providers_need_their_place),
+        cmocka_unit_test(regions_are_known),
+        cmocka_unit_test(what_this_release_cannot_do),
+        cmocka_unit_test(releases_of_ray_with_known_flaws),
+        cmocka_unit_test(the_gcs_on_disk_is_alpha),
         cmocka_unit_test(ec2_parameters_must_exist),
         cmocka_unit_test(members_of_ec2_parameters_must_exist),
         cmocka_unit_test(ec2_heads_and_keys_are_looked_at),

@@ -106,7 +106,7 @@ static void output_and_status_are_told(void **state)
     assert_false(child_was_fine(&seen.result));
     assert_string_equal(seen.out, "out\n");
     assert_string_equal(seen.err, "err\n");
-    assert_string_equal(seen.result.err.text, "sh: ended with status 7");
+    assert_string_equal(seen.result.err.text, "sh: exited with status 7");
     assert_false(seen.result.is_cut[0]);
     struct seen fine = {0};
     spec = collect(ARGV("true"), &fine); /* found in the default PATH */
@@ -326,7 +326,7 @@ static void what_cannot_start_says_why(void **state)
         run(&spec);
         assert_int_equal(seen.result.end, CHILD_NOT_STARTED);
         assert_int_equal(seen.result.err.kind, rows[i].kind);
-        assert_like(str_from(seen.result.err.text), "*: cannot be started: *");
+        assert_like(str_from(seen.result.err.text), "*: cannot start: *");
     }
 }
 
@@ -338,7 +338,7 @@ static void a_foreign_signal_is_told(void **state)
     run(&spec);
     assert_int_equal(seen.result.end, CHILD_SIGNALLED);
     assert_int_equal(seen.result.signal, SIGSEGV);
-    assert_like(str_from(seen.result.err.text), "sh: ended by signal 11 (*)");
+    assert_like(str_from(seen.result.err.text), "sh: killed by signal 11 (*)");
 }
 
 static void the_deadline_ends_it(void **state)

@@ -3,6 +3,9 @@
 
 #include "unit.h"
 
+#include <string.h>
+#include <time.h>
+
 static void moments_are_written_in_utc(void **state)
 {
     static const struct {
@@ -54,12 +57,30 @@ static void machine_time_does_not_go_back(void **state)
     assert_true(clock_wall_ms(&clock_of_machine) > 1700000000000);
 }
 
+/* Leases depend on it: a laptop that wakes up must know how long it was away. */
+static void machine_time_counts_suspended_time(void **state)
+{
+    struct timespec now;
+    (void)state;
+#ifdef CLOCK_BOOTTIME
+    assert_int_equal(clock_gettime(CLOCK_BOOTTIME, &now), 0);
+    int64_t boot_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
+    assert_in_range(clock_monotonic_ms(&clock_of_machine), boot_ms, boot_ms + 1000);
+    char id[CLOCK_BOOT_ID_MAX];
+    clock_boot_id(id);
+    assert_int_equal(strlen(id), 36);
+#else
+    (void)now;
+#endif
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moments_are_written_in_utc),
         cmocka_unit_test(a_test_can_own_the_clock),
         cmocka_unit_test(machine_time_does_not_go_back),
+        cmocka_unit_test(machine_time_counts_suspended_time),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

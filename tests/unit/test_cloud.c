@@ -10,18 +10,18 @@ static void test_a_call_has_its_effect_on_the_way(void **state)
     begin(scene, 1);
     size_t early = 0;
     for (uint64_t token = 1; token <= 100; token++) {
-        int64_t sent_at = scene->agenda.now;
+        int64_t sent_at = scene->event_queue.now;
         uint64_t number = cloud_send(&scene->cloud, &(struct cloud_call){.verb = CLOUD_LAUNCH,
-                                                                         .controller = 3,
+                                                                         .sim_controller = 3,
                                                                          .incarnation = 9,
                                                                          .launch = token,
                                                                          .offering = HERE,
                                                                          .count = 1});
         assert_int_equal(scene->cloud.instance_count, token - 1);
-        struct agenda_entry entry;
+        struct event_queue_entry entry;
         do {
             step(scene, &entry);
-        } while (entry.kind != AGENDA_CALL_REPLY);
+        } while (entry.kind != EVENT_QUEUE_CALL_REPLY);
         assert_int_equal(entry.who, 3);
         assert_int_equal(entry.what, number);
         assert_int_equal(entry.extra, 9);
@@ -45,7 +45,7 @@ static void test_a_lost_call_has_no_effect(void **state)
     begin(scene, 1);
     const struct cloud_call *call = launch(scene, 1, HERE, 3);
     assert_int_equal(call->outcome, OUTCOME_UNKNOWN);
-    assert_int_equal(scene->agenda.now, scene->faults.call_timeout);
+    assert_int_equal(scene->event_queue.now, scene->faults.call_timeout);
     run_for(scene, HOUR);
     assert_int_equal(scene->cloud.instance_count, 0);
     scene->faults.is_on[FAULT_lost_call] = false;
@@ -60,11 +60,11 @@ static void test_a_lost_answer_hides_an_effect(void **state)
     size_t late = 0;
     size_t early = 0; /* answers, or rather broken connections, before the effect */
     for (uint64_t token = 1; token <= 100; token++) {
-        int64_t sent_at = scene->agenda.now;
+        int64_t sent_at = scene->event_queue.now;
         const struct cloud_call *call = launch(scene, token, HERE, 1);
         assert_int_equal(call->outcome, OUTCOME_UNKNOWN);
         assert_int_equal(call->instance_count, 0);
-        assert_in_range(scene->agenda.now, sent_at, sent_at + scene->faults.call_timeout);
+        assert_in_range(scene->event_queue.now, sent_at, sent_at + scene->faults.call_timeout);
         early += scene->cloud.instance_count < token;
         run_until(scene, sent_at + scene->faults.call_timeout);
         assert_int_equal(scene->cloud.instance_count, token);
@@ -91,7 +91,7 @@ static void test_throttled_calls_do_nothing(void **state)
     assert_int_equal(call->listed_count, 0);
     assert_false(call->is_complete);
     assert_int_equal(scene->cloud.instance_count, 1);
-    assert_true(instance_is_live(get(scene, instance), scene->agenda.now));
+    assert_true(instance_is_live(get(scene, instance), scene->event_queue.now));
 }
 
 static void test_records_of_calls_are_used_again(void **state)
@@ -120,16 +120,16 @@ static void test_a_terminate_call_ends_a_machine(void **state)
     begin(scene, 1);
     uint64_t id = launch_one(scene, 1, HERE);
     run_for(scene, 10 * MINUTE);
-    int64_t before = scene->agenda.now;
+    int64_t before = scene->event_queue.now;
     const struct cloud_call *call = ask(
         scene, &(struct cloud_call){
-                   .verb = CLOUD_TERMINATE, .controller = 2, .incarnation = 5, .instance = id});
+                   .verb = CLOUD_TERMINATE, .sim_controller = 2, .incarnation = 5, .instance = id});
     assert_int_equal(call->outcome, OUTCOME_DONE);
     const struct instance *instance = get(scene, id);
-    assert_in_range(instance->ended_at, before, scene->agenda.now);
+    assert_in_range(instance->ended_at, before, scene->event_queue.now);
     assert_in_range(instance->gone_at, instance->ended_at + 1,
                     instance->ended_at + scene->faults.ending_most);
-    assert_false(instance_is_live(instance, scene->agenda.now));
+    assert_false(instance_is_live(instance, scene->event_queue.now));
     assert_int_equal(instance->ended_by, ENDED_BY_CONTROLLER);
     assert_int_equal(instance->ended_by_controller, 2);
     assert_int_equal(instance->ended_by_incarnation, 5);
@@ -138,8 +138,8 @@ static void test_a_terminate_call_ends_a_machine(void **state)
     assert_int_equal(get(scene, id)->ended_at, ended_at);
     assert_int_equal(get(scene, id)->ended_by_controller, 2);
     run_for(scene, HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_GONE], 1);
-    assert_false(instance_answers(get(scene, id), scene->agenda.now));
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_GONE], 1);
+    assert_false(instance_answers(get(scene, id), scene->event_queue.now));
 }
 
 static void test_the_cloud_ends_whatever_it_is_asked_to(void **state)
@@ -169,14 +169,14 @@ static void test_a_machine_that_does_not_show_may_not_be_found(void **state)
         bool is_hidden = token % 2 == 0;
         scene->cloud.instances[id - 1].shows_at += is_hidden ? MINUTE : 0;
         enum outcome outcome = terminate(scene, id)->outcome;
-        bool is_live = instance_is_live(get(scene, id), scene->agenda.now);
+        bool is_live = instance_is_live(get(scene, id), scene->event_queue.now);
         assert_int_equal(outcome, is_live ? OUTCOME_NOT_FOUND : OUTCOME_DONE);
         assert_true(is_hidden || outcome == OUTCOME_DONE);
         hidden += is_hidden;
         not_found += outcome == OUTCOME_NOT_FOUND;
         run_for(scene, MINUTE);
         assert_int_equal(terminate(scene, id)->outcome, OUTCOME_DONE);
-        assert_false(instance_is_live(get(scene, id), scene->agenda.now));
+        assert_false(instance_is_live(get(scene, id), scene->event_queue.now));
     }
     assert_in_range(not_found, hidden / 4, hidden * 3 / 4);
 }
@@ -195,16 +195,16 @@ static void test_spot_machines_are_taken_after_a_notice(void **state)
     }
     assert_in_range(lives / 100, 40 * MINUTE, 80 * MINUTE);
     run_for(scene, 48 * HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_NOTICE], 100);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_TAKEN], 100);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_GONE], 100);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_NOTICE], 100);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_TAKEN], 100);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_GONE], 100);
     for (uint64_t id = 2; id < 102; id++) {
         const struct instance *instance = get(scene, id);
         assert_int_equal(instance->ended_by, ENDED_BY_SPOT);
         assert_int_equal(instance->ended_at, instance->taken_at);
         assert_int_equal(instance->died_at, instance->taken_at);
     }
-    assert_true(instance_is_live(get(scene, lasting), scene->agenda.now));
+    assert_true(instance_is_live(get(scene, lasting), scene->event_queue.now));
 }
 
 static void test_spot_machines_are_taken_without_a_notice(void **state)
@@ -215,8 +215,8 @@ static void test_spot_machines_are_taken_without_a_notice(void **state)
     launch(scene, 1, HERE, 50);
     launch(scene, 2, HERE_SPOT, 50);
     run_for(scene, 48 * HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_NOTICE], 0);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_TAKEN], 50);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_NOTICE], 0);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_TAKEN], 50);
     for (uint64_t id = 1; id <= 100; id++) {
         bool is_spot = get(scene, id)->offering == HERE_SPOT;
         assert_int_equal(get(scene, id)->ended_by, is_spot ? ENDED_BY_SPOT : ENDED_BY_NOBODY);
@@ -232,9 +232,9 @@ static void test_machines_die_without_a_word(void **state)
     uint64_t head = cloud_plant(&scene->cloud, HERE, true, true);
     launch(scene, 1, HERE, 100);
     run_for(scene, 48 * HOUR);
-    int64_t now = scene->agenda.now;
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_NOTICE], 0);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_TAKEN], 100);
+    int64_t now = scene->event_queue.now;
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_NOTICE], 0);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_TAKEN], 100);
     size_t noticed = 0;
     for (uint64_t id = 2; id <= 101; id++) {
         const struct instance *instance = get(scene, id);
@@ -245,7 +245,7 @@ static void test_machines_die_without_a_word(void **state)
                          instance->will_hang ? ENDED_BY_NOBODY : ENDED_BY_DEATH);
     }
     assert_in_range(noticed, 30, 70);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_GONE], noticed);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_GONE], noticed);
     assert_true(instance_answers(get(scene, head), now));
     const struct cloud_call *call = list(scene);
     for (size_t i = 0; i < call->listed_count; i++) {
@@ -266,12 +266,12 @@ static void test_plans_for_ended_machines_are_overtaken(void **state)
     for (size_t i = 0; i < call->instance_count; i++) {
         terminate(scene, call->instances[i]);
     }
-    size_t noticed = scene->seen[AGENDA_INSTANCE_NOTICE];
+    size_t noticed = scene->seen[EVENT_QUEUE_INSTANCE_NOTICE];
     run_for(scene, 48 * HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_NOTICE], noticed);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_TAKEN], 0);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_GONE], 20);
-    assert_true(scene->seen[AGENDA_INSTANCE_RUNNING] < 20);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_NOTICE], noticed);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_TAKEN], 0);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_GONE], 20);
+    assert_true(scene->seen[EVENT_QUEUE_INSTANCE_RUNNING] < 20);
 }
 
 static void test_a_hand_ends_only_our_workers(void **state)
@@ -283,8 +283,8 @@ static void test_a_hand_ends_only_our_workers(void **state)
     uint64_t foreign = cloud_plant(&scene->cloud, HERE, false, false);
     launch(scene, 1, HERE, 10);
     run_for(scene, 48 * HOUR);
-    assert_in_range(scene->seen[AGENDA_HAND], 20, 100);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_GONE], 10);
+    assert_in_range(scene->seen[EVENT_QUEUE_HAND], 20, 100);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_GONE], 10);
     assert_int_equal(get(scene, head)->ended_by, ENDED_BY_NOBODY);
     assert_int_equal(get(scene, foreign)->ended_by, ENDED_BY_NOBODY);
     for (uint64_t id = 3; id <= 12; id++) {
@@ -302,9 +302,9 @@ static void test_an_outage_fails_every_call(void **state)
     size_t fast = 0;
     size_t slow = 0;
     for (uint64_t token = 1; token <= 100; token++) {
-        int64_t sent_at = scene->agenda.now;
+        int64_t sent_at = scene->event_queue.now;
         assert_int_equal(launch(scene, token, HERE, 1)->outcome, OUTCOME_UNKNOWN);
-        int64_t took = scene->agenda.now - sent_at;
+        int64_t took = scene->event_queue.now - sent_at;
         fast += took <= scene->faults.call_time;
         slow += took == scene->faults.call_timeout;
     }
@@ -324,7 +324,7 @@ static void test_outages_come_and_go(void **state)
         away += scene->cloud.is_away;
     }
     assert_in_range(away, 1500, 3500);
-    assert_true(scene->seen[AGENDA_OUTAGE_CHANGE] > 100);
+    assert_true(scene->seen[EVENT_QUEUE_OUTAGE_CHANGE] > 100);
 }
 
 /* Whatever is on its way when the outage begins is unknown: with its effect, or without. */
@@ -341,7 +341,7 @@ static void test_an_outage_catches_calls_on_their_way(void **state)
                                                                     .offering = HERE,
                                                                     .count = 1});
     }
-    agenda_add(&scene->agenda, 5 * SECOND, AGENDA_OUTAGE_CHANGE, 0, 0, 0);
+    event_queue_add(&scene->event_queue, 5 * SECOND, EVENT_QUEUE_OUTAGE_CHANGE, 0, 0, 0);
     run_until(scene, 30 * SECOND);
     size_t unknown = 0;
     for (size_t i = 0; i < 200; i++) {
@@ -371,25 +371,25 @@ static void test_healing_cancels_what_was_not_announced(void **state)
     scene->cloud.has_capacity[HERE] = false;
     faults_stop(&scene->faults);
     cloud_heal(&scene->cloud);
-    int64_t healed_at = scene->agenda.now;
+    int64_t healed_at = scene->event_queue.now;
     size_t announced = 0;
     for (uint64_t id = 1; id <= 300; id++) {
         const struct instance *instance = get(scene, id);
         announced += instance_is_live(instance, healed_at) && instance->notice_at <= healed_at;
     }
     assert_true(announced > 0);
-    size_t taken = scene->seen[AGENDA_INSTANCE_TAKEN];
-    size_t noticed = scene->seen[AGENDA_INSTANCE_NOTICE];
-    size_t hands = scene->seen[AGENDA_HAND];
+    size_t taken = scene->seen[EVENT_QUEUE_INSTANCE_TAKEN];
+    size_t noticed = scene->seen[EVENT_QUEUE_INSTANCE_NOTICE];
+    size_t hands = scene->seen[EVENT_QUEUE_HAND];
     run_for(scene, 48 * HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_TAKEN], taken + announced);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_NOTICE], noticed);
-    assert_int_equal(scene->seen[AGENDA_HAND], hands);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_TAKEN], taken + announced);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_NOTICE], noticed);
+    assert_int_equal(scene->seen[EVENT_QUEUE_HAND], hands);
     assert_false(scene->cloud.is_away);
     for (size_t i = 0; i < OFFERING_COUNT; i++) {
         assert_true(scene->cloud.has_capacity[i]);
     }
-    assert_int_equal(scene->agenda.count, 0);
+    assert_int_equal(scene->event_queue.count, 0);
 }
 
 /* ---- the same again -------------------------------------------------------------------------- */
@@ -416,22 +416,22 @@ static uint64_t run_world(struct scene *scene, uint64_t seed, size_t *ret_outcom
 {
     void *state = scene;
     scene_setup(&state);
-    struct dice dice = {seed};
+    struct rng rng = {seed};
     faults_from_profile(&scene->faults, FAULTS_NASTY);
     begin(scene, seed);
     uint64_t hash = 0;
-    while (scene->agenda.now < 6 * HOUR) {
-        struct cloud_call call = {.verb = (enum cloud_verb)dice_below(&dice, 3),
-                                  .launch = (uint64_t)dice_between(&dice, 1, 60),
-                                  .offering = (uint32_t)dice_below(&dice, OFFERING_COUNT),
-                                  .count = dice_between(&dice, 1, 5),
-                                  .instance = (uint64_t)dice_below(&dice, 50)};
+    while (scene->event_queue.now < 6 * HOUR) {
+        struct cloud_call call = {.verb = (enum cloud_verb)rng_below(&rng, 3),
+                                  .launch = (uint64_t)rng_between(&rng, 1, 60),
+                                  .offering = (uint32_t)rng_below(&rng, OFFERING_COUNT),
+                                  .count = rng_between(&rng, 1, 5),
+                                  .instance = (uint64_t)rng_below(&rng, 50)};
         const struct cloud_call *answer = ask(scene, &call);
-        hash = mix(hash_answer(hash, answer), (uint64_t)scene->agenda.now);
+        hash = mix(hash_answer(hash, answer), (uint64_t)scene->event_queue.now);
         ret_outcomes[answer->outcome]++;
-        run_for(scene, dice_below(&dice, MINUTE));
+        run_for(scene, rng_below(&rng, MINUTE));
     }
-    for (int i = 0; i < AGENDA_KIND_COUNT; i++) {
+    for (int i = 0; i < EVENT_QUEUE_KIND_COUNT; i++) {
         hash = mix(hash, scene->seen[i]);
     }
     scene_teardown(&state);

@@ -140,12 +140,12 @@ static void test_capacity_comes_and_goes_by_offering(void **state)
                                                                          .launch = token++,
                                                                          .offering = HERE,
                                                                          .count = 1});
-        struct agenda_entry entry;
+        struct event_queue_entry entry;
         bool has_capacity = false;
         do {
             has_capacity = scene->cloud.has_capacity[HERE];
             step(scene, &entry);
-        } while (entry.kind != AGENDA_CALL_EFFECT);
+        } while (entry.kind != EVENT_QUEUE_CALL_EFFECT);
         assert_int_equal(cloud_call(&scene->cloud, number)->outcome,
                          has_capacity ? OUTCOME_DONE : OUTCOME_CAPACITY);
     }
@@ -184,7 +184,7 @@ static void test_a_machine_runs_before_it_answers(void **state)
         assert_true(instance_answers(instance, instance->ssh_at));
     }
     run_for(scene, HOUR);
-    assert_int_equal(scene->seen[AGENDA_INSTANCE_RUNNING], 100);
+    assert_int_equal(scene->seen[EVENT_QUEUE_INSTANCE_RUNNING], 100);
 }
 
 static void test_some_machines_boot_slowly_or_never(void **state)

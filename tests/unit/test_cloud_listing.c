@@ -31,15 +31,15 @@ static void test_it_is_taken_at_the_effect(void **state)
 {
     struct scene *scene = *state;
     begin(scene, 1);
-    struct agenda_entry entry;
+    struct event_queue_entry entry;
     uint64_t before = cloud_plant(&scene->cloud, HERE, true, false);
     uint64_t number = cloud_send(&scene->cloud, &(struct cloud_call){.verb = CLOUD_LIST});
     uint64_t under_way = cloud_plant(&scene->cloud, HERE, true, false);
     step(scene, &entry);
-    assert_int_equal(entry.kind, AGENDA_CALL_EFFECT);
+    assert_int_equal(entry.kind, EVENT_QUEUE_CALL_EFFECT);
     uint64_t after = cloud_plant(&scene->cloud, HERE, true, false);
     step(scene, &entry);
-    assert_int_equal(entry.kind, AGENDA_CALL_REPLY);
+    assert_int_equal(entry.kind, EVENT_QUEUE_CALL_REPLY);
     const struct cloud_call *call = cloud_call(&scene->cloud, number);
     assert_true(is_listed(call, before));
     assert_true(is_listed(call, under_way));
@@ -58,8 +58,8 @@ static void test_new_machines_show_late(void **state)
         uint64_t instance = launch_one(scene, token, HERE);
         int64_t shows_at = get(scene, instance)->shows_at;
         assert_in_range(shows_at - get(scene, instance)->created_at, 0, 60 * SECOND);
-        late += shows_at > scene->agenda.now + 30 * SECOND;
-        if (shows_at > scene->agenda.now) {
+        late += shows_at > scene->event_queue.now + 30 * SECOND;
+        if (shows_at > scene->event_queue.now) {
             run_until(scene, shows_at - 1);
             assert_false(is_listed(list(scene), instance));
         }
@@ -104,7 +104,7 @@ static void test_states_lag_and_listings_disagree(void **state)
     size_t back = 0;
     enum cloud_state last = CLOUD_RUNNING;
     int64_t ended_at = get(scene, instance)->ended_at;
-    while (scene->agenda.now < ended_at + 60 * SECOND) {
+    while (scene->event_queue.now < ended_at + 60 * SECOND) {
         run_for(scene, SECOND);
         enum cloud_state now = line_of(list(scene), instance).state;
         stale += now == CLOUD_RUNNING;
@@ -212,11 +212,11 @@ static void test_listings_use_their_memory_again(void **state)
     run_for(scene, HOUR);
     size_t used = 0;
     for (int i = 0; i < 10000; i++) {
-        struct agenda_entry entry;
+        struct event_queue_entry entry;
         uint64_t number = cloud_send(&scene->cloud, &(struct cloud_call){.verb = CLOUD_LIST});
         do {
             step(scene, &entry);
-        } while (entry.kind != AGENDA_CALL_REPLY);
+        } while (entry.kind != EVENT_QUEUE_CALL_REPLY);
         assert_int_equal(cloud_call(&scene->cloud, number)->listed_count, 1000);
         cloud_release(&scene->cloud, number);
         used = i == 0 ? scene->arena.used_bytes : used;

@@ -26,7 +26,7 @@ static void it_runs_until_it_is_stopped(void **state)
     assert_true(cloud_session_open(&session, &quiet, &err));
     struct loop_task task = {.run = stop, .context = &session};
     for (size_t i = 0; i < 2; i++) {
-        loop_later(session.loop, &task);
+        loop_defer(session.loop, &task);
         assert_true(cloud_session_run(&session, &err));
     }
     cloud_session_close(&session);
@@ -55,7 +55,7 @@ static void ctrl_c_ends_it(void **state)
     struct loop_timer *far = loop_timer_new(session.loop, stop, &session);
     struct loop_task task = {.run = press_ctrl_c};
     loop_timer_start(far, 60 * 1000);
-    loop_later(session.loop, &task);
+    loop_defer(session.loop, &task);
     assert_false(cloud_session_run(&session, &err));
     assert_int_equal(err.kind, ERR_CANCELLED);
     assert_int_equal(cloud_session_exit_status(&session, &err), 130);

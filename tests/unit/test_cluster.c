@@ -10,7 +10,7 @@ enum { ROOM = 8, SECOND = 1000, MINUTE = 60 * SECOND, LONG = 1000 * MINUTE };
 struct scene {
     struct arena arena;
     struct names names;
-    struct agenda agenda;
+    struct event_queue event_queue;
     struct faults faults;
     struct plan_type types[2];
     struct label zone;
@@ -25,8 +25,8 @@ struct scene {
 static struct capacity *capacities(struct scene *scene)
 {
     struct capacity *items = ARENA_ARRAY(&scene->arena, 2, struct capacity);
-    items[0] = (struct capacity){names_add(&scene->names, STR("CPU")), 4 * RESOURCE_UNIT, 0};
-    items[1] = (struct capacity){names_add(&scene->names, STR("GPU")), RESOURCE_UNIT, 0};
+    items[0] = (struct capacity){intern_add(&scene->names, STR("CPU")), 4 * RESOURCE_UNIT, 0};
+    items[1] = (struct capacity){intern_add(&scene->names, STR("GPU")), RESOURCE_UNIT, 0};
     return items;
 }
 
@@ -35,10 +35,10 @@ static int setup(void **state)
     static struct scene scene;
     scene = (struct scene){0};
     arena_init(&scene.arena);
-    names_init(&scene.names, &scene.arena);
-    agenda_init(&scene.agenda, &scene.arena);
-    scene.zone.key = names_add(&scene.names, STR("zone"));
-    scene.zone.value = names_add(&scene.names, STR("a"));
+    intern_init(&scene.names, &scene.arena);
+    event_queue_init(&scene.event_queue, &scene.arena);
+    scene.zone.key = intern_add(&scene.names, STR("zone"));
+    scene.zone.value = intern_add(&scene.names, STR("a"));
     scene.types[0] = (struct plan_type){.capacities = capacities(&scene), .capacity_count = 1};
     scene.types[1] = (struct plan_type){
         .capacities = capacities(&scene), .capacity_count = 2, .labels = {&scene.zone, 1}};
@@ -59,7 +59,7 @@ static struct work_class *add_class(struct scene *scene, int64_t at, int64_t cou
                                     int64_t duration)
 {
     struct amount *amount = ARENA_NEW(&scene->arena, struct amount);
-    *amount = (struct amount){names_add(&scene->names, STR("CPU")), cpus * RESOURCE_UNIT};
+    *amount = (struct amount){intern_add(&scene->names, STR("CPU")), cpus * RESOURCE_UNIT};
     struct work_class *work = &scene->classes[scene->workload.class_count++];
     *work = (struct work_class){.request = {.amounts = amount, .amount_count = 1},
                                 .first_at = at,
@@ -83,25 +83,26 @@ static struct work_class *add_gang(struct scene *scene, enum gang_rule rule, int
 static void begin(struct scene *scene, uint64_t seed)
 {
     workload_label_gangs(&scene->workload, &scene->names, &scene->arena);
-    cluster_init(&scene->cluster, &scene->agenda, &scene->faults, scene->types, 2, &scene->names,
-                 &scene->workload, seed, &scene->arena);
+    cluster_init(&scene->cluster, &scene->event_queue, &scene->faults, scene->types, 2,
+                 &scene->names, &scene->workload, seed, &scene->arena);
     scene->view = cluster_view_new(&scene->cluster, &scene->arena);
 }
 
 /* Everything up to and at this time, also what comes up only on the way. */
 static void run_until(struct scene *scene, int64_t at)
 {
-    struct agenda_entry entry;
-    while (scene->agenda.count > 0 && scene->agenda.entries[0].at <= at) {
-        assert_true(agenda_next(&scene->agenda, &entry));
+    struct event_queue_entry entry;
+    while (scene->event_queue.count > 0 && scene->event_queue.entries[0].at <= at) {
+        assert_true(event_queue_next(&scene->event_queue, &entry));
         cluster_on(&scene->cluster, &entry);
     }
-    scene->agenda.now = at;
+    scene->event_queue.now = at;
 }
 
 static void bring_gcs_back(struct scene *scene, enum fault fault)
 {
-    struct agenda_entry entry = {.kind = AGENDA_GCS_CHANGE, .who = (uint32_t)fault, .what = true};
+    struct event_queue_entry entry = {
+        .kind = EVENT_QUEUE_GCS_CHANGE, .who = (uint32_t)fault, .what = true};
     cluster_on(&scene->cluster, &entry);
 }
 
@@ -112,7 +113,7 @@ static size_t running(struct scene *scene, uint64_t instance)
 
 static void poll(struct scene *scene)
 {
-    assert_true(cluster_poll(&scene->cluster, scene->view, scene->agenda.now, &scene->events,
+    assert_true(cluster_poll(&scene->cluster, scene->view, scene->event_queue.now, &scene->events,
                              &scene->event_count));
     assert_int_equal(scene->events[scene->event_count - 1].kind, EVENT_RAY_SEEN);
 }
@@ -252,7 +253,7 @@ static void test_plain_work_keeps_off_gpus_while_it_can(void **state)
 static void test_implicit_resources_are_one_per_node(void **state)
 {
     struct scene *scene = *state;
-    struct amount one = {names_add(&scene->names, STR("node:__internal_implicit_resource_x")),
+    struct amount one = {intern_add(&scene->names, STR("node:__internal_implicit_resource_x")),
                          RESOURCE_UNIT};
     struct work_class *work = add_class(scene, 0, 3, 1, LONG);
     work->request = (struct request){.amounts = &one, .amount_count = 1};
@@ -766,7 +767,7 @@ static void test_gangs_are_reported_as_ray_does(void **state)
     assert_int_equal(first->kind, PLACEMENT_ANTI_AFFINITY);
     assert_int_not_equal(first->label.key, second->label.key);
     assert_int_equal(first->label.key, load->gangs[1].requests[0].placements->label.key);
-    assert_str(names_text(&scene->names, first->label.key), "_PG_1");
+    assert_str(intern_text(&scene->names, first->label.key), "_PG_1");
     assert_int_equal(load->gangs[3].request_count, 4);
     assert_int_equal(load->gangs[3].requests[0].placement_count, 0);
 }
@@ -782,7 +783,7 @@ static uint64_t mix(uint64_t hash, int64_t value)
 static uint64_t live_an_hour(void **state, uint64_t seed)
 {
     struct scene *scene = *state;
-    struct dice dice = {seed};
+    struct rng rng = {seed};
     uint64_t hash = 0;
     uint64_t instances = 0;
     int64_t running_now = 0;
@@ -800,13 +801,13 @@ static uint64_t live_an_hour(void **state, uint64_t seed)
     begin(scene, seed);
     for (int64_t at = 0; at < 60 * MINUTE; at += 5 * SECOND) {
         run_until(scene, at);
-        uint64_t one = 1 + (uint64_t)dice_below(&dice, (int64_t)instances + 1);
-        if (dice_chance(&dice, 300)) {
-            cluster_join(&scene->cluster, ++instances, (uint32_t)dice_below(&dice, 2));
-        } else if (dice_chance(&dice, 100)) {
+        uint64_t one = 1 + (uint64_t)rng_below(&rng, (int64_t)instances + 1);
+        if (rng_chance(&rng, 300)) {
+            cluster_join(&scene->cluster, ++instances, (uint32_t)rng_below(&rng, 2));
+        } else if (rng_chance(&rng, 100)) {
             cluster_lose(&scene->cluster, one);
-        } else if (dice_chance(&dice, 100)) {
-            hash = mix(hash, cluster_drain(&scene->cluster, one, dice_chance(&dice, 500), at));
+        } else if (rng_chance(&rng, 100)) {
+            hash = mix(hash, cluster_drain(&scene->cluster, one, rng_chance(&rng, 500), at));
         }
         if (cluster_poll(&scene->cluster, scene->view, at, &scene->events, &scene->event_count)) {
             for (size_t i = 0; i < scene->event_count; i++) {

@@ -49,6 +49,44 @@ static void padding_fills_the_column(void **state)
     assert_str(buf_str(&out), "ab  abc\xe2\x80\xa6");
 }
 
+static void check_fold(const char *text, size_t width, const char *expected)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 1000);
+    columns_fold(&out, str_from(text), width);
+    assert_str(buf_str(&out), expected);
+}
+
+static void long_lines_are_folded_between_words(void **state)
+{
+    (void)state;
+    check_fold("one two three\n", 0, "one two three\n");
+    check_fold("one two three\n", 13, "one two three\n");
+    check_fold("one two three\n", 12, "one two\nthree\n");
+    check_fold("one two three", 3, "one\ntwo\nthree");
+    check_fold("a\n\nbc de\n", 3, "a\n\nbc\nde\n");
+    check_fold("one  two", 4, "one\ntwo");
+    check_fold("", 5, "");
+    /* What must be copied whole stays whole. */
+    check_fold("see /a/very/long/path now", 8, "see\n/a/very/long/path\nnow");
+    /* A prompt keeps its blank. */
+    check_fold("Continue? [y/N]: ", 12, "Continue?\n[y/N]: ");
+    check_fold("\xe6\xbc\xa2 \xe5\xad\x97", 4, "\xe6\xbc\xa2\n\xe5\xad\x97");
+    check_fold("\033[1;31mred\033[0m one two", 7, "\033[1;31mred\033[0m one\ntwo");
+}
+
+static void folded_lines_hang_below_their_text(void **state)
+{
+    (void)state;
+    check_fold("  aa bb cc", 8, "  aa bb\n  cc");
+    check_fold("  why       one two three four five", 26,
+               "  why       one two three\n            four five");
+    check_fold("  -> raise max_workers of it", 20, "  -> raise\n     max_workers of\n     it");
+    check_fold("shoal: error: one two three", 20, "shoal: error: one\n  two three");
+    /* No room for that: then at the left. */
+    check_fold("  why       one two three", 16, "  why       one\ntwo three");
+}
+
 static void ages(void **state)
 {
     static const struct {
@@ -91,6 +129,8 @@ int main(void)
         cmocka_unit_test(what_does_not_ends_with_an_ellipsis),
         cmocka_unit_test(only_the_first_line_and_no_tricks),
         cmocka_unit_test(padding_fills_the_column),
+        cmocka_unit_test(long_lines_are_folded_between_words),
+        cmocka_unit_test(folded_lines_hang_below_their_text),
         cmocka_unit_test(ages),
         cmocka_unit_test(money),
     };

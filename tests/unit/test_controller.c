@@ -1,6 +1,6 @@
 /* test_controller.c: what a controller does with its cloud, its journal and its lease. */
 #include "app/type_zones.h"
-#include "control_scene.h"
+#include "control_tally.h"
 
 /* ---- tests ---- */
 
@@ -26,11 +26,11 @@ static void workers_are_launched_and_ended(void **state)
     assert_int_equal(controller_lease(scene->controller)->epoch, 1);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
     assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 2);
-    assert_int_equal(scene->cloud.counts[FAKE_SURVEY], 1);
+    assert_int_equal(scene->cloud.counts[FAKE_PREFLIGHT], 1);
     assert_int_equal(scene->cloud.counts[FAKE_PREPARE], 1);
     assert_int_equal(controller_instance_of(scene->controller, STR("i-1")), HEAD_INSTANCE + 1);
     assert_false(controller_is_empty(scene->controller));
-    controller_want(scene->controller, GOAL_DOWN);
+    controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, is_empty);
     assert_int_equal(fake_cloud_living(&scene->cloud), 0);
     /* All of one turn in one call. */
@@ -220,7 +220,7 @@ static void listings_back_off(void **state)
     (void)runs_until(scene, NULL, 900);
     assert_in_range(scene->cloud.counts[FAKE_LIST], 2, 5);
     scene->cloud.boot_ms = 0;
-    controller_look(scene->controller);
+    controller_refresh(scene->controller);
     assert_comes(scene, are_booting);
     scene->cloud.counts[FAKE_LIST] = 0;
     (void)runs_until(scene, NULL, 100);
@@ -231,9 +231,9 @@ static void listings_back_off(void **state)
 
 static bool head_is_known(struct scene *scene)
 {
-    struct controlled controlled;
-    return controller_find(scene->controller, HEAD_INSTANCE, &controlled) && controlled.machine &&
-           controlled.machine->state == MACHINE_RUNNING;
+    struct managed_node managed_node;
+    return controller_find(scene->controller, HEAD_INSTANCE, &managed_node) &&
+           managed_node.machine && managed_node.machine->state == MACHINE_RUNNING;
 }
 
 static void the_head_is_no_worker(void **state)
@@ -252,8 +252,8 @@ static void the_head_is_no_worker(void **state)
                                .count = 1,
                                .is_head = true};
     struct machine machine = {.id = STR("i-9"), .state = MACHINE_PENDING};
-    assert_true(
-        launch_compose(&wish, scene->provider, &scene->fixture->arena, &token, &call, &scene->err));
+    assert_true(launch_request_make(&wish, scene->provider, &scene->fixture->arena, &token, &call,
+                                    &scene->err));
     struct machine_tag tag = {STR("ray-node-type"), STR("head")};
     machine.tags = &tag;
     machine.tag_count = 1;
@@ -263,8 +263,8 @@ static void the_head_is_no_worker(void **state)
     machine.state = MACHINE_RUNNING;
     controller_learn(scene->controller, &machine, 1);
     assert_comes(scene, head_is_known);
-    assert_int_equal(tally_of(scene).heads, 1);
-    controller_want(scene->controller, GOAL_DOWN);
+    assert_int_equal(counter_of(scene).heads, 1);
+    controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, is_empty);
     assert_true(str_find(buf_str(&scene->cloud.calls), "i-9") == SIZE_MAX);
     end(scene);
@@ -273,7 +273,7 @@ static void the_head_is_no_worker(void **state)
 
 static bool are_ready(struct scene *scene)
 {
-    struct tally tally = tally_of(scene);
+    struct role_counts tally = counter_of(scene);
     return tally.by_state[NODE_READY] + tally.by_state[NODE_IDLE] == 3;
 }
 
@@ -299,12 +299,12 @@ static void ray_says_who_has_joined(void **state)
     assert_comes(scene, are_ready);
     say_in_ray(scene, "i-3", RAY_ABSENT);
     controller_ray_seen(scene->controller, loop_now_ms(scene->session.loop));
-    assert_int_equal(tally_of(scene).by_state[NODE_SETTING_UP], 1);
+    assert_int_equal(counter_of(scene).by_state[NODE_SETTING_UP], 1);
     end(scene);
     scene_free(scene);
 }
 
-static bool was_deposed(struct scene *scene)
+static bool has_lost_lease(struct scene *scene)
 {
     return told(scene, "deposed by other\n");
 }
@@ -319,15 +319,15 @@ static void a_lost_lease_ends_it(void **state)
     scene->cloud.epoch = 2;
     scene->cloud.holder = STR("other");
     controller_renew(scene->controller);
-    assert_comes(scene, was_deposed);
-    controller_want(scene->controller, GOAL_DOWN);
+    assert_comes(scene, has_lost_lease);
+    controller_set_goal(scene->controller, GOAL_DOWN);
     (void)runs_until(scene, NULL, 100);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
     end(scene);
     scene_free(scene);
 }
 
-static bool was_deposed_by_nobody(struct scene *scene)
+static bool lease_was_lost_to_nobody(struct scene *scene)
 {
     return told(scene, "deposed by nobody\n");
 }
@@ -342,7 +342,7 @@ static void a_removed_cluster_stays_removed(void **state)
     scene->cloud.counts[FAKE_TAKE] = 0;
     scene->cloud.epoch = 0;
     controller_renew(scene->controller);
-    assert_comes(scene, was_deposed_by_nobody);
+    assert_comes(scene, lease_was_lost_to_nobody);
     assert_int_equal(scene->cloud.counts[FAKE_TAKE], 0);
     end(scene);
     scene_free(scene);
@@ -361,8 +361,8 @@ static void what_another_ends_is_not_launched_again(void **state)
     for (size_t i = 0; i < scene->cloud.count; i++) {
         scene->cloud.machines[i].state = MACHINE_ENDING;
     }
-    controller_look(scene->controller);
-    assert_comes(scene, was_deposed);
+    controller_refresh(scene->controller);
+    assert_comes(scene, has_lost_lease);
     (void)runs_until(scene, NULL, 300);
     assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
     end(scene);
@@ -377,7 +377,7 @@ static void what_the_cloud_ends_is_launched_again(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     scene->cloud.machines[0].state = MACHINE_GONE;
-    controller_look(scene->controller);
+    controller_refresh(scene->controller);
     (void)runs_until(scene, NULL, 100);
     assert_comes(scene, are_booting);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
@@ -400,10 +400,17 @@ static void a_lease_that_ran_out_is_taken_again(void **state)
     (void)runs_until(scene, NULL, 50);
     assert_int_equal(controller_lease(scene->controller)->epoch, 2);
     assert_false(told(scene, "deposed"));
-    controller_want(scene->controller, GOAL_DOWN);
+    controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, is_empty);
     end(scene);
     scene_free(scene);
+}
+
+/* Whatever was launched before shows in a listing by now. */
+static void let_launches_age(struct scene *scene)
+{
+    scene->core.settings.times.horizon = scene->core.settings.times.call_timeout = 1;
+    usleep(20 * 1000);
 }
 
 /* A cluster of the same name that was made anew is another one: old notes say nothing about it. */
@@ -417,10 +424,68 @@ static void another_cluster_is_not_the_old_one(void **state)
     scene->cloud.count = 0;
     scene->cloud.epoch = 0;
     scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff");
+    let_launches_age(scene);
     begin(scene, "me pid 2 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
     assert_int_equal(controller_instance_of(scene->controller, STR("i-1")), HEAD_INSTANCE + 1);
+    end(scene);
+    scene_free(scene);
+}
+
+/* But not while instances of the old one may still appear in a listing. */
+static void another_cluster_waits_for_launches_of_the_old_one(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    end(scene);
+    scene->cloud.epoch = 0;
+    scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff");
+    unsigned launches = scene->cloud.counts[FAKE_LAUNCH];
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, lease_was_lost_to_nobody);
+    assert_true(told(scene, "launched instances for the previous one (0123456789abcdef"));
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], launches);
+    end(scene);
+    scene_free(scene);
+}
+
+/* `up` creates it again for the cluster that the journal knows, whose machines are still there. */
+static void up_creates_a_lease_again_with_the_known_uid(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    uint64_t epoch = controller_lease(scene->controller)->epoch;
+    end(scene);
+    scene->cloud.has_no_lease = true;
+    scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff"); /* a new one, if it were minted */
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    assert_str(controller_lease(scene->controller)->uid, "0123456789abcdef0123456789abcdef");
+    assert_true(controller_lease(scene->controller)->epoch > epoch);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    end(scene);
+    scene_free(scene);
+}
+
+/* A controller whose lease ran out does not create the lease object: the cluster may have been
+ * removed meanwhile. */
+static void a_lease_that_ran_out_is_not_created_again(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    scene->cloud.has_no_lease = true;
+    scene->cloud.hides_lease = true;
+    scene->cloud.next[FAKE_RENEW] = OUTCOME_MISMATCH;
+    controller_renew(scene->controller);
+    assert_comes(scene, lease_was_lost_to_nobody);
+    assert_true(scene->cloud.has_no_lease);
     end(scene);
     scene_free(scene);
 }
@@ -476,7 +541,7 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     assert_int_equal(scene->cloud.counts[FAKE_RELEASE], 0);
     take_over(scene, folder);
     scene->take_from = 1;
-    scene->anchor = "lt-1";
+    scene->lease_object = "lt-1";
     scene->cloud.is_blind = true;
     scene->cloud.counts[FAKE_LAUNCH] = 0;
     begin(scene, "head service", GOAL_RUN);
@@ -485,7 +550,7 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 2);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
     scene->cloud.is_blind = false;
-    controller_look(scene->controller);
+    controller_refresh(scene->controller);
     assert_comes(scene, are_booting);
     assert_int_equal(controller_lease(scene->controller)->epoch, 2);
     end(scene);
@@ -545,7 +610,7 @@ static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
     assert_comes(scene, was_emptied);
     assert_true(loop_now_ms(scene->session.loop) - start >= 600);
     assert_true(controller_is_empty(scene->controller));
-    assert_true(told(scene, "a launch was never answered"));
+    assert_true(told(scene, "a launch request got no answer"));
     assert_int_equal(fake_cloud_living(&scene->cloud), 0);
     end(scene);
     scene_free(scene);
@@ -556,7 +621,7 @@ static void a_file_may_change(void **state)
 {
     struct scene *scene = scene_new();
     struct core_setup *core = &scene->core;
-    struct controlled controlled;
+    struct managed_node managed_node;
     (void)state;
     scene->cloud.is_mute[FAKE_LAUNCH] = true;
     begin(scene, "me pid 1 up", GOAL_RUN);
@@ -573,8 +638,63 @@ static void a_file_may_change(void **state)
     (void)runs_until(scene, NULL, 50);
     assert_int_equal(fake_cloud_living(&scene->cloud), 3);
     uint64_t large = controller_instance_of(scene->controller, STR("i-3"));
-    assert_true(controller_find(scene->controller, large, &controlled));
-    assert_int_equal(controlled.node->offering, 0);
+    assert_true(controller_find(scene->controller, large, &managed_node));
+    assert_int_equal(managed_node.node->offering, 0);
+    end(scene);
+    scene_free(scene);
+}
+
+static bool has_listed(struct scene *scene)
+{
+    return scene->cloud.counts[FAKE_LIST] >= 1;
+}
+
+/* A node type is renamed and another one changed: what runs counts, and nothing comes on top. */
+static void a_renamed_type_counts_and_is_outdated(void **state)
+{
+    struct scene *scene = scene_new();
+    struct managed_node managed_node;
+    struct diag_list diags;
+    (void)state;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    end(scene);
+    const struct value *tree = fixture_prepare(
+        scene->fixture,
+        "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
+        "auth: {ssh_user: ubuntu}\nmax_workers: 3\nhead_node_type: head\n"
+        "available_node_types:\n"
+        "  head: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}}\n"
+        "  cpu: {min_workers: 2, max_workers: 2, node_config: {InstanceType: m5.large}}\n"
+        "  large: {max_workers: 1, node_config: {InstanceType: m5.4xlarge}}\n");
+    scene->config = config_type(&scene->fixture->arena, tree);
+    diag_list_init(&diags, &scene->fixture->arena);
+    assert_true(core_setup_make(&scene->fixture->arena, scene->config, NULL, &diags, &scene->core,
+                                &scene->err));
+    fake_cloud_find(&scene->cloud, "i-3")->type = STR("m5.2xlarge");
+    memset(scene->cloud.counts, 0, sizeof(scene->cloud.counts));
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, has_listed);
+    (void)runs_until(scene, NULL, 50);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    uint64_t small = controller_instance_of(scene->controller, STR("i-1"));
+    assert_true(controller_find(scene->controller, small, &managed_node));
+    assert_non_null(managed_node.node);
+    assert_true(managed_node.node->is_outdated);
+    assert_int_equal(managed_node.node->offering, OFFERING_GONE);
+    assert_int_equal(managed_node.node->price, 96000);
+    uint64_t large = controller_instance_of(scene->controller, STR("i-3"));
+    assert_true(controller_find(scene->controller, large, &managed_node));
+    assert_true(managed_node.node->is_outdated);
+    assert_int_equal(managed_node.node->offering, 2);
+    assert_int_equal(managed_node.node->price, 384000); /* of the machine that runs */
+    end(scene);
+    scene->core.settings.keeps_outdated = true;
+    begin(scene, "me pid 3 up", GOAL_RUN);
+    assert_comes(scene, has_started);
+    (void)runs_until(scene, NULL, 50);
+    assert_true(controller_find(scene->controller, large, &managed_node));
+    assert_false(managed_node.node->is_outdated);
     end(scene);
     scene_free(scene);
 }
@@ -588,7 +708,7 @@ static void what_cannot_be_prepared_is_tried_again(void **state)
 {
     struct scene *scene = scene_new();
     (void)state;
-    scene->cloud.next[FAKE_SURVEY] = OUTCOME_DENIED;
+    scene->cloud.next[FAKE_PREFLIGHT] = OUTCOME_DENIED;
     scene->cloud.next[FAKE_PREPARE] = OUTCOME_DENIED;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_two_lines);
@@ -626,6 +746,39 @@ static void no_room_in_one_zone_leads_to_the_next(void **state)
     scene_free(scene);
 }
 
+struct kept {
+    size_t count;
+    int64_t first;
+};
+
+static void take_kept(void *context, const struct journal_entry *entry)
+{
+    struct kept *kept = context;
+    kept->first = kept->count++ == 0 ? entry->number : kept->first;
+}
+
+static bool has_short_history(struct scene *scene)
+{
+    struct kept kept = {0};
+    size_t settled = 0;
+    assert_true(journal_history(scene->journal, 0, take_kept, &kept, &scene->err));
+    assert_true(journal_intents(scene->journal, take_settled, &settled, &scene->err));
+    return kept.count == 3 && kept.first > 3 && settled == 0;
+}
+
+static void a_short_retention_trims_history_and_launches(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    setenv("SHOAL_TEST_TIMES", "keep_entries=3,keep_launch=1", 1);
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    unsetenv("SHOAL_TEST_TIMES");
+    assert_comes(scene, are_booting);
+    assert_comes(scene, has_short_history);
+    end(scene);
+    scene_free(scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -646,11 +799,16 @@ int main(void)
         cmocka_unit_test(what_the_cloud_ends_is_launched_again),
         cmocka_unit_test(a_lease_that_ran_out_is_taken_again),
         cmocka_unit_test(another_cluster_is_not_the_old_one),
+        cmocka_unit_test(another_cluster_waits_for_launches_of_the_old_one),
+        cmocka_unit_test(up_creates_a_lease_again_with_the_known_uid),
+        cmocka_unit_test(a_lease_that_ran_out_is_not_created_again),
         cmocka_unit_test(what_was_handed_over_is_not_launched_anew),
         cmocka_unit_test(an_unanswered_launch_keeps_a_cluster_from_being_empty),
         cmocka_unit_test(a_file_may_change),
         cmocka_unit_test(no_room_in_one_zone_leads_to_the_next),
         cmocka_unit_test(it_may_be_closed_by_a_hook),
+        cmocka_unit_test(a_short_retention_trims_history_and_launches),
+        cmocka_unit_test(a_renamed_type_counts_and_is_outdated),
         cmocka_unit_test(what_cannot_be_prepared_is_tried_again),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -77,7 +77,7 @@ static void test_nothing_without_a_lease(void **state)
     load(&scene, 1);
     tick(&scene);
     nothing(&scene);
-    assert_int_equal(scene.answer.launching, STANCE_NO_LEASE);
+    assert_int_equal(scene.answer.launching, PERMIT_NO_LEASE);
     close_scene(&scene);
 }
 
@@ -163,12 +163,12 @@ static void test_a_take_over_waits_for_a_listing_that_shows_everything(void **st
     open_scene(&scene);
     step(&scene, (struct event){.kind = EVENT_START});
     lease(&scene, 5);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 5}});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 5}});
     see_all(&scene);
     load(&scene, 1);
     tick(&scene);
     nothing(&scene);
-    assert_int_equal(scene.answer.launching, STANCE_NO_LISTING);
+    assert_int_equal(scene.answer.launching, PERMIT_NO_LISTING);
     scene.now += scene.settings.times.horizon + scene.settings.times.call_timeout;
     see_all(&scene);
     tick(&scene);
@@ -185,13 +185,13 @@ static void test_a_take_over_is_waited_out_by_whoever_comes_next(void **state)
     int64_t since = scene.now - wait / 2;
     step(&scene, (struct event){.kind = EVENT_START});
     lease(&scene, 6);
-    step(&scene,
-         (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 5, .since = since}});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END,
+                                .records = {.sole_writer_epoch = 5, .since = since}});
     see_all(&scene);
     load(&scene, 1);
     tick(&scene);
     nothing(&scene);
-    assert_int_equal(scene.answer.launching, STANCE_NO_LISTING);
+    assert_int_equal(scene.answer.launching, PERMIT_NO_LISTING);
     scene.now = since + wait;
     see_all(&scene);
     tick(&scene);
@@ -208,7 +208,7 @@ static void test_records_of_an_earlier_run_are_taken_up(void **state)
     uint64_t launch = (uint64_t)1 << 32 | 4;
     step(&scene, (struct event){.kind = EVENT_INTENT, .intent = {.launch = launch, .count = 2}});
     lease(&scene, 2);
-    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.reign = 1}});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
     see_all(&scene);
     tick(&scene);
     assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);
@@ -402,7 +402,7 @@ static void test_three_failed_set_ups_pause_a_type(void **state)
     close_scene(&scene);
 }
 
-/* Out of Ray because it is set up again: the time of a set-up, then that of joining. */
+/* Out of Ray because it setting it up again: the time of a setup, then that of joining. */
 static void test_a_node_that_is_set_up_again_has_its_time(void **state)
 {
     struct scene scene;
@@ -447,6 +447,170 @@ static void test_a_tick_without_news_does_not_plan(void **state)
     close_scene(&scene);
 }
 
+/* ---- no silent churn ---- */
+
+static void setup_news(struct scene *scene, uint64_t instance, enum setup_news news)
+{
+    step(scene, (struct event){.kind = EVENT_SETUP_REPLY,
+                               .setup_reply = {.instance = instance, .news = news}});
+}
+
+/* Launches what is wanted and says how many instances that took: each setup fails, or each
+ * instance is terminated by the cloud at boot. */
+static size_t launches_of_failures(struct scene *scene, int hours, bool dies_at_boot)
+{
+    size_t used = 0;
+    uint64_t next = 100;
+    for (int turn = 0; turn < hours * 60; turn++) {
+        scene->now += MINUTE;
+        see_all(scene);
+        tick(scene);
+        struct action actions[16];
+        size_t count = scene->answer.action_count;
+        assert_true(count <= ARRAY_LEN(actions));
+        memcpy(actions, scene->answer.actions, count * sizeof(*actions));
+        for (size_t i = 0; i < count; i++) {
+            if (actions[i].kind == ACTION_LAUNCH) {
+                for (int64_t each = 0; each < actions[i].count; each++) {
+                    launched(scene, actions[i].launch, next);
+                    struct listed listed = {
+                        .instance = next, .launch = actions[i].launch, .state = CLOUD_RUNNING};
+                    list(scene, &listed, 1, false);
+                    if (dies_at_boot) {
+                        listed.state = CLOUD_GONE;
+                        list(scene, &listed, 1, false);
+                    } else {
+                        setup_news(scene, next, SETUP_CONTACT);
+                        setup_news(scene, next, SETUP_FAILED);
+                    }
+                    next++;
+                    used++;
+                }
+                launch_reply(scene, actions[i].launch, OUTCOME_DONE);
+            } else if (actions[i].kind == ACTION_TERMINATE) {
+                step(scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                                           .terminate_reply = {.instance = actions[i].instance,
+                                                               .outcome = OUTCOME_DONE}});
+            }
+        }
+    }
+    return used;
+}
+
+static void test_a_type_whose_set_up_always_fails_stops_after_three(void **state)
+{
+    (void)state;
+    for (int64_t wanted = 1; wanted <= 3; wanted++) {
+        struct scene scene;
+        open_scene(&scene);
+        scene.type.min_nodes = wanted;
+        start(&scene);
+        assert_int_equal(launches_of_failures(&scene, 9, false), 3);
+        assert_int_equal(scene.answer.hold_count, 1);
+        assert_int_equal(scene.answer.holds[0].cause, HOLD_STOPPED);
+        assert_int_equal(scene.answer.holds[0].limit, 3);
+        assert_int_equal(scene.answer.holds[0].count, wanted);
+        load(&scene, 1);
+        tick(&scene);
+        assert_int_equal(scene.answer.plan.unmet_count, 1);
+        assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_STOPPED);
+        assert_int_equal(scene.answer.plan.unmet[0].refusal.limit, 3);
+        close_scene(&scene);
+    }
+}
+
+/* An image that does not boot is launched less and less often, not once every few seconds. */
+static void test_a_type_whose_instances_end_at_boot_is_tried_less_often(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.type.min_nodes = 1;
+    start(&scene);
+    assert_in_range(launches_of_failures(&scene, 9, true), 4, 40);
+    close_scene(&scene);
+}
+
+/* One that worked may work again: it is tried less and less often, and does not stop for good. */
+static void test_a_type_that_worked_is_tried_again(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    step(&scene,
+         (struct event){.kind = EVENT_RAY_NODE, .ray_node = {.instance = 7, .status = RAY_DEAD}});
+    load(&scene, 1);
+    size_t used = launches_of_failures(&scene, 9, false);
+    assert_in_range(used, 4, 40);
+    close_scene(&scene);
+}
+
+/* The same for a controller that started later: Ray still lists the node, as a dead one. */
+static void test_a_type_that_worked_before_the_start_is_tried_again(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    list_one(&scene, 7, 0);
+    node(&scene, 7, RAY_DEAD, NOT_IDLE);
+    load(&scene, 1);
+    assert_in_range(launches_of_failures(&scene, 9, false), 4, 40);
+    close_scene(&scene);
+}
+
+/* While some fail, no more than three are out at a time; one that joins opens the way. */
+static void test_one_failure_makes_the_next_launches_few(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.type.min_nodes = 1;
+    scene.type.max_nodes = scene.settings.max_workers = 9;
+    start(&scene);
+    tick(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 7);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    list_one(&scene, 7, launch);
+    setup_news(&scene, 7, SETUP_FAILED);
+    load(&scene, 9);
+    tick(&scene);
+    int64_t count = 0;
+    for (size_t i = 0; i < scene.answer.action_count; i++) {
+        const struct action *action = &scene.answer.actions[i];
+        count += action->kind == ACTION_LAUNCH ? action->count : 0;
+    }
+    assert_int_equal(count, 2);
+    assert_int_equal(scene.answer.holds[0].cause, HOLD_TRIAL);
+    close_scene(&scene);
+}
+
+/* request_resources() and no room in the cloud: more max_workers would not help. */
+static void test_what_is_requested_together_names_the_cloud_that_has_none(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    struct demand constraint = {.request = scene.demand.request, .count = 2};
+    for (int zone = 0; zone < 2; zone++) {
+        step(&scene,
+             (struct event){.kind = EVENT_RAY_LOAD,
+                            .ray_load = {.constraint = &constraint, .constraint_count = 1}});
+        tick(&scene);
+        launch_reply(&scene, only(&scene, ACTION_LAUNCH)->launch, OUTCOME_CAPACITY);
+    }
+    tick(&scene);
+    nothing(&scene);
+    assert_true(scene.answer.plan.is_constraint_unmet);
+    assert_int_equal(scene.answer.plan.constraint_refusal.cause, REFUSED_UNAVAILABLE);
+    assert_true(scene.answer.plan.constraint_refusal.limit > 0);
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +637,12 @@ int main(void)
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
         cmocka_unit_test(test_a_node_that_is_set_up_again_has_its_time),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
+        cmocka_unit_test(test_a_type_whose_set_up_always_fails_stops_after_three),
+        cmocka_unit_test(test_a_type_whose_instances_end_at_boot_is_tried_less_often),
+        cmocka_unit_test(test_a_type_that_worked_is_tried_again),
+        cmocka_unit_test(test_a_type_that_worked_before_the_start_is_tried_again),
+        cmocka_unit_test(test_one_failure_makes_the_next_launches_few),
+        cmocka_unit_test(test_what_is_requested_together_names_the_cloud_that_has_none),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,7 +43,7 @@ static void test_nothing_ends_while_ray_is_out_of_sight(void **state)
     list_one(&scene, 7, 1);
     tick(&scene);
     nothing(&scene);
-    assert_int_equal(scene.answer.ending, STANCE_NO_LISTING);
+    assert_int_equal(scene.answer.ending, PERMIT_NO_LISTING);
     close_scene(&scene);
 }
 
@@ -233,11 +233,12 @@ static void test_after_ray_began_anew_nothing_ends_for_a_while(void **state)
     see_all(&scene);
     bring_up(&scene);
     node(&scene, 7, RAY_ALIVE, scene.now);
-    step(&scene, (struct event){.kind = EVENT_RAY_ANEW});
+    step(&scene, (struct event){.kind = EVENT_RAY_RESTARTED});
     for (int64_t waited = 0; waited < scene.settings.times.quiet_start; waited += SECOND) {
         see_ray(&scene);
         tick(&scene);
         nothing(&scene);
+        assert_int_equal(scene.answer.ending, PERMIT_QUIET); /* nothing is wrong */
         scene.now += SECOND;
     }
     see_ray(&scene);
@@ -307,7 +308,7 @@ static void test_who_waits_and_who_is_displaced_are_told_apart(void **state)
     assert_int_equal(launch->instance, 7);
     assert_int_equal(launch->reason.limit, 1);
     assert_str(action_reason_text_with(launch, STR("worker-7"), &scene.scratch),
-               "2 for pending requests, 1 for the work of worker-7, which is going away");
+               "2 for pending requests, 1 to replace worker-7, which is being terminated");
     close_scene(&scene);
 }
 
@@ -341,7 +342,7 @@ static void test_one_launch_takes_over_from_all_who_go_together(void **state)
     const struct action *launch = only(&scene, ACTION_LAUNCH);
     assert_int_equal(action_takes_over(launch), 2);
     assert_str(action_reason_text(launch, &scene.scratch),
-               "2 for the work of instance 7 and 1 more node, which are going away");
+               "2 to replace instance 7 and 1 more node, which are being terminated");
     /* Refused: the next one is for the same two. */
     launch_reply(&scene, launch->launch, OUTCOME_CAPACITY);
     tick(&scene);
@@ -403,6 +404,271 @@ static void test_a_drain_of_others_is_seen_after_a_restart(void **state)
     close_scene(&scene);
 }
 
+/* ---- instances that the file does not describe any more ---- */
+
+static void list_old(struct scene *scene, uint64_t instance, uint64_t launch, uint32_t offering)
+{
+    struct listed listed = {.instance = instance,
+                            .launch = launch,
+                            .offering = offering,
+                            .state = CLOUD_RUNNING,
+                            .is_outdated = true,
+                            .price = 1000000};
+    list(scene, &listed, 1, true);
+}
+
+static void drain_reply(struct scene *scene, uint64_t instance, enum drain_answer answer)
+{
+    step(scene, (struct event){.kind = EVENT_DRAIN_REPLY,
+                               .drain_reply = {.instance = instance, .answer = answer}});
+}
+
+/* A worker that joined and works, and a while later a listing that calls it outdated. */
+static void grow_old(struct scene *scene, uint32_t offering)
+{
+    open_scene(scene);
+    start(scene);
+    bring_up(scene);
+    scene->now += 2 * MINUTE;
+    see_ray(scene);
+    list_old(scene, 7, 1, offering);
+    tick(scene);
+}
+
+static void test_an_outdated_worker_is_drained_and_never_killed(void **state)
+{
+    const uint32_t offerings[] = {OFFERING_GONE, 0};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(offerings); i++) {
+        struct scene scene;
+        grow_old(&scene, offerings[i]);
+        const struct action *drain = only(&scene, ACTION_DRAIN);
+        assert_int_equal(drain->reason.kind, REASON_OUTDATED);
+        assert_int_equal(drain->reason.amount, offerings[i] == OFFERING_GONE);
+        assert_false(drain->is_rejectable);
+        assert_true(drain->drain_until == INT64_MAX); /* what runs may run for days */
+        drain_reply(&scene, 7, DRAIN_ACCEPTED);
+        node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+        for (int hour = 0; hour < 9; hour++) {
+            scene.now += 60 * MINUTE;
+            see_ray(&scene);
+            list_old(&scene, 7, 1, offerings[i]);
+            tick(&scene);
+            nothing(&scene);
+        }
+        node(&scene, 7, RAY_DRAINING, scene.now);
+        see_ray(&scene);
+        tick(&scene);
+        assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_OUTDATED);
+        close_scene(&scene);
+    }
+}
+
+static void test_an_outdated_worker_without_an_answer_is_asked_again(void **state)
+{
+    struct scene scene;
+    (void)state;
+    grow_old(&scene, OFFERING_GONE);
+    only(&scene, ACTION_DRAIN);
+    drain_reply(&scene, 7, DRAIN_UNKNOWN);
+    scene.now += 1 * SECOND;
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    drain_reply(&scene, 7, DRAIN_ACCEPTED);
+    node(&scene, 7, RAY_ABSENT, NOT_IDLE); /* the GCS restarted and forgot the drain */
+    node(&scene, 7, RAY_ALIVE, NOT_IDLE);
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    close_scene(&scene);
+}
+
+static void test_an_outdated_worker_that_ray_lost_ends_after_a_while(void **state)
+{
+    struct scene scene;
+    (void)state;
+    grow_old(&scene, OFFERING_GONE);
+    drain_reply(&scene, 7, DRAIN_ACCEPTED);
+    node(&scene, 7, RAY_ABSENT, NOT_IDLE);
+    scene.now += 14 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    tick(&scene);
+    nothing(&scene);
+    scene.now += 2 * MINUTE;
+    tick(&scene);
+    nothing(&scene); /* not while Ray is out of sight */
+    see_ray(&scene);
+    node(&scene, 7, RAY_ABSENT, NOT_IDLE);
+    scene.now += 16 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    tick(&scene);
+    only(&scene, ACTION_TERMINATE);
+    close_scene(&scene);
+}
+
+static void test_an_outdated_worker_counts_against_max_workers(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_workers = 1;
+    start(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    load(&scene, 1);
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(scene.answer.plan.unmet_count, 1);
+    assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_CLUSTER_LIMIT);
+    close_scene(&scene);
+}
+
+static void test_an_outdated_worker_costs_what_it_costs(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_price = 1500000;
+    scene.offerings[0].price = scene.offerings[1].price = 600000;
+    start(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    load(&scene, 1);
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(scene.answer.holds[0].cause, HOLD_PRICE);
+    close_scene(&scene);
+}
+
+/* It never joined Ray, so nothing runs on it; nobody sets it up. */
+static void test_an_outdated_machine_that_boots_is_terminated(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    list_old(&scene, 7, 1, 0);
+    tick(&scene);
+    nothing(&scene); /* just started: nothing ends yet */
+    scene.now += 2 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, 0);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_TERMINATE)->reason.kind, REASON_OUTDATED);
+    close_scene(&scene);
+}
+
+/* Nobody knows whether the termination arrived, and then the node joins: what runs there counts. */
+static void test_an_outdated_machine_that_joins_after_all_is_drained(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    list_old(&scene, 7, 1, 0);
+    scene.now += 2 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, 0);
+    tick(&scene);
+    only(&scene, ACTION_TERMINATE);
+    step(&scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                                .terminate_reply = {.instance = 7, .outcome = OUTCOME_UNKNOWN}});
+    node(&scene, 7, RAY_ALIVE, NOT_IDLE);
+    scene.now += MINUTE;
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_DRAIN)->reason.kind, REASON_OUTDATED);
+    close_scene(&scene);
+}
+
+static void test_an_outdated_worker_that_left_rays_view_may_still_work(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    scene.now += 2 * MINUTE;
+    node(&scene, 7, RAY_ABSENT, NOT_IDLE);
+    see_ray(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    tick(&scene);
+    nothing(&scene);
+    for (int i = 0; i < 2; i++) {
+        scene.now += 25 * SECOND;
+        see_ray(&scene);
+        tick(&scene);
+        nothing(&scene);
+    }
+    scene.now += 11 * SECOND;
+    see_ray(&scene);
+    tick(&scene);
+    only(&scene, ACTION_TERMINATE);
+    close_scene(&scene);
+}
+
+/* The drain of an earlier run is seen again, and is not taken for a notice with a deadline. */
+static void test_an_outdated_worker_keeps_its_time_over_a_restart(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    node(&scene, 9, RAY_DRAINING, NOT_IDLE);
+    list_old(&scene, 9, 1, OFFERING_GONE);
+    assert_int_equal(state_of(&scene, 9), NODE_DRAINING);
+    scene.now += 60 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 9, 1, OFFERING_GONE);
+    tick(&scene);
+    nothing(&scene);
+    close_scene(&scene);
+}
+
+static void test_a_launch_of_a_removed_type_counts_until_it_is_settled(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_workers = 1;
+    step(&scene, (struct event){.kind = EVENT_START});
+    lease(&scene, 1);
+    step(&scene,
+         (struct event){.kind = EVENT_INTENT,
+                        .intent = {.launch = (uint64_t)1 << 32 | 1, .offering = 77, .count = 1}});
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
+    see_all(&scene);
+    load(&scene, 1);
+    tick(&scene);
+    nothing(&scene); /* neither asked for again nor forgotten */
+    scene.now += 4 * MINUTE;
+    see_all(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 1);
+    close_scene(&scene);
+}
+
+static void test_outdated_workers_may_be_kept_until_they_are_idle(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    scene.settings.keeps_outdated = true;
+    start(&scene);
+    bring_up(&scene);
+    scene.now += 2 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    tick(&scene);
+    nothing(&scene);
+    node(&scene, 7, RAY_ALIVE, scene.now);
+    scene.now += 6 * MINUTE;
+    see_ray(&scene);
+    list_old(&scene, 7, 1, OFFERING_GONE);
+    tick(&scene);
+    assert_true(only(&scene, ACTION_DRAIN)->is_rejectable);
+    close_scene(&scene);
+}
+
 static void test_down_ends_everything(void **state)
 {
     struct scene scene;
@@ -438,6 +704,17 @@ int main(void)
         cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),
         cmocka_unit_test(test_limits_hold_for_replacements),
         cmocka_unit_test(test_a_drain_of_others_is_seen_after_a_restart),
+        cmocka_unit_test(test_an_outdated_worker_is_drained_and_never_killed),
+        cmocka_unit_test(test_an_outdated_worker_without_an_answer_is_asked_again),
+        cmocka_unit_test(test_an_outdated_worker_that_ray_lost_ends_after_a_while),
+        cmocka_unit_test(test_an_outdated_worker_counts_against_max_workers),
+        cmocka_unit_test(test_an_outdated_worker_costs_what_it_costs),
+        cmocka_unit_test(test_an_outdated_machine_that_boots_is_terminated),
+        cmocka_unit_test(test_an_outdated_machine_that_joins_after_all_is_drained),
+        cmocka_unit_test(test_an_outdated_worker_that_left_rays_view_may_still_work),
+        cmocka_unit_test(test_an_outdated_worker_keeps_its_time_over_a_restart),
+        cmocka_unit_test(test_a_launch_of_a_removed_type_counts_until_it_is_settled),
+        cmocka_unit_test(test_outdated_workers_may_be_kept_until_they_are_idle),
         cmocka_unit_test(test_down_ends_everything),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

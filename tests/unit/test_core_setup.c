@@ -2,6 +2,7 @@
 #include "app/core_setup.h"
 
 #include "app/core_times.h"
+#include "app/retention.h"
 #include "app/type_zones.h"
 #include "fixture.h"
 
@@ -62,8 +63,8 @@ static void node_types_become_types(void **state)
     assert_int_equal(gpu->priority, 3);
     assert_int_equal(gpu->idle_timeout_ms, 30000);
     assert_int_equal(gpu->labels.count, 1);
-    assert_str(names_text(&setup->names, gpu->labels.items[0].value), "z");
-    assert_str(names_text(&setup->names, gpu->capacities[0].name), "CPU");
+    assert_str(intern_text(&setup->names, gpu->labels.items[0].value), "z");
+    assert_str(intern_text(&setup->names, gpu->capacities[0].name), "CPU");
     assert_int_equal(gpu->capacities[0].total, 4 * RESOURCE_UNIT);
     assert_true(gpu->launch_hash == NAME_NONE && gpu->availability == 1.0);
 }
@@ -78,13 +79,13 @@ static void zones_and_markets_become_offerings(void **state)
     assert_int_equal(setup->settings.offering_count, 4);
     assert_int_equal(offerings[1].type, 0);
     assert_int_equal(offerings[1].market, MARKET_ON_DEMAND);
-    assert_str(names_text(&setup->names, offerings[1].zone), "us-west-2b");
+    assert_str(intern_text(&setup->names, offerings[1].zone), "us-west-2b");
     assert_int_equal(offerings[2].type, 1);
     assert_int_equal(offerings[2].market, MARKET_SPOT);
     assert_int_equal(offerings[2].price, 402400);
     setup = made(f, AWS "}\nmetadata: {shoal: {spot_fallback: on-demand}}\n" TYPES, NULL);
     assert_int_equal(setup->settings.offering_count, 3);
-    assert_str(names_text(&setup->names, setup->settings.offerings[2].zone), "us-west-2");
+    assert_str(intern_text(&setup->names, setup->settings.offerings[2].zone), "us-west-2");
     assert_int_equal(setup->settings.offerings[2].market, MARKET_ON_DEMAND);
     assert_int_equal(setup->settings.offerings[2].price, 1006000);
 }
@@ -157,7 +158,8 @@ static void machines_of_ones_own_need_resources(void **state)
     (void)state;
     const struct config *config = config_of(f, RACK);
     assert_false(core_setup_make(&f->arena, config, NULL, &f->diags, &setup, &err));
-    assert_like(str_from(err.text), "*does not say what its machines have*\n*machines: {local.*");
+    assert_like(str_from(err.text),
+                "*does not say what resources its nodes have*\n*machines: {local.*");
     const struct core_setup *good = made(
         f, RACK, "machines: {local.cluster.node: {CPU: 16}}\nwork: {a: {duration: 1}}");
     assert_int_equal(good->settings.types[0].capacities[0].total, 16 * RESOURCE_UNIT);
@@ -177,7 +179,7 @@ static void names_that_fit_nothing_are_warned_of(void **state)
                 "2:12 warning unused-name: *gpus*(did you mean \"gpu\"?)");
 }
 
-static void a_survey_says_where(void **state)
+static void a_preflight_says_where(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
     const char *yaml = AWS "}\n" TYPES;
@@ -189,10 +191,10 @@ static void a_survey_says_where(void **state)
     core_setup_place(&f->arena, config_of(f, yaml), zones, &setup);
     const struct offering *offerings = setup.settings.offerings;
     assert_int_equal(setup.settings.offering_count, 3);
-    assert_str(names_text(&setup.names, offerings[0].zone), "us-west-2"); /* nothing is known */
+    assert_str(intern_text(&setup.names, offerings[0].zone), "us-west-2"); /* nothing is known */
     assert_int_equal(offerings[1].type, 1);
-    assert_str(names_text(&setup.names, offerings[1].zone), "us-west-2b");
-    assert_str(names_text(&setup.names, offerings[2].zone), "us-west-2a");
+    assert_str(intern_text(&setup.names, offerings[1].zone), "us-west-2b");
+    assert_str(intern_text(&setup.names, offerings[2].zone), "us-west-2a");
     assert_true(offerings[1].market == MARKET_SPOT && offerings[2].market == MARKET_SPOT);
 }
 
@@ -223,6 +225,35 @@ static void a_test_turns_the_times(void **state)
     assert_int_equal(turned.settle, usual.settle);
 }
 
+static void a_test_shortens_the_retention(void **state)
+{
+    (void)state;
+    struct retention usual = retention_make();
+    assert_int_equal(usual.node_ms, 24 * 3600 * 1000);
+    assert_int_equal(usual.node_count, 500);
+    assert_int_equal(usual.sweep_ms, 3600 * 1000);
+    assert_int_equal(usual.first_ms, 60 * 1000);
+    assert_int_equal(usual.launch_ms, 24 * 3600 * 1000);
+    assert_int_equal(usual.entry_count, 20000);
+    assert_int_equal(usual.event_count, 5000);
+    assert_int_equal(usual.service_bytes, 10 * 1000 * 1000);
+    setenv("SHOAL_TEST_TIMES",
+           "keep_node=1,keep_nodes=2,sweep=3,keep_launch=4,keep_entries=5,keep_events=6,keep_log=7",
+           1);
+    struct retention brief = retention_make();
+    unsetenv("SHOAL_TEST_TIMES");
+    assert_int_equal(brief.node_ms, 1);
+    assert_int_equal(brief.node_count, 2);
+    assert_int_equal(brief.sweep_ms, 3);
+    assert_int_equal(brief.first_ms, 3);
+    assert_int_equal(brief.launch_ms, 4);
+    assert_int_equal(brief.entry_count, 5);
+    assert_int_equal(brief.event_count, 6);
+    assert_int_equal(brief.service_bytes, 7);
+    assert_int_equal(retention_trim_after(20000), 2000);
+    assert_int_equal(retention_trim_after(5), 1);
+}
+
 static void impatient_files_settle_sooner(void **state)
 {
     struct core_times usual, made;
@@ -241,7 +272,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(node_types_become_types),
         cmocka_unit_test(zones_and_markets_become_offerings),
-        cmocka_unit_test(a_survey_says_where),
+        cmocka_unit_test(a_preflight_says_where),
         cmocka_unit_test(zones_are_found_by_type),
         cmocka_unit_test(prices_come_from_whoever_knows_best),
         cmocka_unit_test(limits_that_are_written_count),
@@ -249,6 +280,7 @@ int main(void)
         cmocka_unit_test(machines_of_ones_own_need_resources),
         cmocka_unit_test(names_that_fit_nothing_are_warned_of),
         cmocka_unit_test(a_test_turns_the_times),
+        cmocka_unit_test(a_test_shortens_the_retention),
         cmocka_unit_test(impatient_files_settle_sooner),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,12 +12,14 @@
 
 /* Every answer that hands out keys has the next number in them. */
 struct mint {
-    int made;           /* sets of keys so far */
-    int64_t life_s;     /* of each */
-    int64_t clock_s;    /* at which they are made */
-    int refuse;         /* keys of this number and before are ExpiredToken to X */
-    bool is_silent;     /* no answer but to X */
-    bool is_ill;        /* no more keys are handed out */
+    int made;        /* sets of keys so far */
+    int64_t life_s;  /* of each */
+    int64_t clock_s; /* at which they are made */
+    int refuse;      /* keys of this number and before are ExpiredToken to X */
+    bool is_silent;  /* no answer but to X */
+    bool is_ill;     /* no more keys are handed out */
+    bool is_shaky;   /* every question to the metadata service fails once */
+    int asked;
     char last_user[64]; /* the access key that X was last called with */
     char bearer[64];    /* with which single sign-on was asked */
     char authorization[128], role_asked_by[64], refresh_body[512], role_body[512];
@@ -99,6 +101,9 @@ static struct script_answer serve(void *context, const struct script_request *re
     }
     if (mint->is_ill) {
         return (struct script_answer){.status = 503, .body = "ill"};
+    }
+    if (mint->is_shaky && strncmp(request->target, "/latest/", 8) == 0 && mint->asked++ % 2 == 0) {
+        return (struct script_answer){.status = 503, .body = "busy"};
     }
     if (strcmp(request->target, "/latest/api/token") == 0) {
         mint->had_token_put = strcmp(request->method, "PUT") == 0 &&
@@ -262,6 +267,21 @@ static void a_machine_gives_keys(void **state)
     scene_close(&scene);
 }
 
+/* The metadata service is asked by many at once when a head starts, and turns some away. */
+static void a_busy_metadata_service_is_asked_again(void **state)
+{
+    struct mint mint = new_mint();
+    struct scene scene;
+    (void)state;
+    mint.is_shaky = true;
+    scene_open(&scene, serve, &mint);
+    scene_set(&scene, "AWS_EC2_METADATA_SERVICE_ENDPOINT", scene_url(&scene, ""));
+    scene_start(&scene);
+    expect_keys(&scene, &mint, "AKIA1", "instance-metadata");
+    assert_int_equal(mint.asked, 6); /* token, role and keys, each twice */
+    scene_close(&scene);
+}
+
 static void nothing_at_all(void **state)
 {
     struct mint mint = new_mint();
@@ -272,18 +292,18 @@ static void nothing_at_all(void **state)
     scene_set(&scene, "AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://127.0.0.1:9");
     scene_start(&scene);
     expect_none(&scene, "NoCredentials",
-                "there are no AWS credentials: no source of them is set up, "
+                "no AWS credentials found: no source is configured, "
                 "and no metadata service answers at http://127.0.0.1:9/");
     arena_init(&arena);
     assert_like(aws_client_sources_report(scene.client, &arena),
                 "  environment: AWS_ACCESS_KEY_ID is not set\n  assume-role: *\n  web-identity: "
                 "*\n  sso: *\n  credentials-file: *\n  login: *\n  credential-process: *\n  "
-                "config-file: *\n  container: *\n  instance-metadata: there are no *\n");
+                "config-file: *\n  container: *\n  instance-metadata: no AWS credentials found*\n");
     arena_clear(&arena);
     scene_close(&scene);
     open_home(&scene, &mint, NULL);
     scene_start(&scene);
-    expect_none(&scene, "NoCredentials", "*: no source of them is set up");
+    expect_none(&scene, "NoCredentials", "*: no source is configured");
     scene_close(&scene);
 }
 
@@ -312,7 +332,7 @@ static void roles_are_taken_in_a_row(void **state)
     scene_close(&scene);
     open_home(&scene, &mint, "multi");
     scene_start(&scene);
-    expect_none(&scene, "NoCredentials", "*the role wants an MFA code*--profile multi*");
+    expect_none(&scene, "NoCredentials", "*the role needs an MFA code*--profile multi*");
     scene_close(&scene);
 }
 
@@ -356,7 +376,7 @@ static void a_program_prints_keys(void **state)
     scene_close(&scene);
     open_home(&scene, &mint, "odd");
     scene_start(&scene);
-    expect_none(&scene, "NoCredentials", "*what the program printed: not JSON*");
+    expect_none(&scene, "NoCredentials", "*invalid output of the program: not JSON*");
     scene_close(&scene);
 }
 
@@ -376,7 +396,8 @@ static void single_sign_on(void **state)
     write_at(".aws/config", SSO_CONFIG);
     open_home(&scene, &mint, "work");
     scene_start(&scene);
-    expect_none(&scene, "NoCredentials", "*nobody is logged in*`aws sso login --profile work`");
+    expect_none(&scene, "NoCredentials",
+                "*not logged in with single sign-on*`aws sso login --profile work`");
     write_at(SSO_CACHE, "{\"accessToken\":\"fresh\",\"expiresAt\":\"2099-01-01T00:00:00Z\"}");
     expect_keys(&scene, &mint, "AKIA1", "profile work: sso"); /* the same client, after the login */
     assert_string_equal(mint.bearer, "fresh");
@@ -387,7 +408,7 @@ static void single_sign_on(void **state)
     scene_start(&scene);
     expect_none(&scene, "NoCredentials", "*`aws sso login --profile work`");
     write_at(SSO_CACHE, "{\"accessToken\":\"fresh\",\"expiresAt\":\"2020-01-01T00:00:00Z\"}");
-    expect_none(&scene, "NoCredentials", "*the login has ended; run `aws sso login *");
+    expect_none(&scene, "NoCredentials", "*the login has expired; run `aws sso login *");
     /* Renewed where the means are there, and kept. */
     write_at(SSO_CACHE,
              "{\"accessToken\":\"ended\",\"expiresAt\":\"2020-01-01T00:00:00Z\","
@@ -625,6 +646,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_container_gives_keys),
         cmocka_unit_test(a_machine_gives_keys),
+        cmocka_unit_test(a_busy_metadata_service_is_asked_again),
         cmocka_unit_test(nothing_at_all),
         cmocka_unit_test(roles_are_taken_in_a_row),
         cmocka_unit_test(a_web_identity_is_exchanged),

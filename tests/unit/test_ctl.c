@@ -1,5 +1,5 @@
 /* test_ctl.c: lines of the control channel, and a verb's end of it. */
-#include "app/head/channel/ctl.h"
+#include "app/head/ctl/ctl.h"
 
 #include "unit.h"
 
@@ -50,18 +50,25 @@ static void every_kind_of_line_comes_back(void **state)
     assert_int_equal(again.greeting.least, 1);
     line = (struct ctl_line){.kind = CTL_STATUS,
                              .status = {.ray_version = STR("2.60.0"),
-                                        .stance = STR("acting"),
+                                        .autoscaler = AUTOSCALER_ACTIVE,
+                                        .autoscaler_message = STR("no reboot"),
                                         .joined = 2,
                                         .wanted = 3,
                                         .is_settled = true,
-                                        .is_rays = true,
+                                        .is_ray_scaling = true,
+                                        .waits_for_lease = true,
                                         .serial = 1790000000000}};
     again = there_and_back(&sheet, &line);
     assert_str(again.status.ray_version, "2.60.0");
     assert_int_equal(again.status.joined, 2);
+    assert_int_equal(again.status.autoscaler, AUTOSCALER_ACTIVE);
+    assert_str(again.status.autoscaler_message, "no reboot");
     assert_int_equal(again.status.serial, 1790000000000);
     assert_true(again.status.is_settled);
-    assert_true(again.status.is_rays);
+    assert_true(again.status.is_ray_scaling);
+    assert_true(again.status.waits_for_lease);
+    line.status.waits_for_lease = false;
+    assert_false(there_and_back(&sheet, &line).status.waits_for_lease);
     line = (struct ctl_line){.kind = CTL_NODE,
                              .node = {.name = STR("worker-2"),
                                       .phase = PHASE_FAILED,
@@ -86,7 +93,7 @@ static void what_is_known_of_demand_comes_back(void **state)
     (void)state;
     open_sheet(&sheet);
     struct ctl_line line = {.kind = CTL_DEMAND,
-                            .demand = {.source = INSIGHT_GROUP,
+                            .demand = {.source = DEMAND_PLACEMENT_GROUP,
                                        .shape = STR("{CPU: 1} * 3 (STRICT_SPREAD)"),
                                        .labels = STR("zone in a, b"),
                                        .count = 2,
@@ -95,7 +102,7 @@ static void what_is_known_of_demand_comes_back(void **state)
                                        .is_infeasible = true,
                                        .since_ms = 1790000000000}};
     struct ctl_line again = there_and_back(&sheet, &line);
-    assert_int_equal(again.demand.source, INSIGHT_GROUP);
+    assert_int_equal(again.demand.source, DEMAND_PLACEMENT_GROUP);
     assert_str(again.demand.shape, "{CPU: 1} * 3 (STRICT_SPREAD)");
     assert_str(again.demand.labels, "zone in a, b");
     assert_int_equal(again.demand.count, 2);
@@ -106,13 +113,13 @@ static void what_is_known_of_demand_comes_back(void **state)
     line = (struct ctl_line){.kind = CTL_EVENT,
                              .event = {.number = 17,
                                        .wall_ms = 5,
-                                       .kind = EVENT_WORD_REFUSAL,
+                                       .kind = CLUSTER_EVENT_LAUNCH_FAILED,
                                        .node = STR("worker-3"),
                                        .text = STR("no capacity"),
                                        .reason = STR("for 9 waiting")}};
     again = there_and_back(&sheet, &line);
     assert_int_equal(again.event.number, 17);
-    assert_int_equal(again.event.kind, EVENT_WORD_REFUSAL);
+    assert_int_equal(again.event.kind, CLUSTER_EVENT_LAUNCH_FAILED);
     assert_str(again.event.node, "worker-3");
     assert_str(again.event.reason, "for 9 waiting");
     line = (struct ctl_line){
@@ -152,7 +159,7 @@ static void words_of_a_newer_version_are_no_fault(void **state)
     assert_int_equal(line.kind, CTL_OTHER);
     assert_true(ctl_line_read(STR("{\"event\": {\"kind\": \"party\", \"text\": \"now\"}}"),
                               &sheet.arena, &line, &sheet.err));
-    assert_int_equal(line.event.kind, EVENT_WORD_SERVICE);
+    assert_int_equal(line.event.kind, CLUSTER_EVENT_AUTOSCALER);
     assert_str(line.event.text, "now");
     close_sheet(&sheet);
 }
@@ -165,13 +172,13 @@ static void strange_lines_are_refused_and_strange_keys_are_not(void **state)
         "[]",
         "{}",
         "{\"status\": 3}",
-        "{\"status\": {\"joined\": \"3\"}}",
-        "{\"status\": {\"joined\": -1}}",
-        "{\"status\": {\"settled\": 1}}",
+        "{\"status\": {\"ray_nodes\": \"3\"}}",
+        "{\"status\": {\"ray_nodes\": -1}}",
+        "{\"status\": {\"converged\": 1}}",
         "{\"node\": []}",
         "{\"node\": {\"name\": \"a\"}}",
         "{\"log\": 7}",
-        "{\"shoal\": \"0.1\", \"protocol\": 1, \"least\": 2}",
+        "{\"shoal\": \"0.1\", \"protocol\": 1, \"min_protocol\": 2}",
         "{\"end\": \"status\"} {}",
         "{\"demand\": 1}",
         "{\"demand\": {\"count\": \"1\"}}",
@@ -202,13 +209,14 @@ static void requests_come_back(void **state)
     (void)state;
     open_sheet(&sheet);
     ctl_request_write(&request, &sheet.text);
-    assert_str(buf_str(&sheet.text), "{\"do\":\"log\",\"node\":\"worker-1\",\"follow\":true}\n");
+    assert_str(buf_str(&sheet.text),
+               "{\"request\":\"log\",\"node\":\"worker-1\",\"follow\":true}\n");
     assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
     assert_str(again.what, "log");
     assert_str(again.node, "worker-1");
     assert_true(again.follows);
     assert_false(ctl_request_read(STR("{\"don't\": 1}"), &sheet.arena, &again, &sheet.err));
-    assert_false(ctl_request_read(STR("{\"do\": 1}"), &sheet.arena, &again, &sheet.err));
+    assert_false(ctl_request_read(STR("{\"request\": 1}"), &sheet.arena, &again, &sheet.err));
     assert_false(ctl_request_read(STR("do it"), &sheet.arena, &again, &sheet.err));
     close_sheet(&sheet);
 }
@@ -216,27 +224,28 @@ static void requests_come_back(void **state)
 static void wishes_come_back(void **state)
 {
     static const struct ray_quantity amounts[] = {{{"CPU", 3}, 4}, {{"GPU", 3}, 0.5}};
-    static const struct gcs_wish wishes[] = {{amounts, 2, 3}, {amounts, 1, 1}};
+    static const struct gcs_bundle wishes[] = {{amounts, 2, 3}, {amounts, 1, 1}};
     static const char *const bad[] = {
-        "{\"do\": \"request-resources\", \"wishes\": {}}",
-        "{\"do\": \"request-resources\", \"wishes\": [1]}",
-        "{\"do\": \"request-resources\", \"wishes\": [{\"count\": 1}]}",
-        "{\"do\": \"request-resources\", \"wishes\": [{\"amounts\": {\"CPU\": -1}, \"count\": 1}]}",
-        "{\"do\": \"request-resources\", \"wishes\": [{\"amounts\": {\"CPU\": 1}}]}",
+        "{\"request\": \"request-resources\", \"bundles\": {}}",
+        "{\"request\": \"request-resources\", \"bundles\": [1]}",
+        "{\"request\": \"request-resources\", \"bundles\": [{\"count\": 1}]}",
+        "{\"request\": \"x\", \"bundles\": [{\"amounts\": {\"CPU\": -1}, \"count\": 1}]}",
+        "{\"request\": \"request-resources\", \"bundles\": [{\"amounts\": {\"CPU\": 1}}]}",
     };
     struct sheet sheet;
     struct ctl_request again;
     (void)state;
     open_sheet(&sheet);
-    ctl_request_write(
-        &(struct ctl_request){.what = STR("request-resources"), .wishes = wishes, .wish_count = 2},
-        &sheet.text);
+    ctl_request_write(&(struct ctl_request){.what = STR("request-resources"),
+                                            .bundles = wishes,
+                                            .bundle_count = 2},
+                      &sheet.text);
     assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
-    assert_int_equal(again.wish_count, 2);
-    assert_int_equal(again.wishes[0].count, 3);
-    assert_int_equal(again.wishes[0].amount_count, 2);
-    assert_str(again.wishes[0].amounts[1].name, "GPU");
-    assert_true(again.wishes[0].amounts[1].amount == 0.5);
+    assert_int_equal(again.bundle_count, 2);
+    assert_int_equal(again.bundles[0].count, 3);
+    assert_int_equal(again.bundles[0].amount_count, 2);
+    assert_str(again.bundles[0].amounts[1].name, "GPU");
+    assert_true(again.bundles[0].amounts[1].amount == 0.5);
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         if (ctl_request_read(str_from(bad[i]), &sheet.arena, &again, &sheet.err)) {
             fail_msg("accepted: %s", bad[i]);
@@ -258,7 +267,7 @@ static void versions_that_do_not_fit_say_what_to_do(void **state)
                                     "* (protocol *): install Shoal 0.9.1 or newer here");
     line.greeting.least = line.greeting.protocol = CTL_PROTOCOL_LEAST - 1;
     assert_false(ctl_greeting_check(&line, &err));
-    assert_like(str_from(err.text), "*: run `shoal up` to bring the head to this version");
+    assert_like(str_from(err.text), "*: run `shoal up` to update the head to this version");
     line.greeting.least = 1; /* newer, and still speaks ours */
     line.greeting.protocol = CTL_PROTOCOL + 5;
     assert_true(ctl_greeting_check(&line, &err));
@@ -311,7 +320,7 @@ static void play(struct talk *talk, const char *script)
     loop_close(talk->loop);
 }
 
-#define GREETING "echo '{\"shoal\":\"0.1\",\"protocol\":1,\"least\":1}';"
+#define GREETING "echo '{\"shoal\":\"0.1\",\"protocol\":1,\"min_protocol\":1}';"
 
 static void a_client_asks_after_the_greeting(void **state)
 {
@@ -320,10 +329,10 @@ static void a_client_asks_after_the_greeting(void **state)
     play(&talk, "echo 'Welcome to Debian!';" GREETING
                 "echo '{\"weather\":1}'; read a; echo '{\"status\":{}}'; read b; "
                 "echo \"{\\\"log\\\":\\\"${#a} ${#b}\\\"}\"");
-    assert_string_equal(talk.heard, "0: 1: 3:15 30 ");
+    assert_string_equal(talk.heard, "0: 1: 3:20 35 ");
     assert_int_equal(talk.done_calls, 1);
     assert_int_equal(talk.err.kind, ERR_UNAVAILABLE);
-    assert_string_equal(talk.err.text, "the head's service has ended the connection");
+    assert_string_equal(talk.err.text, "the head's service closed the connection");
 }
 
 static void a_client_says_why_it_ended(void **state)
@@ -336,10 +345,10 @@ static void a_client_says_why_it_ended(void **state)
     (void)state;
     play(&away, "echo 'debug1: x' >&2; echo 'ssh: connect to host: No route' >&2; exit 255");
     assert_string_equal(away.err.text,
-                        "the head's service was not reached: ssh: connect to host: No route");
+                        "cannot reach the service on the head: ssh: connect to host: No route");
     play(&refused, "echo '{\"error\":\"it does not run\"}'; exit 1");
     assert_string_equal(refused.err.text, "it does not run");
-    play(&other, "echo '{\"shoal\":\"9.0\",\"protocol\":9,\"least\":8}'; read a; echo $a");
+    play(&other, "echo '{\"shoal\":\"9.0\",\"protocol\":9,\"min_protocol\":8}'; read a; echo $a");
     assert_like(str_from(other.err.text), "the head runs Shoal 9.0*");
     assert_string_equal(other.heard, "");
     play(&silent, "exit 0");

@@ -112,6 +112,21 @@ static void control_characters_are_made_visible(void **state)
                                  "      | ^ c?d?\n");
 }
 
+static void secrets_are_not_shown(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    assert_str(printed_at(f, "  api_token: s3cret x # y\n", 1, 3, 9),
+               "f.yaml:1:3: error: wrong\n    1 |   api_token: ****** * * *\n"
+               "      |   ^~~~~~~~~ hint\n");
+    assert_str(printed_at(f, "- pip install -i https://me:s3cret@index/\n", 1, 3, 3),
+               "f.yaml:1:3: error: wrong\n    1 | - pip install -i https:******************\n"
+               "      |   ^~~ hint\n");
+    assert_str(printed_at(f, "- curl --password s3cret h\n", 1, 3, 4),
+               "f.yaml:1:3: error: wrong\n    1 | * **** ********** ****** *\n"
+               "      |   ^~~~ hint\n");
+}
+
 static void findings_without_a_line_have_no_excerpt(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -196,7 +211,7 @@ static void summary_counts_in_words(void **state)
         {0, 1, "1 warning"},
         {1, 1, "1 error, 1 warning"},
         {3, 2, "3 errors, 2 warnings"},
-        {250, 0, "250 errors (the first 200 are shown)"},
+        {250, 0, "250 errors (showing the first 200)"},
     };
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;
@@ -223,6 +238,7 @@ int main(void)
         cmocka_unit_test(long_lines_are_shown_around_the_caret),
         cmocka_unit_test(wide_places_end_with_the_excerpt),
         cmocka_unit_test(control_characters_are_made_visible),
+        cmocka_unit_test(secrets_are_not_shown),
         cmocka_unit_test(findings_without_a_line_have_no_excerpt),
         cmocka_unit_test(colours_are_around_the_words),
         cmocka_unit_test(findings_are_sorted_and_stay_stable),

@@ -1,5 +1,7 @@
 /* test_ec2_reply.c: listings as EC2, IAM and SSM write them. */
-#include "provider/aws/survey/ec2_reply.h"
+#include "provider/aws/preflight/ec2_reply.h"
+
+#include "provider/aws/preflight/preflight_evaluate.h"
 
 #include "unit.h"
 
@@ -48,6 +50,35 @@ static void subnets_of_two_pages(void **state)
     assert_int_equal(subnets.items[0].free_addresses, 251);
     assert_true(subnets.items[0].maps_public && !subnets.items[1].maps_public);
     assert_true(subnets.items[1].free_addresses == INT64_MAX);
+    arena_clear(&scene.arena);
+}
+
+static void instances_of_another_launcher(void **state)
+{
+    struct scene scene = {0};
+    struct preflight_foreign named;
+    (void)state;
+    add_page(
+        &scene,
+        "<a><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId><tagSet>"
+        "<item><key>shoal-cluster-uid</key><value>u</value></item></tagSet></item>"
+        "<item><instanceId>i-2</instanceId></item></instancesSet></item></reservationSet></a>");
+    add_page(&scene, "<a><reservationSet><item><instancesSet><item><instanceId>i-3</instanceId>"
+                     "</item></instancesSet></item></reservationSet></a>");
+    assert_true(preflight_foreign_read(scene.pages, &scene.arena, &named, &scene.err));
+    assert_int_equal(named.count, 2);
+    assert_str(named.ids[0], "i-2");
+    assert_str(named.ids[1], "i-3");
+    arena_clear(&scene.arena);
+
+    scene = (struct scene){0};
+    add_page(&scene, "<a/>");
+    assert_false(preflight_foreign_read(scene.pages, &scene.arena, &named, &scene.err));
+    arena_clear(&scene.arena);
+    scene = (struct scene){0};
+    add_page(&scene, "<a><reservationSet><item><instancesSet><item/></instancesSet></item>"
+                     "</reservationSet></a>");
+    assert_false(preflight_foreign_read(scene.pages, &scene.arena, &named, &scene.err));
     arena_clear(&scene.arena);
 }
 
@@ -166,9 +197,12 @@ static void a_launch_template(void **state)
                      "</networkInterfaceSet><iamInstanceProfile><name>p</name></iamInstanceProfile>"
                      "<blockDeviceMappingSet><item><deviceName>/dev/sda1</deviceName><ebs>"
                      "<volumeSize>50</volumeSize></ebs></item></blockDeviceMappingSet>"
-                     "<instanceMarketOptions><marketType>spot</marketType></instanceMarketOptions>"
+                     "<instanceMarketOptions><marketType>spot</marketType><spotOptions>"
+                     "<spotInstanceType>persistent</spotInstanceType></spotOptions>"
+                     "</instanceMarketOptions>"
                      "</launchTemplateData></item></launchTemplateVersionSet></r>");
     assert_true(ec2_template_read(scene.pages, &scene.arena, &data, &scene.err));
+    assert_str(param_find(data, "LaunchTemplateId")->text, "lt-1");
     assert_str(param_find(data, "InstanceType")->text, "m5.large");
     assert_str(param_find(data, "SecurityGroupIds")->last->text, "sg-2");
     const struct param *interface = param_find(data, "NetworkInterfaces")->first;
@@ -178,6 +212,10 @@ static void a_launch_template(void **state)
     assert_str(param_find(param_find(data, "IamInstanceProfile"), "Name")->text, "p");
     const struct param *disk = param_find(data, "BlockDeviceMappings")->first;
     assert_int_equal(param_find(param_find(disk, "Ebs"), "VolumeSize")->number, 50);
+    const struct param *market = param_find(data, "InstanceMarketOptions");
+    assert_str(param_find(market, "MarketType")->text, "spot");
+    assert_str(param_find(param_find(market, "SpotOptions"), "SpotInstanceType")->text,
+               "persistent");
     assert_null(param_find(data, "KeyName"));
     arena_clear(&scene.arena);
 }
@@ -268,10 +306,29 @@ static void parameters(void **state)
     check_parameter("", NULL);
 }
 
+static void limits_of_quotas(void **state)
+{
+    struct err err;
+    int64_t limit;
+    (void)state;
+    assert_true(quota_limit_read(STR("{\"Quota\": {\"Value\": 32.0}}"), &limit, &err));
+    assert_int_equal(limit, 32);
+    assert_true(quota_limit_read(STR("{\"Quota\": {\"Value\": 1e300}}"), &limit, &err));
+    assert_int_equal(limit, 1000000000);
+    static const char *const bad[] = {"", "{}", "{\"Quota\": {\"Value\": \"32\"}}",
+                                      "{\"Quota\": {\"Value\": -1}}"};
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(quota_limit_read(str_from(bad[i]), &limit, &err));
+        assert_int_equal(err.kind, ERR_PROTOCOL);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(limits_of_quotas),
         cmocka_unit_test(subnets_of_two_pages),
+        cmocka_unit_test(instances_of_another_launcher),
         cmocka_unit_test(half_a_listing_is_not_believed),
         cmocka_unit_test(groups_and_vpcs),
         cmocka_unit_test(images),

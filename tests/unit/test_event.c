@@ -1,7 +1,7 @@
 /* test_event.c: events stay the same on the way into bytes and back, and read well. */
 #include "core/event.h"
 
-#include "base/dice.h"
+#include "base/rng.h"
 #include "core/core.h"
 #include "core/record/frame.h"
 #include "core/resource.h"
@@ -24,10 +24,11 @@ static int setup(void **state)
     static struct scene scene;
     scene = (struct scene){0};
     arena_init(&scene.arena);
-    names_init(&scene.names, &scene.arena);
+    intern_init(&scene.names, &scene.arena);
     scene.type.name = STR("g5.xlarge");
-    scene.offering = (struct offering){
-        .zone = names_add(&scene.names, STR("us-east-1a")), .market = MARKET_SPOT, .price = 302000};
+    scene.offering = (struct offering){.zone = intern_add(&scene.names, STR("us-east-1a")),
+                                       .market = MARKET_SPOT,
+                                       .price = 302000};
     scene.settings = (struct core_settings){.names = &scene.names,
                                             .types = &scene.type,
                                             .type_count = 1,
@@ -131,6 +132,8 @@ static void check_listing(const struct listing *a, const struct listing *b)
         assert_true(a->items[i].launch == b->items[i].launch);
         assert_int_equal(a->items[i].offering, b->items[i].offering);
         assert_int_equal(a->items[i].state, b->items[i].state);
+        assert_int_equal(a->items[i].is_outdated, b->items[i].is_outdated);
+        assert_true(a->items[i].price == b->items[i].price);
     }
 }
 
@@ -198,21 +201,21 @@ static void check_short_bodies(struct scene *scene, struct str bytes)
 /* ---- events at random ---------------------------------------------------------------------- */
 
 /* Of every size, with the ends of the range among them. */
-static uint64_t any_u64(struct dice *dice)
+static uint64_t any_u64(struct rng *rng)
 {
-    switch (dice_below(dice, 8)) {
+    switch (rng_below(rng, 8)) {
     case 0:
         return 0;
     case 1:
         return UINT64_MAX;
     default:
-        return dice_next(dice) >> dice_below(dice, 64);
+        return rng_next(rng) >> rng_below(rng, 64);
     }
 }
 
-static int64_t any_i64(struct dice *dice)
+static int64_t any_i64(struct rng *rng)
 {
-    switch (dice_below(dice, 8)) {
+    switch (rng_below(rng, 8)) {
     case 0:
         return INT64_MIN;
     case 1:
@@ -220,62 +223,62 @@ static int64_t any_i64(struct dice *dice)
     case 2:
         return -1;
     default:
-        return (int64_t)any_u64(dice);
+        return (int64_t)any_u64(rng);
     }
 }
 
-static uint32_t any_u32(struct dice *dice)
+static uint32_t any_u32(struct rng *rng)
 {
-    return (uint32_t)any_u64(dice);
+    return (uint32_t)any_u64(rng);
 }
 
-static struct label any_label(struct dice *dice)
+static struct label any_label(struct rng *rng)
 {
-    return (struct label){any_u32(dice), any_u32(dice)};
+    return (struct label){any_u32(rng), any_u32(rng)};
 }
 
-static size_t any_count(struct dice *dice)
+static size_t any_count(struct rng *rng)
 {
-    return (size_t)dice_below(dice, LOADS_AT_MOST);
+    return (size_t)rng_below(rng, LOADS_AT_MOST);
 }
 
-static struct label_selector any_selector(struct scene *scene, struct dice *dice)
+static struct label_selector any_selector(struct scene *scene, struct rng *rng)
 {
-    size_t count = any_count(dice);
+    size_t count = any_count(rng);
     struct label_rule *rules = ARENA_ARRAY(&scene->arena, count, struct label_rule);
     for (size_t i = 0; i < count; i++) {
-        size_t value_count = any_count(dice);
+        size_t value_count = any_count(rng);
         uint32_t *values = ARENA_ARRAY(&scene->arena, value_count, uint32_t);
         for (size_t j = 0; j < value_count; j++) {
-            values[j] = any_u32(dice);
+            values[j] = any_u32(rng);
         }
-        rules[i].key = any_u32(dice);
-        rules[i].op = (enum label_operator)dice_below(dice, LABEL_NEVER + 1);
+        rules[i].key = any_u32(rng);
+        rules[i].op = (enum label_operator)rng_below(rng, LABEL_NEVER + 1);
         rules[i].values = values;
         rules[i].value_count = value_count;
     }
     return (struct label_selector){rules, count};
 }
 
-static struct request any_request(struct scene *scene, struct dice *dice)
+static struct request any_request(struct scene *scene, struct rng *rng)
 {
-    struct request request = {.amount_count = any_count(dice),
-                              .selector_count = any_count(dice),
-                              .placement_count = any_count(dice)};
+    struct request request = {.amount_count = any_count(rng),
+                              .selector_count = any_count(rng),
+                              .placement_count = any_count(rng)};
     struct amount *amounts = ARENA_ARRAY(&scene->arena, request.amount_count, struct amount);
     for (size_t i = 0; i < request.amount_count; i++) {
-        amounts[i] = (struct amount){any_u32(dice), any_i64(dice)};
+        amounts[i] = (struct amount){any_u32(rng), any_i64(rng)};
     }
     struct label_selector *selectors = ARENA_ARRAY(&scene->arena, request.selector_count,
                                                    struct label_selector);
     for (size_t i = 0; i < request.selector_count; i++) {
-        selectors[i] = any_selector(scene, dice);
+        selectors[i] = any_selector(scene, rng);
     }
     struct placement *placements = ARENA_ARRAY(&scene->arena, request.placement_count,
                                                struct placement);
     for (size_t i = 0; i < request.placement_count; i++) {
-        placements[i].kind = (enum placement_kind)dice_below(dice, 2);
-        placements[i].label = any_label(dice);
+        placements[i].kind = (enum placement_kind)rng_below(rng, 2);
+        placements[i].label = any_label(rng);
     }
     request.amounts = amounts;
     request.selectors = selectors;
@@ -283,86 +286,88 @@ static struct request any_request(struct scene *scene, struct dice *dice)
     return request;
 }
 
-static struct demand *any_demands(struct scene *scene, struct dice *dice, size_t count)
+static struct demand *any_demands(struct scene *scene, struct rng *rng, size_t count)
 {
     struct demand *demands = ARENA_ARRAY(&scene->arena, count, struct demand);
     for (size_t i = 0; i < count; i++) {
-        demands[i].request = any_request(scene, dice);
-        demands[i].count = (int64_t)(any_u64(dice) >> 1);
+        demands[i].request = any_request(scene, rng);
+        demands[i].count = (int64_t)(any_u64(rng) >> 1);
     }
     return demands;
 }
 
-static void any_load(struct scene *scene, struct dice *dice, struct ray_load *load)
+static void any_load(struct scene *scene, struct rng *rng, struct ray_load *load)
 {
-    load->demand_count = any_count(dice);
-    load->gang_count = any_count(dice);
-    load->constraint_count = any_count(dice);
-    load->demands = any_demands(scene, dice, load->demand_count);
-    load->constraint = any_demands(scene, dice, load->constraint_count);
+    load->demand_count = any_count(rng);
+    load->gang_count = any_count(rng);
+    load->constraint_count = any_count(rng);
+    load->demands = any_demands(scene, rng, load->demand_count);
+    load->constraint = any_demands(scene, rng, load->constraint_count);
     struct gang *gangs = ARENA_ARRAY(&scene->arena, load->gang_count, struct gang);
     for (size_t i = 0; i < load->gang_count; i++) {
-        size_t count = any_count(dice);
+        size_t count = any_count(rng);
         struct request *requests = ARENA_ARRAY(&scene->arena, count, struct request);
         for (size_t j = 0; j < count; j++) {
-            requests[j] = any_request(scene, dice);
+            requests[j] = any_request(scene, rng);
         }
         gangs[i] = (struct gang){requests, count};
     }
     load->gangs = gangs;
 }
 
-static void any_node(struct scene *scene, struct dice *dice, struct ray_node *node)
+static void any_node(struct scene *scene, struct rng *rng, struct ray_node *node)
 {
-    node->instance = any_u64(dice);
-    node->status = (enum ray_status)dice_below(dice, RAY_STATUS_COUNT);
-    node->idle_since = any_i64(dice);
-    node->capacity_count = any_count(dice);
+    node->instance = any_u64(rng);
+    node->status = (enum ray_status)rng_below(rng, RAY_STATUS_COUNT);
+    node->idle_since = any_i64(rng);
+    node->capacity_count = any_count(rng);
     struct capacity *capacities = ARENA_ARRAY(&scene->arena, node->capacity_count, struct capacity);
     for (size_t i = 0; i < node->capacity_count; i++) {
-        capacities[i] = (struct capacity){any_u32(dice), any_i64(dice), any_i64(dice)};
+        capacities[i] = (struct capacity){any_u32(rng), any_i64(rng), any_i64(rng)};
     }
     node->capacities = capacities;
-    node->labels.count = any_count(dice);
+    node->labels.count = any_count(rng);
     struct label *labels = ARENA_ARRAY(&scene->arena, node->labels.count, struct label);
     for (size_t i = 0; i < node->labels.count; i++) {
-        labels[i] = any_label(dice);
+        labels[i] = any_label(rng);
     }
     node->labels.items = labels;
 }
 
-static void any_listing(struct scene *scene, struct dice *dice, struct listing *listing)
+static void any_listing(struct scene *scene, struct rng *rng, struct listing *listing)
 {
-    listing->asked_at = any_i64(dice);
-    listing->is_complete = dice_chance(dice, 500);
-    listing->count = any_count(dice);
+    listing->asked_at = any_i64(rng);
+    listing->is_complete = rng_chance(rng, 500);
+    listing->count = any_count(rng);
     struct listed *items = ARENA_ARRAY(&scene->arena, listing->count, struct listed);
     for (size_t i = 0; i < listing->count; i++) {
-        items[i] = (struct listed){any_u64(dice), any_u64(dice), any_u32(dice),
-                                   (enum cloud_state)dice_below(dice, CLOUD_STATE_COUNT)};
+        items[i] = (struct listed){
+            any_u64(rng),         any_u64(rng),
+            any_u32(rng),         (enum cloud_state)rng_below(rng, CLOUD_STATE_COUNT),
+            rng_chance(rng, 500), any_i64(rng)};
     }
     listing->items = items;
 }
 
 /* The answers to calls: a number and an enum each. */
-static void any_reply(struct dice *dice, struct event *event)
+static void any_reply(struct rng *rng, struct event *event)
 {
     if (event->kind == EVENT_LAUNCH_REPLY) {
-        event->launch_reply.launch = any_u64(dice);
-        event->launch_reply.outcome = (enum outcome)dice_below(dice, OUTCOME_COUNT);
+        event->launch_reply.launch = any_u64(rng);
+        event->launch_reply.outcome = (enum outcome)rng_below(rng, OUTCOME_COUNT);
     } else if (event->kind == EVENT_TERMINATE_REPLY) {
-        event->terminate_reply.instance = any_u64(dice);
-        event->terminate_reply.outcome = (enum outcome)dice_below(dice, OUTCOME_COUNT);
+        event->terminate_reply.instance = any_u64(rng);
+        event->terminate_reply.outcome = (enum outcome)rng_below(rng, OUTCOME_COUNT);
     } else if (event->kind == EVENT_SETUP_REPLY) {
-        event->setup_reply.instance = any_u64(dice);
-        event->setup_reply.news = (enum setup_news)dice_below(dice, SETUP_NEWS_COUNT);
+        event->setup_reply.instance = any_u64(rng);
+        event->setup_reply.news = (enum setup_news)rng_below(rng, SETUP_NEWS_COUNT);
     } else {
-        event->drain_reply.instance = any_u64(dice);
-        event->drain_reply.answer = (enum drain_answer)dice_below(dice, DRAIN_ANSWER_COUNT);
+        event->drain_reply.instance = any_u64(rng);
+        event->drain_reply.answer = (enum drain_answer)rng_below(rng, DRAIN_ANSWER_COUNT);
     }
 }
 
-static void any_fields(struct scene *scene, struct dice *dice, struct event *event)
+static void any_fields(struct scene *scene, struct rng *rng, struct event *event)
 {
     switch (event->kind) {
     case EVENT_START:
@@ -370,69 +375,69 @@ static void any_fields(struct scene *scene, struct dice *dice, struct event *eve
     case EVENT_KIND_COUNT:
         break;
     case EVENT_GOAL:
-        event->goal = (enum goal)dice_below(dice, 2);
+        event->goal = (enum goal)rng_below(rng, 2);
         break;
     case EVENT_LEASE:
-        event->lease.epoch = any_u64(dice);
-        event->lease.until = any_i64(dice);
+        event->lease.epoch = any_u64(rng);
+        event->lease.until = any_i64(rng);
         break;
     case EVENT_INTENT:
-        event->intent.launch = any_u64(dice);
-        event->intent.offering = any_u32(dice);
-        event->intent.count = any_i64(dice);
+        event->intent.launch = any_u64(rng);
+        event->intent.offering = any_u32(rng);
+        event->intent.count = any_i64(rng);
         break;
     case EVENT_LAUNCHED:
-        event->launched.launch = any_u64(dice);
-        event->launched.instance = any_u64(dice);
+        event->launched.launch = any_u64(rng);
+        event->launched.instance = any_u64(rng);
         break;
     case EVENT_RECORDS_END:
-        event->records.reign = any_u64(dice);
-        event->records.since = any_i64(dice);
+        event->records.sole_writer_epoch = any_u64(rng);
+        event->records.since = any_i64(rng);
         break;
     case EVENT_RAY_SEEN:
-        event->asked_at = any_i64(dice);
+        event->asked_at = any_i64(rng);
         break;
-    case EVENT_RAY_ANEW:
+    case EVENT_RAY_RESTARTED:
         break;
     case EVENT_LISTING:
-        any_listing(scene, dice, &event->listing);
+        any_listing(scene, rng, &event->listing);
         break;
     case EVENT_LAUNCH_REPLY:
     case EVENT_TERMINATE_REPLY:
     case EVENT_SETUP_REPLY:
     case EVENT_DRAIN_REPLY:
-        any_reply(dice, event);
+        any_reply(rng, event);
         break;
     case EVENT_NOTICE:
-        event->notice.instance = any_u64(dice);
-        event->notice.until = any_i64(dice);
+        event->notice.instance = any_u64(rng);
+        event->notice.until = any_i64(rng);
         break;
     case EVENT_RAY_NODE:
-        any_node(scene, dice, &event->ray_node);
+        any_node(scene, rng, &event->ray_node);
         break;
     case EVENT_RAY_LOAD:
-        any_load(scene, dice, &event->ray_load);
+        any_load(scene, rng, &event->ray_load);
         break;
     }
 }
 
-static void any_event(struct scene *scene, struct dice *dice, unsigned kind, struct event *event)
+static void any_event(struct scene *scene, struct rng *rng, unsigned kind, struct event *event)
 {
     memset(event, 0, sizeof(*event));
     event->kind = (enum event_kind)kind;
-    event->at = any_i64(dice);
-    any_fields(scene, dice, event);
+    event->at = any_i64(rng);
+    any_fields(scene, rng, event);
 }
 
 static void every_kind_comes_back_as_it_was(void **state)
 {
     struct scene *scene = *state;
-    struct dice dice = {1};
+    struct rng rng = {1};
     for (unsigned i = 0; i < RANDOM_EVENTS; i++) {
         struct arena outer = scene->arena;
         struct event event;
         arena_init(&scene->arena);
-        any_event(scene, &dice, i % EVENT_KIND_COUNT, &event);
+        any_event(scene, &rng, i % EVENT_KIND_COUNT, &event);
         struct str bytes = check_round_trip(scene, &event);
         if (bytes.len < 400 && i < RANDOM_EVENTS / 10) {
             check_truncation(scene, bytes);
@@ -449,11 +454,11 @@ static void every_kind_comes_back_as_it_was(void **state)
 static void events_follow_each_other(void **state)
 {
     struct scene *scene = *state;
-    struct dice dice = {2};
+    struct rng rng = {2};
     struct event events[EVENT_KIND_COUNT];
     struct str all = STR("");
     for (unsigned i = 0; i < EVENT_KIND_COUNT; i++) {
-        any_event(scene, &dice, i, &events[i]);
+        any_event(scene, &rng, i, &events[i]);
         struct str one = event_encode(&events[i], &scene->arena);
         char *both = arena_alloc(&scene->arena, all.len + one.len);
         memcpy(both, all.ptr, all.len);
@@ -485,11 +490,11 @@ static void the_bytes_are_settled(void **state)
 {
     struct scene *scene = *state;
     struct event event = {.kind = EVENT_TICK, .at = 12500};
-    assert_str(hex(scene, event_encode(&event, &scene->arena)), "01 04 0f a8 c3 01");
+    assert_str(hex(scene, event_encode(&event, &scene->arena)), "02 04 0f a8 c3 01");
     event = (struct event){.kind = EVENT_LAUNCH_REPLY, .at = 0};
     event.launch_reply.launch = 300;
     event.launch_reply.outcome = OUTCOME_NOT_FOUND;
-    assert_str(hex(scene, event_encode(&event, &scene->arena)), "01 05 05 00 ac 02 08");
+    assert_str(hex(scene, event_encode(&event, &scene->arena)), "02 05 05 00 ac 02 08");
     struct capacity capacity = {.name = 2, .total = CAPACITY_ABSENT, .free = 64};
     event = (struct event){.kind = EVENT_RAY_NODE, .at = -1};
     event.ray_node = (struct ray_node){.instance = 17,
@@ -498,7 +503,7 @@ static void the_bytes_are_settled(void **state)
                                        .capacities = &capacity,
                                        .capacity_count = 1};
     assert_str(hex(scene, event_encode(&event, &scene->arena)),
-               "01 0b 0c 01 11 03 01 01 02 01 80 01 00");
+               "02 0b 0c 01 11 03 01 01 02 01 80 01 00");
 }
 
 /* Decodes a body in a frame; returns how far the bytes were moved, with -1 for success. */
@@ -514,25 +519,26 @@ static void damaged_bytes_are_refused(void **state)
 {
     struct scene *scene = *state;
     assert_int_equal(outcome_of(scene, STR("")), 0);
-    assert_int_equal(outcome_of(scene, STR("\x01\x02\x0f\x00")), -1);
+    assert_int_equal(outcome_of(scene, STR("\x02\x02\x0f\x00")), -1);
+    assert_int_equal(outcome_of(scene, STR("\x01\x02\x0f\x00")), 0);         /* an old format */
     assert_int_equal(outcome_of(scene, STR("\x00\x02\x0f\x00")), 0);         /* the format */
     assert_int_equal(outcome_of(scene, STR("\x81\x02\x0f\x00")), 0);         /* an action */
-    assert_int_equal(outcome_of(scene, STR("\x01\x82\x00\x0f\x00")), 0);     /* a long length */
-    assert_int_equal(outcome_of(scene, STR("\x01\x03\x0f\x80\x00")), 0);     /* a long number */
-    assert_int_equal(outcome_of(scene, STR("\x01\x03\x0f\x00\x00")), 0);     /* too much */
-    assert_int_equal(outcome_of(scene, STR("\x01\x00")), 0);                 /* no kind */
-    assert_int_equal(outcome_of(scene, STR("\x01\x03\x01\x00\x02")), 0);     /* the goal */
-    assert_int_equal(outcome_of(scene, STR("\x01\x05\x07\0\0\x02\0")), 0);   /* not a truth */
-    assert_int_equal(outcome_of(scene, STR("\x01\x04\x05\x00\x03\x09")), 0); /* the outcome */
+    assert_int_equal(outcome_of(scene, STR("\x02\x82\x00\x0f\x00")), 0);     /* a long length */
+    assert_int_equal(outcome_of(scene, STR("\x02\x03\x0f\x80\x00")), 0);     /* a long number */
+    assert_int_equal(outcome_of(scene, STR("\x02\x03\x0f\x00\x00")), 0);     /* too much */
+    assert_int_equal(outcome_of(scene, STR("\x02\x00")), 0);                 /* no kind */
+    assert_int_equal(outcome_of(scene, STR("\x02\x03\x01\x00\x02")), 0);     /* the goal */
+    assert_int_equal(outcome_of(scene, STR("\x02\x05\x07\0\0\x02\0")), 0);   /* not a truth */
+    assert_int_equal(outcome_of(scene, STR("\x02\x04\x05\x00\x03\x0a")), 0); /* the outcome */
     /* 2^32 is no number of an offering, 2^64 is no number at all. */
-    assert_int_equal(outcome_of(scene, STR("\x01\x09\x03\0\0\x80\x80\x80\x80\x10\0")), 0);
-    assert_int_equal(outcome_of(scene, STR("\x01\x09\x03\0\0\xff\xff\xff\xff\x0f\0")), -1);
-    assert_int_equal(outcome_of(scene, STR("\x01\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")),
+    assert_int_equal(outcome_of(scene, STR("\x02\x09\x03\0\0\x80\x80\x80\x80\x10\0")), 0);
+    assert_int_equal(outcome_of(scene, STR("\x02\x09\x03\0\0\xff\xff\xff\xff\x0f\0")), -1);
+    assert_int_equal(outcome_of(scene, STR("\x02\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x02")),
                      0);
-    assert_int_equal(outcome_of(scene, STR("\x01\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
+    assert_int_equal(outcome_of(scene, STR("\x02\x0b\x0f\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01")),
                      -1);
     /* A demand asked for -1 times. */
-    assert_int_equal(outcome_of(scene, STR("\x01\x09\x0d\x00\x01\x00\x00\x00\x01\x00\x00")), 0);
+    assert_int_equal(outcome_of(scene, STR("\x02\x09\x0d\x00\x01\x00\x00\x00\x01\x00\x00")), 0);
 }
 
 /* Each record is good with the last value of an enum and bad with the next. */
@@ -544,15 +550,15 @@ static void values_outside_their_enum_are_refused(void **state)
         size_t at;
         int last;
     } cases[] = {
-        {{"\x01\x03\x01\0\0", 5}, 4, GOAL_DOWN},
-        {{"\x01\x04\x05\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
-        {{"\x01\x09\x07\0\0\0\x01\0\0\0\0", 11}, 10, CLOUD_STATE_COUNT - 1},
-        {{"\x01\x04\x08\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
-        {{"\x01\x04\x09\0\0\0", 6}, 5, SETUP_NEWS_COUNT - 1},
-        {{"\x01\x04\x0a\0\0\0", 6}, 5, DRAIN_ANSWER_COUNT - 1},
-        {{"\x01\x07\x0c\0\0\0\0\0\0", 9}, 5, RAY_STATUS_COUNT - 1},
-        {{"\x01\x0d\x0d\0\x01\0\x01\x01\0\0\0\0\0\0\0", 15}, 9, LABEL_NEVER},
-        {{"\x01\x0c\x0d\0\x01\0\0\x01\0\0\0\0\0\0", 14}, 8, PLACEMENT_ANTI_AFFINITY},
+        {{"\x02\x03\x01\0\0", 5}, 4, GOAL_DOWN},
+        {{"\x02\x04\x05\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
+        {{"\x02\x0b\x07\0\0\0\x01\0\0\0\0\0\0", 13}, 10, CLOUD_STATE_COUNT - 1},
+        {{"\x02\x04\x08\0\0\0", 6}, 5, OUTCOME_COUNT - 1},
+        {{"\x02\x04\x09\0\0\0", 6}, 5, SETUP_NEWS_COUNT - 1},
+        {{"\x02\x04\x0a\0\0\0", 6}, 5, DRAIN_ANSWER_COUNT - 1},
+        {{"\x02\x07\x0c\0\0\0\0\0\0", 9}, 5, RAY_STATUS_COUNT - 1},
+        {{"\x02\x0d\x0d\0\x01\0\x01\x01\0\0\0\0\0\0\0", 15}, 9, LABEL_NEVER},
+        {{"\x02\x0c\x0d\0\x01\0\0\x01\0\0\0\0\0\0", 14}, 8, PLACEMENT_ANTI_AFFINITY},
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char *bytes = arena_alloc(&scene->arena, cases[i].record.len);
@@ -596,7 +602,7 @@ static void unknown_kinds_can_be_passed_over(void **state)
 {
     struct scene *scene = *state;
     struct event event;
-    struct str bytes = STR("\x01\x04\x7f\x01\x02\x03\x01\x02\x0f\x00");
+    struct str bytes = STR("\x02\x04\x7f\x01\x02\x03\x02\x02\x0f\x00");
     assert_false(event_decode(&bytes, &scene->arena, &event));
     assert_int_equal(bytes.len, 4);
     assert_true(event_decode(&bytes, &scene->arena, &event));
@@ -608,11 +614,11 @@ static void hostile_counts_cost_nothing(void **state)
 {
     struct scene *scene = *state;
     static const struct str records[] = {
-        {"\x01\x06\x0d\x00\xff\xff\x3f\x00", 8},          /* demands */
-        {"\x01\x07\x0d\x00\x00\xff\xff\x3f\x00", 9},      /* gangs */
-        {"\x01\x08\x0d\x00\x00\x01\xff\xff\x3f\x00", 10}, /* requests of a gang */
-        {"\x01\x08\x0c\x00\x01\x01\x01\xff\xff\x03", 10}, /* capacities */
-        {"\x01\x08\x07\x00\x00\x00\xff\xff\x3f\x00", 10}, /* a listing */
+        {"\x02\x06\x0d\x00\xff\xff\x3f\x00", 8},          /* demands */
+        {"\x02\x07\x0d\x00\x00\xff\xff\x3f\x00", 9},      /* gangs */
+        {"\x02\x08\x0d\x00\x00\x01\xff\xff\x3f\x00", 10}, /* requests of a gang */
+        {"\x02\x08\x0c\x00\x01\x01\x01\xff\xff\x03", 10}, /* capacities */
+        {"\x02\x08\x07\x00\x00\x00\xff\xff\x3f\x00", 10}, /* a listing */
     };
     for (size_t i = 0; i < ARRAY_LEN(records); i++) {
         size_t before = scene->arena.used_bytes;
@@ -662,7 +668,7 @@ static void a_record_has_a_largest_size(void **state)
 
 static uint32_t name(struct scene *scene, const char *text)
 {
-    return names_add(&scene->names, str_from(text));
+    return intern_add(&scene->names, str_from(text));
 }
 
 static struct str words(struct scene *scene, const struct event *event)
@@ -677,12 +683,12 @@ static void events_of_the_shell_in_words(void **state)
 {
     struct scene *scene = *state;
     assert_str(WORDS(scene, START, .goal = GOAL_RUN), "12.500 start");
-    assert_str(WORDS(scene, GOAL, .goal = GOAL_RUN), "12.500 goal: the cluster runs");
-    assert_str(WORDS(scene, GOAL, .goal = GOAL_DOWN), "12.500 goal: the cluster is taken down");
+    assert_str(WORDS(scene, GOAL, .goal = GOAL_RUN), "12.500 goal: run the cluster");
+    assert_str(WORDS(scene, GOAL, .goal = GOAL_DOWN), "12.500 goal: delete the cluster");
     assert_str(WORDS(scene, LEASE, .lease = {7, 42500}), "12.500 lease 7 held until 42.500");
     assert_str(WORDS(scene, LEASE, .lease = {7, 0}), "12.500 lease 7 lost");
-    assert_str(WORDS(scene, RECORDS_END, .records = {.reign = 7}),
-               "12.500 records end: nobody else has acted since lease 7");
+    assert_str(WORDS(scene, RECORDS_END, .records = {.sole_writer_epoch = 7}),
+               "12.500 end of records: no other controller has acted since lease 7");
     assert_str(WORDS(scene, TICK, .goal = GOAL_RUN), "12.500 tick");
     struct event early = {.kind = EVENT_TICK, .at = -5};
     assert_str(words(scene, &early), "-0.005 tick");
@@ -692,39 +698,39 @@ static void events_of_the_cloud_in_words(void **state)
 {
     struct scene *scene = *state;
     assert_str(WORDS(scene, INTENT, .intent = {3, 0, 2}),
-               "12.500 launch 0.3 written down: 2 x g5.xlarge in us-east-1a, spot");
+               "12.500 launch 0.3 recorded: 2 x g5.xlarge in us-east-1a, spot");
     assert_str(WORDS(scene, INTENT, .intent = {3, 9, 2}),
-               "12.500 launch 0.3 written down: 2 x offering 9");
+               "12.500 launch 0.3 recorded: 2 x offering 9");
     assert_str(WORDS(scene, LAUNCHED, .launched = {3, 17}),
                "12.500 launch 0.3 answered: instance 17");
     assert_str(WORDS(scene, LAUNCH_REPLY, .launch_reply = {3, OUTCOME_CAPACITY}),
                "12.500 launch 0.3 answered: no capacity");
     assert_str(WORDS(scene, LAUNCH_REPLY, .launch_reply = {3, OUTCOME_UNKNOWN}),
-               "12.500 launch 0.3 answered: no clear answer, it may have taken effect");
+               "12.500 launch 0.3 answered: no definite reply; it may have taken effect");
     struct listed items[] = {{17, 3, 0, CLOUD_RUNNING}, {18, 3, 0, CLOUD_PENDING}};
     assert_str(WORDS(scene, LISTING, .listing = {12000, true, items, 2}),
-               "12.500 listing as of 12.000: 2 machines (1 pending, 1 running)");
+               "12.500 listing as of 12.000: 2 instances (1 pending, 1 running)");
     assert_str(WORDS(scene, LISTING, .listing = {12000, false, NULL, 0}),
-               "12.500 listing as of 12.000: 0 machines, incomplete: there may be more");
+               "12.500 listing as of 12.000: 0 instances, incomplete");
     assert_str(WORDS(scene, TERMINATE_REPLY, .terminate_reply = {17, OUTCOME_DONE}),
                "12.500 termination of instance 17 answered: done");
     assert_str(WORDS(scene, NOTICE, .notice = {17, 132500}),
-               "12.500 instance 17 has notice: the cloud takes it away at 132.500");
+               "12.500 instance 17: interruption notice; the cloud reclaims it at 132.500");
 }
 
 static void events_of_nodes_in_words(void **state)
 {
     struct scene *scene = *state;
     assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_CONTACT}),
-               "12.500 set-up of instance 17: ssh answers, the steps run");
+               "12.500 setup of instance 17: ssh works, the steps are running");
     assert_str(WORDS(scene, SETUP_REPLY, .setup_reply = {17, SETUP_FAILED}),
-               "12.500 set-up of instance 17: failed");
+               "12.500 setup of instance 17: failed");
     assert_str(WORDS(scene, DRAIN_REPLY, .drain_reply = {17, DRAIN_REFUSED}),
-               "12.500 drain of instance 17 answered: refused, it is not idle any more");
-    assert_str(WORDS(scene, RAY_SEEN, .asked_at = 12400), "12.500 Ray seen as of 12.400");
-    assert_str(WORDS(scene, RAY_ANEW, .asked_at = 0), "12.500 Ray has begun anew");
+               "12.500 drain of instance 17 answered: refused; it is no longer idle");
+    assert_str(WORDS(scene, RAY_SEEN, .asked_at = 12400), "12.500 Ray state as of 12.400");
+    assert_str(WORDS(scene, RAY_RESTARTED, .asked_at = 0), "12.500 Ray restarted");
     assert_str(WORDS(scene, RAY_NODE, .ray_node = {17, RAY_ABSENT, NOT_IDLE}),
-               "12.500 instance 17 in Ray: not in Ray's view");
+               "12.500 instance 17 in Ray: not listed by Ray");
     struct capacity capacities[] = {
         {name(scene, "CPU"), 4 * RESOURCE_UNIT, 35000},
         {name(scene, "GPU"), RESOURCE_UNIT, CAPACITY_ABSENT},
@@ -762,16 +768,16 @@ static void demand_in_words(void **state)
     struct gang gang = {members, 2};
     struct ray_load load = {demands, 2, &gang, 1, demands, 1};
     assert_str(WORDS(scene, RAY_LOAD, .ray_load = load),
-               "12.500 Ray asks for: 4 pending requests (3 for 1x CPU; 1 for 1x CPU, 2x GPU with "
+               "12.500 demand in Ray: 4 pending requests (3 for 1x CPU; 1 for 1x CPU, 2x GPU with "
                "zone in (a, b) or 1 fallback), 1 placement group (2 for 1x CPU, apart by group "
                "and so on), request_resources of 3 bundles (3 for 1x CPU)");
     struct amount memory = {name(scene, "memory"), ((int64_t)3 << 29) * RESOURCE_UNIT};
     struct demand large = {{.amounts = &memory, .amount_count = 1}, 1};
     load = (struct ray_load){.demands = &large, .demand_count = 1};
     assert_str(WORDS(scene, RAY_LOAD, .ray_load = load),
-               "12.500 Ray asks for: 1 pending request (1 for 1.5 GiB memory)");
+               "12.500 demand in Ray: 1 pending request (1 for 1.5 GiB memory)");
     load = (struct ray_load){0};
-    assert_str(WORDS(scene, RAY_LOAD, .ray_load = load), "12.500 Ray asks for: nothing");
+    assert_str(WORDS(scene, RAY_LOAD, .ray_load = load), "12.500 demand in Ray: nothing");
 }
 
 static void long_loads_stay_short_in_words(void **state)
@@ -783,7 +789,7 @@ static void long_loads_stay_short_in_words(void **state)
     }
     struct ray_load load = {.demands = demands, .demand_count = ARRAY_LEN(demands)};
     assert_like(WORDS(scene, RAY_LOAD, .ray_load = load),
-                "12.500 Ray asks for: 9223372036854775807 pending requests (*; 994 more shapes)");
+                "12.500 demand in Ray: 9223372036854775807 pending requests (*; 994 more kinds)");
 }
 
 int main(void)

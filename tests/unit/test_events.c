@@ -1,10 +1,10 @@
 /* test_events.c: what has happened, written down and found again. */
 #include "app/head/events.h"
 
-#include "app/head/ray/ray_watch.h"
+#include "app/head/ray/gcs_poller.h"
+#include "scratch.h"
 #include "unit.h"
 
-#include <ftw.h>
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
@@ -19,19 +19,12 @@ struct scene {
     struct err err;
 };
 
-static void hear(void *context, const struct insight_event *event)
+static void hear(void *context, const struct cluster_event *event)
 {
     struct buf *heard = context;
-    buf_addf(heard, "%lld %s %.*s|%.*s|%.*s\n", (long long)event->number, event_word(event->kind),
-             STR_ARG(event->node), STR_ARG(event->text), STR_ARG(event->reason));
-}
-
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
+    buf_addf(heard, "%lld %s %.*s|%.*s|%.*s\n", (long long)event->number,
+             cluster_event_kind_name(event->kind), STR_ARG(event->node), STR_ARG(event->text),
+             STR_ARG(event->reason));
 }
 
 static void begin(struct scene *scene)
@@ -62,7 +55,7 @@ static void close_scene(struct scene *scene)
 {
     end(scene);
     buf_clear(&scene->heard);
-    nftw(scene->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    scratch_remove(scene->folder);
 }
 
 static void numbers_go_on_over_restarts(void **state)
@@ -72,22 +65,22 @@ static void numbers_go_on_over_restarts(void **state)
     open_scene(&scene);
     assert_int_equal(events_last(scene.events), 0);
     events_listen(scene.events, hear, &scene.heard);
-    events_add(scene.events, EVENT_WORD_LAUNCH, STR(""), STR("launch 1.1: 2 x a"), STR("why"));
-    events_add(scene.events, EVENT_WORD_JOIN, STR("worker-1"), STR("joined Ray"), STR(""));
+    events_add(scene.events, CLUSTER_EVENT_LAUNCH, STR(""), STR("launch 1.1: 2 x a"), STR("why"));
+    events_add(scene.events, CLUSTER_EVENT_JOIN, STR("worker-1"), STR("joined Ray"), STR(""));
     assert_string_equal(scene.heard.ptr,
                         "1 launch |launch 1.1: 2 x a|why\n2 join worker-1|joined Ray|\n");
     end(&scene);
     begin(&scene);
     assert_int_equal(events_last(scene.events), 2);
-    events_add(scene.events, EVENT_WORD_END, STR("worker-1"), STR("ended"), STR("idle"));
+    events_add(scene.events, CLUSTER_EVENT_TERMINATE, STR("worker-1"), STR("ended"), STR("idle"));
     buf_clear(&scene.heard);
     events_each(scene.events, 1, hear, &scene.heard);
     assert_string_equal(scene.heard.ptr,
-                        "2 join worker-1|joined Ray|\n3 end worker-1|ended|idle\n");
+                        "2 join worker-1|joined Ray|\n3 terminate worker-1|ended|idle\n");
     close_scene(&scene);
 }
 
-static void count(void *context, const struct insight_event *event)
+static void count(void *context, const struct cluster_event *event)
 {
     (void)event;
     ++*(size_t *)context;
@@ -100,7 +93,7 @@ static void the_oldest_are_forgotten(void **state)
     (void)state;
     open_scene(&scene);
     for (int i = 0; i < 6000; i++) {
-        events_add(scene.events, EVENT_WORD_DRAIN, STR("worker-1"), STR("x"), STR("y"));
+        events_add(scene.events, CLUSTER_EVENT_DRAIN, STR("worker-1"), STR("x"), STR("y"));
         if (i % 400 == 0) {
             size_t so_far = 0;
             events_each(scene.events, 0, count, &so_far); /* writes */
@@ -109,6 +102,22 @@ static void the_oldest_are_forgotten(void **state)
     events_each(scene.events, 0, count, &kept);
     assert_in_range(kept, 5000, 5500);
     assert_int_equal(events_last(scene.events), 6000);
+    close_scene(&scene);
+}
+
+static void a_short_retention_keeps_fewer(void **state)
+{
+    struct scene scene;
+    (void)state;
+    setenv("SHOAL_TEST_TIMES", "keep_events=10", 1);
+    open_scene(&scene);
+    unsetenv("SHOAL_TEST_TIMES");
+    for (int i = 0; i < 30; i++) {
+        size_t kept = 0;
+        events_add(scene.events, CLUSTER_EVENT_DRAIN, STR("worker-1"), STR("x"), STR("y"));
+        events_each(scene.events, 0, count, &kept); /* writes */
+        assert_int_equal(kept, i < 10 ? i + 1 : 10);
+    }
     close_scene(&scene);
 }
 
@@ -138,6 +147,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_go_on_over_restarts),
         cmocka_unit_test(the_oldest_are_forgotten),
+        cmocka_unit_test(a_short_retention_keeps_fewer),
         cmocka_unit_test(the_pace_follows_size_and_trouble),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,7 +25,7 @@ static const int64_t now_ms = (int64_t)NOW_S * SECOND;
 
 struct stage {
     struct fixture *fixture;
-    struct insight insight;
+    struct cluster_status cluster_status;
     struct explain_scene scene;
     struct buf told;
     struct err err;
@@ -44,19 +44,19 @@ static void open_stage(struct stage *stage)
     *stage = (struct stage){.fixture = fixture_new()};
     const struct value *tree = fixture_prepare(stage->fixture, file);
     assert_non_null(tree);
-    stage->insight = (struct insight){.seen_ms = now_ms - 200,
-                                      .decided_ms = now_ms - 200,
-                                      .launching = "",
-                                      .ending = "",
-                                      .price = 96000,
-                                      .price_limit = -1};
+    stage->cluster_status = (struct cluster_status){.seen_ms = now_ms - 200,
+                                                    .decided_ms = now_ms - 200,
+                                                    .launching = "",
+                                                    .ending = "",
+                                                    .price = 96000,
+                                                    .billed_count = 2,
+                                                    .price_limit = -1};
     stage->scene = (struct explain_scene){
         .config = config_type(&stage->fixture->arena, tree),
-        .insight = &stage->insight,
+        .cluster_status = &stage->cluster_status,
         .nodes = &head_node,
         .node_count = 1,
         .now_ms = now_ms,
-        .stance = STR("acting"),
         .is_acting = true,
     };
     buf_init(&stage->told, 1 << 20);
@@ -91,10 +91,10 @@ static const char *ask(struct stage *stage, const char *about)
     return stage->told.ptr;
 }
 
-static void have_demand(struct stage *stage, const struct insight_demand *demand)
+static void have_demand(struct stage *stage, const struct pending_demand *demand)
 {
-    stage->insight.demands = demand;
-    stage->insight.demand_count = 1;
+    stage->cluster_status.demands = demand;
+    stage->cluster_status.demand_count = 1;
 }
 
 static void have_nodes(struct stage *stage, const struct node_view *nodes, size_t count)
@@ -103,7 +103,7 @@ static void have_nodes(struct stage *stage, const struct node_view *nodes, size_
     stage->scene.node_count = count;
 }
 
-static void have_events(struct stage *stage, const struct insight_event *events, size_t count)
+static void have_events(struct stage *stage, const struct cluster_event *events, size_t count)
 {
     stage->scene.events = events;
     stage->scene.event_count = count;
@@ -114,7 +114,7 @@ static void have_events(struct stage *stage, const struct insight_event *events,
 static void why_it_waits_while_nodes_come(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{CPU: 4}"), .count = 9, .since_ms = now_ms - 12 * SECOND};
     const struct node_view nodes[] = {
         head_node,
@@ -131,29 +131,29 @@ static void why_it_waits_while_nodes_come(void **state)
     have_nodes(&stage, nodes, 3);
     assert_string_equal(ask(&stage, "{cpu:4}"),
                         "Why are 9 requests of {CPU: 4} still waiting?\n"
-                        "  Asked for 12 s ago. They fit node types cpu, gpu.\n"
-                        "  2 nodes are on the way: worker-1 (booting), worker-2 (set-up 2/5).\n");
+                        "  Requested 12 s ago. They fit node types cpu, gpu.\n"
+                        "  2 nodes are pending: worker-1 (booting), worker-2 (setup 2/5).\n");
     close_stage(&stage);
 }
 
 static void why_it_waits_without_capacity(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{GPU: 1}"),
         .count = 4,
         .unmet = 4,
-        .why = STR("1x GPU: gpu would fit and cannot be had now; next try in 40 s"),
+        .why = STR("1x GPU: gpu would fit, but cannot be launched now; next try in 40 s"),
         .cause = CAUSE_UNAVAILABLE,
         .since_ms = now_ms - 6 * MINUTE};
-    const struct insight_event events[] = {
+    const struct cluster_event events[] = {
         {.number = 1,
          .wall_ms = now_ms - 9 * MINUTE,
-         .kind = EVENT_WORD_REFUSAL,
+         .kind = CLUSTER_EVENT_LAUNCH_FAILED,
          .text = STR("old")},
         {.number = 2,
          .wall_ms = now_ms - 25 * SECOND,
-         .kind = EVENT_WORD_REFUSAL,
+         .kind = CLUSTER_EVENT_LAUNCH_FAILED,
          .text = STR("launch 3.7: no capacity for g5.xlarge (spot) in us-west-2a"),
          .reason = STR("InsufficientInstanceCapacity")}};
     (void)state;
@@ -162,23 +162,22 @@ static void why_it_waits_without_capacity(void **state)
     have_events(&stage, events, 2);
     assert_string_equal(ask(&stage, "GPU"),
                         "Why are 4 requests of {GPU: 1} still waiting?\n"
-                        "  Asked for 6 min ago. They fit node type gpu.\n"
-                        "  1x GPU: gpu would fit and cannot be had now; next try in 40 s.\n"
+                        "  Requested 6 min ago. They fit node type gpu.\n"
+                        "  1x GPU: gpu would fit, but cannot be launched now; next try in 40 s.\n"
                         "  25 s ago: no capacity for g5.xlarge (spot) in us-west-2a: "
                         "InsufficientInstanceCapacity.\n"
-                        "  -> allow more: another zone or machine type, or a node "
-                        "type that is not on the spot market\n");
+                        "  -> allow another zone or instance type, or use on-demand instances\n");
     close_stage(&stage);
 }
 
 static void why_it_waits_at_a_limit(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{GPU: 1}"),
         .count = 4,
         .unmet = 1,
-        .why = STR("1x GPU: every type that fits is at its max_workers (gpu: 4)"),
+        .why = STR("1x GPU: every node type that fits is at its max_workers (gpu: 4)"),
         .cause = CAUSE_TYPE_LIMIT,
         .since_ms = now_ms - 6 * MINUTE};
     (void)state;
@@ -187,8 +186,8 @@ static void why_it_waits_at_a_limit(void **state)
     assert_string_equal(
         ask(&stage, "{'GPU': 1}"),
         "Why are 4 requests of {GPU: 1} still waiting?\n"
-        "  Asked for 6 min ago. They fit node type gpu.\n"
-        "  1 of them: 1x GPU: every type that fits is at its max_workers (gpu: 4).\n"
+        "  Requested 6 min ago. They fit node type gpu.\n"
+        "  1 of them: 1x GPU: every node type that fits is at its max_workers (gpu: 4).\n"
         "  -> raise max_workers of that node type, or add a type that fits\n");
     demand.why = STR("1x GPU: the cluster is at its max_workers of 6");
     demand.cause = CAUSE_CLUSTER_LIMIT;
@@ -199,11 +198,12 @@ static void why_it_waits_at_a_limit(void **state)
 static void why_it_can_never_run(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {.shape = STR("{GPU: 8}"),
+    struct pending_demand demand = {.shape = STR("{GPU: 8}"),
                                     .count = 1,
                                     .unmet = 1,
                                     .is_infeasible = true,
-                                    .why = STR("8x GPU: no type offers it; largest is gpu with 1"),
+                                    .why = STR("8x GPU: no node type has that much; the largest "
+                                               "is gpu with 1"),
                                     .cause = CAUSE_TOO_LARGE,
                                     .since_ms = now_ms - 90 * SECOND};
     (void)state;
@@ -211,26 +211,27 @@ static void why_it_can_never_run(void **state)
     have_demand(&stage, &demand);
     assert_string_equal(ask(&stage, "GPU"),
                         "Why is 1 request of {GPU: 8} still waiting?\n"
-                        "  Asked for 1 min 30 s ago.\n"
-                        "  No node type of the file could ever take it: 8x GPU: no type offers it; "
-                        "largest is gpu with 1.\n"
-                        "  -> add a node type that has it, or ask for less\n");
+                        "  Requested 1 min 30 s ago.\n"
+                        "  No node type in the cluster file can run it: 8x GPU: no node type has "
+                        "that much; the largest is gpu with 1.\n"
+                        "  -> add a node type that has it, or request less\n");
     demand.labels = STR("zone in (a, b)");
-    demand.why = STR("1x CPU with zone in (a, b): types that are large enough, such as cpu, lack "
-                     "the labels");
+    demand.why = STR("1x CPU with zone in (a, b): node types that are large enough, such as cpu, "
+                     "lack the labels");
     demand.cause = CAUSE_LABELS;
     assert_non_null(strstr(ask(&stage, "GPU"), "{GPU: 8} with zone in (a, b) still waiting?\n"));
-    assert_non_null(strstr(stage.told.ptr, "  -> put the labels on a node type (labels)"));
-    demand.why = STR("1x GPU, 64x CPU: no single type has all of it");
+    assert_non_null(strstr(stage.told.ptr, "  -> add the labels to a node type (labels)"));
+    demand.why = STR("1x GPU, 64x CPU: no single node type has all of it");
     demand.cause = CAUSE_COMBINATION;
-    assert_non_null(strstr(ask(&stage, "GPU"), "  -> add a node type that has all of it\n"));
+    assert_non_null(
+        strstr(ask(&stage, "GPU"), "  -> add a node type that has all of these resources\n"));
     close_stage(&stage);
 }
 
 static void why_money_keeps_it_waiting(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{GPU: 1}"),
         .count = 2,
         .unmet = 2,
@@ -242,13 +243,12 @@ static void why_money_keeps_it_waiting(void **state)
     have_demand(&stage, &demand);
     assert_string_equal(ask(&stage, "GPU"),
                         "Why are 2 requests of {GPU: 1} still waiting?\n"
-                        "  Asked for 5 s ago. They fit node type gpu.\n"
+                        "  Requested 5 s ago. They fit node type gpu.\n"
                         "  max_hourly_cost of $1.00/h would be exceeded: gpu costs $1.006/h.\n"
-                        "  -> raise metadata.shoal.max_hourly_cost, or end something\n");
-    demand.why = STR("1x GPU: gpu would fit, but its price is not known and there is a "
-                     "max_hourly_cost");
+                        "  -> raise metadata.shoal.max_hourly_cost, or stop something\n");
+    demand.why = STR("1x GPU: gpu would fit, but its price is unknown and max_hourly_cost is set");
     demand.cause = CAUSE_PRICE_UNKNOWN;
-    assert_non_null(strstr(ask(&stage, "GPU"), "  -> say what it costs: metadata.shoal.prices"));
+    assert_non_null(strstr(ask(&stage, "GPU"), "  -> set its price: metadata.shoal.prices"));
     close_stage(&stage);
 }
 
@@ -256,16 +256,16 @@ static void why_money_keeps_it_waiting(void **state)
 static void advice_goes_by_the_cause(void **state)
 {
     static const struct {
-        enum insight_cause cause;
+        enum pending_cause cause;
         const char *advice; /* NULL: none */
     } cases[] = {
-        {CAUSE_UNAVAILABLE, "  -> allow more: another zone"},
-        {CAUSE_RAMP, "  -> raise upscaling_speed to have more at once\n"},
+        {CAUSE_UNAVAILABLE, "  -> allow another zone"},
+        {CAUSE_RAMP, "  -> raise upscaling_speed to launch more at once\n"},
         {CAUSE_PASSING, NULL},
         {CAUSE_NONE, NULL},
     };
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{GPU: 1}"),
         .count = 2,
         .unmet = 2,
@@ -286,12 +286,12 @@ static void advice_goes_by_the_cause(void **state)
 static void why_a_group_waits(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
-        .source = INSIGHT_GROUP,
+    struct pending_demand demand = {
+        .source = DEMAND_PLACEMENT_GROUP,
         .shape = STR("{CPU: 1} * 9 (STRICT_SPREAD)"),
         .count = 1,
         .unmet = 1,
-        .why = STR("1x CPU: fits alone, but not all of the group at once"),
+        .why = STR("1x CPU: each request fits alone, but the group does not fit at once"),
         .cause = CAUSE_TOGETHER,
         .since_ms = now_ms - 61 * SECOND};
     (void)state;
@@ -299,9 +299,9 @@ static void why_a_group_waits(void **state)
     have_demand(&stage, &demand);
     assert_string_equal(ask(&stage, "strict_spread"),
                         "Why is 1 placement group of {CPU: 1} * 9 (STRICT_SPREAD) still waiting?\n"
-                        "  Asked for 1 min 1 s ago. It fits node types cpu, gpu.\n"
-                        "  1x CPU: fits alone, but not all of the group at once.\n"
-                        "  -> raise max_workers, or ask for fewer bundles at once\n");
+                        "  Requested 1 min 1 s ago. It fits node types cpu, gpu.\n"
+                        "  1x CPU: each request fits alone, but the group does not fit at once.\n"
+                        "  -> raise max_workers, or request fewer bundles at once\n");
     close_stage(&stage);
 }
 
@@ -310,22 +310,22 @@ static void why_a_group_waits(void **state)
 static void why_nothing_happens(void **state)
 {
     struct stage stage;
-    struct insight_demand demand = {
+    struct pending_demand demand = {
         .shape = STR("{CPU: 1}"), .count = 1, .since_ms = now_ms - 40 * SECOND};
     (void)state;
     open_stage(&stage);
     have_demand(&stage, &demand);
-    stage.insight.seen_ms = now_ms - 40 * SECOND;
+    stage.cluster_status.seen_ms = now_ms - 40 * SECOND;
     stage.scene.ray_trouble = STR("nobody answers at 10.0.0.4:6379");
     assert_string_equal(
         ask(&stage, ""),
         "Why does nothing happen?\n"
-        "  Ray on the head has not answered for 40 s: nobody answers at 10.0.0.4:6379. Nothing is "
-        "launched for what waits, and nothing ends, before it does.\n"
-        "  1 request waits for that.\n"
-        "  -> look at Ray on the head: shoal attach FILE, then: ray status\n"
+        "  Ray on the head has not answered for 40 s: nobody answers at 10.0.0.4:6379. Until it "
+        "answers, nothing is launched or terminated.\n"
+        "  1 request waits for it.\n"
+        "  -> check Ray on the head: shoal attach FILE, then: ray status\n"
         "What does it cost?\n"
-        "  $0.096/h for 1 node, those on their way included.\n"
+        "  $0.096/h for 2 instances, including pending and failed ones.\n"
         "  There is no limit; metadata.shoal.max_hourly_cost sets one.\n");
     close_stage(&stage);
 }
@@ -336,19 +336,20 @@ static void why_shoal_does_not_act(void **state)
     (void)state;
     open_stage(&stage);
     stage.scene.is_acting = false;
-    stage.scene.stance = STR("standing by: shoal up on laptop, pid 7 acts");
-    assert_string_equal(ask(&stage, ""),
-                        "Why does nothing happen?\n"
-                        "  Nothing is launched or ended here: the service is standing by: shoal up "
-                        "on laptop, pid 7 acts.\n"
-                        "  -> wait for whoever acts to end, or run `shoal up`, which takes over\n"
-                        "What does it cost?\n"
-                        "  $0.096/h for 1 node, those on their way included.\n"
-                        "  There is no limit; metadata.shoal.max_hourly_cost sets one.\n");
-    stage.scene.is_rays = true;
-    stage.scene.stance = STR("standing by: Ray's own autoscaler runs on this head (process 7)");
-    assert_non_null(strstr(ask(&stage, ""), "  Shoal does not scale this cluster now; it is "
-                                            "standing by: Ray's own autoscaler runs"));
+    stage.scene.autoscaler_message = STR("shoal up on laptop, pid 7 acts");
+    assert_string_equal(
+        ask(&stage, ""),
+        "Why does nothing happen?\n"
+        "  Nothing is launched or terminated: shoal up "
+        "on laptop, pid 7 acts.\n"
+        "  -> wait until the other controller stops, or run `shoal up` to take over\n"
+        "What does it cost?\n"
+        "  $0.096/h for 2 instances, including pending and failed ones.\n"
+        "  There is no limit; metadata.shoal.max_hourly_cost sets one.\n");
+    stage.scene.is_ray_scaling = true;
+    stage.scene.autoscaler_message = STR("Ray's own autoscaler runs on this head (process 7)");
+    assert_non_null(strstr(ask(&stage, ""), "  Shoal is not scaling this cluster: "
+                                            "Ray's own autoscaler runs"));
     assert_non_null(strstr(stage.told.ptr, "  -> run `shoal up` without --autoscaling-config"));
     close_stage(&stage);
 }
@@ -365,22 +366,23 @@ static void why_nothing_is_launched(void **state)
     (void)state;
     open_stage(&stage);
     have_nodes(&stage, nodes, 2);
-    stage.insight.price = -1;
-    stage.insight.price_limit = 20000000;
+    stage.cluster_status.price = -1;
+    stage.cluster_status.price_limit = 20000000;
     assert_string_equal(
         ask(&stage, ""),
         "Why is nothing launched?\n"
-        "  Nothing waits: no task, actor or placement group asks for more than there is.\n"
-        "  1 node is idle; shoal explain FILE NODE says when one goes.\n"
+        "  Nothing is waiting: every task, actor and placement group has the resources it "
+        "requested.\n"
+        "  1 node is idle; shoal explain FILE NODE says why a node stays and for how long.\n"
         "What does it cost?\n"
-        "  $0.096/h for 2 nodes, those on their way included, and what is not known.\n"
-        "  The price of 1 of them is not known.\n"
-        "  No launch may take it beyond $20.00/h (metadata.shoal.max_hourly_cost).\n"
-        "  -> say what they cost: metadata.shoal.prices: {m5.large: 0.096}\n");
-    stage.insight.launching = "the cloud was not seen for long enough";
+        "  $0.096/h for 2 instances, including pending and failed ones; some prices are unknown.\n"
+        "  The price of 1 of them is unknown.\n"
+        "  Launches that would exceed $20.00/h are refused (metadata.shoal.max_hourly_cost).\n"
+        "  -> set their prices: metadata.shoal.prices: {m5.large: 0.096}\n");
+    stage.cluster_status.launching = "the cloud was not seen for long enough";
     assert_non_null(strstr(ask(&stage, ""),
-                           "Why does nothing happen?\n  Nothing is launched at the "
-                           "moment: the cloud was not seen for long enough.\n"));
+                           "Why does nothing happen?\n"
+                           "  Launches are paused: the cloud was not seen for long enough.\n"));
     close_stage(&stage);
 }
 
@@ -395,36 +397,37 @@ static void why_a_node_exists_and_has_not_gone(void **state)
                              .id = STR("i-0b7"),
                              .is_spot = true,
                              .phase = PHASE_READY,
-                             .born_ms = now_ms - 12 * MINUTE,
+                             .requested_ms = now_ms - 12 * MINUTE,
                              .price = 390000,
                              .ray_id = STR("ab"),
                              .idle_since_ms = now_ms - 190 * SECOND};
-    const struct insight_event events[] = {
+    const struct cluster_event events[] = {
         {.number = 1,
          .wall_ms = now_ms - 12 * MINUTE - 2 * SECOND,
-         .kind = EVENT_WORD_LAUNCH,
+         .kind = CLUSTER_EVENT_LAUNCH,
          .text = STR("launched 2 x g5.xlarge (spot) in us-west-2a"),
          .reason = STR("2 for pending requests")}};
     (void)state;
     open_stage(&stage);
     have_nodes(&stage, &node, 1);
     have_events(&stage, events, 1);
-    assert_string_equal(ask(&stage, "worker-3"),
-                        "Why does worker-3 exist?\n"
-                        "  Launched 12 min ago: 2 for pending requests.\n"
-                        "  It costs $0.39/h on the spot market.\n"
-                        "Why has it not gone?\n"
-                        "  Idle for 3 min 10 s; it may go at 5 min (idle_timeout_minutes).\n");
+    assert_string_equal(
+        ask(&stage, "worker-3"),
+        "Why does worker-3 exist?\n"
+        "  Launched 12 min ago: 2 for pending requests.\n"
+        "  It costs $0.39/h on the spot market.\n"
+        "Why is it still running?\n"
+        "  Idle for 3 min 10 s; it can be terminated at 5 min (idle_timeout_minutes).\n");
     node.reason = STR("1 for pending requests; waiting: 9 x {GPU: 1}");
     assert_non_null(
         strstr(ask(&stage, "worker-3"),
                "  Launched 12 min ago: 1 for pending requests; waiting: 9 x {GPU: 1}.\n"));
     node.idle_since_ms = 0;
     node.activity = STR("Resource: GPU currently in use.");
-    const struct insight_use uses[] = {{STR("GPU"), 1, 1}, {STR("CPU"), 0.5, 4}};
+    const struct resource_usage uses[] = {{STR("GPU"), 1, 1}, {STR("CPU"), 0.5, 4}};
     node.uses = uses;
     node.use_count = 2;
-    assert_non_null(strstr(ask(&stage, "i-0b7"), "Why has it not gone?\n"
+    assert_non_null(strstr(ask(&stage, "i-0b7"), "Why is it still running?\n"
                                                  "  It is busy: Resource: GPU currently in use.\n"
                                                  "  In use: 1 of 1 GPU, 0.5 of 4 CPU.\n"));
     close_stage(&stage);
@@ -436,33 +439,35 @@ static void what_holds_an_idle_node(void **state)
     struct node_view node = {.name = STR("worker-1"),
                              .type = STR("cpu"),
                              .phase = PHASE_READY,
-                             .born_ms = now_ms - 60 * MINUTE,
+                             .requested_ms = now_ms - 60 * MINUTE,
                              .price = -1,
                              .ray_id = STR("ab"),
                              .idle_since_ms = now_ms - 6 * MINUTE};
-    const struct insight_demand wish = {
-        .source = INSIGHT_CONSTRAINT, .shape = STR("{CPU: 1}"), .count = 4};
+    const struct pending_demand wish = {
+        .source = DEMAND_REQUEST_RESOURCES, .shape = STR("{CPU: 1}"), .count = 4};
     (void)state;
     open_stage(&stage);
     have_nodes(&stage, &node, 1);
     assert_string_equal(ask(&stage, "worker-1"),
                         "Why does worker-1 exist?\n"
-                        "  Launched 1 h ago; what for is not written down any more.\n"
-                        "  min_workers of cpu is 1: so many are kept, whatever waits.\n"
-                        "Why has it not gone?\n"
-                        "  Idle for 6 min; it may go at 5 min (idle_timeout_minutes).\n"
-                        "  min_workers keeps it: 1 of type cpu are to be there.\n"
+                        "  Launched 1 h ago; min_workers: 1 of type cpu keeps it.\n"
+                        "Why is it still running?\n"
+                        "  Idle for 6 min, but min_workers: 1 of type cpu keeps it.\n"
                         "  -> lower min_workers of that type and run `shoal up`\n");
+    node.idle_since_ms = now_ms - SECOND; /* it will not be terminated at 5 min either */
+    assert_non_null(strstr(ask(&stage, "worker-1"), "Idle for 1 s, but min_workers: 1"));
+    node.idle_since_ms = now_ms - 6 * MINUTE;
     node.type = STR("gpu");
+    assert_non_null(strstr(ask(&stage, "worker-1"), "Launched 1 h ago; the reason is no longer"));
     have_demand(&stage, &wish);
     assert_non_null(strstr(ask(&stage, "worker-1"),
-                           "  request_resources() keeps it: 4 x {CPU: 1} are to fit.\n"
-                           "  -> take the wish back: shoal request-resources FILE\n"));
-    stage.insight.demand_count = 0;
-    assert_non_null(strstr(ask(&stage, "worker-1"),
-                           "  It will go in a moment: its raylet is asked to let go of it.\n"));
-    stage.insight.ending = "the cloud was not seen for long enough";
-    assert_non_null(strstr(ask(&stage, "worker-1"), "  Nothing ends at the moment: the cloud"));
+                           "  Kept by request_resources() (4 x {CPU: 1}).\n"
+                           "  -> withdraw the request: shoal request-resources FILE\n"));
+    stage.cluster_status.demand_count = 0;
+    assert_non_null(
+        strstr(ask(&stage, "worker-1"), "  Draining; it will be terminated shortly.\n"));
+    stage.cluster_status.ending = "the cloud was not seen for long enough";
+    assert_non_null(strstr(ask(&stage, "worker-1"), "  Scale-down is paused: the cloud"));
     close_stage(&stage);
 }
 
@@ -474,33 +479,33 @@ static void why_a_node_ended(void **state)
                              .phase = PHASE_READY,
                              .price = -1,
                              .is_draining = true,
-                             .reason = STR("the cloud takes it away")};
-    const struct insight_event events[] = {{.number = 7,
+                             .reason = STR("the cloud reclaims it")};
+    const struct cluster_event events[] = {{.number = 7,
                                             .wall_ms = now_ms - 3 * SECOND,
-                                            .kind = EVENT_WORD_NOTICE,
+                                            .kind = CLUSTER_EVENT_SPOT_INTERRUPTION,
                                             .node = STR("worker-2"),
                                             .text = STR("the cloud will take it away in 2 min")},
                                            {.number = 8,
                                             .wall_ms = now_ms - 30 * MINUTE,
-                                            .kind = EVENT_WORD_DRAIN,
+                                            .kind = CLUSTER_EVENT_DRAIN,
                                             .node = STR("worker-9"),
                                             .text = STR("drained"),
-                                            .reason = STR("idle for 5 min 10 s, 5 min allowed")}};
+                                            .reason = STR("idle for 5 min 10 s (limit: 5 min)")}};
     (void)state;
     open_stage(&stage);
     have_nodes(&stage, &node, 1);
     have_events(&stage, events, 2);
     assert_non_null(strstr(ask(&stage, "worker-2"),
-                           "Why does it end?\n"
-                           "  the cloud takes it away.\n"
+                           "Why is it being terminated?\n"
+                           "  the cloud reclaims it.\n"
                            "  3 s ago: the cloud will take it away in 2 min.\n"
-                           "  It takes no more work; what runs on it is finished first.\n"));
+                           "  It accepts no new work and finishes what is running.\n"));
     assert_string_equal(ask(&stage, "worker-9"),
-                        "Why did worker-9 end?\n"
-                        "  30 min ago: drained: idle for 5 min 10 s, 5 min allowed.\n");
-    assert_string_equal(ask(&stage, "worker-77"),
-                        "refused: nothing here is called \"worker-77\", and no request that waits "
-                        "has it; there are worker-2\n");
+                        "Why was worker-9 terminated?\n"
+                        "  30 min ago: drained: idle for 5 min 10 s (limit: 5 min).\n");
+    assert_string_equal(
+        ask(&stage, "worker-77"),
+        "refused: no node or waiting request matches \"worker-77\"; known: worker-2\n");
     close_stage(&stage);
 }
 
@@ -512,7 +517,7 @@ static void why_a_node_failed(void **state)
                                    .phase = PHASE_FAILED,
                                    .since_ms = now_ms - 20 * SECOND,
                                    .price = -1,
-                                   .failure = {.step = STR("set-up step 3 of 5"),
+                                   .failure = {.step = STR("setup step 3 of 5"),
                                                .command = STR("pip install torch==9.9"),
                                                .said = STR("ERROR: No matching distribution\nmore"),
                                                .why = STR("there is no such package or version")}};
@@ -520,27 +525,27 @@ static void why_a_node_failed(void **state)
     open_stage(&stage);
     have_nodes(&stage, &node, 1);
     assert_non_null(strstr(ask(&stage, ""), "Why did worker-2 fail?\n"
-                                            "  It failed in set-up step 3 of 5, 20 s ago.\n"
+                                            "  It failed in setup step 3 of 5, 20 s ago.\n"
                                             "  The command: pip install torch==9.9\n"
                                             "  It said: ERROR: No matching distribution\n"
                                             "  That means: there is no such package or version\n"
-                                            "  -> read what it said: shoal logs FILE worker-2\n"));
+                                            "  -> read its log: shoal logs FILE worker-2\n"));
     close_stage(&stage);
 }
 
 static void many_kinds_are_counted(void **state)
 {
     struct stage stage;
-    struct insight_demand demands[30];
+    struct pending_demand demands[30];
     (void)state;
     open_stage(&stage);
     for (size_t i = 0; i < ARRAY_LEN(demands); i++) {
-        demands[i] = (struct insight_demand){
+        demands[i] = (struct pending_demand){
             .shape = arena_printf(&stage.fixture->arena, "{CPU: %zu}", i + 1), .count = 1};
     }
-    stage.insight.demands = demands;
-    stage.insight.demand_count = ARRAY_LEN(demands);
-    assert_non_null(strstr(ask(&stage, ""), "And 22 more kinds of requests wait.\n"));
+    stage.cluster_status.demands = demands;
+    stage.cluster_status.demand_count = ARRAY_LEN(demands);
+    assert_non_null(strstr(ask(&stage, ""), "22 more kinds of requests are waiting.\n"));
     close_stage(&stage);
 }
 

@@ -1,5 +1,5 @@
 /* test_failure.c: what is said of nodes that failed. */
-#include "cli/live/failure.h"
+#include "cli/progress/failure.h"
 
 #include "fixture.h"
 #include "live_scene.h"
@@ -31,7 +31,7 @@ static void a_failure_says_all_that_is_needed(void **state)
     buf_init(&out, 100000);
     failure_print_all(&out, &scene);
     assert_str(buf_str(&out),
-               "error: worker-2 (i-0c1, m5.large) failed in set-up step 3 of 5 (exit status 1)\n"
+               "error: worker-2 (i-0c1, m5.large) failed in setup step 3 of 5 (exit status 1)\n"
                "\n"
                "  command   pip install torch==9.9\n"
                "  written   cluster.yaml:5\n"
@@ -41,8 +41,8 @@ static void a_failure_says_all_that_is_needed(void **state)
                "  node      ended\n"
                "  cost      less than $0.01 so far\n"
                "\n"
-               "The head is fine and running. Fix line 5 of cluster.yaml and run "
-               "`shoal up cluster.yaml` again; to end it all and stop paying: "
+               "The head is up and running. Fix line 5 of cluster.yaml and run "
+               "`shoal up cluster.yaml` again; to remove everything and stop paying: "
                "`shoal down cluster.yaml`.\n");
     arena_clear(&arena);
 }

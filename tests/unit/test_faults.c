@@ -75,9 +75,9 @@ static void test_swarms_differ_and_cover_every_class(void **state)
     int different = 0;
     struct faults before = {0};
     for (uint64_t seed = 0; seed < SWARMS; seed++) {
-        struct dice dice = {seed * 7919};
+        struct rng rng = {seed * 7919};
         struct faults faults;
-        faults_swarm(&faults, &dice);
+        faults_swarm(&faults, &rng);
         check_times(&faults);
         check_rates(&faults);
         for (int i = 0; i < FAULT_COUNT; i++) {
@@ -95,8 +95,8 @@ static void test_swarms_differ_and_cover_every_class(void **state)
 static void test_the_same_seed_gives_the_same_swarm(void **state)
 {
     (void)state;
-    struct dice first = {5};
-    struct dice second = {5};
+    struct rng first = {5};
+    struct rng second = {5};
     struct faults a;
     struct faults b;
     faults_swarm(&a, &first);
@@ -112,7 +112,7 @@ static void test_the_same_seed_gives_the_same_swarm(void **state)
 static void test_stop_ends_all_and_keeps_the_times(void **state)
 {
     (void)state;
-    struct dice dice = {9};
+    struct rng rng = {9};
     struct faults faults;
     faults_from_profile(&faults, FAULTS_NASTY);
     int64_t boot_most = faults.boot_most;
@@ -121,8 +121,8 @@ static void test_stop_ends_all_and_keeps_the_times(void **state)
     faults_stop(&faults);
     for (int i = 0; i < FAULT_COUNT; i++) {
         assert_false(faults.is_on[i]);
-        assert_false(fault_strikes(&faults, (enum fault)i, &dice));
-        assert_int_equal(fault_wait(&faults, (enum fault)i, &dice), INT64_MAX);
+        assert_false(fault_strikes(&faults, (enum fault)i, &rng));
+        assert_int_equal(fault_wait(&faults, (enum fault)i, &rng), INT64_MAX);
     }
     check_times(&faults);
     assert_int_equal(faults.boot_most, boot_most);
@@ -135,18 +135,18 @@ static void test_spans_have_their_mean(void **state)
 {
     (void)state;
     enum { DRAWS = 100000, MEAN = 60000 };
-    struct dice dice = {3};
+    struct rng rng = {3};
     int64_t sum = 0;
     int64_t longest = 0;
     for (int i = 0; i < DRAWS; i++) {
-        int64_t span = draw_span(&dice, MEAN);
+        int64_t span = draw_span(&rng, MEAN);
         assert_true(span >= 1);
         sum += span;
         longest = span > longest ? span : longest;
     }
     assert_in_range(sum / DRAWS, MEAN * 97 / 100, MEAN * 103 / 100);
     assert_true(longest > 5 * MEAN);
-    assert_int_equal(draw_span(&dice, 0), 1);
+    assert_int_equal(draw_span(&rng, 0), 1);
 }
 
 int main(void)

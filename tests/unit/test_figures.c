@@ -17,7 +17,7 @@ static void times_have_two_units_at_most(void **state)
     (void)state;
     arena_init(&arena);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_str(words_time(&arena, rows[i].ms), rows[i].text);
+        assert_str(format_time(&arena, rows[i].ms), rows[i].text);
     }
     arena_clear(&arena);
 }
@@ -27,10 +27,10 @@ static void money_is_rounded_to_cents(void **state)
     struct arena arena;
     (void)state;
     arena_init(&arena);
-    assert_str(words_money(&arena, 0), "$0.00");
-    assert_str(words_money(&arena, 12399999), "$12.40");
-    assert_str(words_money(&arena, 4999), "$0.00");
-    assert_str(words_money(&arena, PRICE_UNKNOWN), "unknown");
+    assert_str(format_money(&arena, 0), "$0.00");
+    assert_str(format_money(&arena, 12399999), "$12.40");
+    assert_str(format_money(&arena, 4999), "$0.00");
+    assert_str(format_money(&arena, PRICE_UNKNOWN), "unknown");
     arena_clear(&arena);
 }
 
@@ -49,9 +49,8 @@ static void differences_are_one_sentence(void **state)
         {50000000, 60000, 90, false,
          "price would cost $18.88 less (27 %) and wait as long at p90, and finish 10 fewer."},
         {PRICE_UNKNOWN, 60000, 101, false,
-         "price would cost what nobody can say and wait as long at p90, and finish 1 more."},
-        {68880000, 60000, 100, true,
-         "price would cost what nobody can say and wait as long at p90."},
+         "price would have an unknown cost and wait as long at p90, and finish 1 more."},
+        {68880000, 60000, 100, true, "price would have an unknown cost and wait as long at p90."},
     };
     const struct figures ray = {
         .planner = "ray", .cost = 68880000, .wait = {.p90 = 60000}, .finished = 100};

@@ -2,15 +2,17 @@
  * when others can. In a folder of its own that is gone afterwards. */
 #include "io/file.h"
 
+#include "scratch.h"
 #include "unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
+#include <pwd.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char scratch[64];
@@ -32,18 +34,10 @@ static int make_scratch(void **state)
     return mkdtemp(scratch) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static int drop_scratch(void **state)
 {
     (void)state;
-    return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove(scratch);
 }
 
 static unsigned mode_of(const char *path)
@@ -105,7 +99,7 @@ static void write_replaces_a_link_and_not_its_target(void **state)
     assert_true(file_write(at("link"), STR("new"), 0600, &err));
     check_holds(at("target"), "kept");
     check_holds(at("link"), "new");
-    assert_int_equal(file_look(at("link")).kind, FILE_REGULAR);
+    assert_int_equal(file_stat(at("link")).kind, FILE_REGULAR);
 }
 
 static void failed_writes_leave_nothing(void **state)
@@ -176,6 +170,154 @@ static void private_folders_are_made_and_checked(void **state)
     assert_false(file_make_private_folder("", &err));
 }
 
+static void folders_are_removed_with_what_is_in_them(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    assert_true(file_make_private_folder(at("gone/deep"), &err));
+    assert_true(file_make_private_folder(at("stays"), &err));
+    assert_true(file_write(at("stays/file"), STR("x"), 0600, &err));
+    assert_true(file_write(at("gone/deep/file"), STR("x"), 0600, &err));
+    assert_int_equal(symlink("../stays", at("gone/link")), 0);
+    assert_true(file_remove_folder(at("gone"), &err));
+    assert_int_equal(file_stat(at("gone")).kind, FILE_MISSING);
+    check_holds(at("stays/file"), "x");
+    assert_true(file_remove_folder(at("gone"), &err));
+    assert_false(file_remove_folder("/proc/self", &err));
+    assert_like(str_from(err.text), "cannot remove /proc/self: *");
+}
+
+/* ---- private folders below folders of others ---- */
+
+enum { VICTIM = 61005, ATTACKER = 61006, TEXT_MAX = 1024 };
+
+/* What file_make_private_folder() says to another user; empty when it makes the folder. */
+static void make_as(uid_t user, const char *path, char text[TEXT_MAX])
+{
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    pid_t child = fork();
+    assert_true(child >= 0);
+    if (child == 0) {
+        struct err err = {0};
+        bool ok = setresgid(user, user, user) == 0 && setresuid(user, user, user) == 0 &&
+                  file_make_private_folder(path, &err);
+        (void)!write(ends[1], ok ? "" : err.text, ok ? 0 : strlen(err.text));
+        _exit(0);
+    }
+    close(ends[1]);
+    ssize_t size = read(ends[0], text, TEXT_MAX - 1);
+    text[size > 0 ? size : 0] = '\0';
+    close(ends[0]);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+}
+
+static void make_folder(const char *name, unsigned mode, uid_t owner)
+{
+    assert_int_equal(mkdir(at(name), 0700), 0);
+    assert_int_equal(chown(at(name), owner, owner), 0);
+    assert_int_equal(chmod(at(name), mode), 0);
+}
+
+static void a_private_folder_is_not_made_below_another_users(void **state)
+{
+    char text[TEXT_MAX];
+    (void)state;
+    if (geteuid() != 0) {
+        return; /* one user cannot play two; the modes are tested below */
+    }
+    assert_int_equal(chmod(scratch, 0755), 0);
+    make_folder("sticky", 01777, 0);
+    make_folder("sticky/planted", 0777, ATTACKER);
+    make_as(VICTIM, at("sticky/planted/hash"), text);
+    assert_like(str_from(text), "*/sticky/planted belongs to another user: *(uid 61006)*");
+    assert_int_equal(count_in(at("sticky/planted")), 0);
+    assert_int_equal(symlink("planted", at("sticky/link")), 0);
+    assert_int_equal(lchown(at("sticky/link"), ATTACKER, ATTACKER), 0);
+    make_as(VICTIM, at("sticky/link/hash"), text);
+    assert_like(str_from(text), "*/sticky/link belongs to another user: *(uid 61006)*");
+    /* Only root makes a sticky folder safe: its owner may replace what others keep there. */
+    make_folder("theirs", 01777, ATTACKER);
+    make_as(VICTIM, at("theirs/hash"), text);
+    assert_like(str_from(text), "*/theirs belongs to another user: *");
+    make_as(VICTIM, at("sticky/own/hash"), text);
+    assert_string_equal(text, "");
+    assert_int_equal(mode_of(at("sticky/own")), 0700);
+    make_as(ATTACKER, at("sticky/own/other"), text);
+    assert_like(str_from(text), "*/sticky/own belongs to another user: *(uid 61005)*");
+    assert_int_equal(chmod(scratch, 0700), 0);
+}
+
+/* Every Unix has the user daemon, alone in a group of that name: mode 0775 shuts others out. */
+static void a_group_with_one_member_may_write(void **state)
+{
+    char text[TEXT_MAX];
+    (void)state;
+    const struct passwd *daemon = getpwnam("daemon");
+    if (geteuid() != 0 || !daemon) {
+        return;
+    }
+    uid_t user = daemon->pw_uid;
+    gid_t group = daemon->pw_gid;
+    assert_int_equal(chmod(scratch, 0755), 0);
+    make_folder("group", 0775, user);
+    assert_int_equal(chown(at("group"), user, group), 0);
+    make_as(user, at("group/below"), text);
+    assert_string_equal(text, "");
+    assert_int_equal(chown(at("group"), user, group + 1), 0);
+    make_as(user, at("group/below"), text);
+    assert_like(str_from(text), "*/group: other users can write to it (mode 0775)*");
+    assert_int_equal(chmod(scratch, 0700), 0);
+}
+
+static void a_private_folder_is_not_made_where_others_can_write(void **state)
+{
+    static const struct {
+        unsigned mode;
+        bool is_made;
+    } rows[] = {{0755, true}, {0701, true}, {0757, false}, {0777, false}, {0703, false}};
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(mkdir(at("open"), 0700), 0);
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        assert_int_equal(chmod(at("open"), rows[i].mode), 0);
+        assert_int_equal(file_make_private_folder(at("open/below"), &err), rows[i].is_made);
+        if (!rows[i].is_made) {
+            assert_int_equal(err.kind, ERR_AUTH);
+            assert_like(str_from(err.text), "*/open: other users can write to it *chmod go-w *");
+        }
+    }
+    if (geteuid() == 0) { /* root has no group of its own; a group of others must not write */
+        assert_int_equal(chown(at("open"), 0, 61006), 0);
+        assert_int_equal(chmod(at("open"), 0775), 0);
+        assert_false(file_make_private_folder(at("open/below"), &err));
+        assert_int_equal(err.kind, ERR_AUTH);
+    }
+}
+
+static void a_check_makes_nothing(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    assert_false(file_check_private_folder(at("absent/below"), &err));
+    assert_int_equal(err.kind, ERR_NOT_FOUND);
+    assert_int_equal(access(at("absent"), F_OK), -1);
+    assert_true(file_make_private_folder(at("present"), &err));
+    assert_true(file_check_private_folder(at("present"), &err));
+    assert_int_equal(chmod(at("present"), 0711), 0);
+    assert_false(file_check_private_folder(at("present"), &err));
+    assert_int_equal(err.kind, ERR_AUTH);
+}
+
+static void links_in_circles_are_refused(void **state)
+{
+    struct err err = {0};
+    (void)state;
+    assert_int_equal(symlink("circle", at("circle")), 0);
+    assert_false(file_make_private_folder(at("circle/below"), &err));
+    assert_int_equal(err.kind, ERR_IO);
+}
+
 static void secrets_that_others_can_read_are_refused(void **state)
 {
     static const struct {
@@ -193,7 +335,8 @@ static void secrets_that_others_can_read_are_refused(void **state)
         assert_str(buf_str(&out), rows[i].is_read ? "s3cret" : "");
         if (!rows[i].is_read) {
             assert_int_equal(err.kind, ERR_AUTH);
-            assert_like(str_from(err.text), "*/key: others can use it *; run: chmod 600 */key");
+            assert_like(str_from(err.text), "*/key: other users can access it *; run: chmod 600 "
+                                            "*/key");
         }
     }
 }
@@ -229,6 +372,12 @@ int main(void)
         cmocka_unit_test(failed_writes_leave_nothing),
         cmocka_unit_test(a_write_that_stops_half_way_keeps_the_old_file),
         cmocka_unit_test(private_folders_are_made_and_checked),
+        cmocka_unit_test(a_private_folder_is_not_made_below_another_users),
+        cmocka_unit_test(a_group_with_one_member_may_write),
+        cmocka_unit_test(a_private_folder_is_not_made_where_others_can_write),
+        cmocka_unit_test(a_check_makes_nothing),
+        cmocka_unit_test(folders_are_removed_with_what_is_in_them),
+        cmocka_unit_test(links_in_circles_are_refused),
         cmocka_unit_test(secrets_that_others_can_read_are_refused),
         cmocka_unit_test(what_is_no_secret_file_is_refused),
     };

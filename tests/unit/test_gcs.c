@@ -48,15 +48,15 @@ static void hear(void *context, const struct gcs_answer *answer)
     }
 }
 
-static void hear_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
-                       struct str why_not)
+static void apply_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
+                        struct str why_not)
 {
     assert_false(is_accepted);
     assert_int_equal(why_not.len, 0);
     hear(context, answer);
 }
 
-static void hear_state(void *context, const struct gcs_answer *answer, struct str bytes)
+static void apply_state(void *context, const struct gcs_answer *answer, struct str bytes)
 {
     assert_int_equal(bytes.len, 0);
     hear(context, answer);
@@ -67,11 +67,11 @@ static void test_nobody_is_there(void **state)
     (void)state;
     struct heard read = {0}, report = {0}, groups = {0}, wish = {0}, drain = {0}, line = {0};
     char id[RAY_ID_BYTES] = {0};
-    gcs_read_state(gcs, hear_state, &read);
+    gcs_read_state(gcs, apply_state, &read);
     gcs_report(gcs, &(struct ray_report){.version = 1}, hear, &report);
     gcs_report_groups(gcs, &(struct gcs_group){.name = STR("a")}, 1, hear, &groups);
     gcs_request_resources(gcs, NULL, 0, hear, &wish);
-    gcs_drain(gcs, &(struct gcs_drain){.node = {id, sizeof(id)}}, hear_drain, &drain);
+    gcs_drain(gcs, &(struct gcs_drain){.node = {id, sizeof(id)}}, apply_drain, &drain);
     gcs_tell_drivers(gcs, &(struct gcs_line){.ray_version = STR("2.60.0")}, hear, &line);
     assert_int_equal(read.count, 0);
     loop_run(loop);
@@ -96,7 +96,7 @@ static void test_what_is_never_sent(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(drains); i++) {
         struct heard heard = {0};
-        gcs_drain(gcs, &drains[i], hear_drain, &heard);
+        gcs_drain(gcs, &drains[i], apply_drain, &heard);
         assert_int_equal(heard.count, 0); /* only from the loop */
         loop_run(loop);
         assert_int_equal(heard.count, 1);
@@ -135,8 +135,8 @@ static void test_closed_before_a_refusal_is_told(void **state)
 {
     (void)state;
     struct heard heard = {0};
-    gcs_drain(gcs, &(struct gcs_drain){0}, hear_drain, &heard);
-    gcs_read_state(gcs, hear_state, &heard);
+    gcs_drain(gcs, &(struct gcs_drain){0}, apply_drain, &heard);
+    gcs_read_state(gcs, apply_state, &heard);
     gcs_close(gcs);
     gcs = NULL;
     loop_run(loop);

@@ -70,10 +70,12 @@ static void test_a_missing_file_is_named(void **state)
     access.server_key = "";
     assert_false(gcs_access_apply(&access, "h:1", &arena, &setup, &err));
     assert_int_equal(err.kind, ERR_CONFIG);
-    assert_string_equal(err.text, "RAY_USE_TLS is on, but RAY_TLS_SERVER_KEY names no file");
+    assert_string_equal(err.text,
+                        "RAY_USE_TLS is set, but RAY_TLS_SERVER_KEY does not name a file");
     access.server_cert = NULL;
     assert_false(gcs_access_apply(&access, "h:1", &arena, &setup, &err));
-    assert_string_equal(err.text, "RAY_USE_TLS is on, but RAY_TLS_SERVER_CERT names no file");
+    assert_string_equal(err.text, "RAY_USE_TLS is set, but RAY_TLS_SERVER_CERT does not name a "
+                                  "file");
 }
 
 static struct str token_with(struct gcs_access access, struct str given)

@@ -73,6 +73,7 @@ static void every_verb_is_described(void **state)
             check_sentence(verb->operands[j].help, verb->operands[j].name);
             assert_true(verb->operands[j].offset < verb->fields_size);
         }
+        assert_true(verb->example_count > 0);
         for (size_t j = 0; j < verb->example_count; j++) {
             check_sentence(verb->examples[j].says, verb->name);
             assert_true(str_find(str_from(verb->examples[j].command), "shoal") != SIZE_MAX);
@@ -174,6 +175,71 @@ static void program_help_lists_every_verb(void **state)
     }
 }
 
+/* Every group has a heading, once, and its verbs stand below it. */
+static void program_help_has_groups(void **state)
+{
+    AUTO_BUF struct buf out;
+    (void)state;
+    buf_init(&out, 10000);
+    help_program(&out);
+    struct str text = buf_str(&out);
+    for (size_t i = 0; i < VERB_GROUP_COUNT; i++) {
+        AUTO_BUF struct buf heading;
+        buf_init(&heading, 100);
+        buf_addf(&heading, "\n%s:\n", verb_group_titles[i]);
+        size_t at = str_find(text, heading.ptr);
+        assert_true(at != SIZE_MAX);
+        assert_true(str_find(str_sub(text, at + 1, text.len), heading.ptr) == SIZE_MAX);
+    }
+    assert_true(str_find(text, "Before you launch:\n  validate ") != SIZE_MAX);
+    assert_true(str_find(text, "Run:\n  up ") != SIZE_MAX);
+    assert_true(str_find(text, "Watch:\n  status ") != SIZE_MAX);
+    assert_true(str_find(text, "Finish:\n  down ") != SIZE_MAX);
+}
+
+static bool search_has(const char *word, bool is_whole, const char *text)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, 100000);
+    size_t count = help_search(&out, str_from(word), is_whole);
+    assert_int_equal(count == 0, out.len == 0);
+    check_width(buf_str(&out), word);
+    return str_find(buf_str(&out), text) != SIZE_MAX;
+}
+
+static void help_is_searched_by_word(void **state)
+{
+    (void)state;
+    assert_true(search_has("ssh", true, "Commands:\n"));
+    assert_true(search_has("ssh", true, "  attach "));
+    assert_true(search_has("SSH", true, "\nKeys of the cluster file:\n"));
+    assert_true(search_has("delete", true, "  down "));           /* a synonym */
+    assert_true(search_has("InstanceType", true, "node_config")); /* in an example */
+    assert_true(search_has("restart", false, "  up --no-restart"));
+    assert_true(search_has("dash", false, "  dashboard "));
+    assert_false(search_has("dash", true, "  dashboard "));
+    assert_false(search_has("ashboard", false, "  dashboard ")); /* words, not letters */
+    assert_false(search_has("", false, "  "));
+    assert_false(search_has("a", false, "  "));
+    assert_false(search_has("provider.", true, "  "));
+    assert_false(search_has("xyzzy", false, "  "));
+}
+
+static void synonyms_name_commands(void **state)
+{
+    static const char *const words[] = {"stop", "delete", "destroy", "terminate",
+                                        "ssh",  "launch", "start",   "teardown"};
+    static const char *const meant[] = {"down",   "down", "down", "down",
+                                        "attach", "up",   "up",   "down"};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(words); i++) {
+        assert_string_equal(help_synonym(str_from(words[i])), meant[i]);
+        assert_non_null(verb_find(meant[i]));
+        assert_null(verb_find(words[i]));
+    }
+    assert_null(help_synonym(STR("xyzzy")));
+}
+
 /* `shoal help --keys` lists paths, and each of them can be asked for. */
 static void every_key_can_be_explained(void **state)
 {
@@ -224,6 +290,9 @@ int main(void)
         cmocka_unit_test(usage_shows_operands),
         cmocka_unit_test(long_texts_are_wrapped),
         cmocka_unit_test(program_help_lists_every_verb),
+        cmocka_unit_test(program_help_has_groups),
+        cmocka_unit_test(help_is_searched_by_word),
+        cmocka_unit_test(synonyms_name_commands),
         cmocka_unit_test(every_key_can_be_explained),
         cmocka_unit_test(keys_are_found_by_path_or_by_name),
     };

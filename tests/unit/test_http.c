@@ -26,6 +26,7 @@ struct seen {
     struct http_reply reply;
     char body[8192], header[100], trailer[100], status_trailer[100];
     size_t streamed;
+    int asked; /* whether it may be sent */
     struct http_call *call;
 };
 
@@ -268,6 +269,48 @@ static void what_never_left_cannot_have_acted(void **state)
     assert_int_equal(seen.reply.outcome, HTTP_TIMEOUT_UNSENT);
     assert_false(seen.reply.may_have_acted);
     close_bench(&bench);
+}
+
+static bool never(void *context)
+{
+    struct seen *seen = context;
+    seen->asked++;
+    return false;
+}
+
+static bool always(void *context)
+{
+    return !never(context);
+}
+
+/* Asked when it is connected, also on a connection that was there before. */
+static void what_may_not_be_sent_is_not_sent(void **state)
+{
+    static const enum http_server_kind kinds[] = {SERVER_PLAIN, SERVER_TLS};
+    struct seen seen;
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(kinds); i++) {
+        struct bench bench = open_bench(kinds[i], &usual);
+        struct http_request request = ask(http_server_url(bench.server, "localhost", "/"), &seen);
+        request.ca_file = http_server_ca_file(bench.server);
+        request.method = "POST";
+        request.body = STR("order");
+        request.may_send = never;
+        run(&bench, &request);
+        assert_int_equal(seen.reply.outcome, HTTP_CANCELLED);
+        assert_false(seen.reply.may_have_acted);
+        assert_int_equal(seen.asked, 1);
+        request.may_send = always;
+        run(&bench, &request);
+        assert_int_equal(seen.reply.outcome, HTTP_REPLIED);
+        assert_int_equal(http_server_requests(bench.server), 1);
+        request.may_send = never;
+        run(&bench, &request);
+        assert_int_equal(seen.reply.outcome, HTTP_CANCELLED);
+        assert_false(seen.reply.may_have_acted);
+        assert_int_equal(http_server_requests(bench.server), 1);
+        close_bench(&bench);
+    }
 }
 
 static void slow_bodies_are_given_up(void **state)
@@ -777,6 +820,7 @@ int main(void)
         cmocka_unit_test(what_cannot_be_sent_is_refused),
         cmocka_unit_test(every_failure_has_its_name),
         cmocka_unit_test(what_never_left_cannot_have_acted),
+        cmocka_unit_test(what_may_not_be_sent_is_not_sent),
         cmocka_unit_test(slow_bodies_are_given_up),
         cmocka_unit_test(a_stream_has_no_bound_and_can_be_stopped),
         cmocka_unit_test(calls_can_be_cancelled_at_any_time),

@@ -3,9 +3,9 @@
 #include "io/http_trust.h"
 
 #include "io/file.h"
+#include "scratch.h"
 #include "unit.h"
 
-#include <ftw.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -26,19 +26,11 @@ static int set_up(void **state)
     return mkdtemp(scratch) ? 0 : -1;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static int clean_up(void **state)
 {
     (void)state;
     arena_clear(&arena);
-    return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove(scratch);
 }
 
 /* A system that keeps its certificates in this file. */

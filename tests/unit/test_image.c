@@ -1,8 +1,8 @@
 /* test_image.c: which image, for which machine; and machines that are not there. */
-#include "provider/aws/survey/image.h"
+#include "provider/aws/preflight/image.h"
 
 #include "base/attr.h"
-#include "provider/aws/survey/instance_type.h"
+#include "provider/aws/preflight/instance_type.h"
 #include "unit.h"
 
 #define TEXT(literal)                \
@@ -102,11 +102,11 @@ static void misspelt_machines(void **state)
     (void)state;
     arena_init(&arena);
     assert_str(instance_type_hint(STR("m5.larg"), &offered, &arena),
-               "the nearest there is m5.large");
+               "the closest match there is m5.large");
     assert_str(instance_type_hint(STR("m5.metal"), &offered, &arena),
                "the region has m5.large, m5.xlarge");
     assert_str(instance_type_hint(STR("p4d.2xlarge"), &offered, &arena),
-               "the nearest there is p4d.24xlarge");
+               "the closest match there is p4d.24xlarge");
     assert_str(instance_type_hint(STR("nothing.like"), &offered, &arena), "");
     arena_clear(&arena);
 }

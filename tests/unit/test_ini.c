@@ -1,7 +1,7 @@
 /* test_ini.c: what a configuration file means, and at which line it is refused. */
-#include "provider/aws/login/ini.h"
+#include "provider/aws/config/ini.h"
 
-#include "provider/aws/login/shell_words.h"
+#include "provider/aws/config/shell_split.h"
 #include "unit.h"
 
 static struct str value_of(struct arena *arena, const char *text, const char *section,
@@ -29,11 +29,11 @@ static void values_are_read(void **state)
         {"[a]\nx=1\n[DEFAULT]\nx=0", "a", "x", "1"},
         {"[a]\n", "b", "x", "(none)"},
         {"", "a", "x", "(none)"},
-        {"x=1", "a", "x", "!line 1: stands before the first [section]"},
-        {"[a]\n\nwords", "a", "x", "!line 3: is neither a [section] nor \"name = value\""},
-        {"[a]\n= 1", "a", "x", "!line 2: is neither a [section] nor \"name = value\""},
-        {"[a]\nx=1\nX=2", "a", "x", "!line 3: this name was there before"},
-        {"[a]\n[a]", "a", "x", "!line 2: this section was there before"},
+        {"x=1", "a", "x", "!line 1: it is not in a [section]"},
+        {"[a]\n\nwords", "a", "x", "!line 3: it is neither a [section] nor \"name = value\""},
+        {"[a]\n= 1", "a", "x", "!line 2: it is neither a [section] nor \"name = value\""},
+        {"[a]\nx=1\nX=2", "a", "x", "!line 3: duplicate name"},
+        {"[a]\n[a]", "a", "x", "!line 2: duplicate section"},
         {"[a]\nx=\n secret\ny=1", "a", "x",
          "!before line 4: a line of a nested section has no \"=\""},
         {"[a]\nx=\xFF", "a", "x", "!the file is not UTF-8"},
@@ -85,7 +85,7 @@ static void words_are_cut(void **state)
         struct str *words;
         size_t count = 0;
         struct str joined = STR("");
-        bool ok = shell_words(str_from(rows[i][0]), &arena, &words, &count);
+        bool ok = shell_split(str_from(rows[i][0]), &arena, &words, &count);
         for (size_t k = 0; ok && k < count; k++) {
             joined = arena_printf(&arena, "%.*s%.*s|", STR_ARG(joined), STR_ARG(words[k]));
         }

@@ -2,10 +2,10 @@
  * and a file that cannot be trusted is never written to. */
 #include "store/journal.h"
 
+#include "scratch.h"
 #include "unit.h"
 
 #include <fcntl.h>
-#include <ftw.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -28,18 +28,10 @@ static int make_scratch(void **state)
     return 0;
 }
 
-static int remove_one(const char *path, const struct stat *status, int kind, struct FTW *walk)
-{
-    (void)status;
-    (void)kind;
-    (void)walk;
-    return remove(path);
-}
-
 static int drop_scratch(void **state)
 {
     (void)state;
-    return nftw(scratch, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    return scratch_remove(scratch);
 }
 
 static struct journal *open_as(const char *holder)
@@ -291,20 +283,20 @@ static void test_a_newer_form_is_refused(void **state)
     journal_close(journal);
     write_version(9);
     assert_false(journal_open(folder, "test", &journal, &err));
-    assert_non_null(strstr(err.text, "written by a newer shoal"));
+    assert_non_null(strstr(err.text, "written by a newer Shoal"));
 }
 
 static void test_an_older_form_is_brought_up_to_date(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct journal_happened happened = {.number = 1, .kind = STR("join"), .text = STR("joined")};
+    struct journal_event_read happened = {.number = 1, .kind = STR("join"), .text = STR("joined")};
     struct journal *journal = open_as("test");
     journal_close(journal);
     write_version(1);
     assert_true(journal_open(folder, "test", &journal, &err));
     begin(journal);
-    assert_true(journal_happen(journal, &happened, &err));
+    assert_true(journal_event_add(journal, &happened, &err));
     commit(journal);
     journal_close(journal);
 }

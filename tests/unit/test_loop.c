@@ -69,6 +69,48 @@ static void timers_fire_in_their_order(void **state)
     loop_close(notes.loop); /* with c's timer still there */
 }
 
+/* A clock that a test moves, as the machine's does while it is suspended. */
+static int64_t moved(void *context)
+{
+    return clock_monotonic_ms(&clock_of_machine) + *(int64_t *)context;
+}
+
+struct sleep {
+    int64_t shift_ms;
+    struct loop *loop;
+};
+
+static void fall_asleep(void *context)
+{
+    struct sleep *sleep = context;
+    sleep->shift_ms = 3600 * 1000;
+}
+
+/* libuv's timers stand still while the machine is suspended; ours are due when it wakes up. */
+static void suspended_time_counts(void **state)
+{
+    struct sleep sleep = {0};
+    const struct clock clock = {moved, moved, &sleep.shift_ms};
+    struct err err;
+    struct notes notes = {0};
+    struct note a = {&notes, 'a'}, b = {&notes, 'b'};
+    (void)state;
+    assert_true(loop_open(&clock, &sleep.loop, &err));
+    a.timer = loop_timer_new(sleep.loop, write_down, &a);
+    b.timer = loop_timer_new(sleep.loop, write_down, &b);
+    struct loop_timer *lid = loop_timer_new(sleep.loop, fall_asleep, &sleep);
+    struct loop_timer *other = loop_timer_new(sleep.loop, write_down, &b);
+    loop_timer_start(a.timer, 1800 * 1000); /* due within the sleep */
+    loop_timer_start(b.timer, 3600 * 1000 + 100);
+    loop_timer_start(lid, 5);
+    loop_timer_stop(other); /* what is at rest stays so */
+    int64_t began = clock_monotonic_ms(&clock_of_machine);
+    loop_run(sleep.loop);
+    assert_str(read_notes(&notes), "ab");
+    assert_true(clock_monotonic_ms(&clock_of_machine) - began < 20 * 1000);
+    loop_close(sleep.loop);
+}
+
 static void stopped_and_restarted_timers_do_as_told(void **state)
 {
     struct notes notes = {.loop = open_loop()};
@@ -119,16 +161,16 @@ static void tasks_run_later_and_in_order(void **state)
     a.task = (struct loop_task){.run = write_down, .context = &a};
     b.task = (struct loop_task){.run = write_down, .context = &b};
     c.task = (struct loop_task){.run = write_down, .context = &c};
-    loop_later(notes.loop, &a.task);
-    loop_later(notes.loop, &b.task);
-    loop_later(notes.loop, &a.task); /* waits already */
-    loop_later(notes.loop, &c.task);
+    loop_defer(notes.loop, &a.task);
+    loop_defer(notes.loop, &b.task);
+    loop_defer(notes.loop, &a.task); /* waits already */
+    loop_defer(notes.loop, &c.task);
     assert_int_equal(notes.count, 0);
     loop_later_cancel(notes.loop, &b.task);
     loop_later_cancel(notes.loop, &b.task);
     loop_run(notes.loop);
     assert_str(read_notes(&notes), "ac");
-    loop_later(notes.loop, &b.task);
+    loop_defer(notes.loop, &b.task);
     loop_later_cancel(notes.loop, &b.task);
     loop_run(notes.loop); /* a cancelled task is no reason to go on */
     loop_close(notes.loop);
@@ -139,7 +181,7 @@ static void write_and_ask_again(void *context)
     struct note *note = context;
     write_down(note);
     if (note->notes->count < 40) {
-        loop_later(note->notes->loop, &note->task);
+        loop_defer(note->notes->loop, &note->task);
     }
 }
 
@@ -157,7 +199,7 @@ static void a_task_that_asks_again_leaves_others_a_turn(void **state)
     (void)state;
     a.task = (struct loop_task){.run = write_and_ask_again, .context = &a};
     b.timer = loop_timer_new(notes.loop, write_and_stop, &b);
-    loop_later(notes.loop, &a.task);
+    loop_defer(notes.loop, &a.task);
     loop_timer_start(b.timer, 0);
     loop_run(notes.loop);
     assert_true(str_find_char(read_notes(&notes), 'b') < 5);
@@ -197,7 +239,7 @@ static void signals_are_told(void **state)
     struct loop_task task = {.run = raise_signal};
     struct loop_timer *wait = loop_timer_new(notes.loop, idle_wait, NULL);
     loop_timer_start(wait, 5000);
-    loop_later(notes.loop, &task);
+    loop_defer(notes.loop, &task);
     loop_run(notes.loop);
     assert_str(read_notes(&notes), "11");
     loop_signal_free(first);
@@ -224,6 +266,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nothing_to_do_ends_at_once),
         cmocka_unit_test(timers_fire_in_their_order),
+        cmocka_unit_test(suspended_time_counts),
         cmocka_unit_test(stopped_and_restarted_timers_do_as_told),
         cmocka_unit_test(a_timer_may_free_itself),
         cmocka_unit_test(tasks_run_later_and_in_order),

@@ -77,7 +77,7 @@ static void set_up(struct scene *scene)
                                   .thing_count = ARRAY_LEN(things),
                                   .sees_everywhere = true};
     struct account_cluster *clusters;
-    struct price_wish *wishes;
+    struct price_query *wishes;
     size_t count;
     *scene = (struct scene){
         .account = {.id = STR("123456789012"), .regions = regions, .region_count = 3}};
@@ -88,7 +88,7 @@ static void set_up(struct scene *scene)
     account_cost_wishes(&scene->account, &scene->arena, &wishes, &count);
     struct price_known *prices = ARENA_ARRAY(&scene->arena, count, struct price_known);
     for (size_t i = 0; i < count; i++) {
-        prices[i] = (struct price_known){PRICE_UNKNOWN, PRICE_FROM_NOBODY, 0};
+        prices[i] = (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
         if (str_is(wishes[i].name, "m5.large")) {
             prices[i] = (struct price_known){96000, PRICE_FROM_LIST, NOW};
         } else if (wishes[i].kind == PRICE_VOLUME) {
@@ -115,7 +115,7 @@ static void a_pipe_gets_one_line_each(void **state)
                "demo     us-west-2  up            2   2h  0.10+  1 starting, 1 price unknown\n"
                "old-run  eu-west-1  stopped       1  19d   0.04  "
                "1 volume, 400 GB: shoal down old-run --region eu-west-1\n"
-               "ray?[2J  eu-west-1  partly        1    -   0.10  1 running, no head, made by ray\n"
+               "ray?[2J  eu-west-1  partly        1    -   0.10  1 running, no head, by Ray\n"
                "gone     us-east-1  leftover      -  40d   0.00  "
                "2 security groups, 1 key pair: shoal gc\n");
     tear_down(&scene);
@@ -132,7 +132,7 @@ static void a_terminal_gets_no_line_too_long(void **state)
                "demo     us-west-2  up            2   2h  0.10+  1 starting, 1 price unknown\n"
                "old-run  eu-west-1  stopped       1  19d   0.04\n"
                "    1 volume, 400 GB: shoal down old-run --region eu-west-1\n"
-               "ray?[2J  eu-west-1  partly        1    -   0.10  1 running, no head, made by ray\n"
+               "ray?[2J  eu-west-1  partly        1    -   0.10  1 running, no head, by Ray\n"
                "gone     us-east-1  leftover      -  40d   0.00\n"
                "    2 security groups, 1 key pair: shoal gc\n");
     tear_down(&scene);
@@ -184,8 +184,24 @@ static void the_summary_says_who_said_the_prices(void **state)
     scene.view.prices.count = 0;
     scene.out.len = 0;
     ls_print_summary(&scene.out, &scene.arena, &scene.view);
-    assert_str(buf_str(&scene.out), "No clusters, and nothing left of any in eu-west-1 of account "
+    assert_str(buf_str(&scene.out), "No clusters and no leftover resources in eu-west-1 of account "
                                     "123456789012.\n");
+    tear_down(&scene);
+}
+
+static void less_than_a_cent_is_written_as_money(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene);
+    struct price_known *prices = ARENA_ARRAY(&scene.arena, scene.view.prices.count,
+                                             struct price_known);
+    for (size_t i = 0; i < scene.view.prices.count; i++) {
+        prices[i] = (struct price_known){100, PRICE_FROM_LIST, NOW};
+    }
+    scene.view.prices.prices = prices;
+    ls_print_summary(&scene.out, &scene.arena, &scene.view);
+    assert_true(str_find(buf_str(&scene.out), ": <$0.01 an hour") != SIZE_MAX);
     tear_down(&scene);
 }
 
@@ -205,9 +221,9 @@ static void gaps_are_told_by_reason(void **state)
     arena_init(&arena);
     buf_init(&out, 65536);
     ls_print_gaps(&out, &arena, &account);
-    assert_str(buf_str(&out), "not seen: machines, volumes in eu-west-1, eu-west-3 (no, you)\n"
-                              "not seen: machines in us-east-1 (no answer)\n"
-                              "not seen: roles in the account (not?you)\n");
+    assert_str(buf_str(&out), "not listed: machines, volumes in eu-west-1, eu-west-3 (no, you)\n"
+                              "not listed: machines in us-east-1 (no answer)\n"
+                              "not listed: roles in the account (not?you)\n");
     arena_clear(&arena);
 }
 
@@ -245,6 +261,7 @@ int main(void)
         cmocka_unit_test(a_command_is_safe_to_copy),
         cmocka_unit_test(colours_go_around_states),
         cmocka_unit_test(the_summary_says_who_said_the_prices),
+        cmocka_unit_test(less_than_a_cent_is_written_as_money),
         cmocka_unit_test(gaps_are_told_by_reason),
         cmocka_unit_test(the_object_has_it_all),
     };

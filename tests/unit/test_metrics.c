@@ -28,12 +28,12 @@ static const struct node_view nodes[] = {
 };
 
 static struct str text_of(struct buf *out, const struct metrics *counts,
-                          const struct insight *insight)
+                          const struct cluster_status *cluster_status)
 {
     struct metrics_scene scene = {
         .counts = counts,
         .config = &config,
-        .insight = insight,
+        .cluster_status = cluster_status,
         .nodes = nodes,
         .node_count = ARRAY_LEN(nodes),
         .cluster = STR("de\nmo"),
@@ -73,7 +73,7 @@ static void nodes_are_counted_by_type(void **state)
     check_has(text, "autoscaler_running_workers_nodes{SessionName=\"session_1\"} 1");
     check_has(text, "autoscaler_updating_nodes{SessionName=\"session_1\"} 1");
     check_has(text, "shoal_nodes{type=\"head\",state=\"ready\",cluster=\"de?mo\"} 1");
-    check_has(text, "shoal_nodes{type=\"head\",state=\"asked\",cluster=\"de?mo\"} 0");
+    check_has(text, "shoal_nodes{type=\"head\",state=\"requested\",cluster=\"de?mo\"} 0");
     check_has(text, "shoal_spot_nodes{cluster=\"de?mo\"} 1");
     check_has(text, "shoal_price_dollars_per_hour{cluster=\"de?mo\"} 2.500001");
     check_has(text, "shoal_nodes_without_price{cluster=\"de?mo\"} 1");
@@ -81,7 +81,7 @@ static void nodes_are_counted_by_type(void **state)
     check_has(text, "autoscaler_cluster_resources{resource=\"GPU\",SessionName=\"session_1\"} 0");
     check_has(text, "process_resident_memory_bytes{cluster=\"de?mo\"} 4096");
     assert_int_equal(str_find(text, "process_open_fds"), SIZE_MAX);
-    check_has(text, "shoal_may_launch{cluster=\"de?mo\"} 0"); /* Ray was never seen */
+    check_has(text, "shoal_scale_up_allowed{cluster=\"de?mo\"} 0"); /* Ray was never seen */
 }
 
 static void what_was_counted_is_told(void **state)
@@ -124,7 +124,7 @@ static void what_was_counted_is_told(void **state)
         "autoscaler_worker_update_time_seconds_bucket{le=\"90.0\",SessionName=\"session_1\"} 1");
     check_has(text, "autoscaler_failed_updates_total{SessionName=\"session_1\"} 1");
     check_has(text, "shoal_drains_total{answer=\"refused\",cluster=\"de?mo\"} 1");
-    check_has(text, "shoal_notices_total{cluster=\"de?mo\"} 1");
+    check_has(text, "shoal_spot_interruptions_total{cluster=\"de?mo\"} 1");
     check_has(text, "autoscaler_stopped_nodes_total{SessionName=\"session_1\"} 1");
     check_has(text, "shoal_spent_dollars_total{cluster=\"de?mo\"} 1");
 }
@@ -133,45 +133,48 @@ static void what_ray_says_is_added_up(void **state)
 {
     AUTO_BUF struct buf out;
     struct metrics counts = {0};
-    static const struct insight_use uses[] = {
+    static const struct resource_usage uses[] = {
         {{"CPU", 3}, 1.5, 4}, {{"node:10.0.0.4", 13}, 0, 1}, {{"lane", 4}, 1, 2}};
-    static const struct insight_node seen[] = {
+    static const struct node_usage seen[] = {
         {.instance = 1, .uses = uses, .use_count = 3},
         {.instance = 2, .uses = uses, .use_count = 3},
         {.instance = 3, .uses = uses, .use_count = 3, .is_dead = true},
     };
-    static const struct insight_demand demands[] = {
+    static const struct pending_demand demands[] = {
         {.shape = {"{CPU: 4}", 8}, .count = 7, .unmet = 2, .since_ms = NOW_MS - 9000},
         {.shape = {"{CPU: 4}", 8}, .labels = {"zone in a", 9}, .count = 1},
-        {.source = INSIGHT_GROUP, .shape = {"{CPU: 4}", 8}, .count = 2, .since_ms = NOW_MS},
+        {.source = DEMAND_PLACEMENT_GROUP,
+         .shape = {"{CPU: 4}", 8},
+         .count = 2,
+         .since_ms = NOW_MS},
         {.shape = {"{GPU: 99}", 9},
          .count = 3,
          .unmet = 3,
          .is_infeasible = true,
          .since_ms = NOW_MS},
     };
-    struct insight insight = {.demands = demands,
-                              .demand_count = ARRAY_LEN(demands),
-                              .nodes = seen,
-                              .node_count = ARRAY_LEN(seen),
-                              .launching = "",
-                              .ending = "Ray was not seen for 40 s",
-                              .seen_ms = 1500,
-                              .price = 4000000,
-                              .price_limit = 20000000};
+    struct cluster_status cluster_status = {.demands = demands,
+                                            .demand_count = ARRAY_LEN(demands),
+                                            .nodes = seen,
+                                            .node_count = ARRAY_LEN(seen),
+                                            .launching = "",
+                                            .ending = "Ray was not seen for 40 s",
+                                            .seen_ms = 1500,
+                                            .price = 4000000,
+                                            .price_limit = 20000000};
     (void)state;
-    struct str text = text_of(&out, &counts, &insight);
+    struct str text = text_of(&out, &counts, &cluster_status);
     check_has(text, "autoscaler_cluster_resources{resource=\"CPU\",SessionName=\"session_1\"} 8");
     check_has(text, "shoal_used_resources{resource=\"CPU\",cluster=\"de?mo\"} 3");
     check_has(text, "shoal_used_resources{resource=\"lane\",cluster=\"de?mo\"} 2");
     assert_int_equal(str_find(text, "node:"), SIZE_MAX);
     check_has(text, "shoal_demand{source=\"tasks\",shape=\"{CPU: 4}\",cluster=\"de?mo\"} 8");
     check_has(text, "shoal_demand{source=\"group\",shape=\"{CPU: 4}\",cluster=\"de?mo\"} 2");
-    check_has(text, "shoal_demand_waiting{cluster=\"de?mo\"} 13");
-    check_has(text, "shoal_demand_unmet{cluster=\"de?mo\"} 5");
+    check_has(text, "shoal_demand_pending{cluster=\"de?mo\"} 13");
+    check_has(text, "shoal_demand_unschedulable{cluster=\"de?mo\"} 5");
     check_has(text, "shoal_demand_infeasible{cluster=\"de?mo\"} 3");
-    check_has(text, "shoal_may_launch{cluster=\"de?mo\"} 1");
-    check_has(text, "shoal_may_end{cluster=\"de?mo\"} 0");
+    check_has(text, "shoal_scale_up_allowed{cluster=\"de?mo\"} 1");
+    check_has(text, "shoal_scale_down_allowed{cluster=\"de?mo\"} 0");
     check_has(text, "shoal_price_dollars_per_hour{cluster=\"de?mo\"} 4");
     check_has(text, "shoal_price_limit_dollars_per_hour{cluster=\"de?mo\"} 20");
     check_has(text, "shoal_ray_seen_timestamp_seconds{cluster=\"de?mo\"} 1.5");
@@ -191,28 +194,28 @@ static size_t count_of(struct str text, const char *needle)
 static void series_are_bounded(void **state)
 {
     enum { MANY = 3000 };
-    static struct insight_demand demands[MANY];
-    static struct insight_use uses[MANY];
+    static struct pending_demand demands[MANY];
+    static struct resource_usage uses[MANY];
     static char names[MANY][24];
     AUTO_BUF struct buf out;
     struct metrics counts = {0};
     (void)state;
     for (size_t i = 0; i < MANY; i++) {
         snprintf(names[i], sizeof(names[i]), "{CPU: %zu}", i);
-        demands[i] = (struct insight_demand){
+        demands[i] = (struct pending_demand){
             .shape = str_from(names[i]), .count = (int64_t)i, .since_ms = 1};
-        uses[i] = (struct insight_use){str_from(names[i]), 1, 1};
+        uses[i] = (struct resource_usage){str_from(names[i]), 1, 1};
     }
-    struct insight_node node = {.uses = uses, .use_count = MANY};
-    struct insight insight = {
+    struct node_usage node = {.uses = uses, .use_count = MANY};
+    struct cluster_status cluster_status = {
         .demands = demands, .demand_count = MANY, .nodes = &node, .node_count = 1, .price = -1};
-    struct str text = text_of(&out, &counts, &insight);
+    struct str text = text_of(&out, &counts, &cluster_status);
     assert_int_equal(count_of(text, "\nshoal_demand{"), METRICS_SHAPES_MAX + 1);
     assert_int_equal(count_of(text, "\nshoal_used_resources{"), METRICS_RESOURCES_MAX);
     check_has(text, "shoal_demand{source=\"tasks\",shape=\"{CPU: 2999}\",cluster=\"de?mo\"} 2999");
     check_has(text, "shoal_demand{source=\"tasks\",shape=\"{CPU: 2980}\",cluster=\"de?mo\"} 2980");
     check_has(text, "shoal_demand{source=\"tasks\",shape=\"other\",cluster=\"de?mo\"} 4438710");
-    check_has(text, "shoal_demand_waiting{cluster=\"de?mo\"} 4498500");
+    check_has(text, "shoal_demand_pending{cluster=\"de?mo\"} 4498500");
 }
 
 int main(void)

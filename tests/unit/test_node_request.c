@@ -84,7 +84,7 @@ static void test_large_and_empty(void **state)
     buf_init(&line, NODE_REQUEST_BYTES_MAX);
     assert_false(
         node_request_write(&(struct node_request){.files = two, .file_count = 2}, &line, &err));
-    assert_like(str_from(err.text), "*more than 24 MB*");
+    assert_like(str_from(err.text), "*larger than 24 MB*");
     buf_clear(&line);
 }
 
@@ -143,13 +143,14 @@ static void test_greeting_and_notices(void **state)
                                     "\"ssh-ed25519 AAAA+/=\"}"),
                                 &arena, &hello, &err));
     assert_str(hello.host_key, "ssh-ed25519 AAAA+/=");
+    assert_str(hello.shown_key, "");
     static const char *const bad[] = {"ssh-ed25519 AA\\n* ssh-ed25519 BB", "ssh-rsa AA",
                                       "ssh-ed25519 ", "ssh-ed25519 AA BB"};
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+    for (size_t i = 0; i < 2 * ARRAY_LEN(bad); i++) {
         assert_false(node_hello_read(arena_printf(&arena,
                                                   "{\"what\":\"hello\",\"protocol\":1,"
-                                                  "\"host_key\":\"%s\"}",
-                                                  bad[i]),
+                                                  "\"%s\":\"%s\"}",
+                                                  i % 2 ? "host_key" : "shown_key", bad[i / 2]),
                                      &arena, &hello, &err));
     }
     buf_clear(&line);

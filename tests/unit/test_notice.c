@@ -5,9 +5,9 @@
 
 #define NOW ((int64_t)1794297600000) /* 2026-11-10T08:00:00Z */
 
-static const struct notice_dialect *aws(void)
+static const struct metadata_api *aws(void)
 {
-    return notice_dialect(STR("aws"));
+    return metadata_api(STR("aws"));
 }
 
 static struct notice read_fine(notice_read_fn *read, int status, struct str body)
@@ -80,11 +80,11 @@ static void test_what_is_no_answer_says_nothing(void **state)
     for (size_t i = 0; i < ARRAY_LEN(bodies); i++) {
         refused(aws()->final.read, 200, str_from(bodies[i]));
         refused(aws()->advice.read, 200, str_from(bodies[i]));
-        refused(notice_dialect(STR("gcp"))->final.read, 200, str_from(bodies[i]));
+        refused(metadata_api(STR("gcp"))->final.read, 200, str_from(bodies[i]));
     }
     refused(aws()->final.read, 500, STR("{\"action\": \"terminate\"}"));
     refused(aws()->final.read, 401, STR(""));
-    refused(notice_dialect(STR("gcp"))->final.read, 404, STR("TRUE"));
+    refused(metadata_api(STR("gcp"))->final.read, 404, STR("TRUE"));
 }
 
 static void test_advice_gives_work_time_to_end(void **state)
@@ -99,13 +99,13 @@ static void test_advice_gives_work_time_to_end(void **state)
 static void test_gce_says_it_in_a_word(void **state)
 {
     (void)state;
-    const struct notice_dialect *gcp = notice_dialect(STR("gcp"));
+    const struct metadata_api *gcp = metadata_api(STR("gcp"));
     assert_int_equal(read_fine(gcp->final.read, 200, STR("FALSE\n")).kind, NOTICE_NONE);
     struct notice notice = read_fine(gcp->final.read, 200, STR("TRUE\n"));
     assert_int_equal(notice.kind, NOTICE_FINAL);
     assert_int_equal(notice.until_ms, NOW + 30 * 1000);
     assert_null(gcp->advice.path);
-    assert_null(notice_dialect(STR("local")));
+    assert_null(metadata_api(STR("local")));
 }
 
 static void test_endpoints(void **state)
@@ -123,7 +123,7 @@ static void test_endpoints(void **state)
     };
     for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
         char endpoint[512];
-        notice_endpoint(notice_dialect(str_from(cases[i].provider)), cases[i].variable, endpoint,
+        notice_endpoint(metadata_api(str_from(cases[i].provider)), cases[i].variable, endpoint,
                         sizeof(endpoint));
         assert_string_equal(endpoint, cases[i].expected);
     }

@@ -95,7 +95,7 @@ static void the_constraint_is_held_against_totals(void **state)
     assert_true(decide(scene)->is_constraint_unmet);
     assert_int_equal(scene->plan.launch_count, 0);
     assert_str(plan_reason_text(&scene->input, &scene->plan.constraint_refusal, &scene->arena),
-               "4x CPU: fits alone, but not all of the group at once");
+               "4x CPU: each request fits alone, but the group does not fit at once");
 }
 
 static void a_gang_is_placed_whole_or_not_at_all(void **state)
@@ -111,7 +111,8 @@ static void a_gang_is_placed_whole_or_not_at_all(void **state)
     assert_int_equal(scene->plan.launch_count, 0);
     assert_int_equal(scene->plan.unmet_gang_count, 1);
     assert_str(plan_reason_text(&scene->input, &scene->plan.unmet_gangs[0].refusal, &scene->arena),
-               "1x CPU, apart by _PG_1: fits alone, but not all of the group at once");
+               "1x CPU, apart by _PG_1: each request fits alone, but the group does not fit at "
+               "once");
 }
 
 /* ---- refusing ------------------------------------------------------------------------------ */
@@ -123,7 +124,8 @@ static void a_refusal_names_the_largest_type(void **state)
     add_type(scene, "g5.12xlarge", 48, 4);
     add_demand(scene, 1, 1, 8);
     decide(scene);
-    assert_str(why_unmet(scene), "8x GPU: no type offers it; largest is g5.12xlarge with 4");
+    assert_str(why_unmet(scene), "8x GPU: no node type has that much; the largest is g5.12xlarge "
+                                 "with 4");
 }
 
 static void a_refusal_tells_combination_from_size(void **state)
@@ -134,7 +136,7 @@ static void a_refusal_tells_combination_from_size(void **state)
     add_demand(scene, 2, 32, 1);
     decide(scene);
     assert_int_equal(scene->plan.unmet[0].count, 2);
-    assert_str(why_unmet(scene), "32x CPU, 1x GPU: no single type has all of it");
+    assert_str(why_unmet(scene), "32x CPU, 1x GPU: no single node type has all of it");
 }
 
 static void a_refusal_names_the_limit(void **state)
@@ -144,7 +146,8 @@ static void a_refusal_names_the_limit(void **state)
     add_demand(scene, 50, 4, -1);
     decide(scene);
     assert_str(launches(scene), "cpu=10");
-    assert_str(why_unmet(scene), "4x CPU: every type that fits is at its max_workers (cpu: 10)");
+    assert_str(why_unmet(scene), "4x CPU: every node type that fits is at its max_workers (cpu: "
+                                 "10)");
     scene->types[cpu].max_nodes = 1000;
     scene->input.max_nodes = 20;
     decide(scene);
@@ -155,8 +158,8 @@ static void a_refusal_names_the_limit(void **state)
 static void a_refusal_speaks_of_labels(void **state)
 {
     struct scene *scene = *state;
-    uint32_t value = names_add(&scene->names, STR("eu"));
-    struct label_rule rule = {names_add(&scene->names, STR("zone")), LABEL_IN, &value, 1};
+    uint32_t value = intern_add(&scene->names, STR("eu"));
+    struct label_rule rule = {intern_add(&scene->names, STR("zone")), LABEL_IN, &value, 1};
     struct label_selector selector = {&rule, 1};
     struct label label = {rule.key, value};
     uint32_t cpu = add_type(scene, "cpu", 4, -1);
@@ -166,7 +169,7 @@ static void a_refusal_speaks_of_labels(void **state)
     decide(scene);
     assert_str(
         why_unmet(scene),
-        "1x CPU with zone in (eu): types that are large enough, such as cpu, lack the labels");
+        "1x CPU with zone in (eu): node types that are large enough, such as cpu, lack the labels");
     scene->types[cpu].labels = (struct label_set){&label, 1};
     decide(scene);
     assert_str(launches(scene), "cpu=1");
@@ -187,7 +190,7 @@ static void idle_nodes_end_unless_needed(void **state)
     assert_int_equal(scene->plan.end_count, 1);
     assert_int_equal(scene->plan.ends[0].node, 1);
     assert_str(plan_end_text(&scene->input, &scene->plan.ends[0], &scene->arena),
-               "cpu: idle for 900 s, longer than 300 s");
+               "cpu: idle for 900 s, longer than the limit of 300 s");
     add_demand(scene, 3, 4, -1);
     assert_int_equal(decide(scene)->end_count, 0);
 }
@@ -215,8 +218,8 @@ static void outdated_nodes_end_when_asked(void **state)
 {
     struct scene *scene = *state;
     uint32_t cpu = add_type(scene, "cpu", 4, -1);
-    scene->types[cpu].launch_hash = names_add(&scene->names, STR("new"));
-    add_running(scene, cpu, 4)->launch_hash = names_add(&scene->names, STR("old"));
+    scene->types[cpu].launch_hash = intern_add(&scene->names, STR("new"));
+    add_running(scene, cpu, 4)->launch_hash = intern_add(&scene->names, STR("old"));
     add_running(scene, cpu, 4)->launch_hash = scene->types[cpu].launch_hash;
     assert_int_equal(decide(scene)->end_count, 0);
     scene->input.checks_launch_hash = true;

@@ -163,7 +163,7 @@ static void external_is_told_everything_it_lacks(void **state)
     static const char *const wanted[] = {
         "\"available_node_types\" is missing", "\"setup_commands\" is missing",
         "\"head_setup_commands\" is missing",  "\"worker_setup_commands\" is missing",
-        "\"cluster_synced_files\" is missing", "provider.module is needed",
+        "\"cluster_synced_files\" is missing", "provider.module is required",
     };
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;

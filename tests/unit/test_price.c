@@ -42,8 +42,8 @@ static struct placement *apart(struct scene *scene, const char *key)
 {
     struct placement *placement = ARENA_NEW(&scene->arena, struct placement);
     placement->kind = PLACEMENT_ANTI_AFFINITY;
-    placement->label.key = names_add(&scene->names, str_from(key));
-    placement->label.value = names_add(&scene->names, STR(""));
+    placement->label.key = intern_add(&scene->names, str_from(key));
+    placement->label.value = intern_add(&scene->names, STR(""));
     return placement;
 }
 
@@ -53,8 +53,8 @@ static struct label_selector *selector(struct scene *scene, const char *key, con
     uint32_t *values = ARENA_NEW(&scene->arena, uint32_t);
     struct label_rule *rule = ARENA_NEW(&scene->arena, struct label_rule);
     struct label_selector *made = ARENA_NEW(&scene->arena, struct label_selector);
-    *values = names_add(&scene->names, str_from(value));
-    *rule = (struct label_rule){names_add(&scene->names, str_from(key)), LABEL_IN, values, 1};
+    *values = intern_add(&scene->names, str_from(value));
+    *rule = (struct label_rule){intern_add(&scene->names, str_from(key)), LABEL_IN, values, 1};
     *made = (struct label_selector){rule, 1};
     return made;
 }
@@ -74,7 +74,7 @@ static void the_cheaper_mix_is_launched(void **state)
     assert_int_equal(placed_count(&scene->plan), 8);
     assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
                "2x small at $0.10/h: 2 for pending demand; all launches together cost $0.184/h "
-               "less than Ray's");
+               "less than with Ray's planner");
 }
 
 static void rays_launches_stay_when_nothing_is_cheaper(void **state)
@@ -138,7 +138,7 @@ static void an_unknown_price_that_ray_chooses_stays(void **state)
     assert_int_equal(placed_count(&scene->plan), 14);
     assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
                "1x mystery at an unknown price: 1 for pending demand; all launches together cost "
-               "$1.00/h less than Ray's");
+               "$1.00/h less than with Ray's planner");
 }
 
 static void what_costs_nothing_is_taken(void **state)
@@ -182,7 +182,7 @@ static void min_workers_stay(void **state)
     assert_str(by_price(scene), "big=1 small=2");
     assert_str(plan_launch_text(&scene->input, &scene->plan.launches[0], &scene->arena),
                "1x big at $9.00/h: 1 to keep min_workers; all launches together cost $7.00/h less "
-               "than Ray's");
+               "than with Ray's planner");
 }
 
 static void a_spread_gang_stays_spread(void **state)
@@ -242,7 +242,8 @@ static void the_constraint_is_met_more_cheaply(void **state)
 static void labels_are_obeyed(void **state)
 {
     struct scene *scene = *state;
-    struct label zone = {names_add(&scene->names, STR("zone")), names_add(&scene->names, STR("a"))};
+    struct label zone = {intern_add(&scene->names, STR("zone")),
+                         intern_add(&scene->names, STR("a"))};
     uint32_t big = add_priced(scene, "big", 8, 9 * dollar);
     uint32_t small = add_priced(scene, "small", 4, dollar);
     scene->types[big].labels = (struct label_set){&zone, 1};

@@ -11,9 +11,9 @@
 
 enum { NOW = 1794738600 }; /* 2026-11-15T10:30:00Z */
 
-static const struct price_wish list_wish = {
+static const struct price_query list_wish = {
     PRICE_ON_DEMAND, {"m5.large", 8}, {"us-west-2", 9}, {"", 0}};
-static const struct price_wish spot_wish = {
+static const struct price_query spot_wish = {
     PRICE_SPOT, {"m5.large", 8}, {"us-west-2", 9}, {"us-west-2a", 10}};
 
 static struct price_cache a_cache(struct arena *arena, int64_t at)
@@ -28,7 +28,7 @@ static struct price_cache a_cache(struct arena *arena, int64_t at)
     return cache;
 }
 
-static int64_t found(const struct price_cache *cache, const struct price_wish *wish,
+static int64_t found(const struct price_cache *cache, const struct price_query *wish,
                      const char *account, int64_t now)
 {
     const struct price_row *row = price_cache_find(cache, wish, str_from(account), now);
@@ -60,7 +60,7 @@ static void it_is_read_as_it_was_written(void **state)
 static void it_is_for_the_same_only(void **state)
 {
     struct arena arena;
-    struct price_wish other;
+    struct price_query other;
     (void)state;
     arena_init(&arena);
     struct price_cache cache = a_cache(&arena, NOW);

@@ -71,8 +71,8 @@ static bool read_two(const struct product *first, const struct product *second,
                      struct err *err)
 {
     AUTO_BUF struct buf json;
-    struct price_wish wish = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
-                              STR("us-west-2"), STR("")};
+    struct price_query wish = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
+                               STR("us-west-2"), STR("")};
     buf_init(&json, 65536);
     buf_add_c(&json, "{\"FormatVersion\":\"aws_v1\",\"PriceList\":[");
     add_product(&json, first);
@@ -147,7 +147,7 @@ static void doubtful_products_are_refused(void **state)
     arena_init(&arena);
     bad.money = "{\"USD\":\"0.1\"}";
     assert_false(read_two(&good, &bad, PRICE_ON_DEMAND, &arena, &page, &err));
-    assert_like(str_from(err.text), "two prices for one thing");
+    assert_like(str_from(err.text), "two prices for one product");
     bad.money = "{\"CNY\":\"0.1\"}";
     assert_false(read_two(&bad, NULL, PRICE_ON_DEMAND, &arena, &page, &err));
     bad.money = "{\"USD\":\"0.0000000000\"}";
@@ -160,7 +160,7 @@ static void doubtful_products_are_refused(void **state)
     bad = good;
     bad.money = "{\"USD\":\"1\"}},\"A.B.D\":{\"unit\":\"Hrs\",\"pricePerUnit\":{\"USD\":\"2\"}";
     assert_false(read_two(&bad, NULL, PRICE_ON_DEMAND, &arena, &page, &err));
-    assert_like(str_from(err.text), "a product with 2 prices instead of one");
+    assert_like(str_from(err.text), "a product with 2 prices instead of exactly one");
     arena_clear(&arena);
 }
 
@@ -176,7 +176,7 @@ static void other_json_is_refused(void **state)
                                         "{\"PriceList\":[],\"NextToken\":1}",
                                         "{\"PriceList\":[],\"PriceList\":[]}",
                                         "<html>"};
-    struct price_wish wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-west-2"), STR("")};
+    struct price_query wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-west-2"), STR("")};
     struct arena arena;
     struct price_page page;
     (void)state;
@@ -191,7 +191,7 @@ static void other_json_is_refused(void **state)
 
 static void the_question_says_all(void **state)
 {
-    struct price_wish wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
+    struct price_query wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
     struct arena arena;
     (void)state;
     arena_init(&arena);

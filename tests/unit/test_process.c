@@ -55,7 +55,7 @@ static void test_kin_of_a_child_whatever_its_name(void **state)
 {
     (void)state;
     pid_t child = start_child();
-    struct process_kin kin = process_kin(child);
+    struct process_parentage kin = process_parentage(child);
     assert_true(process_is_named(child, hard_name));
     assert_int_equal(kin.parent, getpid());
     assert_int_equal(kin.group, child);
@@ -63,9 +63,9 @@ static void test_kin_of_a_child_whatever_its_name(void **state)
     kill(child, SIGKILL);
     siginfo_t how;
     assert_int_equal(waitid(P_PID, (id_t)child, &how, WEXITED | WNOWAIT), 0);
-    assert_true(process_kin(child).has_ended);
+    assert_true(process_parentage(child).has_ended);
     assert_int_equal(waitpid(child, NULL, 0), child);
-    assert_int_equal(process_kin(child).parent, 0);
+    assert_int_equal(process_parentage(child).parent, 0);
     assert_false(process_is_named(child, hard_name));
 }
 

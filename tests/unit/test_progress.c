@@ -1,5 +1,5 @@
 /* test_progress.c: what a pipe is told, and what is redrawn on a terminal. */
-#include "cli/live/progress.h"
+#include "cli/progress/progress.h"
 
 #include "live_scene.h"
 #include "unit.h"
@@ -52,7 +52,7 @@ static void end(struct recorded *recorded)
 static void a_pipe_gets_one_line_per_change(void **state)
 {
     struct recorded recorded;
-    struct provider_thing thing = {STR("security group"), STR("sg-1"), STR("")};
+    struct provider_resource thing = {STR("security group"), STR("sg-1"), STR("")};
     struct node_view view = scene_nodes[1];
     (void)state;
     start(&recorded, false, false);
@@ -69,8 +69,8 @@ static void a_pipe_gets_one_line_per_change(void **state)
     fflush(recorded.stream);
     assert_string_equal(recorded.text,
                         "10:30:00 created security group sg-1\n"
-                        "10:30:00 worker-1 set-up 3 of 5: pip install -r requirements.txt\n"
-                        "10:30:00 worker-1 set-up 4 of 5: the same step\n"
+                        "10:30:00 worker-1 setup 3 of 5: pip install -r requirements.txt\n"
+                        "10:30:00 worker-1 setup 4 of 5: the same step\n"
                         "10:30:00 the head's service took over\n"
                         "10:30:00 Ray 2.60.0 on 10.0.0.4: 1 of 3 nodes joined.\n");
     end(&recorded);
@@ -103,7 +103,7 @@ static void what_is_told_is_copied(void **state)
 {
     struct recorded recorded;
     char name[] = "worker-9";
-    struct node_view view = {.name = {name, 8}, .phase = PHASE_ASKED};
+    struct node_view view = {.name = {name, 8}, .phase = PHASE_REQUESTED};
     size_t count;
     (void)state;
     start(&recorded, true, true);

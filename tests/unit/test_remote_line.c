@@ -54,6 +54,18 @@ static void without_a_terminal_the_shell_is_silent(void **state)
     check_line(line, "bash --login -c -i 'exec 2>&9 9>&-; " LOGIN "(true)' 9>&2 2>/dev/null");
 }
 
+/* The line is one word for the shell that looks for `node attend`. */
+static void attended_commands_are_one_word(void **state)
+{
+    struct remote_line line = {
+        .command = STR("echo 'a'"), .has_terminal = true, .is_attended = true};
+    (void)state;
+    check_line(line, "sh -c 'if ~/.shoal/bin/shoal node attend -- true </dev/null >/dev/null 2>&1; "
+                     "then exec ~/.shoal/bin/shoal node attend -- sh -c \"$1\"; fi; "
+                     "exec sh -c \"$1\"' shoal 'bash --login -c -i '\"'\"'" LOGIN
+                     "(echo '\"'\"'\"'\"'\"'\"'\"'\"'a'\"'\"'\"'\"'\"'\"'\"'\"')'\"'\"''");
+}
+
 static void keepers_as_in_ray(void **state)
 {
     struct remote_line line = {
@@ -67,10 +79,10 @@ static void keepers_as_in_ray(void **state)
     line.keeper = REMOTE_TMUX;
     check_line(line, "bash --login -c -i '" LOGIN
                      "(tmux new -d bash -c '\"'\"'sleep 1; exec bash'\"'\"')'");
-    line.afterwards = STR("shoal ctl --ask end");
-    check_line(line,
-               "bash --login -c -i '" LOGIN
-               "(tmux new -d bash -c '\"'\"'sleep 1; shoal ctl --ask end; exec bash'\"'\"')'");
+    line.afterwards = STR("shoal ctl --ask terminate");
+    check_line(line, "bash --login -c -i '" LOGIN
+                     "(tmux new -d bash -c '\"'\"'sleep 1; shoal ctl --ask terminate; exec "
+                     "bash'\"'\"')'");
     line.keeper = REMOTE_DIRECT; /* then whoever waits for it does what is to be done */
     check_line(line, "bash --login -c -i '" LOGIN "(sleep 1)'");
 }
@@ -99,6 +111,22 @@ static void another_machine_behind_it(void **state)
     check_line(line, "ssh -tt 10.0.0.5 'bash --login -c -i '\"'\"'" LOGIN "($SHELL)'\"'\"''");
 }
 
+static void what_the_head_told_is_quoted(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    assert_str(remote_line_hop(STR("ubuntu"), STR("i-0f2"), STR("10.0.0.5"), true, &arena),
+               "ssh -tt -o StrictHostKeyChecking=yes -o HostKeyAlias=i-0f2 -o "
+               "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/i-0f2' -o IdentitiesOnly=yes "
+               "-i ~/ray_bootstrap_key.pem -l ubuntu -- 10.0.0.5 ");
+    assert_str(remote_line_hop(STR("a b"), STR("i;reboot"), STR("$(reboot)"), false, &arena),
+               "ssh -T -o StrictHostKeyChecking=yes -o 'HostKeyAlias=i;reboot' -o "
+               "'UserKnownHostsFile=~/.shoal/cluster/known_hosts/i;reboot' -o IdentitiesOnly=yes "
+               "-i ~/ray_bootstrap_key.pem -l 'a b' -- '$(reboot)' ");
+    arena_clear(&arena);
+}
+
 static void where_a_command_runs(void **state)
 {
     struct config_node_type type = {.is_head = true};
@@ -119,9 +147,11 @@ int main(void)
         cmocka_unit_test(words_are_quoted_as_python_quotes_them),
         cmocka_unit_test(commands_run_in_a_login_shell),
         cmocka_unit_test(without_a_terminal_the_shell_is_silent),
+        cmocka_unit_test(attended_commands_are_one_word),
         cmocka_unit_test(keepers_as_in_ray),
         cmocka_unit_test(containers),
         cmocka_unit_test(another_machine_behind_it),
+        cmocka_unit_test(what_the_head_told_is_quoted),
         cmocka_unit_test(where_a_command_runs),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

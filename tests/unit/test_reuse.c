@@ -2,7 +2,7 @@
 #include "app/control/reuse.h"
 
 #include "app/machine_tags.h"
-#include "control_scene.h"
+#include "control_tally.h"
 
 /* ---- as the journal keeps it ---- */
 
@@ -63,8 +63,8 @@ static void add_head(struct scene *scene)
                                .launch = HEAD_LAUNCH(1, 0),
                                .count = 1,
                                .is_head = true};
-    assert_true(
-        launch_compose(&wish, scene->provider, &scene->fixture->arena, &token, &call, &scene->err));
+    assert_true(launch_request_make(&wish, scene->provider, &scene->fixture->arena, &token, &call,
+                                    &scene->err));
     scene->provider->ops->launch(scene->provider, call, ignore_machines, scene);
 }
 
@@ -97,7 +97,7 @@ static struct scene *stopped_cluster(void)
                                   ignore, scene);
     }
     (void)runs_until(scene, NULL, 20);
-    controller_want(scene->controller, GOAL_DOWN);
+    controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, is_empty);
     assert_int_equal(scene->cloud.counts[FAKE_STOP], 1);
     assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 0);
@@ -182,7 +182,7 @@ static void the_rest_is_launched(void **state)
 
 static bool has_launched_one(struct scene *scene)
 {
-    return scene->cloud.counts[FAKE_LAUNCH] >= 1 && told(scene, "starting 1 stopped machines");
+    return scene->cloud.counts[FAKE_LAUNCH] >= 1 && told(scene, "starting 1 stopped instances");
 }
 
 static void what_does_not_start_is_left_alone(void **state)

@@ -1,6 +1,6 @@
 /* test_rsync.c: the words that rsync is started with, and what ssh complains about. */
 #include "remote/rsync.h"
-#include "remote/ssh_trouble.h"
+#include "remote/ssh_error.h"
 
 #include "unit.h"
 
@@ -20,14 +20,14 @@ static int close_arena(void **state)
     return 0;
 }
 
-static struct ssh_place place;
+static struct ssh_target place;
 
 static int open_place(void **state)
 {
-    place = (struct ssh_place){.user = STR("ubuntu"),
-                               .address = STR("198.51.100.7"),
-                               .machine = STR("i-0f2"),
-                               .known_hosts = "/state/known_hosts"};
+    place = (struct ssh_target){.user = STR("ubuntu"),
+                                .address = STR("198.51.100.7"),
+                                .machine = STR("i-0f2"),
+                                .known_hosts = "/state/known_hosts"};
     return open_arena(state);
 }
 
@@ -37,7 +37,7 @@ static struct str words_of(const struct rsync_copy *copy)
     const char *const *argv;
     struct err err = {0};
     struct str line = STR("");
-    assert_true(rsync_words(copy, &arena, &argv, &err));
+    assert_true(rsync_argv(copy, &arena, &argv, &err));
     assert_string_equal(argv[0], "rsync");
     assert_string_equal(argv[1], "--rsh");
     assert_like(str_from(argv[2]), "'ssh' *'StrictHostKeyChecking=yes'*");
@@ -64,7 +64,8 @@ static void test_as_ray_starts_it(void **state)
                "[/home/me/code/][ubuntu@198.51.100.7:/home/ubuntu/code/]");
     copy = (struct rsync_copy){
         .place = &place, .here = STR("/tmp/x"), .there = STR("~/x"), .is_down = true};
-    assert_str(words_of(&copy), "[-avz][--][ubuntu@198.51.100.7:~/x][/tmp/x]");
+    assert_str(words_of(&copy), "[-avz][--safe-links][--no-devices][--no-specials][--]"
+                                "[ubuntu@198.51.100.7:~/x][/tmp/x]");
 }
 
 static void test_folders_above(void **state)
@@ -73,28 +74,66 @@ static void test_folders_above(void **state)
     struct rsync_copy copy = {
         .place = &place, .here = STR("/a"), .there = STR("~/it's a/b/c"), .makes_parents = true};
     assert_like(words_of(&copy),
-                "[-avz][--rsync-path][mkdir -p ~/'it'\\''s a/b' && rsync][--][/a]*");
+                "[-avz][--rsync-path][mkdir -p ~/'it'\"'\"'s a/b' && rsync][--][/a]*");
     copy.there = STR("/opt/data/");
-    assert_like(words_of(&copy), "[-avz][--rsync-path][mkdir -p '/opt/data' && rsync]*");
+    assert_like(words_of(&copy), "[-avz][--rsync-path][mkdir -p /opt/data && rsync]*");
     copy.there = STR("~/c"); /* the home is there */
     assert_like(words_of(&copy), "[-avz][--][/a]*");
-    struct ssh_place six = place;
+    struct ssh_target six = place;
     six.address = STR("2001:db8::7");
     copy.place = &six;
     assert_like(words_of(&copy), "*[ubuntu@[2001:db8::7]:~/c]");
 }
 
+static void test_old_ones_are_known(void **state)
+{
+    static const struct {
+        const char *said;
+        const char *version;
+        bool is_old;
+    } rows[] = {
+        {"rsync  version 3.2.7  protocol version 31\nCopyright", "3.2.7", true},
+        {"rsync  version v3.3.0  protocol version 31", "v3.3.0", false}, /* not understood */
+        {"rsync  version 3.4.0  protocol version 32", "3.4.0", false},
+        {"rsync  version 3.10.1  protocol version 32", "3.10.1", false},
+        {"rsync  version 2.6.9  protocol version 29", "2.6.9", true},
+        {"rsync  version 4.0.0  protocol version 33", "4.0.0", false},
+        {"openrsync: protocol version 29", "", false},
+        {"", "", false},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct str version = STR("");
+        assert_int_equal(rsync_is_old(str_from(rows[i].said), &version), rows[i].is_old);
+        assert_str(version, rows[i].version);
+    }
+}
+
+static void test_which_versions_show_progress(void **state)
+{
+    (void)state;
+    assert_true(rsync_has_progress(STR("rsync  version 3.2.7  protocol version 31\n")));
+    assert_true(rsync_has_progress(STR("rsync  version 3.1.0  protocol version 31\n")));
+    assert_true(rsync_has_progress(STR("rsync  version 4.0.0\n")));
+    assert_false(rsync_has_progress(STR("rsync  version 3.0.9  protocol version 30\n")));
+    assert_false(rsync_has_progress(STR("rsync  version 2.6.9  protocol version 29\n")));
+    assert_false(rsync_has_progress(STR("openrsync: protocol version 29\n")));
+    assert_false(rsync_has_progress(STR("")));
+}
+
 static void test_what_ssh_complains_about(void **state)
 {
     (void)state;
-    assert_int_equal(ssh_trouble_of(STR("ssh: connect to host 10.0.0.7 port 22: Connection "
-                                        "refused")),
+    assert_int_equal(ssh_error_of(STR("ssh: connect to host 10.0.0.7 port 22: Connection "
+                                      "refused")),
                      SSH_UNREACHABLE);
-    assert_int_equal(ssh_trouble_of(STR("ubuntu@10.0.0.7: Permission denied (publickey).")),
+    assert_int_equal(ssh_error_of(STR("ubuntu@10.0.0.7: Permission denied (publickey).")),
                      SSH_DENIED);
-    assert_int_equal(ssh_trouble_of(STR("Host key verification failed.")), SSH_HOST_KEY);
-    assert_int_equal(ssh_trouble_of(STR("kex_exchange_identification: read: Connection reset")),
+    assert_int_equal(ssh_error_of(STR("Host key verification failed.")), SSH_HOST_KEY);
+    assert_int_equal(ssh_error_of(STR("kex_exchange_identification: read: Connection reset")),
                      SSH_OTHER);
+    assert_int_equal(ssh_error_of(STR("percent_dollar_expand: failed")), SSH_MISUSED);
+    assert_int_equal(ssh_error_of(STR("command-line line 0: invalid quotes")), SSH_MISUSED);
     assert_true(ssh_is_chatter(STR("@@@@@@@@@@@@@@@@@")));
     assert_false(ssh_is_chatter(STR("Host key verification failed.")));
 }
@@ -104,6 +143,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_as_ray_starts_it),
         cmocka_unit_test(test_folders_above),
+        cmocka_unit_test(test_old_ones_are_known),
+        cmocka_unit_test(test_which_versions_show_progress),
         cmocka_unit_test(test_what_ssh_complains_about),
     };
     return cmocka_run_group_tests(tests, open_place, close_arena);

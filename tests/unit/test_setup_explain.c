@@ -1,4 +1,5 @@
 /* test_setup_explain.c: what last words are taken to mean. */
+#include "app/setup/setup_failure.h"
 #include "app/setup/setup_plan.h"
 
 #include "unit.h"
@@ -19,23 +20,28 @@ static void known_words(void **state)
 {
     (void)state;
     check("cp: error writing '/x': No space left on device\n", "the disk*full", "*larger disk*");
-    check("bash: pip: command not found", "*no pip*", "*python3-pip*");
-    check("bash: line 1: docker: command not found\n", "*no Docker*", "*get.docker.com*");
-    check("bash: line 1: frobnicate: command not found\n", "a program is not there*", "*");
+    check("bash: pip: command not found", "*pip is not installed*", "*python3-pip*");
+    check("bash: line 1: docker: command not found\n", "*Docker is not installed*",
+          "*get.docker.com*");
+    check("bash: line 1: frobnicate: command not found\n", "a program is missing*", "*");
+    check("E: Could not open lock file /var/lib/dpkg/lock-frontend - open (13: Permission denied)\n"
+          "E: Unable to acquire the lock (/var/lib/dpkg/lock-frontend), are you root?\n",
+          "the command needs root*", "use sudo*");
     check("E: Could not get lock /var/lib/dpkg/lock-frontend. It is held by process 12 (apt)\n",
           "another program is installing*", "*DPkg::Lock::Timeout*");
     check("RuntimeError: Version mismatch: The cluster was started with:\n    Ray: 2.60.0\n",
-          "*another Ray or Python than the head", "*");
+          "*different Ray or Python version than the head", "*");
     check("Exception: Timed out waiting for file /tmp/ray/session/metrics_agent_port_0",
           "Ray's agent*", "*dashboard_agent.log*");
-    check("ERROR: No matching distribution found for ray==9.9", "*no such Ray*", "*");
-    check("ERROR: No matching distribution found for left-pad", "pip does not find*", "*");
-    check("sudo: a password is required\n", "sudo wants a password*", "*");
-    check("Collecting torch\nKilled\n+ pip install torch", "pip was ended*memory*", "*");
+    check("ERROR: No matching distribution found for ray==9.9", "no Ray release matches*", "*");
+    check("ERROR: No matching distribution found for left-pad", "pip cannot find*", "*");
+    check("sudo: a password is required\n", "sudo asks for a password*", "*");
+    check("Collecting torch\nKilled\n+ pip install torch", "pip was killed*memory*", "*");
     check(
         "error: the head's Ray did not answer at 10.0.0.4:6379 within 900 s: Connection timed out",
         "Ray on the head*", "*security group*");
-    check("error: this node and the head have different versions of Ray\n", "Ray joins only*", "*");
+    check("error: this node and the head have different versions of Ray\n", "a node can join only*",
+          "*");
     check("error: only 12 MB are free on the disk of this machine", "*nearly full",
           "*larger disk*");
     check("all is well\n", NULL, NULL);
@@ -52,9 +58,26 @@ static void known_statuses(void **state)
     assert_false(setup_explain_status(1, &why, &next));
 }
 
+/* Of what people see of a step; the node itself has the whole command. */
+static void secrets_of_commands_are_not_shown(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    const struct setup_step step = {.kind = "setup",
+                                    .command = STR("TOKEN=s3cret pip -i https://me:pw12@h/ x")};
+    const struct step_event event = {.tail = STR("cannot reach https://me:pw12@h/")};
+    assert_str(setup_detail(&step, &arena), "TOKEN=******** pip -i https://me:********@h/ x");
+    struct node_failure failure = setup_failure(&step, &event, &arena);
+    assert_str(failure.command, "TOKEN=******** pip -i https://me:********@h/ x");
+    assert_str(failure.said, "cannot reach https://me:********@h/");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(secrets_of_commands_are_not_shown),
         cmocka_unit_test(known_words),
         cmocka_unit_test(known_statuses),
     };

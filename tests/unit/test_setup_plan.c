@@ -120,7 +120,58 @@ static void a_head_of_a_minimal_file(void **state)
                "RAY_USAGE_STATS_ENABLED=0 RAY_enable_autoscaler_v2=1 "
                "RAY_OVERRIDE_RESOURCES={\"CPU\":2} RAY_CLOUD_INSTANCE_ID=i-1 "
                "RAY_NODE_TYPE_NAME=ray.head.default RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large");
-    assert_str(variables(&scene, "set-up"), "");
+    assert_str(variables(&scene, "setup"), "");
+}
+
+#define ON_DISK "metadata: {shoal: {gcs_store: disk}}\n"
+#define STORE_WORDS                                                     \
+    "RAY_gcs_storage_path=$(~/.shoal/bin/shoal node store) || exit 1; " \
+    "export RAY_gcs_storage_path; "
+
+/* Whatever the file starts Ray with, it learns where its GCS keeps its tables. */
+static void a_head_with_its_gcs_on_disk(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, OWN ON_DISK, NULL);
+    make(&scene);
+    struct str steps = show(&scene);
+    assert_like(str_sub(steps, str_find(steps, "*start 1"), steps.len),
+                "*start 1 of 2: S node idle || ray stop <*>\n"
+                "*start 2 of 2: " STORE_WORDS "ray start --head --no-monitor *\n");
+    assert_like(variables(&scene, "start"),
+                "* RAY_CLOUD_INSTANCE_TYPE_NAME=m5.large RAY_gcs_storage=rocksdb "
+                "RAY_gcs_rpc_server_reconnect_timeout_s=600");
+    /* The same after a reboot. */
+    assert_str(scene.plan.request.files[0].path, SETUP_STARTS_FILE);
+    struct str starts = scene.plan.request.files[0].bytes;
+    assert_true(str_find(starts, STORE_WORDS) != SIZE_MAX);
+    assert_true(str_find(starts, "\"RAY_gcs_storage\":\"rocksdb\"") != SIZE_MAX);
+    set(&scene, f, MINIMAL ON_DISK, NULL);
+    make(&scene);
+    assert_true(str_find(show(&scene), "start 2 of 2: " STORE_WORDS "eval \"$(") != SIZE_MAX);
+    set(&scene, f, MINIMAL "metadata: {shoal: {gcs_store: memory}}\n", NULL);
+    make(&scene);
+    assert_int_equal(str_find(show(&scene), "store"), SIZE_MAX);
+    assert_int_equal(str_find(variables(&scene, "start"), "gcs"), SIZE_MAX);
+}
+
+/* Its raylet waits for the head; where the tables are is not its business. */
+static void a_worker_of_a_head_with_its_gcs_on_disk(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, MINIMAL ON_DISK, "ray.worker.default");
+    make(&scene);
+    assert_int_equal(str_find(show(&scene), "store"), SIZE_MAX);
+    assert_like(variables(&scene, "start"),
+                "RAY_HEAD_IP=* RAY_gcs_rpc_server_reconnect_timeout_s=600");
+    assert_int_equal(str_find(variables(&scene, "start"), "rocksdb"), SIZE_MAX);
+    set(&scene, f, MINIMAL, "ray.worker.default");
+    make(&scene);
+    assert_int_equal(str_find(variables(&scene, "start"), "gcs"), SIZE_MAX);
 }
 
 static void a_worker_of_a_minimal_file(void **state)
@@ -163,8 +214,8 @@ static void the_files_commands(void **state)
                 "*service: *\n"
                 "look around: S node probe\n"
                 "initialization 1 of 1: init <initialization_commands[0]>\n"
-                "set-up 1 of 2: one <setup_commands[0]>\n"
-                "set-up 2 of 2: two <head_setup_commands[0]>\n"
+                "setup 1 of 2: one <setup_commands[0]>\n"
+                "setup 2 of 2: two <head_setup_commands[0]>\n"
                 "Ray is there: *\n"
                 "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
                 "*start 2 of 2: ray start --head --no-monitor --port=7 --dashboard-host=0.0.0.0 "
@@ -178,7 +229,7 @@ static void the_files_commands(void **state)
     assert_like(show(&scene), "*\n*\n*one <setup_commands[0]>\n*three <worker_setup_commands[0]>\n"
                               "*\n*gate --gcs 10.0.0.4:7\n*\n*\n");
     assert_str(variables(&scene, "initialization"), "RAY_HEAD_IP=10.0.0.4");
-    assert_str(variables(&scene, "set-up"), "RAY_HEAD_IP=10.0.0.4");
+    assert_str(variables(&scene, "setup"), "RAY_HEAD_IP=10.0.0.4");
 
     set(&scene, f, OWN, "v");
     make(&scene);
@@ -229,10 +280,36 @@ static void files_go_along(void **state)
     scene.input.files = &extra;
     scene.input.file_count = 1;
     make(&scene);
-    assert_int_equal(scene.plan.request.file_count, 2);
-    assert_str(scene.plan.request.files[0].path, "~/.shoal/cluster/handover.json");
-    assert_int_equal(scene.plan.request.files[0].mode, 0600);
-    assert_str(scene.plan.request.files[1].path, "~/x");
+    assert_int_equal(scene.plan.request.file_count, 3);
+    assert_str(scene.plan.request.files[1].path, "~/.shoal/cluster/handover.json");
+    assert_int_equal(scene.plan.request.files[1].mode, 0600);
+    assert_str(scene.plan.request.files[2].path, "~/x");
+}
+
+/* Whether Ray is started now or left alone, a reboot starts it by the same commands. */
+static void the_head_keeps_its_start_commands(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    struct bundle bundle;
+    set(&scene, f, OWN, "h");
+    scene.input.restart = SETUP_NO_RESTART;
+    make(&scene);
+    const struct node_file *file = &scene.plan.request.files[0];
+    assert_str(file->path, SETUP_STARTS_FILE);
+    assert_int_equal(file->mode, 0600);
+    assert_true(bundle_read(file->bytes, &f->arena, &bundle, &scene.err));
+    assert_int_equal(bundle.count, 2);
+    assert_str(bundle.steps[0].command, SETUP_PROGRAM " node idle || ray stop");
+    assert_str(bundle.steps[1].command,
+               "ray start --head --no-monitor --port=7 --dashboard-host=0.0.0.0");
+    assert_int_equal(bundle.steps[1].attempts, 2);
+    assert_true(bundle.steps[1].is_always);
+    assert_str(bundle.steps[1].variables[0].name, "RAY_USAGE_STATS_ENABLED");
+    set(&scene, f, OWN, "w");
+    make(&scene);
+    assert_int_equal(scene.plan.request.file_count, 0);
 }
 
 static void what_cannot_be(void **state)
@@ -249,6 +326,26 @@ static void what_cannot_be(void **state)
     set(&scene, f, MINIMAL "head_start_ray_commands: [echo]\n", NULL);
     make(&scene);
     assert_like(scene.plan.warnings[0], "Ray will not be started: *head_start_ray_commands*");
+}
+
+static void only_ray_start_is_tried_twice(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    for (int is_worker = 0; is_worker < 2; is_worker++) {
+        size_t starts = 0;
+        set(&scene, f, OWN, is_worker ? "w" : "h");
+        make(&scene);
+        const struct bundle *bundle = &scene.plan.request.bundle;
+        for (size_t i = 0; i < bundle->count; i++) {
+            bool is_start = str_find(bundle->steps[i].command, "ray start") != SIZE_MAX;
+            assert_int_equal(bundle->steps[i].attempts > 1 ? bundle->steps[i].attempts : 1,
+                             is_start ? 2 : 1);
+            starts += is_start;
+        }
+        assert_int_equal(starts, 1);
+    }
 }
 
 static void a_spot_worker_is_watched(void **state)
@@ -292,12 +389,16 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_head_of_a_minimal_file),
+        cmocka_unit_test(a_head_with_its_gcs_on_disk),
+        cmocka_unit_test(a_worker_of_a_head_with_its_gcs_on_disk),
         cmocka_unit_test(a_worker_of_a_minimal_file),
         cmocka_unit_test(the_files_commands),
         cmocka_unit_test(restarts),
         cmocka_unit_test(what_is_the_users_stays),
         cmocka_unit_test(files_go_along),
+        cmocka_unit_test(the_head_keeps_its_start_commands),
         cmocka_unit_test(what_cannot_be),
+        cmocka_unit_test(only_ray_start_is_tried_twice),
         cmocka_unit_test(a_spot_worker_is_watched),
         cmocka_unit_test(heads_and_bought_machines_are_not_watched),
     };

@@ -92,11 +92,23 @@ static void stop(void **state)
     arena_clear(&arena);
 }
 
+static void store(void **state)
+{
+    (void)state;
+    struct arena arena;
+    arena_init(&arena);
+    assert_str(start_command_with_store(STR("ulimit -n 9; ray start --head"), "ask", &arena),
+               "RAY_gcs_storage_path=$(ask) || exit 1; export RAY_gcs_storage_path; "
+               "ulimit -n 9; ray start --head");
+    assert_str(start_command_with_store(STR("ray stop"), "ask", &arena), "ray stop");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(monitor_goes), cmocka_unit_test(others_stay), cmocka_unit_test(dashboard),
-        cmocka_unit_test(port),         cmocka_unit_test(stop),
+        cmocka_unit_test(port),         cmocka_unit_test(stop),        cmocka_unit_test(store),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

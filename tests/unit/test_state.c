@@ -31,11 +31,11 @@ static int close_all(void **state)
 /* ---- what was told ---- */
 
 struct heard {
-    struct ray_glance glances[8];
+    struct ray_node_summary glances[8];
     size_t count;
 };
 
-static void hear(void *context, const struct ray_glance *glance)
+static void hear(void *context, const struct ray_node_summary *glance)
 {
     struct heard *heard = context;
     assert_true(heard->count < ARRAY_LEN(heard->glances));
@@ -59,7 +59,7 @@ static void reply_with(struct piece *state)
 }
 
 /* The glance of a cluster with this node alone. */
-static struct ray_glance glance_of(struct piece *node)
+static struct ray_node_summary glance_of(struct piece *node)
 {
     struct heard heard;
     struct piece state = piece_new();
@@ -70,7 +70,7 @@ static struct ray_glance glance_of(struct piece *node)
     return heard.glances[0];
 }
 
-static struct ray_node_detail read_node(struct ray_glance glance)
+static struct ray_node_detail read_node(struct ray_node_summary glance)
 {
     struct ray_node_detail node;
     assert_true(ray_node_read(glance.bytes, &arena, &node, &err));
@@ -133,7 +133,7 @@ static void test_a_node_at_a_glance(void **state)
 {
     (void)state;
     struct piece node = make_node(&(struct twist){.idle_ms = 1234, .version = 7});
-    struct ray_glance glance = glance_of(&node);
+    struct ray_node_summary glance = glance_of(&node);
     assert_str(glance.id, "nnnnnnnnnnnnnnnnnnnnnnnnnnnn");
     assert_str(glance.instance_id, "i-1");
     assert_int_equal(glance.status, RAY_NODE_IDLE);
@@ -229,7 +229,7 @@ static void test_the_dead_have_nothing(void **state)
 {
     (void)state;
     struct piece made = make_node(&(struct twist){.status = RAY_NODE_DEAD, .activity = "x"});
-    struct ray_glance glance = glance_of(&made);
+    struct ray_node_summary glance = glance_of(&made);
     struct ray_node_detail node = read_node(glance);
     assert_str(node.type, "worker");
     assert_str(node.address, "10.0.0.7");

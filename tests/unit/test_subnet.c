@@ -1,5 +1,5 @@
 /* test_subnet.c: Ray's rules for subnets, and ours beside them. */
-#include "provider/aws/survey/subnet.h"
+#include "provider/aws/preflight/subnet.h"
 
 #include "base/attr.h"
 #include "base/buf.h"

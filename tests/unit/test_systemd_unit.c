@@ -1,5 +1,5 @@
-/* test_systemd_unit.c: the command that makes the supervisor a unit of systemd. */
-#include "app/head/keep/systemd_unit.h"
+/* test_systemd_unit.c: the unit of systemd that the supervisor is. */
+#include "app/head/supervisor/systemd_unit.h"
 
 #include "base/buf.h"
 #include "unit.h"
@@ -16,29 +16,90 @@ static struct str joined(const char *const *words, struct arena *arena)
     return arena_str(arena, buf_str(&out));
 }
 
-static void a_user_asks_by_sudo(void **state)
+static struct unit_setup usual(void)
 {
-    struct arena arena;
-    (void)state;
-    arena_init(&arena);
-    struct unit_setup setup = {
+    return (struct unit_setup){
         .program = STR("/home/u/.shoal/bin/shoal"),
         .folder = STR("/home/u/.shoal/cluster"),
-        .runner = STR("/usr/bin/systemd-run"),
         .sudo = STR("/usr/bin/sudo"),
         .user = 1000,
         .group = 1001,
     };
-    assert_like(joined(unit_words(&setup, &arena), &arena),
-                "/usr/bin/sudo|-n|/usr/bin/systemd-run|--quiet|--collect|--no-block|--unit=shoal-*|"
-                "--description=*|--uid=1000|--gid=1001|--property=Restart=on-failure|"
-                "--property=RestartSec=1|--property=StartLimitIntervalSec=0|"
-                "--property=OOMScoreAdjust=-500|--property=TimeoutStopSec=15|"
-                "--property=DefaultDependencies=no|--property=Before=shutdown.target|"
-                "--property=Conflicts=shutdown.target|--|"
-                "/home/u/.shoal/bin/shoal|autoscaler|--supervise|--folder|/home/u/.shoal/cluster");
+}
+
+static void the_unit_starts_at_boot(void **state)
+{
+    struct arena arena;
+    struct str text;
+    struct err err;
+    struct unit_setup setup = usual();
+    (void)state;
+    arena_init(&arena);
+    assert_true(unit_text(&setup, &arena, &text, &err));
+    assert_str(text, "[Unit]\n"
+                     "Description=Shoal cluster service\n"
+                     "After=network.target\n"
+                     "StartLimitIntervalSec=0\n"
+                     "ConditionPathExists=!/home/u/.shoal/cluster/stood-down\n"
+                     "\n"
+                     "[Service]\n"
+                     "Restart=on-failure\n"
+                     "RestartSec=1\n"
+                     "TimeoutStopSec=15\n"
+                     "OOMScoreAdjust=-500\n"
+                     "LimitCORE=0\n"
+                     "UMask=0077\n"
+                     "ProtectSystem=full\n"
+                     "ProtectControlGroups=yes\n"
+                     "KeyringMode=private\n"
+                     "User=1000\n"
+                     "Group=1001\n"
+                     "ExecStart=\"/home/u/.shoal/bin/shoal\" autoscaler --supervise --folder "
+                     "\"/home/u/.shoal/cluster\"\n"
+                     "\n"
+                     "[Install]\n"
+                     "WantedBy=multi-user.target\n");
+    arena_clear(&arena);
+}
+
+static void paths_keep_their_meaning(void **state)
+{
+    struct arena arena;
+    struct str text;
+    struct err err;
+    struct unit_setup setup = usual();
+    (void)state;
+    arena_init(&arena);
+    setup.folder = STR("/home/a b/50%/$x\"\\");
+    assert_true(unit_text(&setup, &arena, &text, &err));
+    assert_true(str_find(text, "ConditionPathExists=!/home/a b/50%%/$x\"\\/stood-down\n") !=
+                SIZE_MAX);
+    assert_true(str_find(text, "--folder \"/home/a b/50%%/$$x\\\"\\\\\"\n") != SIZE_MAX);
+    setup.folder = STR("/home/a\nUser=0");
+    assert_false(unit_text(&setup, &arena, &text, &err));
+    assert_int_equal(err.kind, ERR_CONFIG);
+    arena_clear(&arena);
+}
+
+static void a_user_asks_by_sudo(void **state)
+{
+    struct arena arena;
+    struct unit_setup setup = usual();
+    (void)state;
+    arena_init(&arena);
+    assert_like(joined(unit_argv(&setup, "/f/unit", &arena), &arena),
+                "/usr/bin/sudo|-n|sh|-c|install -m 644 \"$1\" \"/etc/systemd/system/$2\" && "
+                "systemctl --quiet enable \"$2\" && systemctl --no-block restart \"$2\"|sh|"
+                "/f/unit|shoal-*.service");
+    const char *const argv[] = {"/bin/shoal", "node", "resume", NULL};
+    assert_like(joined(unit_words_beside(&setup, argv, &arena), &arena),
+                "/usr/bin/sudo|-n|systemd-run|--quiet|--unit=shoal-*-ray|--description=*|"
+                "--uid=1000|--gid=1001|--property=KillMode=process|--property=RemainAfterExit=yes|"
+                "--|/bin/shoal|node|resume");
     setup.sudo = STR("");
-    assert_true(str_starts(joined(unit_words(&setup, &arena), &arena), "/usr/bin/systemd-run|"));
+    assert_true(str_starts(joined(unit_argv(&setup, "/f/unit", &arena), &arena), "sh|-c|"));
+    assert_true(
+        str_starts(joined(unit_words_beside(&setup, argv, &arena), &arena), "systemd-run|"));
     arena_clear(&arena);
 }
 
@@ -58,6 +119,8 @@ static void each_folder_has_its_own(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_unit_starts_at_boot),
+        cmocka_unit_test(paths_keep_their_meaning),
         cmocka_unit_test(a_user_asks_by_sudo),
         cmocka_unit_test(each_folder_has_its_own),
     };

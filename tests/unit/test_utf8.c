@@ -116,11 +116,38 @@ static void tricks_with_the_terminal_are_made_visible(void **state)
     AUTO_BUF struct buf out;
     (void)state;
     buf_init(&out, 100);
-    utf8_add_visible(&out, STR("a\tb\nc\x1B[0m\x7F\xC2\x9B\xFF\xC3\xA9"), false);
-    assert_str(buf_str(&out), "a b?c?[0m???\xC3\xA9");
+    utf8_add_visible(&out, STR("a\tb\nc\x1B[0m\x7F\xC2\x9B\xFF\xC3\xA9\xE2\x80\xAE"), false);
+    assert_str(buf_str(&out), "a b?c?[0m???\xC3\xA9?");
     buf_clear(&out);
     utf8_add_visible(&out, STR("a\nb\r\n"), true);
     assert_str(buf_str(&out), "a\nb?\n");
+}
+
+static void colours_are_dropped(void **state)
+{
+    static const char *const rows[][2] = {
+        {"plain", "plain"},
+        {"", ""},
+        {"\033[37mLocal node IP\033[39m: 10.0.0.4", "Local node IP: 10.0.0.4"},
+        {"a\033[1;31;40mb\033[0m", "ab"},
+        {"a\033]0;title\ab", "ab"},
+        {"a\033]0;title\nb", "a\nb"},
+        {"a\033(Bb", "aBb"},
+        {"cut\033", "cut"},
+        {"cut\033[", "cut"},
+        {"cut\033[1;3", "cut"},
+        {"cut\033]0;x", "cut"},
+        {"a\033[1\nb", "a\nb"}, /* a line's end is no part of a sequence */
+        {"a\033\xC3\xA9", "a\xC3\xA9"},
+        {"\033\033[0mx", "x"},
+    };
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        AUTO_BUF struct buf out;
+        buf_init(&out, 100);
+        utf8_add_unstyled(&out, str_from(rows[i][0]));
+        assert_str(buf_str(&out), rows[i][1]);
+    }
 }
 
 int main(void)
@@ -131,6 +158,7 @@ int main(void)
         cmocka_unit_test(characters_are_counted),
         cmocka_unit_test(tricks_with_the_terminal_are_made_visible),
         cmocka_unit_test(width_is_in_terminal_columns),
+        cmocka_unit_test(colours_are_dropped),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

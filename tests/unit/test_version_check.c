@@ -6,6 +6,8 @@
 #include "ray/gcs.h"
 #include "unit.h"
 
+#include <stdlib.h>
+
 static void check(const char *here_ray, const char *here_python, const char *there_ray,
                   const char *there_python, bool only_minor, bool expected, const char *words)
 {
@@ -102,12 +104,36 @@ static void what_the_head_says(void **state)
     arena_clear(&arena);
 }
 
+/* Variables on a laptop hold secrets; a program that is asked for its version gets none of them. */
+static void a_program_on_the_laptop_gets_no_variables_of_ours(void **state)
+{
+    static const char *const words[] = {"env", NULL};
+    AUTO_BUF struct buf apart;
+    AUTO_BUF struct buf all;
+    struct err err;
+    int status;
+    (void)state;
+    buf_init(&apart, 100000);
+    buf_init(&all, 100000);
+    assert_int_equal(setenv("SHOAL_TEST_TOKEN", "s3cret", 1), 0);
+    assert_true(tools_run_clean(words, 10000, &apart, &err));
+    assert_true(tools_run(words, 10000, &all, &status, &err));
+    unsetenv("SHOAL_TEST_TOKEN");
+    assert_true(str_find(buf_str(&apart), "PATH=") != SIZE_MAX);
+    assert_true(str_find(buf_str(&apart), "s3cret") == SIZE_MAX);
+    assert_true(str_find(buf_str(&all), "SHOAL_TEST_TOKEN=s3cret") != SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rays_rule),        cmocka_unit_test(both_differ),
-        cmocka_unit_test(numbers),          cmocka_unit_test(interpreters),
-        cmocka_unit_test(what_python_says), cmocka_unit_test(what_the_head_says),
+        cmocka_unit_test(a_program_on_the_laptop_gets_no_variables_of_ours),
+        cmocka_unit_test(rays_rule),
+        cmocka_unit_test(both_differ),
+        cmocka_unit_test(numbers),
+        cmocka_unit_test(interpreters),
+        cmocka_unit_test(what_python_says),
+        cmocka_unit_test(what_the_head_says),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

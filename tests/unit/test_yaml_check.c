@@ -99,12 +99,12 @@ static void tabs_in_text_and_comments_are_taken(void **state)
     }
 }
 
-static void comment_of_a_block_needs_a_blank(void **state)
+static void comment_of_a_block_needs_a_space(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;
     assert_null(fixture_read_c(f, "a: |#note\n  b\n"));
-    assert_like(fixture_messages(f), "1:5 error yaml: *comment*(*blank*)");
+    assert_like(fixture_messages(f), "1:5 error yaml: *comment*(*space*)");
     assert_non_null(fixture_read_c(f, "a: | #note\n  b#c\n"));
     assert_non_null(fixture_read_c(f, "a: |- # note\n  #b\n"));
 }
@@ -138,7 +138,7 @@ int main(void)
         cmocka_unit_test(tabs_between_words_are_refused),
         cmocka_unit_test(tabs_that_begin_something_are_refused),
         cmocka_unit_test(tabs_in_text_and_comments_are_taken),
-        cmocka_unit_test(comment_of_a_block_needs_a_blank),
+        cmocka_unit_test(comment_of_a_block_needs_a_space),
         cmocka_unit_test(large_files_are_refused),
         cmocka_unit_test(mark_is_skipped_once),
     };

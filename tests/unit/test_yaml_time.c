@@ -97,7 +97,7 @@ static void tagged_dates_may_be_short(void **state)
 static void problems_say_which_part_is_wrong(void **state)
 {
     static const char *const rows[][2] = {
-        {"2026-13-01", "day"},
+        {"2026-13-01", "this date"},
         {"2026-11-15 25:00:00", "time of day"},
         {"2026-11-15 05:00:00+99", "time zone"},
         {"tomorrow", "not a date"},

@@ -50,5 +50,5 @@ def judge(check):
     except Usage as reason:
         return USAGE, f"cannot run: {reason}", []
     if problems:
-        return PROBLEMS, f"{len(problems)} to mend", problems
+        return PROBLEMS, f"{len(problems)} to fix", problems
     return CLEAN, "", []

@@ -9,14 +9,18 @@ import sys
 import time
 
 import banned
+import failpoints
 import format as layout
 import gate
 import headers
 import includes
 import links
 import objects
+import promises
 import purity
 import style
+import where
+import words
 
 # Not _FORTIFY_SOURCE: it warns when nothing is optimised, and headers are only parsed.
 INCLUDE_FLAG = re.compile(r"^(-I|-isystem)(.+)$|^(-D(?!_FORTIFY_SOURCE).+)$", re.MULTILINE)
@@ -28,6 +32,10 @@ def gates(root, build, compiler):
     return {
         "includes": lambda: includes.check(root),
         "style": lambda: style.check(root),
+        "failpoints": lambda: failpoints.check(root),
+        "promises": lambda: promises.check(root, build),
+        "words": lambda: words.check(root),
+        "where": lambda: where.check(root),
         "links": lambda: links.check(build),
         "purity": lambda: purity.check(build),
         "banned": lambda: banned.check(root, compiler, build),
@@ -51,7 +59,7 @@ def run_gate(name, check):
     """Print the gate's line and its problems; return its exit code."""
     began = time.monotonic()
     code, note, problems = gate.judge(check)
-    print(f"{WORDS[code]:5} {name:9} {time.monotonic() - began:5.2f} s  {note}".rstrip())
+    print(f"{WORDS[code]:5} {name:10} {time.monotonic() - began:5.2f} s  {note}".rstrip())
     for text in problems:
         print(f"  {text}")
     return code

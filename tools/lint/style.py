@@ -34,8 +34,9 @@ VAGUE_NAME = re.compile(r"^(utils?|common)\.")
 
 LINK = re.compile(r"(?<!\\)\]\(\s*<?([^)\s>]+)>?(?:\s+\"[^\"]*\")?\s*\)|^\[[^\]^]+\]:\s*(\S+)",
                   re.MULTILINE)
+BLOCK = re.compile(r"^(```|~~~).*?^\1", re.MULTILINE | re.DOTALL)
 CODE_BLOCK = re.compile(r"^(```|~~~).*?^\1|`[^`\n]*`", re.MULTILINE | re.DOTALL)
-OUTSIDE = re.compile(r"^(?:[a-z][a-z0-9+.-]*:|#)", re.IGNORECASE)
+OUTSIDE = re.compile(r"^[a-z][a-z0-9+.-]*:", re.IGNORECASE)
 
 
 def check(root):
@@ -169,14 +170,23 @@ def _foreign_places(name, text):
 def _links(root, name, text):
     plain = CODE_BLOCK.sub(lambda m: re.sub(r"[^\n]", " ", m.group()), text)
     for found in LINK.finditer(plain):
-        target = (found.group(1) or found.group(2)).split("#")[0]
-        if not target or OUTSIDE.match(target):
+        target, _, heading = (found.group(1) or found.group(2)).partition("#")
+        if OUTSIDE.match(target):
             continue
         folder = "" if target.startswith("/") else os.path.dirname(name)
-        path = os.path.normpath(os.path.join(folder, target.lstrip("/")))
+        path = os.path.normpath(os.path.join(folder, target.lstrip("/"))) if target else name
+        line = tree.line_at(text, found.start())
         if path.startswith("..") or not os.path.exists(os.path.join(root, path)):
-            yield gate.problem(name, tree.line_at(text, found.start()),
-                               f"links to {target}, which is not there; mend or drop the link")
+            yield gate.problem(name, line, f"links to {target}, which does not exist; fix the link")
+        elif heading and path.endswith(".md") and heading not in _anchors(tree.read(root, path)):
+            yield gate.problem(name, line, f"links to #{heading}, but {path} has no such heading")
+
+
+def _anchors(text):
+    """The headings of a page as GitHub names them in links."""
+    plain = BLOCK.sub("", text)
+    titles = re.findall(r"^#+ +(.*)", plain, re.MULTILINE)
+    return {re.sub(r"[^\w -]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 RULES = (_blanks, _buffers, _lines, _name, _file_size, _opening_comment, _line_comments,

@@ -1,19 +1,20 @@
-/* controller.c: the turns of the live shell: hear, tick, write down, carry out. */
+/* controller.c: the turns of the controller: apply events, tick, journal, execute. */
 #include "app/control/controller.h"
 
-#include "app/control/controller_parts.h"
-#include "io/heap.h"
+#include "app/control/controller_internal.h"
+#include "app/control/heads.h"
+#include "io/xalloc.h"
 
 enum {
     SCRATCH_LIMIT = 1024 * 1024,
     WAKE_MOST_MS = 3600 * 1000,
-    LOAD_NOTE_MS = 10 * 1000, /* the load is written down so often at most, */
-    LOAD_NOTE_SHAPES = 100,   /* and only if it has no more than this */
+    LOAD_NOTE_MS = 10 * 1000, /* least time between two records of the load */
+    LOAD_NOTE_SHAPES = 100,   /* larger loads are not recorded */
 };
 
-int64_t controller_wall(const struct controller *controller)
+int64_t controller_time_ms(const struct controller *controller)
 {
-    return clock_wall_ms(loop_clock(controller->loop));
+    return controller_now(controller) + controller->time_base_ms;
 }
 
 struct event controller_event(const struct controller *controller, enum event_kind kind)
@@ -53,7 +54,7 @@ struct call *call_begin(struct controller *controller)
     return call;
 }
 
-/* What it holds stays until the next call begins, so that whoever hears the answer can read it. */
+/* The call's fields stay valid until the next call_begin(), so that the callback can read them. */
 struct controller *call_end(struct call *call)
 {
     struct controller *controller = call->controller;
@@ -88,13 +89,15 @@ static void calls_clear(struct controller *controller)
     }
 }
 
-/* ---- hearing ---- */
+/* ---- events ---- */
 
-/* Work comes and goes many times a second: who is busy is not kept, who joins and dies is. */
+/* Records when a node's Ray status changes, not when it becomes busy or idle, which happens many
+ * times a second. */
 static bool is_ray_kept(struct controller *controller, const struct event *event)
 {
     if (event->kind == EVENT_RAY_NODE) {
-        struct known *known = roster_find(&controller->roster, event->ray_node.instance);
+        struct known *known = machine_table_find(&controller->machine_table,
+                                                 event->ray_node.instance);
         bool is_other = !known || known->ray != event->ray_node.status;
         if (known) {
             known->ray = event->ray_node.status;
@@ -111,7 +114,7 @@ static bool is_ray_kept(struct controller *controller, const struct event *event
     return true;
 }
 
-/* What says nothing that the next listing would not say is not kept. */
+/* Skips events that the next listing would repeat. */
 static bool is_kept(struct controller *controller, const struct event *event,
                     const struct core_answer *answer)
 {
@@ -128,35 +131,35 @@ static bool is_kept(struct controller *controller, const struct event *event,
     if (kind == EVENT_LEASE) {
         return event->lease.until == 0 || !controller->has_started;
     }
-    return !controller->is_playing;
+    return !controller->is_replaying;
 }
 
 static void note_changes(struct controller *controller, const struct core_answer *answer)
 {
-    for (size_t i = 0; i < answer->change_count && !controller->is_playing; i++) {
-        news_changed(controller, answer->changes[i].instance);
+    for (size_t i = 0; i < answer->change_count && !controller->is_replaying; i++) {
+        notify_changed(controller, answer->changes[i].instance);
     }
 }
 
-void controller_tell(struct controller *controller, const struct event *event)
+void controller_apply(struct controller *controller, const struct event *event)
 {
     struct core_answer answer;
     core_step(controller->core, event, &controller->scratch, &answer);
     note_changes(controller, &answer);
     if (is_kept(controller, event, &answer)) {
-        records_note_event(controller, event);
+        journaling_add_event(controller, event);
     }
-    loop_later(controller->loop, &controller->turn);
+    loop_defer(controller->loop, &controller->turn);
 }
 
-void controller_tell_later(struct controller *controller, const struct event *event)
+void controller_apply_later(struct controller *controller, const struct event *event)
 {
     void *answers = controller->answers;
     heap_grow(&answers, controller->answer_count, &controller->answer_capacity,
               sizeof(*controller->answers));
     controller->answers = answers;
     controller->answers[controller->answer_count++] = *event;
-    loop_later(controller->loop, &controller->turn);
+    loop_defer(controller->loop, &controller->turn);
 }
 
 /* ---- turns ---- */
@@ -166,7 +169,7 @@ static void tell_answers(struct controller *controller)
     for (size_t i = 0; i < controller->answer_count; i++) {
         struct event event = controller->answers[i];
         event.at = controller_now(controller);
-        controller_tell(controller, &event);
+        controller_apply(controller, &event);
     }
     controller->answer_count = 0;
 }
@@ -175,7 +178,7 @@ static void wake_at(struct controller *controller, const struct core_answer *ans
 {
     int64_t wait = answer->wake_at - controller_now(controller);
     if (answer->has_more) {
-        loop_later(controller->loop, &controller->turn);
+        loop_defer(controller->loop, &controller->turn);
     }
     if (answer->wake_at == INT64_MAX || controller->is_over) {
         loop_timer_stop(controller->wake);
@@ -185,7 +188,7 @@ static void wake_at(struct controller *controller, const struct core_answer *ans
     loop_timer_start(controller->wake, wait < WAKE_MOST_MS ? wait : WAKE_MOST_MS);
 }
 
-/* Is a launch all that keeps the cluster from being empty? Its effect may still come. */
+/* Do only requested launches keep the cluster from being empty? They may still take effect. */
 static bool only_launches_are_left(const struct controller *controller)
 {
     size_t requested = 0;
@@ -199,25 +202,25 @@ static bool only_launches_are_left(const struct controller *controller)
     return requested > 0;
 }
 
-/* A cluster that goes down: has it, and if not, why does it take so long? */
+/* With GOAL_DOWN: reports when the cluster is empty, and once why that takes long. */
 static void watch_the_end(struct controller *controller)
 {
     const struct core_times *times = &controller->settings.times;
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
     bool is_empty = controller_is_empty(controller);
     if (is_empty && !controller->was_empty) {
-        records_emptied(controller);
-        news_emptied(controller);
+        journaling_record_empty(controller);
+        notify_emptied(controller);
     }
     controller->was_empty = is_empty;
     if (controller->setup.goal == GOAL_DOWN && controller->has_listed &&
         !controller->has_told_waiting && only_launches_are_left(controller)) {
         controller->has_told_waiting = true;
         (void)err_set(&answer.err, ERR_TIMEOUT,
-                      "a launch was never answered: waiting up to %lld s until it can have no "
-                      "effect any more",
+                      "a launch request got no answer; waiting up to %lld s until it can no "
+                      "longer take effect",
                       (long long)((times->call_timeout + times->horizon) / 1000));
-        news_trouble(controller, &answer, "%s", answer.err.text);
+        notify_warning(controller, &answer, "%s", answer.err.text);
     }
 }
 
@@ -229,21 +232,22 @@ static void tell_decided(const struct controller *controller, const struct core_
     }
 }
 
-/* Everything that has happened since the last turn, then a decision. */
-static void turn(void *context)
+/* Applies all events since the last turn, then ticks and executes the decision. */
+static void controller_turn(void *context)
 {
     struct controller *controller = context;
     struct event event;
     struct core_answer answer;
     tell_answers(controller);
-    loop_later_cancel(controller->loop, &controller->turn); /* this is the turn they asked for */
+    loop_later_cancel(controller->loop, &controller->turn); /* this is that turn */
     event = controller_event(controller, EVENT_TICK);
     core_step(controller->core, &event, &controller->scratch, &answer);
     note_changes(controller, &answer);
+    controller->launching = answer.launching;
     wake_at(controller, &answer);
     tell_decided(controller, &answer);
-    act_on(controller, answer.actions, answer.action_count);
-    look_plan(controller);
+    execute_actions(controller, answer.actions, answer.action_count);
+    inventory_schedule(controller);
     watch_the_end(controller);
     if (controller->scratch.used_bytes > SCRATCH_LIMIT) {
         arena_clear(&controller->scratch);
@@ -253,12 +257,12 @@ static void turn(void *context)
 
 static void on_wake(void *context)
 {
-    turn(context);
+    controller_turn(context);
 }
 
 /* ---- opening and closing ---- */
 
-/* Where nobody sets up, nobody is late with it. */
+/* Without a set_up hook there is no setup deadline. */
 static void set_times(struct controller *controller)
 {
     if (!controller->setup.hooks.set_up) {
@@ -279,28 +283,30 @@ struct controller *controller_open(const struct controller_setup *setup)
     set_times(controller);
     arena_init(&controller->life);
     arena_init(&controller->scratch);
-    roster_init(&controller->roster);
+    machine_table_init(&controller->machine_table);
     controller->core = core_new(&controller->settings, &controller->life);
-    controller->turn = (struct loop_task){.run = turn, .context = controller};
+    controller->launching = PERMIT_NOT_STARTED;
+    controller->turn = (struct loop_task){.run = controller_turn, .context = controller};
     controller->wake = loop_timer_new(controller->loop, on_wake, controller);
-    records_init(controller);
-    news_init(controller);
-    lead_init(controller);
-    look_init(controller);
+    journaling_init(controller);
+    heads_init(controller);
+    notify_init(controller);
+    lease_init(controller);
+    inventory_init(controller);
     tags_init(controller);
     launching_init(controller);
-    lead_start(controller);
+    lease_start(controller);
     return controller;
 }
 
 void controller_close(struct controller *controller)
 {
     calls_clear(controller);
-    records_clear(controller);
-    news_clear(controller);
+    journaling_clear(controller);
+    notify_clear(controller);
     tags_clear(controller);
     launching_clear(controller);
-    roster_clear(&controller->roster);
+    machine_table_clear(&controller->machine_table);
     loop_later_cancel(controller->loop, &controller->turn);
     loop_timer_free(controller->wake);
     loop_timer_free(controller->lease_timer);
@@ -312,16 +318,16 @@ void controller_close(struct controller *controller)
     free(controller);
 }
 
-/* ---- what it is told ---- */
+/* ---- input ---- */
 
-void controller_want(struct controller *controller, enum goal goal)
+void controller_set_goal(struct controller *controller, enum goal goal)
 {
     controller->setup.goal = goal;
     if (controller->has_started) {
         struct event event = controller_event(controller, EVENT_GOAL);
         event.goal = goal;
-        controller_tell(controller, &event);
-        look_soon(controller);
+        controller_apply(controller, &event);
+        inventory_expedite(controller);
     }
 }
 
@@ -330,80 +336,81 @@ void controller_set_up(struct controller *controller, uint64_t instance, enum se
     struct event event = controller_event(controller, EVENT_SETUP_REPLY);
     event.setup_reply.instance = instance;
     event.setup_reply.news = news;
-    controller_tell(controller, &event);
+    controller_apply(controller, &event);
 }
 
 void controller_ray_node(struct controller *controller, const struct ray_node *node)
 {
     struct event event = controller_event(controller, EVENT_RAY_NODE);
     event.ray_node = *node;
-    controller_tell(controller, &event);
+    controller_apply(controller, &event);
 }
 
 void controller_ray_load(struct controller *controller, const struct ray_load *load)
 {
     struct event event = controller_event(controller, EVENT_RAY_LOAD);
     event.ray_load = *load;
-    controller_tell(controller, &event);
+    controller_apply(controller, &event);
 }
 
 void controller_ray_seen(struct controller *controller, int64_t asked_at_ms)
 {
     struct event event = controller_event(controller, EVENT_RAY_SEEN);
     event.asked_at = asked_at_ms;
-    controller_tell(controller, &event);
+    controller_apply(controller, &event);
 }
 
-void controller_ray_anew(struct controller *controller)
+void controller_ray_restarted(struct controller *controller)
 {
-    struct event event = controller_event(controller, EVENT_RAY_ANEW);
-    controller_tell(controller, &event);
+    struct event event = controller_event(controller, EVENT_RAY_RESTARTED);
+    controller_apply(controller, &event);
 }
 
-/* In the next turn: it may be known while what was asked for is still being carried out. */
+/* Deferred to the next turn, because the hook may reply while actions are being executed. */
 void controller_drained(struct controller *controller, uint64_t instance, enum drain_answer answer)
 {
     struct event event = controller_event(controller, EVENT_DRAIN_REPLY);
     event.drain_reply.instance = instance;
     event.drain_reply.answer = answer;
-    controller_tell_later(controller, &event);
+    controller_apply_later(controller, &event);
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
-static struct controlled controlled_of(const struct controller *controller,
-                                       const struct known *known)
+static struct managed_node managed_node_of(const struct controller *controller,
+                                           const struct known *known)
 {
-    return (struct controlled){.instance = known->instance,
-                               .machine = known->machine,
-                               .node = core_find(controller->core, known->instance),
-                               .is_head = known->is_head};
+    return (struct managed_node){.instance = known->instance,
+                                 .machine = known->machine,
+                                 .node = core_find(controller->core, known->instance),
+                                 .is_head = known->is_head};
 }
 
-void controller_each(const struct controller *controller, controlled_fn *take, void *context)
+void controller_each(const struct controller *controller, managed_node_fn *take, void *context)
 {
-    for (size_t i = 0; i < controller->roster.count; i++) {
-        struct controlled controlled = controlled_of(controller, &controller->roster.items[i]);
-        take(context, &controlled);
+    for (size_t i = 0; i < controller->machine_table.count; i++) {
+        struct managed_node managed_node = managed_node_of(controller,
+                                                           &controller->machine_table.items[i]);
+        take(context, &managed_node);
     }
     for (size_t i = 0; i < core_node_count(controller->core); i++) {
         const struct node *node = core_node_at(controller->core, i);
         if (node->state == NODE_REQUESTED) {
-            struct controlled controlled = {.instance = INSTANCE_NONE, .node = node};
-            take(context, &controlled);
+            struct managed_node managed_node = {.instance = INSTANCE_NONE, .node = node};
+            take(context, &managed_node);
         }
     }
 }
 
 bool controller_find(const struct controller *controller, uint64_t instance,
-                     struct controlled *ret_controlled)
+                     struct managed_node *ret_managed_node)
 {
-    const struct known *known = roster_find(&controller->roster, instance);
+    const struct known *known = machine_table_find(&controller->machine_table, instance);
     const struct node *node = known ? NULL : core_find(controller->core, instance);
     if (known) {
-        *ret_controlled = controlled_of(controller, known);
+        *ret_managed_node = managed_node_of(controller, known);
     } else if (node) {
-        *ret_controlled = (struct controlled){
+        *ret_managed_node = (struct managed_node){
             .instance = instance, .node = node, .is_head = node->is_head};
     }
     return known || node;
@@ -411,11 +418,11 @@ bool controller_find(const struct controller *controller, uint64_t instance,
 
 uint64_t controller_instance_of(const struct controller *controller, struct str id)
 {
-    const struct known *known = roster_find_id(&controller->roster, id);
+    const struct known *known = machine_table_find_id(&controller->machine_table, id);
     return known ? known->instance : INSTANCE_NONE;
 }
 
-/* A launch whose answer is not known still has nodes in the core; it settles them. */
+/* A launch without a definite result still has nodes in the core. */
 bool controller_is_empty(const struct controller *controller)
 {
     if (controller->setup.goal != GOAL_DOWN || !controller->has_listed) {
@@ -423,12 +430,12 @@ bool controller_is_empty(const struct controller *controller)
     }
     for (size_t i = 0; i < core_node_count(controller->core); i++) {
         const struct node *node = core_node_at(controller->core, i);
-        if (!node->is_head && node->state != NODE_GONE && node->state != NODE_STRANGER) {
+        if (!node->is_head && node->state != NODE_GONE && node->state != NODE_UNLISTED) {
             return false;
         }
     }
-    for (size_t i = 0; i < controller->roster.count; i++) {
-        const struct known *known = &controller->roster.items[i];
+    for (size_t i = 0; i < controller->machine_table.count; i++) {
+        const struct known *known = &controller->machine_table.items[i];
         enum machine_state state = known->machine->state;
         bool is_kept = state == MACHINE_STOPPED && controller->setup.keeps_stopped;
         if (!known->is_head && !is_kept && state != MACHINE_GONE) {

@@ -1,12 +1,12 @@
 /*
- * controller.h: the live shell around one core: what the simulator's controller is in virtual time.
+ * controller.h: runs one core against a real cloud.
  *
- * Asks the cloud for listings, writes down intents and answers, carries out what the core asks for,
- * renews its lease. Runs on the laptop during `up` and `down` and for good on the head. Everything
- * it knows is in the journal before it acts, so that it can be killed between any two lines.
+ * Lists instances, journals intents and results, executes the core's actions and renews the lease.
+ * Runs on the laptop during `up` and permanently on the head. Everything is in the journal before
+ * it is acted on, so the process can be killed at any point.
  *
- * The head is instance HEAD_INSTANCE, whatever its id is: the core never makes or ends it; whoever
- * launches the cluster does (launch/head_launch.h).
+ * The head is instance HEAD_INSTANCE whatever its cloud id. The core never launches or terminates
+ * it; the launcher does (launch/head_launch.h).
  */
 #pragma once
 
@@ -17,43 +17,46 @@
 #include "provider/provider.h"
 #include "store/journal.h"
 
-#define HEAD_INSTANCE 1 /* the journal gives this number to the word "head", first of all */
+#define HEAD_INSTANCE 1 /* the journal assigns number 1 to the name "head" first */
 
 struct controller;
 
-/* A machine as both the cloud and the core see it. Valid until the loop goes on. */
-struct controlled {
+/* A machine as the cloud and the core see it. Valid until control returns to the loop. */
+struct managed_node {
     uint64_t instance;
-    const struct machine *machine; /* from the latest listing or launch; NULL: none yet */
-    const struct node *node;       /* of the core; NULL for what it does not know */
+    const struct machine *machine; /* from the latest listing or launch; NULL if none yet */
+    const struct node *node;       /* the core's; NULL if the core does not know it */
     bool is_head;
 };
 
 struct controller_hooks {
     void *context;
-    /* The lease is ours, everything written down was played, the first listing is in. */
+    /* The lease is held, the journal is replayed and the first listing has arrived. */
     void (*started)(void *context, const struct cluster_lease *lease);
-    /* Set this machine up; asked again for one that is being set up: go on. Tell how it goes with
-     * controller_set_up(). NULL: nobody sets up here (the laptop leaves that to the head). */
-    void (*set_up)(void *context, const struct controlled *controlled);
-    /* Its state, its address or its end: whatever a view of it depends on. */
-    void (*changed)(void *context, const struct controlled *controlled);
-    /* A call did not go well; it goes on. `what` says all of it: "launch 1.2: no capacity for
-     * m5.large in us-west-2a". */
+    /* Start or resume setup of this machine; may be called again while it runs. Report progress
+     * with controller_set_up(). NULL if setup happens elsewhere (the laptop leaves it to the
+     * head). */
+    void (*set_up)(void *context, const struct managed_node *managed_node);
+    /* The state, address or existence of a machine changed. */
+    void (*changed)(void *context, const struct managed_node *managed_node);
+    /* A call failed and will be retried. `what` is the complete message, such as "launch 1.2: no
+     * capacity for m5.large in us-west-2a". */
     void (*trouble)(void *context, const struct provider_answer *answer, struct str what);
-    /* The lease was lost to `lease` (NULL: not known to whom): nothing is done any more. */
-    void (*deposed)(void *context, const struct cluster_lease *lease);
-    /* controller_is_empty() has become true: not always with a change of a machine. May be NULL. */
+    /* The lease was lost to `lease` (NULL if unknown), or cannot be taken because of `why`
+     * (otherwise NULL). The controller does nothing any more. */
+    void (*lease_lost)(void *context, const struct cluster_lease *lease, const struct err *why);
+    /* controller_is_empty() became true, not necessarily with a machine change. May be NULL. */
     void (*emptied)(void *context);
-    /* Ask its raylet to let go of it; answer with controller_drained(), also from inside. NULL:
-     * nobody can be asked, and nothing is concluded. Must not close the controller. */
-    void (*drain)(void *context, const struct controlled *controlled, const struct action *action);
-    /* Something was decided, or is to be done: what is launched, what ends, what has no place, each
-     * with its reason. Told before it is done, valid during the call; only takes note: it asks the
-     * controller for nothing. May be NULL. */
+    /* Ask the node's raylet to drain. Reply with controller_drained(), also from inside this hook.
+     * If NULL, drains are declined with DRAIN_UNKNOWN. Must not close the controller. */
+    void (*drain)(void *context, const struct managed_node *managed_node,
+                  const struct action *action);
+    /* Decisions and actions with their reasons: launches, terminations, unmet demand. Called before
+     * they are executed; `answer` is valid during the call. Must not call the controller. May be
+     * NULL. */
     void (*decided)(void *context, const struct core_answer *answer);
-    /* The cloud has answered a launch of so many machines, after so long; `came` of them are there.
-     * Only takes note. May be NULL. */
+    /* The cloud answered a launch of `count` machines after `took_ms`; `came` of them exist. Must
+     * not call the controller. May be NULL. */
     void (*launched)(void *context, enum outcome outcome, size_t count, size_t came,
                      int64_t took_ms);
 };
@@ -63,85 +66,98 @@ struct controller_setup {
     struct provider *provider;
     struct journal *journal;
     const struct config *config;
-    const struct core_setup *core; /* head_instance is set */
+    const struct core_setup *core; /* its head_instance is ignored */
     struct str holder;             /* of the lease */
-    struct str secret;             /* of which host keys are made */
-    struct str public_key;         /* for prepare(); empty: on a head, which only finds */
-    uint64_t take_from;            /* an epoch whose lease is to be broken; 0: none */
-    struct str uid, anchor;        /* when its holder has handed it over to us; else empty */
-    bool gives_way;                /* deposed() at once when somebody has it, instead of waiting */
-    bool is_surveyed;              /* survey() was done by the caller */
-    bool is_prepared;              /* survey() and prepare() were */
-    /* Machines without a market are stopped when all are to go, and used again by launches. False:
-     * all are ended, the stopped ones too. */
+    struct str secret;             /* host keys are derived from it */
+    struct str cluster_key;        /* public; machines accept it from first boot */
+    struct str public_key;         /* for prepare(); empty on a head, which creates nothing */
+    uint64_t take_from;            /* epoch whose lease is to be broken, or 0 */
+    struct str uid, lease_object;  /* set if the previous holder handed the lease to us */
+    bool fails_if_held;            /* call lease_lost() instead of retrying if the lease is held or
+                                    * taking it is not permitted */
+    bool is_surveyed;              /* the caller has run preflight() */
+    bool is_prepared;              /* the caller has run preflight() and prepare() */
+    /* With GOAL_DOWN, stop on-demand machines instead of terminating them; launches reuse stopped
+     * ones. If false, terminate all machines, including stopped ones. */
     bool keeps_stopped;
     enum goal goal;
     struct controller_hooks hooks;
 };
 
 /*
- * Nothing happens before the loop runs; hooks are called from the loop and never from inside a
- * call. Everything given must outlive it. A lease that an earlier process took with the same
- * journal is broken at once: the journal has one writer, so that process is gone.
+ * Nothing happens before the loop runs. Hooks are called from the loop, never from inside a
+ * controller_*() call. Everything in `setup` must outlive the controller. A lease that an earlier
+ * process took with the same journal is broken at once: a journal has one writer, so that process
+ * is dead.
  */
 struct controller *controller_open(const struct controller_setup *setup);
-/* Drops everything under way. The lease stays taken until it runs out. Also from a hook. */
+/* Abandons all calls in flight. The lease is kept until it expires. May be called from a hook. */
 void controller_close(struct controller *controller);
-/* Renews the lease now, or tries to get it: done by itself in time, but sooner is better after a
- * long sleep, or when somebody is known to have given it back. */
+/* Renews or requests the lease now. Useful after a suspend, or when the holder is known to have
+ * released it; otherwise renewal is automatic. */
 void controller_renew(struct controller *controller);
-/* Acts no more; the lease is left to whom it is handed over. */
+/* Stops acting and keeps the lease, for a handover. */
 void controller_stand_down(struct controller *controller);
-/* Acts no more and hands the lease back; `done` may then close it. */
+/* Stops acting and releases the lease; `done` may close the controller. */
 void controller_release(struct controller *controller, provider_done_fn *done, void *context);
 
 /*
- * survey() and prepare(), once, whoever asks first: launches of workers wait for it by themselves,
- * that of the head asks for it. Things are told to those who wait while they are made. May be asked
- * for as soon as it has started.
+ * Runs preflight() and prepare() at most once. Worker launches wait for it; the launcher calls it
+ * for the head. Resources that are created while `done` waits are passed to it. May be called as
+ * soon as the controller has started.
  */
-void controller_prepare(struct controller *controller, provider_things_fn *done, void *context);
+void controller_prepare(struct controller *controller, provider_resources_fn *done, void *context);
 
-void controller_want(struct controller *controller, enum goal goal);
+/*
+ * May the caller launch a machine that the core does not manage (the head) now? Requires a recently
+ * confirmed lease and a listing that shows everything earlier holders may have launched. If false,
+ * the missing part has been requested: ask again soon, unless lease_lost() comes first.
+ */
+bool controller_may_launch(struct controller *controller) MUST_USE;
+/* First epoch since which no other process held the lease. Earlier launches are not repeated. */
+uint64_t controller_sole_writer_epoch(const struct controller *controller);
+/* The time for journal records. It does not jump when the wall clock is set. */
+int64_t controller_time_ms(const struct controller *controller);
+
+void controller_set_goal(struct controller *controller, enum goal goal);
 void controller_set_up(struct controller *controller, uint64_t instance, enum setup_news news);
 
-/* ---- Ray, told by whoever watches it ---- */
+/* ---- state of Ray ---- */
 
-/* One node: only when something of it has changed. Its arrays stay as they are until it is told
- * again. */
+/* Reports a changed node. Its arrays must stay valid until it is reported again. */
 void controller_ray_node(struct controller *controller, const struct ray_node *node);
-/* All that waits, likewise. */
+/* Reports all pending demand, with the same rule. */
 void controller_ray_load(struct controller *controller, const struct ray_load *load);
-/* Everything told so far is Ray's state as of then (monotonic). Only this counts as sight. */
+/* Everything reported so far is Ray's state as of this monotonic time. Only this call makes the
+ * view of Ray fresh. */
 void controller_ray_seen(struct controller *controller, int64_t asked_at_ms);
-/* Ray has begun anew, with less than it knew before: nothing ends for a while. */
-void controller_ray_anew(struct controller *controller);
+/* Ray restarted and lost state; scale-down pauses for a while. */
+void controller_ray_restarted(struct controller *controller);
 void controller_drained(struct controller *controller, uint64_t instance, enum drain_answer answer);
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
-/* Machines in the order in which they were heard of, then what was only asked for: that has no
- * instance (INSTANCE_NONE) and no machine. */
-typedef void controlled_fn(void *context, const struct controlled *controlled);
-void controller_each(const struct controller *controller, controlled_fn *take, void *context);
+/* Machines in the order of discovery, then requested nodes, which have no instance (INSTANCE_NONE)
+ * and no machine. */
+typedef void managed_node_fn(void *context, const struct managed_node *managed_node);
+void controller_each(const struct controller *controller, managed_node_fn *take, void *context);
 bool controller_find(const struct controller *controller, uint64_t instance,
-                     struct controlled *ret_controlled) MUST_USE;
-/* By the cloud's id; 0: not known. */
+                     struct managed_node *ret_managed_node) MUST_USE;
+/* By cloud id; 0 if unknown. */
 uint64_t controller_instance_of(const struct controller *controller, struct str id);
 
-/* Sets tags of one machine some time soon, together with those of others; nobody waits for it. A
- * passing one is set only if it stays for a while. */
+/* Sets a tag of a machine soon, batched with others. Best effort. A passing value is set only if it
+ * persists for a while. */
 void controller_tag(struct controller *controller, uint64_t instance, struct str key,
                     struct str value, bool is_passing);
 
-/* The goal is down and every worker is known to be gone. */
+/* True with GOAL_DOWN once every worker is known to be gone. */
 bool controller_is_empty(const struct controller *controller);
 
-/* The answer to a launch that is not the core's (the head's): it is known before a listing shows
- * it. */
+/* Adds the machines of a launch that the core did not request (the head's), before a listing. */
 void controller_learn(struct controller *controller, const struct machine *machines, size_t count);
 
-/* A listing now rather than later: something is expected. Done by itself while nodes come or go. */
-void controller_look(struct controller *controller);
+/* Lists instances now because a change is expected. Automatic while nodes start or terminate. */
+void controller_refresh(struct controller *controller);
 
 const struct cluster_lease *controller_lease(const struct controller *controller);

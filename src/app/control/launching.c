@@ -1,18 +1,18 @@
 /*
- * launching.c: what surrounds the machines is there, then launches: written down, sent, answered.
+ * launching.c: prepares shared resources, then launches: journals, sends and handles the results.
  *
- * A launch that is asked for again sends the bytes that were written down for it.
+ * A retried launch sends the bytes that were journaled for it.
  */
-#include "app/control/controller_parts.h"
+#include "app/control/controller_internal.h"
 
-#include "app/control/launch_compose.h"
-#include "io/heap.h"
+#include "app/control/launch_request.h"
+#include "io/xalloc.h"
 #include "provider/launch_token.h"
 
-/* ---- preparing ---- */
+/* ---- preparation ---- */
 
 static void tell_preparers(struct controller *controller, const struct provider_answer *answer,
-                           const struct provider_thing *things, size_t count)
+                           const struct provider_resource *things, size_t count)
 {
     struct preparer *preparers = controller->preparers;
     size_t preparer_count = controller->preparer_count;
@@ -27,7 +27,7 @@ static void tell_preparers(struct controller *controller, const struct provider_
 void launching_decline(struct controller *controller)
 {
     for (size_t i = 0; i < controller->held_count; i++) {
-        act_decline(controller, &controller->held[i]);
+        execute_decline(controller, &controller->held[i]);
     }
     controller->held_count = 0;
 }
@@ -36,7 +36,7 @@ static void prepare_failed(struct controller *controller, const struct provider_
                            const char *what)
 {
     controller->preparing = PREPARING_NOT;
-    news_trouble(controller, answer, "%s: %s", what, answer->err.text);
+    notify_warning(controller, answer, "%s: %s", what, answer->err.text);
     launching_decline(controller);
     tell_preparers(controller, answer, NULL, 0);
 }
@@ -54,7 +54,7 @@ void launching_go_on(struct controller *controller)
 }
 
 static void on_prepare(void *context, const struct provider_answer *answer,
-                       const struct provider_thing *things, size_t count)
+                       const struct provider_resource *things, size_t count)
 {
     struct controller *controller = call_end(context);
     if (!controller) {
@@ -69,15 +69,15 @@ static void on_prepare(void *context, const struct provider_answer *answer,
     tell_preparers(controller, answer, things, count); /* last: it may close the controller */
 }
 
-static void prepare(struct controller *controller)
+static void launching_do_prepare(struct controller *controller)
 {
     controller->preparing = PREPARING_REST;
     controller->provider->ops->prepare(controller->provider, controller->setup.public_key,
                                        on_prepare, call_begin(controller));
 }
 
-static void on_survey(void *context, const struct provider_answer *answer,
-                      const struct finding *findings, size_t count)
+static void launching_on_preflight(void *context, const struct provider_answer *answer,
+                                   const struct finding *findings, size_t count)
 {
     struct controller *controller = call_end(context);
     (void)findings;
@@ -86,7 +86,7 @@ static void on_survey(void *context, const struct provider_answer *answer,
         return;
     }
     if (answer->outcome != OUTCOME_DONE) {
-        prepare_failed(controller, answer, "looking at the account");
+        prepare_failed(controller, answer, "reading the account");
         return;
     }
     controller->setup.is_surveyed = true;
@@ -96,23 +96,23 @@ static void on_survey(void *context, const struct provider_answer *answer,
     }
 }
 
-static void survey(struct controller *controller)
+static void preflight(struct controller *controller)
 {
-    controller->preparing = PREPARING_SURVEY;
-    controller->provider->ops->survey(controller->provider, SURVEY_FOR_LAUNCH, on_survey,
-                                      call_begin(controller));
+    controller->preparing = PREPARING_PREFLIGHT;
+    controller->provider->ops->preflight(controller->provider, PREFLIGHT_FOR_LAUNCH,
+                                         launching_on_preflight, call_begin(controller));
 }
 
 void launching_prepare(struct controller *controller)
 {
     controller->is_prepare_wanted = true;
     if (controller->preparing != PREPARING_NOT || !controller->has_started) {
-        return; /* what is made bears the uid, which comes with the lease */
+        return; /* resources are tagged with the uid, which comes with the lease */
     }
     if (controller->setup.is_surveyed) {
-        prepare(controller);
+        launching_do_prepare(controller);
     } else {
-        survey(controller);
+        preflight(controller);
     }
 }
 
@@ -122,7 +122,7 @@ static void tell_prepared(void *context)
     tell_preparers(context, &answer, NULL, 0);
 }
 
-void controller_prepare(struct controller *controller, provider_things_fn *done, void *context)
+void controller_prepare(struct controller *controller, provider_resources_fn *done, void *context)
 {
     void *items = controller->preparers;
     heap_grow(&items, controller->preparer_count, &controller->preparer_capacity,
@@ -130,14 +130,14 @@ void controller_prepare(struct controller *controller, provider_things_fn *done,
     controller->preparers = items;
     controller->preparers[controller->preparer_count++] = (struct preparer){done, context};
     if (controller->preparing == PREPARING_DONE) {
-        loop_later(controller->loop, &controller->prepared_task);
+        loop_defer(controller->loop, &controller->prepared_task);
     } else {
         launching_prepare(controller);
     }
 }
 
-/* The survey needs no lease: it runs beside the taking of it. A head asks when it launches, which
- * may be never. */
+/* The preflight needs no lease and runs while it is being acquired. The head's service requests it
+ * later, with controller_prepare(). */
 void launching_init(struct controller *controller)
 {
     controller->prepared_task = (struct loop_task){.run = tell_prepared, .context = controller};
@@ -145,7 +145,7 @@ void launching_init(struct controller *controller)
         controller->preparing = PREPARING_DONE;
     } else if (!controller->setup.is_surveyed && controller->setup.goal == GOAL_RUN &&
                controller->setup.public_key.len > 0) {
-        survey(controller);
+        preflight(controller);
     }
 }
 
@@ -157,7 +157,7 @@ void launching_clear(struct controller *controller)
     free(controller->open);
 }
 
-/* ---- launches without a definite answer ---- */
+/* ---- open launches ---- */
 
 static struct open_launch *find_open(struct controller *controller, uint64_t launch)
 {
@@ -193,14 +193,14 @@ static void close_open(struct controller *controller, uint64_t launch)
     reuse_close(controller, launch);
 }
 
-/* ---- answers ---- */
+/* ---- results ---- */
 
 static void reply(struct controller *controller, uint64_t launch, enum outcome outcome)
 {
     struct event event = controller_event(controller, EVENT_LAUNCH_REPLY);
     event.launch_reply.launch = launch;
     event.launch_reply.outcome = outcome;
-    controller_tell(controller, &event);
+    controller_apply(controller, &event);
 }
 
 struct launch_refusal {
@@ -218,24 +218,24 @@ static void launched(struct controller *controller, uint64_t launch, const struc
                      size_t count)
 {
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
-    if (!look_keep(controller, machines, count, launch, instances)) {
-        reply(controller, launch, OUTCOME_UNKNOWN); /* it will be asked for again */
+    if (!inventory_ingest(controller, machines, count, launch, instances)) {
+        reply(controller, launch, OUTCOME_UNKNOWN); /* it will be retried */
         return;
     }
     for (size_t i = 0; i < count; i++) {
         struct event event = controller_event(controller, EVENT_LAUNCHED);
         event.launched.launch = launch;
         event.launched.instance = instances[i];
-        controller_tell(controller, &event);
+        controller_apply(controller, &event);
     }
     close_open(controller, launch);
     reply(controller, launch, OUTCOME_DONE);
-    look_soon(controller);
+    inventory_expedite(controller);
 }
 
-/* A refusal is the end of it only when no earlier call can still take effect. */
-static void refused(struct controller *controller, const struct call *call,
-                    const struct provider_answer *answer)
+/* A refusal is final only if no earlier call can still take effect. */
+static void launching_refused(struct controller *controller, const struct call *call,
+                              const struct provider_answer *answer)
 {
     struct launch_refusal refusal = {call->launch, answer->outcome};
     const struct open_launch *open = find_open(controller, call->launch);
@@ -246,13 +246,16 @@ static void refused(struct controller *controller, const struct call *call,
                        call->asked_at + controller->settings.times.call_timeout);
     }
     if (is_certain && open && controller_now(controller) >= open->unsure_until) {
-        if (records_write(controller, write_refusal, &refusal)) {
+        if (journaling_write(controller, write_refusal, &refusal)) {
             close_open(controller, call->launch);
         }
     }
     reply(controller, call->launch, answer->outcome);
-    news_trouble(controller, answer, "launch %u.%u: %s", LAUNCH_ARG(call->launch),
-                 answer->err.text);
+    notify_warning(controller, answer, "launch %u.%u: %s", LAUNCH_ARG(call->launch),
+                   answer->err.text);
+    if (answer->outcome == OUTCOME_NO_LEASE) {
+        lease_recheck(controller); /* either the lease is still ours, or we stop */
+    }
 }
 
 void launching_answer(struct controller *controller, const struct call *call,
@@ -262,11 +265,11 @@ void launching_answer(struct controller *controller, const struct call *call,
     if (answer->outcome == OUTCOME_DONE) {
         launched(controller, call->launch, machines, count);
     } else {
-        refused(controller, call, answer);
+        launching_refused(controller, call, answer);
     }
 }
 
-/* The cloud gives what it has. That it was less than asked for is all that it says. */
+/* The cloud launches what it can; fewer machines than requested means no more capacity. */
 static void tell_partial(struct controller *controller, const struct call *call,
                          const struct provider_answer *answer, size_t count)
 {
@@ -277,11 +280,11 @@ static void tell_partial(struct controller *controller, const struct call *call,
     const struct core_setup *core = controller->setup.core;
     struct provider_answer partial = {.outcome = OUTCOME_CAPACITY};
     struct str machine = core->facts[offering->type].machine;
-    struct str zone = names_text(controller->settings.names, offering->zone);
+    struct str zone = intern_text(controller->settings.names, offering->zone);
     err_set(&partial.err, ERR_CAPACITY, "no room for more");
-    news_trouble(controller, &partial,
-                 "launch %u.%u: %zu of %zu x %.*s in %.*s: no room for more there now",
-                 LAUNCH_ARG(call->launch), count, call->count, STR_ARG(machine), STR_ARG(zone));
+    notify_warning(controller, &partial,
+                   "launch %u.%u: %zu of %zu x %.*s in %.*s: no capacity for more there now",
+                   LAUNCH_ARG(call->launch), count, call->count, STR_ARG(machine), STR_ARG(zone));
 }
 
 static void tell_counters(const struct controller *controller, const struct call *call,
@@ -332,16 +335,17 @@ static bool write_intents(struct controller *controller, void *context, struct e
     return true;
 }
 
-static bool compose(struct controller *controller, const struct action *action,
-                    struct sending *sending, struct err *err)
+static bool launching_compose(struct controller *controller, const struct action *action,
+                              struct sending *sending, struct err *err)
 {
     const struct offering *offering = &controller->settings.offerings[action->offering];
     struct launch_wish wish = {.config = controller->setup.config,
                                .type = offering->type,
                                .uid = controller->lease.uid,
                                .secret = controller->setup.secret,
+                               .cluster_key = controller->setup.cluster_key,
                                .launch = action->launch,
-                               .zone = names_text(controller->settings.names, offering->zone),
+                               .zone = intern_text(controller->settings.names, offering->zone),
                                .market = offering->market,
                                .count = action->count};
     bool is_there = false;
@@ -358,12 +362,12 @@ static bool compose(struct controller *controller, const struct action *action,
     sending->intent = (struct journal_intent){.launch = action->launch,
                                               .offering = action->offering,
                                               .count = action->count,
-                                              .wall_ms = controller_wall(controller)};
+                                              .wall_ms = controller_time_ms(controller)};
     reuse.count = reuse_pick(controller, action, &reuse.ids);
     wish.count -= (int64_t)reuse.count;
     sending->intent.token = launch_token(wish.uid, wish.launch, &controller->scratch);
-    if (wish.count > 0 && !launch_compose(&wish, controller->provider, &controller->scratch,
-                                          &sending->intent.token, &reuse.call, err)) {
+    if (wish.count > 0 && !launch_request_make(&wish, controller->provider, &controller->scratch,
+                                               &sending->intent.token, &reuse.call, err)) {
         reuse_close(controller, action->launch);
         return false;
     }
@@ -378,11 +382,11 @@ static void cannot_compose(struct controller *controller, const struct action *a
     struct event event = controller_event(controller, EVENT_LAUNCH_REPLY);
     event.launch_reply.launch = action->launch;
     event.launch_reply.outcome = OUTCOME_INVALID;
-    controller_tell_later(controller, &event);
-    news_trouble(controller, &answer, "launch %u.%u: %s", LAUNCH_ARG(action->launch), err->text);
+    controller_apply_later(controller, &event);
+    notify_warning(controller, &answer, "launch %u.%u: %s", LAUNCH_ARG(action->launch), err->text);
 }
 
-static void send(struct controller *controller, const struct sending *sending)
+static void launching_do_send(struct controller *controller, const struct sending *sending)
 {
     launching_open(controller, sending->intent.launch, 0);
     if (reuse_read(sending->intent.call, &controller->scratch).count > 0) {
@@ -393,11 +397,11 @@ static void send(struct controller *controller, const struct sending *sending)
     call->launch = sending->intent.launch;
     call->offering = sending->intent.offering;
     call->count = sending->is_new ? (size_t)sending->intent.count
-                                  : 0; /* of others some may be gone */
+                                  : 0; /* unknown for a retry: some may have terminated */
     controller->provider->ops->launch(controller->provider, sending->intent.call, on_launch, call);
 }
 
-static void hold(struct controller *controller, const struct action *action)
+static void launching_hold(struct controller *controller, const struct action *action)
 {
     void *items = controller->held;
     heap_grow(&items, controller->held_count, &controller->held_capacity,
@@ -411,13 +415,14 @@ void launching_send(struct controller *controller, const struct action *actions,
     struct sendings sendings = {ARENA_ARRAY(&controller->scratch, count, struct sending), 0};
     struct err err;
     bool is_ready = controller->preparing == PREPARING_DONE;
-    bool is_sure = lead_is_sure(controller);
+    bool is_sure = lease_is_confirmed(controller);
     for (size_t i = 0; i < count; i++) {
         if (!is_ready || !is_sure) {
-            hold(controller, &actions[i]);
+            launching_hold(controller, &actions[i]);
         } else if (controller_now(controller) >= actions[i].not_after) {
-            act_decline(controller, &actions[i]);
-        } else if (compose(controller, &actions[i], &sendings.items[sendings.count], &err)) {
+            execute_decline(controller, &actions[i]);
+        } else if (launching_compose(controller, &actions[i], &sendings.items[sendings.count],
+                                     &err)) {
             sendings.count++;
         } else {
             cannot_compose(controller, &actions[i], &err);
@@ -431,14 +436,14 @@ void launching_send(struct controller *controller, const struct action *actions,
     if (sendings.count == 0) {
         return;
     }
-    if (!records_write(controller, write_intents, &sendings)) {
+    if (!journaling_write(controller, write_intents, &sendings)) {
         for (size_t i = 0; i < sendings.count; i++) {
             reuse_close(controller, sendings.items[i].action->launch);
-            act_decline(controller, sendings.items[i].action);
+            execute_decline(controller, sendings.items[i].action);
         }
         return;
     }
     for (size_t i = 0; i < sendings.count; i++) {
-        send(controller, &sendings.items[i]);
+        launching_do_send(controller, &sendings.items[i]);
     }
 }

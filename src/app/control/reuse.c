@@ -1,16 +1,16 @@
-/* reuse.c: which stopped machines, and how they become part of a launch. */
+/* reuse.c: selects stopped machines and starts them as part of a launch. */
 #include "app/control/reuse.h"
 
-#include "app/control/controller_parts.h"
-#include "app/control/launch_compose.h"
-#include "io/heap.h"
+#include "app/control/controller_internal.h"
+#include "app/control/launch_request.h"
+#include "io/xalloc.h"
 #include "provider/launch_token.h"
 
 #define MARK "start "
 
 enum { WRITTEN_BYTES_MAX = 1 << 20 };
 
-/* ---- as the journal keeps it ---- */
+/* ---- journal format ---- */
 
 struct str reuse_write(const struct reuse *reuse, struct arena *arena)
 {
@@ -78,7 +78,7 @@ void reuse_close(struct controller *controller, uint64_t launch)
     }
 }
 
-static void refuse(struct controller *controller, uint64_t launch)
+static void reuse_reject(struct controller *controller, uint64_t launch)
 {
     for (size_t i = 0; i < controller->claim_count; i++) {
         struct reuse_claim *there = &controller->claims[i];
@@ -105,7 +105,7 @@ bool reuse_was_started(const struct controller *controller, uint64_t launch, str
     return false;
 }
 
-/* ---- which ---- */
+/* ---- selection ---- */
 
 static uint64_t epoch_of(const struct machine *machine)
 {
@@ -113,25 +113,23 @@ static uint64_t epoch_of(const struct machine *machine)
     return launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &number) ? number >> 32 : 0;
 }
 
-/*
- * Only one that this head, and no other before it, has begun to set up: nobody else knows the host
- * key that it made for itself then.
- */
+/* Only a machine that was set up by this head, not an earlier one: only this head knows the host
+ * key that the machine generated then. */
 static bool is_known_to_head(const struct controller *controller, const struct machine *machine)
 {
-    const struct known *head = roster_find(&controller->roster, HEAD_INSTANCE);
+    const struct known *head = machine_table_find(&controller->machine_table, HEAD_INSTANCE);
     struct str status = machine_tag_value(machine, "ray-node-status");
     return head && head->machine->state < MACHINE_ENDING &&
            epoch_of(head->machine) <= epoch_of(machine) &&
            (str_is(status, "setting-up") || str_is(status, "up-to-date"));
 }
 
-static bool fits(const struct controller *controller, const struct known *known, uint32_t type,
-                 struct str hash)
+static bool reuse_fits(const struct controller *controller, const struct known *known,
+                       uint32_t type, struct str hash)
 {
     const struct machine *machine = known->machine;
     return !known->is_head && machine->state == MACHINE_STOPPED &&
-           machine->market == MARKET_ON_DEMAND && look_type_of(controller, machine) == type &&
+           machine->market == MARKET_ON_DEMAND && inventory_type_of(controller, machine) == type &&
            str_eq(machine_tag_value(machine, "ray-launch-config"), hash) &&
            is_known_to_head(controller, machine) && !is_claimed(controller, machine->id);
 }
@@ -149,9 +147,9 @@ size_t reuse_pick(struct controller *controller, const struct action *action,
         !launch_hash(controller->setup.config, offering->type, &controller->scratch, &hash, &err)) {
         return 0;
     }
-    for (size_t i = 0; i < controller->roster.count && count < (size_t)action->count; i++) {
-        const struct known *known = &controller->roster.items[i];
-        if (fits(controller, known, offering->type, hash)) {
+    for (size_t i = 0; i < controller->machine_table.count && count < (size_t)action->count; i++) {
+        const struct known *known = &controller->machine_table.items[i];
+        if (reuse_fits(controller, known, offering->type, hash)) {
             ids[count++] = arena_str(&controller->scratch, known->machine->id);
             claim(controller, action->launch, known->machine->id);
         }
@@ -159,7 +157,7 @@ size_t reuse_pick(struct controller *controller, const struct action *action,
     return count;
 }
 
-/* ---- doing it ---- */
+/* ---- execution ---- */
 
 struct reuse_run {
     struct arena memory;
@@ -174,8 +172,8 @@ void reuse_run_free(struct reuse_run *run)
     }
 }
 
-/* From one call to the next. */
-static struct call *go_on(struct controller *controller, struct call *before)
+/* Moves the run to the next call. */
+static struct call *reuse_proceed(struct controller *controller, struct call *before)
 {
     struct reuse_run *run = before->reuse;
     uint64_t launch = before->launch;
@@ -186,7 +184,7 @@ static struct call *go_on(struct controller *controller, struct call *before)
     return call;
 }
 
-/* They are on their way: what a listing said of them before is old. */
+/* Started machines count as pending; the last listing of them is stale. */
 static struct machine *with_started(const struct controller *controller,
                                     const struct reuse_run *run, const struct machine *machines,
                                     size_t *count, struct arena *arena)
@@ -194,7 +192,8 @@ static struct machine *with_started(const struct controller *controller,
     struct machine *all = ARENA_ARRAY(arena, *count + run->reuse.count, struct machine);
     size_t all_count = 0;
     for (size_t i = 0; i < run->reuse.count; i++) {
-        const struct known *known = roster_find_id(&controller->roster, run->reuse.ids[i]);
+        const struct known *known = machine_table_find_id(&controller->machine_table,
+                                                          run->reuse.ids[i]);
         if (known) {
             struct machine *machine = &all[all_count++];
             *machine = *known->machine;
@@ -211,7 +210,7 @@ static struct machine *with_started(const struct controller *controller,
     return all;
 }
 
-/* The rest is there, or there is none, or there is no room for it: what was started counts. */
+/* If the rest cannot be launched, the started machines are still the result. */
 static void on_rest(void *context, const struct provider_answer *answer,
                     const struct machine *machines, size_t count)
 {
@@ -236,7 +235,7 @@ static void on_rest(void *context, const struct provider_answer *answer,
 
 static void launch_rest(struct controller *controller, struct call *before)
 {
-    struct call *call = go_on(controller, before);
+    struct call *call = reuse_proceed(controller, before);
     struct provider_answer done = {.outcome = OUTCOME_DONE};
     if (call->reuse->reuse.call.len > 0) {
         controller->provider->ops->launch(controller->provider, call->reuse->reuse.call, on_rest,
@@ -246,7 +245,7 @@ static void launch_rest(struct controller *controller, struct call *before)
     }
 }
 
-static void on_started(void *context, const struct provider_answer *answer)
+static void reuse_on_started(void *context, const struct provider_answer *answer)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
@@ -254,17 +253,18 @@ static void on_started(void *context, const struct provider_answer *answer)
     if (!controller) {
         return;
     }
-    bool is_asked_again = outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED;
+    bool is_asked_again = outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED ||
+                          outcome == OUTCOME_NO_LEASE;
     if (outcome == OUTCOME_DONE || outcome == OUTCOME_NOT_FOUND) {
         launch_rest(controller, call);
         return;
     }
     if (!is_asked_again) {
-        refuse(controller, call->launch);
+        reuse_reject(controller, call->launch);
     }
     if (!is_asked_again && call->reuse->reuse.call.len > 0) {
-        news_trouble(controller, answer, "starting %zu stopped machines: %s",
-                     call->reuse->reuse.count, answer->err.text);
+        notify_warning(controller, answer, "starting %zu stopped instances: %s",
+                       call->reuse->reuse.count, answer->err.text);
         call->reuse->reuse.count = 0;
         launch_rest(controller, call);
         return;
@@ -273,7 +273,7 @@ static void on_started(void *context, const struct provider_answer *answer)
     call_free(call);
 }
 
-static void on_tagged(void *context, const struct provider_answer *answer)
+static void reuse_on_tagged(void *context, const struct provider_answer *answer)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
@@ -281,14 +281,14 @@ static void on_tagged(void *context, const struct provider_answer *answer)
         return;
     }
     if (answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND) {
-        struct call *next = go_on(controller, call);
+        struct call *next = reuse_proceed(controller, call);
         const struct reuse *reuse = &next->reuse->reuse;
-        controller->provider->ops->start(controller->provider, reuse->ids, reuse->count, on_started,
-                                         next);
+        controller->provider->ops->start(controller->provider, reuse->ids, reuse->count,
+                                         reuse_on_started, next);
         return;
     }
     if (answer->outcome != OUTCOME_UNKNOWN && answer->outcome != OUTCOME_THROTTLED) {
-        refuse(controller, call->launch);
+        reuse_reject(controller, call->launch);
     }
     launching_answer(controller, call, answer, NULL, 0);
     call_free(call);
@@ -306,5 +306,5 @@ void reuse_send(struct controller *controller, uint64_t launch, struct str writt
         {STR(TAG_LAUNCH), launch_number_text(launch, &run->memory)},
     };
     controller->provider->ops->tag(controller->provider, run->reuse.ids, run->reuse.count, tags,
-                                   ARRAY_LEN(tags), on_tagged, call);
+                                   ARRAY_LEN(tags), reuse_on_tagged, call);
 }

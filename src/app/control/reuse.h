@@ -1,10 +1,10 @@
 /*
- * reuse.h: machines that were stopped come before new ones.
+ * reuse.h: launches use stopped machines before new ones.
  *
- * A launch that uses some again is still one launch: its note in the journal names the machines to
- * be started and has the bytes of the call for the rest, so that whoever repeats it starts the same
- * ones and asks for as many as before. Each is tagged with the launch's number before it is
- * started: a listing that shows it first binds it to that launch, as the answer would.
+ * A launch that reuses machines is still one launch. Its journal record names the machines to start
+ * and contains the call for the rest, so a retry starts the same ones and requests the same number.
+ * Each machine is tagged with the launch number before it is started, so a listing that shows it
+ * first binds it to that launch, as the reply would.
  */
 #pragma once
 
@@ -23,43 +23,45 @@ struct call;
 struct reuse {
     const struct str *ids;
     size_t count;
-    struct str call; /* for the rest; empty: nothing is left to be launched */
+    struct str call; /* for the rest; empty if there is none */
 };
 
-/* As the journal keeps it; without machines it is the call itself. */
+/* The journal record; without machines it is the call itself. */
 struct str reuse_write(const struct reuse *reuse, struct arena *arena);
-/* The texts are views of what is read; the list lives in `arena`. */
+/* Texts are views of `written`; the list is in `arena`. */
 struct reuse reuse_read(struct str written, struct arena *arena);
 
-/* A machine that a launch is to start: no other launch may take it. */
+/* A machine that a launch will start; no other launch may use it. */
 struct reuse_claim {
     uint64_t launch;
     struct str id;
-    bool is_over;    /* the launch has its answer */
-    bool is_refused; /* the cloud would not start it: it is left alone from now on */
+    bool is_over;    /* the launch has its result */
+    bool is_refused; /* the cloud refused to start it; not used again */
 };
 
-/* Stopped machines for a launch of that offering, at most so many; they are claimed for it. */
+/* Claims stopped machines for a launch, at most action->count. */
 size_t reuse_pick(struct controller *controller, const struct action *action,
                   const struct str **ret_ids);
-/* What an earlier process has claimed. */
+/* Restores the claims of an earlier process. */
 void reuse_claim_written(struct controller *controller, const struct journal_intent *intent);
-/* Did that launch start it? */
+/* Did that launch start this machine? */
 bool reuse_was_started(const struct controller *controller, uint64_t launch, struct str id);
 void reuse_close(struct controller *controller, uint64_t launch);
 
-/* Tags and starts them, then makes the call for the rest; launching_answer() hears the end. */
+/* Tags and starts the machines, then launches the rest; the result goes to launching_answer(). */
 void reuse_send(struct controller *controller, uint64_t launch, struct str written);
 
-/* Of a call that is over. NULL is fine. */
+/* Frees the run of a finished call. May be NULL. */
 struct reuse_run;
 void reuse_run_free(struct reuse_run *run);
 
-/* ---- what it needs of its neighbours ---- */
+/* ---- from other files ---- */
 
-/* launching.c: what became of a launch, to be written down and told. */
+/* launching.c: journals and reports the result of a launch. */
 void launching_answer(struct controller *controller, const struct call *call,
                       const struct provider_answer *answer, const struct machine *machines,
                       size_t count);
-/* look.c: the node type by its tag, or by the cloud's type; UINT32_MAX: the file has none. */
-uint32_t look_type_of(const struct controller *controller, const struct machine *machine);
+/* inventory.c: the node type by its tag, or by the cloud's type; UINT32_MAX if not in the file. */
+uint32_t inventory_type_of(const struct controller *controller, const struct machine *machine);
+/* Was it launched with a different node_config than its type has now? False if unknown. */
+bool inventory_is_outdated(struct controller *controller, const struct machine *machine);

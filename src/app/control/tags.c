@@ -1,31 +1,31 @@
 /*
- * tags.c: tags of machines, collected for a moment so that many machines need few calls.
+ * tags.c: sets tags of machines, batched so that many machines need few calls.
  *
- * They are for people and for Ray's own tools: nothing waits for them, what fails twice is left. A
- * status that a node only passes through is told when it stays in it: each would be a call for each
- * node, and nobody would read it.
+ * Tags are for people and for Ray's own tools, so nothing waits for them, and a call that fails
+ * twice is dropped. A status that a node only passes through is written only if it persists:
+ * otherwise each node would need a call for every status.
  */
-#include "app/control/controller_parts.h"
+#include "app/control/controller_internal.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-struct tag_wish {
+struct pending_tag {
     uint64_t instance;
-    struct str key, value; /* each on the heap */
+    struct str key, value; /* heap */
     int64_t due_at;
     bool is_passing;
 };
 
-/* Machines that get the same tags. One block on the heap. */
+/* Machines that get the same tags. */
 struct tag_group {
     struct str *ids;
     size_t id_count;
     struct machine_tag *tags;
     size_t tag_count;
-    bool is_second; /* tried before */
+    bool is_second; /* second attempt */
     struct arena memory;
 };
 
@@ -37,9 +37,9 @@ void tag_group_free(struct tag_group *group)
     }
 }
 
-/* ---- wishes ---- */
+/* ---- pending tags ---- */
 
-static struct str keep(struct str text)
+static struct str tags_save(struct str text)
 {
     char *copy = heap_zeroed(text.len + 1);
     if (text.len > 0) {
@@ -48,13 +48,13 @@ static struct str keep(struct str text)
     return (struct str){copy, text.len};
 }
 
-static void free_wish(struct tag_wish *wish)
+static void free_wish(struct pending_tag *wish)
 {
     free((char *)(uintptr_t)wish->key.ptr);
     free((char *)(uintptr_t)wish->value.ptr);
 }
 
-static void start_timer(struct controller *controller)
+static void tags_start_timer(struct controller *controller)
 {
     int64_t now = controller_now(controller);
     int64_t due_at = INT64_MAX;
@@ -67,10 +67,11 @@ static void start_timer(struct controller *controller)
     }
 }
 
-static struct tag_wish *find_wish(struct controller *controller, uint64_t instance, struct str key)
+static struct pending_tag *tags_find_request(struct controller *controller, uint64_t instance,
+                                             struct str key)
 {
     for (size_t i = 0; i < controller->wish_count; i++) {
-        struct tag_wish *wish = &controller->wishes[i];
+        struct pending_tag *wish = &controller->wishes[i];
         if (wish->instance == instance && str_eq(wish->key, key)) {
             return wish;
         }
@@ -82,10 +83,10 @@ void controller_tag(struct controller *controller, uint64_t instance, struct str
                     struct str value, bool is_passing)
 {
     int64_t due_at = controller_now(controller) + (is_passing ? PASSING_TAGS_MS : TAGS_MS);
-    struct tag_wish *wish = find_wish(controller, instance, key);
+    struct pending_tag *wish = tags_find_request(controller, instance, key);
     if (wish) {
         free((char *)(uintptr_t)wish->value.ptr);
-        wish->value = keep(value);
+        wish->value = tags_save(value);
         wish->due_at = due_at < wish->due_at ? due_at : wish->due_at;
         wish->is_passing = is_passing;
     } else {
@@ -93,23 +94,23 @@ void controller_tag(struct controller *controller, uint64_t instance, struct str
         heap_grow(&items, controller->wish_count, &controller->wish_capacity,
                   sizeof(*controller->wishes));
         controller->wishes = items;
-        controller->wishes[controller->wish_count++] = (struct tag_wish){
-            instance, keep(key), keep(value), due_at, is_passing};
+        controller->wishes[controller->wish_count++] = (struct pending_tag){
+            instance, tags_save(key), tags_save(value), due_at, is_passing};
     }
-    start_timer(controller);
+    tags_start_timer(controller);
 }
 
 static int compare_wishes(const void *left, const void *right)
 {
-    const struct tag_wish *a = left;
-    const struct tag_wish *b = right;
+    const struct pending_tag *a = left;
+    const struct pending_tag *b = right;
     if (a->instance != b->instance) {
         return a->instance < b->instance ? -1 : 1;
     }
     return str_cmp(a->key, b->key);
 }
 
-static bool same_set(const struct tag_wish *a, const struct tag_wish *b, size_t count)
+static bool same_set(const struct pending_tag *a, const struct pending_tag *b, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!str_eq(a[i].key, b[i].key) || !str_eq(a[i].value, b[i].value)) {
@@ -121,9 +122,9 @@ static bool same_set(const struct tag_wish *a, const struct tag_wish *b, size_t 
 
 /* ---- calls ---- */
 
-static void send(struct controller *controller, struct tag_group *group);
+static void tags_send(struct controller *controller, struct tag_group *group);
 
-static void on_tag(void *context, const struct provider_answer *answer)
+static void tags_on_tag(void *context, const struct provider_answer *answer)
 {
     struct call *call = context;
     struct controller *controller = call_end(call);
@@ -138,18 +139,18 @@ static void on_tag(void *context, const struct provider_answer *answer)
         return;
     }
     group->is_second = true;
-    send(controller, group);
+    tags_send(controller, group);
 }
 
-static void send(struct controller *controller, struct tag_group *group)
+static void tags_send(struct controller *controller, struct tag_group *group)
 {
     struct call *call = call_begin(controller);
     call->tags = group;
     controller->provider->ops->tag(controller->provider, group->ids, group->id_count, group->tags,
-                                   group->tag_count, on_tag, call);
+                                   group->tag_count, tags_on_tag, call);
 }
 
-static struct tag_group *new_group(const struct tag_wish *set, size_t count, size_t most_ids)
+static struct tag_group *new_group(const struct pending_tag *set, size_t count, size_t most_ids)
 {
     struct tag_group *group = HEAP_NEW(struct tag_group);
     arena_init(&group->memory);
@@ -164,18 +165,18 @@ static struct tag_group *new_group(const struct tag_wish *set, size_t count, siz
 }
 
 struct tag_set {
-    const struct tag_wish *first;
+    const struct pending_tag *first;
     size_t count;
     bool is_taken;
 };
 
-/* The wishes of one machine after the other, sorted by key. */
+/* Groups consecutive tags of the same machine. */
 static size_t gather_sets(const struct controller *controller, size_t wish_count,
                           struct tag_set *sets)
 {
     size_t count = 0;
     for (size_t i = 0; i < wish_count; i++) {
-        const struct tag_wish *wish = &controller->wishes[i];
+        const struct pending_tag *wish = &controller->wishes[i];
         if (count > 0 && sets[count - 1].first->instance == wish->instance) {
             sets[count - 1].count++;
         } else {
@@ -190,7 +191,8 @@ static void send_like(struct controller *controller, struct tag_set *sets, size_
     const struct tag_set *model = &sets[0];
     struct tag_group *group = new_group(model->first, model->count, count);
     for (size_t i = 0; i < count; i++) {
-        const struct known *known = roster_find(&controller->roster, sets[i].first->instance);
+        const struct known *known = machine_table_find(&controller->machine_table,
+                                                       sets[i].first->instance);
         if (sets[i].is_taken || sets[i].count != model->count ||
             !same_set(sets[i].first, model->first, model->count)) {
             continue;
@@ -201,18 +203,18 @@ static void send_like(struct controller *controller, struct tag_set *sets, size_
         }
     }
     if (group->id_count > 0) {
-        send(controller, group);
+        tags_send(controller, group);
     } else {
         tag_group_free(group);
     }
 }
 
-/* To the front with what is told now: all that stays, and what passes and is due, or as good as. */
-static size_t choose(struct controller *controller, int64_t now)
+/* Moves the tags to send now to the front: permanent ones, and passing ones due within TAGS_MS. */
+static size_t tags_choose(struct controller *controller, int64_t now)
 {
     size_t chosen = 0;
     for (size_t i = 0; i < controller->wish_count; i++) {
-        struct tag_wish wish = controller->wishes[i];
+        struct pending_tag wish = controller->wishes[i];
         if (!wish.is_passing || wish.due_at - TAGS_MS <= now) {
             controller->wishes[i] = controller->wishes[chosen];
             controller->wishes[chosen++] = wish;
@@ -223,7 +225,7 @@ static size_t choose(struct controller *controller, int64_t now)
 
 static void flush(struct controller *controller, int64_t now)
 {
-    size_t chosen = choose(controller, now);
+    size_t chosen = tags_choose(controller, now);
     if (chosen == 0) {
         return;
     }
@@ -243,16 +245,16 @@ static void flush(struct controller *controller, int64_t now)
             controller->wish_count * sizeof(*controller->wishes));
 }
 
-static void on_timer(void *context)
+static void tags_on_timer(void *context)
 {
     struct controller *controller = context;
     flush(controller, controller_now(controller));
-    start_timer(controller);
+    tags_start_timer(controller);
 }
 
 void tags_init(struct controller *controller)
 {
-    controller->tag_timer = loop_timer_new(controller->loop, on_timer, controller);
+    controller->tag_timer = loop_timer_new(controller->loop, tags_on_timer, controller);
 }
 
 void tags_flush(struct controller *controller)

@@ -1,13 +1,12 @@
 /*
- * events.h: what has happened to the cluster, in words, numbered for good.
+ * events.h: numbered events of the cluster, as text.
  *
- * Kept in the journal, so that numbers go on over restarts and `shoal events` knows what happened
- * before the last one; some thousands, then the oldest are forgotten. What is added is on disk half
- * a second later: a disk takes its time, and nothing is decided by it.
+ * They are stored in the journal, so numbers continue across restarts; only the newest few thousand
+ * are kept. An event is on disk half a second after it was added; no decision depends on it.
  */
 #pragma once
 
-#include "app/head/insight.h"
+#include "app/model/cluster_status.h"
 #include "base/attr.h"
 #include "io/log.h"
 #include "io/loop.h"
@@ -15,25 +14,21 @@
 
 struct events;
 
-typedef void event_fn(void *context, const struct insight_event *event);
+typedef void event_fn(void *context, const struct cluster_event *event);
 
-/* Everything given must outlive it. `log` hears of every event as well. */
+/* All arguments must outlive the result. `log` also receives every event. */
 struct events *events_open(struct loop *loop, struct journal *journal, const struct log *log);
-void events_close(struct events *events); /* NULL is fine; writes what is not written */
+void events_close(struct events *events); /* NULL is fine; writes pending events */
 
-/* Whoever follows: told from inside events_add(), so it only takes note. One at a time; NULL: none.
- */
+/* Sets the one listener, or NULL. It is called from inside events_add() and must not call back. */
 void events_listen(struct events *events, event_fn *added, void *context);
 
-/* Number and time are given here; texts are copied. */
-void events_add(struct events *events, enum insight_event_kind kind, struct str node,
+/* Assigns number and time, and copies the texts. */
+void events_add(struct events *events, enum cluster_event_kind kind, struct str node,
                 struct str text, struct str reason);
 
-/* Those behind that number, oldest first. Views are valid during the call. */
+/* Events after that number, oldest first. Valid during the call. */
 void events_each(struct events *events, int64_t after, event_fn *take, void *context);
 
-/* The number of the last one; 0: there is none. */
+/* The number of the last event, or 0. */
 int64_t events_last(const struct events *events);
-
-/* The word on the wire and in lists: "launch", "join", ... */
-const char *event_word(enum insight_event_kind kind);

@@ -1,6 +1,7 @@
-/* handover.c: the file itself, and the journal's part in it. */
+/* handover.c: reads and writes the file, and stores it in the journal. */
 #include "app/head/handover.h"
 
+#include "app/control/journal_time.h"
 #include "base/encode.h"
 #include "io/json_line.h"
 
@@ -74,12 +75,15 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_number(json, "format", HANDOVER_FORMAT);
     json_put_text(json, "uid", handover->uid);
     put_u64(json, "epoch", handover->epoch);
-    json_put_text(json, "anchor", handover->anchor);
-    put_u64(json, "reign", handover->reign);
+    json_put_text(json, "anchor", handover->lease_object);
+    put_u64(json, "reign", handover->sole_writer_epoch);
+    put_u64(json, "reign_since", (uint64_t)handover->sole_writer_since);
+    put_u64(json, "written_ms", (uint64_t)handover->written_ms);
     json_put_number(json, "serial", handover->serial);
     json_put_text(json, "config", handover->config);
     json_put_text(json, "secret", handover->secret);
     json_put_text(json, "key", handover->key);
+    json_put_text(json, "public_key", handover->public_key);
     json_put_text(json, "head_id", handover->head_id);
     json_put_text(json, "head_private_ip", handover->head_private_ip);
     json_put_text(json, "head_public_ip", handover->head_public_ip);
@@ -129,7 +133,7 @@ static bool read_launched(const json_t *list, struct arena *arena, struct handov
     return ok;
 }
 
-static bool read_lists(const json_t *json, struct arena *arena, struct handover *handover)
+static bool handover_read_lists(const json_t *json, struct arena *arena, struct handover *handover)
 {
     json_t *environment = json_object_get(json, "environment");
     const json_t *machines = json_object_get(json, "machines");
@@ -176,12 +180,15 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
     struct handover handover = {
         .uid = json_take_text(json, "uid", arena),
         .epoch = (uint64_t)json_take_number(json, "epoch", 0, INT64_MAX),
-        .anchor = json_take_text(json, "anchor", arena),
-        .reign = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
+        .lease_object = json_take_text(json, "anchor", arena),
+        .sole_writer_epoch = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
+        .sole_writer_since = json_take_number(json, "reign_since", 0, INT64_MAX),
+        .written_ms = json_take_number(json, "written_ms", 0, INT64_MAX),
         .serial = json_take_number(json, "serial", 0, INT64_MAX),
         .config = json_take_text(json, "config", arena),
         .secret = json_take_text(json, "secret", arena),
         .key = json_take_text(json, "key", arena),
+        .public_key = json_take_text(json, "public_key", arena),
         .head_id = json_take_text(json, "head_id", arena),
         .head_private_ip = json_take_text(json, "head_private_ip", arena),
         .head_public_ip = json_take_text(json, "head_public_ip", arena),
@@ -190,12 +197,13 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .contents_hash = json_take_text(json, "contents_hash", arena),
         .restarts_ray = json_is_true(json_object_get(json, "restarts_ray")),
     };
-    bool ok = read_lists(json, arena, &handover) && handover.uid.len > 0 &&
+    bool ok = handover_read_lists(json, arena, &handover) && handover.uid.len > 0 &&
               handover.config.len > 0 && handover.head_id.len > 0;
     json_decref(json);
     if (format > HANDOVER_FORMAT) {
         return err_set(err, ERR_PROTOCOL,
-                       "this handover is of a newer shoal (format %" PRId64 "; this one knows %d)",
+                       "this handover was written by a newer shoal (format %" PRId64
+                       "; this one knows %d)",
                        format, HANDOVER_FORMAT);
     }
     if (!ok) {
@@ -207,7 +215,7 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
 
 /* ---- the journal ---- */
 
-struct gathering {
+struct handover_gathering {
     struct arena *arena;
     struct handover_machine *machines;
     struct journal_intent *intents;
@@ -218,7 +226,7 @@ struct gathering {
 
 static void gather_machine(void *context, uint64_t instance, struct str id)
 {
-    struct gathering *all = context;
+    struct handover_gathering *all = context;
     void *items = all->machines;
     arena_grow(all->arena, &items, all->machine_count, &all->machine_capacity,
                sizeof(*all->machines));
@@ -229,7 +237,7 @@ static void gather_machine(void *context, uint64_t instance, struct str id)
 
 static void gather_intent(void *context, const struct journal_intent *intent)
 {
-    struct gathering *all = context;
+    struct handover_gathering *all = context;
     void *items = all->intents;
     arena_grow(all->arena, &items, all->intent_count, &all->intent_capacity, sizeof(*all->intents));
     all->intents = items;
@@ -241,7 +249,7 @@ static void gather_intent(void *context, const struct journal_intent *intent)
 
 static void gather_launched(void *context, const struct journal_launched *launched)
 {
-    struct gathering *all = context;
+    struct handover_gathering *all = context;
     void *items = all->launched;
     arena_grow(all->arena, &items, all->launched_count, &all->launched_capacity,
                sizeof(*all->launched));
@@ -252,7 +260,7 @@ static void gather_launched(void *context, const struct journal_launched *launch
 bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,
                      struct err *err)
 {
-    struct gathering all = {.arena = arena};
+    struct handover_gathering all = {.arena = arena};
     if (!journal_machines(journal, gather_machine, &all, err) ||
         !journal_intents(journal, gather_intent, &all, err) ||
         !journal_all_launched(journal, gather_launched, &all, err)) {
@@ -267,62 +275,86 @@ bool handover_gather(struct journal *journal, struct arena *arena, struct handov
     return true;
 }
 
-static bool take_all(struct journal *journal, const struct handover *handover, struct err *err)
+/* Converts the laptop's time to the head's. */
+static int64_t shifted(int64_t laptop_ms, int64_t shift_ms)
 {
-    bool ok = journal_set(journal, "uid", handover->uid, err) &&
-              journal_set(journal, SERVICE_GOAL, STR(""), err) &&
-              journal_set_number(journal, "handover", (uint64_t)handover->serial, err);
-    if (handover->epoch != 0) {
-        /* Launches come with the numbers of now, whatever those of before meant. */
-        ok = ok && journal_set(journal, "offerings", STR(""), err) &&
-             journal_set_number(journal, "epoch", handover->epoch, err) &&
-             journal_set_number(journal, "reign", handover->reign, err) &&
-             journal_set_number(journal, "reign_since", 0, err); /* the laptop has looked */
-    }
-    for (size_t i = 0; ok && i < handover->machine_count; i++) {
-        ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);
-    }
+    return laptop_ms + shift_ms > 0 ? laptop_ms + shift_ms : 1;
+}
+
+static bool take_launches(struct journal *journal, const struct handover *handover,
+                          int64_t shift_ms, struct err *err)
+{
+    bool ok = true;
     for (size_t i = 0; ok && i < handover->intent_count; i++) {
-        ok = journal_adopt_intent(journal, &handover->intents[i], err);
+        struct journal_intent intent = handover->intents[i];
+        intent.wall_ms = shifted(intent.wall_ms, shift_ms);
+        ok = journal_adopt_intent(journal, &intent, err);
     }
     for (size_t i = 0; ok && i < handover->launched_count; i++) {
-        ok = journal_launched(journal, &handover->launched[i], err);
+        struct journal_launched launched = handover->launched[i];
+        launched.wall_ms = shifted(launched.wall_ms, shift_ms);
+        ok = journal_launched(journal, &launched, err);
     }
     return ok;
 }
 
-/*
- * With an epoch the laptop had the lease until now, and what it knows is all there is to know. A
- * head that was stopped and started again has other numbers and machines from before: they go.
- */
-/* One from a laptop that had the lease before we had it brings a configuration and no more. */
+/* The head's journal time minus the laptop's. */
+static int64_t shift_of(struct journal *journal, const struct handover *handover)
+{
+    struct arena arena;
+    arena_init(&arena);
+    int64_t base_ms = journal_time_base(journal, &clock_of_machine, &arena);
+    arena_clear(&arena);
+    return clock_monotonic_ms(&clock_of_machine) + base_ms - handover->written_ms;
+}
+
+static bool handover_take_all(struct journal *journal, const struct handover *handover,
+                              struct err *err)
+{
+    int64_t shift_ms = handover->written_ms > 0 ? shift_of(journal, handover) : 0;
+    int64_t since = handover->sole_writer_since > 0 ? shifted(handover->sole_writer_since, shift_ms)
+                                                    : 0;
+    bool ok = journal_set(journal, "uid", handover->uid, err) &&
+              journal_set(journal, SERVICE_GOAL, STR(""), err) &&
+              journal_set_number(journal, "handover", (uint64_t)handover->serial, err);
+    if (handover->head_id.len > 0) {
+        ok = ok && journal_set(journal, "head-id", handover->head_id, err);
+    }
+    if (handover->epoch != 0) {
+        /* The launches use the offering numbers of this handover. */
+        ok = ok && journal_set(journal, "offerings", STR(""), err) &&
+             journal_set_number(journal, "epoch", handover->epoch, err) &&
+             journal_set_number(journal, "reign", handover->sole_writer_epoch, err) &&
+             journal_set_number(journal, "reign_since", (uint64_t)since, err);
+    }
+    for (size_t i = 0; ok && i < handover->machine_count; i++) {
+        ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);
+    }
+    return ok && take_launches(journal, handover, shift_ms, err);
+}
+
+/* If the laptop lost the lease to us, only its configuration is used: our journal is newer. */
 static struct handover without_records(const struct handover *handover)
 {
     struct handover less = *handover;
-    less.epoch = less.reign = 0;
+    less.epoch = less.sole_writer_epoch = 0;
     less.machine_count = less.intent_count = less.launched_count = 0;
     return less;
 }
 
-bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
-                   struct err *err)
+/* With an epoch, the laptop held the lease until now and its records are complete. Numbers and
+ * machines in the journal of a head that was stopped and started again are discarded. */
+bool handover_take(struct journal *journal, const struct handover *handover, struct err *err)
 {
-    uint64_t serial;
     uint64_t epoch;
-    *ret_is_new = false;
-    if (!journal_get_number(journal, "handover", &serial, err) ||
-        !journal_get_number(journal, "epoch", &epoch, err)) {
+    if (!journal_get_number(journal, "epoch", &epoch, err)) {
         return false;
-    }
-    *ret_is_new = (uint64_t)handover->serial > serial;
-    if (!*ret_is_new) {
-        return true;
     }
     struct handover taken = epoch > handover->epoch ? without_records(handover) : *handover;
     if (!journal_begin(journal, err)) {
         return false;
     }
     bool ok = (taken.epoch == 0 || journal_forget_machines(journal, err)) &&
-              take_all(journal, &taken, err);
+              handover_take_all(journal, &taken, err);
     return journal_end(journal, ok, err);
 }

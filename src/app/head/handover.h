@@ -1,10 +1,12 @@
 /*
- * handover.h: what the laptop gives to the head's service, in one file, in one step.
+ * handover.h: the file with which the laptop hands the cluster to the head's service.
  *
- * The laptop writes it over the connection that sets the head up (0600); the service takes it into
- * its own journal in one transaction and only then acts. Before that the laptop alone creates and
- * ends machines, after it the service alone: the lease (provider.h) says who. A handover that was
- * taken in is not taken in again; a newer one (a later `up`) brings a new configuration.
+ * The laptop writes handover.json (0600) over the ssh connection that sets the head up. The service
+ * copies it to a file named after its serial, and then records serial, machines, intents and goal
+ * in its journal, in one transaction. From then on that copy is in force, also after a crash and
+ * whatever is written to handover.json later. Before that only the laptop launches and terminates
+ * machines, afterwards only the service; the lease (provider.h) enforces this. A handover that is
+ * older than the one in force is refused.
  */
 #pragma once
 
@@ -20,9 +22,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* A fact of the service's journal: "end" when the cluster is to end, until a newer handover. */
+/* Journal fact: "end" if the cluster is to be terminated, until a newer handover. */
 #define SERVICE_GOAL "goal"
-#define HANDOVER_FILE "~/.shoal/cluster/handover.json"
+#define HANDOVER_NAME "handover.json"
+#define HANDOVER_FILE "~/.shoal/cluster/" HANDOVER_NAME
 enum { HANDOVER_FORMAT = 1, HANDOVER_BYTES_MAX = 16 << 20 };
 
 struct handover_machine {
@@ -32,25 +35,29 @@ struct handover_machine {
 
 struct handover {
     struct str uid;
-    uint64_t epoch;    /* of the laptop's lease, which is the service's to take: it acts no more */
-    struct str anchor; /* what that lease is on (provider.h) */
-    uint64_t reign;    /* the first since which nobody but the laptop has acted */
-    int64_t serial;    /* wall clock of the writing, in ms: newer ones count */
-    struct str config; /* the prepared configuration as JSON, as in ~/ray_bootstrap_config.yaml */
-    struct str secret; /* hexadecimal */
-    struct str key;    /* the private key for the workers, OpenSSH's form */
+    uint64_t epoch;             /* of the laptop's lease, which the service takes over */
+    struct str lease_object;    /* the object that carries the lease (provider.h) */
+    uint64_t sole_writer_epoch; /* first epoch since which only the laptop held the lease */
+    /* When that began, in the laptop's journal time; 0 if no earlier launch can still appear. */
+    int64_t sole_writer_since;
+    int64_t written_ms;    /* journal time of the laptop; its clock may differ from the head's */
+    int64_t serial;        /* increases with every handover: handover_next_serial() */
+    struct str config;     /* prepared configuration as JSON, as in ~/ray_bootstrap_config.yaml */
+    struct str secret;     /* hexadecimal */
+    struct str key;        /* the cluster's private key for the workers, in OpenSSH format */
+    struct str public_key; /* its public key, which workers accept from first boot */
     struct str head_id, head_private_ip, head_public_ip;
-    struct str runtime_hash;  /* of the head's set-up, to know whether an `up` changes anything */
-    struct str contents_hash; /* of the mounts alone: workers are set up again when it changes */
-    bool restarts_ray;        /* among the head's steps Ray is started anew: workers wait for it */
-    struct str type_zones;    /* where machines can be had (app/type_zones.h) */
-    const struct step_variable *environment; /* AWS_ENDPOINT_URL and its like; no secrets */
+    struct str runtime_hash;  /* of the head's setup; shows whether an `up` changes anything */
+    struct str contents_hash; /* of the mounts alone; if it changes, workers are set up again */
+    bool restarts_ray;        /* the head's steps restart Ray; workers wait for it */
+    struct str type_zones;    /* zones that offer each type (app/type_zones.h) */
+    const struct step_variable *environment; /* AWS_ENDPOINT_URL and the like; no secrets */
     size_t environment_count;
     const struct handover_machine *machines;
     size_t machine_count;
     const struct journal_intent *intents;
     size_t intent_count;
-    const struct journal_launched *launched; /* which machine came from which of them */
+    const struct journal_launched *launched; /* which machine came from which intent */
     size_t launched_count;
 };
 
@@ -58,9 +65,30 @@ void handover_write(const struct handover *handover, struct buf *out);
 bool handover_read(struct str json, struct arena *arena, struct handover *ret_handover,
                    struct err *err) MUST_USE;
 
-/* Machines and intents of the journal into a handover. */
+/* Fills machines and intents of a handover from the journal. */
 bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,
                      struct err *err) MUST_USE;
-/* And out of one, in one transaction; one that is not newer than the last is not taken. */
-bool handover_take(struct journal *journal, const struct handover *handover, bool *ret_is_new,
+
+/* ---- order ---- */
+
+/* A serial greater than all known ones, even if this machine's clock is behind. `there` is the
+ * head's serial, `here` the last one sent from here; 0 if none. */
+int64_t handover_next_serial(int64_t wall_ms, int64_t there, int64_t here);
+
+/* The newest serial known on this machine; 0 if none. */
+int64_t handover_known(const char *folder);
+/* FOLDER/handover.SERIAL.json */
+const char *handover_copy_path(const char *folder, int64_t serial, struct arena *arena);
+/* Removes all copies but that one. */
+void handover_remove_copies(const char *folder, int64_t serial);
+
+enum handover_order { HANDOVER_OLDER, HANDOVER_SAME, HANDOVER_NEWER };
+
+/* Compares it with the one in force. */
+bool handover_compare(struct journal *journal, const struct handover *handover,
+                      enum handover_order *ret_order, struct err *err) MUST_USE;
+/* Sets the error for an older handover. Always returns false. */
+bool handover_refuse(struct journal *journal, const struct handover *handover, struct err *err);
+/* Stores a newer handover in the journal, in one transaction. */
+bool handover_take(struct journal *journal, const struct handover *handover,
                    struct err *err) MUST_USE;

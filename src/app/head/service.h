@@ -1,8 +1,8 @@
 /*
- * service.h: what runs on the head for good: `shoal autoscaler`.
+ * service.h: the service on the head, `shoal autoscaler`.
  *
- * Takes the handover in, holds the lease, keeps the workers that there should be (control/), sets
- * them up (worker_setup.h), watches who joins Ray, and answers on the control channel.
+ * Takes the handover and the lease, keeps the required workers running (control/), sets them up
+ * (worker_setup.h), watches them join Ray, and answers on the control socket.
  */
 #pragma once
 
@@ -11,28 +11,26 @@
 #include "base/err.h"
 
 #define SERVICE_FOLDER "~/.shoal/cluster"
-#define SERVICE_SOCKET "ctl.sock" /* what follows is in the folder */
+#define SERVICE_SOCKET "ctl.sock" /* names in the service's folder */
 #define SERVICE_LOG "service.log"
 #define SERVICE_LOCK "supervisor.lock"
 
-/* The full path of a folder that was given, or of the usual one for NULL. */
+/* The full path of the given folder; the default for NULL. */
 const char *service_folder(const char *given, struct arena *arena);
 
-#define SERVICE_HOLDER "head " /* so begins what it says of itself as the holder of the lease */
+#define SERVICE_HOLDER "head " /* prefix of its lease holder name */
 
 struct service_setup {
-    const char *folder; /* NULL: ~/.shoal/cluster */
+    const char *folder; /* NULL for ~/.shoal/cluster */
 };
 
 /* Returns the exit status of the process: 0 after it stood down. */
 int service_run(const struct service_setup *setup);
 
-/*
- * Starts it in the background under a supervisor that starts it again when it dies, unless one is
- * there already. Returns when the control socket answers.
- */
+/* Starts the service in the background under a supervisor that restarts it when it dies, unless one
+ * is running. Returns when the control socket answers. */
 bool service_start(const char *folder, struct err *err) MUST_USE;
 
-/* The supervisor, in the foreground: for systemd (systemd_unit.h). `err` is filled when the status
- * is not 0. Where there is one already it has nothing to do. */
+/* Runs the supervisor in the foreground, for systemd (systemd_unit.h). Sets `err` if the status is
+ * not 0. Does nothing if a supervisor is already running. */
 int service_supervise(const char *folder, struct err *err);

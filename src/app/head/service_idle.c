@@ -1,20 +1,20 @@
 /*
- * service_idle.c: a cluster that has had nothing to do for long enough rests, its head included
- * (idle_stop.h), if the file asks for that.
+ * service_idle.c: stops a cluster that has been idle for long enough, including its head
+ * (idle_stop.h), if the file enables that.
  *
- * It ends as `shoal exec --stop` ends it: the workers first, then this machine is switched off. A
- * head that was launched with the same wish in the file only stands still, and the next `shoal up`
- * starts it again.
+ * It works like `shoal exec --stop`: the workers are terminated, then this machine shuts down. A
+ * head that was launched with idle_stop in the file is only stopped, and the next `shoal up` starts
+ * it again.
  */
-#include "app/head/service_parts.h"
+#include "app/head/service_internal.h"
 #include "io/clock.h"
 
-enum { SEEN_MS = 10 * 1000, ANSWER_MS = 30 * 1000 };
+enum { FIRST_MS = 1000, SEEN_MS = 10 * 1000, ANSWER_MS = 30 * 1000 };
 
-static void add_nodes(const struct insight *insight, struct idle_stop_view *view)
+static void add_nodes(const struct cluster_status *cluster_status, struct idle_stop_view *view)
 {
-    for (size_t i = 0; i < insight->node_count; i++) {
-        const struct insight_node *node = &insight->nodes[i];
+    for (size_t i = 0; i < cluster_status->node_count; i++) {
+        const struct node_usage *node = &cluster_status->nodes[i];
         if (node->is_dead) {
             continue;
         }
@@ -26,79 +26,85 @@ static void add_nodes(const struct insight *insight, struct idle_stop_view *view
     }
 }
 
-static struct idle_stop_view look_around(const struct service *service)
+struct idle_stop_view service_idle_view(const struct service *service)
 {
     struct idle_stop_view view = {.idle_ms = -1};
-    struct insight insight;
+    struct cluster_status cluster_status;
     struct arena arena;
     arena_init(&arena);
-    service_insight(service, &arena, &insight);
-    int64_t age_ms = clock_wall_ms(&clock_of_machine) - insight.seen_ms;
-    view.sees_ray = service->is_leading && service->is_head_alive && insight.seen_ms > 0 &&
+    service_cluster_status(service, &arena, &cluster_status);
+    int64_t age_ms = clock_wall_ms(&clock_of_machine) - cluster_status.seen_ms;
+    view.sees_ray = service->is_leading && service->is_head_alive && cluster_status.seen_ms > 0 &&
                     age_ms < SEEN_MS;
-    view.waiting = insight.demand_count;
-    view.on_way = slots_count(&service->slots, SLOT_PENDING) + service_waits_for_ray(service);
-    add_nodes(&insight, &view);
+    view.waiting = cluster_status.demand_count;
+    view.on_way = convergence_count(&service->slots, CONVERGE_PENDING) +
+                  service_waits_for_ray(service);
+    add_nodes(&cluster_status, &view);
     arena_clear(&arena);
     return view;
 }
 
-static void rest(struct service *service)
+static void service_idle_pause(struct service *service)
 {
     struct arena arena;
     struct err err;
     arena_init(&arena);
     double minutes = (double)service->idle_stop.after_ms / 60000;
     struct str reason = arena_printf(
-        &arena, "nothing ran and no driver was connected for %.4g minutes (idle_stop)", minutes);
-    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("the whole cluster rests"),
-               reason);
-    if (!service_end(service, &err)) {
+        &arena, "no work and no connected driver for %.4g minutes (idle_stop)", minutes);
+    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+               STR("the cluster is idle; stopping it"), reason);
+    if (!service_terminate(service, &err)) {
         LOG(service, WARNING, "cannot rest: %s", err.text);
     }
     arena_clear(&arena);
 }
 
-static void decide(struct service *service, const struct idle_stop_view *view)
+static void service_idle_decide(struct service *service, const struct idle_stop_view *view)
 {
     int64_t wait_ms;
     int64_t now = loop_now_ms(service->session.loop);
     if (service->is_ending) {
         return;
     }
+    if (service->idle_stop.after_ms <= 0) { /* idle_stop is off; drivers are counted anyway */
+        loop_timer_start(service->idle_look, SEEN_MS);
+        return;
+    }
     if (idle_stop_is_due(&service->idle_stop, view, now, &wait_ms)) {
-        rest(service);
+        service_idle_pause(service);
         wait_ms = SEEN_MS;
     }
     loop_timer_start(service->idle_look, wait_ms);
 }
 
-static void hear_drivers(void *context, const struct gcs_answer *answer, size_t count)
+void service_hear_drivers(void *context, const struct gcs_answer *answer, size_t count)
 {
     struct service *service = context;
-    struct idle_stop_view view = look_around(service);
+    struct idle_stop_view view = service_idle_view(service);
+    service->has_drivers = answer->trouble == GCS_FINE;
+    service->drivers = count;
     view.drivers = count;
     view.sees_ray = view.sees_ray && answer->trouble == GCS_FINE;
-    decide(service, &view);
+    service_idle_decide(service, &view);
 }
 
-static void look(void *context)
+static void service_idle_inspect(void *context)
 {
     struct service *service = context;
-    struct gcs *gcs = ray_watch_gcs(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
     if (gcs) {
-        loop_timer_start(service->idle_look, ANSWER_MS); /* a client that is closed says nothing */
-        gcs_count_drivers(gcs, hear_drivers, service);
+        loop_timer_start(service->idle_look, ANSWER_MS); /* a closed client never answers */
+        gcs_count_drivers(gcs, service_hear_drivers, service);
     } else {
-        decide(service, &(struct idle_stop_view){.sees_ray = false});
+        service->has_drivers = false;
+        service_idle_decide(service, &(struct idle_stop_view){.sees_ray = false});
     }
 }
 
 void service_open_idle(struct service *service)
 {
     service->idle_stop.after_ms = idle_stop_after(service->config->shoal);
-    service->idle_look = loop_timer_new(service->session.loop, look, service);
-    if (service->idle_stop.after_ms > 0) {
-        loop_timer_start(service->idle_look, SEEN_MS);
-    }
+    service->idle_look = loop_timer_new(service->session.loop, service_idle_inspect, service);
+    loop_timer_start(service->idle_look, FIRST_MS);
 }

@@ -1,11 +1,11 @@
 /*
- * service_metrics.c: what Prometheus asks: where it is told, and what there is to tell.
+ * service_metrics.c: serves metrics to Prometheus.
  *
- * Nothing is gathered while nobody asks; counting is all that it costs.
+ * Everything but the counters is collected only when requested.
  */
 #include "app/head/metrics/metrics_port.h"
-#include "app/head/service_parts.h"
-#include "io/heap.h"
+#include "app/head/service_internal.h"
+#include "io/xalloc.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,34 +13,33 @@
 struct metrics_site {
     struct metrics_port *port;
     const char *address;
-    uint16_t number;  /* of the port; 0: nobody listens yet */
+    uint16_t number;  /* of the port; 0 until it is open */
     int64_t began_ms; /* wall clock */
-    int64_t paid_ms;  /* monotonic: until then what was spent is counted */
+    int64_t paid_ms;  /* monotonic; costs are counted up to here */
 };
 
-/* ---- what there is ---- */
+/* ---- content ---- */
 
-struct gathering {
+struct service_metrics_gathering {
     struct arena *arena;
     struct node_view *views;
     size_t count, capacity;
 };
 
-static void take_view(void *context, const struct node_view *view)
+static void service_metrics_take_view(void *context, const struct node_view *view)
 {
-    struct gathering *gathering = context;
+    struct service_metrics_gathering *gathering = context;
     arena_grow(gathering->arena, (void **)&gathering->views, gathering->count, &gathering->capacity,
                sizeof(*gathering->views));
     gathering->views[gathering->count++] = *view;
 }
 
-/* From one reading to the next at the price of this one: prices change seldom, and nodes within
- * minutes. */
-static void count_spent(struct service *service, const struct insight *insight)
+/* Counts the time since the last scrape at the current price. */
+static void count_spent(struct service *service, const struct cluster_status *cluster_status)
 {
     struct metrics_site *site = service->metrics_site;
     int64_t now_ms = loop_now_ms(service->session.loop);
-    metrics_count_spent(&service->metrics, insight->price, now_ms - site->paid_ms);
+    metrics_count_spent(&service->metrics, cluster_status->price, now_ms - site->paid_ms);
     site->paid_ms = now_ms;
 }
 
@@ -48,25 +47,26 @@ static void write_metrics(void *context, struct buf *out)
 {
     struct service *service = context;
     struct arena arena;
-    struct insight insight = {0};
-    struct desk_hooks hooks = {0};
+    struct cluster_status cluster_status = {0};
+    struct ctl_server_hooks hooks = {0};
     arena_init(&arena);
-    struct gathering gathering = {.arena = &arena};
+    struct service_metrics_gathering gathering = {.arena = &arena};
     service_answers(&hooks);
-    service_insight(service, &arena, &insight);
-    hooks.each(service, &arena, take_view, &gathering);
-    count_spent(service, &insight);
-    service->metrics.failed_polls = (uint64_t)ray_watch_figures(service->ray).failed;
+    service_cluster_status(service, &arena, &cluster_status);
+    hooks.each(service, &arena, service_metrics_take_view, &gathering);
+    count_spent(service, &cluster_status);
+    service->metrics.failed_polls = (uint64_t)gcs_poller_figures(service->ray).failed;
     struct metrics_scene scene = {
         .counts = &service->metrics,
         .config = service->config,
-        .insight = insight.seen_ms > 0 ? &insight : NULL,
+        .cluster_status = cluster_status.seen_ms > 0 ? &cluster_status : NULL,
         .nodes = gathering.views,
         .node_count = gathering.count,
         .cluster = service->config->cluster_name,
-        .ray_version = ray_watch_version(service->ray),
-        .session = ray_mirror_session(service->mirror),
+        .ray_version = gcs_poller_version(service->ray),
+        .session = ray_view_session(service->mirror),
         .is_acting = service->controller && service->is_leading,
+        .is_recording = journal_trouble(service->journal).len == 0,
         .now_ms = clock_wall_ms(loop_clock(service->session.loop)),
         .process = process_facts_now(service->metrics_site->began_ms),
     };
@@ -74,23 +74,23 @@ static void write_metrics(void *context, struct buf *out)
     arena_clear(&arena);
 }
 
-/* ---- where ---- */
+/* ---- address ---- */
 
-static void on_told(void *context, const struct gcs_answer *answer)
+static void service_metrics_on_notified(void *context, const struct gcs_answer *answer)
 {
     struct service *service = context;
-    if (answer->trouble != GCS_FINE) { /* told again when Ray is there again */
-        LOG(service, WARNING, "ray was not told where the metrics are: %s", answer->err.text);
+    if (answer->trouble != GCS_FINE) { /* retried when Ray answers again */
+        LOG(service, WARNING, "cannot register the metrics address with Ray: %s", answer->err.text);
     }
 }
 
-/* Every address of the machine is none that others could ask. */
+/* A wildcard address is replaced by the head's private address. */
 void service_metrics_tell(struct service *service)
 {
     const struct metrics_site *site = service->metrics_site;
-    struct gcs *gcs = ray_watch_gcs(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
     struct arena arena;
-    if (!site || site->number == 0 || !gcs || service_is_rays(service)) {
+    if (!site || site->number == 0 || !gcs || service_ray_scales(service)) {
         return;
     }
     arena_init(&arena);
@@ -101,7 +101,7 @@ void service_metrics_tell(struct service *service)
     gcs_note_metrics(gcs,
                      arena_printf(&arena, "%s%.*s%s:%u", has_colon ? "[" : "", STR_ARG(host),
                                   has_colon ? "]" : "", site->number),
-                     on_told, service);
+                     service_metrics_on_notified, service);
     arena_clear(&arena);
 }
 
@@ -113,13 +113,13 @@ static void on_listening(void *context, uint16_t port)
     service_metrics_tell(service);
 }
 
-static void on_trouble(void *context, const struct err *err)
+static void service_metrics_on_error(void *context, const struct err *err)
 {
     struct service *service = context;
-    LOG(service, WARNING, "no metrics for now: %s", err->text);
+    LOG(service, WARNING, "metrics are not available yet: %s", err->text);
 }
 
-/* Ray's variable for another port. */
+/* AUTOSCALER_METRIC_PORT is Ray's variable. */
 static uint16_t port_number(void)
 {
     uint32_t number;
@@ -147,7 +147,7 @@ void service_open_metrics(struct service *service)
         .context = service,
         .write = write_metrics,
         .listening = on_listening,
-        .trouble = on_trouble,
+        .trouble = service_metrics_on_error,
     });
 }
 
@@ -160,7 +160,7 @@ void service_close_metrics(struct service *service)
     }
 }
 
-/* ---- counting ---- */
+/* ---- counters ---- */
 
 void service_count_launch(struct service *service, enum outcome outcome, size_t count, size_t came,
                           int64_t took_ms)
@@ -169,15 +169,16 @@ void service_count_launch(struct service *service, enum outcome outcome, size_t 
     metrics_count_launch(&service->metrics, outcome, (int64_t)(is_done ? came : count), took_ms);
 }
 
-/* The core's state says since when it was being set up. */
+/* The duration is known only for a first setup, from the core's state. */
 void service_count_set_up(struct service *service, uint64_t instance, enum setup_news news)
 {
-    struct controlled controlled;
-    bool is_known = controller_find(service->controller, instance, &controlled) && controlled.node;
-    bool is_first = is_known && controlled.node->state == NODE_SETTING_UP;
+    struct managed_node managed_node;
+    bool is_known = controller_find(service->controller, instance, &managed_node) &&
+                    managed_node.node;
+    bool is_first = is_known && managed_node.node->state == NODE_SETTING_UP;
     if (news != SETUP_CONTACT) {
-        metrics_count_set_up(&service->metrics, news == SETUP_DONE,
-                             is_first ? loop_now_ms(service->session.loop) - controlled.node->since
-                                      : 0);
+        metrics_count_set_up(
+            &service->metrics, news == SETUP_DONE,
+            is_first ? loop_now_ms(service->session.loop) - managed_node.node->since : 0);
     }
 }

@@ -1,4 +1,4 @@
-/* service_place.c: where the service of this machine lives. */
+/* service_place.c: the folder of the service. */
 #include "app/head/service.h"
 #include "io/file.h"
 

@@ -1,17 +1,15 @@
 /*
- * service_ray.c: what the head's Ray says becomes what the core hears; what the core asks of
- * raylets is asked.
+ * service_ray.c: passes the state of the head's Ray to the core, and sends drain requests.
  *
- * A node that is just taken out of Ray because its Ray is started anew is hidden from the core. A
- * GCS that was itself started anew knows less than before, so the core is told, and ends nothing
- * for a while.
+ * A node that leaves Ray because its Ray is restarted is hidden from the core. When the GCS
+ * restarts it has lost state, so the core is notified and pauses scale-down.
  */
-#include "app/head/service_parts.h"
-#include "io/heap.h"
+#include "app/head/supervisor/service_supervisor.h"
+#include "io/xalloc.h"
 
 #include <stdio.h>
 
-/* A drain that a raylet was asked for. */
+/* A drain request in flight. */
 struct drain_call {
     struct service *service;
     struct drain_call *next;
@@ -30,7 +28,7 @@ static void forget_call(struct service *service, struct drain_call *call)
     free(call);
 }
 
-static enum drain_answer meaning_of(const struct gcs_answer *answer, bool is_accepted)
+enum drain_answer service_drain_meaning(const struct gcs_answer *answer, bool is_accepted)
 {
     if (answer->trouble != GCS_FINE) {
         return DRAIN_UNKNOWN;
@@ -38,12 +36,12 @@ static enum drain_answer meaning_of(const struct gcs_answer *answer, bool is_acc
     return is_accepted ? DRAIN_ACCEPTED : DRAIN_REFUSED;
 }
 
-static void on_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
-                     struct str why_not)
+static void service_ray_on_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
+                                 struct str why_not)
 {
     struct drain_call *call = context;
     struct service *service = call->service;
-    enum drain_answer meaning = meaning_of(answer, is_accepted);
+    enum drain_answer meaning = service_drain_meaning(answer, is_accepted);
     uint64_t instance = call->instance;
     forget_call(service, call);
     if (!service->controller || instance == INSTANCE_NONE) {
@@ -51,39 +49,46 @@ static void on_drain(void *context, const struct gcs_answer *answer, bool is_acc
     }
     struct str why = answer->trouble != GCS_FINE ? str_from(answer->err.text) : why_not;
     metrics_count_drain(&service->metrics, meaning);
-    service_happen_drained(service, instance, meaning, why);
+    service_log_drained(service, instance, meaning, why);
     controller_drained(service->controller, instance, meaning);
 }
 
-/* The deadline is for people and for Ray, on the clock of both; what is decided by it is not. */
-void service_drain(struct service *service, const struct controlled *controlled,
+/* The deadline is only information, on the wall clock; no decision depends on it. */
+struct gcs_drain service_drain_request(const struct action *action, struct str node, int64_t now_ms,
+                                       int64_t wall_ms, struct arena *arena)
+{
+    bool has_deadline = !action->is_rejectable && action->drain_until != INT64_MAX;
+    int64_t left = has_deadline ? action->drain_until - now_ms : 0;
+    return (struct gcs_drain){
+        .node = node,
+        .is_refusable = action->is_rejectable,
+        .message = arena_printf(arena, "Shoal: %.*s", STR_ARG(action_reason_text(action, arena))),
+        .deadline_ms = has_deadline ? wall_ms + (left > 0 ? left : 0) : 0, /* 0 for none */
+    };
+}
+
+void service_drain(struct service *service, const struct managed_node *managed_node,
                    const struct action *action)
 {
-    struct gcs *gcs = ray_watch_gcs(service->ray);
-    struct str id = ray_mirror_node_id(service->mirror, controlled->instance);
-    if (!gcs || id.len != RAY_ID_BYTES || controlled->is_head) {
-        controller_drained(service->controller, controlled->instance, DRAIN_UNKNOWN);
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
+    struct str id = ray_view_node_id(service->mirror, managed_node->instance);
+    if (!gcs || id.len != RAY_ID_BYTES || managed_node->is_head) {
+        controller_drained(service->controller, managed_node->instance, DRAIN_UNKNOWN);
         return;
     }
     struct arena arena;
     struct drain_call *call = HEAP_NEW(struct drain_call);
-    int64_t left = action->drain_until - loop_now_ms(service->session.loop);
-    *call = (struct drain_call){service, service->drains, controlled->instance};
+    *call = (struct drain_call){service, service->drains, managed_node->instance};
     service->drains = call;
     arena_init(&arena);
-    struct gcs_drain drain = {
-        .node = id,
-        .is_refusable = action->is_rejectable,
-        .message = arena_printf(&arena, "Shoal: %.*s", STR_ARG(action_reason_text(action, &arena))),
-        .deadline_ms = action->is_rejectable ? 0
-                                             : clock_wall_ms(loop_clock(service->session.loop)) +
-                                                   (left > 0 ? left : 0),
-    };
-    gcs_drain(gcs, &drain, on_drain, call);
+    struct gcs_drain drain = service_drain_request(action, id, loop_now_ms(service->session.loop),
+                                                   clock_wall_ms(loop_clock(service->session.loop)),
+                                                   &arena);
+    gcs_drain(gcs, &drain, service_ray_on_drain, call);
     arena_clear(&arena);
 }
 
-/* Nobody will answer them any more. */
+/* Drains in flight will not be answered any more. */
 static void give_up_drains(struct service *service)
 {
     while (service->drains) {
@@ -95,7 +100,7 @@ static void give_up_drains(struct service *service)
     }
 }
 
-/* ---- what the mirror asks and tells ---- */
+/* ---- hooks of the Ray view ---- */
 
 static uint64_t instance_of(void *context, struct str instance_id)
 {
@@ -112,14 +117,21 @@ static bool is_hidden(void *context, uint64_t instance)
     return service_is_updating(service, instance, &keeps_ray) && !keeps_ray;
 }
 
-static void on_node(void *context, const struct ray_node *node)
+static void service_ray_on_node(void *context, const struct ray_node *node)
 {
     struct service *service = context;
     if (!service->controller) {
         return;
     }
+    (void)service_drop_death(service, node->instance); /* this is newer */
+    if (node->status == RAY_DEAD && service_lost_restored(service, node->instance)) {
+        return; /* service_update() starts its Ray again */
+    }
+    if (node->status == RAY_DEAD && service_hold_death(service, node->instance)) {
+        return;
+    }
     if (node->status == RAY_DEAD && service_had_joined(service, node->instance)) {
-        /* It died while nobody was looking, before this core had ever seen it alive. */
+        /* It died while the service was down, before this core had seen it alive. */
         struct ray_node alive = {
             .instance = node->instance, .status = RAY_ALIVE, .idle_since = NOT_IDLE};
         controller_ray_node(service->controller, &alive);
@@ -136,29 +148,31 @@ static void on_load(void *context, const struct ray_load *load)
     }
 }
 
-/* ---- what the watch tells ---- */
+/* ---- hooks of the poller ---- */
 
-static void begin_anew(struct service *service, const char *what)
+static void note_restart(struct service *service, const char *what)
 {
-    LOG(service, WARNING, "ray has begun anew: %s", what);
-    events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("Ray on the head has begun anew"),
-               STR("nothing ends for a while"));
+    LOG(service, WARNING, "ray on the head was restarted: %s", what);
+    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+               STR("Ray on the head was restarted"),
+               STR("no node is terminated as idle for a while"));
     if (service->controller && service->is_leading) {
-        controller_ray_anew(service->controller);
+        controller_ray_restarted(service->controller);
     }
-    service_report_anew(service);
+    service_report_reset(service);
 }
 
-/* What others look at without asking the mirror. True: somebody who waits should look again. */
+/* Copies facts that others read from the service. True if waiting setups should be checked. */
 static bool note_facts(struct service *service)
 {
-    struct str head = ray_mirror_head(service->mirror);
-    size_t alive = ray_mirror_alive(service->mirror);
+    struct str head = ray_view_head(service->mirror);
+    size_t alive = ray_view_alive(service->mirror);
     bool is_news = alive != service->ray_alive || (head.len > 0) != service->is_head_alive;
     service->ray_alive = alive;
     service->is_head_alive = head.len > 0;
     snprintf(service->ray_head, sizeof(service->ray_head), "%.*s", STR_ARG(head));
-    ray_watch_size(service->ray, alive);
+    service_note_head(service);
+    gcs_poller_size(service->ray, alive);
     return is_news;
 }
 
@@ -166,34 +180,35 @@ static void tell_controller(struct service *service, int64_t asked_at_ms)
 {
     service->has_seen_ray = true;
     service_set_up_late(service);
-    uint64_t mark = ray_mirror_mark(service->mirror);
-    if (mark != service->ray_mark) {
+    uint64_t mark = ray_view_mark(service->mirror);
+    if (mark != service->ray_mark || service_is_rejoin_due(service)) {
         service_update(service);
         service->ray_mark = mark;
-        ray_watch_hurry(service->ray); /* whoever is set up again is hidden from now on */
+        gcs_poller_hurry(service->ray); /* workers that are set up again are hidden from now on */
     }
     controller_ray_seen(service->controller, asked_at_ms);
 }
 
-static bool on_seen(void *context, struct str bytes, int64_t asked_at_ms, struct err *err)
+bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, struct err *err)
 {
     struct service *service = context;
-    int64_t version = ray_mirror_version(service->mirror);
+    int64_t version = ray_view_version(service->mirror);
     int64_t wall_ms = clock_wall_ms(loop_clock(service->session.loop));
-    if (!ray_mirror_take(service->mirror, bytes, asked_at_ms, wall_ms, err)) {
+    if (!ray_view_update(service->mirror, bytes, asked_at_ms, wall_ms, err)) {
         return false;
     }
     service->seen_wall_ms = wall_ms;
-    if (ray_mirror_version(service->mirror) < version) { /* it was started again, with its memory */
-        begin_anew(service, "its version went back");
+    if (ray_view_version(service->mirror) < version) { /* the GCS restarted and kept its data */
+        note_restart(service, "its version decreased");
     }
     bool is_news = note_facts(service);
+    service_ask_deaths(service);
     if (service->controller && service->is_leading) {
         tell_controller(service, asked_at_ms);
     }
     if (is_news) {
         worker_setups_go_on(service->setups);
-        desk_changed(service->desk, HEAD_INSTANCE);
+        ctl_server_notify(service->ctl_server, HEAD_INSTANCE);
     }
     service_expect_ray(service);
     metrics_count_poll(&service->metrics,
@@ -201,17 +216,18 @@ static bool on_seen(void *context, struct str bytes, int64_t asked_at_ms, struct
     return true;
 }
 
-static void on_replaced(void *context)
+void service_ray_replaced(void *context)
 {
     struct service *service = context;
-    ray_mirror_forget(service->mirror);
-    begin_anew(service, "another cluster is behind its address");
+    ray_view_forget(service->mirror);
+    note_restart(service, "another cluster answers at its address");
     (void)note_facts(service);
 }
 
 static void on_closing(void *context)
 {
     give_up_drains(context);
+    service_deaths_lost(context);
     service_report_lost(context);
     service_answers_lost(context);
 }
@@ -219,23 +235,28 @@ static void on_closing(void *context)
 static void on_answering(void *context)
 {
     struct service *service = context;
-    struct str trouble = ray_watch_trouble(service->ray);
-    struct str version = ray_watch_version(service->ray);
+    struct str trouble = gcs_poller_trouble(service->ray);
+    struct str version = gcs_poller_version(service->ray);
     bool is_away = trouble.len > 0;
-    loop_timer_start(service->guard, 0); /* another Ray may be there, with its own autoscaler */
+    loop_timer_start(service->guard, 0); /* a new Ray may have its own autoscaler */
     LOG(service, INFO, is_away ? "ray does not answer: %.*s" : "ray answers version=%.*s",
         STR_ARG(is_away ? trouble : version));
     if (is_away && service->is_head_alive) {
-        events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("lost sight of Ray"), trouble);
+        events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+                   STR("lost the connection to Ray"), trouble);
     } else if (!is_away && service->has_lost_ray) {
-        events_add(service->events, EVENT_WORD_SERVICE, STR(""), STR("Ray answers again"), STR(""));
+        events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("Ray answers again"),
+                   STR(""));
+    }
+    if (!is_away) {
+        service_resume_seen(service);
     }
     service->has_lost_ray = is_away && (service->has_lost_ray || service->is_head_alive);
     if (!is_away) {
-        service_report_anew(service);
+        service_report_reset(service);
         service_metrics_tell(service);
     }
-    desk_changed(service->desk, INSTANCE_NONE);
+    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
 }
 
 /* ---- opening and closing ---- */
@@ -243,44 +264,47 @@ static void on_answering(void *context)
 void service_expect_ray(struct service *service)
 {
     bool expects = !service->is_head_alive || service_waits_for_ray(service) ||
-                   slots_count(&service->slots, SLOT_PENDING) > 0;
-    ray_watch_expect(service->ray, expects);
+                   convergence_count(&service->slots, CONVERGE_PENDING) > 0;
+    gcs_poller_expect(service->ray, expects);
 }
 
 void service_open_ray(struct service *service)
 {
-    struct ray_mirror_hooks hooks = {service, instance_of, is_hidden, on_node, on_load};
-    service->mirror = ray_mirror_open(&service->core.names, &hooks);
-    service->ray = ray_watch_open(&(struct ray_watch_setup){
+    service_open_deaths(service);
+    struct ray_view_hooks hooks = {service, instance_of, is_hidden, service_ray_on_node, on_load};
+    service->mirror = ray_view_open(&service->core.names, &hooks);
+    service->ray = gcs_poller_open(&(struct gcs_poller_setup){
         .loop = service->session.loop,
         .http = service->session.http,
         .address = service->ray_address,
         .token_path = service->token_path,
-        .hooks = {service, on_seen, on_answering, on_replaced, on_closing},
+        .hooks = {service, service_ray_seen, on_answering, service_ray_replaced, on_closing},
     });
 }
 
 void service_close_ray(struct service *service)
 {
     if (service->ray) {
-        ray_watch_close(service->ray);
+        gcs_poller_close(service->ray);
     }
-    ray_mirror_close(service->mirror);
+    ray_view_close(service->mirror);
+    service_close_deaths(service);
 }
 
-/* Another core listens from now on. */
+/* A new core needs the complete state. */
 void service_ray_begin(struct service *service)
 {
-    ray_mirror_forget_told(service->mirror);
+    ray_view_resend_all(service->mirror);
     service->ray_mark = 0;
     service->has_seen_ray = false;
-    ray_watch_hurry(service->ray);
+    gcs_poller_hurry(service->ray);
 }
 
-/* Answers that are still to come are for nobody. */
+/* Ignore replies to drains in flight. */
 void service_ray_end(struct service *service)
 {
     for (struct drain_call *call = service->drains; call; call = call->next) {
         call->instance = INSTANCE_NONE;
     }
+    service_forget_deaths(service);
 }

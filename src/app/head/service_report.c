@@ -1,23 +1,23 @@
 /*
- * service_report.c: what Ray is told of its autoscaler, so that `ray status`, the dashboard and
- * drivers show it: machines on their way, launches that failed, requests that nothing can meet, the
- * types of the file, and lines for drivers.
+ * service_report.c: reports the autoscaler's state to Ray, for `ray status`, the dashboard and
+ * drivers: pending nodes, failed launches, infeasible requests, the node types, and messages for
+ * drivers.
  *
- * A report goes out soon after a change and every few seconds. An empty one goes out at the end:
- * Ray would show the last one for ever.
+ * A report is sent soon after a change and every few seconds. The last one is empty: Ray would show
+ * it forever.
  */
-#include "app/head/ray/report_facts.h"
-#include "app/head/service_parts.h"
-#include "io/heap.h"
+#include "app/head/ray/autoscaler_report.h"
+#include "app/head/service_internal.h"
+#include "io/xalloc.h"
 
 #include <stdio.h>
 
 enum {
-    SOON_MS = 50,    /* what changes together is one report, */
-    APART_MS = 1000, /* and what changes all the time is one a second */
+    SOON_MS = 50,    /* batches changes */
+    APART_MS = 1000, /* least time between reports */
     EVERY_MS = 5000,
-    FAREWELL_MS = 1500, /* how long the empty one may take */
-    LINES_MAX = 64,     /* that wait for those before them */
+    FAREWELL_MS = 1500, /* time limit of the empty report */
+    LINES_MAX = 64,     /* queued messages */
     LINE_BYTES_MAX = 4096,
 };
 
@@ -30,17 +30,17 @@ struct line {
 struct reporter {
     struct service *service;
     struct loop_timer *timer;    /* for the next report */
-    struct loop_timer *patience; /* with the last one */
-    int64_t version;             /* of the last one */
+    struct loop_timer *patience; /* for the empty report */
+    int64_t version;             /* of the last report */
     int64_t sent_at;             /* monotonic */
-    bool is_sending;             /* a report is under way */
-    bool is_news;                /* and something has changed since */
-    bool has_groups;             /* they were told */
-    bool is_telling;             /* a line is under way */
+    bool is_sending;             /* a report is in flight */
+    bool is_news;                /* something has changed since the last report */
+    bool has_groups;             /* node types were reported */
+    bool is_notifying;           /* a message is in flight */
     struct line *lines, *last_line;
     size_t line_count;
     struct report_failures failures;
-    service_done_fn *farewell; /* told once, after the empty report */
+    service_done_fn *farewell; /* called once, after the empty report */
 };
 
 static int64_t wall_ms(const struct service *service)
@@ -48,9 +48,9 @@ static int64_t wall_ms(const struct service *service)
     return clock_wall_ms(loop_clock(service->session.loop));
 }
 
-/* ---- what is on its way ---- */
+/* ---- pending nodes ---- */
 
-struct gathering {
+struct service_report_gathering {
     const struct service *service;
     struct arena *arena;
     struct report_requests requests;
@@ -58,18 +58,18 @@ struct gathering {
     size_t node_count, node_capacity;
 };
 
-/* Wall clock, in seconds, of a moment on the loop's clock. */
-static int64_t seconds_of(const struct service *service, int64_t at_ms)
+/* Converts a time on the loop's clock to wall clock seconds. */
+static int64_t service_report_seconds_of(const struct service *service, int64_t at_ms)
 {
     return (wall_ms(service) - (loop_now_ms(service->session.loop) - at_ms)) / 1000;
 }
 
-static void add_node(struct gathering *gathering, const struct controlled *controlled,
-                     uint32_t type)
+static void service_report_add_node(struct service_report_gathering *gathering,
+                                    const struct managed_node *managed_node, uint32_t type)
 {
     const struct type_facts *facts = &gathering->service->core.facts[type];
     struct node_view view;
-    service_view(gathering->service, controlled, gathering->arena, &view);
+    service_view(gathering->service, managed_node, gathering->arena, &view);
     void *items = gathering->nodes;
     arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
                sizeof(*gathering->nodes));
@@ -83,27 +83,28 @@ static void add_node(struct gathering *gathering, const struct controlled *contr
     };
 }
 
-static void gather(void *context, const struct controlled *controlled)
+static void service_report_gather(void *context, const struct managed_node *managed_node)
 {
-    struct gathering *gathering = context;
+    struct service_report_gathering *gathering = context;
     const struct core_settings *settings = &gathering->service->core.settings;
-    const struct node *node = controlled->node;
-    if (!node || controlled->is_head || node->offering >= settings->offering_count ||
-        !life_table[node->state].is_pending) {
+    const struct node *node = managed_node->node;
+    if (!node || managed_node->is_head || node->offering >= settings->offering_count ||
+        !node_state_table[node->state].is_pending) {
         return;
     }
     uint32_t type = settings->offerings[node->offering].type;
-    if (node->state == NODE_REQUESTED || !controlled->machine) {
+    if (node->state == NODE_REQUESTED || !managed_node->machine) {
         report_requests_add(&gathering->requests, &gathering->service->core.facts[type],
-                            seconds_of(gathering->service, node->created_at), gathering->arena);
+                            service_report_seconds_of(gathering->service, node->created_at),
+                            gathering->arena);
     } else {
-        add_node(gathering, controlled, type);
+        service_report_add_node(gathering, managed_node, type);
     }
 }
 
 /* ---- sending ---- */
 
-static void plan_next(struct reporter *reporter, int64_t wait)
+static void service_report_plan_next(struct reporter *reporter, int64_t wait)
 {
     int64_t least = reporter->sent_at + APART_MS - loop_now_ms(reporter->service->session.loop);
     loop_timer_start(reporter->timer, reporter->sent_at > 0 && least > wait ? least : wait);
@@ -133,21 +134,21 @@ static void on_reported(void *context, const struct gcs_answer *answer)
         LOG(reporter->service, WARNING, "report to Ray failed: %s", answer->err.text);
     }
     if (!reporter->farewell) {
-        plan_next(reporter, reporter->is_news ? SOON_MS : EVERY_MS);
+        service_report_plan_next(reporter, reporter->is_news ? SOON_MS : EVERY_MS);
     }
 }
 
 static void on_farewell(void *context, const struct gcs_answer *answer)
 {
-    (void)answer; /* nobody is left to try again */
+    (void)answer; /* no retry at shutdown */
     finish_farewell(context);
 }
 
-static void on_groups(void *context, const struct gcs_answer *answer)
+static void service_report_on_groups(void *context, const struct gcs_answer *answer)
 {
     struct reporter *reporter = context;
     if (answer->trouble != GCS_FINE && answer->trouble != GCS_TOO_OLD) {
-        reporter->has_groups = false; /* with the next report */
+        reporter->has_groups = false; /* retried with the next report */
     }
 }
 
@@ -155,14 +156,15 @@ static void tell_groups(struct reporter *reporter, struct gcs *gcs, struct arena
 {
     const struct core_settings *settings = &reporter->service->core.settings;
     reporter->has_groups = true;
-    gcs_report_groups(gcs, report_groups(settings, arena), settings->type_count, on_groups,
-                      reporter);
+    gcs_report_groups(gcs, report_groups(settings, arena), settings->type_count,
+                      service_report_on_groups, reporter);
 }
 
-static void fill(struct reporter *reporter, struct arena *arena, struct ray_report *report)
+static void service_report_fill(struct reporter *reporter, struct arena *arena,
+                                struct ray_report *report)
 {
-    struct gathering gathering = {.service = reporter->service, .arena = arena};
-    controller_each(reporter->service->controller, gather, &gathering);
+    struct service_report_gathering gathering = {.service = reporter->service, .arena = arena};
+    controller_each(reporter->service->controller, service_report_gather, &gathering);
     report->requests = gathering.requests.items;
     report->request_count = gathering.requests.count;
     report->nodes = gathering.nodes;
@@ -173,30 +175,30 @@ static void fill(struct reporter *reporter, struct arena *arena, struct ray_repo
     service_infeasible(reporter->service, arena, report);
 }
 
-/* While somebody else acts, somebody else reports. */
+/* Only the acting autoscaler reports. */
 static bool may_report(const struct service *service)
 {
     return service->controller && service->is_leading && service->is_head_alive &&
-           !service_is_rays(service);
+           !service_ray_scales(service);
 }
 
-static void send(void *context)
+static void service_report_send(void *context)
 {
     struct reporter *reporter = context;
     struct service *service = reporter->service;
-    struct gcs *gcs = ray_watch_gcs(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
     struct arena arena;
     if (reporter->is_sending || reporter->farewell) {
         return;
     }
     if (!gcs || !may_report(service)) {
-        plan_next(reporter, EVERY_MS);
+        service_report_plan_next(reporter, EVERY_MS);
         return;
     }
     arena_init(&arena);
-    struct ray_report report = {.seen_version = ray_mirror_version(service->mirror),
+    struct ray_report report = {.seen_version = ray_view_version(service->mirror),
                                 .version = next_version(reporter)};
-    fill(reporter, &arena, &report);
+    service_report_fill(reporter, &arena, &report);
     reporter->is_sending = true;
     reporter->is_news = false;
     reporter->sent_at = loop_now_ms(service->session.loop);
@@ -211,19 +213,19 @@ void service_report_soon(struct service *service)
 {
     struct reporter *reporter = service->reporter;
     if (!reporter->is_sending && !reporter->is_news) {
-        plan_next(reporter, SOON_MS);
+        service_report_plan_next(reporter, SOON_MS);
     }
     reporter->is_news = true;
 }
 
-/* The client is closed: nothing under way will be answered. */
+/* The client was closed: calls in flight will not be answered. */
 void service_report_lost(struct service *service)
 {
     struct reporter *reporter = service->reporter;
-    reporter->is_telling = false;
+    reporter->is_notifying = false;
     if (reporter->is_sending) {
         reporter->is_sending = false;
-        plan_next(reporter, SOON_MS);
+        service_report_plan_next(reporter, SOON_MS);
     }
 }
 
@@ -235,20 +237,20 @@ static void on_impatient(void *context)
 void service_report_farewell(struct service *service, service_done_fn *done)
 {
     struct reporter *reporter = service->reporter;
-    struct gcs *gcs = ray_watch_gcs(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
     reporter->farewell = done;
     loop_timer_stop(reporter->timer);
-    if (!gcs || service_is_rays(service)) {
+    if (!gcs || service_ray_scales(service)) {
         loop_timer_start(reporter->patience, 0);
         return;
     }
-    struct ray_report report = {.seen_version = ray_mirror_version(service->mirror),
+    struct ray_report report = {.seen_version = ray_view_version(service->mirror),
                                 .version = next_version(reporter)};
     loop_timer_start(reporter->patience, FAREWELL_MS);
     gcs_report(gcs, &report, on_farewell, reporter);
 }
 
-/* ---- launches that failed ---- */
+/* ---- failed launches ---- */
 
 void service_report_failed(struct service *service, uint32_t type, int64_t count, int64_t asked_ms,
                            struct str reason)
@@ -269,38 +271,38 @@ void service_report_came(struct service *service, uint32_t type)
     }
 }
 
-/* ---- lines for drivers ---- */
+/* ---- messages for drivers ---- */
 
-static void tell_next(struct reporter *reporter);
+static void service_report_next(struct reporter *reporter);
 
-static void on_told(void *context, const struct gcs_answer *answer)
+static void service_report_on_notified(void *context, const struct gcs_answer *answer)
 {
     struct reporter *reporter = context;
-    reporter->is_telling = false;
+    reporter->is_notifying = false;
     if (answer->trouble != GCS_FINE) {
-        LOG(reporter->service, DEBUG, "drivers were not told: %s", answer->err.text);
+        LOG(reporter->service, DEBUG, "cannot notify drivers: %s", answer->err.text);
     }
-    tell_next(reporter);
+    service_report_next(reporter);
 }
 
-/* One after the other: they are read in that order. */
-static void tell_next(struct reporter *reporter)
+/* Sends one at a time, to keep their order. */
+static void service_report_next(struct reporter *reporter)
 {
     struct service *service = reporter->service;
     struct line *line = reporter->lines;
-    struct gcs *gcs = ray_watch_gcs(service->ray);
-    if (!line || reporter->is_telling || !gcs) {
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
+    if (!line || reporter->is_notifying || !gcs) {
         return;
     }
     reporter->lines = line->next;
     reporter->last_line = reporter->lines ? reporter->last_line : NULL;
     reporter->line_count--;
-    reporter->is_telling = true;
-    struct gcs_line told = {.ray_version = ray_watch_version(service->ray),
+    reporter->is_notifying = true;
+    struct gcs_line told = {.ray_version = gcs_poller_version(service->ray),
                             .head_address = service->handover.head_private_ip,
                             .text = str_from(line->text),
                             .is_warning = line->is_warning};
-    gcs_tell_drivers(gcs, &told, on_told, reporter);
+    gcs_tell_drivers(gcs, &told, service_report_on_notified, reporter);
     free(line);
 }
 
@@ -321,16 +323,16 @@ void service_tell_drivers(struct service *service, struct str text, bool is_warn
     }
     reporter->last_line = line;
     reporter->line_count++;
-    tell_next(reporter);
+    service_report_next(reporter);
 }
 
-/* ---- a GCS that knows nothing yet ---- */
+/* ---- a new GCS ---- */
 
-void service_report_anew(struct service *service)
+void service_report_reset(struct service *service)
 {
     service->reporter->has_groups = false;
     service_report_soon(service);
-    tell_next(service->reporter); /* what was said while there was none */
+    service_report_next(service->reporter); /* messages queued while there was no GCS */
 }
 
 /* ---- opening and closing ---- */
@@ -339,10 +341,10 @@ void service_open_report(struct service *service)
 {
     struct reporter *reporter = HEAP_NEW(struct reporter);
     reporter->service = service;
-    reporter->timer = loop_timer_new(service->session.loop, send, reporter);
+    reporter->timer = loop_timer_new(service->session.loop, service_report_send, reporter);
     reporter->patience = loop_timer_new(service->session.loop, on_impatient, reporter);
     service->reporter = reporter;
-    plan_next(reporter, EVERY_MS);
+    service_report_plan_next(reporter, EVERY_MS);
 }
 
 void service_close_report(struct service *service)

@@ -1,4 +1,4 @@
-/* bootstrap.c: the head's configuration, made of the laptop's. */
+/* bootstrap.c: derives the head's configuration from the laptop's. */
 #include "app/launch/bootstrap.h"
 
 #include "config/document/json_write.h"
@@ -28,8 +28,8 @@ static struct value *remote_mounts(struct arena *arena, const struct config *con
     return mounts;
 }
 
-/* There nothing says any more who wrote it: our service would take the default for a ramp that was
- * asked for. */
+/* The JSON does not say which values are defaults: the service would treat the default
+ * upscaling_speed as one that the user set. */
 static void drop_default_speed(struct value *tree)
 {
     const struct value *speed = value_get_c(tree, "upscaling_speed");
@@ -63,7 +63,7 @@ bool bootstrap_config(const struct config *config, enum bootstrap_reader reader,
     value_map_set_c(arena, tree, "no_restart", flag);
     AUTO_BUF struct buf json;
     buf_init(&json, JSON_BYTES_MAX);
-    if (!json_write(&json, tree, JSON_COMPACT, err)) {
+    if (!json_write(&json, tree, JSON_IN_YAML, err)) {
         return false;
     }
     if (json.is_full) {

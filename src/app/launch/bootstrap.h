@@ -1,9 +1,9 @@
 /*
- * bootstrap.h: the configuration as the head gets it: ~/ray_bootstrap_config.yaml, as Ray writes it
- * and Ray's own tools read it.
+ * bootstrap.h: the configuration that is sent to the head: ~/ray_bootstrap_config.yaml, as Ray
+ * writes it and Ray's tools read it.
  *
- * It is the prepared tree with what only the laptop needs taken out: how the laptop gets through to
- * the head, and every credential. Mounts lead from the head's copies to the same paths elsewhere.
+ * It is the prepared tree without the laptop's own settings: how the laptop reaches the head, and
+ * all credentials. The source of each mount is the copy on the head.
  */
 #pragma once
 
@@ -17,10 +17,10 @@
 
 enum bootstrap_reader {
     BOOTSTRAP_FOR_RAY,
-    /* Its key is the cluster's own unless the file named one: a launch must know the difference. */
+    /* Names a private key only if the file does; a launch needs to know the difference. */
     BOOTSTRAP_FOR_SERVICE,
 };
 
-/* JSON, which is YAML too. */
+/* Writes JSON, which is also valid YAML. */
 bool bootstrap_config(const struct config *config, enum bootstrap_reader reader, bool no_restart,
                       struct arena *arena, struct str *ret_json, struct err *err) MUST_USE;

@@ -1,335 +1,408 @@
 /*
- * down.c: the end of a cluster, or its rest: with cache_stopped_nodes machines are only stopped and
- * what surrounds them stays.
+ * down.c: deletes a cluster: terminates every instance, proves that none is left, then deletes the
+ * other resources. With cache_stopped_nodes, instances are stopped and the other resources stay.
  *
- *     the head's service stands down (or its lease is taken) -> everything is terminated at once ->
- *     the cloud says that all of it is gone -> what surrounded the machines is removed
+ *     evidence (lease object, names, journal) -> lease -> instances (down_terminate.c) -> the rest
  *
- * Finds everything by the cluster's uid, so that it works after any crash and from any laptop.
+ * It works without the journal and without this machine's disk. Missing evidence makes the proof
+ * stricter, never the conclusion weaker.
  */
-#include "app/head/service.h"
-#include "app/launch/launch_parts.h"
-#include "app/setup/setup_plan.h"
+#include "app/cloud_provider.h"
+#include "app/core_times.h"
+#include "app/launch/down_internal.h"
+#include "app/launch/stop_running_up.h"
+#include "io/file.h"
 
 #include <string.h>
 
-enum { STAND_DOWN_MS = 5000, CONNECT_S = 3 };
+enum { HORIZON_MS = 60 * 1000 };
 
-struct down {
-    struct launch launch;
-    struct ctl_client *ctl;
-    struct loop_timer *patience;
-    struct str head_id; /* empty: there is none */
-    uint64_t take_from; /* the lease to be broken */
-    bool is_head_gone;
-    bool is_standing_down; /* the head's service was asked */
-    bool is_removing;
-    struct arena views;
-};
-
-static void fail_down(struct down *down, const struct err *err)
+void down_fail(struct down *down, const struct err *err)
 {
+    down->is_over = true;
     launch_end(&down->launch, err);
 }
 
-static void show(struct down *down, const struct controlled *controlled)
-{
-    const struct launcher_hooks *hooks = &down->launch.setup->hooks;
-    struct node_view view;
-    arena_clear(&down->views);
-    launch_view(&down->launch, controlled, &down->views, &view);
-    hooks->node(hooks->context, &view);
-}
+/* ---- what is left ---- */
 
-/* ---- what surrounds the machines ---- */
-
-static void on_removed(void *context, const struct provider_answer *answer,
-                       const struct provider_thing *things, size_t count)
+static void down_add_left(struct down *down, const char *kind, struct str id, struct str note)
 {
-    struct down *down = context;
-    struct launch *launch = &down->launch;
-    struct launcher_result *result = launch->result;
-    const struct launcher_hooks *hooks = &launch->setup->hooks;
-    struct provider_thing *left = ARENA_ARRAY(launch->arena, count, struct provider_thing);
-    for (size_t i = 0; i < count; i++) {
-        if (things[i].is_gone) {
-            hooks->thing(hooks->context, &things[i], false);
-            continue;
-        }
-        left[result->left_count++] = (struct provider_thing){
-            .kind = arena_str(launch->arena, things[i].kind),
-            .id = arena_str(launch->arena, things[i].id),
-            .note = arena_str(launch->arena, things[i].note)};
+    struct launcher_result *result = down->launch.result;
+    struct arena *arena = down->launch.arena;
+    struct provider_resource *left = ARENA_ARRAY(arena, result->left_count + 1,
+                                                 struct provider_resource);
+    for (size_t i = 0; i < result->left_count; i++) {
+        left[i] = result->left[i];
     }
+    left[result->left_count++] = (struct provider_resource){
+        .kind = str_from(kind), .id = arena_str(arena, id), .note = arena_str(arena, note)};
     result->left = left;
-    if (answer->outcome != OUTCOME_DONE) {
-        fail_down(down, &answer->err);
-        return;
-    }
-    launch_end(launch, NULL);
 }
 
-static void on_released(void *context, const struct provider_answer *answer)
+/* Reports instances that have the cluster's name but belong to another cluster. They are never
+ * touched. */
+static void name_strays(struct down *down)
+{
+    struct arena *arena = down->launch.arena;
+    for (size_t i = 0; i < down->named_count; i++) {
+        const struct machine *machine = &down->named[i];
+        struct str uid = machine_tag_value(machine, TAG_CLUSTER_UID);
+        if (ending_is_foreign(machine)) {
+            down_add_left(
+                down, "instance", machine->id,
+                STR("has this name but was not launched by Shoal; if ray up launched it, ray "
+                    "down terminates it"));
+        } else if (machine->state != MACHINE_GONE && uid.len > 0 && !str_eq(uid, down->uid)) {
+            down_add_left(down, "instance", machine->id,
+                          arena_printf(arena,
+                                       "belongs to another cluster of this name: add --uid %.*s "
+                                       "to remove that one",
+                                       STR_ARG(uid)));
+        }
+    }
+}
+
+static void down_count_nodes(struct down *down)
+{
+    struct launcher_result *result = down->launch.result;
+    for (size_t i = 0; i < down->node_count; i++) {
+        const struct down_node *node = &down->nodes[i];
+        result->terminated_count += node->was_living && node->ending.state == MACHINE_GONE;
+        result->stopped_count += node->ending.state == MACHINE_STOPPED && down->rules.keeps_stopped;
+    }
+}
+
+/* ---- the end ---- */
+
+static void down_on_released(void *context, const struct provider_answer *answer)
 {
     struct down *down = context;
-    (void)answer;
+    (void)answer; /* the lease expires on its own */
     launch_end(&down->launch, NULL);
 }
 
-static void count_stopped(void *context, const struct controlled *controlled)
+static void down_release(struct down *down)
 {
-    size_t *count = context;
-    *count += controlled->machine && controlled->machine->state == MACHINE_STOPPED;
+    struct provider *provider = down->launch.provider;
+    down->is_over = true;
+    if (down->has_lease) {
+        provider->ops->release(provider, down_on_released, down);
+    } else {
+        launch_end(&down->launch, NULL);
+    }
 }
 
-static void end_if_empty(struct down *down)
+static void on_removed(void *context, const struct provider_answer *answer,
+                       const struct provider_resource *things, size_t count)
 {
-    struct launch *launch = &down->launch;
-    size_t stopped = 0;
-    if (down->is_removing || !controller_is_empty(launch->controller)) {
+    struct down *down = context;
+    struct cluster_session *launch = &down->launch;
+    const struct launcher_hooks *hooks = &launch->setup->hooks;
+    size_t before = launch->result->left_count;
+    for (size_t i = 0; i < count; i++) {
+        if (things[i].is_gone) {
+            hooks->thing(hooks->context, &things[i], false);
+        } else {
+            down_add_left(down, arena_str(launch->arena, things[i].kind).ptr, things[i].id,
+                          things[i].note);
+        }
+    }
+    if (answer->outcome != OUTCOME_DONE) {
+        down_fail(down, &answer->err);
         return;
     }
-    controller_each(launch->controller, count_stopped, &stopped);
-    if (launch->setup->is_workers_only || (down->is_head_gone && stopped > 0)) {
-        launch->result->stopped_count = stopped;
-        down->is_removing = true;
-        controller_release(launch->controller, on_released, down);
-    } else if (down->is_head_gone) {
-        down->is_removing = true;
-        launch->provider->ops->remove(launch->provider, on_removed, down);
+    launch->result->is_proven = launch->result->left_count == before;
+    launch_end(launch, NULL);
+}
+
+void down_refused(struct down *down)
+{
+    down_count_nodes(down);
+    for (size_t i = 0; i < down->node_count; i++) {
+        const struct down_node *node = &down->nodes[i];
+        if (node->ending.is_refused && node->ending.state != MACHINE_GONE) {
+            down_add_left(down, "instance", node->id, node->refusal);
+        }
     }
+    down_release(down);
 }
 
-/* ---- machines ---- */
-
-/* What is kept is done when it stands still. */
-static bool is_over(const struct down *down, const struct machine *machine)
+void down_proven(struct down *down)
 {
-    return machine->state == MACHINE_GONE ||
-           (machine->state == MACHINE_STOPPED && down->launch.setup->keeps_stopped);
-}
-
-static void on_terminated(void *context, const struct provider_answer *answer)
-{
-    struct down *down = context;
-    if (answer->outcome != OUTCOME_DONE && answer->outcome != OUTCOME_NOT_FOUND) {
-        fail_down(down, &answer->err);
+    struct provider *provider = down->launch.provider;
+    down_count_nodes(down);
+    if (down->rules.is_workers_only || down->launch.result->stopped_count > 0) {
+        down_release(down);
         return;
     }
-    controller_look(down->launch.controller);
+    down->is_over = true;
+    provider->ops->remove(provider, on_removed, down);
 }
 
-static void on_changed(void *context, const struct controlled *controlled)
+/* ---- evidence ---- */
+
+static void down_add_uid(struct str *uids, size_t *count, struct str uid)
 {
-    struct down *down = context;
-    const struct machine *machine = controlled->machine;
-    show(down, controlled);
-    if (controlled->is_head && machine && is_over(down, machine)) {
-        down->is_head_gone = true;
-    }
-    end_if_empty(down);
-}
-
-static void on_emptied(void *context)
-{
-    end_if_empty(context);
-}
-
-/* As Ray: a spot machine cannot be stopped, and neither can one that is still on its way. */
-static void end_head(struct down *down, const struct machine *head)
-{
-    struct launch *launch = &down->launch;
-    const struct provider_ops *ops = launch->provider->ops;
-    bool is_stop = launch->setup->keeps_stopped && head->market == MARKET_ON_DEMAND &&
-                   head->state != MACHINE_PENDING;
-    struct str id = arena_str(launch->arena, head->id);
-    (is_stop ? ops->stop : ops->terminate)(launch->provider, &id, 1, on_terminated, down);
-}
-
-static void on_started(void *context, const struct cluster_lease *lease)
-{
-    struct down *down = context;
-    struct launch *launch = &down->launch;
-    struct controlled head;
-    (void)lease;
-    bool has_head = controller_find(launch->controller, HEAD_INSTANCE, &head) && head.machine &&
-                    !is_over(down, head.machine);
-    down->is_head_gone = !has_head;
-    if (has_head && !launch->setup->is_workers_only) {
-        end_head(down, head.machine);
-    }
-    end_if_empty(down);
-}
-
-static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
-{
-    struct down *down = context;
-    (void)answer; /* its words are in `what` */
-    launch_note(&down->launch, "%.*s", STR_ARG(what));
-}
-
-static void on_deposed(void *context, const struct cluster_lease *lease);
-
-static void open_controller(struct down *down)
-{
-    struct launch *launch = &down->launch;
-    if (launch->controller) {
-        controller_close(launch->controller);
-    }
-    launch->controller = controller_open(&(struct controller_setup){
-        .session = launch->session,
-        .provider = launch->provider,
-        .journal = launch->journal,
-        .config = launch->config,
-        .core = &launch->core,
-        .holder = launch_holder("down", launch->arena),
-        .secret = launch->state.secret,
-        .public_key = launch->state.public_key,
-        .take_from = down->take_from,
-        .gives_way = true,
-        .keeps_stopped = launch->setup->keeps_stopped,
-        .goal = GOAL_DOWN,
-        .hooks = {down, on_started, NULL, on_changed, on_trouble, on_deposed, on_emptied},
-    });
-}
-
-/* ---- the head's service ---- */
-
-static void stop_waiting(struct down *down)
-{
-    struct ctl_client *ctl = down->ctl;
-    down->ctl = NULL;
-    ctl_client_close(ctl);
-    loop_timer_stop(down->patience);
-    open_controller(down);
-}
-
-static void on_ctl_line(void *context, const struct ctl_line *line)
-{
-    struct down *down = context;
-    if (line->kind == CTL_DONE && str_is(line->text, "stand-down")) {
-        down->take_from = 0;
-        stop_waiting(down);
-    }
-}
-
-static void on_ctl_done(void *context, const struct err *err)
-{
-    struct down *down = context;
-    (void)err;
-    if (down->ctl) {
-        stop_waiting(down);
-    }
-}
-
-static void on_patience(void *context)
-{
-    struct down *down = context;
-    if (down->ctl) {
-        launch_note(&down->launch, "the head's service does not answer: its lease is taken");
-        stop_waiting(down);
-    }
-}
-
-static bool ask_to_stand_down(struct down *down, const struct machine *head)
-{
-    struct launch *launch = &down->launch;
-    struct ssh_place place;
-    const char *const *argv;
-    struct err err;
-    struct ssh_session session = {.command = STR(SETUP_PROGRAM " ctl")};
-    struct str address = launch_address(launch->config, head, true);
-    if (head->state != MACHINE_RUNNING || address.len == 0 ||
-        !launch_head_place(launch, head->id, address, &place)) {
-        return false;
-    }
-    place.connect_s = CONNECT_S;
-    if (!ssh_words(&place, &session, launch->arena, &argv, &err)) {
-        return false;
-    }
-    down->ctl = ctl_client_open(launch->session->children, argv,
-                                &(struct ctl_client_hooks){down, on_ctl_line, on_ctl_done});
-    ctl_client_ask(down->ctl, "stand-down");
-    loop_timer_start(down->patience, STAND_DOWN_MS);
-    return true;
-}
-
-static void on_listed(void *context, const struct provider_answer *answer,
-                      const struct machine *machines, size_t count)
-{
-    struct down *down = context;
-    down->is_standing_down = true;
-    for (size_t i = 0; answer->outcome == OUTCOME_DONE && i < count; i++) {
-        if (machine_is_head(&machines[i]) && ask_to_stand_down(down, &machines[i])) {
+    for (size_t i = 0; i < *count; i++) {
+        if (str_eq(uids[i], uid)) {
             return;
         }
     }
-    open_controller(down);
+    uids[(*count)++] = uid;
 }
 
-/* Somebody has the lease. The head's service is asked to let go of it; when it does not, or when it
- * is a laptop that is gone, it is taken. */
-static void on_deposed(void *context, const struct cluster_lease *lease)
+static struct ending_evidence evidence_of(const struct down *down)
+{
+    const struct cluster_found *found = &down->found;
+    struct str *uids = ARENA_ARRAY(down->launch.arena, found->uid_count + down->named_count + 1,
+                                   struct str);
+    struct ending_evidence evidence = {.asked = down->launch.setup->uid,
+                                       .lease = found->uid,
+                                       .journal = down->journal_uid,
+                                       .seen = uids};
+    for (size_t i = 0; i < found->uid_count; i++) {
+        down_add_uid(uids, &evidence.seen_count, found->uids[i]);
+    }
+    for (size_t i = 0; i < down->named_count; i++) {
+        struct str uid = machine_tag_value(&down->named[i], TAG_CLUSTER_UID);
+        if (uid.len > 0 && down->named[i].state != MACHINE_GONE) {
+            down_add_uid(uids, &evidence.seen_count, uid);
+        }
+    }
+    return evidence;
+}
+
+static void refuse_several(struct down *down, const struct ending_evidence *evidence)
+{
+    AUTO_BUF struct buf uids;
+    struct err err;
+    buf_init(&uids, 4096);
+    for (size_t i = 0; i < evidence->seen_count; i++) {
+        buf_addf(&uids, "%s%.*s", i > 0 ? ", " : "", STR_ARG(evidence->seen[i]));
+    }
+    err_set(&err, ERR_EXISTS,
+            "%zu clusters have the name %.*s and none has a lease object; nothing was changed. Add "
+            "--uid with the one to remove: %.*s",
+            evidence->seen_count, STR_ARG(down->launch.config->cluster_name),
+            STR_ARG(buf_str(&uids)));
+    down_fail(down, &err);
+}
+
+static void down_on_found(void *context, const struct provider_answer *answer,
+                          const struct cluster_found *found)
 {
     struct down *down = context;
-    struct launch *launch = &down->launch;
-    struct err err;
-    if (!lease || down->take_from != 0) {
-        err_set(&err, ERR_EXISTS, "somebody else is at this cluster: %.*s",
-                STR_ARG(lease ? lease->holder : STR("not known who")));
-        fail_down(down, &err);
+    struct arena *arena = down->launch.arena;
+    if (answer->outcome != OUTCOME_DONE) {
+        down_fail(down, &answer->err);
         return;
     }
-    down->take_from = lease->epoch;
-    if (!down->is_standing_down && str_starts(lease->holder, SERVICE_HOLDER)) {
-        launch->provider->ops->list(launch->provider, on_listed, down);
-        return;
+    struct str *uids = ARENA_ARRAY(arena, found->uid_count, struct str);
+    for (size_t i = 0; i < found->uid_count; i++) {
+        uids[i] = arena_str(arena, found->uids[i]);
     }
-    launch_note(launch, "taking the cluster from %.*s", STR_ARG(lease->holder));
-    open_controller(down);
+    down->found = *found;
+    down->found.uid = arena_str(arena, found->uid);
+    down->found.uids = uids;
+    struct ending_evidence evidence = evidence_of(down);
+    switch (ending_choose(&evidence, &down->uid)) {
+    case ENDING_SEVERAL:
+        refuse_several(down, &evidence);
+        return;
+    case ENDING_NOTHING:
+        name_strays(down);
+        down->launch.result->is_absent = true;
+        down->is_over = true;
+        launch_end(&down->launch, NULL);
+        return;
+    case ENDING_ONE:
+        break;
+    }
+    name_strays(down);
+    if (!str_eq(down->uid, down->journal_uid)) { /* the journal describes another cluster */
+        down->node_count = down->launch_count = 0;
+        down->highest = HEAD_INSTANCE;
+        down->holders = STR("");
+    }
+    down_take(down);
 }
 
-/* ---- the whole ---- */
+static struct machine machine_copy(struct arena *arena, const struct machine *machine)
+{
+    struct machine copy = *machine;
+    struct machine_tag *tags = ARENA_ARRAY(arena, machine->tag_count, struct machine_tag);
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        tags[i] = (struct machine_tag){arena_str(arena, machine->tags[i].key),
+                                       arena_str(arena, machine->tags[i].value)};
+    }
+    copy.id = arena_str(arena, machine->id);
+    copy.type = arena_str(arena, machine->type);
+    copy.public_ip = arena_str(arena, machine->public_ip);
+    copy.private_ip = arena_str(arena, machine->private_ip);
+    copy.zone = copy.why = copy.token = STR("");
+    copy.tags = tags;
+    return copy;
+}
 
-/* Nothing is there that runs and no launch is open: what is written down of them says nothing any
- * more, and whoever starts these machines must not take it for news. */
-static bool forget_all(struct journal *journal, struct err *err)
+static void on_named(void *context, const struct provider_answer *answer,
+                     const struct machine *machines, size_t count)
+{
+    struct down *down = context;
+    if (answer->outcome != OUTCOME_DONE) {
+        down_fail(down, &answer->err);
+        return;
+    }
+    down->named = ARENA_ARRAY(down->launch.arena, count, struct machine);
+    for (size_t i = 0; i < count; i++) {
+        down->named[down->named_count++] = machine_copy(down->launch.arena, &machines[i]);
+    }
+    down->launch.provider->ops->find(down->launch.provider, down_on_found, down);
+}
+
+bool down_run(struct down *down, struct err *err)
+{
+    struct cluster_session *launch = &down->launch;
+    struct core_times times;
+    core_times_make(&times, PLAN_NO_LIMIT);
+    down->rules = (struct ending_rules){.keeps_stopped = launch->setup->keeps_stopped,
+                                        .is_workers_only = launch->setup->is_workers_only};
+    down->times = (struct ending_times){.horizon = times.horizon < HORIZON_MS ? times.horizon
+                                                                              : HORIZON_MS,
+                                        .call_timeout = times.call_timeout};
+    arena_init(&down->round);
+    down_read_past(down);
+    launch->provider->ops->list_by(launch->provider, &(struct machine_query){0}, on_named, down);
+    bool ok = cloud_session_run(launch->session, err);
+    if (ok && !launch->is_ok) {
+        *err = launch->err;
+        ok = false;
+    }
+    down->is_over = true;
+    launch->result->took_ms = loop_now_ms(launch->session->loop) - launch->began_ms;
+    down_lease_close(down);
+    if (down->again) {
+        loop_timer_free(down->again);
+    }
+    arena_clear(&down->round);
+    return ok;
+}
+
+/* ---- entry points ---- */
+
+/* Opens the journal if possible. Its lock only excludes other processes on this machine; a full or
+ * read-only disk must not keep instances running. */
+static bool down_open_journal(struct cluster_session *launch, struct err *err)
+{
+    struct str holder = launch_holder("down", launch->arena);
+    struct err why;
+    if (!launch->state.folder || file_stat(launch->state.folder).kind == FILE_MISSING ||
+        take_over_journal(launch, holder.ptr, &why)) {
+        return true;
+    }
+    if (why.kind == ERR_EXISTS) {
+        *err = why;
+        return false;
+    }
+    if (!journal_open(launch->state.folder, NULL, &launch->journal, err)) {
+        launch->journal = NULL;
+    }
+    launch_note(launch, "the journal of this cluster cannot be written (%s); continuing %s",
+                why.text, launch->journal ? "with what it contains" : "without it");
+    return true;
+}
+
+static bool down_open_all(struct cluster_session *launch, struct err *err)
+{
+    const struct launcher_setup *setup = launch->setup;
+    struct err why;
+    launch->session = setup->session;
+    launch->config = setup->config;
+    launch->began_ms = loop_now_ms(launch->session->loop);
+    diag_list_init(&launch->diags, launch->arena);
+    if (!cloud_provider_open(launch->session, launch->config, setup->profile, launch->arena,
+                             &launch->provider, err)) {
+        return false;
+    }
+    if (!cluster_state_open(launch->config, false, launch->arena, &launch->state, &why)) {
+        launch_note(launch,
+                    "this machine's records of the cluster cannot be used (%s); continuing "
+                    "without them",
+                    why.text);
+        launch->state = (struct cluster_state){0};
+    }
+    if (!core_setup_make(launch->arena, launch->config, NULL, &launch->diags, &launch->core,
+                         &why)) {
+        launch->core = (struct core_setup){0}; /* only the prices are missing */
+    }
+    return down_open_journal(launch, err);
+}
+
+/* Deletes machines and launches from the journal: a later `up` that starts these instances again
+ * must not treat them as new, and need not wait for launches of earlier processes. */
+static bool forget_all(struct journal *journal, uint64_t epoch, struct err *err)
 {
     if (!journal_begin(journal, err)) {
         return false;
     }
     bool ok = journal_forget_machines(journal, err) &&
-              journal_set(journal, "applied", STR(""), err);
+              journal_set(journal, "applied", STR(""), err) &&
+              (epoch == 0 || (journal_set_number(journal, "epoch", epoch, err) &&
+                              journal_set_number(journal, "reign_since", 0, err)));
     return journal_end(journal, ok, err);
+}
+
+static void forget_stopped(struct cluster_session *launch, uint64_t epoch)
+{
+    struct err err;
+    if (launch->journal && !forget_all(launch->journal, epoch, &err)) {
+        launch_note(launch, "the journal of this cluster cannot be written: %s", err.text);
+    }
+}
+
+/* The key and the journal are deleted only if nothing is left of their cluster, or if the cluster
+ * never existed because its `up` was killed before it created anything. */
+bool down_may_forget(const struct down *down)
+{
+    const struct launcher_result *result = down->launch.result;
+    bool is_other = down->has_journal_uid && !str_eq(down->journal_uid, down->uid);
+    if (result->is_absent) {
+        return down->has_no_past && !down->rules.is_workers_only;
+    }
+    return result->is_proven && !is_other;
+}
+
+static void forget_cluster(const struct down *down)
+{
+    const struct cluster_session *launch = &down->launch;
+    struct err err;
+    if (!down_may_forget(down) || !launch->state.folder ||
+        file_stat(launch->state.folder).kind == FILE_MISSING) {
+        return;
+    }
+    if (!cluster_state_remove(&launch->state, &err)) {
+        launch_note(launch, "%s. Delete %s by hand", err.text, launch->state.folder);
+    } else if (launch->result->is_absent) {
+        launch_note(launch, "deleted what an interrupted up left on this machine: %s",
+                    launch->state.folder);
+    }
 }
 
 bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
                    struct launcher_result *ret_result, struct err *err)
 {
     struct down down = {.launch = {.setup = setup, .result = ret_result, .arena = arena}};
-    struct launch *launch = &down.launch;
+    struct cluster_session *launch = &down.launch;
     *ret_result = (struct launcher_result){0};
-    arena_init(&down.views);
-    bool ok = launch_open(launch, "down", true, err);
-    if (ok) {
-        down.patience = loop_timer_new(launch->session->loop, on_patience, &down);
-        open_controller(&down);
-        ok = cloud_session_run(launch->session, err);
-        if (ok && !launch->is_ok) {
-            *err = launch->err;
-            ok = false;
-        }
-        ret_result->took_ms = loop_now_ms(launch->session->loop) - launch->began_ms;
-        ctl_client_close(down.ctl);
-        loop_timer_free(down.patience);
-    }
-    bool is_gone = ok && ret_result->left_count == 0 && !setup->is_workers_only &&
-                   ret_result->stopped_count == 0;
+    bool ok = down_open_all(launch, err) && down_run(&down, err);
     if (ok && ret_result->stopped_count > 0 && !setup->is_workers_only) {
-        ok = forget_all(launch->journal, err);
+        forget_stopped(launch, down.epoch);
+    }
+    if (ok && ret_result->is_absent && launch->state.folder) {
+        ret_result->other_region = cluster_state_elsewhere(launch->config, arena);
     }
     launch_close(launch);
-    ok = ok && (!is_gone || cluster_state_remove(&launch->state, err));
-    arena_clear(&down.views);
+    if (ok) {
+        forget_cluster(&down);
+    }
     return ok;
 }

@@ -1,18 +1,20 @@
-/* find_head.c: for verbs that only need to reach the head: one listing. */
-#include "app/launch/launch_parts.h"
+/* find_head.c: finds the head with one listing, for commands that only connect to it. */
+#include "app/launch/cluster_session.h"
 
-struct search {
-    struct launch launch;
+struct find_head_search {
+    struct cluster_session launch;
     struct launcher_head *head;
     bool is_found;
 };
 
-static void take(struct search *search, const struct machine *machines, size_t count)
+static void find_head_take(struct find_head_search *search, const struct machine *machines,
+                           size_t count)
 {
     struct arena *arena = search->launch.arena;
     const struct config *config = search->launch.config;
     struct launcher_head *head = search->head;
     struct str *workers = ARENA_ARRAY(arena, count, struct str);
+    const struct machine *kept = machine_head_among(machines, count);
     *head = (struct launcher_head){.worker_ips = workers};
     for (size_t i = 0; i < count; i++) {
         const struct machine *machine = &machines[i];
@@ -25,6 +27,9 @@ static void take(struct search *search, const struct machine *machines, size_t c
             workers[head->worker_count++] = address;
             continue;
         }
+        if (machine != kept) {
+            continue;
+        }
         search->is_found = true;
         head->id = arena_str(arena, machine->id);
         head->address = address;
@@ -34,18 +39,18 @@ static void take(struct search *search, const struct machine *machines, size_t c
     }
 }
 
-static void on_listed(void *context, const struct provider_answer *answer,
-                      const struct machine *machines, size_t count)
+static void find_head_on_listed(void *context, const struct provider_answer *answer,
+                                const struct machine *machines, size_t count)
 {
-    struct search *search = context;
+    struct find_head_search *search = context;
     struct err err;
     if (answer->outcome != OUTCOME_DONE) {
         launch_end(&search->launch, &answer->err);
         return;
     }
-    take(search, machines, count);
+    find_head_take(search, machines, count);
     if (!search->is_found) {
-        err_set(&err, ERR_NOT_FOUND, "cluster %.*s has no head; shoal up makes one",
+        err_set(&err, ERR_NOT_FOUND, "cluster %.*s has no head; shoal up creates one",
                 STR_ARG(search->launch.config->cluster_name));
         launch_end(&search->launch, &err);
         return;
@@ -56,11 +61,11 @@ static void on_listed(void *context, const struct provider_answer *answer,
 bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
                         struct launcher_head *ret_head, struct err *err)
 {
-    struct search search = {.launch = {.setup = setup, .arena = arena}, .head = ret_head};
-    struct launch *launch = &search.launch;
+    struct find_head_search search = {.launch = {.setup = setup, .arena = arena}, .head = ret_head};
+    struct cluster_session *launch = &search.launch;
     bool ok = launch_open(launch, "find", false, err);
     if (ok) {
-        launch->provider->ops->list(launch->provider, on_listed, &search);
+        launch->provider->ops->list(launch->provider, find_head_on_listed, &search);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
             *err = launch->err;
@@ -72,16 +77,16 @@ bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
 }
 
 bool launcher_head_place(const struct launcher_setup *setup, const struct launcher_head *head,
-                         struct arena *arena, struct ssh_place *ret_place, struct err *err)
+                         struct arena *arena, struct ssh_target *ret_place, struct err *err)
 {
-    struct launch launch = {.setup = setup, .arena = arena, .config = setup->config};
+    struct cluster_session launch = {.setup = setup, .arena = arena, .config = setup->config};
     if (!cluster_state_open(setup->config, false, arena, &launch.state, err)) {
         return false;
     }
     if (!launch_head_place(&launch, head->id, head->address, ret_place)) {
         return err_set(err, ERR_NOT_FOUND,
-                       "this machine does not know the host key of %.*s: the cluster was started "
-                       "elsewhere (%s has no key of it)",
+                       "the host key of %.*s is not known on this machine: the cluster was "
+                       "started elsewhere (%s has no entry for it)",
                        STR_ARG(head->id), launch.state.folder);
     }
     return true;

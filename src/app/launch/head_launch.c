@@ -1,31 +1,57 @@
-/* head_launch.c: written down, called, and called again elsewhere when there was no room. */
+/*
+ * head_launch.c: launches the head: records the intent, sends the call, and retries in the next
+ * zone if there is no capacity.
+ */
 #include "app/launch/head_launch.h"
 
-#include "app/control/launch_compose.h"
-#include "app/launch/launch_parts.h"
-#include "io/heap.h"
+#include "app/control/launch_request.h"
+#include "app/launch/cluster_session.h"
+#include "io/failpoint.h"
+#include "io/xalloc.h"
+#include "provider/launch_token.h"
 
-enum { RETRY_MS = 1000, UNKNOWN_TRIES = 5 };
+enum {
+    RETRY_MS = 1000,
+    UNKNOWN_TRIES = 5,
+    WAIT_MS = 100, /* interval of checks whether the head may be launched */
+    LOOK_MS = 10 * 1000,
+    STALE_MAX = 8,
+    WAIT_TELL_MS = 3000, /* do not report shorter waits */
+};
 
 struct head_launch {
     struct head_launch_setup setup;
     struct arena arena;
     struct loop_task begin;
     struct loop_timer *again;
-    uint64_t launch;  /* that is being made */
-    struct str call;  /* its bytes */
-    uint32_t attempt; /* how many of this epoch were made before */
-    size_t offering;  /* that is tried */
-    int tries;        /* of one launch whose answer is not known */
-    bool was_written; /* by an earlier run: its machines may be gone */
+    uint64_t launch;  /* number of the current launch */
+    struct str call;  /* its encoded call; empty if none */
+    uint32_t attempt; /* launches already made with this epoch */
+    size_t offering;  /* index of the offering being tried */
+    int tries;        /* of one launch with an unknown outcome */
+    /* Open launches from before another process held the lease; not repeated. */
+    uint64_t stale[STALE_MAX];
+    size_t stale_count;
+    bool was_written; /* recorded by an earlier run: its machines may be terminated by now */
+    int64_t asked_at_ms;
+    int64_t unsure_until_ms; /* an earlier call may take effect until then; 0 if there is none */
+    int64_t waits_since_ms;
+    int64_t looked_at_ms;
+    bool has_told_waiting;
 };
 
-static void end_with(struct head_launch *head, const struct machine *machine, const struct err *err)
+static int64_t call_timeout(const struct head_launch *head)
+{
+    return head->setup.core->settings.times.call_timeout;
+}
+
+static void head_launch_end_with(struct head_launch *head, const struct machine *machine,
+                                 const struct err *err)
 {
     head->setup.done(head->setup.context, machine, head->launch, err);
 }
 
-/* ---- what earlier runs have written down ---- */
+/* ---- launches recorded by earlier runs ---- */
 
 static void take_written(void *context, const struct journal_intent *intent)
 {
@@ -36,14 +62,20 @@ static void take_written(void *context, const struct journal_intent *intent)
     if (intent->launch >> 32 == head->setup.epoch) {
         head->attempt = HEAD_LAUNCH_ATTEMPT(intent->launch) + 1;
     }
-    if (!intent->is_settled) {
+    if (!intent->is_settled &&
+        intent->launch >> 32 < controller_sole_writer_epoch(head->setup.controller)) {
+        if (head->stale_count < STALE_MAX) { /* the next run handles the rest */
+            head->stale[head->stale_count++] = intent->launch;
+        }
+    } else if (!intent->is_settled) {
         head->launch = intent->launch;
         head->call = arena_str(&head->arena, intent->call);
         head->was_written = true;
+        head->unsure_until_ms = loop_now_ms(head->setup.loop) + call_timeout(head);
     }
 }
 
-/* ---- a new one ---- */
+/* ---- a new launch ---- */
 
 static const struct offering *next_offering(struct head_launch *head)
 {
@@ -64,60 +96,49 @@ static bool write_down(struct head_launch *head, struct str token, struct err *e
         .count = 1,
         .token = token,
         .call = head->call,
-        .wall_ms = clock_wall_ms(loop_clock(head->setup.loop)),
+        .wall_ms = controller_time_ms(head->setup.controller),
     };
     struct journal *journal = head->setup.journal;
     return journal_begin(journal, err) &&
            journal_end(journal, journal_intend(journal, &intent, err), err);
 }
 
-static bool compose(struct head_launch *head, const struct offering *offering, struct err *err)
+static bool head_launch_compose(struct head_launch *head, const struct offering *offering,
+                                struct err *err)
 {
     const struct head_launch_setup *setup = &head->setup;
     struct str token;
     head->launch = HEAD_LAUNCH(setup->epoch, head->attempt++);
     head->was_written = false;
     head->tries = 0;
+    head->unsure_until_ms = 0;
     const struct launch_wish wish = {
         .config = setup->config,
         .type = setup->config->head_type,
         .uid = setup->uid,
         .secret = setup->secret,
+        .cluster_key = setup->cluster_key,
         .launch = head->launch,
-        .zone = names_text(&setup->core->names, offering->zone),
+        .zone = intern_text(&setup->core->names, offering->zone),
         .market = offering->market,
         .count = 1,
         .is_head = true,
     };
-    return launch_compose(&wish, setup->provider, &head->arena, &token, &head->call, err) &&
+    return launch_request_make(&wish, setup->provider, &head->arena, &token, &head->call, err) &&
            write_down(head, token, err);
 }
 
-static void call(struct head_launch *head);
+static void go(struct head_launch *head);
 
-static void launch_anew(struct head_launch *head)
-{
-    struct err err;
-    const struct offering *offering = next_offering(head);
-    if (!offering) {
-        err_set(&err, ERR_CAPACITY, "no zone is left for the head");
-        end_with(head, NULL, &err);
-    } else if (!compose(head, offering, &err)) {
-        end_with(head, NULL, &err);
-    } else {
-        call(head);
-    }
-}
+/* ---- the reply ---- */
 
-/* ---- the answer ---- */
-
-static void settle(struct head_launch *head, enum outcome outcome)
+static void head_launch_settle(struct head_launch *head, uint64_t launch, enum outcome outcome)
 {
     struct err err;
     struct journal *journal = head->setup.journal;
     bool ok = journal_begin(journal, &err) &&
-              journal_end(journal, journal_settle(journal, head->launch, outcome, &err), &err);
-    (void)ok; /* else it stays open and is asked for again by the next run */
+              journal_end(journal, journal_settle(journal, launch, outcome, &err), &err);
+    (void)ok; /* on failure the launch stays open and the next run repeats it */
 }
 
 static const struct machine *living(const struct machine *machines, size_t count)
@@ -130,9 +151,9 @@ static const struct machine *living(const struct machine *machines, size_t count
     return NULL;
 }
 
-static void on_again(void *context)
+static void head_launch_on_again(void *context)
 {
-    call(context);
+    go(context);
 }
 
 static bool has_other_place(struct head_launch *head, enum outcome outcome)
@@ -144,34 +165,121 @@ static bool has_other_place(struct head_launch *head, enum outcome outcome)
     return next_offering(head) != NULL;
 }
 
-static void on_launched(void *context, const struct provider_answer *answer,
-                        const struct machine *machines, size_t count)
+static void head_launch_on_launched(void *context, const struct provider_answer *answer,
+                                    const struct machine *machines, size_t count)
 {
     struct head_launch *head = context;
     const struct machine *machine = living(machines, count);
     enum outcome outcome = answer->outcome;
+    if (outcome == OUTCOME_NO_LEASE) {
+        /* Nothing was sent. The controller checks whether the lease is still ours, and either lets
+         * the launch continue or ends the run. */
+        controller_renew(head->setup.controller);
+        loop_timer_start(head->again, WAIT_MS);
+        return;
+    }
+    if (outcome == OUTCOME_UNKNOWN) {
+        head->unsure_until_ms = head->asked_at_ms + call_timeout(head);
+    }
     if (outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED) {
         if (++head->tries < UNKNOWN_TRIES) {
             loop_timer_start(head->again, RETRY_MS * head->tries);
         } else {
-            end_with(head, NULL, &answer->err); /* it stays open: the next run asks again */
+            head_launch_end_with(head, NULL,
+                                 &answer->err); /* it stays open: the next run repeats it */
         }
         return;
     }
-    settle(head, outcome);
-    if (outcome == OUTCOME_DONE && machine) {
-        end_with(head, machine, NULL);
-    } else if (outcome == OUTCOME_DONE || head->was_written || has_other_place(head, outcome)) {
-        launch_anew(head); /* that of an earlier run has ended, or there was no room */
-    } else {
-        end_with(head, NULL, &answer->err);
+    int64_t unsure_ms = head->unsure_until_ms - loop_now_ms(head->setup.loop);
+    if (outcome != OUTCOME_DONE && unsure_ms > 0) {
+        /* This call was refused, but an earlier one may still take effect: do not try another zone
+         * yet. */
+        loop_timer_start(head->again, unsure_ms);
+        return;
     }
+    head_launch_settle(head, head->launch, outcome);
+    if (outcome == OUTCOME_DONE && machine) {
+        head_launch_end_with(head, machine, NULL);
+    } else if (outcome == OUTCOME_DONE || head->was_written || has_other_place(head, outcome)) {
+        /* The earlier run's machine is terminated, or there was no capacity. */
+        head->call = STR("");
+        go(head);
+    } else {
+        head_launch_end_with(head, NULL, &answer->err);
+    }
+}
+
+/* A listing would show their machines by now, so these launches failed. */
+static void settle_stale(struct head_launch *head)
+{
+    for (size_t i = 0; i < head->stale_count; i++) {
+        head_launch_settle(head, head->stale[i], OUTCOME_NO_LEASE);
+    }
+    head->stale_count = 0;
 }
 
 static void call(struct head_launch *head)
 {
-    failpoint("up:after-head-intent");
-    head->setup.provider->ops->launch(head->setup.provider, head->call, on_launched, head);
+    struct err err;
+    settle_stale(head);
+    if (head->call.len == 0) {
+        const struct offering *offering = next_offering(head);
+        bool ok = offering ? head_launch_compose(head, offering, &err)
+                           : err_set(&err, ERR_CAPACITY,
+                                     "no availability zone has capacity for the head");
+        if (!ok) {
+            head_launch_end_with(head, NULL, &err);
+            return;
+        }
+    }
+    failpoint("after-head-intent", NULL, NULL);
+    head->asked_at_ms = loop_now_ms(head->setup.loop);
+    head->setup.provider->ops->launch(head->setup.provider, head->call, head_launch_on_launched,
+                                      head);
+}
+
+/* A process that held the lease before us launched a head, and only now a listing shows it. */
+static bool head_launch_exists(struct head_launch *head)
+{
+    struct managed_node found;
+    if (!controller_find(head->setup.controller, HEAD_INSTANCE, &found) || !found.machine ||
+        found.machine->state >= MACHINE_STOPPING) {
+        return false;
+    }
+    if (!launch_number_parse(machine_tag_value(found.machine, TAG_LAUNCH), &head->launch)) {
+        head->launch = 0; /* unknown: the machine has no launch tag */
+    }
+    head_launch_end_with(head, found.machine, NULL);
+    return true;
+}
+
+static void head_launch_wait(struct head_launch *head)
+{
+    int64_t now_ms = loop_now_ms(head->setup.loop);
+    head->waits_since_ms = head->waits_since_ms > 0 ? head->waits_since_ms : now_ms;
+    if (now_ms >= head->waits_since_ms + WAIT_TELL_MS && !head->has_told_waiting) {
+        head->has_told_waiting = true;
+        head->setup.waits(head->setup.context);
+    }
+    if (now_ms >= head->looked_at_ms + LOOK_MS) { /* permission to launch depends on a listing */
+        head->looked_at_ms = now_ms;
+        controller_refresh(head->setup.controller);
+    }
+    loop_timer_start(head->again, WAIT_MS);
+}
+
+/* Takes the next step as soon as the controller permits it. */
+static void go(struct head_launch *head)
+{
+    if (head_launch_exists(head)) {
+        return;
+    }
+    if (controller_may_launch(head->setup.controller)) {
+        head->waits_since_ms = 0;
+        call(head);
+    } else {
+        head_launch_wait(head);
+    }
 }
 
 static void on_begin(void *context)
@@ -179,11 +287,9 @@ static void on_begin(void *context)
     struct head_launch *head = context;
     struct err err;
     if (!journal_intents(head->setup.journal, take_written, head, &err)) {
-        end_with(head, NULL, &err);
-    } else if (head->was_written) {
-        call(head);
+        head_launch_end_with(head, NULL, &err);
     } else {
-        launch_anew(head);
+        go(head);
     }
 }
 
@@ -192,9 +298,9 @@ struct head_launch *head_launch_start(const struct head_launch_setup *setup)
     struct head_launch *head = HEAP_NEW(struct head_launch);
     head->setup = *setup;
     head->begin = (struct loop_task){.run = on_begin, .context = head};
-    head->again = loop_timer_new(setup->loop, on_again, head);
+    head->again = loop_timer_new(setup->loop, head_launch_on_again, head);
     arena_init(&head->arena);
-    loop_later(setup->loop, &head->begin);
+    loop_defer(setup->loop, &head->begin);
     return head;
 }
 

@@ -1,9 +1,13 @@
 /*
- * head_launch.h: the one machine that the core does not launch.
+ * head_launch.h: launches the head, the only machine that the core does not launch.
  *
- * As every launch it is written down before the call is made. One that was written down and not
- * answered is made again with the same bytes, so that there is one head whatever is killed when. A
- * zone without capacity is followed by the next.
+ * Like every launch, it is recorded before the call is sent. A recorded launch without a reply is
+ * repeated with the same bytes, so there is exactly one head even if processes are killed. If a
+ * zone has no capacity, the next one is tried.
+ *
+ * The head is launched only when the controller permits it: with a lease that was just confirmed,
+ * and after a listing would show everything that another process may have launched. If a head
+ * appears in a listing first, that one is used.
  */
 #pragma once
 
@@ -22,15 +26,19 @@ struct head_launch_setup {
     struct journal *journal;
     const struct config *config;
     const struct core_setup *core;
-    struct str uid, secret;
+    struct controller *controller; /* decides when the head may be launched */
+    struct str uid, secret, cluster_key;
     uint64_t epoch;
     void *context;
-    /* Once. NULL: no head, and the error says why. Valid during the call. */
+    /* Called at most once, if permission to launch the head may take minutes. */
+    void (*waits)(void *context);
+    /* Called once. `machine` is NULL on failure; then `err` says why. Valid during the call. */
     void (*done)(void *context, const struct machine *machine, uint64_t launch,
                  const struct err *err);
 };
 
-/* Needs survey(), take() and prepare(). Everything given must outlive it. */
+/* Requires that preflight(), take() and prepare() have succeeded. Everything in `setup` must
+ * outlive it. */
 struct head_launch *head_launch_start(const struct head_launch_setup *setup);
-/* NULL is fine. The provider must have been closed before: a call may be under way. */
+/* NULL is allowed. Close the provider first: a call may be in flight. */
 void head_launch_end(struct head_launch *launch);

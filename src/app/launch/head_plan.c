@@ -1,4 +1,4 @@
-/* head_plan.c: what the head is sent. */
+/* head_plan.c: builds what is sent to the head. */
 #include "app/launch/head_plan.h"
 
 #include "app/head/handover.h"
@@ -14,7 +14,7 @@
 
 enum { KEY_BYTES_MAX = 64 * 1024 };
 
-/* What the file and the folders beside it ask for. */
+/* The head's desired state, from the file and the mounted folders. */
 struct head_wanted {
     struct str ray_config, service_config; /* as JSON */
     struct str runtime_hash, contents_hash, text;
@@ -22,8 +22,7 @@ struct head_wanted {
 
 /* ---- the handover ---- */
 
-/* What sends calls elsewhere than to the cloud itself holds on the head as well, and how long
- * machines are waited for. */
+/* Endpoint overrides and machine timeouts of this process also apply on the head. */
 static void gather_environment(struct handover *handover, struct arena *arena)
 {
     static const char *const names[] = {"AWS_ENDPOINT_URL",     "AWS_ENDPOINT_URL_EC2",
@@ -40,13 +39,20 @@ static void gather_environment(struct handover *handover, struct arena *arena)
     handover->environment = variables;
 }
 
-static bool gather_records(struct launch *launch, struct handover *handover, struct err *err)
+static bool gather_records(const struct head_wish *wish, struct handover *handover, struct err *err)
 {
-    return journal_get_number(launch->journal, "reign", &handover->reign, err) &&
+    const struct cluster_session *launch = wish->launch;
+    uint64_t since;
+    if (!journal_get_number(launch->journal, "reign_since", &since, err)) {
+        return false;
+    }
+    handover->sole_writer_since = (int64_t)since;
+    handover->written_ms = wish->written_ms;
+    return journal_get_number(launch->journal, "reign", &handover->sole_writer_epoch, err) &&
            handover_gather(launch->journal, launch->arena, handover, err);
 }
 
-static struct str secret_hex(const struct launch *launch)
+static struct str secret_hex(const struct cluster_session *launch)
 {
     struct str secret = launch->state.secret;
     char *hex = arena_alloc(launch->arena, secret.len * 2 + 1);
@@ -57,15 +63,16 @@ static struct str secret_hex(const struct launch *launch)
 static bool write_handover(const struct head_wish *wish, const struct head_wanted *wanted,
                            struct str key, bool restarts_ray, struct str *ret_text, struct err *err)
 {
-    struct launch *launch = wish->launch;
+    struct cluster_session *launch = wish->launch;
     struct handover handover = {
         .uid = wish->uid,
         .epoch = wish->epoch,
-        .anchor = wish->anchor,
+        .lease_object = wish->lease_object,
         .serial = wish->serial,
         .config = wanted->service_config,
         .secret = secret_hex(launch),
         .key = key,
+        .public_key = launch->state.public_key,
         .head_id = wish->id,
         .head_private_ip = wish->private_ip,
         .head_public_ip = wish->public_ip,
@@ -75,7 +82,7 @@ static bool write_handover(const struct head_wish *wish, const struct head_wante
         .type_zones = launch->type_zones,
     };
     gather_environment(&handover, launch->arena);
-    if (wish->epoch != 0 && !gather_records(launch, &handover, err)) {
+    if (wish->epoch != 0 && !gather_records(wish, &handover, err)) {
         return false;
     }
     AUTO_BUF struct buf text;
@@ -90,11 +97,13 @@ static bool write_handover(const struct head_wish *wish, const struct head_wante
 
 /* ---- files ---- */
 
-static bool read_key(const struct launch *launch, struct str *ret_key, struct err *err)
+/* Reads the cluster's own key. A key that the user names in the file never leaves this machine. */
+static bool head_plan_read_key(const struct cluster_session *launch, struct str *ret_key,
+                               struct err *err)
 {
     struct buf text;
     buf_init(&text, KEY_BYTES_MAX);
-    bool ok = file_read_secret(launch->state.key, &text, err);
+    bool ok = file_read_secret(launch->state.own_key, &text, err);
     if (ok) {
         *ret_key = arena_str(launch->arena, buf_str(&text));
     }
@@ -102,8 +111,9 @@ static bool read_key(const struct launch *launch, struct str *ret_key, struct er
     return ok;
 }
 
-static const struct node_file *files_of(const struct launch *launch, struct str config_json,
-                                        struct str handover, struct str key, size_t *ret_count)
+static const struct node_file *files_of(const struct cluster_session *launch,
+                                        struct str config_json, struct str handover, struct str key,
+                                        size_t *ret_count)
 {
     const struct node_file files[] = {
         {STR(HANDOVER_FILE), handover, 0600},
@@ -116,9 +126,10 @@ static const struct node_file *files_of(const struct launch *launch, struct str 
     return kept;
 }
 
-/* ---- what is wanted ---- */
+/* ---- the desired state ---- */
 
-static bool work_out(const struct launch *launch, struct head_wanted *wanted, struct err *err)
+static bool work_out(const struct cluster_session *launch, struct head_wanted *wanted,
+                     struct err *err)
 {
     const struct value *tree = launch->config->tree;
     const struct hash_runtime_input input = {
@@ -139,8 +150,9 @@ static bool work_out(const struct launch *launch, struct head_wanted *wanted, st
     return true;
 }
 
-/* Once: every mounted file is read for it. NULL: `err` says why. */
-static const struct head_wanted *find_wanted(struct launch *launch, struct err *err)
+/* Computed once, since it reads every mounted file. Returns NULL and sets `err` on failure. */
+static const struct head_wanted *head_plan_find_wanted(struct cluster_session *launch,
+                                                       struct err *err)
 {
     if (!launch->wanted) {
         struct head_wanted *wanted = ARENA_NEW(launch->arena, struct head_wanted);
@@ -149,9 +161,9 @@ static const struct head_wanted *find_wanted(struct launch *launch, struct err *
     return launch->wanted;
 }
 
-bool head_plan_wanted(struct launch *launch, struct str *ret_wanted, struct err *err)
+bool head_plan_wanted(struct cluster_session *launch, struct str *ret_wanted, struct err *err)
 {
-    const struct head_wanted *wanted = find_wanted(launch, err);
+    const struct head_wanted *wanted = head_plan_find_wanted(launch, err);
     if (wanted) {
         *ret_wanted = wanted->text;
     }
@@ -180,24 +192,25 @@ static struct str done_text(struct str head_id, struct str key, struct arena *ar
     return arena_printf(arena, "%.*s %.*s", STR_ARG(head_id), STR_ARG(key));
 }
 
-/* Were these very steps done on this very head? */
-static bool was_done(const struct head_wish *wish, struct str key)
+/* Were exactly these steps completed on this head? */
+static bool head_plan_was_done(const struct head_wish *wish, struct str key)
 {
-    struct launch *launch = wish->launch;
+    struct cluster_session *launch = wish->launch;
     struct str done;
     struct err err;
-    return journal_get(launch->journal, "head-steps", launch->arena, &done, &err) && done.ptr &&
+    return launch->journal &&
+           journal_get(launch->journal, "head-steps", launch->arena, &done, &err) && done.ptr &&
            str_eq(done, done_text(wish->id, key, launch->arena));
 }
 
-bool head_plan_done(const struct launch *launch, const struct head_plan *plan, struct str head_id,
-                    struct err *err)
+bool head_plan_done(const struct cluster_session *launch, const struct head_plan *plan,
+                    struct str head_id, struct err *err)
 {
     struct str done = done_text(head_id, plan->steps_key, launch->arena);
     return journal_note(launch->journal, "head-steps", done, err);
 }
 
-/* Do its steps start Ray? Workers that are there wait for it then, to join the new one. */
+/* Do the steps start Ray? If so, existing workers wait in order to join the new one. */
 static bool starts_ray(const struct setup_plan *plan)
 {
     for (size_t i = 0; i < plan->request.bundle.count; i++) {
@@ -209,17 +222,18 @@ static bool starts_ray(const struct setup_plan *plan)
     return false;
 }
 
-/* The steps alone; files are no part of their key. What was done on this head is not repeated. */
+/* Plans the steps only; files are not part of their key. Steps that were completed on this head are
+ * not repeated. */
 static bool plan_steps(const struct head_wish *wish, const struct setup_input *all,
                        struct head_plan *plan, enum setup_restart *ret_restart, struct err *err)
 {
-    struct launch *launch = wish->launch;
+    struct cluster_session *launch = wish->launch;
     struct setup_input input = *all;
     if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
         return false;
     }
     plan->steps_key = key_of(&plan->setup, launch->arena);
-    if (input.restart == SETUP_RESTARTS && was_done(wish, plan->steps_key)) {
+    if (input.restart == SETUP_RESTARTS && head_plan_was_done(wish, plan->steps_key)) {
         input.restart = SETUP_NO_RESTART;
         if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
             return false;
@@ -229,17 +243,11 @@ static bool plan_steps(const struct head_wish *wish, const struct setup_input *a
     return true;
 }
 
-bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, struct err *err)
+static struct setup_input input_of(const struct head_wish *wish, const struct head_wanted *wanted)
 {
-    struct launch *launch = wish->launch;
+    const struct cluster_session *launch = wish->launch;
     const struct config *config = launch->config;
-    const struct head_wanted *wanted = find_wanted(launch, err);
-    struct str handover;
-    struct str key;
-    if (!wanted || !read_key(launch, &key, err)) {
-        return false;
-    }
-    struct setup_input input = {
+    return (struct setup_input){
         .config = config,
         .type = &config->node_types[config->head_type],
         .is_head = true,
@@ -250,6 +258,34 @@ bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, st
         .has_usage_stats = launch->setup->has_usage_stats,
         .restart = restart_of(launch->setup),
     };
+}
+
+bool head_plan_restarts(const struct head_wish *wish, bool *ret_restarts, struct err *err)
+{
+    const struct head_wanted *wanted = head_plan_find_wanted(wish->launch, err);
+    struct head_plan plan = {0};
+    enum setup_restart restart;
+    if (!wanted) {
+        return false;
+    }
+    struct setup_input input = input_of(wish, wanted);
+    if (!plan_steps(wish, &input, &plan, &restart, err)) {
+        return false;
+    }
+    *ret_restarts = starts_ray(&plan.setup);
+    return true;
+}
+
+bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, struct err *err)
+{
+    struct cluster_session *launch = wish->launch;
+    const struct head_wanted *wanted = head_plan_find_wanted(launch, err);
+    struct str handover;
+    struct str key;
+    if (!wanted || !head_plan_read_key(launch, &key, err)) {
+        return false;
+    }
+    struct setup_input input = input_of(wish, wanted);
     struct head_plan plan = {.wanted = wanted->text, .runtime_hash = wanted->runtime_hash};
     if (!plan_steps(wish, &input, &plan, &input.restart, err) ||
         !write_handover(wish, wanted, key, starts_ray(&plan.setup), &handover, err)) {

@@ -1,18 +1,19 @@
 /*
- * head_plan.h: everything that the head is sent: its configuration, the handover, the key for its
- * workers, and its steps.
+ * head_plan.h: everything that is sent to the head: its configuration, the handover, the key for
+ * its workers, and its setup steps.
  */
 #pragma once
 
-#include "app/launch/launch_parts.h"
+#include "app/launch/cluster_session.h"
 #include "app/setup/setup_plan.h"
 
 struct head_wish {
-    struct launch *launch;
+    struct cluster_session *launch;
     struct str uid;
-    uint64_t epoch;    /* of our lease; 0: the head has it, and only the configuration is new */
-    struct str anchor; /* what it is on */
-    int64_t serial;    /* of this handover */
+    uint64_t epoch; /* of our lease; 0: the head holds it, and only the configuration is sent */
+    struct str lease_object; /* the resource that carries the lease */
+    int64_t serial;          /* of this handover */
+    int64_t written_ms;      /* now, on the journal's clock (controller_time_ms()) */
     struct str id, private_ip, public_ip;
     struct str machine; /* "m5.large" */
     bool is_spot;
@@ -20,24 +21,28 @@ struct head_wish {
 
 struct head_plan {
     struct setup_plan setup;
-    struct str wanted;       /* what head_plan_wanted() gives */
-    struct str steps_key;    /* of all its steps: the same key is the same set-up */
+    struct str wanted;       /* result of head_plan_wanted() */
+    struct str steps_key;    /* identifies all its steps: equal keys mean the same setup */
     struct str runtime_hash; /* Ray's, for its tag */
 };
 
 /*
- * Lives in the launch's arena. A head whose steps are those that were done (the journal's
- * "head-steps") keeps its Ray running, whatever else of the file has changed.
+ * The plan lives in the session's arena. If the head's steps equal the completed ones (journal key
+ * "head-steps"), Ray keeps running there even if other parts of the file have changed.
  */
 bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan,
                     struct err *err) MUST_USE;
 
-/* That it was carried out, for later plans. */
-bool head_plan_done(const struct launch *launch, const struct head_plan *plan, struct str head_id,
-                    struct err *err) MUST_USE;
+/* Would the steps restart Ray and so kill running jobs? Sends and writes nothing. */
+bool head_plan_restarts(const struct head_wish *wish, bool *ret_restarts, struct err *err) MUST_USE;
+
+/* Records that the plan was carried out. */
+bool head_plan_done(const struct cluster_session *launch, const struct head_plan *plan,
+                    struct str head_id, struct err *err) MUST_USE;
 
 /*
- * Whether a cluster is what the file asks for is told by one text: of its configuration, of what is
- * in its mounts, and of the program that is sent there.
+ * Returns one string that identifies the desired state: configuration, contents of the mounts and
+ * version of the program. The cluster matches the file if the strings are equal.
  */
-bool head_plan_wanted(struct launch *launch, struct str *ret_wanted, struct err *err) MUST_USE;
+bool head_plan_wanted(struct cluster_session *launch, struct str *ret_wanted,
+                      struct err *err) MUST_USE;

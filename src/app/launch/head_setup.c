@@ -1,11 +1,11 @@
-/* head_setup.c: one connection to the head, and what is told of it. */
+/* head_setup.c: sets up the head over one connection and keeps its view up to date. */
 #include "app/launch/head_setup.h"
 
 #include "app/node_log.h"
 #include "app/payload.h"
 #include "app/setup/setup_failure.h"
 #include "io/file.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "remote/rsync.h"
 
 enum { COPY_SAID_MAX = 4096, SERVICE_STEP = 0 };
@@ -14,50 +14,50 @@ struct head_setup {
     struct head_setup_input input;
     struct arena arena;
     struct node_session *session;
-    struct child *copy; /* the rsync that runs */
-    size_t mount;       /* that is being copied */
+    struct child *copy; /* the running rsync */
+    size_t mount;       /* index of the mount being copied */
     struct node_hello hello;
     struct setup_plan plan;
     bool has_plan;
     struct node_log log;
 };
 
-static int64_t now_ms(const struct head_setup *setup)
+static int64_t head_setup_now_ms(const struct head_setup *setup)
 {
     return clock_wall_ms(loop_clock(setup->input.session->loop));
 }
 
-static void show(struct head_setup *setup, enum node_phase phase, struct str detail)
+static void head_setup_show(struct head_setup *setup, enum node_phase phase, struct str detail)
 {
     struct node_view *view = setup->input.view;
     if (view->phase != phase) {
         view->phase = phase;
-        view->since_ms = now_ms(setup);
+        view->since_ms = head_setup_now_ms(setup);
     }
     view->detail = arena_str(&setup->arena, detail);
     setup->input.hooks.changed(setup->input.hooks.context);
 }
 
-static void finish(struct head_setup *setup, bool is_ok, const struct err *err)
+static void head_setup_finish(struct head_setup *setup, bool is_ok, const struct err *err)
 {
     setup->input.hooks.done(setup->input.hooks.context, is_ok, err);
 }
 
-static void fail(struct head_setup *setup, const struct err *err)
+static void head_setup_fail(struct head_setup *setup, const struct err *err)
 {
     struct node_failure *failure = &setup->input.view->failure;
     if (failure->said.len == 0) {
         failure->said = arena_str(&setup->arena, str_from(err->text));
     }
-    show(setup, PHASE_FAILED, STR(""));
-    finish(setup, false, err);
+    head_setup_show(setup, PHASE_FAILED, STR(""));
+    head_setup_finish(setup, false, err);
 }
 
 /* ---- mounts ---- */
 
 static void copy_next(struct head_setup *setup);
 
-static void on_copied(void *context, const struct child_result *result)
+static void head_setup_on_copied(void *context, const struct child_result *result)
 {
     struct head_setup *setup = context;
     const struct config_mount *mount = &setup->input.config->mounts[setup->mount];
@@ -75,21 +75,21 @@ static void on_copied(void *context, const struct child_result *result)
         failure->said = arena_str(&setup->arena, str_trim(result->output[CHILD_STDERR]));
         err_set(&err, ERR_IO, "%.*s could not be copied to the head: %s", STR_ARG(mount->local),
                 result->err.text);
-        fail(setup, &err);
+        head_setup_fail(setup, &err);
         return;
     }
     setup->mount++;
     copy_next(setup);
 }
 
-/* As Ray: a folder goes as its contents, whatever it is called there. */
-static bool copy_words(struct head_setup *setup, const struct config_mount *mount,
-                       const char *const **ret_argv, struct err *err)
+/* As Ray: the contents of a folder are copied, whatever its name is on the head. */
+static bool head_setup_copy_argv(struct head_setup *setup, const struct config_mount *mount,
+                                 const char *const **ret_argv, struct err *err)
 {
     const struct config *config = setup->input.config;
     struct str local = file_expand_home(&setup->arena, mount->local);
     struct str remote = mount->remote;
-    if (file_look(local.ptr).kind == FILE_FOLDER) {
+    if (file_stat(local.ptr).kind == FILE_FOLDER) {
         local = arena_printf(&setup->arena, "%.*s%s", STR_ARG(local),
                              str_ends(local, "/") ? "" : "/");
         remote = arena_printf(&setup->arena, "%.*s%s", STR_ARG(remote),
@@ -105,15 +105,15 @@ static bool copy_words(struct head_setup *setup, const struct config_mount *moun
         .filter_count = config->rsync_filter.count,
         .makes_parents = true,
     };
-    return rsync_words(&copy, &setup->arena, ret_argv, err);
+    return rsync_argv(&copy, &setup->arena, ret_argv, err);
 }
 
-static void send_request(struct head_setup *setup)
+static void head_setup_send_request(struct head_setup *setup)
 {
     struct err err;
     const struct head_setup_hooks *hooks = &setup->input.hooks;
     if (!hooks->plan(hooks->context, &setup->hello, &setup->plan, &err)) {
-        fail(setup, &err);
+        head_setup_fail(setup, &err);
         return;
     }
     setup->has_plan = true;
@@ -127,13 +127,13 @@ static void copy_next(struct head_setup *setup)
     const char *const *argv;
     struct err err;
     if (setup->mount == config->mount_count) {
-        send_request(setup);
+        head_setup_send_request(setup);
         return;
     }
     const struct config_mount *mount = &config->mounts[setup->mount];
-    show(setup, PHASE_COPYING, mount->local);
-    if (!copy_words(setup, mount, &argv, &err)) {
-        fail(setup, &err);
+    head_setup_show(setup, PHASE_COPYING, mount->local);
+    if (!head_setup_copy_argv(setup, mount, &argv, &err)) {
+        head_setup_fail(setup, &err);
         return;
     }
     setup->copy = child_start(setup->input.session->children,
@@ -141,7 +141,7 @@ static void copy_next(struct head_setup *setup)
                                   .argv = argv,
                                   .env_names = child_usual_env,
                                   .output = {{0, NULL, false}, {COPY_SAID_MAX, NULL, true}},
-                                  .done = on_copied,
+                                  .done = head_setup_on_copied,
                                   .context = setup,
                               });
 }
@@ -157,20 +157,18 @@ static bool find_payload(void *context, struct str machine, struct arena *arena,
            payload_find(arena, &places, machine, ret_path, err);
 }
 
-static void on_waiting(void *context, struct str why)
+static void head_setup_on_waiting(void *context, struct str why)
 {
     struct head_setup *setup = context;
-    show(setup, PHASE_CONNECTING, why);
+    head_setup_show(setup, PHASE_CONNECTING, why);
 }
 
-static void on_hello(void *context, const struct node_hello *hello)
+static void head_setup_on_hello(void *context, const struct node_hello *hello)
 {
     struct head_setup *setup = context;
     struct err err;
-    if (hello->host_key.len > 0 &&
-        !cluster_state_pin(setup->input.state, setup->input.place.machine, hello->host_key, true,
-                           &err)) {
-        fail(setup, &err);
+    if (!cluster_state_pin_greeted(setup->input.state, setup->input.place.machine, hello, &err)) {
+        head_setup_fail(setup, &err);
         return;
     }
     setup->hello = *hello;
@@ -180,24 +178,26 @@ static void on_hello(void *context, const struct node_hello *hello)
     setup->hello.user = arena_str(&setup->arena, hello->user);
     setup->hello.version = arena_str(&setup->arena, hello->version);
     setup->hello.host_key = arena_str(&setup->arena, hello->host_key);
-    if (!setup->has_plan) { /* a link that broke is opened again by itself */
+    if (!setup->has_plan) { /* not after a reconnect */
         copy_next(setup);
     }
 }
 
-static void on_rotated(void *context, bool is_ok, struct str why)
+static void head_setup_on_rotated(void *context, bool is_ok, struct str why)
 {
     struct head_setup *setup = context;
     struct err err;
     if (!is_ok) {
-        node_log_say(&setup->log, "it keeps the host key of its first boot: %.*s", STR_ARG(why));
+        node_log_say(&setup->log, "it still uses the host key of its first boot: %.*s",
+                     STR_ARG(why));
+        setup->input.hooks.kept_host_key(setup->input.hooks.context, why);
     } else if (!cluster_state_pin(setup->input.state, setup->input.place.machine,
                                   setup->hello.host_key, false, &err)) {
-        node_log_say(&setup->log, "forgetting its first host key: %s", err.text);
+        node_log_say(&setup->log, "cannot remove its first host key: %s", err.text);
     }
 }
 
-static void on_event(void *context, const struct step_event *event)
+static void head_setup_on_event(void *context, const struct step_event *event)
 {
     struct head_setup *setup = context;
     size_t count = setup->plan.request.bundle.count;
@@ -210,7 +210,7 @@ static void on_event(void *context, const struct step_event *event)
     view->step = event->step + 1;
     view->steps = count;
     if (event->kind == STEP_BEGAN) {
-        show(setup, setup_phase(step), setup_detail(step));
+        head_setup_show(setup, setup_phase(step), setup_detail(step, &setup->arena));
     } else if (event->kind == STEP_FAILED) {
         view->failure = setup_failure(step, event, &setup->arena);
     }
@@ -219,15 +219,15 @@ static void on_event(void *context, const struct step_event *event)
     }
 }
 
-static void on_done(void *context, bool is_ok, const struct err *err)
+static void head_setup_on_done(void *context, bool is_ok, const struct err *err)
 {
     struct head_setup *setup = context;
     if (!is_ok) {
-        fail(setup, err);
+        head_setup_fail(setup, err);
         return;
     }
-    show(setup, PHASE_JOINING, STR(""));
-    finish(setup, true, NULL);
+    head_setup_show(setup, PHASE_JOINING, STR(""));
+    head_setup_finish(setup, true, NULL);
 }
 
 struct head_setup *head_setup_start(const struct head_setup_input *input)
@@ -237,13 +237,14 @@ struct head_setup *head_setup_start(const struct head_setup_input *input)
     arena_init(&setup->arena);
     setup->log = node_log_at(input->state->folder, STR("head"), loop_clock(input->session->loop),
                              &setup->arena);
-    show(setup, PHASE_CONNECTING, STR(""));
+    head_setup_show(setup, PHASE_CONNECTING, STR(""));
     setup->session = node_session_open(&(struct node_session_setup){
         .loop = input->session->loop,
         .children = input->session->children,
         .place = input->place,
         .contact_ms = setup_contact_ms(),
-        .hooks = {setup, find_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
+        .hooks = {setup, find_payload, head_setup_on_waiting, head_setup_on_hello,
+                  head_setup_on_rotated, head_setup_on_event, head_setup_on_done},
     });
     return setup;
 }

@@ -1,16 +1,16 @@
 /*
- * head_setup.h: the head, from its first answer to ssh to the end of its last step.
+ * head_setup.h: sets up the head, from its first ssh connection to the end of its last step.
  *
- * One connection: this program goes there, then the mounts, then files and steps in one request.
- * The first step starts the head's service, so that it sets up the workers while the head's own
- * steps still run.
+ * Over one connection it copies this program, then the mounts, then sends files and steps in one
+ * request. The first step starts the head's service, so that it sets up the workers while the
+ * head's own steps still run.
  */
 #pragma once
 
 #include "app/cloud_session.h"
 #include "app/cluster_state.h"
+#include "app/model/node_view.h"
 #include "app/setup/setup_plan.h"
-#include "app/view.h"
 #include "base/attr.h"
 #include "base/err.h"
 #include "config/config.h"
@@ -20,25 +20,29 @@ struct head_setup;
 
 struct head_setup_hooks {
     void *context;
-    /* What is shown of the head has changed: phase, step, detail, failure. */
+    /* The view of the head has changed: phase, step, detail or failure. */
     void (*changed)(void *context);
-    /* The files are there: what is to be done? Called right before it is sent, so that what is
-     * handed over is what is known then. */
+    /* The mounts are copied: returns the plan. Called right before the plan is sent, so that the
+     * handover is current. */
     bool (*plan)(void *context, const struct node_hello *hello, struct setup_plan *ret_plan,
                  struct err *err);
     void (*sent)(void *context);
-    void (*service)(void *context);                                 /* the head's service runs */
-    void (*done)(void *context, bool is_ok, const struct err *err); /* once */
+    /* The host key of the first boot, which is visible in user-data, could not be replaced. */
+    void (*kept_host_key)(void *context, struct str why);
+    /* The head's service is running. */
+    void (*service)(void *context);
+    void (*done)(void *context, bool is_ok, const struct err *err); /* called once */
 };
 
 struct head_setup_input {
     struct cloud_session *session;
     const struct config *config;
     const struct cluster_state *state;
-    struct ssh_place place;
-    struct node_view *view; /* kept up to date here */
+    struct ssh_target place;
+    struct node_view *view; /* updated by head_setup */
     struct head_setup_hooks hooks;
 };
 
 struct head_setup *head_setup_start(const struct head_setup_input *input);
-void head_setup_end(struct head_setup *setup); /* NULL is fine; what runs there goes on */
+/* NULL is allowed; running steps continue on the head */
+void head_setup_end(struct head_setup *setup);

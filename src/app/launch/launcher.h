@@ -1,23 +1,24 @@
 /*
- * launcher.h: `up` and `down` from the laptop: the same loop that the head runs, with what only the
- * laptop does: checks, what surrounds the machines, the head, the handover, and the end of it all.
+ * launcher.h: `up` and `down` on the laptop. They run the same control loop as the head, and add
+ * the laptop's part: preflight, network and IAM resources, the head, the handover, and deletion.
  */
 #pragma once
 
 #include "app/cloud_session.h"
-#include "app/head/channel/ctl.h"
-#include "app/view.h"
+#include "app/head/ctl/ctl.h"
+#include "app/launch/up_plan.h"
+#include "app/model/node_view.h"
 #include "base/attr.h"
 #include "config/config.h"
 #include "provider/provider.h"
 #include "remote/ssh.h"
 
-/* What the user is shown as it happens. Everything is valid during the call only. */
+/* Progress callbacks. Arguments are valid during the call only. */
 struct launcher_hooks {
     void *context;
     void (*account)(void *context, struct str account); /* "123456789012 (profile work)" */
     void (*findings)(void *context, const struct finding *findings, size_t count);
-    void (*thing)(void *context, const struct provider_thing *thing, bool is_made);
+    void (*thing)(void *context, const struct provider_resource *thing, bool is_made);
     void (*node)(void *context, const struct node_view *view);
     void (*status)(void *context, const struct ctl_status *status);
     void (*note)(void *context, struct str text); /* "the head's service took over" */
@@ -26,50 +27,77 @@ struct launcher_hooks {
 struct launcher_setup {
     struct cloud_session *session;
     const struct config *config;
-    struct str profile;      /* empty: none from the command line */
-    const char *config_path; /* full, for messages */
+    struct str profile;      /* --profile; empty if not given */
+    const char *config_path; /* full; NULL: there is none */
     bool no_restart, restart_only;
     bool has_usage_stats;
-    bool keeps_stopped;   /* cache_stopped_nodes: true stands in the file itself */
-    bool is_workers_only; /* down */
+    bool keeps_stopped;   /* the file itself sets cache_stopped_nodes: true */
+    bool is_workers_only; /* for down */
+    bool is_leftover;     /* for down: the cluster has no instance; nothing is terminated */
+    /* For down: selects one of several clusters of this name; empty if not given. */
+    struct str uid;
     struct launcher_hooks hooks;
 };
 
 struct launcher_result {
     size_t node_count, failed_count;
-    size_t missing_count; /* wanted, and neither there nor failed: the cloud gives no more now */
+    size_t missing_count;   /* wanted, but neither present nor failed */
+    struct str missing_why; /* reason given by the head's service; empty if none */
     double cpus;
     bool was_up_to_date;
     struct str ray_version, head_address;
     int64_t took_ms;
-    const struct provider_thing *left; /* down: what could not be removed */
+    /* ---- down ---- */
+    bool is_absent; /* the cluster does not exist and has no resources */
+    /* If absent: region in which this machine knows a cluster of this name, or empty. */
+    struct str other_region;
+    size_t terminated_count;              /* instances terminated by this run */
+    size_t stopped_count;                 /* instances stopped, with their disks */
+    const struct provider_resource *left; /* not removed: deletion failed, or not this cluster's */
     size_t left_count;
-    size_t stopped_count; /* down: machines that only stand still, and what surrounds them stays */
+    bool is_proven; /* nothing of the cluster is left */
 };
 
-/* Each runs the session's loop until it is done. False: err says what, and what is left running was
- * told as notes. */
+/* Each runs the session's loop until it is finished. On failure `err` has the cause; anything still
+ * running was reported through `note`. */
 bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
                  struct launcher_result *ret_result, struct err *err) MUST_USE;
 bool launcher_down(const struct launcher_setup *setup, struct arena *arena,
                    struct launcher_result *ret_result, struct err *err) MUST_USE;
 
-/* ---- for verbs that only need to reach the head ---- */
+/* Live instances created by Shoal with the cluster's name: id, type, state, market. */
+struct launcher_seen {
+    const struct machine *machines;
+    size_t count;
+};
+
+/* Lists the instances for the confirmation prompt; without the head for --workers-only. */
+bool launcher_see(const struct launcher_setup *setup, struct arena *arena,
+                  struct launcher_seen *ret_seen, struct err *err) MUST_USE;
+
+/* Computes what launcher_up() would do, from one listing. Creates and changes nothing. With the
+ * hook `findings` it first runs the preflight of launcher_up() and fails as launcher_up() would; if
+ * the hook is NULL, the preflight is left to the launcher_up() that follows. */
+bool launcher_plan(const struct launcher_setup *setup, struct arena *arena,
+                   struct up_plan *ret_plan, struct err *err) MUST_USE;
+
+/* ---- for commands that only connect to the head ---- */
 
 struct launcher_head {
     struct str id;
-    struct str address; /* the one to ssh to from here */
+    struct str address; /* reachable by ssh from this machine */
     struct str private_ip, public_ip;
     bool is_up_to_date;           /* ray-node-status */
-    const struct str *worker_ips; /* likewise from here */
+    const struct str *worker_ips; /* reachable from this machine */
     size_t worker_count;
 };
 
-/* Asks the cloud. ERR_NOT_FOUND: there is none. */
+/* Queries the cloud. ERR_NOT_FOUND: there is no head. */
 bool launcher_find_head(const struct launcher_setup *setup, struct arena *arena,
                         struct launcher_head *ret_head, struct err *err) MUST_USE;
 
-/* How ssh reaches it: user, key, pinned host key, proxies; a shared connection if there is one. */
+/* The ssh target of the head: user, key, pinned host key, proxies, and the shared connection if
+ * there is one. */
 bool launcher_head_place(const struct launcher_setup *setup, const struct launcher_head *head,
-                         struct arena *arena, struct ssh_place *ret_place,
+                         struct arena *arena, struct ssh_target *ret_place,
                          struct err *err) MUST_USE;

@@ -1,14 +1,17 @@
 /*
- * up.c: from a file to a cluster that runs.
+ * up.c: creates or updates a cluster from its file.
  *
- *     survey -> lease -> what surrounds the machines -> head and workers, at once
- *            -> the head answers -> handover -> the head's service does the rest, watched from here
+ *     preflight -> lease -> network and IAM -> head and workers, concurrently
+ *            -> the head answers -> handover -> follow the head's service, which does the rest
  *
- * Until the handover this process alone creates machines; after it the head's service alone does. A
- * cluster whose lease the service holds is only told what has changed.
+ * Before the handover only this process creates machines; after it, only the head's service. If the
+ * service already holds the lease, `up` only sends it the new configuration.
  */
 #include "app/head/service.h"
-#include "app/launch/up_parts.h"
+#include "app/launch/up_failure.h"
+#include "app/launch/up_internal.h"
+#include "app/preflight.h"
+#include "io/failpoint.h"
 #include "io/file_limit.h"
 
 void up_fail(struct up *up, const struct err *err)
@@ -16,7 +19,7 @@ void up_fail(struct up *up, const struct err *err)
     launch_end(&up->launch, err);
 }
 
-static struct seen *seen_of(struct up *up, const struct node_view *view)
+static struct seen *up_seen_of(struct up *up, const struct node_view *view)
 {
     for (size_t i = 0; i < up->seen_count; i++) {
         if (str_eq(up->seen[i].name, view->name)) {
@@ -35,7 +38,7 @@ static struct seen *seen_of(struct up *up, const struct node_view *view)
 void up_show(struct up *up, const struct node_view *view)
 {
     const struct launcher_hooks *hooks = &up->launch.setup->hooks;
-    struct seen *seen = seen_of(up, view);
+    struct seen *seen = up_seen_of(up, view);
     seen->phase = view->phase;
     seen->has_failed = seen->has_failed || view->phase == PHASE_FAILED;
     hooks->node(hooks->context, view);
@@ -51,7 +54,7 @@ void up_show_head(struct up *up)
 static void on_given_back(void *context, const struct provider_answer *answer)
 {
     struct up *up = context;
-    (void)answer; /* what could not be given back runs out by itself */
+    (void)answer; /* a lease that could not be released expires on its own */
     launch_end(&up->launch, NULL);
 }
 
@@ -60,11 +63,12 @@ void up_end_if_done(struct up *up)
     if (!up->is_head_done || !up->is_settled || up->is_tagging || up->is_given_back) {
         return;
     }
-    if (up->is_rays) {
-        launch_note(&up->launch, "the head's service is %.*s", STR_ARG(up->stance));
+    if (up->is_ray_scaling) {
+        launch_note(&up->launch, "Shoal is not scaling this cluster: %.*s",
+                    STR_ARG(up->autoscaler_message));
     }
-    if (up->is_rays && !up->is_update) {
-        /* It stands by and does not take the lease that it was handed. */
+    if (up->is_ray_scaling && !up->is_update) {
+        /* The service is in standby and does not take the lease that was handed over. */
         up->is_given_back = true;
         controller_release(up->launch.controller, on_given_back, up);
         return;
@@ -72,20 +76,20 @@ void up_end_if_done(struct up *up)
     launch_end(&up->launch, NULL);
 }
 
-/* ---- before any machine ---- */
+/* ---- before any machine is launched ---- */
 
-static bool head_of(struct up *up, struct controlled *ret_head)
+static bool head_of(struct up *up, struct managed_node *ret_head)
 {
     return controller_find(up->launch.controller, HEAD_INSTANCE, ret_head) && ret_head->machine &&
            ret_head->machine->state < MACHINE_STOPPING;
 }
 
-static void on_prepared(void *context, const struct provider_answer *answer,
-                        const struct provider_thing *things, size_t count)
+static void up_on_prepared(void *context, const struct provider_answer *answer,
+                           const struct provider_resource *things, size_t count)
 {
     struct up *up = context;
     const struct launcher_hooks *hooks = &up->launch.setup->hooks;
-    struct controlled head;
+    struct managed_node head;
     for (size_t i = 0; i < count; i++) {
         hooks->thing(hooks->context, &things[i], str_is(things[i].note, "new"));
     }
@@ -96,7 +100,7 @@ static void on_prepared(void *context, const struct provider_answer *answer,
     if (head_of(up, &head)) {
         up_know_head(up, head.machine, up_launch_number(head.machine));
     } else if (up_stopped_head(up, &head)) {
-        launch_note(&up->launch, "the head %.*s was stopped: it is started again",
+        launch_note(&up->launch, "the head %.*s was stopped; starting it",
                     STR_ARG(head.machine->id));
         up_start_head(up);
     } else {
@@ -112,62 +116,63 @@ static void show_account(const struct up *up, const struct cluster_lease *lease)
     }
 }
 
-static void on_started(void *context, const struct cluster_lease *lease)
+static void up_on_started(void *context, const struct cluster_lease *lease)
 {
     struct up *up = context;
-    struct launch *launch = &up->launch;
-    struct controlled head;
+    struct cluster_session *launch = &up->launch;
+    struct managed_node head;
     struct err err;
-    failpoint("up:after-take");
+    failpoint("after-take", NULL, NULL);
     show_account(up, lease);
     up->uid = arena_str(launch->arena, lease->uid);
-    up->anchor = arena_str(launch->arena, lease->anchor);
+    up->lease_object = arena_str(launch->arena, lease->lease_object);
     up->epoch = lease->epoch;
-    if (up_stopped_head(up, &head) && !up_is_head_usable(up, head.machine, &err)) {
+    if ((head_of(up, &head) || up_stopped_head(up, &head)) &&
+        !up_is_head_usable(up, head.machine, &err)) {
         up_fail(up, &err);
         return;
     }
-    controller_prepare(launch->controller, on_prepared, up);
+    controller_prepare(launch->controller, up_on_prepared, up);
 }
 
-static void on_changed(void *context, const struct controlled *controlled)
+static void up_on_changed(void *context, const struct managed_node *managed_node)
 {
     struct up *up = context;
     struct node_view view;
     if (up->is_released) {
         return;
     }
-    if (controlled->is_head) {
+    if (managed_node->is_head) {
         if (up->waits_for_stop) {
             up_start_head(up);
         }
-        if (up->has_head && controlled->machine) {
-            up_know_head(up, controlled->machine, up->head_number);
+        if (up->has_head && managed_node->machine) {
+            up_know_head(up, managed_node->machine, up->head_number);
         }
         return;
     }
-    if (controlled->machine && (controlled->machine->state == MACHINE_STOPPING ||
-                                controlled->machine->state == MACHINE_STOPPED)) {
-        return; /* it waits, perhaps to be used again */
+    if (managed_node->machine && (managed_node->machine->state == MACHINE_STOPPING ||
+                                  managed_node->machine->state == MACHINE_STOPPED)) {
+        return; /* stopped: it may be reused */
     }
-    failpoint("up:after-worker-launch");
+    failpoint("after-worker-launch", NULL, NULL);
     arena_clear(&up->lines);
-    launch_view(&up->launch, controlled, &up->lines, &view);
+    launch_view(&up->launch, managed_node, &up->lines, &view);
     view.phase = view.phase == PHASE_CONNECTING ? PHASE_BOOTING : view.phase;
     up_show(up, &view);
 }
 
-static void on_trouble(void *context, const struct provider_answer *answer, struct str what)
+static void up_on_error(void *context, const struct provider_answer *answer, struct str what)
 {
     struct up *up = context;
-    (void)answer; /* its words are in `what` */
+    (void)answer; /* its text is in `what` */
     launch_note(&up->launch, "%.*s", STR_ARG(what));
 }
 
-/* ---- a cluster that its head already keeps ---- */
+/* ---- a cluster whose head holds the lease ---- */
 
-static void on_listed(void *context, const struct provider_answer *answer,
-                      const struct machine *machines, size_t count)
+static void up_on_listed(void *context, const struct provider_answer *answer,
+                         const struct machine *machines, size_t count)
 {
     struct up *up = context;
     struct err err;
@@ -175,24 +180,35 @@ static void on_listed(void *context, const struct provider_answer *answer,
         up_fail(up, &answer->err);
         return;
     }
-    for (size_t i = 0; i < count; i++) {
-        if (machine_is_head(&machines[i]) && machines[i].state < MACHINE_STOPPING) {
-            up_know_head(up, &machines[i], up_launch_number(&machines[i]));
-            return;
-        }
+    const struct machine *head = machine_head_among(machines, count);
+    if (head && !up_is_head_usable(up, head, &err)) {
+        up_fail(up, &err);
+        return;
+    }
+    if (head) {
+        up_know_head(up, head, up_launch_number(head));
+        return;
     }
     err_set(&err, ERR_UNAVAILABLE,
-            "the cluster's lease is held, but no head is listed; run it "
-            "again in a minute, or end it with shoal down");
+            "the cluster's lease is held, but no head is listed; run shoal up again in a minute, "
+            "or remove the cluster with shoal down");
     up_fail(up, &err);
 }
 
-/* The lease is somebody else's: the head's service is told what is new, others are left alone. */
-static void on_deposed(void *context, const struct cluster_lease *lease)
+/* Another process holds the lease. If it is the head's service, send it the new configuration;
+ * otherwise fail. */
+static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
+                             const struct err *why)
 {
     struct up *up = context;
     struct err err;
     if (up->is_released || up->is_update) {
+        return;
+    }
+    if (why) {
+        err_set(&err, why->kind, "the cluster's lease cannot be taken, so nothing was launched: %s",
+                why->text);
+        up_fail(up, &err);
         return;
     }
     if (lease && str_starts(lease->holder, SERVICE_HOLDER) && !up->has_head) {
@@ -200,17 +216,22 @@ static void on_deposed(void *context, const struct cluster_lease *lease)
         show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
-        up->launch.provider->ops->list(up->launch.provider, on_listed, up);
+        up->launch.provider->ops->list(up->launch.provider, up_on_listed, up);
         return;
     }
-    err_set(&err, ERR_EXISTS, "somebody else is at this cluster: %.*s",
-            STR_ARG(lease ? lease->holder : STR("not known who")));
+    if (lease) {
+        err_set(&err, ERR_EXISTS, "another process is working on this cluster: %.*s",
+                STR_ARG(lease->holder));
+    } else {
+        err_set(&err, ERR_EXISTS,
+                "this command lost the cluster's lease, so it stopped; run it again");
+    }
     up_fail(up, &err);
 }
 
 static void open_controller(struct up *up)
 {
-    struct launch *launch = &up->launch;
+    struct cluster_session *launch = &up->launch;
     up->has_begun = true;
     launch->controller = controller_open(&(struct controller_setup){
         .session = launch->session,
@@ -220,52 +241,41 @@ static void open_controller(struct up *up)
         .core = &launch->core,
         .holder = launch_holder("up", launch->arena),
         .secret = launch->state.secret,
+        .cluster_key = launch->state.public_key,
         .public_key = launch->state.public_key,
         .is_surveyed = true,
-        .gives_way = true,
+        .fails_if_held = true,
         .keeps_stopped = launch->setup->keeps_stopped,
         .goal = GOAL_RUN,
-        .hooks = {up, on_started, NULL, on_changed, on_trouble, on_deposed},
+        .hooks = {up, up_on_started, NULL, up_on_changed, up_on_error, up_on_lease_lost},
     });
 }
 
-static void on_surveyed(void *context, const struct provider_answer *answer,
-                        const struct finding *findings, size_t count)
+static void up_on_surveyed(void *context, const struct provider_answer *answer,
+                           const struct finding *findings, size_t count)
 {
     struct up *up = context;
-    const struct launcher_hooks *hooks = &up->launch.setup->hooks;
     struct err err;
-    size_t errors = 0;
     if (answer->outcome != OUTCOME_DONE) {
         up_fail(up, &answer->err);
         return;
     }
-    hooks->findings(hooks->context, findings, count);
-    for (size_t i = 0; i < count; i++) {
-        errors += findings[i].level == FINDING_ERROR;
-    }
-    if (errors > 0) {
-        err_set(&err, ERR_CONFIG, "%zu thing%s must be mended first; nothing was created", errors,
-                errors == 1 ? "" : "s");
-        up_fail(up, &err);
-        return;
-    }
-    if (!launch_place(&up->launch, &err)) {
+    if (!launch_is_fit(&up->launch, findings, count, &err) || !launch_place(&up->launch, &err)) {
         up_fail(up, &err);
         return;
     }
     open_controller(up);
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
-/* What somebody has who stops here. */
+/* Reports what is still running when `up` stops here. */
 static void tell_what_is_left(struct up *up)
 {
     if (up->has_head) {
         launch_note(&up->launch,
-                    "left running: the head (%.*s) and what was asked for beside it; shoal up goes "
-                    "on from here, shoal down ends all of it",
+                    "left running: the head (%.*s) and the workers that were requested with it; "
+                    "shoal up continues from here, shoal down terminates everything",
                     STR_ARG(up->head_id));
     }
 }
@@ -284,7 +294,7 @@ static double cpus_of_type(const struct config *config, struct str name)
     return 0;
 }
 
-static void sum_up(const struct up *up)
+static void up_sum_up(const struct up *up)
 {
     struct launcher_result *result = up->launch.result;
     for (size_t i = 0; i < up->seen_count; i++) {
@@ -294,13 +304,44 @@ static void sum_up(const struct up *up)
         }
     }
     size_t known = result->node_count + result->failed_count;
-    /* What Ray's own autoscaler keeps comes when it sees fit. */
-    bool is_short = !up->is_rays && up->wanted_count > known;
+    /* Ray's own autoscaler decides when its workers start. */
+    bool is_short = !up->is_ray_scaling && up->wanted_count > known;
     result->missing_count = is_short ? up->wanted_count - known : 0;
     result->head_address = up->head_address;
 }
 
-/* A file that was refused leaves nothing behind, here as little as in the cloud. */
+static struct str up_failure_text(const struct up *up, const struct err *err)
+{
+    const struct node_failure *failure = &up->head.failure;
+    if (up->head.phase != PHASE_FAILED || failure->command.len == 0) {
+        return str_from(err->text);
+    }
+    return arena_printf(up->launch.arena, "the head failed in %.*s (exit status %d): %.*s: %.*s",
+                        STR_ARG(failure->step), (int)failure->status, STR_ARG(failure->command),
+                        STR_ARG(failure->said));
+}
+
+/* Stores the failure for `status`, in case no service on the head can report it. It is not a
+ * failure of the cluster if another `up` holds the lease. */
+static void keep_outcome(const struct up *up, bool is_ok, const struct err *why)
+{
+    const struct cluster_state *state = &up->launch.state;
+    struct err err;
+    if (!up->has_begun || (!is_ok && why->kind == ERR_EXISTS)) {
+        return;
+    }
+    bool is_kept = is_ok ? up_failure_remove(state, &err)
+                         : up_failure_write(state,
+                                            &(struct up_failure){
+                                                clock_wall_ms(loop_clock(up->launch.session->loop)),
+                                                up_failure_text(up, why)},
+                                            &err);
+    if (!is_kept) {
+        launch_note(&up->launch, "%s", err.text);
+    }
+}
+
+/* A rejected file leaves nothing behind, neither here nor in the cloud. */
 static void forget_if_new(const struct up *up)
 {
     struct err ignored;
@@ -314,15 +355,17 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
                  struct launcher_result *ret_result, struct err *err)
 {
     struct up up = {.launch = {.setup = setup, .result = ret_result, .arena = arena}};
-    struct launch *launch = &up.launch;
+    struct cluster_session *launch = &up.launch;
     *ret_result = (struct launcher_result){0};
     arena_init(&up.lines);
     file_limit_raise();
     bool ok = launch_open(launch, "up", true, err);
     if (ok) {
         up.again = loop_timer_new(launch->session->loop, up_follow_again_now, &up);
+        up.wait_note = loop_timer_new(launch->session->loop, up_say_wait, &up);
         up.start_timer = loop_timer_new(launch->session->loop, up_start_head_again, &up);
-        launch->provider->ops->survey(launch->provider, SURVEY_FOR_LAUNCH, on_surveyed, &up);
+        preflight_run(launch->provider, launch->config, launch_scope(launch), arena, up_on_surveyed,
+                      &up);
         ok = cloud_session_run(launch->session, err);
         if (ok && !launch->is_ok) {
             *err = launch->err;
@@ -331,14 +374,16 @@ bool launcher_up(const struct launcher_setup *setup, struct arena *arena,
         if (!ok) {
             tell_what_is_left(&up);
         }
+        up_sum_up(&up);
         ok = ok && up_note_applied(&up, err);
+        keep_outcome(&up, ok, err);
     }
-    sum_up(&up);
     ret_result->took_ms = launch->session ? loop_now_ms(launch->session->loop) - launch->began_ms
                                           : 0;
     ctl_client_close(up.ctl);
     if (up.again) {
         loop_timer_free(up.again);
+        loop_timer_free(up.wait_note);
     }
     head_setup_end(up.head_setup);
     if (up.start_timer) {

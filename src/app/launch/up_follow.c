@@ -1,7 +1,76 @@
-/* up_follow.c: what the head's service tells, until all is there that was asked for. */
-#include "app/launch/up_parts.h"
+/* up_follow.c: follows the head's service until the cluster is complete. */
+#include "app/launch/up_internal.h"
 
-enum { AGAIN_FIRST_MS = 50, AGAIN_MOST_MS = 2000 };
+#include <stdio.h>
+
+enum {
+    AGAIN_FIRST_MS = 50,
+    AGAIN_MOST_MS = 2000,
+    SAY_WAIT_MS = 20 * 1000,
+    LEASE_WAIT_MS = 2 * 60 * 1000,  /* the lease of a dead process expires earlier */
+    ANSWER_WAIT_MS = 5 * 60 * 1000, /* a rebooting head answers earlier */
+};
+
+/* Only a status for the configuration that this `up` sent can complete it. If another `up` has sent
+ * a newer one, the state of ours is unknown. */
+static void compare_serial(struct up *up, const struct ctl_status *status)
+{
+    struct err err;
+    bool is_ours = up->serial == 0 || status->serial == up->serial;
+    up->is_settled = status->is_settled && is_ours;
+    if (!is_ours && status->serial > up->serial) {
+        err_set(&err, ERR_EXISTS,
+                "another `shoal up` has replaced this configuration on the head; run `shoal up` "
+                "again to apply yours");
+        up_fail(up, &err);
+    }
+}
+
+/* A service that cannot take the lease never launches anything: fail after LEASE_WAIT_MS. */
+static bool is_without_lease(struct up *up)
+{
+    struct err err;
+    int64_t now_ms = loop_now_ms(up->launch.session->loop);
+    if (up->no_lease_since_ms == 0 || now_ms < up->no_lease_since_ms + LEASE_WAIT_MS) {
+        return false;
+    }
+    err_set(&err, ERR_UNAVAILABLE,
+            "the head's service launches nothing without the lease, and did not get it within 2 "
+            "minutes; `shoal up` continues from here. It waits for %s",
+            up->waits_for);
+    up_fail(up, &err);
+    return true;
+}
+
+/* Reports every SAY_WAIT_MS what `up` is waiting for. */
+void up_say_wait(void *context)
+{
+    struct up *up = context;
+    if (is_without_lease(up)) {
+        return;
+    }
+    if (up->waits_for[0] != '\0') {
+        launch_note(&up->launch, "still waiting for %s", up->waits_for);
+    }
+    loop_timer_start(up->wait_note, SAY_WAIT_MS);
+}
+
+/* The reason why the service has no lease changes with each try (AWS numbers its replies); that
+ * must not restart the wait. */
+static void take_wait(struct up *up, const struct ctl_status *status)
+{
+    bool is_lease = status->waits_for_lease;
+    bool is_same = is_lease ? up->no_lease_since_ms > 0 : str_is(status->waits_for, up->waits_for);
+    snprintf(up->waits_for, sizeof(up->waits_for), "%.*s", STR_ARG(status->waits_for));
+    if (!is_lease) {
+        up->no_lease_since_ms = 0;
+    } else if (up->no_lease_since_ms == 0) {
+        up->no_lease_since_ms = loop_now_ms(up->launch.session->loop);
+    }
+    if (!is_same) {
+        loop_timer_start(up->wait_note, SAY_WAIT_MS);
+    }
+}
 
 static void take_status(struct up *up, const struct ctl_status *status)
 {
@@ -11,15 +80,19 @@ static void take_status(struct up *up, const struct ctl_status *status)
     result->ray_version = arena_str(up->launch.arena, status->ray_version);
     result->node_count = status->joined;
     up->wanted_count = status->wanted;
-    up->is_settled = status->is_settled && status->serial >= up->serial;
-    if (status->is_rays != up->is_rays) {
-        up->is_rays = status->is_rays;
-        up->stance = arena_str(up->launch.arena, status->stance);
+    if (!str_eq(result->missing_why, status->held)) {
+        result->missing_why = arena_str(up->launch.arena, status->held);
+    }
+    compare_serial(up, status);
+    take_wait(up, status);
+    if (status->is_ray_scaling != up->is_ray_scaling) {
+        up->is_ray_scaling = status->is_ray_scaling;
+        up->autoscaler_message = arena_str(up->launch.arena, status->autoscaler_message);
     }
     up_end_if_done(up);
 }
 
-/* Its steps are told by the connection that runs them, who is in Ray by the service. */
+/* Steps are reported by the connection that runs them, membership in Ray by the service. */
 void up_show_head_ready(struct up *up)
 {
     if (up->is_head_in_ray && up->is_head_done && up->head.phase == PHASE_JOINING) {
@@ -39,16 +112,31 @@ static void take_node(struct up *up, const struct node_view *view)
     up_show(up, view);
 }
 
-static void on_ctl_line(void *context, const struct ctl_line *line)
+/* A handover that was rejected will never complete: fail. */
+static void take_error(struct up *up, const struct ctl_line *line)
+{
+    struct err err;
+    if (str_is(line->about, "update")) {
+        err_set(&err, ERR_UNAVAILABLE,
+                "the head's service did not take the new configuration: %.*s",
+                STR_ARG(str_sub(line->text, 0, 400)));
+        up_fail(up, &err);
+    } else {
+        launch_note(&up->launch, "the head's service says: %.*s", STR_ARG(line->text));
+    }
+}
+
+void up_take_line(void *context, const struct ctl_line *line)
 {
     struct up *up = context;
     up->again_ms = 0;
+    up->no_answer_since_ms = 0;
     if (line->kind == CTL_STATUS) {
         take_status(up, &line->status);
     } else if (line->kind == CTL_NODE) {
         take_node(up, &line->node);
     } else if (line->kind == CTL_ERROR) {
-        launch_note(&up->launch, "the head's service says: %.*s", STR_ARG(line->text));
+        take_error(up, line);
     }
 }
 
@@ -57,7 +145,7 @@ void up_follow_again_now(void *context)
     up_follow(context);
 }
 
-/* At once when it had answered before; then less and less often. */
+/* Reconnects at once if the service has answered before, then with back-off. */
 static void follow_again(struct up *up)
 {
     loop_timer_start(up->again, up->again_ms);
@@ -65,7 +153,26 @@ static void follow_again(struct up *up)
     up->again_ms = up->again_ms < AGAIN_MOST_MS ? up->again_ms : AGAIN_MOST_MS;
 }
 
-static void on_ctl_done(void *context, const struct err *err)
+bool up_has_lost_head(struct up *up, const struct err *why)
+{
+    struct err err;
+    int64_t now_ms = loop_now_ms(up->launch.session->loop);
+    if (up->no_answer_since_ms == 0) {
+        up->no_answer_since_ms = now_ms;
+    }
+    if (now_ms < up->no_answer_since_ms + ANSWER_WAIT_MS) {
+        return false;
+    }
+    err_set(
+        &err, ERR_UNAVAILABLE,
+        "the head has not answered for 5 minutes; it may have been terminated (`shoal ls` shows "
+        "it). Run `shoal up` again. The last error: %.300s",
+        why->text);
+    up_fail(up, &err);
+    return true;
+}
+
+static void up_follow_on_ctl_done(void *context, const struct err *err)
 {
     struct up *up = context;
     struct ctl_client *ended = up->ctl;
@@ -74,18 +181,17 @@ static void on_ctl_done(void *context, const struct err *err)
     if (up->launch.is_ok || up->launch.err.kind != ERR_NONE) {
         return;
     }
-    if (err &&
-        err->kind == ERR_UNAVAILABLE) { /* the service was started again, or the link broke */
+    if (!err || err->kind != ERR_UNAVAILABLE) {
+        up_fail(up, err);
+    } else if (!up_has_lost_head(up, err)) { /* service restarting, or connection lost */
         follow_again(up);
-        return;
     }
-    up_fail(up, err);
 }
 
 void up_follow(struct up *up)
 {
-    struct launch *launch = &up->launch;
-    struct ssh_place place;
+    struct cluster_session *launch = &up->launch;
+    struct ssh_target place;
     const char *const *argv;
     struct err err;
     struct ssh_session session = {.command = STR(SETUP_PROGRAM " ctl --wait")};
@@ -93,14 +199,14 @@ void up_follow(struct up *up)
         return;
     }
     launch_head_place(launch, up->head_id, up->head_address, &place);
-    if (!ssh_words(&place, &session, launch->arena, &argv, &err)) {
+    if (!ssh_argv(&place, &session, launch->arena, &argv, &err)) {
         up_fail(up, &err);
         return;
     }
     up->ctl = ctl_client_open(launch->session->children, argv,
-                              &(struct ctl_client_hooks){up, on_ctl_line, on_ctl_done});
+                              &(struct ctl_client_hooks){up, up_take_line, up_follow_on_ctl_done});
     if (!launch->result->was_up_to_date) {
-        /* Nothing to a service that was started with it, news to one that ran before. */
+        /* No effect on a service that was started with this handover; an older one reloads it. */
         ctl_client_ask(up->ctl, "update");
     }
     ctl_client_ask(up->ctl, "follow");

@@ -1,6 +1,8 @@
-/* up_head.c: the one machine that a laptop launches, starts again and sets up itself. */
-#include "app/control/launch_compose.h"
-#include "app/launch/up_parts.h"
+/* up_head.c: launches, restarts and sets up the head, the only machine that the laptop manages. */
+#include "app/control/launch_request.h"
+#include "app/head/handover.h"
+#include "app/launch/up_internal.h"
+#include "io/failpoint.h"
 #include "provider/launch_token.h"
 
 #include <unistd.h>
@@ -15,7 +17,7 @@ static struct head_wish wish_of(struct up *up)
         .launch = &up->launch,
         .uid = up->uid,
         .epoch = up->is_update ? 0 : up->epoch,
-        .anchor = up->is_update ? STR("") : up->anchor,
+        .lease_object = up->is_update ? STR("") : up->lease_object,
         .id = up->head_id,
         .private_ip = up->head_private_ip,
         .public_ip = up->head_public_ip,
@@ -24,19 +26,38 @@ static struct head_wish wish_of(struct up *up)
     };
 }
 
+#define SENT_NAME "handover-sent"
+
+/* Picks a serial newer than the head's and any sent from here, whatever the clock says. */
+static bool choose_serial(struct up *up, const struct node_hello *hello, struct err *err)
+{
+    struct journal *journal = up->launch.journal;
+    int64_t wall_ms = clock_wall_ms(loop_clock(up->launch.session->loop));
+    uint64_t sent;
+    if (!journal_get_number(journal, SENT_NAME, &sent, err)) {
+        return false;
+    }
+    up->serial = handover_next_serial(wall_ms, hello->handover, (int64_t)sent);
+    return journal_begin(journal, err) &&
+           journal_end(journal, journal_set_number(journal, SENT_NAME, (uint64_t)up->serial, err),
+                       err);
+}
+
 static bool plan_head(void *context, const struct node_hello *hello, struct setup_plan *ret_plan,
                       struct err *err)
 {
     struct up *up = context;
+    failpoint("at-head-contact", NULL, NULL);
+    if (!choose_serial(up, hello, err)) {
+        return false;
+    }
     struct head_wish wish = wish_of(up);
-    (void)hello;
-    failpoint("up:at-head-contact");
-    up->serial = clock_wall_ms(loop_clock(up->launch.session->loop));
     wish.serial = up->serial;
+    wish.written_ms = wish.epoch != 0 ? controller_time_ms(up->launch.controller) : 0;
     if (!head_plan_make(&wish, &up->plan, err)) {
         return false;
     }
-    failpoint("up:after-files");
+    failpoint("after-files", NULL, NULL);
     up->wanted = up->plan.wanted;
     *ret_plan = up->plan.setup;
     for (size_t i = 0; i < ret_plan->warning_count; i++) {
@@ -46,24 +67,24 @@ static bool plan_head(void *context, const struct node_hello *hello, struct setu
 }
 
 /*
- * From here on the head's service is the one that acts. The lease was handed over with what was
- * sent: the service takes it from us, and nobody has to be told before.
+ * From here on only the head's service acts. The request handed the lease over: the service takes
+ * it from us without further notification.
  */
-static void on_sent(void *context)
+static void up_head_on_sent(void *context)
 {
     struct up *up = context;
-    failpoint("up:after-request");
+    failpoint("after-request", NULL, NULL);
     if (!up->is_update) {
         controller_stand_down(up->launch.controller);
         up->is_released = true;
-        failpoint("up:after-release");
+        failpoint("after-release", NULL, NULL);
     }
 }
 
 static void on_service(void *context)
 {
     struct up *up = context;
-    failpoint("up:while-following");
+    failpoint("while-following", NULL, NULL);
     up_follow(up);
 }
 
@@ -74,24 +95,36 @@ static void on_head_changed(void *context)
     up_show_head(context);
 }
 
-static void on_tagged(void *context, const struct provider_answer *answer)
+static void up_head_on_tagged(void *context, const struct provider_answer *answer)
 {
     struct up *up = context;
-    (void)answer; /* tags are for people and for Ray's tools: nothing here depends on them */
+    (void)answer; /* tags are for users and Ray's tools: nothing here depends on them */
     up->is_tagging = false;
     up_end_if_done(up);
 }
 
-/* As Ray's updater does at its end. While others are still joining nobody waits for it. */
+/* As Ray's updater does when it is done. It runs while other nodes are still joining. */
 static void tag_head(struct up *up)
 {
     struct provider *provider = up->launch.provider;
     const struct machine_tag tags[] = {
         {STR("ray-node-status"), STR("up-to-date")},
         {STR("ray-runtime-config"), up->plan.runtime_hash},
+        {STR(TAG_HEAD), STR("in-use")},
     };
     up->is_tagging = true;
-    provider->ops->tag(provider, &up->head_id, 1, tags, ARRAY_LEN(tags), on_tagged, up);
+    provider->ops->tag(provider, &up->head_id, 1, tags, ARRAY_LEN(tags), up_head_on_tagged, up);
+}
+
+static void up_head_on_kept_host_key(void *context, struct str why)
+{
+    const struct up *up = context;
+    launch_note(
+        &up->launch,
+        "the head still shows the host key of its first boot, because it could not be replaced: "
+        "%.*s. Anyone who can read the machine's user-data knows that key and could impersonate "
+        "the head. The next `shoal up` tries again.",
+        STR_ARG(str_sub(why, 0, 300)));
 }
 
 static void on_head_done(void *context, bool is_ok, const struct err *err)
@@ -112,10 +145,10 @@ static void on_head_done(void *context, bool is_ok, const struct err *err)
     up_end_if_done(up);
 }
 
-static void connect_head(struct up *up)
+static void up_head_connect_head(struct up *up)
 {
-    struct launch *launch = &up->launch;
-    struct ssh_place place;
+    struct cluster_session *launch = &up->launch;
+    struct ssh_target place;
     struct err err;
     if (up->head_setup || up->head_address.len == 0) {
         return;
@@ -131,16 +164,17 @@ static void connect_head(struct up *up)
         .state = &launch->state,
         .place = place,
         .view = &up->head,
-        .hooks = {up, on_head_changed, plan_head, on_sent, on_service, on_head_done},
+        .hooks = {up, on_head_changed, plan_head, up_head_on_sent, up_head_on_kept_host_key,
+                  on_service, on_head_done},
     });
 }
 
 /* ---- nothing to do ---- */
 
-/* What the last `up` from here brought the cluster to; nobody else may have changed it since. */
+/* The cluster is as the last `up` from here left it, provided no other process has changed it. */
 static bool is_up_to_date(struct up *up)
 {
-    struct launch *launch = &up->launch;
+    struct cluster_session *launch = &up->launch;
     struct str applied;
     struct err err;
     return up->is_update && !launch->setup->restart_only &&
@@ -151,7 +185,11 @@ static bool is_up_to_date(struct up *up)
 
 bool up_note_applied(struct up *up, struct err *err)
 {
-    return journal_note(up->launch.journal, "applied", up->wanted, err);
+    const struct launcher_result *result = up->launch.result;
+    bool is_whole = result->failed_count == 0 && result->missing_count == 0;
+    /* An incomplete cluster is updated again by the next `up`, which also re-enables node types
+     * that were disabled after failures. */
+    return journal_note(up->launch.journal, "applied", is_whole ? up->wanted : STR(""), err);
 }
 
 uint64_t up_launch_number(const struct machine *machine)
@@ -163,10 +201,10 @@ uint64_t up_launch_number(const struct machine *machine)
 void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_number)
 {
     struct arena *arena = up->launch.arena;
-    struct controlled head = {HEAD_INSTANCE, machine, NULL, true};
+    struct managed_node head = {HEAD_INSTANCE, machine, NULL, true};
     struct node_view view;
     launch_view(&up->launch, &head, arena, &view);
-    if (up->head_setup) { /* what its connection tells is newer */
+    if (up->head_setup) { /* the connection's state is newer */
         view.phase = up->head.phase;
         view.since_ms = up->head.since_ms;
         view.step = up->head.step;
@@ -175,7 +213,7 @@ void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_
         view.failure = up->head.failure;
     }
     up->has_head = true;
-    view.born_ms = up->head.born_ms > 0 ? up->head.born_ms : view.since_ms;
+    view.requested_ms = up->head.requested_ms > 0 ? up->head.requested_ms : view.since_ms;
     up->head = view;
     up->head_id = view.id;
     up->head_private_ip = view.private_ip;
@@ -191,7 +229,7 @@ void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_
         return;
     }
     up_show_head(up);
-    connect_head(up);
+    up_head_connect_head(up);
 }
 
 static void on_head_launched(void *context, const struct machine *machine, uint64_t launch_number,
@@ -204,13 +242,13 @@ static void on_head_launched(void *context, const struct machine *machine, uint6
         up_fail(up, &why);
         return;
     }
-    failpoint("up:after-head-launch");
+    failpoint("after-head-launch", NULL, NULL);
     controller_learn(up->launch.controller, machine, 1);
     up_know_head(up, machine, launch_number);
-    controller_look(up->launch.controller);
+    controller_refresh(up->launch.controller);
 }
 
-/* ---- a head that stands still ---- */
+/* ---- a stopped head ---- */
 
 void up_start_head_again(void *context)
 {
@@ -220,7 +258,7 @@ void up_start_head_again(void *context)
 static void on_head_started(void *context, const struct provider_answer *answer)
 {
     struct up *up = context;
-    struct controlled head;
+    struct managed_node head;
     struct err err = answer->err;
     bool is_unsure = answer->outcome == OUTCOME_UNKNOWN || answer->outcome == OUTCOME_THROTTLED;
     if (is_unsure && ++up->start_tries < START_TRIES) {
@@ -236,33 +274,32 @@ static void on_head_started(void *context, const struct provider_answer *answer)
         head.machine) {
         struct machine machine = *head.machine;
         machine.state = MACHINE_PENDING;
-        machine.public_ip = STR(""); /* that of before, if any */
-        failpoint("up:after-head-start");
+        machine.public_ip = STR(""); /* the address from before the stop, if any */
+        failpoint("after-head-start", NULL, NULL);
         controller_learn(up->launch.controller, &machine, 1);
         up_know_head(up, &machine, up_launch_number(&machine));
     }
-    controller_look(up->launch.controller);
+    controller_refresh(up->launch.controller);
 }
 
-/* Its steps have to run again, whatever was done before it stopped; and nothing may go over a
- * connection of then. */
+/* After a stop all steps must run again, and the old ssh connection must not be used. */
 static bool forget_steps(struct up *up, struct str id, struct err *err)
 {
-    struct launch *launch = &up->launch;
+    struct cluster_session *launch = &up->launch;
     unlink(cluster_state_control(&launch->state, id, launch->arena));
     return journal_note(launch->journal, "head-steps", STR(""), err);
 }
 
 void up_start_head(struct up *up)
 {
-    struct launch *launch = &up->launch;
-    struct controlled head;
+    struct cluster_session *launch = &up->launch;
+    struct managed_node head;
     struct err err;
     if (!controller_find(launch->controller, HEAD_INSTANCE, &head) || !head.machine) {
         return;
     }
     if (head.machine->state == MACHINE_STOPPING) {
-        up->waits_for_stop = true; /* on_changed() goes on */
+        up->waits_for_stop = true; /* on_changed() continues */
         return;
     }
     up->waits_for_stop = false;
@@ -274,42 +311,70 @@ void up_start_head(struct up *up)
     launch->provider->ops->start(launch->provider, &id, 1, on_head_started, up);
 }
 
-/* A cluster has one head: another beside one that was stopped would be forgotten and paid for. */
+/*
+ * A cluster has one head. Replacing it would kill every job and lose its disk, so `up` refuses and
+ * leaves that to the user; it never ignores a changed head.
+ */
 bool up_is_head_usable(struct up *up, const struct machine *head, struct err *err)
 {
-    struct launch *launch = &up->launch;
-    struct str hash;
-    if (!launch_hash(launch->config, launch->config->head_type, launch->arena, &hash, err)) {
+    struct cluster_session *launch = &up->launch;
+    const struct config *config = launch->config;
+    struct up_plan_input input = {.config = config, .core = &launch->core};
+    struct str wanted = launch->core.facts[config->head_type].machine;
+    if (!launch_config_hashes(config, launch->arena, &input.config_hashes, err) ||
+        !launch_hash(config, config->head_type, launch->arena, &input.head_launch_hash, err)) {
         return false;
     }
-    return str_eq(machine_tag_value(head, "ray-launch-config"), hash) ||
-           err_set(err, ERR_EXISTS,
-                   "the head %.*s is stopped and was launched with other settings than the file "
-                   "has now: end it with shoal down --terminate, or bring the settings back",
-                   STR_ARG(head->id));
+    if (!up_plan_head_differs(&input, head)) {
+        return true;
+    }
+    struct str what = str_eq(head->type, wanted)
+                          ? STR("was launched with a different node_config than the file has now")
+                          : arena_printf(launch->arena, "runs %.*s, the file says %.*s",
+                                         STR_ARG(head->type), STR_ARG(wanted));
+    bool is_stopped = head->state >= MACHINE_STOPPING;
+    return err_set(
+        err, ERR_EXISTS,
+        "the head %.*s %s%.*s. Shoal does not replace the head of an existing cluster, because "
+        "that would stop its jobs. Nothing was changed.\n  to replace it     shoal down%s FILE, "
+        "then shoal up FILE\n  to keep it        undo the change, or set "
+        "provider.disable_launch_config_check: true",
+        STR_ARG(head->id), is_stopped ? "is stopped; it " : "", STR_ARG(what),
+        is_stopped ? " --terminate" : "");
 }
 
-bool up_stopped_head(struct up *up, struct controlled *ret_head)
+bool up_stopped_head(struct up *up, struct managed_node *ret_head)
 {
     return controller_find(up->launch.controller, HEAD_INSTANCE, ret_head) && ret_head->machine &&
            (ret_head->machine->state == MACHINE_STOPPING ||
             ret_head->machine->state == MACHINE_STOPPED);
 }
 
+static void on_head_waits(void *context)
+{
+    const struct up *up = context;
+    launch_note(&up->launch,
+                "another process worked on this cluster; waiting up to 3 minutes until "
+                "EC2 lists everything that it launched");
+}
+
 void up_launch_head(struct up *up)
 {
-    struct launch *launch = &up->launch;
-    failpoint("up:after-prepare");
+    struct cluster_session *launch = &up->launch;
+    failpoint("after-prepare", NULL, NULL);
     up->head_launch = head_launch_start(&(struct head_launch_setup){
         .loop = launch->session->loop,
         .provider = launch->provider,
         .journal = launch->journal,
         .config = launch->config,
         .core = &launch->core,
+        .controller = launch->controller,
         .uid = up->uid,
         .secret = launch->state.secret,
+        .cluster_key = launch->state.public_key,
         .epoch = up->epoch,
         .context = up,
+        .waits = on_head_waits,
         .done = on_head_launched,
     });
 }

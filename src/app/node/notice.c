@@ -1,4 +1,4 @@
-/* notice.c: the metadata services of the clouds, as a table, and their answers. */
+/* notice.c: a table of the clouds' metadata services, and the parsers of their replies. */
 #include "app/node/notice.h"
 
 #include "io/json_line.h"
@@ -10,8 +10,8 @@
 enum {
     HTTP_FOUND = 200,
     HTTP_NOTHING = 404,
-    AWS_USUAL_MS = 120 * 1000,     /* from a notice to the end, when it does not say */
-    AWS_ADVICE_MS = 5 * 60 * 1000, /* advice has no time: what work gets to come to its end */
+    AWS_USUAL_MS = 120 * 1000,     /* from a notice to termination, if it gives no time */
+    AWS_ADVICE_MS = 5 * 60 * 1000, /* advice gives no time: how long running work gets to finish */
     AWS_LONGEST_MS = 24 * 60 * 60 * 1000,
     GCE_USUAL_MS = 30 * 1000,
     ENDPOINT_BYTES_MAX = 400,
@@ -20,8 +20,8 @@ enum {
 
 /* ---- EC2 ---- */
 
-/* A moment that is long over, or far away, is no moment to plan with: the clock here is wrong, or
- * the answer is. */
+/* Rejects a time that is long past or far in the future: either this clock or the reply is
+ * wrong. */
 static int64_t sane_moment(struct str text, int64_t now_ms)
 {
     int64_t seconds;
@@ -38,7 +38,7 @@ static bool is_action(struct str action)
     return str_is(action, "terminate") || str_is(action, "stop") || str_is(action, "hibernate");
 }
 
-/* 404 is the usual answer. */
+/* 404 is the usual reply. */
 static bool has_object(int status, struct str body, const char *what, json_t **ret_object,
                        struct err *err)
 {
@@ -69,7 +69,7 @@ static bool read_ec2_action(int status, struct str body, int64_t now_ms, struct 
         struct str time = json_take_text(object, "time", &arena);
         *ret_notice = (struct notice){NOTICE_FINAL, sane_moment(time, now_ms)};
     } else {
-        err_set(err, ERR_PROTOCOL, "a spot notice: no action that is known");
+        err_set(err, ERR_PROTOCOL, "spot notice with an unknown action");
     }
     arena_clear(&arena);
     json_decref(object);
@@ -89,7 +89,7 @@ static bool read_ec2_rebalance(int status, struct str body, int64_t now_ms,
     if (ok) {
         *ret_notice = (struct notice){NOTICE_ADVICE, now_ms + AWS_ADVICE_MS};
     } else {
-        err_set(err, ERR_PROTOCOL, "a recommendation: it has no noticeTime");
+        err_set(err, ERR_PROTOCOL, "rebalance recommendation without a noticeTime");
     }
     json_decref(object);
     return ok;
@@ -97,7 +97,7 @@ static bool read_ec2_rebalance(int status, struct str body, int64_t now_ms,
 
 /* ---- GCE ---- */
 
-/* "TRUE" from some 30 s before the end on. */
+/* The value is "TRUE" from about 30 s before termination. */
 static bool read_gce_preempted(int status, struct str body, int64_t now_ms,
                                struct notice *ret_notice, struct err *err)
 {
@@ -105,8 +105,8 @@ static bool read_gce_preempted(int status, struct str body, int64_t now_ms,
     bool is_true = str_is(word, "TRUE");
     *ret_notice = (struct notice){NOTICE_NONE, 0};
     if (status != HTTP_FOUND || (!is_true && !str_is(word, "FALSE"))) {
-        return err_set(err, ERR_PROTOCOL, "whether this machine is preempted: HTTP status %d",
-                       status);
+        return err_set(err, ERR_PROTOCOL,
+                       "cannot read the preemption state of this machine: HTTP status %d", status);
     }
     if (is_true) {
         *ret_notice = (struct notice){NOTICE_FINAL, now_ms + GCE_USUAL_MS};
@@ -116,7 +116,7 @@ static bool read_gce_preempted(int status, struct str body, int64_t now_ms,
 
 /* ---- the table ---- */
 
-static const struct notice_dialect dialects[] = {
+static const struct metadata_api dialects[] = {
     {
         .name = "aws",
         .endpoint = "http://169.254.169.254",
@@ -138,7 +138,7 @@ static const struct notice_dialect dialects[] = {
     },
 };
 
-const struct notice_dialect *notice_dialect(struct str provider_type)
+const struct metadata_api *metadata_api(struct str provider_type)
 {
     for (size_t i = 0; i < ARRAY_LEN(dialects); i++) {
         if (str_is(provider_type, dialects[i].name)) {
@@ -148,7 +148,7 @@ const struct notice_dialect *notice_dialect(struct str provider_type)
     return NULL;
 }
 
-void notice_endpoint(const struct notice_dialect *dialect, const char *variable, char *ret_endpoint,
+void notice_endpoint(const struct metadata_api *dialect, const char *variable, char *ret_endpoint,
                      size_t size)
 {
     struct str given = str_trim(str_from(variable ? variable : ""));

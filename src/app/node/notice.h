@@ -1,9 +1,9 @@
 /*
- * notice.h: how clouds tell a machine that they will take it away: where to ask, and what the
- * answers mean. Pure; watch.c does the asking.
+ * notice.h: how clouds announce that a machine will be interrupted: which URLs to poll, and how to
+ * read the replies. Pure; spot_watcher.c does the I/O.
  *
- * A notice is final and says when. Advice ("this machine is likely to be taken") is neither, so it
- * is listened to only by choice.
+ * A notice is final and gives a time. Advice ("this machine is at elevated risk") is neither, so it
+ * is only used if enabled.
  */
 #pragma once
 
@@ -24,42 +24,42 @@ enum notice_kind {
 
 struct notice {
     enum notice_kind kind;
-    int64_t until_ms; /* wall clock, since 1970: the machine may be gone from then on */
+    int64_t until_ms; /* wall clock, since 1970: the machine may be terminated from then on */
 };
 
-/* `now_ms` is the wall clock, for answers that do not say when. False: the answer is none of this
- * cloud's, as from a captive portal, and nothing may be concluded. */
+/* `now_ms` is the wall clock, for replies that give no time. Returns false if the reply is not from
+ * this cloud's service (for example from a captive portal); it must then be ignored. */
 typedef bool notice_read_fn(int status, struct str body, int64_t now_ms, struct notice *ret_notice,
                             struct err *err);
 
 struct notice_page {
-    const char *path; /* NULL: this cloud has none */
+    const char *path; /* NULL if the cloud has none */
     notice_read_fn *read;
 };
 
-/* One cloud's metadata service. */
-struct notice_dialect {
-    const char *name;               /* as provider.type has it */
+/* The metadata service of one cloud. */
+struct metadata_api {
+    const char *name;               /* as in provider.type */
     const char *endpoint;           /* "http://169.254.169.254" */
-    const char *endpoint_variable;  /* the user's or a test's instead of it */
-    const char *token_path;         /* asked first, by PUT; NULL: none is needed */
-    const char *token_life_header;  /* of that question ... */
+    const char *endpoint_variable;  /* environment variable that overrides it */
+    const char *token_path;         /* requested first, with PUT; NULL if not needed */
+    const char *token_life_header;  /* header of the token request ... */
     const char *token_life_seconds; /* ... and its value */
-    const char *header;             /* of every other question; its value is the token ... */
-    const char *header_value;       /* ... unless this is there */
+    const char *header;             /* header of all other requests; its value is the token ... */
+    const char *header_value;       /* ... unless this is set */
     struct notice_page final, advice;
 };
 
-/* NULL: such machines get no notice. */
-const struct notice_dialect *notice_dialect(struct str provider_type);
+/* NULL if machines of this provider get no notices. */
+const struct metadata_api *metadata_api(struct str provider_type);
 
-/* Where to ask: what the variable says, if it says something; both may lack "http://" and have a
- * '/' at their end, which is dropped. */
-void notice_endpoint(const struct notice_dialect *dialect, const char *variable, char *ret_endpoint,
+/* The endpoint: the variable's value if set, else the default. Adds "http://" if missing and drops
+ * a trailing '/'. */
+void notice_endpoint(const struct metadata_api *dialect, const char *variable, char *ret_endpoint,
                      size_t size);
 
-/* A token becomes a header: false when it cannot be one. */
+/* True if the token can be sent as a header value. */
 bool notice_is_token(struct str token);
 
-/* Must the cluster be told of what was seen, after what it was told last? */
+/* Must `seen` be reported to the cluster, given that `told` was reported last? */
 bool notice_is_news(const struct notice *seen, const struct notice *told);

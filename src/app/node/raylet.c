@@ -1,4 +1,4 @@
-/* raylet.c: Ray's process among those of this machine. */
+/* raylet.c: finds the raylet process on this machine. */
 #include "app/node/raylet.h"
 
 #include "io/process.h"
@@ -8,7 +8,7 @@ bool raylet_is_one(int64_t pid)
     return pid > 0 && process_is_named(pid, "raylet");
 }
 
-static bool look_at(void *context, int64_t pid)
+static bool raylet_inspect(void *context, int64_t pid)
 {
     int64_t *found = context;
     *found = raylet_is_one(pid) ? pid : 0;
@@ -18,6 +18,6 @@ static bool look_at(void *context, int64_t pid)
 int64_t raylet_find(void)
 {
     int64_t found = 0;
-    process_each(look_at, &found);
+    process_each(raylet_inspect, &found);
     return found;
 }

@@ -1,11 +1,11 @@
-/* raylet.h: does Ray run on this machine? */
+/* raylet.h: detects whether Ray is running on this machine. */
 #pragma once
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/* The process id of a raylet, in whatever container; 0: there is none. */
+/* The pid of a raylet, in any container; 0 if there is none. */
 int64_t raylet_find(void);
 
-/* Is that process one? Much cheaper than looking for one. */
+/* Is this process a raylet? Much cheaper than raylet_find(). */
 bool raylet_is_one(int64_t pid);

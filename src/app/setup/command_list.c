@@ -1,9 +1,9 @@
-/* command_list.c: where in the file the commands of a node stand. */
+/* command_list.c: finds the position of each command of a node in the file. */
 #include "app/setup/command_list.h"
 
-/* `list` is the value that the typed commands came from. */
-static struct command_list take(const struct value *list, struct config_texts texts,
-                                struct arena *arena)
+/* `list` is the value from which the typed commands were read. */
+static struct command_list command_list_take(const struct value *list, struct config_texts texts,
+                                             struct arena *arena)
 {
     struct command_list taken = {ARENA_ARRAY(arena, texts.count, struct command_item), texts.count};
     for (size_t i = 0; i < texts.count; i++) {
@@ -26,7 +26,7 @@ static void name_paths(struct command_list *list, struct arena *arena, const cha
     }
 }
 
-/* A worker type's own list replaces the common one. */
+/* A worker type's own list replaces the common list. */
 static const struct value *own_list(const struct config *config,
                                     const struct config_node_type *type, const char *key)
 {
@@ -40,7 +40,7 @@ struct command_list command_list_first(const struct config *config,
     static const char key[] = "initialization_commands";
     const struct value *own = own_list(config, type, key);
     const struct value *from = own ? own : value_get_c(config->tree, key);
-    struct command_list list = take(from, type->initialization_commands, arena);
+    struct command_list list = command_list_take(from, type->initialization_commands, arena);
     name_paths(&list, arena, own ? "available_node_types." : "", own ? type->name : (struct str){0},
                key);
     return list;
@@ -75,7 +75,7 @@ struct command_list command_list_set_up(const struct config *config,
     const char *key = type->is_head ? "head_setup_commands" : "worker_setup_commands";
     const struct value *own = own_list(config, type, key);
     const struct value *from = own ? own : value_get_c(config->tree, key);
-    struct command_list list = take(from, type->setup_commands, arena);
+    struct command_list list = command_list_take(from, type->setup_commands, arena);
     if (own) {
         name_paths(&list, arena, "available_node_types.", type->name, key);
     } else {
@@ -89,7 +89,8 @@ struct command_list command_list_start(const struct config *config,
                                        const struct config_node_type *type, struct arena *arena)
 {
     const char *key = type->is_head ? "head_start_ray_commands" : "worker_start_ray_commands";
-    struct command_list list = take(value_get_c(config->tree, key), type->start_commands, arena);
+    struct command_list list = command_list_take(value_get_c(config->tree, key),
+                                                 type->start_commands, arena);
     name_paths(&list, arena, "", (struct str){0}, key);
     return list;
 }
@@ -98,7 +99,7 @@ const char *command_list_need(const struct command_list *first, const struct com
 {
     static const char *const programs[] = {"pip", "pip3", "docker", "conda", "git", "uv", "python"};
     const struct command_list *list = first->count > 0 ? first : set_up;
-    /* `pip x || true` goes well without pip. */
+    /* `pip x || true` succeeds without pip. */
     if (list->count == 0 || str_find_char(list->items[0].text, '|') != SIZE_MAX ||
         str_find_char(list->items[0].text, ';') != SIZE_MAX ||
         str_find_char(list->items[0].text, '\n') != SIZE_MAX) {

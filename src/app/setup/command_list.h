@@ -1,8 +1,8 @@
 /*
- * command_list.h: the commands of one node with where the file has them.
+ * command_list.h: the commands of one node, with their positions in the file.
  *
- * Ray joins setup_commands with those of the head or the workers; people know them by the keys that
- * they have written.
+ * Ray concatenates setup_commands with the commands of the head or the workers; users know them by
+ * the keys that they wrote.
  */
 #pragma once
 
@@ -13,7 +13,7 @@
 struct command_item {
     struct str text;
     struct str path; /* "setup_commands[2]" */
-    bool is_default; /* Ray's, and not written in the file */
+    bool is_default; /* Ray's default, not written in the file */
 };
 
 struct command_list {
@@ -21,8 +21,8 @@ struct command_list {
     size_t count;
 };
 
-/* Initialization, set-up and start commands. Without Ray's own set-up commands: what they bring
- * (boto3, for Ray's monitor) is not needed with Shoal. */
+/* The initialization, setup and start commands. Ray's default setup commands are omitted: they
+ * install boto3 for Ray's monitor, which Shoal does not need. */
 struct command_list command_list_first(const struct config *config,
                                        const struct config_node_type *type, struct arena *arena);
 struct command_list command_list_set_up(const struct config *config,
@@ -30,6 +30,6 @@ struct command_list command_list_set_up(const struct config *config,
 struct command_list command_list_start(const struct config *config,
                                        const struct config_node_type *type, struct arena *arena);
 
-/* The program that the very first command calls, if it is one that bare machines often lack ("pip",
- * "docker", "conda", "git", ...): without it nothing can go well. NULL: nothing is known. */
+/* The program that the first command calls, if bare machines often lack it ("pip", "docker",
+ * "conda", "git", ...), because then the setup is sure to fail. NULL if unknown. */
 const char *command_list_need(const struct command_list *first, const struct command_list *set_up);

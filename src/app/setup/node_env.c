@@ -1,5 +1,5 @@
-/* node_env.c: what every shell on a node is to know: where Ray is, and how it authenticates. */
-#include "app/setup/node_words.h"
+/* node_env.c: sets Ray's location and authentication for every shell on a node. */
+#include "app/setup/node_jobs.h"
 
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
@@ -22,7 +22,7 @@ enum { RC_BYTES = 1 << 20 };
 
 /* ---- the token ---- */
 
-/* The service may have made it already; whoever was first. */
+/* The service may have created the token already; the first one wins. */
 static bool make_token(struct arena *arena, struct err *err)
 {
     const char *path = tools_home(arena, SETUP_TOKEN_FILE);
@@ -34,16 +34,16 @@ static bool make_token(struct arena *arena, struct err *err)
 
 /* ---- shells ---- */
 
-/* The line comes first: on Ubuntu ~/.bashrc ends early for shells that nobody types into. A link
- * leads to the file that is meant. */
-static bool add_line(struct arena *arena, const char *name, struct err *err)
+/* Inserts the line at the top: on Ubuntu ~/.bashrc returns early in non-interactive shells. A
+ * symbolic link is resolved, and its target is changed. */
+static bool node_env_add_line(struct arena *arena, const char *name, struct err *err)
 {
     const char *path = tools_home(arena, name);
     char real[PATH_MAX];
     if (realpath(path, real)) {
         path = real;
     }
-    struct file_status status = file_look(path);
+    struct file_status status = file_stat(path);
     AUTO_BUF struct buf text;
     buf_init(&text, RC_BYTES);
     buf_add_c(&text, ENV_LINE);
@@ -66,10 +66,10 @@ static bool add_line(struct arena *arena, const char *name, struct err *err)
 
 static bool is_file(struct arena *arena, const char *name)
 {
-    return file_look(tools_home(arena, name)).kind == FILE_REGULAR;
+    return file_stat(tools_home(arena, name)).kind == FILE_REGULAR;
 }
 
-/* The first of these is the one that a login shell of bash reads. */
+/* A login bash reads only the first of these files that exists. */
 static const char *login_file(struct arena *arena)
 {
     return is_file(arena, "~/.bash_profile") ? "~/.bash_profile"
@@ -77,11 +77,12 @@ static const char *login_file(struct arena *arena)
                                              : "~/.profile";
 }
 
-static bool add_lines(struct arena *arena, struct err *err)
+static bool node_env_add_lines(struct arena *arena, struct err *err)
 {
     bool has_zsh = str_ends(str_from(getenv("SHELL")), "/zsh") || is_file(arena, "~/.zshenv");
-    return add_line(arena, "~/.bashrc", err) && add_line(arena, login_file(arena), err) &&
-           (!has_zsh || add_line(arena, "~/.zshenv", err));
+    return node_env_add_line(arena, "~/.bashrc", err) &&
+           node_env_add_line(arena, login_file(arena), err) &&
+           (!has_zsh || node_env_add_line(arena, "~/.zshenv", err));
 }
 
 static bool write_env(struct arena *arena, bool has_token, struct err *err)
@@ -111,7 +112,7 @@ int node_env(enum node_env_token token)
     mkdir(tools_home(&arena, "~/.shoal"), 0700);
     bool has_token = token != NODE_ENV_NO_TOKEN && !ray_find_is_old(ray_find_noted(&arena));
     bool is_fine = (token != NODE_ENV_MAKE_TOKEN || make_token(&arena, &err)) &&
-                   write_env(&arena, has_token, &err) && add_lines(&arena, &err);
+                   write_env(&arena, has_token, &err) && node_env_add_lines(&arena, &err);
     if (!is_fine) {
         fprintf(stderr, "error: %s\n", err.text);
     }

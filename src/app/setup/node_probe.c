@@ -1,5 +1,5 @@
-/* node_probe.c: a look around on a node before anything is done there. */
-#include "app/setup/node_words.h"
+/* node_probe.c: inspects a node before its setup changes anything. */
+#include "app/setup/node_jobs.h"
 
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
@@ -23,13 +23,13 @@ static int64_t free_megabytes(void)
     return (int64_t)(status.f_bavail * status.f_frsize) / MEGABYTE;
 }
 
-static bool is_there(struct arena *arena, const char *name)
+static bool node_probe_exists(struct arena *arena, const char *name)
 {
     struct str path;
     return tools_find(arena, name, NULL, &path);
 }
 
-/* The package that has a program, where that is not its name. */
+/* The package of a program, if its name differs from the program's. */
 static const char *package_of(const char *program)
 {
     if (strcmp(program, "pip") == 0 || strcmp(program, "pip3") == 0) {
@@ -56,7 +56,7 @@ static bool has_space(int64_t free_mb)
 
 static bool has_needed(struct arena *arena, const char *need)
 {
-    if (!need || is_there(arena, need)) {
+    if (!need || node_probe_exists(arena, need)) {
         return true;
     }
     if (strcmp(need, "docker") == 0) {
@@ -66,27 +66,29 @@ static bool has_needed(struct arena *arena, const char *need)
     } else if (strcmp(need, "uv") == 0 || strcmp(need, "conda") == 0) {
         fprintf(stderr,
                 "error: the first command calls %s, and there is none on the PATH of this "
-                "machine's login shell\nuse an image that has it, or install it before\n",
+                "machine's login shell\n"
+                "use an image that has it, or install it first\n",
                 need);
     } else {
         fprintf(stderr,
                 "error: the first command calls %s, and there is none on this machine\n"
-                "install it before, in initialization_commands: `%s %s`\n",
+                "install it first, in initialization_commands: `%s %s`\n",
                 need, tools_installer(arena), package_of(need));
     }
     return false;
 }
 
-/* Without Ray and without commands that may bring it, we install it, and that takes a Python. */
+/* If neither Ray nor a command that may install it is present, Shoal installs Ray, which requires
+ * Python. */
 static bool has_python(struct arena *arena, bool is_bare, bool has_ray, struct str version)
 {
     if (!is_bare || has_ray || tools_at_least(version, STR(RAY_PYTHON_LEAST))) {
         return true;
     }
     fprintf(stderr,
-            "error: there is no Ray on this machine, and no Python %s or newer to install it "
-            "with%s%.*s\ninstall one in initialization_commands: `%s python3`, or use another "
-            "image\n",
+            "error: Ray is not installed on this machine, and there is no Python %s or newer to "
+            "install it with%s%.*s\ninstall one in initialization_commands: `%s python3`, or use "
+            "another image\n",
             RAY_PYTHON_LEAST, version.len > 0 ? ": python3 is " : "", STR_ARG(version),
             tools_installer(arena));
     return false;
@@ -107,8 +109,8 @@ int node_probe(const struct node_probe_setup *setup)
     }
     int64_t free_mb = free_megabytes();
     printf(", %s ray, %s pip, %s docker, %lld.%lld GB free\n", has_ray ? "has" : "no",
-           is_there(&arena, "pip") || is_there(&arena, "pip3") ? "has" : "no",
-           is_there(&arena, "docker") ? "has" : "no", (long long)(free_mb / 1000),
+           node_probe_exists(&arena, "pip") || node_probe_exists(&arena, "pip3") ? "has" : "no",
+           node_probe_exists(&arena, "docker") ? "has" : "no", (long long)(free_mb / 1000),
            (long long)(free_mb % 1000 / 100));
     fflush(stdout);
     bool is_fine = has_space(free_mb) && has_needed(&arena, setup->need) &&

@@ -1,5 +1,5 @@
-/* node_ray.c: Ray is there, or comes. */
-#include "app/setup/node_words.h"
+/* node_ray.c: finds Ray on the node, or installs it. */
+#include "app/setup/node_jobs.h"
 
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
@@ -14,19 +14,19 @@ extern const struct embedded_file setup_scripts[];
 
 enum { ASK_MS = 30 * 1000 };
 
-/* What the Python behind it says. */
+/* Reads the versions from Ray's Python. */
 static bool ask_versions(struct arena *arena, struct str path, struct ray_found *ret_found)
 {
     AUTO_BUF struct buf said;
     buf_init(&said, 4096);
     struct err err;
     int status;
-    return tools_run(ray_find_words(arena, path), ASK_MS, &said, &status, &err) &&
+    return tools_run(ray_find_argv(arena, path), ASK_MS, &said, &status, &err) &&
            ray_find_read(buf_str(&said), arena, ret_found);
 }
 
-/* For the steps behind this one, and for the head's service. */
-static int note(struct arena *arena, struct str version)
+/* Stores the version for later steps and for the head's service. */
+static int node_ray_note(struct arena *arena, struct str version)
 {
     struct err err;
     mkdir(tools_home(arena, "~/.shoal"), 0700);
@@ -37,26 +37,28 @@ static int note(struct arena *arena, struct str version)
     return 0;
 }
 
-static int tell(struct arena *arena, struct str path, const char *wanted)
+static int node_ray_report(struct arena *arena, struct str path, const char *wanted)
 {
     struct ray_found found;
     if (!ask_versions(arena, path, &found) || found.ray.len == 0) {
-        printf("Ray is there (%.*s); its version is not known\n", STR_ARG(path));
-        return note(arena, STR(""));
+        printf("Ray is installed (%.*s), version unknown\n", STR_ARG(path));
+        return node_ray_note(arena, STR(""));
     }
     printf("Ray %.*s with Python %.*s (%.*s)\n", STR_ARG(found.ray), STR_ARG(found.python),
            STR_ARG(path));
     if (!str_is(found.ray, wanted) && strcmp(wanted, RAY_VERSION_TESTED) != 0) {
-        printf("warning: the file asks for Ray %s; what is there already is used\n", wanted);
+        printf("warning: the cluster file requests Ray %s; the installed version is used\n",
+               wanted);
     }
     if (ray_find_is_old(found.ray)) {
-        printf("warning: Ray before " RAY_VERSION_TOKEN " does not know authentication by token: "
-               "whoever reaches the ports of this machine can use the cluster\n");
+        printf("warning: Ray before " RAY_VERSION_TOKEN " has no token authentication: anyone who "
+               "can reach the ports of this machine can "
+               "use the cluster\n");
     }
-    return note(arena, found.ray);
+    return node_ray_note(arena, found.ray);
 }
 
-static int install(struct arena *arena, const char *version)
+static int node_ray_install(struct arena *arena, const char *version)
 {
     struct str python;
     struct str python_version;
@@ -64,7 +66,7 @@ static int install(struct arena *arena, const char *version)
     int status = 1;
     if (!tools_find_python(arena, &python, &python_version)) {
         fprintf(stderr,
-                "error: there is neither Ray nor python3 on this machine\n"
+                "error: neither Ray nor python3 is installed on this machine\n"
                 "install it in setup_commands: `%s python3`, or use another image\n",
                 tools_installer(arena));
         return 1;
@@ -72,13 +74,13 @@ static int install(struct arena *arena, const char *version)
     const char *const argv[] = {
         python.ptr, "-c", (const char *)setup_scripts[0].bytes, tools_home(arena, RAY_FIND_VENV),
         version,    NULL};
-    printf("there is no Ray on the PATH of this machine's login shell\n");
+    printf("Ray is not on the PATH of this machine's login shell\n");
     fflush(stdout);
     if (!tools_run(argv, 0, NULL, &status, &err)) {
         fprintf(stderr, "error: Ray %s could not be installed (%s)\n", version, err.text);
         return status > 0 ? status : 1;
     }
-    return note(arena, str_from(version));
+    return node_ray_note(arena, str_from(version));
 }
 
 int node_ray(const char *version)
@@ -86,7 +88,8 @@ int node_ray(const char *version)
     struct arena arena;
     struct str path;
     arena_init(&arena);
-    int status = ray_find(&arena, &path) ? tell(&arena, path, version) : install(&arena, version);
+    int status = ray_find(&arena, &path) ? node_ray_report(&arena, path, version)
+                                         : node_ray_install(&arena, version);
     fflush(stdout);
     arena_clear(&arena);
     return status;

@@ -1,4 +1,4 @@
-/* node_tools.c: finding and running programs for the jobs on a node. */
+/* node_tools.c: finds and runs programs for the subcommands on a node. */
 #include "app/setup/node_tools.h"
 
 #include "io/child.h"
@@ -25,7 +25,7 @@ bool tools_find(struct arena *arena, const char *name, const char *but, struct s
             continue;
         }
         struct str path = arena_printf(arena, "%.*s/%s", STR_ARG(folder), name);
-        if (access(path.ptr, X_OK) == 0 && file_look(path.ptr).kind == FILE_REGULAR) {
+        if (access(path.ptr, X_OK) == 0 && file_stat(path.ptr).kind == FILE_REGULAR) {
             *ret_path = path;
             return true;
         }
@@ -54,7 +54,7 @@ const char *const *tools_environment(struct arena *arena)
 
 /* ---- running ---- */
 
-struct run {
+struct node_tools_run {
     struct loop *loop;
     struct buf *out;
     int status;
@@ -70,9 +70,9 @@ static void show_line(void *context, enum child_stream stream, struct str line)
     fflush(to);
 }
 
-static void hear_end(void *context, const struct child_result *result)
+static void node_tools_handle_end(void *context, const struct child_result *result)
 {
-    struct run *run = context;
+    struct node_tools_run *run = context;
     run->is_fine = child_was_fine(result);
     run->status = result->end == CHILD_EXITED ? result->exit_status : -1;
     run->err = result->err;
@@ -82,24 +82,22 @@ static void hear_end(void *context, const struct child_result *result)
     loop_stop(run->loop);
 }
 
-bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
-               struct err *err)
+static bool run_with(const char *const *env_names, const char *const *argv, int64_t deadline_ms,
+                     struct buf *out, int *ret_status, struct err *err)
 {
-    struct run run = {.out = out};
-    struct arena arena;
+    struct node_tools_run run = {.out = out};
     *ret_status = -1;
     if (!loop_open(&clock_of_machine, &run.loop, err)) {
         return false;
     }
-    arena_init(&arena);
     struct child_pool *pool = child_pool_new(run.loop, 1);
     struct child_output shown = {LINE_BYTES, show_line, false};
     struct child_spec spec = {
         .argv = argv,
-        .env_names = tools_environment(&arena),
+        .env_names = env_names,
         .output = {shown, shown},
         .deadline_ms = deadline_ms,
-        .done = hear_end,
+        .done = node_tools_handle_end,
         .context = &run,
     };
     if (out) {
@@ -110,12 +108,27 @@ bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, in
     loop_run(run.loop);
     child_pool_free(pool);
     loop_close(run.loop);
-    arena_clear(&arena);
     *ret_status = run.status;
     if (!run.is_fine) {
         *err = run.err;
     }
     return run.is_fine;
+}
+
+bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
+               struct err *err)
+{
+    struct arena arena;
+    arena_init(&arena);
+    bool ok = run_with(tools_environment(&arena), argv, deadline_ms, out, ret_status, err);
+    arena_clear(&arena);
+    return ok;
+}
+
+bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *out, struct err *err)
+{
+    int status;
+    return run_with(child_usual_env, argv, deadline_ms, out, &status, err);
 }
 
 /* ---- the distribution ---- */
@@ -159,7 +172,7 @@ bool tools_python_version(struct arena *arena, const char *python, struct str *r
     return true;
 }
 
-/* The number that a part of a version begins with: 2 for "2rc1". */
+/* The leading number of a version part: 2 for "2rc1". */
 static uint64_t leading_number(struct str part)
 {
     uint64_t number = 0;

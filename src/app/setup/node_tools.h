@@ -1,4 +1,7 @@
-/* node_tools.h: what the jobs on a node share: programs on the user's PATH, and running them. */
+/*
+ * node_tools.h: helpers of the subcommands on a node: find programs on the user's PATH and run
+ * them.
+ */
 #pragma once
 
 #include "base/arena.h"
@@ -10,31 +13,39 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* As a shell finds it. `but` is a folder that does not count; NULL: all do. */
+/* Searches the PATH like a shell. `but` is a folder to skip, or NULL. */
 bool tools_find(struct arena *arena, const char *name, const char *but, struct str *ret_path);
 
-/* "~/x" in the user's home, with a zero byte behind it. */
+/* Expands "~/x" to a NUL-terminated path in the user's home. */
 const char *tools_home(struct arena *arena, const char *path);
 
-/* The names of all our variables, for child_spec.env_names: what runs here runs for the user. */
+/* The names of all environment variables, for child_spec.env_names: programs that run here run on
+ * the user's behalf. */
 const char *const *tools_environment(struct arena *arena);
 
 /*
- * Runs a program to its end. What it says goes to `out`; without one it is shown line by line.
- * False when it did not end with status 0, which is in `ret_status` (-1: it never ran).
+ * Runs a program and waits for it. Standard output goes to `out`; if `out` is NULL, both streams
+ * are printed line by line. Returns false unless it exits with status 0. `ret_status` is -1 if it
+ * did not run or did not exit normally.
  */
 bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
                struct err *err) MUST_USE;
 
-/* The command that installs a package here, by the distribution: "sudo apt-get install -y". */
+/* The same for a laptop: passes only the usual environment variables, because others may hold
+ * secrets. */
+bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *out,
+                     struct err *err) MUST_USE;
+
+/* The command that installs packages on this distribution, for example "sudo apt-get install
+ * -y". */
 const char *tools_installer(struct arena *arena);
 
-/* "3.11.2" out of `python3 -V`; false when it does not run. */
+/* The version printed by `python3 -V`, for example "3.11.2"; false if it does not run. */
 bool tools_python_version(struct arena *arena, const char *python, struct str *ret_version);
 
-/* The first Python that Ray's tested release runs with, under its usual names; else python3,
- * whatever it is. False: there is none at all. */
+/* Finds the first Python, by its usual names, that is new enough for the tested Ray release; if
+ * none is, the first one found. False if there is no Python. */
 bool tools_find_python(struct arena *arena, struct str *ret_path, struct str *ret_version);
 
-/* Is `version` at least `least`, number by number? "3.10" is more than "3.9". */
+/* Is `version` at least `least`? Compares number by number: "3.10" is greater than "3.9". */
 bool tools_at_least(struct str version, struct str least);

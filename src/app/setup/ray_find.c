@@ -1,4 +1,4 @@
-/* ray_find.c: which Ray a shell would start, and with which Python. */
+/* ray_find.c: finds the Ray that a shell would start, and its Python. */
 #include "app/setup/ray_find.h"
 
 #include "app/setup/node_tools.h"
@@ -9,7 +9,7 @@
 
 enum { SCRIPT_BYTES = 64 * 1024, VERSION_BYTES = 256 };
 
-/* The folders of packages are searched by hand: importlib.metadata takes 50 ms to be there. */
+/* Searches the package folders directly, because importing importlib.metadata takes 50 ms. */
 static const char script[] =
     "import os, sys\n"
     "def find():\n"
@@ -36,7 +36,7 @@ bool ray_find(struct arena *arena, struct str *ret_path)
     }
     const char *ready = tools_home(arena, RAY_FIND_VENV "/ready");
     const char *own = tools_home(arena, RAY_FIND_VENV "/bin/ray");
-    if (file_look(ready).kind != FILE_REGULAR || file_look(own).kind != FILE_REGULAR) {
+    if (file_stat(ready).kind != FILE_REGULAR || file_stat(own).kind != FILE_REGULAR) {
         return false;
     }
     *ret_path = str_from(own);
@@ -52,7 +52,7 @@ static bool is_python(struct str path)
     return str_starts(str_sub(path, slash, path.len), "python");
 }
 
-/* The first word, in quotes or not. */
+/* The first word, quoted or not. */
 static struct str first_word(struct str text)
 {
     text = str_trim(text);
@@ -74,12 +74,13 @@ struct str ray_find_interpreter(struct str text)
     if (str_ends(word, "/env")) {
         word = first_word(str_sub(rest, word.len, rest.len));
     } else if (str_starts(text, "'''exec' ")) {
-        word = first_word(str_sub(text, 9, text.len)); /* pip's way where a path is too long */
+        /* Written by pip if a path is too long. */
+        word = first_word(str_sub(text, 9, text.len));
     }
     return is_python(word) ? word : STR("");
 }
 
-/* Beside the script, when that does not say it: a shim, a program of its own. */
+/* The Python next to the script, if the script does not name one: a shim, or a binary. */
 static const char *python_beside(struct arena *arena, struct str path)
 {
     static const char *const names[] = {"python3", "python"};
@@ -89,14 +90,14 @@ static const char *python_beside(struct arena *arena, struct str path)
     }
     for (size_t i = 0; i < ARRAY_LEN(names); i++) {
         struct str near = arena_printf(arena, "%.*s%s", STR_ARG(str_sub(path, 0, slash)), names[i]);
-        if (file_look(near.ptr).kind == FILE_REGULAR) {
+        if (file_stat(near.ptr).kind == FILE_REGULAR) {
             return near.ptr;
         }
     }
     return "python3";
 }
 
-const char *const *ray_find_words(struct arena *arena, struct str path)
+const char *const *ray_find_argv(struct arena *arena, struct str path)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, SCRIPT_BYTES);
@@ -128,7 +129,7 @@ bool ray_find_read(struct str said, struct arena *arena, struct ray_found *ret_f
     return found.python.len > 0;
 }
 
-/* ---- written down ---- */
+/* ---- the stored version ---- */
 
 bool ray_find_note(struct arena *arena, struct str version, struct err *err)
 {

@@ -1,4 +1,4 @@
-/* setup_contact.c: how long machines are waited for. */
+/* setup_contact.c: how long to wait for a machine to answer ssh. */
 #include "app/setup/setup_plan.h"
 
 #include <stdlib.h>

@@ -1,5 +1,7 @@
-/* setup_failure.c: from what a node tells to what people read. */
+/* setup_failure.c: converts a failed step into the failure shown to users. */
 #include "app/setup/setup_failure.h"
+
+#include "base/secret_text.h"
 
 enum node_phase setup_phase(const struct setup_step *step)
 {
@@ -14,29 +16,29 @@ enum node_phase setup_phase(const struct setup_step *step)
     return PHASE_SETTING_UP;
 }
 
-struct str setup_detail(const struct setup_step *step)
+struct str setup_detail(const struct setup_step *step, struct arena *arena)
 {
-    return step->command.len > 0 ? step->command : str_from(step->kind);
+    return step->command.len > 0 ? secret_mask_text(arena, step->command) : str_from(step->kind);
 }
 
-/* "set-up step 3 of 5", "look around". */
-static struct str name_of(const struct setup_step *step, struct arena *arena)
+/* "setup step 3 of 5", "look around". */
+static struct str setup_failure_name_of(const struct setup_step *step, struct arena *arena)
 {
     return step->count > 0
                ? arena_printf(arena, "%s step %zu of %zu", step->kind, step->number, step->count)
                : arena_str(arena, str_from(step->kind));
 }
 
-static void explain(const struct step_event *event, struct arena *arena,
-                    struct node_failure *failure)
+static void setup_failure_explain(const struct step_event *event, struct arena *arena,
+                                  struct node_failure *failure)
 {
     if (setup_explain(event->tail, &failure->why, &failure->next)) {
         return;
     }
     if (event->is_late) {
-        failure->why = STR("it took longer than it may");
+        failure->why = STR("timed out");
     } else if (event->signal != 0) {
-        failure->why = arena_printf(arena, "ended by signal %d", event->signal);
+        failure->why = arena_printf(arena, "killed by signal %d", event->signal);
     } else if (!setup_explain_status(event->status, &failure->why, &failure->next)) {
         failure->why = STR("");
     }
@@ -46,12 +48,12 @@ struct node_failure setup_failure(const struct setup_step *step, const struct st
                                   struct arena *arena)
 {
     struct node_failure failure = {
-        .step = step ? name_of(step, arena) : arena_str(arena, event->name),
-        .command = step ? step->command : STR(""),
+        .step = step ? setup_failure_name_of(step, arena) : arena_str(arena, event->name),
+        .command = step ? secret_mask_text(arena, step->command) : STR(""),
         .path = step ? step->path : STR(""),
-        .said = arena_str(arena, event->tail),
+        .said = secret_mask_text(arena, arena_str(arena, event->tail)),
         .status = event->status,
     };
-    explain(event, arena, &failure);
+    setup_failure_explain(event, arena, &failure);
     return failure;
 }

@@ -1,17 +1,18 @@
-/* setup_failure.h: a step's event, in the words of a view. */
+/* setup_failure.h: converts the events of setup steps into fields of a node view. */
 #pragma once
 
+#include "app/model/node_view.h"
 #include "app/setup/setup_plan.h"
-#include "app/view.h"
 #include "remote/step_event.h"
 
-/* In which phase is a node whose step this is? */
+/* The phase of a node that runs this step. */
 enum node_phase setup_phase(const struct setup_step *step);
 
-/* What runs, for the view: the command of the file, or what our own step is for. */
-struct str setup_detail(const struct setup_step *step);
+/* The detail shown for a running step: the file's command with secrets removed, or the purpose of
+ * our own step. */
+struct str setup_detail(const struct setup_step *step, struct arena *arena);
 
-/* Of STEP_FAILED: which step, what it said, what that usually means. `step` may be NULL: the node
- * tells of a step that nobody asked for. Texts live in `arena`. */
+/* For STEP_FAILED: the step, its output, and the likely cause. `step` is NULL if the node reports a
+ * step that was not in the plan. Strings live in `arena`. */
 struct node_failure setup_failure(const struct setup_step *step, const struct step_event *event,
                                   struct arena *arena);

@@ -1,4 +1,7 @@
-/* setup_plan.c: the steps of one node: the file's commands, with Ray's environment, among ours. */
+/*
+ * setup_plan.c: builds the steps of one node: the file's commands, with Ray's environment, between
+ * our own steps.
+ */
 #include "app/setup/setup_plan.h"
 
 #include "app/head/handover.h"
@@ -11,16 +14,19 @@
 enum {
     VARIABLES_MAX = 12,
     JSON_MAX = 1 << 20,
-    /* Of our own steps; the file's may take as long as they want, as in Ray. */
+    /* Limits for our own steps. The file's commands have no limit, as in Ray. */
     QUICK_MINUTES = 2,
     INSTALL_MINUTES = 30,
-    GATE_MINUTES = 20, /* it ends by itself before */
+    GATE_MINUTES = 20, /* above its own limit */
 };
 
+/* Longer than a reboot, but short enough to limit the cost of workers whose head is gone for
+ * good. */
+#define RECONNECT_SECONDS "600"
 #define OWN(words) SETUP_PROGRAM " " words
 
-/* A plan in the making. */
-struct maker {
+/* A plan under construction. */
+struct setup_plan_maker {
     const struct setup_input *input;
     struct arena *arena;
     struct setup_plan *plan;
@@ -38,7 +44,7 @@ struct variables {
 
 /* ---- adding ---- */
 
-static void warn(struct maker *maker, struct str text)
+static void setup_plan_warn(struct setup_plan_maker *maker, struct str text)
 {
     struct setup_plan *plan = maker->plan;
     arena_grow(maker->arena, (void **)&plan->warnings, plan->warning_count,
@@ -46,7 +52,8 @@ static void warn(struct maker *maker, struct str text)
     plan->warnings[plan->warning_count++] = text;
 }
 
-static void add_step(struct maker *maker, const struct setup_step *info, const struct step *step)
+static void setup_plan_add_step(struct setup_plan_maker *maker, const struct setup_step *info,
+                                const struct step *step)
 {
     arena_grow(maker->arena, (void **)&maker->steps, maker->count, &maker->capacity,
                sizeof *maker->steps);
@@ -61,20 +68,27 @@ static void add_step(struct maker *maker, const struct setup_step *info, const s
     maker->steps[maker->count++].name = name;
 }
 
-static void add_variable(struct variables *variables, const char *name, struct str value)
+static void setup_plan_add_variable(struct variables *variables, const char *name, struct str value)
 {
     variables->items[variables->count++] = (struct step_variable){str_from(name), value};
 }
 
-static struct variables new_variables(struct maker *maker)
+/* metadata.shoal.gcs_store; its values are validated with the file. */
+static bool is_on_disk(const struct setup_plan_maker *maker)
+{
+    return str_is(value_text(value_get_c(maker->input->config->shoal, "gcs_store")), "disk");
+}
+
+static struct variables new_variables(struct setup_plan_maker *maker)
 {
     return (struct variables){ARENA_ARRAY(maker->arena, VARIABLES_MAX, struct step_variable), 0};
 }
 
 /* ---- the environment ---- */
 
-/* A part of the node type as Ray's updater writes it: JSON without blanks. Nothing for {}. */
-static bool add_json(struct maker *maker, struct variables *variables, const char *name,
+/* A part of the node type in the form that Ray's updater uses: JSON without blanks. Adds nothing
+ * for {}. */
+static bool add_json(struct setup_plan_maker *maker, struct variables *variables, const char *name,
                      const char *key, struct err *err)
 {
     const struct value *types = value_get_c(maker->input->config->tree, "available_node_types");
@@ -88,33 +102,49 @@ static bool add_json(struct maker *maker, struct variables *variables, const cha
     if (!json_write(&json, part, JSON_TIGHT, err)) {
         return false;
     }
-    add_variable(variables, name, arena_str(maker->arena, buf_str(&json)));
+    setup_plan_add_variable(variables, name, arena_str(maker->arena, buf_str(&json)));
     return true;
 }
 
-/* Of every start command: what Ray's launcher and updater export, and what its labels are from. How
- * Ray authenticates comes from ~/.shoal/env.sh, which knows whether this Ray can (node_env.c). */
-static bool start_variables(struct maker *maker, struct variables *ret_variables, struct err *err)
+/* The folder is only known on the head (node_store.c). Raylets and their workers wait for an
+ * unavailable GCS instead of exiting after a minute, as Ray's documentation recommends. */
+static void add_store(const struct setup_plan_maker *maker, struct variables *variables)
+{
+    if (maker->input->is_head) {
+        setup_plan_add_variable(variables, "RAY_gcs_storage", STR("rocksdb"));
+    }
+    setup_plan_add_variable(variables, "RAY_gcs_rpc_server_reconnect_timeout_s",
+                            STR(RECONNECT_SECONDS));
+}
+
+/* The variables of every start command: those that Ray's launcher and updater export, and those
+ * from which its labels are derived. Authentication is set in ~/.shoal/env.sh, which depends on
+ * this Ray's version (node_env.c). */
+static bool start_variables(struct setup_plan_maker *maker, struct variables *ret_variables,
+                            struct err *err)
 {
     const struct setup_input *input = maker->input;
     struct variables variables = new_variables(maker);
     if (input->is_head) {
-        add_variable(&variables, "RAY_USAGE_STATS_ENABLED",
-                     input->has_usage_stats ? STR("1") : STR("0"));
-        add_variable(&variables, "RAY_enable_autoscaler_v2", STR("1"));
+        setup_plan_add_variable(&variables, "RAY_USAGE_STATS_ENABLED",
+                                input->has_usage_stats ? STR("1") : STR("0"));
+        setup_plan_add_variable(&variables, "RAY_enable_autoscaler_v2", STR("1"));
     } else {
-        add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
+        setup_plan_add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
     }
     if (!str_is(input->config->provider_type, "local") &&
         (!add_json(maker, &variables, "RAY_OVERRIDE_RESOURCES", "resources", err) ||
          !add_json(maker, &variables, "RAY_OVERRIDE_LABELS", "labels", err))) {
         return false;
     }
-    add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
-    add_variable(&variables, "RAY_NODE_TYPE_NAME", input->type->name);
-    add_variable(&variables, "RAY_CLOUD_INSTANCE_TYPE_NAME", input->machine);
+    setup_plan_add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
+    setup_plan_add_variable(&variables, "RAY_NODE_TYPE_NAME", input->type->name);
+    setup_plan_add_variable(&variables, "RAY_CLOUD_INSTANCE_TYPE_NAME", input->machine);
     if (input->is_spot) {
-        add_variable(&variables, "RAY_NODE_MARKET_TYPE", STR("spot"));
+        setup_plan_add_variable(&variables, "RAY_NODE_MARKET_TYPE", STR("spot"));
+    }
+    if (is_on_disk(maker)) {
+        add_store(maker, &variables);
     }
     *ret_variables = variables;
     return true;
@@ -135,12 +165,13 @@ bool setup_has_own_auth(const struct config *config)
 
 /* ---- the file's commands ---- */
 
-static void add_commands(struct maker *maker, const char *kind, const struct command_list *list)
+static void add_commands(struct setup_plan_maker *maker, const char *kind,
+                         const struct command_list *list)
 {
     const struct setup_input *input = maker->input;
     struct variables variables = new_variables(maker);
     if (!input->is_head) {
-        add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
+        setup_plan_add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
     }
     for (size_t i = 0; i < list->count; i++) {
         struct setup_step info = {
@@ -151,39 +182,43 @@ static void add_commands(struct maker *maker, const char *kind, const struct com
             .path = list->items[i].path,
             .phase = SETUP_IS_SETUP,
         };
-        add_step(maker, &info,
-                 &(struct step){
-                     .command = list->items[i].text,
-                     .variables = variables.items,
-                     .variable_count = variables.count,
-                 });
+        setup_plan_add_step(maker, &info,
+                            &(struct step){
+                                .command = list->items[i].text,
+                                .variables = variables.items,
+                                .variable_count = variables.count,
+                            });
     }
 }
 
-static void look_at_dashboard(struct maker *maker, const struct command_item *item)
+static void look_at_dashboard(struct setup_plan_maker *maker, const struct command_item *item)
 {
     struct str host;
     if (!item->is_default && start_command_opens_dashboard(item->text, &host)) {
-        warn(maker, arena_printf(maker->arena,
-                                 "%.*s has --dashboard-host=%.*s: Ray's dashboard, which can run "
-                                 "anything on the cluster, answers to every machine that reaches "
-                                 "the head. Leave the option out to keep it on the head; "
-                                 "`shoal dashboard` shows it from there",
-                                 STR_ARG(item->path), STR_ARG(host)));
+        setup_plan_warn(
+            maker, arena_printf(maker->arena,
+                                "%.*s has --dashboard-host=%.*s: Ray's dashboard, which can run "
+                                "anything on the cluster, is open to every machine that can "
+                                "reach the head. Remove the option to keep it local; `shoal "
+                                "dashboard` forwards it to you",
+                                STR_ARG(item->path), STR_ARG(host)));
     }
 }
 
-static struct str start_text(struct maker *maker, const struct command_item *item)
+static struct str start_text(struct setup_plan_maker *maker, const struct command_item *item)
 {
     struct str text = item->text;
     if (maker->input->is_head) {
         look_at_dashboard(maker, item);
         text = start_command_for_head(text, item->is_default, OWN("node start"), maker->arena);
     }
+    if (maker->input->is_head && is_on_disk(maker)) {
+        text = start_command_with_store(text, OWN("node store"), maker->arena);
+    }
     return start_command_with_quick_stop(text, OWN("node idle"), maker->arena);
 }
 
-static bool add_starts(struct maker *maker, struct err *err)
+static bool add_starts(struct setup_plan_maker *maker, struct err *err)
 {
     struct command_list list = command_list_start(maker->input->config, maker->input->type,
                                                   maker->arena);
@@ -203,39 +238,40 @@ static bool add_starts(struct maker *maker, struct err *err)
         };
         bool is_start = start_command_is_ray(list.items[i].text);
         has_start = has_start || is_start;
-        add_step(maker, &info,
-                 &(struct step){
-                     .command = start_text(maker, &list.items[i]),
-                     .variables = variables.items,
-                     .variable_count = variables.count,
-                     .is_always = true,
-                     .attempts = is_start ? 2 : 1,
-                 });
+        setup_plan_add_step(maker, &info,
+                            &(struct step){
+                                .command = start_text(maker, &list.items[i]),
+                                .variables = variables.items,
+                                .variable_count = variables.count,
+                                .is_always = true,
+                                .attempts = is_start ? 2 : 1,
+                            });
     }
     if (!has_start) {
         const char *key = maker->input->is_head ? "head" : "worker";
-        warn(maker, arena_printf(maker->arena,
-                                 "Ray will not be started: no command of %s_start_ray_commands has "
-                                 "`ray start`",
-                                 key));
+        setup_plan_warn(
+            maker, arena_printf(maker->arena,
+                                "Ray will not be started: no command of %s_start_ray_commands has "
+                                "`ray start`",
+                                key));
     }
     return true;
 }
 
 /* ---- our own steps ---- */
 
-static void add_own(struct maker *maker, struct setup_step info, struct str command,
-                    int64_t minutes, bool is_always)
+static void setup_plan_add_own(struct setup_plan_maker *maker, struct setup_step info,
+                               struct str command, int64_t minutes, bool is_always)
 {
-    add_step(maker, &info,
-             &(struct step){
-                 .command = command,
-                 .deadline_ms = minutes * 60 * 1000,
-                 .is_always = is_always,
-             });
+    setup_plan_add_step(maker, &info,
+                        &(struct step){
+                            .command = command,
+                            .deadline_ms = minutes * 60 * 1000,
+                            .is_always = is_always,
+                        });
 }
 
-static void add_probe(struct maker *maker, const struct command_list *first,
+static void add_probe(struct setup_plan_maker *maker, const struct command_list *first,
                       const struct command_list *set_up)
 {
     AUTO_BUF struct buf command;
@@ -248,21 +284,21 @@ static void add_probe(struct maker *maker, const struct command_list *first,
     if (need) {
         buf_addf(&command, " --need %s", need);
     }
-    /* The keys of all steps behind it follow from this one's. */
+    /* The keys of all later steps depend on this one's. */
     struct variables variables = new_variables(maker);
     if (maker->input->runtime_hash.len > 0) {
-        add_variable(&variables, "SHOAL_RUNTIME_HASH", maker->input->runtime_hash);
+        setup_plan_add_variable(&variables, "SHOAL_RUNTIME_HASH", maker->input->runtime_hash);
     }
-    add_step(maker, &(struct setup_step){.kind = "look around"},
-             &(struct step){
-                 .command = arena_str(maker->arena, buf_str(&command)),
-                 .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
-                 .variables = variables.items,
-                 .variable_count = variables.count,
-             });
+    setup_plan_add_step(maker, &(struct setup_step){.kind = "look around"},
+                        &(struct step){
+                            .command = arena_str(maker->arena, buf_str(&command)),
+                            .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
+                            .variables = variables.items,
+                            .variable_count = variables.count,
+                        });
 }
 
-/* It becomes a word of a shell command. */
+/* The text becomes a word of a shell command. */
 static bool is_version(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -275,7 +311,7 @@ static bool is_version(struct str text)
     return text.len > 0 && text.len < 64;
 }
 
-static bool add_ray(struct maker *maker, struct err *err)
+static bool setup_plan_add_ray(struct setup_plan_maker *maker, struct err *err)
 {
     const struct setup_input *input = maker->input;
     struct str version = input->ray_version;
@@ -286,22 +322,24 @@ static bool add_ray(struct maker *maker, struct err *err)
         version = STR(RAY_VERSION_TESTED);
     }
     if (!is_version(version)) {
-        return err_set(err, ERR_CONFIG, "metadata.shoal.ray_version: \"%.*s\" is no release of Ray",
+        return err_set(err, ERR_CONFIG, "metadata.shoal.ray_version: \"%.*s\" is not a Ray release",
                        STR_ARG(version));
     }
     const char *auth = "";
     if (!maker->has_own_auth) {
         auth = input->is_head ? " --make-token" : input->token.len > 0 ? " --token" : "";
     }
-    add_own(maker, (struct setup_step){.kind = "Ray is there"},
-            arena_printf(maker->arena, OWN("node ray --version %.*s && ") OWN("node env%s"),
-                         STR_ARG(version), auth),
-            INSTALL_MINUTES, false);
+    setup_plan_add_own(maker, (struct setup_step){.kind = "Ray is there"},
+                       arena_printf(maker->arena,
+                                    OWN("node ray --version %.*s && ") OWN("node env%s"),
+                                    STR_ARG(version), auth),
+                       INSTALL_MINUTES, false);
     return true;
 }
 
-/* "--gcs ADDRESS --token-file FILE" for a worker's jobs; empty: the file does not say the port. */
-static struct str gcs_words(struct maker *maker)
+/* "--gcs ADDRESS --token-file FILE" for a worker's steps; empty if the file does not give the
+ * port. */
+static struct str gcs_words(struct setup_plan_maker *maker)
 {
     const struct setup_input *input = maker->input;
     const struct config *config = input->config;
@@ -316,50 +354,77 @@ static struct str gcs_words(struct maker *maker)
                         input->token.len > 0 ? " --token-file " SETUP_TOKEN_FILE : "");
 }
 
-static void add_gate(struct maker *maker)
+static void add_gate(struct setup_plan_maker *maker)
 {
     struct str gcs = gcs_words(maker);
     if (gcs.len == 0) {
-        return; /* `ray start` itself will say whether it reaches the head */
+        return; /* `ray start` itself reports whether it reaches the head */
     }
-    add_own(maker, (struct setup_step){.kind = "the head's Ray answers", .phase = SETUP_IS_WAITING},
-            arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)), GATE_MINUTES, true);
+    setup_plan_add_own(
+        maker, (struct setup_step){.kind = "the head's Ray answers", .phase = SETUP_IS_WAITING},
+        arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)), GATE_MINUTES, true);
 }
 
-/* The head is not drained, whatever the cloud says: nothing would be won. */
-static void add_watch(struct maker *maker)
+/* The head is never drained on a spot notice: that would not help. */
+static void setup_plan_add_watch(struct setup_plan_maker *maker)
 {
     const struct setup_input *input = maker->input;
     struct str gcs = gcs_words(maker);
     struct str provider = input->config->provider_type;
-    if (input->is_head || !input->is_spot || gcs.len == 0 || !notice_dialect(provider)) {
+    if (input->is_head || !input->is_spot || gcs.len == 0 || !metadata_api(provider)) {
         return;
     }
     bool heeds_advice = value_is_true(value_get_c(input->config->shoal, "rebalance"));
     struct variables variables = new_variables(maker);
-    add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
-    add_step(maker,
-             &(struct setup_step){.kind = "spot notices are watched", .phase = SETUP_IS_STARTING},
-             &(struct step){
-                 .command = arena_printf(
-                     maker->arena,
-                     OWN("node watch --provider %.*s --instance-id \"$RAY_CLOUD_INSTANCE_ID\" "
-                         "%.*s%s"),
-                     STR_ARG(provider), STR_ARG(gcs), heeds_advice ? " --rebalance" : ""),
-                 .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
-                 .variables = variables.items,
-                 .variable_count = variables.count,
-                 .is_always = true,
-             });
+    setup_plan_add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
+    setup_plan_add_step(
+        maker, &(struct setup_step){.kind = "spot notices are watched", .phase = SETUP_IS_STARTING},
+        &(struct step){
+            .command = arena_printf(
+                maker->arena,
+                OWN("node watch --provider %.*s --instance-id \"$RAY_CLOUD_INSTANCE_ID\" "
+                    "%.*s%s"),
+                STR_ARG(provider), STR_ARG(gcs), heeds_advice ? " --rebalance" : ""),
+            .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
+            .variables = variables.items,
+            .variable_count = variables.count,
+            .is_always = true,
+        });
 }
 
 /* ---- files ---- */
 
-static void add_files(struct maker *maker)
+/* The head's start commands as a bundle: the service runs them after a reboot. */
+static bool write_starts(const struct setup_plan_maker *maker, struct str *ret_text,
+                         struct err *err)
+{
+    struct setup_plan nowhere = {0};
+    struct setup_plan_maker starts = {
+        .input = maker->input, .arena = maker->arena, .plan = &nowhere};
+    AUTO_BUF struct buf text;
+    buf_init(&text, BUNDLE_BYTES_MAX);
+    if (!add_starts(&starts, err)) {
+        return false;
+    }
+    if (!bundle_write(&(struct bundle){starts.steps, starts.count}, &text, err)) {
+        return false;
+    }
+    *ret_text = arena_str(maker->arena, buf_str(&text));
+    return true;
+}
+
+static bool add_files(struct setup_plan_maker *maker, struct err *err)
 {
     const struct setup_input *input = maker->input;
-    struct node_file *files = ARENA_ARRAY(maker->arena, input->file_count + 2, struct node_file);
+    struct node_file *files = ARENA_ARRAY(maker->arena, input->file_count + 3, struct node_file);
     size_t count = 0;
+    if (input->is_head) {
+        struct str starts;
+        if (!write_starts(maker, &starts, err)) {
+            return false;
+        }
+        files[count++] = (struct node_file){STR(SETUP_STARTS_FILE), starts, 0600};
+    }
     if (input->handover.len > 0) {
         files[count++] = (struct node_file){STR(HANDOVER_FILE), input->handover, 0600};
     }
@@ -371,11 +436,12 @@ static void add_files(struct maker *maker)
     }
     maker->plan->request.files = files;
     maker->plan->request.file_count = count;
+    return true;
 }
 
-/* ---- the whole ---- */
+/* ---- entry points ---- */
 
-static bool add_all(struct maker *maker, struct err *err)
+static bool setup_plan_add_all(struct setup_plan_maker *maker, struct err *err)
 {
     const struct setup_input *input = maker->input;
     struct command_list first = command_list_first(input->config, input->type, maker->arena);
@@ -384,13 +450,13 @@ static bool add_all(struct maker *maker, struct err *err)
         set_up.count = 0;
     }
     if (input->is_head) {
-        add_own(maker, (struct setup_step){.kind = "service"}, STR(OWN("autoscaler --background")),
-                QUICK_MINUTES, true);
+        setup_plan_add_own(maker, (struct setup_step){.kind = "service"},
+                           STR(OWN("autoscaler --background")), QUICK_MINUTES, true);
     }
     add_probe(maker, &first, &set_up);
     add_commands(maker, "initialization", &first);
-    add_commands(maker, "set-up", &set_up);
-    if (!add_ray(maker, err)) {
+    add_commands(maker, "setup", &set_up);
+    if (!setup_plan_add_ray(maker, err)) {
         return false;
     }
     if (input->restart != SETUP_NO_RESTART) {
@@ -401,7 +467,7 @@ static bool add_all(struct maker *maker, struct err *err)
             return false;
         }
     }
-    add_watch(maker);
+    setup_plan_add_watch(maker);
     return true;
 }
 
@@ -409,17 +475,16 @@ bool setup_plan_make(const struct setup_input *input, struct arena *arena,
                      struct setup_plan *ret_plan, struct err *err)
 {
     struct setup_plan plan = {0};
-    struct maker maker = {
+    struct setup_plan_maker maker = {
         .input = input,
         .arena = arena,
         .plan = &plan,
         .has_own_auth = setup_has_own_auth(input->config),
     };
     if (input->type->docker.image.len > 0) {
-        return err_set(err, ERR_CONFIG, "docker: containers cannot be set up yet");
+        return err_set(err, ERR_CONFIG, "docker: containers are not supported yet");
     }
-    add_files(&maker);
-    if (!add_all(&maker, err)) {
+    if (!add_files(&maker, err) || !setup_plan_add_all(&maker, err)) {
         return err_wrap(err, "%.*s", STR_ARG(input->type->name));
     }
     plan.request.bundle = (struct bundle){maker.steps, maker.count};

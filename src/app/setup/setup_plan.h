@@ -1,11 +1,11 @@
 /*
- * setup_plan.h: from a configuration to the steps of one node, in Ray's order and with Ray's words.
+ * setup_plan.h: converts a configuration into the setup steps of one node, in Ray's order.
  *
- *     [service] -> look around -> initialization commands -> set-up commands -> Ray is there ->
+ *     [service] -> look around -> initialization commands -> setup commands -> Ray is there ->
  *     environment -> [the head's Ray answers, versions agree] -> start commands ->
  *     [spot notices are watched]
  *
- * Pure: the same input gives the same steps, so that what was done before is known to be done.
+ * Pure: equal input gives equal steps, so completed steps can be recognized and skipped.
  */
 #pragma once
 
@@ -16,65 +16,68 @@
 #include "config/config.h"
 #include "remote/node_request.h"
 
-#define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* this program, on every node */
-#define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray itself looks */
+#define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* this program's path on every node */
+#define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray looks for it */
+/* On the head: a bundle of the commands that start Ray. */
+#define SETUP_STARTS_FILE "~/.shoal/head-start.json"
 
 enum setup_restart {
-    SETUP_RESTARTS,     /* as Ray: everything that is not done yet, then start Ray again */
-    SETUP_NO_RESTART,   /* no start commands: for a node whose Ray is to be left alone */
-    SETUP_RESTART_ONLY, /* no set-up commands */
+    SETUP_RESTARTS,     /* as Ray: run all steps that are not done yet, then restart Ray */
+    SETUP_NO_RESTART,   /* no start commands: Ray on the node must keep running */
+    SETUP_RESTART_ONLY, /* no setup commands */
 };
 
 struct setup_input {
     const struct config *config;
     const struct config_node_type *type;
     bool is_head;
-    struct str instance_id; /* the cloud's */
+    struct str instance_id; /* assigned by the cloud */
     struct str machine;     /* "m5.large"; may be empty */
     bool is_spot;
-    struct str head_ip;     /* workers: the head's private address */
-    struct str token;       /* workers: of Ray's authentication; heads make their own */
-    struct str ray_version; /* to be installed when there is none; empty: by the file, or tested */
-    /* Of mounts and configuration: set up again when it changes, as in Ray. May be empty. */
+    struct str head_ip; /* workers: the head's private address */
+    struct str token;   /* workers: Ray's authentication token; heads create their own */
+    /* To install if there is none; if empty, the file's version or the tested one. */
+    struct str ray_version;
+    /* Hash of mounts and configuration: a change repeats the setup, as in Ray. May be empty. */
     struct str runtime_hash;
     bool has_usage_stats;
     enum setup_restart restart;
-    /* The head's service, and what it is told first (handover.h); empty for workers. */
+    /* The handover to the head's service (handover.h); empty for workers. */
     struct str handover;
-    /* What else is to be there before the first step: ~/ray_bootstrap_config.yaml, keys. */
+    /* Other files needed before the first step: ~/ray_bootstrap_config.yaml, keys. */
     const struct node_file *files;
     size_t file_count;
 };
 
-/* What a step is to the user, by its number in the bundle. */
+/* Describes a step to the user; indexed by its number in the bundle. */
 struct setup_step {
-    const char *kind;     /* "look around", "initialization", "set-up", "start", ... */
+    const char *kind;     /* "look around", "initialization", "setup", "start", ... */
     size_t number, count; /* 3 of 5 of its kind */
-    struct str command;   /* as the file has it; empty: our own */
-    struct str path;      /* "setup_commands[2]"; empty: our own */
-    enum { SETUP_IS_SETUP, SETUP_IS_WAITING, SETUP_IS_STARTING } phase; /* for view.h */
+    struct str command;   /* as in the file; empty for our own steps */
+    struct str path;      /* "setup_commands[2]"; empty for our own steps */
+    enum { SETUP_IS_SETUP, SETUP_IS_WAITING, SETUP_IS_STARTING } phase; /* for model/node_view.h */
 };
 
 struct setup_plan {
     struct node_request request;
-    const struct setup_step *steps; /* one for each of the bundle */
-    struct str *warnings;           /* such as: the dashboard is open to everybody */
+    const struct setup_step *steps; /* one per step of the bundle */
+    struct str *warnings;           /* for example, that the dashboard is reachable by everyone */
     size_t warning_count;
 };
 
-/* Everything lives in `arena` and in the input. */
+/* The plan points into `arena` and the input. */
 bool setup_plan_make(const struct setup_input *input, struct arena *arena,
                      struct setup_plan *ret_plan, struct err *err) MUST_USE;
 
-/* How long a machine may take to answer ssh: AUTOSCALER_NODE_START_WAIT_S, as Ray; 15 minutes. */
+/* How long a machine may take to answer ssh: AUTOSCALER_NODE_START_WAIT_S, as in Ray; default 15
+ * minutes. */
 int64_t setup_contact_ms(void);
 
-/* Does the file itself say how Ray authenticates? Then we leave that alone. */
+/* Does the file configure Ray's authentication itself? Then Shoal leaves it alone. */
 bool setup_has_own_auth(const struct config *config);
 
-/* What a failed step's last words usually mean, and what to do: from a table. False: nothing is
- * known. */
+/* Looks up the output of a failed step in a table: likely cause and next step. False if unknown. */
 bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);
 
-/* The same by the exit status alone, for a step that said nothing known. */
+/* The same from the exit status alone, for output that is not in the table. */
 bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next);

@@ -1,28 +1,28 @@
-/* start_command.c: options found, taken out and put into commands that start Ray. */
+/* start_command.c: finds, removes and inserts options in commands that start Ray. */
 #include "app/setup/start_command.h"
 
 #include "base/buf.h"
 
 #include <string.h>
 
-/* Where an option stands, with its value if it has one. */
+/* The position of an option, including its value if it has one. */
 struct option_place {
     size_t from, to;
     struct str value;
 };
 
-static bool is_blank(char c)
+static bool start_command_is_blank(char c)
 {
     return c == ' ' || c == '\t' || c == '\n';
 }
 
-/* What ends a word, whether the whole command stands in quotes (bash -c "...") or not. */
+/* Ends a word, inside quotes (bash -c "...") or not. */
 static bool ends_word(char c)
 {
-    return is_blank(c) || strchr(";&|()<>'\"`", c) != NULL;
+    return start_command_is_blank(c) || strchr(";&|()<>'\"`", c) != NULL;
 }
 
-/* The end of a value that begins at `at`: one in quotes ends with its quote. */
+/* The end of the value that begins at `at`: a quoted one ends with its quote. */
 static size_t value_end(struct str text, size_t at)
 {
     char quote = at < text.len ? text.ptr[at] : '\0';
@@ -42,7 +42,7 @@ static struct str without_quotes(struct str value)
     return is_quoted ? str_sub(value, 1, value.len - 1) : value;
 }
 
-/* `at` is behind the option's name. */
+/* `at` is the position after the option's name. */
 static struct option_place with_value(struct str text, size_t from, size_t at)
 {
     size_t start = at;
@@ -52,7 +52,7 @@ static struct option_place with_value(struct str text, size_t from, size_t at)
         while (start < text.len && (text.ptr[start] == ' ' || text.ptr[start] == '\t')) {
             start++;
         }
-        /* The next option; or the word ends with the quotes that it stands in. */
+        /* No value: another option follows, or the enclosing quotes end here. */
         if (start == at || (start < text.len && text.ptr[start] == '-')) {
             return (struct option_place){from, at, {0}};
         }
@@ -64,8 +64,8 @@ static struct option_place with_value(struct str text, size_t from, size_t at)
     return (struct option_place){from, end, without_quotes(str_sub(text, start, end))};
 }
 
-static bool find_option(struct str text, const char *name, bool has_value,
-                        struct option_place *ret_place)
+static bool start_command_find_option(struct str text, const char *name, bool has_value,
+                                      struct option_place *ret_place)
 {
     size_t length = strlen(name);
     for (size_t at = 0; at < text.len;) {
@@ -89,7 +89,7 @@ static bool find_option(struct str text, const char *name, bool has_value,
 bool start_command_option(struct str command, const char *name, struct str *ret_value)
 {
     struct option_place place;
-    if (!find_option(command, name, true, &place)) {
+    if (!start_command_find_option(command, name, true, &place)) {
         return false;
     }
     *ret_value = place.value;
@@ -104,7 +104,7 @@ bool start_command_is_ray(struct str command)
 static bool has_option(struct str command, const char *name)
 {
     struct option_place place;
-    return find_option(command, name, false, &place);
+    return start_command_find_option(command, name, false, &place);
 }
 
 static struct str replace(struct str text, const struct option_place *place, const char *with,
@@ -113,7 +113,7 @@ static struct str replace(struct str text, const struct option_place *place, con
     AUTO_BUF struct buf out;
     buf_init(&out, text.len + strlen(with) + 2);
     size_t from = place->from;
-    /* Something may have stuck to the end of a value in quotes. */
+    /* Text may follow a quoted value without a blank. */
     bool is_stuck = with[0] != '\0' && place->to < text.len && !ends_word(text.ptr[place->to]);
     if (with[0] == '\0' && from > 0 && text.ptr[from - 1] == ' ') {
         from--;
@@ -137,9 +137,8 @@ bool start_command_opens_dashboard(struct str command, struct str *ret_host)
     return start_command_option(command, "--dashboard-host", ret_host) && !is_loopback(*ret_host);
 }
 
-/* The option as it was, or what the variable says instead of it. */
-/* Would it mean something else between braces? */
-static bool is_plain(struct str option)
+/* True if the option can be placed between braces without changing its meaning. */
+static bool start_command_is_plain(struct str option)
 {
     size_t quotes[2] = {0};
     for (size_t i = 0; i < option.len; i++) {
@@ -153,9 +152,10 @@ static bool is_plain(struct str option)
     return quotes[0] % 2 == 0 && quotes[1] % 2 == 0;
 }
 
+/* A shell expansion to START_MONITOR's value if set, else to the original option. */
 static struct str monitor_words(struct str option, struct arena *arena)
 {
-    bool can_stay = is_plain(option);
+    bool can_stay = start_command_is_plain(option);
     return can_stay ? arena_printf(arena, "${" START_MONITOR "-%.*s}", STR_ARG(option))
                     : STR("--no-monitor");
 }
@@ -170,7 +170,7 @@ static struct str without_monitor(struct str command, const char *asks, struct a
 {
     struct option_place place;
     bool must_ask = false;
-    while (find_option(command, "--autoscaling-config", true, &place)) {
+    while (start_command_find_option(command, "--autoscaling-config", true, &place)) {
         struct str option = str_sub(command, place.from, place.to);
         struct str rest = replace(command, &place, "", arena);
         struct str words = has_monitor_words(rest) ? STR("")
@@ -180,7 +180,7 @@ static struct str without_monitor(struct str command, const char *asks, struct a
         must_ask = must_ask || str_starts(words, "$");
     }
     if (start_command_is_ray(command) && !has_monitor_words(command) &&
-        find_option(command, "--head", false, &place)) {
+        start_command_find_option(command, "--head", false, &place)) {
         command = replace(command, &place, "--head --no-monitor", arena);
     }
     if (!must_ask) {
@@ -198,7 +198,7 @@ struct str start_command_for_head(struct str command, bool is_default, const cha
 {
     struct option_place place;
     command = without_monitor(command, asks, arena);
-    if (is_default && find_option(command, "--dashboard-host", true, &place)) {
+    if (is_default && start_command_find_option(command, "--dashboard-host", true, &place)) {
         command = replace(command, &place, "--dashboard-host=127.0.0.1", arena);
     }
     return command;
@@ -208,6 +208,18 @@ struct str start_command_with_quick_stop(struct str command, const char *calm, s
 {
     return str_is(str_trim(command), "ray stop") ? arena_printf(arena, "%s || ray stop", calm)
                                                  : command;
+}
+
+struct str start_command_with_store(struct str command, const char *asks, struct arena *arena)
+{
+    if (!start_command_is_ray(command)) {
+        return command;
+    }
+    AUTO_BUF struct buf out; /* printf would stop at a zero byte */
+    buf_init(&out, command.len + strlen(asks) + 128);
+    buf_addf(&out, START_STORE "=$(%s) || exit 1; export " START_STORE "; ", asks);
+    buf_add(&out, command);
+    return arena_str(arena, buf_str(&out));
 }
 
 uint32_t start_command_port(const struct str *commands, size_t count)

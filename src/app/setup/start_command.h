@@ -1,8 +1,8 @@
 /*
- * start_command.h: the commands that start Ray, as the file has them and as we run them.
+ * start_command.h: rewrites the file's commands that start Ray.
  *
- * Our service takes the place of Ray's monitor, so the head's command loses the monitor's option.
- * Commands are the user's shell text: only whole options are touched, everything else stays.
+ * Our service replaces Ray's monitor, so the monitor's option is removed from the head's command.
+ * Commands are shell text of the user: only whole options are changed.
  */
 #pragma once
 
@@ -15,29 +15,36 @@
 
 enum { RAY_GCS_PORT = 6379 };
 
-/* Does it start Ray? The test is Ray's own. */
+/* Does the command start Ray? This is Ray's own test. */
 bool start_command_is_ray(struct str command);
 
-/* The value of an option such as "--port", with or without '='. False: it is not there. */
+/* The value of an option such as "--port", with or without '='. False if the option is absent. */
 bool start_command_option(struct str command, const char *name, struct str *ret_value);
 
-#define START_MONITOR "SHOAL_MONITOR" /* a variable of the shell that runs the head's command */
+#define START_STORE "RAY_gcs_storage_path" /* Ray's variable */
+#define START_MONITOR "SHOAL_MONITOR"      /* shell variable of the head's command */
 
 /*
- * For the head: --autoscaling-config gives way to --no-monitor, unless Ray there is too old for our
- * autoscaler: that is known to its shell, which evaluates what `asks` says first (node_start.c).
- * With `is_default`, for Ray's own command and not one of the file's, the dashboard does not listen
- * on every address.
+ * For the head: replaces --autoscaling-config by --no-monitor, unless the installed Ray is too old
+ * for our autoscaler. The shell finds that out by first evaluating the output of `asks`
+ * (head_start_env.c). With `is_default`, which means Ray's own command and not one of the file's,
+ * the dashboard does not listen on all addresses.
  */
 struct str start_command_for_head(struct str command, bool is_default, const char *asks,
                                   struct arena *arena);
 
-/* Is the dashboard reached from other machines? */
+/*
+ * For a head with its GCS on disk: the command takes the folder from the output of `asks`, and does
+ * not run if `asks` fails. Commands other than `ray start` are returned unchanged.
+ */
+struct str start_command_with_store(struct str command, const char *asks, struct arena *arena);
+
+/* Is the dashboard reachable from other machines? */
 bool start_command_opens_dashboard(struct str command, struct str *ret_host);
 
-/* A plain `ray stop` takes a second, also when nothing runs: `calm` says cheaply that nothing does.
- * Anything else is given back as it is. */
+/* A plain `ray stop` takes a second even if nothing is running. The command `calm` checks that
+ * cheaply and skips it. Other commands are returned unchanged. */
 struct str start_command_with_quick_stop(struct str command, const char *calm, struct arena *arena);
 
-/* Where the GCS listens by the head's commands; 0: they do not say it as a number. */
+/* The port of the GCS, from the head's commands; 0 if they do not give it as a number. */
 uint32_t start_command_port(const struct str *commands, size_t count);

@@ -1,4 +1,4 @@
-/* version_check.h: may a node with these versions join a cluster with those? By Ray's rule. */
+/* version_check.h: decides by Ray's rule whether a node's versions match those of the cluster. */
 #pragma once
 
 #include "base/buf.h"
@@ -7,13 +7,13 @@
 #include <stdbool.h>
 
 struct version_pair {
-    struct str ray, python; /* empty: not known, and not compared */
+    struct str ray, python; /* empty if unknown; then not compared */
 };
 
 /*
- * Ray wants the same Ray and the same Python to its last number, or, with `only_minor`
- * (RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL=minor), only to its second. Words for people are added to
- * `out`, also for what only deserves a warning.
+ * Ray requires the same Ray and the same Python version, or, with `only_minor`
+ * (RAY_DEFAULT_PYTHON_VERSION_MATCH_LEVEL=minor), the same minor version of Python. Appends errors
+ * and warnings to `out`.
  */
 bool version_check(struct version_pair here, struct version_pair there, bool only_minor,
                    struct buf *out);

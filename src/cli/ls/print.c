@@ -1,4 +1,4 @@
-/* print.c: rows, notes and the sentences around the table. */
+/* print.c: prints the table, its notes and the sentences around it. */
 #include "cli/ls/print.h"
 
 #include "base/utf8.h"
@@ -8,10 +8,10 @@
 enum { GAP = 2, NOTE_INDENT = 4, NOTE_BYTES = 4096, MILLI = 1000 };
 enum { MINUTE = 60, HOUR = 60 * MINUTE, DAY = 24 * HOUR };
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 
-/* "12s", "3m", "2h", "19d": the largest unit that says something. */
-static struct str age_words(struct arena *arena, int64_t since, int64_t now)
+/* "12s", "3m", "2h", "19d": the largest suitable unit. */
+static struct str ls_print_age_text(struct arena *arena, int64_t since, int64_t now)
 {
     if (since == ACCOUNT_NO_TIME) {
         return STR("-");
@@ -27,8 +27,8 @@ static struct str age_words(struct arena *arena, int64_t since, int64_t now)
                              : arena_printf(arena, "%lldd", (long long)(seconds / DAY));
 }
 
-/* "0.58"; "0.58+" when a part is not known, "?" when nothing is. */
-static struct str cost_words(struct arena *arena, const struct account_cost *cost)
+/* "0.58"; "0.58+" if a part is unknown, "?" if all of it is. */
+static struct str ls_print_cost_text(struct arena *arena, const struct account_cost *cost)
 {
     enum { CENT = 10000, HALF_CENT = CENT / 2, CENTS = 100 };
     int64_t sum = account_cost_sum(cost);
@@ -51,7 +51,7 @@ static void add_part(struct buf *out, const char *separator)
 }
 
 /* "3 key pairs" */
-static void add_count(struct buf *out, size_t count, const char *what)
+static void ls_print_add_count(struct buf *out, size_t count, const char *what)
 {
     if (count > 0) {
         add_part(out, ", ");
@@ -68,16 +68,16 @@ static int64_t gb_of(const struct account_cluster *cluster)
     return sum;
 }
 
-static void add_volumes(struct buf *out, const struct account_cluster *cluster)
+static void ls_print_add_volumes(struct buf *out, const struct account_cluster *cluster)
 {
-    add_count(out, cluster->volume_count, "volume");
+    ls_print_add_count(out, cluster->volume_count, "volume");
     if (cluster->volume_count > 0) {
         buf_addf(out, ", %lld GB", (long long)gb_of(cluster));
     }
 }
 
-/* A name comes from a tag that others may have written, and the command is there to be copied. */
-static struct str quoted(struct arena *arena, struct str word)
+/* A name comes from a tag that others may have written, and users copy the command. */
+static struct str ls_print_quoted(struct arena *arena, struct str word)
 {
     AUTO_BUF struct buf out;
     bool is_plain = word.len > 0 && word.ptr[0] != '-';
@@ -96,18 +96,18 @@ static struct str quoted(struct arena *arena, struct str word)
 struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster)
 {
     const struct account_owner *owner = &cluster->owner;
-    /* What lacks a uid is Ray's, and nothing of ours touches it. */
+    /* Resources without a uid are Ray's, and Shoal never changes them. */
     if (owner->uid.len == 0) {
         return STR("");
     }
     if (cluster->state == ACCOUNT_STOPPED && owner->name.len > 0) {
         return arena_printf(arena, "shoal down %.*s --region %.*s",
-                            STR_ARG(quoted(arena, owner->name)), STR_ARG(owner->region));
+                            STR_ARG(ls_print_quoted(arena, owner->name)), STR_ARG(owner->region));
     }
     return cluster->state == ACCOUNT_LEFTOVER ? STR("shoal gc") : STR("");
 }
 
-static void add_machines(struct buf *out, const struct account_cluster *cluster)
+static void ls_print_add_machines(struct buf *out, const struct account_cluster *cluster)
 {
     const size_t *counts = cluster->counts;
     size_t stopped = counts[MACHINE_STOPPED] + counts[MACHINE_STOPPING];
@@ -132,14 +132,14 @@ static void add_machines(struct buf *out, const struct account_cluster *cluster)
     }
 }
 
-static void add_things(struct buf *out, const struct account_cluster *cluster)
+static void ls_print_add_resources(struct buf *out, const struct account_cluster *cluster)
 {
     size_t counts[THING_KIND_COUNT] = {0};
     for (size_t i = 0; i < cluster->thing_count; i++) {
         counts[cluster->things[i].kind]++;
     }
     for (int kind = 0; kind < THING_KIND_COUNT; kind++) {
-        add_count(out, counts[kind], account_thing_name((enum account_thing_kind)kind));
+        ls_print_add_count(out, counts[kind], account_thing_name((enum account_thing_kind)kind));
     }
 }
 
@@ -148,16 +148,16 @@ static struct str note_of(struct arena *arena, const struct account_cluster *clu
 {
     AUTO_BUF struct buf out;
     buf_init(&out, NOTE_BYTES);
-    add_machines(&out, cluster);
+    ls_print_add_machines(&out, cluster);
     if (cluster->state == ACCOUNT_STOPPED || cluster->state == ACCOUNT_LEFTOVER) {
-        add_volumes(&out, cluster);
+        ls_print_add_volumes(&out, cluster);
     }
     if (cluster->state == ACCOUNT_LEFTOVER) {
-        add_things(&out, cluster);
+        ls_print_add_resources(&out, cluster);
     }
     if (cluster->owner.uid.len == 0) {
         add_part(&out, ", ");
-        buf_add_c(&out, "made by ray");
+        buf_add_c(&out, "by Ray");
     }
     if (!account_cost_is_whole(cost)) {
         add_part(&out, ", ");
@@ -187,7 +187,7 @@ enum column {
 static const char *const headings[COLUMN_COUNT] = {"CLUSTER", "REGION", "STATE",
                                                    "NODES",   "AGE",    "$/H"};
 
-struct row {
+struct ls_print_row {
     struct str cells[COLUMN_COUNT];
     struct str note;
     enum account_state state;
@@ -198,7 +198,7 @@ static struct str or_dash(struct str text)
     return text.len > 0 ? text : STR("-");
 }
 
-static struct str visible(struct arena *arena, struct str text)
+static struct str ls_print_visible(struct arena *arena, struct str text)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, NOTE_BYTES);
@@ -206,28 +206,28 @@ static struct str visible(struct arena *arena, struct str text)
     return arena_str(arena, buf_str(&out));
 }
 
-static struct row row_of(struct arena *arena, const struct ls_view *view,
-                         const struct account_cluster *cluster)
+static struct ls_print_row ls_print_row_of(struct arena *arena, const struct ls_view *view,
+                                           const struct account_cluster *cluster)
 {
     struct account_cost cost = account_cost_of(cluster, &view->prices);
     size_t nodes = cluster->machine_count - cluster->counts[MACHINE_ENDING];
     bool has_nodes = cluster->state != ACCOUNT_LEFTOVER;
-    return (struct row){
+    return (struct ls_print_row){
         .cells =
             {
-                visible(arena, or_dash(cluster->owner.name)),
-                visible(arena, or_dash(cluster->owner.region)),
+                ls_print_visible(arena, or_dash(cluster->owner.name)),
+                ls_print_visible(arena, or_dash(cluster->owner.region)),
                 str_from(account_state_name(cluster->state)),
                 has_nodes ? arena_printf(arena, "%zu", nodes) : STR("-"),
-                age_words(arena, cluster->since, view->now),
-                cost_words(arena, &cost),
+                ls_print_age_text(arena, cluster->since, view->now),
+                ls_print_cost_text(arena, &cost),
             },
-        .note = visible(arena, note_of(arena, cluster, &cost)),
+        .note = ls_print_visible(arena, note_of(arena, cluster, &cost)),
         .state = cluster->state,
     };
 }
 
-static const char *colour_of(enum account_state state)
+static const char *ls_print_colour_of(enum account_state state)
 {
     static const char *const colours[ACCOUNT_STATE_COUNT] = {
         [ACCOUNT_UP] = "\033[32m",      [ACCOUNT_STARTING] = "", [ACCOUNT_PARTLY] = "\033[33m",
@@ -235,7 +235,7 @@ static const char *colour_of(enum account_state state)
     return colours[state];
 }
 
-static void add_cells(struct buf *out, const struct row *row, const size_t *widths,
+static void add_cells(struct buf *out, const struct ls_print_row *row, const size_t *widths,
                       const char *colour)
 {
     for (int i = 0; i < COLUMN_COUNT; i++) {
@@ -251,8 +251,8 @@ static void add_cells(struct buf *out, const struct row *row, const size_t *widt
     }
 }
 
-static void add_row(struct buf *out, const struct row *row, const size_t *widths, size_t left,
-                    size_t width, const char *colour)
+static void ls_print_add_row(struct buf *out, const struct ls_print_row *row, const size_t *widths,
+                             size_t left, size_t width, const char *colour)
 {
     add_cells(out, row, widths, colour);
     bool fits = width == 0 || left + GAP + utf8_width(row->note) <= width;
@@ -270,7 +270,7 @@ void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *
                     bool colour)
 {
     size_t count = view->account->cluster_count;
-    struct row *rows = ARENA_ARRAY(arena, count + 1, struct row);
+    struct ls_print_row *rows = ARENA_ARRAY(arena, count + 1, struct ls_print_row);
     size_t widths[COLUMN_COUNT] = {0};
     size_t left = GAP * (COLUMN_COUNT - 1);
     rows[0].note = STR("NOTE");
@@ -278,7 +278,7 @@ void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *
         rows[0].cells[i] = str_from(headings[i]);
     }
     for (size_t i = 0; i < count; i++) {
-        rows[i + 1] = row_of(arena, view, &view->account->clusters[i]);
+        rows[i + 1] = ls_print_row_of(arena, view, &view->account->clusters[i]);
     }
     for (int i = 0; i < COLUMN_COUNT; i++) {
         for (size_t j = 0; j <= count; j++) {
@@ -288,12 +288,12 @@ void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *
         left += widths[i];
     }
     for (size_t j = 0; j <= count; j++) {
-        const char *shade = colour && j > 0 ? colour_of(rows[j].state) : "";
-        add_row(out, &rows[j], widths, left, width, shade);
+        const char *shade = colour && j > 0 ? ls_print_colour_of(rows[j].state) : "";
+        ls_print_add_row(out, &rows[j], widths, left, width, shade);
     }
 }
 
-/* ---- the sentences around it ---- */
+/* ---- sentences ---- */
 
 struct account_cost ls_total(const struct ls_view *view)
 {
@@ -309,7 +309,7 @@ struct account_cost ls_total(const struct ls_view *view)
     return total;
 }
 
-/* The oldest moment at which a price of this source was said; INT64_MAX: there is none. */
+/* The time of the oldest price from this source; INT64_MAX: none. */
 static int64_t oldest_of(const struct account_prices *prices, enum price_source source)
 {
     int64_t oldest = INT64_MAX;
@@ -320,7 +320,7 @@ static int64_t oldest_of(const struct account_prices *prices, enum price_source 
     return oldest;
 }
 
-static void add_moment(struct buf *out, int64_t moment, size_t from, size_t to)
+static void ls_print_add_moment(struct buf *out, int64_t moment, size_t from, size_t to)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, 64);
@@ -328,21 +328,21 @@ static void add_moment(struct buf *out, int64_t moment, size_t from, size_t to)
     buf_add(out, str_sub(buf_str(&text), from, to));
 }
 
-static void add_sources(struct buf *out, const struct account_prices *prices)
+static void ls_print_add_sources(struct buf *out, const struct account_prices *prices)
 {
-    enum { DATE = 10, CLOCK_FROM = 11, CLOCK_TO = 16 }; /* in "2026-11-15T08:15:56.123Z" */
+    enum { DATE = 10, CLOCK_FROM = 11, CLOCK_TO = 16 }; /* offsets in "2026-11-15T08:15:56.123Z" */
     int64_t list = oldest_of(prices, PRICE_FROM_LIST);
     int64_t market = oldest_of(prices, PRICE_FROM_MARKET);
     int64_t built_in = oldest_of(prices, PRICE_FROM_CATALOGUE);
     const char *separator = " Prices: ";
     if (list != INT64_MAX) {
         buf_addf(out, "%sAWS's list of ", separator);
-        add_moment(out, list, 0, DATE);
+        ls_print_add_moment(out, list, 0, DATE);
         separator = ", ";
     }
     if (market != INT64_MAX) {
         buf_addf(out, "%sspot at ", separator);
-        add_moment(out, market, CLOCK_FROM, CLOCK_TO);
+        ls_print_add_moment(out, market, CLOCK_FROM, CLOCK_TO);
         buf_add_c(out, " UTC");
         separator = ", ";
     }
@@ -363,8 +363,9 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
     }
     size_t clusters = account->cluster_count - leftovers;
     if (account->cluster_count == 0) {
-        buf_add_c(out, account->gap_count > 0 ? "No clusters where it could be looked"
-                                              : "No clusters, and nothing left of any");
+        buf_add_c(out, account->gap_count > 0 ? "No clusters found in the regions that could be "
+                                                "listed"
+                                              : "No clusters and no leftover resources");
     } else {
         buf_addf(out, "%zu cluster%s", clusters, clusters == 1 ? "" : "s");
     }
@@ -377,17 +378,20 @@ void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view
         buf_addf(out, " of account %.*s", STR_ARG(account->id));
     }
     if (account->cluster_count > 0) {
-        buf_addf(out, ": $%.*s an hour", STR_ARG(cost_words(arena, &total)));
+        struct str cost = ls_print_cost_text(arena, &total);
+        bool is_little = str_starts(cost, "<"); /* "<0.01" */
+        buf_addf(out, ": %s$%.*s an hour", is_little ? "<" : "",
+                 STR_ARG(str_sub(cost, is_little, cost.len)));
     }
     buf_add_char(out, '.');
-    add_sources(out, &view->prices);
+    ls_print_add_sources(out, &view->prices);
     buf_add_char(out, '\n');
 }
 
-/* ---- what could not be seen ---- */
+/* ---- gaps ---- */
 
-/* Adds a name once. */
-static void add_name(struct buf *out, struct str name)
+/* Adds a name unless it is there already. */
+static void ls_print_add_name(struct buf *out, struct str name)
 {
     struct str rest = buf_str(out);
     while (rest.len > 0) {
@@ -420,16 +424,18 @@ void ls_print_gaps(struct buf *out, struct arena *arena, const struct account *a
             const struct account_gap *other = &account->gaps[j];
             if (is_same_reason(gap, other)) {
                 is_told[j] = true;
-                add_name(&whats, other->what);
-                add_name(&regions, other->region.len > 0 ? other->region : STR("the account"));
+                ls_print_add_name(&whats, other->what);
+                ls_print_add_name(&regions,
+                                  other->region.len > 0 ? other->region : STR("the account"));
             }
         }
-        buf_addf(out, "not seen: %.*s in %.*s (", STR_ARG(buf_str(&whats)),
+        buf_addf(out, "not listed: %.*s in %.*s (", STR_ARG(buf_str(&whats)),
                  STR_ARG(buf_str(&regions)));
         utf8_add_visible(out, str_from(gap->err.text), false);
-        /* Where the account was never opened, its keys are not known. */
+        /* Keys are unknown in a region that the account has not enabled. */
         buf_add_c(out, str_is(gap->code, "AuthFailure")
-                           ? "; a region that the account has not opened says the same)\n"
+                           ? "; a region that is not enabled for the account gives the same "
+                             "error)\n"
                            : ")\n");
     }
 }

@@ -1,4 +1,4 @@
-/* print.h: the clusters of an account as a table for people and as an object for programs. */
+/* print.h: prints the clusters of an account as a table and as JSON. */
 #pragma once
 
 #include "app/account_cost.h"
@@ -13,25 +13,25 @@ struct ls_view {
 };
 
 /*
- * A line for each cluster. Notes that do not fit into `width` columns go on a line of their own;
- * 0: there is no width, as in a pipe.
+ * One line per cluster. Notes that do not fit into `width` columns get their own line; width 0:
+ * unlimited, as in a pipe.
  */
 void ls_print_table(struct buf *out, struct arena *arena, const struct ls_view *view, size_t width,
                     bool colour);
 
-/* One sentence: how many clusters where, what they cost together, and who said the prices. */
+/* One sentence: number of clusters and regions, total cost, and the source of the prices. */
 void ls_print_summary(struct buf *out, struct arena *arena, const struct ls_view *view);
 
-/* What could not be seen, a line for each reason. */
+/* Failed listings, one line for each reason. */
 void ls_print_gaps(struct buf *out, struct arena *arena, const struct account *account);
 
 bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *view,
                    struct err *err) MUST_USE;
 
-/* ---- words that both share ---- */
+/* ---- shared with JSON ---- */
 
-/* The command that ends what is still paid for or left; empty: there is none to be named. */
+/* The command that removes what still costs money or is left over; empty if there is none. */
 struct str ls_remedy(struct arena *arena, const struct account_cluster *cluster);
 
-/* The sum of all clusters. */
+/* The total over all clusters. */
 struct account_cost ls_total(const struct ls_view *view);

@@ -1,6 +1,6 @@
-/* print_json.c: the account as one object with stable keys (docs/ls.md). Money is US dollars. */
+/* print_json.c: the account as JSON with stable keys (docs/user/ls.md), in US dollars. */
+#include "cli/json_object.h"
 #include "cli/ls/print.h"
-#include "cli/record.h"
 #include "config/document/json_write.h"
 #include "io/clock.h"
 
@@ -17,8 +17,8 @@ static void set_name(struct arena *arena, struct value *record, const char *key,
     }
 }
 
-static void set_money(struct arena *arena, struct value *record, const char *key, int64_t micro,
-                      bool is_known)
+static void ls_print_json_set_money(struct arena *arena, struct value *record, const char *key,
+                                    int64_t micro, bool is_known)
 {
     if (is_known) {
         record_number(arena, record, key, (double)micro / 1e6);
@@ -61,10 +61,10 @@ static struct value *machine_record(struct arena *arena, const struct ls_view *v
                 machine->market == MARKET_SPOT ? STR("spot") : STR("on-demand"));
     record_flag(arena, record, "head", machine->is_head);
     set_time(arena, record, "since", machine->launched_at, machine->launched_at != ACCOUNT_NO_TIME);
-    set_money(arena, record, "dollars_per_hour", known.price, is_known);
+    ls_print_json_set_money(arena, record, "dollars_per_hour", known.price, is_known);
     set_name(arena, record, "price_from",
-             known.source != PRICE_FROM_NOBODY ? str_from(price_source_name(known.source))
-                                               : STR(""));
+             known.source != PRICE_FROM_UNKNOWN ? str_from(price_source_name(known.source))
+                                                : STR(""));
     set_time(arena, record, "price_at", known.at, is_known && known.at != 0);
     return record;
 }
@@ -126,17 +126,17 @@ static struct value *cluster_record(struct arena *arena, const struct ls_view *v
     record_text(arena, record, "made_by", cluster->owner.uid.len > 0 ? STR("shoal") : STR("ray"));
     record_flag(arena, record, "has_head", cluster->has_head);
     set_time(arena, record, "since", cluster->since, cluster->since != ACCOUNT_NO_TIME);
-    set_money(arena, record, "dollars_per_hour", account_cost_sum(&cost),
-              is_whole || cost.known_count > 0);
+    ls_print_json_set_money(arena, record, "dollars_per_hour", account_cost_sum(&cost),
+                            is_whole || cost.known_count > 0);
     record_flag(arena, record, "dollars_are_complete", is_whole);
-    set_money(arena, record, "dollars_per_hour_of_volumes", cost.volumes,
-              cost.unknown_volumes == 0 || cost.volumes > 0);
+    ls_print_json_set_money(arena, record, "dollars_per_hour_of_volumes", cost.volumes,
+                            cost.unknown_volumes == 0 || cost.volumes > 0);
     set_name(arena, record, "remedy", ls_remedy(arena, cluster));
     set_parts(arena, record, view, cluster);
     return record;
 }
 
-/* ---- the whole ---- */
+/* ---- the object ---- */
 
 static struct value *gap_record(struct arena *arena, const struct account_gap *gap)
 {
@@ -172,8 +172,8 @@ bool ls_print_json(struct buf *out, struct arena *arena, const struct ls_view *v
     value_map_set_c(arena, result, "regions", regions);
     record_flag(arena, result, "complete", account->gap_count == 0);
     bool is_whole = account_cost_is_whole(&total);
-    set_money(arena, result, "dollars_per_hour", account_cost_sum(&total),
-              is_whole || total.known_count > 0);
+    ls_print_json_set_money(arena, result, "dollars_per_hour", account_cost_sum(&total),
+                            is_whole || total.known_count > 0);
     record_flag(arena, result, "dollars_are_complete", is_whole);
     value_map_set_c(arena, result, "clusters", clusters);
     value_map_set_c(arena, result, "gaps", gaps);

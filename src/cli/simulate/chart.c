@@ -1,4 +1,4 @@
-/* chart.c: scales, axes, steps. */
+/* chart.c: draws scales, axes and curves. */
 #include "cli/simulate/chart.h"
 
 #include "base/utf8.h"
@@ -8,7 +8,7 @@
 #define MINUTE (INT64_C(60) * 1000)
 #define HOUR (60 * MINUTE)
 
-/* The picture in its own units; the page scales it. */
+/* In SVG units; the page scales the picture. */
 enum { WIDTH = 560, HEIGHT = 240, LEFT = 50, RIGHT = 14, TOP = 32, BOTTOM = 30, STRIPS = 72 };
 
 void html_add(struct buf *out, struct str text)
@@ -33,7 +33,7 @@ void html_add(struct buf *out, struct str text)
         case '\'':
             buf_add_c(out, "&#39;");
             break;
-        case ' ': /* a number and its unit stay on one line */
+        case ' ': /* no line break between a number and its unit */
             buf_add_c(out, i + 1 < visible.len && visible.ptr[i + 1] == '%' ? "&#160;" : " ");
             break;
         default:
@@ -44,7 +44,8 @@ void html_add(struct buf *out, struct str text)
 
 /* ---- values ---- */
 
-static double value_of(enum chart_kind kind, const struct measure *measure, size_t sample)
+static double simulate_chart_value_of(enum chart_kind kind, const struct measure *measure,
+                                      size_t sample)
 {
     const struct sample *at = &measure->samples[sample];
     double sum = 0;
@@ -70,7 +71,7 @@ double chart_most(enum chart_kind kind, const struct figures *figures)
 {
     double most = 0;
     for (size_t i = 0; i < figures->measure->sample_count; i++) {
-        most = fmax(most, value_of(kind, figures->measure, i));
+        most = fmax(most, simulate_chart_value_of(kind, figures->measure, i));
     }
     return most;
 }
@@ -94,7 +95,7 @@ static double least_step(enum chart_kind kind)
 
 struct scale {
     double step;
-    double top; /* the value at the upper edge */
+    double top; /* value at the upper edge */
     int64_t duration;
 };
 
@@ -128,7 +129,8 @@ static const char *unit_of(enum chart_kind kind)
     return units[kind];
 }
 
-static void add_number(struct buf *out, enum chart_kind kind, double value, double step)
+static void simulate_chart_add_number(struct buf *out, enum chart_kind kind, double value,
+                                      double step)
 {
     bool is_money = kind == CHART_RATE || kind == CHART_SPENT;
     if (value >= 10000) {
@@ -146,7 +148,7 @@ static void add_y_axis(struct buf *out, const struct chart *chart, const struct 
         buf_addf(out,
                  "<path class=\"%s\" d=\"M%d %.1fH%d\"/><text class=\"y\" x=\"%d\" y=\"%.1f\">",
                  value > 0 ? "grid" : "base", LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4);
-        add_number(out, chart->kind, value, scale->step);
+        simulate_chart_add_number(out, chart->kind, value, scale->step);
         buf_add_c(out, "</text>");
     }
     buf_addf(out, "<text class=\"unit\" x=\"%d\" y=\"14\">%s</text>", LEFT - 40,
@@ -166,14 +168,14 @@ static int64_t time_step(int64_t duration)
     return duration / 6;
 }
 
-/* Hours stay hours up to three days: "24h" beside "20h" reads better than "1d". */
+/* Hours are used up to three days: "24h" next to "20h" reads better than "1d". */
 static struct str tick_text(struct arena *arena, int64_t at, int64_t step)
 {
     if (at == 0) {
         return STR("0");
     }
     return step >= HOUR && step < 24 * HOUR ? arena_printf(arena, "%lldh", (long long)(at / HOUR))
-                                            : words_time(arena, at);
+                                            : format_time(arena, at);
 }
 
 static void add_x_axis(struct buf *out, struct arena *arena, const struct scale *scale)
@@ -191,14 +193,15 @@ static void add_x_axis(struct buf *out, struct arena *arena, const struct scale 
 
 /* ---- curves ---- */
 
-/* What one layer begins and ends at: all types below it, and itself on top. */
+/* The lower and upper edge of a layer: the sum of all layers below it, and that plus its own
+ * value. */
 static void layer_of(const struct chart *chart, size_t layer, size_t sample, double *ret_low,
                      double *ret_high)
 {
     const struct measure *measure = chart->figures->measure;
     *ret_low = 0;
     if (chart->kind != CHART_NODES) {
-        *ret_high = value_of(chart->kind, measure, sample);
+        *ret_high = simulate_chart_value_of(chart->kind, measure, sample);
         return;
     }
     for (size_t i = 0; i < layer; i++) {
@@ -207,8 +210,8 @@ static void layer_of(const struct chart *chart, size_t layer, size_t sample, dou
     *ret_high = *ret_low + (double)measure->samples[sample].nodes[layer];
 }
 
-/* One edge of a layer, from left to right or back. Numbers of machines change at once, so the edge
- * has steps; what was spent grows, so it has none. */
+/* One edge of a layer, from left to right or back. Machine counts are drawn as steps, money as a
+ * continuous line. */
 static void add_edge(struct buf *out, const struct chart *chart, const struct scale *scale,
                      size_t layer, bool is_upper)
 {
@@ -229,7 +232,7 @@ static void add_edge(struct buf *out, const struct chart *chart, const struct sc
         } else if (!has_steps) {
             buf_addf(out, "L%.1f %.1f", x, y);
         } else if (value != before || is_end) {
-            /* Going back, the step stands where the later value began. */
+            /* Backwards, the step is at the start of the later value. */
             double corner = is_upper ? x : x_of(scale, measure->samples[i + 1].at);
             buf_addf(out, "H%.1fV%.1f", corner, y);
             if (is_end) {
@@ -278,15 +281,15 @@ static void add_curves(struct buf *out, const struct chart *chart, const struct 
     }
 }
 
-/* ---- the numbers under the pointer ---- */
+/* ---- values under the pointer ---- */
 
 static void add_reading(struct buf *out, struct arena *arena, const struct chart *chart,
                         size_t sample)
 {
     const struct measure *measure = chart->figures->measure;
     const struct sample *at = &measure->samples[sample];
-    buf_addf(out, "%.*s: ", STR_ARG(words_time(arena, at->at)));
-    double value = value_of(chart->kind, measure, sample);
+    buf_addf(out, "%.*s: ", STR_ARG(format_time(arena, at->at)));
+    double value = simulate_chart_value_of(chart->kind, measure, sample);
     if (chart->kind == CHART_RATE || chart->kind == CHART_SPENT) {
         buf_addf(out, "$%.2f%s", value, chart->kind == CHART_RATE ? " per hour" : "");
         return;

@@ -1,8 +1,8 @@
 /*
- * chart.h: one curve of a simulated run as inline SVG.
+ * chart.h: draws one curve of a simulated run as inline SVG.
  *
- * Colours and fonts are the page's (report.c): the SVG only names classes, so that one picture is
- * right in light and in dark. Pointing at it shows the numbers, without a script.
+ * The page (report.c) defines colours and fonts: the SVG only uses classes, so that the same
+ * picture works in light and dark mode. Hovering shows the values, without a script.
  */
 #pragma once
 
@@ -11,9 +11,9 @@
 
 enum chart_kind {
     CHART_NODES,   /* machines by type, stacked */
-    CHART_PENDING, /* requests that wait */
+    CHART_PENDING, /* waiting requests */
     CHART_RATE,    /* dollars per hour */
-    CHART_SPENT,   /* dollars since the beginning */
+    CHART_SPENT,   /* dollars since the start */
     CHART_KIND_COUNT,
 };
 
@@ -23,16 +23,16 @@ struct chart {
     enum chart_kind kind;
     const struct figures *figures;
     int64_t duration; /* milliseconds */
-    double most;      /* the end of the scale; the same for all planners, to be compared */
+    double most;      /* upper end of the scale; the same for all planners */
     const char *planner;
-    const struct figures *others; /* drawn behind it as dashed lines, itself left out */
+    const struct figures *others; /* drawn behind it as dashed lines, except itself */
     size_t other_count;
 };
 
-/* The largest value of the curve. */
+/* The maximum of the curve. */
 double chart_most(enum chart_kind kind, const struct figures *figures);
 
 void chart_add(struct buf *out, struct arena *arena, const struct chart *chart);
 
-/* Text from a file, safe inside HTML and its attributes. */
+/* Escapes text for HTML and its attributes. */
 void html_add(struct buf *out, struct str text);

@@ -1,4 +1,4 @@
-/* figures.c: adding up, comparing, and putting it into words. */
+/* figures.c: sums up, compares and formats results. */
 #include "cli/simulate/figures.h"
 
 #include "config/catalog/catalog.h"
@@ -10,9 +10,9 @@
 #define HOUR (60 * MINUTE)
 #define DAY (24 * HOUR)
 
-/* ---- words ---- */
+/* ---- formatting ---- */
 
-/* Two units at most: nobody needs the seconds of a day. */
+/* At most two units. */
 static struct str two_units(struct arena *arena, int64_t ms, int64_t large, const char *large_name,
                             int64_t small, const char *small_name)
 {
@@ -22,7 +22,7 @@ static struct str two_units(struct arena *arena, int64_t ms, int64_t large, cons
                      : arena_printf(arena, "%lld%s", major, large_name);
 }
 
-struct str words_time(struct arena *arena, int64_t ms)
+struct str format_time(struct arena *arena, int64_t ms)
 {
     if (ms < 10 * SECOND && ms % SECOND != 0) {
         return arena_printf(arena, "%.1fs", (double)ms / 1000);
@@ -35,7 +35,7 @@ struct str words_time(struct arena *arena, int64_t ms)
                       : two_units(arena, ms, DAY, "d", HOUR, "h");
 }
 
-struct str words_money(struct arena *arena, int64_t micro)
+struct str format_money(struct arena *arena, int64_t micro)
 {
     if (micro == PRICE_UNKNOWN) {
         return STR("unknown");
@@ -44,12 +44,12 @@ struct str words_money(struct arena *arena, int64_t micro)
     return arena_printf(arena, "$%lld.%02lld", (long long)(cents / 100), (long long)(cents % 100));
 }
 
-struct str words_hours(struct arena *arena, int64_t ms)
+struct str format_hours(struct arena *arena, int64_t ms)
 {
     return arena_printf(arena, "%.1f", (double)ms / (double)HOUR);
 }
 
-struct str words_cluster(struct arena *arena, const struct result *result)
+struct str format_cluster(struct arena *arena, const struct result *result)
 {
     const struct config *config = result->wish->config;
     struct str region = result->setup.region;
@@ -57,9 +57,9 @@ struct str words_cluster(struct arena *arena, const struct result *result)
                         STR_ARG(config->provider_type), region.len > 0 ? " " : "", STR_ARG(region));
 }
 
-/* ---- prices in words ---- */
+/* ---- price sources ---- */
 
-static void add_sources(struct buf *out, const struct result *result)
+static void simulate_figures_add_sources(struct buf *out, const struct result *result)
 {
     bool from[PRICE_SOURCE_COUNT] = {false};
     bool has_share = false;
@@ -89,11 +89,11 @@ static void add_sources(struct buf *out, const struct result *result)
 
 static void add_unknown(struct buf *out, const struct result *result)
 {
-    const char *separator = "No price is known for ";
+    const char *separator = "No known price for ";
     bool has_any = false;
     for (size_t i = 0; i < result->setup.settings.type_count; i++) {
         const struct type_facts *facts = &result->setup.facts[i];
-        if (facts->source != PRICE_FROM_NOBODY) {
+        if (facts->source != PRICE_FROM_UNKNOWN) {
             continue;
         }
         buf_addf(out, "%s%.*s", separator, STR_ARG(facts->name));
@@ -101,28 +101,28 @@ static void add_unknown(struct buf *out, const struct result *result)
         has_any = true;
     }
     if (has_any) {
-        buf_add_c(out, "; prices in the workload file would give one. ");
+        buf_add_c(out, "; add prices to the workload file. ");
     }
 }
 
-struct str words_prices(struct arena *arena, const struct result *result)
+struct str format_prices(struct arena *arena, const struct result *result)
 {
     AUTO_BUF struct buf out;
     const struct type_facts *head = &result->setup.facts[result->setup.settings.head_type];
     buf_init(&out, (size_t)64 * 1024);
-    add_sources(&out, result);
+    simulate_figures_add_sources(&out, result);
     add_unknown(&out, result);
     buf_addf(&out, "The head is not counted");
     if (head->price > 0) {
         int64_t cost = (int64_t)((double)head->price * (double)result->wish->workload->duration /
                                  (double)HOUR);
-        buf_addf(&out, "; it adds %.*s", STR_ARG(words_money(arena, cost)));
+        buf_addf(&out, "; it adds %.*s", STR_ARG(format_money(arena, cost)));
     }
     buf_add_char(&out, '.');
     return arena_str(arena, buf_str(&out));
 }
 
-/* ---- adding up ---- */
+/* ---- summing up ---- */
 
 static struct wait_figures waits_of(const struct measure *measure)
 {
@@ -140,7 +140,8 @@ static struct wait_figures waits_of(const struct measure *measure)
     return waits;
 }
 
-static void add_classes(struct arena *arena, const struct result *result, struct figures *figures)
+static void simulate_figures_add_classes(struct arena *arena, const struct result *result,
+                                         struct figures *figures)
 {
     const struct measure *measure = figures->measure;
     struct class_row *rows = ARENA_ARRAY(arena, measure->class_count, struct class_row);
@@ -162,7 +163,8 @@ static void add_classes(struct arena *arena, const struct result *result, struct
     figures->class_count = measure->class_count;
 }
 
-static void add_types(struct arena *arena, const struct result *result, struct figures *figures)
+static void simulate_figures_add_types(struct arena *arena, const struct result *result,
+                                       struct figures *figures)
 {
     const struct measure *measure = figures->measure;
     struct type_row *rows = ARENA_ARRAY(arena, measure->type_count, struct type_row);
@@ -170,7 +172,7 @@ static void add_types(struct arena *arena, const struct result *result, struct f
     bool has_known = false;
     for (size_t i = 0; i < measure->type_count; i++) {
         const struct type_facts *facts = &result->setup.facts[i];
-        bool is_known = facts->source != PRICE_FROM_NOBODY;
+        bool is_known = facts->source != PRICE_FROM_UNKNOWN;
         rows[i] = (struct type_row){facts, measure->node_ms[i],
                                     is_known ? measure->cost[i] : PRICE_UNKNOWN};
         figures->node_ms += measure->node_ms[i];
@@ -185,15 +187,16 @@ static void add_types(struct arena *arena, const struct result *result, struct f
     figures->type_count = measure->type_count;
 }
 
-struct figures figures_of(struct arena *arena, const struct result *result, const struct run *run)
+struct figures figures_of(struct arena *arena, const struct result *result,
+                          const struct simulate_run *run)
 {
     const struct measure *measure = run->measure;
     struct figures figures = {.planner = run->planner, .measure = measure};
     figures.wait = waits_of(measure);
     figures.busy_permille = measure->ready_ms > 0 ? measure->busy_ms * 1000 / measure->ready_ms
                                                   : -1;
-    add_classes(arena, result, &figures);
-    add_types(arena, result, &figures);
+    simulate_figures_add_classes(arena, result, &figures);
+    simulate_figures_add_types(arena, result, &figures);
     return figures;
 }
 
@@ -201,9 +204,10 @@ struct figures figures_of(struct arena *arena, const struct result *result, cons
 
 typedef struct str value_fn(struct arena *arena, const struct figures *figures, size_t position);
 
-static struct figure_row *add_row(struct arena *arena, struct figure_table *table,
-                                  const struct figures *figures, size_t count, const char *label,
-                                  value_fn *value, size_t position)
+static struct figure_row *simulate_figures_add_row(struct arena *arena, struct figure_table *table,
+                                                   const struct figures *figures, size_t count,
+                                                   const char *label, value_fn *value,
+                                                   size_t position)
 {
     void *rows = table->rows;
     arena_grow(arena, &rows, table->count, &table->capacity, sizeof(*table->rows));
@@ -220,7 +224,7 @@ static struct str first_node(struct arena *arena, const struct figures *figures,
 {
     int64_t at = figures->measure->first_node_at;
     (void)position;
-    return at < 0 ? STR("none") : words_time(arena, at);
+    return at < 0 ? STR("none") : format_time(arena, at);
 }
 
 static struct str most_nodes(struct arena *arena, const struct figures *figures, size_t position)
@@ -231,17 +235,19 @@ static struct str most_nodes(struct arena *arena, const struct figures *figures,
         return STR("none");
     }
     return arena_printf(arena, "%lld at %.*s", (long long)measure->most_nodes,
-                        STR_ARG(words_time(arena, measure->most_nodes_at)));
+                        STR_ARG(format_time(arena, measure->most_nodes_at)));
 }
 
-static struct str wait(struct arena *arena, const struct figures *figures, size_t position)
+static struct str simulate_figures_wait(struct arena *arena, const struct figures *figures,
+                                        size_t position)
 {
     const int64_t waits[] = {figures->wait.p50, figures->wait.p90, figures->wait.p99,
                              figures->wait.longest};
-    return figures->started > 0 ? words_time(arena, waits[position]) : STR("-");
+    return figures->started > 0 ? format_time(arena, waits[position]) : STR("-");
 }
 
-static struct str finished(struct arena *arena, const struct figures *figures, size_t position)
+static struct str simulate_figures_finished(struct arena *arena, const struct figures *figures,
+                                            size_t position)
 {
     (void)position;
     return arena_printf(arena, "%lld of %lld", (long long)figures->finished,
@@ -251,26 +257,26 @@ static struct str finished(struct arena *arena, const struct figures *figures, s
 static struct str node_hours(struct arena *arena, const struct figures *figures, size_t position)
 {
     (void)position;
-    return words_hours(arena, figures->node_ms);
+    return format_hours(arena, figures->node_ms);
 }
 
 static struct str type_hours(struct arena *arena, const struct figures *figures, size_t position)
 {
-    return words_hours(arena, figures->types[position].node_ms);
+    return format_hours(arena, figures->types[position].node_ms);
 }
 
 static struct str cost(struct arena *arena, const struct figures *figures, size_t position)
 {
     (void)position;
     if (figures->cost == PRICE_UNKNOWN || !figures->is_cost_partial) {
-        return words_money(arena, figures->cost);
+        return format_money(arena, figures->cost);
     }
-    return arena_printf(arena, "%.*s + ?", STR_ARG(words_money(arena, figures->cost)));
+    return arena_printf(arena, "%.*s + ?", STR_ARG(format_money(arena, figures->cost)));
 }
 
 static struct str type_cost(struct arena *arena, const struct figures *figures, size_t position)
 {
-    return words_money(arena, figures->types[position].cost);
+    return format_money(arena, figures->types[position].cost);
 }
 
 static struct str utilisation(struct arena *arena, const struct figures *figures, size_t position)
@@ -289,8 +295,8 @@ static struct str counted(struct arena *arena, const struct figures *figures, si
     return arena_printf(arena, "%lld", (long long)counts[position]);
 }
 
-/* Was a machine of this type used in any of the runs? */
-static bool is_used(const struct figures *figures, size_t count, size_t type)
+/* True if any run used a machine of this type. */
+static bool simulate_figures_is_used(const struct figures *figures, size_t count, size_t type)
 {
     for (size_t i = 0; i < count; i++) {
         if (figures[i].types[type].node_ms > 0) {
@@ -305,10 +311,11 @@ static void add_type_rows(struct arena *arena, struct figure_table *table,
 {
     for (size_t i = 0; i < figures->type_count; i++) {
         const struct type_facts *facts = figures->types[i].facts;
-        if (!is_used(figures, count, i)) {
+        if (!simulate_figures_is_used(figures, count, i)) {
             continue;
         }
-        struct figure_row *row = add_row(arena, table, figures, count, "", value, i);
+        struct figure_row *row = simulate_figures_add_row(arena, table, figures, count, "", value,
+                                                          i);
         row->label = facts->name;
         row->note = facts->is_spot && facts->machine.len > 0
                         ? arena_printf(arena, "%.*s, spot", STR_ARG(facts->machine))
@@ -324,10 +331,13 @@ void figures_table(struct arena *arena, const struct figures *figures, size_t co
         const char *label;
         value_fn *value;
         size_t position;
-    } above[] = {{"first node", first_node, 0}, {"most nodes", most_nodes, 0},
-                 {"wait, median", wait, 0},     {"wait, p90", wait, 1},
-                 {"wait, p99", wait, 2},        {"wait, longest", wait, 3},
-                 {"work finished", finished, 0}},
+    } above[] = {{"first node", first_node, 0},
+                 {"most nodes", most_nodes, 0},
+                 {"wait, median", simulate_figures_wait, 0},
+                 {"wait, p90", simulate_figures_wait, 1},
+                 {"wait, p99", simulate_figures_wait, 2},
+                 {"wait, longest", simulate_figures_wait, 3},
+                 {"work finished", simulate_figures_finished, 0}},
       below[] = {{"utilisation", utilisation, 0},
                  {"launches", counted, 0},
                  {"refused launches", counted, 1},
@@ -335,32 +345,33 @@ void figures_table(struct arena *arena, const struct figures *figures, size_t co
                  {"work lost", counted, 3}};
     *ret_table = (struct figure_table){0};
     for (size_t i = 0; i < ARRAY_LEN(above); i++) {
-        add_row(arena, ret_table, figures, count, above[i].label, above[i].value,
-                above[i].position);
+        simulate_figures_add_row(arena, ret_table, figures, count, above[i].label, above[i].value,
+                                 above[i].position);
     }
-    add_row(arena, ret_table, figures, count, "node-hours", node_hours, 0);
+    simulate_figures_add_row(arena, ret_table, figures, count, "node-hours", node_hours, 0);
     add_type_rows(arena, ret_table, figures, count, type_hours);
-    add_row(arena, ret_table, figures, count, "cost", cost, 0);
+    simulate_figures_add_row(arena, ret_table, figures, count, "cost", cost, 0);
     add_type_rows(arena, ret_table, figures, count, type_cost);
     for (size_t i = 0; i < ARRAY_LEN(below); i++) {
-        add_row(arena, ret_table, figures, count, below[i].label, below[i].value,
-                below[i].position);
+        simulate_figures_add_row(arena, ret_table, figures, count, below[i].label, below[i].value,
+                                 below[i].position);
     }
 }
 
 /* ---- comparing ---- */
 
-static struct str cost_words(struct arena *arena, const struct comparison *comparison)
+static struct str simulate_figures_cost_text(struct arena *arena,
+                                             const struct comparison *comparison)
 {
     int64_t cost = comparison->cost;
     int64_t share = comparison->cost_permille;
     if (!comparison->has_cost) {
-        return STR("cost what nobody can say");
+        return STR("have an unknown cost");
     }
     if (llabs(cost) < 5000) {
         return STR("cost the same");
     }
-    return arena_printf(arena, "cost %.*s %s (%.*f %%)", STR_ARG(words_money(arena, llabs(cost))),
+    return arena_printf(arena, "cost %.*s %s (%.*f %%)", STR_ARG(format_money(arena, llabs(cost))),
                         cost < 0 ? "less" : "more", llabs(share) < 10 ? 1 : 0,
                         (double)llabs(share) / 10);
 }
@@ -371,14 +382,14 @@ static struct str wait_words(struct arena *arena, const struct comparison *compa
     if (llabs(wait_more) < SECOND / 2) {
         return STR("wait as long at p90");
     }
-    return arena_printf(arena, "wait %.*s %s at p90", STR_ARG(words_time(arena, llabs(wait_more))),
+    return arena_printf(arena, "wait %.*s %s at p90", STR_ARG(format_time(arena, llabs(wait_more))),
                         wait_more < 0 ? "shorter" : "longer");
 }
 
 struct str figures_difference(struct arena *arena, const char *planner,
                               const struct comparison *comparison)
 {
-    struct str money = cost_words(arena, comparison);
+    struct str money = simulate_figures_cost_text(arena, comparison);
     struct str waiting = wait_words(arena, comparison);
     return arena_printf(arena, "%s would %.*s and %.*s", planner, STR_ARG(money), STR_ARG(waiting));
 }

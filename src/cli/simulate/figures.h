@@ -1,7 +1,4 @@
-/*
- * figures.h: what came of a run, in numbers and in words. The text, the JSON and the report all
- * take it from here.
- */
+/* figures.h: the results of a run as numbers and text; used by the text, JSON and HTML output. */
 #pragma once
 
 #include "cli/simulate/run.h"
@@ -29,21 +26,22 @@ struct figures {
     struct wait_figures wait;
     int64_t arrived, started, finished, lost; /* over all classes */
     int64_t node_ms;
-    int64_t cost;                 /* of what has a price; PRICE_UNKNOWN when nothing has */
-    bool is_cost_partial;         /* machines were used whose price nobody knows */
-    int64_t busy_permille;        /* of the time that workers were in Ray; -1: none were */
-    const struct type_row *types; /* all of the cluster file, in its order */
+    int64_t cost;                 /* of priced machines; PRICE_UNKNOWN if there are none */
+    bool is_cost_partial;         /* machines with unknown price were used */
+    int64_t busy_permille;        /* of the time that workers were in Ray; -1: no workers */
+    const struct type_row *types; /* all types of the cluster file, in its order */
     size_t type_count;
     const struct class_row *classes;
     size_t class_count;
 };
 
-struct figures figures_of(struct arena *arena, const struct result *result, const struct run *run);
+struct figures figures_of(struct arena *arena, const struct result *result,
+                          const struct simulate_run *run);
 
-/* One line of the table of figures; `is_part` stands below the line it is a part of. */
+/* One line of the table; `is_part` is indented below the line it belongs to. */
 struct figure_row {
     struct str label;
-    struct str note; /* of the label: "m5.large, spot"; or empty */
+    struct str note; /* of the label: "m5.large, spot"; may be empty */
     bool is_part;
     struct str values[PLANNERS_MAX];
 };
@@ -57,29 +55,29 @@ struct figure_table {
 void figures_table(struct arena *arena, const struct figures *figures, size_t count,
                    struct figure_table *ret_table);
 
-/* What the second costs and waits more than the first. */
+/* The additional cost and wait of the second planner. */
 struct comparison {
     bool has_cost;
     int64_t cost;          /* micro-dollars; negative: less */
-    int64_t cost_permille; /* of the first's */
+    int64_t cost_permille; /* relative to the first */
     int64_t wait_p90;      /* milliseconds */
     struct str text;       /* "price would cost $12.40 less (18 %) and wait 4s longer at p90." */
 };
 
-/* "price would cost $12.40 less (18 %) and wait 4s longer at p90", without a full stop. */
+/* The same text without the period. */
 struct str figures_difference(struct arena *arena, const char *planner,
                               const struct comparison *comparison);
 
 struct comparison figures_compare(struct arena *arena, const struct figures *first,
                                   const struct figures *second);
 
-/* "2m 10s", "$12.40", "3.5": for people. */
-struct str words_time(struct arena *arena, int64_t ms);
-struct str words_money(struct arena *arena, int64_t micro);
-struct str words_hours(struct arena *arena, int64_t ms);
+/* "2m 10s", "$12.40", "3.5": for display. */
+struct str format_time(struct arena *arena, int64_t ms);
+struct str format_money(struct arena *arena, int64_t micro);
+struct str format_hours(struct arena *arena, int64_t ms);
 
-/* Where the prices come from, and for what there is none: one or more sentences. */
-struct str words_prices(struct arena *arena, const struct result *result);
+/* The source of the prices, and which are missing: one or more sentences. */
+struct str format_prices(struct arena *arena, const struct result *result);
 
 /* "mixed on aws us-east-1" */
-struct str words_cluster(struct arena *arena, const struct result *result);
+struct str format_cluster(struct arena *arena, const struct result *result);

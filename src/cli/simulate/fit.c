@@ -1,7 +1,7 @@
-/* fit.c: one plan per class of work. */
+/* fit.c: plans one piece of each class of work. */
 #include "cli/simulate/fit.h"
 
-/* The head is there, idle, with all that its type has. */
+/* Only the head exists, idle, with all resources of its type. */
 static struct plan_input empty_cluster(const struct core_setup *setup, struct plan_node *head)
 {
     const struct core_settings *settings = &setup->settings;
@@ -43,7 +43,7 @@ static struct gang gang_of(struct arena *arena, const struct work_class *class,
     return (struct gang){requests, (size_t) class->bundles};
 }
 
-/* NULL when it fits. */
+/* NULL if it fits. */
 static const struct refusal *refusal_of(struct arena *arena, struct plan_input *input,
                                         const struct work_class *class,
                                         const struct workload *workload)
@@ -75,7 +75,7 @@ void fit_check(struct arena *arena, const struct core_setup *setup, const struct
         const struct refusal *refusal = refusal_of(arena, &input, &workload->classes[i], workload);
         if (refusal) {
             struct diag *diag = diag_warn(diags, "never-fits", file->classes[i].place,
-                                          "this can never run on the cluster file's machines");
+                                          "this cannot run on any node type of the cluster file");
             diag_hint(diags, diag, "%.*s", STR_ARG(plan_reason_text(&input, refusal, arena)));
         }
     }

@@ -1,4 +1,4 @@
-/* print.c: tables and stories for a terminal. */
+/* print.c: prints tables and the explanation for a terminal. */
 #include "cli/simulate/print.h"
 
 #include "base/utf8.h"
@@ -75,41 +75,43 @@ static void add_table(struct buf *out, struct arena *arena, const struct figures
     }
 }
 
-static void add_line(struct buf *out, struct str text)
+static void simulate_print_add_line(struct buf *out, struct str text)
 {
     utf8_add_visible(out, text, false);
     buf_add_char(out, '\n');
 }
 
-/* What was simulated, so that the output alone says how to get it again. */
-static void add_header(struct buf *out, struct arena *arena, const struct result *result)
+/* The inputs of the simulation, so that it can be repeated from the output alone. */
+static void simulate_print_add_header(struct buf *out, struct arena *arena,
+                                      const struct result *result)
 {
-    const struct run_wish *wish = result->wish;
+    const struct sim_options *wish = result->wish;
     struct str about = wish->workload->about;
-    add_line(out,
-             arena_printf(arena, "%.*s, workload %.*s%s%.*s", STR_ARG(words_cluster(arena, result)),
-                          STR_ARG(wish->workload_name), about.len > 0 ? ": " : "", STR_ARG(about)));
-    add_line(out, arena_printf(arena, "%.*s simulated, faults: %s, seed %llu",
-                               STR_ARG(words_time(arena, wish->workload->duration)), wish->faults,
-                               (unsigned long long)wish->seed));
+    simulate_print_add_line(out, arena_printf(arena, "%.*s, workload %.*s%s%.*s",
+                                              STR_ARG(format_cluster(arena, result)),
+                                              STR_ARG(wish->workload_name),
+                                              about.len > 0 ? ": " : "", STR_ARG(about)));
+    simulate_print_add_line(out, arena_printf(arena, "%.*s simulated, faults: %s, seed %llu",
+                                              STR_ARG(format_time(arena, wish->workload->duration)),
+                                              wish->faults, (unsigned long long)wish->seed));
     buf_add_char(out, '\n');
 }
 
 void print_figures_text(struct buf *out, struct arena *arena, const struct result *result,
                         const struct figures *figures, const struct spread *spreads)
 {
-    add_header(out, arena, result);
+    simulate_print_add_header(out, arena, result);
     add_table(out, arena, figures, result->run_count);
     buf_add_char(out, '\n');
-    add_line(out, words_prices(arena, result));
+    simulate_print_add_line(out, format_prices(arena, result));
     for (size_t i = 1; i < result->run_count; i++) {
-        add_line(out, spreads[i - 1].text);
+        simulate_print_add_line(out, spreads[i - 1].text);
     }
 }
 
-/* ---- the story ---- */
+/* ---- explanation ---- */
 
-static bool is_digit(char c)
+static bool simulate_print_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -117,13 +119,13 @@ static bool is_digit(char c)
 struct str print_line_body(struct str line)
 {
     size_t at = 0;
-    while (at < line.len && (is_digit(line.ptr[at]) || line.ptr[at] == '.')) {
+    while (at < line.len && (simulate_print_is_digit(line.ptr[at]) || line.ptr[at] == '.')) {
         at++;
     }
     return at > 0 && at < line.len && line.ptr[at] == ' ' ? str_sub(line, at + 1, line.len) : line;
 }
 
-/* "12m 30.5s": every line has its own moment, so the seconds are exact. */
+/* "12m 30.5s": exact, because every line has its own time. */
 static struct str moment(struct arena *arena, int64_t ms)
 {
     long long minutes = (long long)(ms / 60000);
@@ -135,26 +137,27 @@ static struct str moment(struct arena *arena, int64_t ms)
                          : arena_printf(arena, "%lldm %.*s", minutes, STR_ARG(tail));
 }
 
-static void add_moment(struct buf *out, struct arena *arena, const struct run_line *line)
+static void simulate_print_add_moment(struct buf *out, struct arena *arena,
+                                      const struct run_line *line)
 {
     add_padded(out, moment(arena, line->at), MOMENT_COLUMN, true);
     buf_add_spaces(out, 2);
-    add_line(out, print_line_body(line->text));
+    simulate_print_add_line(out, print_line_body(line->text));
 }
 
-/* Equal but for their numbers: "instance 4: ..." and "instance 5: ...". */
-static bool is_alike(struct str a, struct str b)
+/* Equal except for numbers: "instance 4: ..." and "instance 5: ...". */
+static bool simulate_print_is_alike(struct str a, struct str b)
 {
     size_t i = 0;
     size_t j = 0;
     while (i < a.len && j < b.len) {
-        bool both = is_digit(a.ptr[i]) && is_digit(b.ptr[j]);
+        bool both = simulate_print_is_digit(a.ptr[i]) && simulate_print_is_digit(b.ptr[j]);
         if (!both && a.ptr[i] != b.ptr[j]) {
             return false;
         }
-        for (; both && i < a.len && is_digit(a.ptr[i]); i++) {
+        for (; both && i < a.len && simulate_print_is_digit(a.ptr[i]); i++) {
         }
-        for (; both && j < b.len && is_digit(b.ptr[j]); j++) {
+        for (; both && j < b.len && simulate_print_is_digit(b.ptr[j]); j++) {
         }
         i += !both;
         j += !both;
@@ -162,9 +165,10 @@ static bool is_alike(struct str a, struct str b)
     return i == a.len && j == b.len;
 }
 
-/* Twenty machines at once tell the same story twenty times: of lines that are alike and of one
- * moment, the first stands for all. */
-static void add_lines(struct buf *out, struct arena *arena, const struct run *run)
+/* Of lines that are alike and have the same time, only the first is shown: twenty machines launched
+ * at once would repeat each line twenty times. */
+static void simulate_print_add_lines(struct buf *out, struct arena *arena,
+                                     const struct simulate_run *run)
 {
     bool *is_told = ARENA_ARRAY(arena, run->line_count, bool);
     for (size_t i = 0; i < run->line_count; i++) {
@@ -174,7 +178,7 @@ static void add_lines(struct buf *out, struct arena *arena, const struct run *ru
             continue;
         }
         for (size_t j = i + 1; j < run->line_count && run->lines[j].at == line->at; j++) {
-            if (!is_told[j] && is_alike(line->text, run->lines[j].text)) {
+            if (!is_told[j] && simulate_print_is_alike(line->text, run->lines[j].text)) {
                 is_told[j] = true;
                 more++;
             }
@@ -184,7 +188,7 @@ static void add_lines(struct buf *out, struct arena *arena, const struct run *ru
             told.text = arena_printf(arena, "%.*s (and %zu more like it)", STR_ARG(line->text),
                                      more);
         }
-        add_moment(out, arena, &told);
+        simulate_print_add_moment(out, arena, &told);
     }
 }
 
@@ -193,20 +197,20 @@ static void add_neighbour(struct buf *out, struct arena *arena, const char *whic
 {
     if (line->text.len > 0) {
         buf_addf(out, "%s:\n", which);
-        add_moment(out, arena, line);
+        simulate_print_add_moment(out, arena, line);
     }
 }
 
 void print_explain_text(struct buf *out, struct arena *arena, const struct result *result)
 {
-    add_header(out, arena, result);
+    simulate_print_add_header(out, arena, result);
     for (size_t i = 0; i < result->run_count; i++) {
-        const struct run *run = &result->runs[i];
+        const struct simulate_run *run = &result->runs[i];
         buf_addf(out, "%splanner %s, around %.*s\n", i > 0 ? "\n" : "", run->planner,
-                 STR_ARG(words_time(arena, result->wish->explain_at)));
-        add_lines(out, arena, run);
+                 STR_ARG(format_time(arena, result->wish->explain_at)));
+        simulate_print_add_lines(out, arena, run);
         if (run->line_count == 0) {
-            buf_add_c(out, "  nothing was heard and nothing decided\n");
+            buf_add_c(out, "  no event and no decision\n");
             add_neighbour(out, arena, "before that", &run->before);
             add_neighbour(out, arena, "after that", &run->behind);
         }

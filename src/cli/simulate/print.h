@@ -1,4 +1,4 @@
-/* print.h: the result of a simulation for a terminal and for programs. */
+/* print.h: prints the result of a simulation as text and as JSON. */
 #pragma once
 
 #include "base/buf.h"
@@ -8,13 +8,13 @@
 void print_figures_text(struct buf *out, struct arena *arena, const struct result *result,
                         const struct figures *figures, const struct spread *spreads);
 
-/* What happened around wish->explain_at, for each planner. */
+/* The events around explain_at, for each planner. */
 void print_explain_text(struct buf *out, struct arena *arena, const struct result *result);
 
-/* Everything, in one object. */
+/* The whole result as one object. */
 bool print_json(struct buf *out, struct arena *arena, const struct result *result,
                 const struct figures *figures, const struct spread *spreads,
                 struct err *err) MUST_USE;
 
-/* The line without the time in front of it, which stands in a column of its own. */
+/* The line without its leading time, which has its own column. */
 struct str print_line_body(struct str line);

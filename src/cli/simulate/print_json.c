@@ -1,5 +1,6 @@
-/* print_json.c: the result as one object with stable keys. Times are seconds, money US dollars. */
-#include "cli/record.h"
+/* print_json.c: the result as one object with stable keys. Times are in seconds, money in US
+ * dollars. */
+#include "cli/json_object.h"
 #include "cli/simulate/print.h"
 #include "config/catalog/catalog.h"
 #include "config/document/json_write.h"
@@ -14,8 +15,9 @@ static double hours(int64_t ms)
     return (double)ms / 3600000;
 }
 
-/* A price or a sum; null when nobody knows. */
-static void set_money(struct arena *arena, struct value *record, const char *key, int64_t micro)
+/* A price or a sum; null if unknown. */
+static void simulate_print_json_set_money(struct arena *arena, struct value *record,
+                                          const char *key, int64_t micro)
 {
     if (micro == PRICE_UNKNOWN) {
         record_null(arena, record, key);
@@ -60,9 +62,9 @@ static struct value *type_records(struct arena *arena, const struct figures *fig
         record_text(arena, record, "type", row->facts->name);
         record_text(arena, record, "machine", row->facts->machine);
         record_text(arena, record, "market", row->facts->is_spot ? STR("spot") : STR("on-demand"));
-        set_money(arena, record, "price", row->facts->price);
+        simulate_print_json_set_money(arena, record, "price", row->facts->price);
         record_number(arena, record, "node_hours", hours(row->node_ms));
-        set_money(arena, record, "cost", row->cost);
+        simulate_print_json_set_money(arena, record, "cost", row->cost);
         value_list_add(arena, list, record);
     }
     return list;
@@ -77,7 +79,7 @@ static void set_moment(struct arena *arena, struct value *record, const char *ke
     }
 }
 
-static struct value *line_records(struct arena *arena, const struct run *run)
+static struct value *line_records(struct arena *arena, const struct simulate_run *run)
 {
     struct value *list = record_list(arena);
     for (size_t i = 0; i < run->line_count; i++) {
@@ -93,7 +95,7 @@ static struct value *planner_record(struct arena *arena, const struct result *re
                                     const struct figures *figures)
 {
     const struct measure *measure = figures->measure;
-    const struct run *run = &result->runs[which];
+    const struct simulate_run *run = &result->runs[which];
     struct value *record = record_new(arena);
     record_text(arena, record, "planner", str_from(figures->planner));
     set_moment(arena, record, "first_node_seconds", measure->first_node_at);
@@ -106,7 +108,7 @@ static struct value *planner_record(struct arena *arena, const struct result *re
     record_int(arena, record, "finished", figures->finished);
     record_int(arena, record, "lost", figures->lost);
     record_number(arena, record, "node_hours", hours(figures->node_ms));
-    set_money(arena, record, "cost", figures->cost);
+    simulate_print_json_set_money(arena, record, "cost", figures->cost);
     record_flag(arena, record, "cost_is_partial", figures->is_cost_partial);
     if (figures->busy_permille < 0) {
         record_null(arena, record, "utilisation");
@@ -134,7 +136,7 @@ static struct value *price_record(struct arena *arena, const struct result *resu
     record_text(arena, record, "region", catalog_ec2_price_region());
     record_text(arena, record, "date", catalog_ec2_price_date());
     record_number(arena, record, "spot_share", (double)result->wish->workload->spot_share / 1000);
-    record_text(arena, record, "text", words_prices(arena, result));
+    record_text(arena, record, "text", format_prices(arena, result));
     return record;
 }
 
@@ -180,7 +182,7 @@ static struct value *comparison_record(struct arena *arena, const struct figures
 bool print_json(struct buf *out, struct arena *arena, const struct result *result,
                 const struct figures *figures, const struct spread *spreads, struct err *err)
 {
-    const struct run_wish *wish = result->wish;
+    const struct sim_options *wish = result->wish;
     struct value *record = record_new(arena);
     struct value *planners = record_list(arena);
     struct value *comparisons = record_list(arena);

@@ -1,4 +1,4 @@
-/* report.c: the page, from top to bottom. */
+/* report.c: writes the page from top to bottom. */
 #include "cli/simulate/report.h"
 
 #include "cli/simulate/chart.h"
@@ -16,11 +16,11 @@ struct page {
     size_t count;
 };
 
-/* ---- the head of the page ---- */
+/* ---- header ---- */
 
-static void add_head(const struct page *page)
+static void simulate_report_add_head(const struct page *page)
 {
-    const struct run_wish *wish = page->result->wish;
+    const struct sim_options *wish = page->result->wish;
     struct buf *out = page->out;
     buf_add_c(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
@@ -35,11 +35,11 @@ static void add_head(const struct page *page)
     buf_add_c(out, "</style>\n</head>\n<body>\n<main>\n");
 }
 
-static void add_title(const struct page *page)
+static void simulate_report_add_title(const struct page *page)
 {
-    const struct run_wish *wish = page->result->wish;
+    const struct sim_options *wish = page->result->wish;
     struct buf *out = page->out;
-    struct str duration = words_time(page->arena, wish->workload->duration);
+    struct str duration = format_time(page->arena, wish->workload->duration);
     buf_add_c(out, "<header>\n<h1><span>cluster</span> ");
     html_add(out, wish->config->cluster_name);
     buf_add_c(out, " <span>under workload</span> ");
@@ -58,7 +58,7 @@ static void add_title(const struct page *page)
     for (size_t i = 1; i < page->count; i++) {
         buf_add_c(out, "<p class=\"verdict\">");
         html_add(out, page->spreads[i - 1].text);
-        buf_addf(out, " <small>All that follows is of seed %llu alone.</small></p>\n",
+        buf_addf(out, " <small>Everything below is for seed %llu only.</small></p>\n",
                  (unsigned long long)wish->seed);
     }
 }
@@ -82,9 +82,9 @@ static void add_sums(const struct page *page)
         buf_add_c(page->out, "<div class=\"card\"><h2>Planner ");
         html_add(page->out, str_from(figures->planner));
         buf_add_c(page->out, "</h2><dl class=\"sum\">");
-        add_sum(page, "cost", words_money(page->arena, figures->cost));
-        add_sum(page, "wait, p90", words_time(page->arena, figures->wait.p90));
-        add_sum(page, "node-hours", words_hours(page->arena, figures->node_ms));
+        add_sum(page, "cost", format_money(page->arena, figures->cost));
+        add_sum(page, "wait, p90", format_time(page->arena, figures->wait.p90));
+        add_sum(page, "node-hours", format_hours(page->arena, figures->node_ms));
         add_sum(page, "utilisation", busy);
         buf_add_c(page->out, "</dl></div>\n");
     }
@@ -136,10 +136,11 @@ static void add_chart(const struct page *page, enum chart_kind kind)
         const char *title, *why;
     } texts[CHART_KIND_COUNT] = {
         [CHART_NODES] = {"Machines by type",
-                         "From the launch to the end, as the cloud bills them."},
-        [CHART_PENDING] = {"Waiting work", "Tasks, and bundles of gangs, without a place to run."},
-        [CHART_RATE] = {"Cost per hour", "Of all workers at that moment."},
-        [CHART_SPENT] = {"Spent", "Since the beginning, for all workers."},
+                         "From launch to termination, as the cloud bills them."},
+        [CHART_PENDING] = {"Waiting work", "Tasks and placement group bundles that wait for "
+                                           "resources."},
+        [CHART_RATE] = {"Cost per hour", "All workers at that moment."},
+        [CHART_SPENT] = {"Spent", "All workers, since the start."},
     };
     double most = 0;
     for (size_t i = 0; i < page->count; i++) {
@@ -220,13 +221,13 @@ static void add_class(const struct page *page, const struct class_row *row, cons
     const int64_t waits[] = {row->wait.p50, row->wait.p90, row->wait.longest};
     for (size_t i = 0; i < ARRAY_LEN(waits); i++) {
         buf_add_c(page->out, i == 0 ? "<td class=\"opt\">" : "<td>");
-        html_add(page->out, row->started > 0 ? words_time(page->arena, waits[i]) : STR("-"));
+        html_add(page->out, row->started > 0 ? format_time(page->arena, waits[i]) : STR("-"));
         buf_add_c(page->out, "</td>");
     }
     buf_addf(page->out, "<td>%lld</td></tr>\n", (long long)row->lost);
 }
 
-static void add_classes(const struct page *page)
+static void simulate_report_add_classes(const struct page *page)
 {
     buf_add_c(page->out,
               "<section class=\"card\"><h2>By kind of work</h2>\n<div class=\"scroll\"><table>\n"
@@ -248,7 +249,7 @@ static void add_classes(const struct page *page)
     buf_add_c(page->out, "</tbody></table></div></section>\n");
 }
 
-/* What the cluster file offers, used or not. */
+/* The node types of the cluster file, used or not. */
 static void add_offers(const struct page *page)
 {
     const struct core_setup *setup = &page->result->setup;
@@ -284,11 +285,13 @@ static void add_offers(const struct page *page)
 static void add_footer(const struct page *page)
 {
     buf_add_c(page->out, "<footer><p>");
-    html_add(page->out, words_prices(page->arena, page->result));
+    html_add(page->out, format_prices(page->arena, page->result));
     buf_add_c(page->out, "</p><p>Simulated by shoal " SHOAL_VERSION
-                         ": a made-up cloud and a made-up Ray, with shoal's own autoscaler between "
-                         "them. The same files and the same seed give the same page.</p></footer>\n"
-                         "</main>\n</body>\n</html>\n");
+                         ": a model of the cloud and of Ray, with Shoal's real autoscaler between "
+                         "them. The same files and seed always give the same page.</p></footer>\n"
+                         "</main>\n"
+                         "</body>\n"
+                         "</html>\n");
 }
 
 bool report_write(const char *path, struct arena *arena, const struct result *result,
@@ -297,8 +300,8 @@ bool report_write(const char *path, struct arena *arena, const struct result *re
     AUTO_BUF struct buf out;
     struct page page = {&out, arena, result, figures, spreads, result->run_count};
     buf_init(&out, REPORT_BYTES_MAX);
-    add_head(&page);
-    add_title(&page);
+    simulate_report_add_head(&page);
+    simulate_report_add_title(&page);
     add_sums(&page);
     buf_add_c(&out, "<div class=\"cards\">\n");
     add_chart(&page, CHART_NODES);
@@ -310,7 +313,7 @@ bool report_write(const char *path, struct arena *arena, const struct result *re
     buf_add_c(&out, "</div>\n<div class=\"cards top\">\n");
     add_figures(&page);
     buf_add_c(&out, "<div class=\"stack\">\n");
-    add_classes(&page);
+    simulate_report_add_classes(&page);
     add_offers(&page);
     buf_add_c(&out, "</div></div>\n");
     add_footer(&page);

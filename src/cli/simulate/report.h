@@ -1,8 +1,7 @@
 /*
  * report.h: the result of a simulation as one HTML page.
  *
- * It needs nothing but a browser: no scripts, no fonts, no files or addresses outside of itself.
- * Everything that comes from a file of the user's is escaped.
+ * Self-contained: no scripts, fonts or external files. Everything from the user's files is escaped.
  */
 #pragma once
 

@@ -1,10 +1,10 @@
-/* report_style.c: the style sheet. Colours are said once, as variables; those of the types keep
- * apart for people who do not see all colours. */
+/* report_style.c: the style sheet. Colours are variables; those of the node types can be told apart
+ * by people with colour blindness. */
 #include "cli/simulate/report_style.h"
 
 #include <stddef.h>
 
-/* In parts, because a compiler need not take longer ones. */
+/* Split, because compilers limit the length of string literals. */
 const char *const report_style[] = {
     /* colours */
     ":root{--page:#f5f6f8;--card:#fff;--text:#1b2430;--dim:#5c6877;--rule:#e2e6eb;--grid:#e9ecf0;"

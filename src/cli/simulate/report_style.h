@@ -1,4 +1,4 @@
-/* report_style.h: how the page of a simulation looks, light and dark, wide and narrow. */
+/* report_style.h: the style of the report, light and dark, wide and narrow. */
 #pragma once
 
 extern const char *const report_style[]; /* ends with NULL */

@@ -1,4 +1,4 @@
-/* run.c: from files to a yard, and through it. */
+/* run.c: reads the files and runs the simulation. */
 #include "cli/simulate/run.h"
 
 #include "cli/simulate/fit.h"
@@ -8,12 +8,12 @@
 #define SECOND INT64_C(1000)
 #define MINUTE (60 * SECOND)
 
-/* How much of the story --explain tells. */
+/* Limits of the --explain output. */
 enum { LINES_MAX = 2000, LINE_BYTES_MAX = 4096, SAMPLES = 600 };
 #define EXPLAIN_BEFORE (2 * MINUTE)
 #define EXPLAIN_BEHIND (1 * MINUTE)
 
-/* Ray's autoscaler looks every five seconds. */
+/* Ray's autoscaler runs every five seconds. */
 #define TICK (5 * SECOND)
 
 const char *const run_faults[] = {"none", "mild", "nasty", NULL};
@@ -34,30 +34,31 @@ bool run_has_planner(struct str name)
     return run_planners[planner_index(name)] != NULL;
 }
 
-/* ---- the workload, in the yard's words ---- */
+/* ---- the workload in the simulator's terms ---- */
 
-struct maker {
+struct simulate_run_maker {
     struct arena *arena;
     struct names *names;
 };
 
-static struct request make_request(const struct maker *maker, const struct workload_shape *shape)
+static struct request make_request(const struct simulate_run_maker *maker,
+                                   const struct workload_shape *shape)
 {
     struct amount *amounts = ARENA_ARRAY(maker->arena, shape->resources.count, struct amount);
     struct label_rule *rules = ARENA_ARRAY(maker->arena, shape->rule_count, struct label_rule);
     struct label_selector *selector = ARENA_NEW(maker->arena, struct label_selector);
     for (size_t i = 0; i < shape->resources.count; i++) {
         const struct resource *resource = &shape->resources.items[i];
-        amounts[i] = (struct amount){names_add(maker->names, resource->name), resource->amount};
+        amounts[i] = (struct amount){intern_add(maker->names, resource->name), resource->amount};
     }
     amounts_sort(maker->names, amounts, shape->resources.count);
     for (size_t i = 0; i < shape->rule_count; i++) {
         const struct workload_rule *source = &shape->rules[i];
         uint32_t *values = ARENA_ARRAY(maker->arena, source->value_count, uint32_t);
         for (size_t j = 0; j < source->value_count; j++) {
-            values[j] = names_add(maker->names, source->values[j]);
+            values[j] = intern_add(maker->names, source->values[j]);
         }
-        rules[i] = (struct label_rule){names_add(maker->names, source->key),
+        rules[i] = (struct label_rule){intern_add(maker->names, source->key),
                                        source->is_not ? LABEL_NOT_IN : LABEL_IN, values,
                                        source->value_count};
     }
@@ -68,7 +69,8 @@ static struct request make_request(const struct maker *maker, const struct workl
                             .selector_count = shape->rule_count > 0};
 }
 
-static struct work_class make_class(const struct maker *maker, const struct workload_class *source)
+static struct work_class make_class(const struct simulate_run_maker *maker,
+                                    const struct workload_class *source)
 {
     static const enum gang_rule gangs[] = {
         [WORKLOAD_SINGLE] = GANG_NONE,
@@ -96,7 +98,8 @@ static struct work_class make_class(const struct maker *maker, const struct work
                                .duration_most = source->duration.most};
 }
 
-static struct workload make_workload(const struct maker *maker, const struct workload_file *file)
+static struct workload make_workload(const struct simulate_run_maker *maker,
+                                     const struct workload_file *file)
 {
     struct work_class *classes = ARENA_ARRAY(maker->arena, file->class_count, struct work_class);
     struct demand *constraint = ARENA_ARRAY(maker->arena, file->bundle_count, struct demand);
@@ -117,7 +120,7 @@ static struct workload make_workload(const struct maker *maker, const struct wor
 
 /* ---- faults ---- */
 
-/* A machine is taken at the earlier of two times: with a notice, without. Their rates add up. */
+/* A machine is interrupted with or without a notice, whichever comes first. The rates add up. */
 static void set_spot(struct faults *faults, const struct workload_file *file)
 {
     int64_t announced = file->spot_notice;
@@ -131,7 +134,7 @@ static void set_spot(struct faults *faults, const struct workload_file *file)
     faults->span[FAULT_spot_kill] = sudden > 0 ? file->spot_life * 1000 / sudden : 0;
 }
 
-static struct faults make_faults(const struct run_wish *wish)
+static struct faults make_faults(const struct sim_options *wish)
 {
     struct faults faults;
     enum fault_profile profile = strcmp(wish->faults, "none") == 0   ? FAULTS_NONE
@@ -144,19 +147,19 @@ static struct faults make_faults(const struct run_wish *wish)
 
 /* ---- one run ---- */
 
-/* Keeps what is said around a moment, and the nearest line on either side of that. */
+/* Keeps the lines around a moment, and the nearest line before and after them. */
 struct listener {
     struct arena *arena;
-    struct run *run;
+    struct simulate_run *run;
     int64_t from, until;
     int64_t last_at;
-    struct buf last; /* the latest line before `from` */
+    struct buf last; /* latest line before `from` */
 };
 
-static void on_line(void *context, int64_t at, struct str text)
+static void simulate_run_on_line(void *context, int64_t at, struct str text)
 {
     struct listener *listener = context;
-    struct run *run = listener->run;
+    struct simulate_run *run = listener->run;
     if (at < listener->from) {
         listener->last.len = 0;
         listener->last.is_full = false;
@@ -175,79 +178,80 @@ static void on_line(void *context, int64_t at, struct str text)
     }
 }
 
-static uint64_t event_count(const struct yard *yard)
+static uint64_t event_count(const struct simulation *simulation)
 {
     uint64_t sum = 0;
     for (int kind = 0; kind < EVENT_KIND_COUNT; kind++) {
-        sum += yard_event_count(yard, (enum event_kind)kind);
+        sum += simulation_event_count(simulation, (enum event_kind)kind);
     }
     return sum;
 }
 
-static void finish(const struct yard *yard, struct run *run)
+static void simulate_run_finish(const struct simulation *simulation, struct simulate_run *run)
 {
-    run->measure = yard_measure(yard);
-    run->events = event_count(yard);
-    run->trace = yard_trace_hash(yard);
+    run->measure = simulation_measure(simulation);
+    run->events = event_count(simulation);
+    run->trace = simulation_trace_hash(simulation);
 }
 
-/* What every run has in common. `settings` is the caller's, to outlive the yard. */
-static struct yard_setup make_setup(const struct result *result, uint64_t seed, const char *planner,
-                                    struct core_settings *settings)
+/* The settings common to all runs. `settings` belongs to the caller and must outlive the
+ * simulation. */
+static struct simulation_setup make_setup(const struct result *result, uint64_t seed,
+                                          const char *planner, struct core_settings *settings)
 {
     *settings = result->setup.settings;
     settings->strategy = strategies[planner_index(str_from(planner))];
     settings->seed = seed;
-    return (struct yard_setup){.seed = seed,
-                               .settings = settings,
-                               .workload = &result->workload,
-                               .faults = make_faults(result->wish),
-                               .duration = result->wish->workload->duration,
-                               .tick = TICK};
+    return (struct simulation_setup){.seed = seed,
+                                     .settings = settings,
+                                     .workload = &result->workload,
+                                     .faults = make_faults(result->wish),
+                                     .duration = result->wish->workload->duration,
+                                     .tick = TICK};
 }
 
-static void run_one(struct arena *arena, const struct result *result, struct run *run)
+static void run_one(struct arena *arena, const struct result *result, struct simulate_run *run)
 {
-    const struct run_wish *wish = result->wish;
+    const struct sim_options *wish = result->wish;
     struct core_settings settings;
     struct listener listener = {.arena = arena,
                                 .run = run,
                                 .from = wish->explain_at - EXPLAIN_BEFORE,
                                 .until = wish->explain_at + EXPLAIN_BEHIND};
-    struct yard_setup setup = make_setup(result, wish->seed, run->planner, &settings);
+    struct simulation_setup setup = make_setup(result, wish->seed, run->planner, &settings);
     buf_init(&listener.last, LINE_BYTES_MAX);
     setup.sample = setup.duration / SAMPLES > 0 ? setup.duration / SAMPLES : 1;
-    setup.on_line = wish->explain_at >= 0 ? on_line : NULL;
+    setup.on_line = wish->explain_at >= 0 ? simulate_run_on_line : NULL;
     setup.context = &listener;
-    struct yard *yard = yard_new(&setup, arena);
-    yard_run(yard);
-    finish(yard, run);
+    struct simulation *simulation = simulation_new(&setup, arena);
+    simulation_run(simulation);
+    simulate_run_finish(simulation, run);
     run->before = (struct run_line){listener.last_at, arena_str(arena, buf_str(&listener.last))};
     buf_clear(&listener.last);
 }
 
 void run_once_more(struct arena *arena, const struct result *result, uint64_t seed,
-                   const char *planner, struct run *ret_run)
+                   const char *planner, struct simulate_run *ret_run)
 {
     struct core_settings settings;
-    struct yard_setup setup = make_setup(result, seed, planner, &settings);
-    struct yard *yard = yard_new(&setup, arena);
-    yard_run(yard);
-    *ret_run = (struct run){.planner = planner};
-    finish(yard, ret_run);
+    struct simulation_setup setup = make_setup(result, seed, planner, &settings);
+    struct simulation *simulation = simulation_new(&setup, arena);
+    simulation_run(simulation);
+    *ret_run = (struct simulate_run){.planner = planner};
+    simulate_run_finish(simulation, ret_run);
 }
 
-bool run_all(struct arena *arena, const struct run_wish *wish, struct diag_list *diags,
+bool run_all(struct arena *arena, const struct sim_options *wish, struct diag_list *diags,
              struct result *ret_result, struct err *err)
 {
     *ret_result = (struct result){.wish = wish};
     if (!core_setup_make(arena, wish->config, wish->workload, diags, &ret_result->setup, err)) {
         return false;
     }
-    struct maker maker = {arena, &ret_result->setup.names};
+    struct simulate_run_maker maker = {arena, &ret_result->setup.names};
     ret_result->workload = make_workload(&maker, wish->workload);
     fit_check(arena, &ret_result->setup, &ret_result->workload, wish->workload, diags);
-    ret_result->runs = ARENA_ARRAY(arena, wish->planner_count, struct run);
+    ret_result->runs = ARENA_ARRAY(arena, wish->planner_count, struct simulate_run);
     ret_result->run_count = wish->planner_count;
     for (size_t i = 0; i < wish->planner_count; i++) {
         ret_result->runs[i].planner = wish->planners[i];

@@ -1,10 +1,10 @@
-/* spread.c: more seeds. */
+/* spread.c: repeats the simulation with more seeds. */
 #include "cli/simulate/spread.h"
 
 #include <stdlib.h>
 
-/* More than a few seconds of simulating is not worth a range. In events, so that the output does
- * not depend on how fast the machine is. */
+/* Limits the time spent on the range. In events, so that the output does not depend on the speed of
+ * the machine. */
 #define EVENTS_MAX 20000000
 
 struct pair {
@@ -13,13 +13,14 @@ struct pair {
     bool has_cost;
 };
 
-static void add_pair(struct spread *spread, int64_t *ret_first_cost, const struct pair *pair)
+static void simulate_spread_add_pair(struct spread *spread, int64_t *ret_first_cost,
+                                     const struct pair *pair)
 {
     int64_t cost = pair->cost[1] - pair->cost[0];
     int64_t wait = pair->wait[1] - pair->wait[0];
     bool is_first = spread->seeds++ == 0;
     spread->has_cost = pair->has_cost && (is_first || spread->has_cost);
-    spread->cost_mean += cost; /* a sum until all are there */
+    spread->cost_mean += cost; /* a sum until all runs are done */
     spread->wait_mean += wait;
     spread->cost_least = is_first || cost < spread->cost_least ? cost : spread->cost_least;
     spread->cost_most = is_first || cost > spread->cost_most ? cost : spread->cost_most;
@@ -36,14 +37,14 @@ static struct pair pair_of(const struct figures *first, const struct figures *se
                              !first->is_cost_partial && !second->is_cost_partial};
 }
 
-/* ---- in words ---- */
+/* ---- formatting ---- */
 
 static struct str money_words(struct arena *arena, int64_t micro)
 {
     if (llabs(micro) < 5000) {
         return STR("the same");
     }
-    return arena_printf(arena, "%.*s %s", STR_ARG(words_money(arena, llabs(micro))),
+    return arena_printf(arena, "%.*s %s", STR_ARG(format_money(arena, llabs(micro))),
                         micro < 0 ? "less" : "more");
 }
 
@@ -64,7 +65,7 @@ static struct str verdict(struct arena *arena, const char *planner, const struct
                         STR_ARG(range));
 }
 
-/* ---- all of it ---- */
+/* ---- all seeds ---- */
 
 static void add_seed(const struct result *result, uint64_t seed, struct spread *spreads,
                      int64_t *first_costs)
@@ -73,13 +74,13 @@ static void add_seed(const struct result *result, uint64_t seed, struct spread *
     struct figures figures[PLANNERS_MAX];
     arena_init(&scratch);
     for (size_t i = 0; i < result->run_count; i++) {
-        struct run run;
+        struct simulate_run run;
         run_once_more(&scratch, result, seed, result->runs[i].planner, &run);
         figures[i] = figures_of(&scratch, result, &run);
     }
     for (size_t i = 1; i < result->run_count; i++) {
         struct pair pair = pair_of(&figures[0], &figures[i]);
-        add_pair(&spreads[i - 1], &first_costs[i - 1], &pair);
+        simulate_spread_add_pair(&spreads[i - 1], &first_costs[i - 1], &pair);
     }
     arena_clear(&scratch);
 }
@@ -96,7 +97,7 @@ struct spread *spread_make(struct arena *arena, const struct result *result,
     }
     for (size_t i = 0; i < count; i++) {
         struct pair pair = pair_of(&figures[0], &figures[i + 1]);
-        add_pair(&spreads[i], &first_costs[i], &pair);
+        simulate_spread_add_pair(&spreads[i], &first_costs[i], &pair);
     }
     bool is_affordable = count > 0 && events < EVENTS_MAX / SPREAD_SEEDS;
     for (uint64_t n = 1; is_affordable && n < SPREAD_SEEDS; n++) {

@@ -1,6 +1,5 @@
 /*
- * top_draw.h: the whole screen of `shoal top` as lines of text. Pure: the same facts and the same
- * look give the same text.
+ * top_draw.h: draws the whole screen of `shoal top` as lines of text. Pure.
  *
  *     demo  aws us-west-2  Ray 2.60.0  3 of 3 nodes               $0.58/h  $1.12 so far
  *     Waiting  9 x {CPU: 4}
@@ -16,8 +15,8 @@
 #pragma once
 
 #include "base/buf.h"
-#include "cli/top/top_look.h"
+#include "cli/top/top_view.h"
 
-/* Exactly as many lines as the look has, with a line's end between them; none wider than its
- * columns. 0 lines: as many as there are. Moves the list so that the chosen node is seen. */
-void top_draw(struct buf *out, const struct top_model *model, struct top_look *look);
+/* Draws exactly look->lines lines, separated by newlines, none wider than look->columns. 0 lines:
+ * as many as needed. Scrolls the list so that the selected node is visible. */
+void top_draw(struct buf *out, const struct top_model *model, struct top_view *look);

@@ -1,4 +1,4 @@
-/* top_keys.c: escape sequences, and a few letters. */
+/* top_keys.c: decodes escape sequences and handles keys. */
 #include "cli/top/top_keys.h"
 
 #include <stdio.h>
@@ -6,7 +6,7 @@
 
 /* ---- reading ---- */
 
-/* What stands between "ESC [" and here: "A", "5~". The two ways in which terminals say it. */
+/* The part after "ESC [": "A", "5~". Terminals use both forms. */
 static enum top_key_kind sequence_kind(struct str words)
 {
     static const struct {
@@ -68,7 +68,7 @@ bool top_key_read(struct str *bytes, struct top_key *ret_key)
 
 enum { TO_FIRST = INT32_MIN, TO_LAST = INT32_MAX };
 
-static void choose(struct top_look *look, const struct top_model *model, int64_t by)
+static void top_keys_choose(struct top_view *look, const struct top_model *model, int64_t by)
 {
     struct arena arena;
     size_t count;
@@ -82,13 +82,13 @@ static void choose(struct top_look *look, const struct top_model *model, int64_t
     arena_clear(&arena);
 }
 
-static void scroll_log(struct top_look *look, int64_t by)
+static void scroll_log(struct top_view *look, int64_t by)
 {
-    int64_t behind = (int64_t)look->behind - by; /* drawing knows the other end */
+    int64_t behind = (int64_t)look->behind - by; /* drawing clamps the other end */
     look->behind = behind > 0 ? (size_t)behind : 0;
 }
 
-static enum top_wish open_log(struct top_look *look, const char *name)
+static enum top_wish top_keys_open_log(struct top_view *look, const char *name)
 {
     top_log_clear(&look->log);
     snprintf(look->log.name, sizeof(look->log.name), "%s", name);
@@ -97,14 +97,14 @@ static enum top_wish open_log(struct top_look *look, const char *name)
     return TOP_OPEN_LOG;
 }
 
-static enum top_wish press_letter(struct top_look *look, char letter)
+static enum top_wish press_letter(struct top_view *look, char letter)
 {
     switch (letter) {
     case 'q':
     case 'Q':
         return TOP_QUIT;
     case 'l':
-        return open_log(look, "service");
+        return top_keys_open_log(look, "service");
     case '/':
         look->is_typing = true;
         break;
@@ -124,14 +124,14 @@ static enum top_wish press_letter(struct top_look *look, char letter)
     return TOP_STAY;
 }
 
-static enum top_wish press_enter(struct top_look *look, const struct top_model *model)
+static enum top_wish press_enter(struct top_view *look, const struct top_model *model)
 {
-    choose(look, model, 0); /* the one that is marked, even if nobody has moved */
-    return look->chosen[0] ? open_log(look, look->chosen) : TOP_STAY;
+    top_keys_choose(look, model, 0); /* the marked one, even if the selection was never moved */
+    return look->chosen[0] ? top_keys_open_log(look, look->chosen) : TOP_STAY;
 }
 
-/* How far a key moves; false: it is no such key. */
-static bool movement(const struct top_look *look, struct top_key key, int64_t *ret_by)
+/* How far a key moves the selection; false if it is not such a key. */
+static bool movement(const struct top_view *look, struct top_key key, int64_t *ret_by)
 {
     int64_t page = look->page > 1 ? (int64_t)look->page - 1 : 1;
     bool is_down = key.kind == TOP_KEY_DOWN || (key.kind == TOP_KEY_LETTER && key.letter == 'j');
@@ -148,7 +148,7 @@ static bool movement(const struct top_look *look, struct top_key key, int64_t *r
 
 /* ---- the panes ---- */
 
-static void type_filter(struct top_look *look, struct top_key key)
+static void type_filter(struct top_view *look, struct top_key key)
 {
     size_t len = strlen(look->filter);
     if (key.kind == TOP_KEY_LETTER && len < TOP_FILTER_MAX) {
@@ -164,7 +164,7 @@ static void type_filter(struct top_look *look, struct top_key key)
     }
 }
 
-static enum top_wish press_in_log(struct top_look *look, struct top_key key)
+static enum top_wish press_in_log(struct top_view *look, struct top_key key)
 {
     int64_t by;
     bool is_back = key.kind == TOP_KEY_ESCAPE ||
@@ -180,12 +180,12 @@ static enum top_wish press_in_log(struct top_look *look, struct top_key key)
     return TOP_STAY;
 }
 
-static enum top_wish press_in_list(struct top_look *look, const struct top_model *model,
+static enum top_wish press_in_list(struct top_view *look, const struct top_model *model,
                                    struct top_key key)
 {
     int64_t by;
     if (movement(look, key, &by)) {
-        choose(look, model, by);
+        top_keys_choose(look, model, by);
     } else if (key.kind == TOP_KEY_ENTER) {
         return press_enter(look, model);
     } else if (key.kind == TOP_KEY_ESCAPE) {
@@ -196,7 +196,7 @@ static enum top_wish press_in_list(struct top_look *look, const struct top_model
     return TOP_STAY;
 }
 
-enum top_wish top_press(struct top_look *look, const struct top_model *model, struct top_key key)
+enum top_wish top_press(struct top_view *look, const struct top_model *model, struct top_key key)
 {
     if (look->is_typing) {
         type_filter(look, key);

@@ -1,9 +1,7 @@
-/*
- * top_keys.h: what is pressed, and what that changes. Pure.
- */
+/* top_keys.h: keys and their effects. Pure. */
 #pragma once
 
-#include "cli/top/top_look.h"
+#include "cli/top/top_view.h"
 
 enum top_key_kind {
     TOP_KEY_LETTER,
@@ -21,14 +19,14 @@ enum top_key_kind {
 
 struct top_key {
     enum top_key_kind kind;
-    char letter; /* visible ASCII, of TOP_KEY_LETTER */
+    char letter; /* visible ASCII, for TOP_KEY_LETTER */
 };
 
-/* Takes one key off the front of what the terminal sent; false: there is none any more. */
+/* Consumes one key from the terminal's input; false if there is none left. */
 bool top_key_read(struct str *bytes, struct top_key *ret_key);
 
-/* What the owner of the look has to do about it. */
+/* What the caller has to do. */
 enum top_wish { TOP_STAY, TOP_QUIT, TOP_OPEN_LOG, TOP_CLOSE_LOG };
 
-/* TOP_OPEN_LOG: of look->log.name. */
-enum top_wish top_press(struct top_look *look, const struct top_model *model, struct top_key key);
+/* TOP_OPEN_LOG is for look->log.name. */
+enum top_wish top_press(struct top_view *look, const struct top_model *model, struct top_key key);

@@ -1,7 +1,7 @@
-/* top_model.c: copies of what was told, each with memory of its own. */
+/* top_model.c: keeps copies of the received state. */
 #include "cli/top/top_model.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/price.h"
 
 #include <stdio.h>
@@ -16,8 +16,8 @@ void top_model_init(struct top_model *model)
     arena_init(&model->index_memory);
 }
 
-/* Room for one more. */
-static void *grow(void *items, size_t count, size_t *capacity, size_t size)
+/* Makes room for one more item. */
+static void *top_model_grow(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity) {
         return items;
@@ -44,7 +44,7 @@ static bool is_it(const void *context, size_t position)
     return str_eq(looked_for->model->nodes[position].view.name, looked_for->name);
 }
 
-static struct top_node *find_node(const struct top_model *model, struct str name)
+static struct top_node *top_model_find_node(const struct top_model *model, struct str name)
 {
     struct looked_for looked_for = {model, name};
     size_t at = table_find(&model->index, str_hash(name), is_it, &looked_for);
@@ -65,22 +65,23 @@ static void index_all(struct top_model *model)
     }
 }
 
-/* Of one that is gone no more than that may be told. */
-static void hear_end(struct top_node *node, int64_t now_ms)
+/* The message about a terminated node may have only its name, so the other fields are kept. */
+static void top_model_handle_end(struct top_node *node, int64_t now_ms)
 {
-    if (node && node->view.phase != PHASE_GONE) {
-        node->view.phase = PHASE_GONE;
+    if (node && node->view.phase != PHASE_TERMINATED) {
+        node->view.phase = PHASE_TERMINATED;
         node->view.since_ms = now_ms;
         node->view.use_count = 0;
     }
 }
 
-static void hear_node(struct top_model *model, const struct node_view *view, int64_t now_ms)
+static void top_model_handle_node(struct top_model *model, const struct node_view *view,
+                                  int64_t now_ms)
 {
     struct arena fresh;
-    struct top_node *node = find_node(model, view->name);
-    if (view->phase == PHASE_GONE) {
-        hear_end(node, now_ms + model->ahead_ms);
+    struct top_node *node = top_model_find_node(model, view->name);
+    if (view->phase == PHASE_TERMINATED) {
+        top_model_handle_end(node, now_ms + model->ahead_ms);
         return;
     }
     arena_init(&fresh);
@@ -90,18 +91,19 @@ static void hear_node(struct top_model *model, const struct node_view *view, int
         *node = (struct top_node){copy, fresh};
         return;
     }
-    model->nodes = grow(model->nodes, model->node_count, &model->node_capacity,
-                        sizeof(*model->nodes));
+    model->nodes = top_model_grow(model->nodes, model->node_count, &model->node_capacity,
+                                  sizeof(*model->nodes));
     model->nodes[model->node_count++] = (struct top_node){copy, fresh};
     index_node(model, model->node_count - 1);
 }
 
 static int64_t paid_ms(const struct node_view *view, int64_t now_ms)
 {
-    int64_t until = view->phase == PHASE_GONE || view->phase == PHASE_FAILED ? view->since_ms
-                                                                             : now_ms;
-    return view->born_ms > 0 && view->id.len > 0 && until > view->born_ms ? until - view->born_ms
-                                                                          : 0;
+    int64_t until = view->phase == PHASE_TERMINATED || view->phase == PHASE_FAILED ? view->since_ms
+                                                                                   : now_ms;
+    return view->requested_ms > 0 && view->id.len > 0 && until > view->requested_ms
+               ? until - view->requested_ms
+               : 0;
 }
 
 static double cost_of(const struct node_view *view, int64_t now_ms)
@@ -117,7 +119,7 @@ void top_model_prune(struct top_model *model, int64_t now_ms)
     for (size_t i = 0; i < model->node_count; i++) {
         struct top_node *node = &model->nodes[i];
         int64_t gone_ms = now_ms + model->ahead_ms - node->view.since_ms;
-        if (node->view.phase == PHASE_GONE && gone_ms > TOP_GONE_SHOWN_MS) {
+        if (node->view.phase == PHASE_TERMINATED && gone_ms > TOP_GONE_SHOWN_MS) {
             model->gone_spending += cost_of(&node->view, node->view.since_ms);
             arena_clear(&node->texts);
         } else {
@@ -151,7 +153,7 @@ bool top_model_price(const struct top_model *model, int64_t *ret_price)
     bool is_whole = true;
     for (size_t i = 0; i < model->node_count; i++) {
         const struct node_view *view = &model->nodes[i].view;
-        if (view->phase != PHASE_GONE && view->phase != PHASE_FAILED && view->id.len > 0) {
+        if (view->phase != PHASE_TERMINATED && view->phase != PHASE_FAILED && view->id.len > 0) {
             price += view->price != PRICE_UNKNOWN ? view->price : 0;
             is_whole = is_whole && view->price != PRICE_UNKNOWN;
         }
@@ -163,10 +165,10 @@ bool top_model_price(const struct top_model *model, int64_t *ret_price)
 /* ---- demands and events ---- */
 
 static struct top_demand *find_demand(const struct top_model *model,
-                                      const struct insight_demand *demand)
+                                      const struct pending_demand *demand)
 {
     for (size_t i = 0; i < model->demand_count; i++) {
-        const struct insight_demand *known = &model->demands[i].demand;
+        const struct pending_demand *known = &model->demands[i].demand;
         if (known->source == demand->source && str_eq(known->shape, demand->shape) &&
             str_eq(known->labels, demand->labels)) {
             return &model->demands[i];
@@ -175,7 +177,7 @@ static struct top_demand *find_demand(const struct top_model *model,
     return NULL;
 }
 
-static void hear_demand(struct top_model *model, const struct insight_demand *demand)
+static void hear_demand(struct top_model *model, const struct pending_demand *demand)
 {
     struct arena fresh;
     struct top_demand *known = find_demand(model, demand);
@@ -187,16 +189,14 @@ static void hear_demand(struct top_model *model, const struct insight_demand *de
         return;
     }
     arena_init(&fresh);
-    struct insight_demand copy = *demand;
-    copy.shape = arena_str(&fresh, demand->shape);
-    copy.labels = arena_str(&fresh, demand->labels);
-    copy.why = arena_str(&fresh, demand->why);
+    struct pending_demand copy = *demand;
+    fields_copy(&pending_demand_table, &fresh, &copy);
     copy.bytes = STR("");
     if (known) {
         arena_clear(&known->texts);
     } else {
-        model->demands = grow(model->demands, model->demand_count, &model->demand_capacity,
-                              sizeof(*model->demands));
+        model->demands = top_model_grow(model->demands, model->demand_count,
+                                        &model->demand_capacity, sizeof(*model->demands));
         known = &model->demands[model->demand_count++];
     }
     *known = (struct top_demand){copy, fresh};
@@ -207,11 +207,11 @@ int64_t top_model_newest(const struct top_model *model)
     return model->event_count > 0 ? model->events[model->event_count - 1].event.number : 0;
 }
 
-static void hear_event(struct top_model *model, const struct insight_event *event)
+static void hear_event(struct top_model *model, const struct cluster_event *event)
 {
     struct arena fresh;
     if (event->number <= top_model_newest(model)) {
-        return; /* told again by another connection */
+        return; /* repeated by another connection */
     }
     if (!model->events) {
         model->events = heap_zeroed(TOP_EVENTS_KEPT * sizeof(*model->events));
@@ -222,26 +222,19 @@ static void hear_event(struct top_model *model, const struct insight_event *even
         model->event_count--;
     }
     arena_init(&fresh);
-    struct insight_event copy = *event;
-    copy.node = arena_str(&fresh, event->node);
-    copy.text = arena_str(&fresh, event->text);
-    copy.reason = arena_str(&fresh, event->reason);
+    struct cluster_event copy = *event;
+    fields_copy(&cluster_event_table, &fresh, &copy);
     model->events[model->event_count++] = (struct top_event){copy, fresh};
 }
 
-/* ---- all of it ---- */
+/* ---- receiving ---- */
 
 static void hear_status(struct top_model *model, const struct ctl_status *status, int64_t now_ms)
 {
     struct arena fresh;
     arena_init(&fresh);
     struct ctl_status copy = *status;
-    copy.ray_version = arena_str(&fresh, status->ray_version);
-    copy.ray_address = arena_str(&fresh, status->ray_address);
-    copy.stance = arena_str(&fresh, status->stance);
-    copy.goal = arena_str(&fresh, status->goal);
-    copy.launching = arena_str(&fresh, status->launching);
-    copy.ending = arena_str(&fresh, status->ending);
+    fields_copy(&ctl_status_table, &fresh, &copy);
     arena_clear(&model->status_texts);
     model->status_texts = fresh;
     model->status = copy;
@@ -256,7 +249,7 @@ void top_model_hear(struct top_model *model, const struct ctl_line *line, int64_
         hear_status(model, &line->status, now_ms);
         break;
     case CTL_NODE:
-        hear_node(model, &line->node, now_ms);
+        top_model_handle_node(model, &line->node, now_ms);
         break;
     case CTL_DEMAND:
         hear_demand(model, &line->demand);

@@ -1,11 +1,11 @@
 /*
- * top_model.h: what the head's service has told so far, as `shoal top` shows it.
+ * top_model.h: the state received from the head's service, for `shoal top`.
  *
- * Heard line by line (app/head/channel/ctl.h); everything is copied. Knows no terminal.
+ * Updated line by line (app/head/ctl/ctl.h); everything is copied. Independent of the terminal.
  */
 #pragma once
 
-#include "app/head/channel/ctl.h"
+#include "app/head/ctl/ctl.h"
 #include "base/arena.h"
 #include "base/table.h"
 
@@ -21,49 +21,49 @@ struct top_node {
 };
 
 struct top_demand {
-    struct insight_demand demand;
+    struct pending_demand demand;
     struct arena texts;
 };
 
 struct top_event {
-    struct insight_event event;
+    struct cluster_event event;
     struct arena texts;
 };
 
 struct top_model {
-    struct str cluster, where; /* the owner's */
+    struct str cluster, where; /* owned by the caller */
     struct ctl_status status;
     struct arena status_texts;
-    struct top_node *nodes; /* on the heap, as those below */
+    struct top_node *nodes; /* on the heap, like those below */
     size_t node_count, node_capacity;
     struct arena index_memory;
-    struct table index; /* of the nodes' names */
+    struct table index; /* by node name */
     struct top_demand *demands;
     size_t demand_count, demand_capacity;
-    struct top_event *events; /* the newest last */
+    struct top_event *events; /* newest last */
     size_t event_count;
-    int64_t ahead_ms;     /* the head's clock is so much later than ours */
-    char trouble[300];    /* with the connection; empty: none */
-    bool is_told;         /* a status has come */
-    double gone_spending; /* micro-dollars, of nodes that are gone */
+    int64_t ahead_ms;     /* the head's clock minus ours */
+    char trouble[300];    /* connection error; empty: none */
+    bool is_told;         /* a status was received */
+    double gone_spending; /* micro-dollars, of terminated nodes */
 };
 
 void top_model_init(struct top_model *model);
 void top_model_clear(struct top_model *model);
 
-/* A line that is not of the cluster (a log) is nothing to it. `now_ms` is our wall clock. */
+/* Ignores lines that are not about the cluster (a log). `now_ms` is our wall clock. */
 void top_model_hear(struct top_model *model, const struct ctl_line *line, int64_t now_ms);
 
-/* Before everything is told anew, by another connection; events stay. */
+/* Call before another connection sends everything again; events are kept. */
 void top_model_forget(struct top_model *model);
 
-/* Nodes that have been gone for a while. */
+/* Drops nodes that terminated some time ago. */
 void top_model_prune(struct top_model *model, int64_t now_ms);
 
 /* The number of the newest event; 0: none. */
 int64_t top_model_newest(const struct top_model *model);
 
-/* What the nodes that were seen have cost, in micro-dollars; false: some have no known price. */
+/* The cost so far of all nodes seen, in micro-dollars; false if a price is unknown. */
 bool top_model_spent(const struct top_model *model, int64_t now_ms, double *ret_spent);
-/* And what they cost per hour. */
+/* Their cost per hour. */
 bool top_model_price(const struct top_model *model, int64_t *ret_price);

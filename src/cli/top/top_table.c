@@ -1,4 +1,4 @@
-/* top_table.c: which columns there is room for, and what is in them. */
+/* top_table.c: selects columns that fit and fills them. */
 #include "cli/top/top_table.h"
 
 #include "base/utf8.h"
@@ -38,7 +38,7 @@ enum {
 
 static const struct {
     const char *title;
-    const char *resource; /* of a bar; else NULL */
+    const char *resource; /* of a bar; otherwise NULL */
     bool is_right;
 } columns[COLUMN_COUNT] = {
     [COLUMN_NAME] = {"NAME", NULL, false},       [COLUMN_TYPE] = {"TYPE", NULL, false},
@@ -51,10 +51,10 @@ static const struct {
     [COLUMN_NOTE] = {"NOTE", NULL, false},
 };
 
-/* How much of a column: a bar alone, with its numbers, wider; a text cut short, or whole. */
+/* Sizes of a column: minimum (a bar alone, short text), with numbers, full width. */
 enum size { SIZE_LEAST, SIZE_NUMBERS, SIZE_WHOLE };
 
-/* In this order the room is given out. */
+/* Columns get room in this order. */
 static const struct {
     enum column column;
     enum size size;
@@ -72,23 +72,23 @@ static const struct {
 
 struct cell {
     struct str text;
-    struct insight_use use;
+    struct resource_usage use;
 };
 
 struct table_of_nodes {
     const struct top_model *model;
-    const struct top_look *look;
+    const struct top_view *look;
     const struct top_rows *rows;
     struct arena *arena;
     struct cell (*cells)[COLUMN_COUNT];
-    size_t natural[COLUMN_COUNT]; /* the widest text */
+    size_t natural[COLUMN_COUNT]; /* widest text */
     size_t widths[COLUMN_COUNT];  /* 0: not shown */
-    size_t gap;                   /* between them */
+    size_t gap;                   /* between columns */
 };
 
-/* ---- what is in them ---- */
+/* ---- cell contents ---- */
 
-static struct str age_words(struct arena *arena, int64_t ms)
+static struct str top_table_age_text(struct arena *arena, int64_t ms)
 {
     AUTO_BUF struct buf words;
     buf_init(&words, 64);
@@ -99,17 +99,18 @@ static struct str age_words(struct arena *arena, int64_t ms)
 static struct str since(const struct table_of_nodes *table, int64_t since_ms)
 {
     int64_t now_ms = table->look->now_ms + table->model->ahead_ms;
-    return since_ms > 0 ? age_words(table->arena, now_ms - since_ms) : STR("");
+    return since_ms > 0 ? top_table_age_text(table->arena, now_ms - since_ms) : STR("");
 }
 
-static struct str price_words(struct arena *arena, const struct node_view *view)
+static struct str top_table_price_text(struct arena *arena, const struct node_view *view)
 {
     return view->price == PRICE_UNKNOWN ? STR("?")
                                         : arena_printf(arena, "%.3f", (double)view->price / 1e6);
 }
 
-/* The most telling of: what went wrong, what runs now, why it is there or goes. */
-static struct str note_words(struct arena *arena, const struct node_view *view)
+/* The most important of: the error, the current step, the reason for the node or its
+ * termination. */
+static struct str top_table_note_text(struct arena *arena, const struct node_view *view)
 {
     const struct node_failure *failure = &view->failure;
     if (view->phase == PHASE_FAILED) {
@@ -124,7 +125,8 @@ static struct str note_words(struct arena *arena, const struct node_view *view)
     return view->detail.len > 0 ? view->detail : view->reason;
 }
 
-static void add_amounts(struct table_of_nodes *table, struct cell *cell, enum column column)
+static void top_table_add_amounts(struct table_of_nodes *table, struct cell *cell,
+                                  enum column column)
 {
     AUTO_BUF struct buf words;
     buf_init(&words, 64);
@@ -142,17 +144,17 @@ static void fill_row(struct table_of_nodes *table, const struct node_view *view,
     row[COLUMN_MACHINE].text = view->machine;
     row[COLUMN_MARKET].text = view->is_spot ? STR("spot") : STR("-");
     row[COLUMN_STATE].text = top_state(view, arena);
-    row[COLUMN_AGE].text = since(table, view->born_ms);
+    row[COLUMN_AGE].text = since(table, view->requested_ms);
     row[COLUMN_IDLE].text = view->phase == PHASE_READY ? since(table, view->idle_since_ms)
                                                        : STR("");
-    row[COLUMN_PRICE].text = price_words(arena, view);
+    row[COLUMN_PRICE].text = top_table_price_text(arena, view);
     row[COLUMN_ZONE].text = view->zone;
     row[COLUMN_ADDRESS].text = view->public_ip.len > 0 ? view->public_ip : view->private_ip;
     row[COLUMN_ID].text = view->id;
-    row[COLUMN_NOTE].text = note_words(arena, view);
+    row[COLUMN_NOTE].text = top_table_note_text(arena, view);
     for (size_t i = COLUMN_CPU; i <= COLUMN_MEMORY; i++) {
         row[i].use = top_use(view, columns[i].resource);
-        add_amounts(table, &row[i], (enum column)i);
+        top_table_add_amounts(table, &row[i], (enum column)i);
     }
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         size_t wide = utf8_width(row[i].text);
@@ -160,19 +162,20 @@ static void fill_row(struct table_of_nodes *table, const struct node_view *view,
     }
 }
 
-/* ---- how wide they are ---- */
+/* ---- column widths ---- */
 
-static size_t smaller(size_t a, size_t b)
+static size_t top_table_smaller(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
-static size_t larger(size_t a, size_t b)
+static size_t top_table_larger(size_t a, size_t b)
 {
     return a > b ? a : b;
 }
 
-static size_t width_of(const struct table_of_nodes *table, enum column column, enum size size)
+static size_t top_table_width_of(const struct table_of_nodes *table, enum column column,
+                                 enum size size)
 {
     size_t natural = table->natural[column];
     if (columns[column].resource) {
@@ -181,31 +184,33 @@ static size_t width_of(const struct table_of_nodes *table, enum column column, e
                                       : BAR_WIDE + GAP + natural;
     }
     if (column == COLUMN_NOTE) {
-        return size == SIZE_LEAST ? NOTE_LEAST : larger(NOTE_LEAST, smaller(natural, NOTE_MOST));
+        return size == SIZE_LEAST
+                   ? NOTE_LEAST
+                   : top_table_larger(NOTE_LEAST, top_table_smaller(natural, NOTE_MOST));
     }
-    natural = larger(natural, utf8_width(str_from(columns[column].title)));
-    return smaller(natural, size == SIZE_LEAST ? SHORT : LONG);
+    natural = top_table_larger(natural, utf8_width(str_from(columns[column].title)));
+    return top_table_smaller(natural, size == SIZE_LEAST ? SHORT : LONG);
 }
 
-/* What nobody has is not shown: most clusters have no GPUs. */
-static bool is_empty(const struct table_of_nodes *table, enum column column)
+/* A column that is empty for all nodes is hidden: most clusters have no GPUs. */
+static bool top_table_is_empty(const struct table_of_nodes *table, enum column column)
 {
     bool may_go = column == COLUMN_GPU || column == COLUMN_NOTE || column >= COLUMN_ZONE;
     return may_go && table->natural[column] == 0;
 }
 
-static void lay_out(struct table_of_nodes *table)
+static void top_table_lay_out(struct table_of_nodes *table)
 {
     size_t left = table->look->columns > MARK ? table->look->columns - MARK : 0;
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
         enum column column = steps[i].column;
         size_t had = table->widths[column];
-        size_t wanted = width_of(table, column, steps[i].size);
-        size_t more = had > 0 ? wanted - smaller(had, wanted) : wanted + table->gap;
-        bool is_first = i == 0; /* always, however narrow */
-        if (!is_empty(table, column) && (more <= left || is_first)) {
-            table->widths[column] = larger(had, smaller(wanted, left + had));
-            left -= smaller(more, left);
+        size_t wanted = top_table_width_of(table, column, steps[i].size);
+        size_t more = had > 0 ? wanted - top_table_smaller(had, wanted) : wanted + table->gap;
+        bool is_first = i == 0; /* always shown */
+        if (!top_table_is_empty(table, column) && (more <= left || is_first)) {
+            table->widths[column] = top_table_larger(had, top_table_smaller(wanted, left + had));
+            left -= top_table_smaller(more, left);
         }
     }
     if (table->widths[COLUMN_NOTE] > 0) {
@@ -223,39 +228,39 @@ static const char *state_style(const struct node_view *view)
     if (view->phase == PHASE_READY && !view->is_draining) {
         return view->idle_since_ms > 0 ? TOP_DIM : TOP_GREEN;
     }
-    return view->phase == PHASE_ENDING || view->is_draining ? TOP_YELLOW : "";
+    return view->phase == PHASE_TERMINATING || view->is_draining ? TOP_YELLOW : "";
 }
 
-static void draw_bar(struct top_pen *pen, const struct cell *cell, size_t width, size_t numbers,
+static void draw_bar(struct top_line *pen, const struct cell *cell, size_t width, size_t numbers,
                      bool is_chosen)
 {
     bool has_numbers = width >= BAR + GAP + numbers && numbers > 0;
     size_t bar = has_numbers ? width - GAP - numbers : width;
     if (cell->use.total <= 0) {
-        top_pen_cell(pen, "", STR("-"), width, false);
+        top_line_cell(pen, "", STR("-"), width, false);
         return;
     }
-    top_pen_bar(pen, is_chosen ? "" : TOP_CYAN, cell->use.used, cell->use.total, bar);
+    top_line_bar(pen, is_chosen ? "" : TOP_CYAN, cell->use.used, cell->use.total, bar);
     if (has_numbers) {
-        top_pen_gap(pen, GAP);
-        top_pen_cell(pen, "", cell->text, numbers, false);
+        top_line_gap(pen, GAP);
+        top_line_cell(pen, "", cell->text, numbers, false);
     }
 }
 
-static void draw_titles(const struct table_of_nodes *table, struct top_pen *pen)
+static void draw_titles(const struct table_of_nodes *table, struct top_line *pen)
 {
-    top_pen_gap(pen, MARK);
+    top_line_gap(pen, MARK);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         if (table->widths[i] > 0) {
-            top_pen_cell(pen, TOP_BOLD, str_from(columns[i].title), table->widths[i],
-                         columns[i].is_right);
-            top_pen_gap(pen, table->gap);
+            top_line_cell(pen, TOP_BOLD, str_from(columns[i].title), table->widths[i],
+                          columns[i].is_right);
+            top_line_gap(pen, table->gap);
         }
     }
-    top_pen_end(pen);
+    top_line_end(pen);
 }
 
-static void draw_row(const struct table_of_nodes *table, struct top_pen *pen, size_t number)
+static void draw_row(const struct table_of_nodes *table, struct top_line *pen, size_t number)
 {
     const struct node_view *view = table->rows->nodes[number];
     const struct cell *row = table->cells[number];
@@ -263,8 +268,8 @@ static void draw_row(const struct table_of_nodes *table, struct top_pen *pen, si
     bool is_styled = pen->colour;
     buf_add_c(pen->out, is_chosen && is_styled ? TOP_REVERSE : "");
     pen->colour = is_styled && !is_chosen;
-    top_pen_c(pen, "", is_chosen ? ">" : "");
-    top_pen_gap(pen, is_chosen ? MARK - 1 : MARK);
+    top_line_c(pen, "", is_chosen ? ">" : "");
+    top_line_gap(pen, is_chosen ? MARK - 1 : MARK);
     for (size_t i = 0; i < COLUMN_COUNT; i++) {
         size_t width = table->widths[i];
         if (width == 0) {
@@ -274,19 +279,19 @@ static void draw_row(const struct table_of_nodes *table, struct top_pen *pen, si
             draw_bar(pen, &row[i], width, table->natural[i], is_chosen);
         } else {
             const char *style = i == COLUMN_STATE ? state_style(view) : "";
-            top_pen_cell(pen, style, row[i].text, width, columns[i].is_right);
+            top_line_cell(pen, style, row[i].text, width, columns[i].is_right);
         }
-        top_pen_gap(pen, table->gap);
+        top_line_gap(pen, table->gap);
     }
     if (is_chosen && is_styled) {
-        top_pen_go_right(pen, 0);
+        top_line_go_right(pen, 0);
         buf_add_c(pen->out, TOP_RESET);
     }
     pen->colour = is_styled;
-    top_pen_end(pen);
+    top_line_end(pen);
 }
 
-void top_table_draw(struct buf *out, const struct top_model *model, const struct top_look *look,
+void top_table_draw(struct buf *out, const struct top_model *model, const struct top_view *look,
                     const struct top_rows *rows, struct arena *arena)
 {
     struct table_of_nodes table = {
@@ -296,12 +301,12 @@ void top_table_draw(struct buf *out, const struct top_model *model, const struct
         .arena = arena,
         .gap = look->columns >= WIDE ? GAP + 1 : GAP,
     };
-    struct top_pen pen = {.out = out, .columns = look->columns, .colour = look->colour};
+    struct top_line pen = {.out = out, .columns = look->columns, .colour = look->colour};
     table.cells = arena_array(arena, rows->count, sizeof(*table.cells));
     for (size_t i = 0; i < rows->count; i++) {
         fill_row(&table, rows->nodes[i], table.cells[i]);
     }
-    lay_out(&table);
+    top_table_lay_out(&table);
     draw_titles(&table, &pen);
     for (size_t i = 0; i < rows->count; i++) {
         draw_row(&table, &pen, i);

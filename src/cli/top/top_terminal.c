@@ -1,10 +1,11 @@
-/* top_terminal.c: termios, a few escape sequences, and signals that would leave a mess behind. */
+/* top_terminal.c: sets up termios, escape sequences and signal handlers that restore the
+ * terminal. */
 #include "cli/top/top_terminal.h"
 
 #include "base/buf.h"
-#include "cli/live/progress.h"
-#include "io/heap.h"
-#include "io/reader.h"
+#include "cli/progress/progress.h"
+#include "io/fd_reader.h"
+#include "io/xalloc.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -12,7 +13,7 @@
 #include <termios.h>
 #include <unistd.h>
 
-/* The other screen, no cursor, lines that do not wrap; and back. */
+/* Alternate screen, hidden cursor, no line wrapping; and back. */
 #define ENTER "\033[?1049h\033[?25l\033[?7l\033[2J"
 #define LEAVE "\033[?7h\033[?25h\033[0m\033[?1049l"
 
@@ -21,16 +22,16 @@ enum { SCREEN_BYTES_MAX = 4 * 1024 * 1024 };
 struct top_terminal {
     struct loop *loop;
     struct top_terminal_hooks hooks;
-    struct reader *reader;
+    struct fd_reader *reader;
     struct loop_signal *resize, *stop, *hangup;
-    struct buf shown; /* what is on the screen */
+    struct buf shown; /* current screen content */
 };
 
-/* For a handler of signals, which is given nothing else. */
+/* Global, because a signal handler has no context. */
 static struct termios before;
 static volatile sig_atomic_t is_taken;
 
-/* Those that end a program at once. */
+/* Signals that end the program immediately. */
 static const int deadly[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGQUIT};
 
 bool top_terminal_is_there(void)
@@ -38,23 +39,23 @@ bool top_terminal_is_there(void)
     return isatty(STDIN_FILENO) == 1 && progress_can_redraw(stdout);
 }
 
-/* ---- taking it and giving it back ---- */
+/* ---- taking over and restoring ---- */
 
-/* Only what a handler of signals may call. */
-static void give_back(void)
+/* Calls only async-signal-safe functions. */
+static void top_terminal_give_back(void)
 {
     if (is_taken) {
         is_taken = 0;
         ssize_t ignored = write(STDOUT_FILENO, LEAVE, sizeof(LEAVE) - 1);
-        (void)ignored; /* nobody could be told */
+        (void)ignored; /* no way to report it */
         tcsetattr(STDIN_FILENO, TCSANOW, &before);
     }
 }
 
 static void on_deadly(int number)
 {
-    give_back();
-    raise(number); /* the handler was for once: now it ends as it would have */
+    top_terminal_give_back();
+    raise(number); /* the handler runs once; now the default action applies */
 }
 
 static void watch_deadly(bool watches)
@@ -67,7 +68,7 @@ static void watch_deadly(bool watches)
     }
 }
 
-static bool write_all(struct str bytes)
+static bool top_terminal_write_all(struct str bytes)
 {
     while (bytes.len > 0) {
         ssize_t size = write(STDOUT_FILENO, bytes.ptr, bytes.len);
@@ -82,11 +83,11 @@ static bool write_all(struct str bytes)
     return true;
 }
 
-/* Ctrl-C and Ctrl-Z stay signals. */
-static bool take(struct top_terminal *terminal, struct err *err)
+/* Ctrl-C and Ctrl-Z still send signals. */
+static bool top_terminal_take(struct top_terminal *terminal, struct err *err)
 {
     if (tcgetattr(STDIN_FILENO, &before) != 0) {
-        return err_set(err, ERR_IO, "the terminal does not say how it is set");
+        return err_set(err, ERR_IO, "cannot read the terminal settings");
     }
     struct termios now = before;
     now.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
@@ -95,16 +96,16 @@ static bool take(struct top_terminal *terminal, struct err *err)
     now.c_cc[VTIME] = 0;
     is_taken = 1;
     terminal->shown.len = 0;
-    if (tcsetattr(STDIN_FILENO, TCSANOW, &now) != 0 || !write_all(STR(ENTER))) {
-        give_back();
-        return err_set(err, ERR_IO, "the terminal cannot be set");
+    if (tcsetattr(STDIN_FILENO, TCSANOW, &now) != 0 || !top_terminal_write_all(STR(ENTER))) {
+        top_terminal_give_back();
+        return err_set(err, ERR_IO, "cannot change the terminal settings");
     }
     return true;
 }
 
-/* ---- what happens to it ---- */
+/* ---- terminal events ---- */
 
-static void on_keys(void *context, struct str bytes)
+static void top_terminal_on_keys(void *context, struct str bytes)
 {
     struct top_terminal *terminal = context;
     if (bytes.len > 0) {
@@ -114,31 +115,31 @@ static void on_keys(void *context, struct str bytes)
     }
 }
 
-static void on_resize(void *context, int number)
+static void top_terminal_on_resize(void *context, int number)
 {
     struct top_terminal *terminal = context;
     (void)number;
     terminal->shown.len = 0;
-    write_all(STR("\033[2J"));
+    top_terminal_write_all(STR("\033[2J"));
     terminal->hooks.changed(terminal->hooks.context);
 }
 
-/* Ctrl-Z: the shell gets its terminal, and we ours when we go on. */
+/* Ctrl-Z: restores the terminal for the shell, and takes it over again on continue. */
 static void on_stop(void *context, int number)
 {
     struct top_terminal *terminal = context;
     struct err err;
     (void)number;
-    give_back();
+    top_terminal_give_back();
     kill(getpid(), SIGSTOP);
-    if (take(terminal, &err)) {
+    if (top_terminal_take(terminal, &err)) {
         terminal->hooks.changed(terminal->hooks.context);
     } else {
         terminal->hooks.gone(terminal->hooks.context);
     }
 }
 
-static void on_hangup(void *context, int number)
+static void top_terminal_on_hangup(void *context, int number)
 {
     struct top_terminal *terminal = context;
     (void)number;
@@ -152,16 +153,18 @@ bool top_terminal_open(struct loop *loop, const struct top_terminal_hooks *hooks
     terminal->loop = loop;
     terminal->hooks = *hooks;
     buf_init(&terminal->shown, SCREEN_BYTES_MAX);
-    bool ok = loop_signal_new(loop, SIGWINCH, on_resize, terminal, &terminal->resize, err) &&
+    bool ok = loop_signal_new(loop, SIGWINCH, top_terminal_on_resize, terminal, &terminal->resize,
+                              err) &&
               loop_signal_new(loop, SIGTSTP, on_stop, terminal, &terminal->stop, err) &&
-              loop_signal_new(loop, SIGHUP, on_hangup, terminal, &terminal->hangup, err) &&
-              take(terminal, err);
+              loop_signal_new(loop, SIGHUP, top_terminal_on_hangup, terminal, &terminal->hangup,
+                              err) &&
+              top_terminal_take(terminal, err);
     if (!ok) {
         top_terminal_close(terminal);
         return false;
     }
     watch_deadly(true);
-    terminal->reader = reader_start(loop, STDIN_FILENO, on_keys, terminal);
+    terminal->reader = fd_reader_start(loop, STDIN_FILENO, top_terminal_on_keys, terminal);
     *ret_terminal = terminal;
     return true;
 }
@@ -171,7 +174,7 @@ void top_terminal_close(struct top_terminal *terminal)
     if (!terminal) {
         return;
     }
-    give_back();
+    top_terminal_give_back();
     watch_deadly(false);
     struct loop_signal *watches[] = {terminal->resize, terminal->stop, terminal->hangup};
     for (size_t i = 0; i < ARRAY_LEN(watches); i++) {
@@ -179,7 +182,7 @@ void top_terminal_close(struct top_terminal *terminal)
             loop_signal_free(watches[i]);
         }
     }
-    reader_end(terminal->reader);
+    fd_reader_end(terminal->reader);
     buf_clear(&terminal->shown);
     free(terminal);
 }
@@ -203,7 +206,7 @@ void top_terminal_show(struct top_terminal *terminal, struct str lines)
     }
     terminal->shown.len = 0;
     buf_add(&terminal->shown, lines);
-    if (!write_all(buf_str(&out))) {
+    if (!top_terminal_write_all(buf_str(&out))) {
         terminal->hooks.gone(terminal->hooks.context);
     }
 }

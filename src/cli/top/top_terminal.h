@@ -1,7 +1,6 @@
 /*
- * top_terminal.h: the terminal while `shoal top` has it: another screen, keys without Enter, lines
- * that are written only where they have changed. However the program ends, short of SIGKILL, the
- * terminal is as it was before.
+ * top_terminal.h: the terminal of `shoal top`: alternate screen, unbuffered keys, updates of
+ * changed lines only. The terminal is restored however the program ends, except by SIGKILL.
  */
 #pragma once
 
@@ -17,17 +16,17 @@ struct top_terminal;
 struct top_terminal_hooks {
     void *context;
     void (*keys)(void *context, struct str bytes);
-    void (*changed)(void *context); /* its size; draw again */
-    void (*gone)(void *context);    /* whoever looked at it */
+    void (*changed)(void *context); /* size changed; draw again */
+    void (*gone)(void *context);    /* terminal closed */
 };
 
-/* Is there one, on standard input and output, that can show it? */
+/* True if standard input and output are a suitable terminal. */
 bool top_terminal_is_there(void);
 
-/* One at a time. */
+/* Only one may be open. */
 bool top_terminal_open(struct loop *loop, const struct top_terminal_hooks *hooks,
                        struct top_terminal **ret_terminal, struct err *err) MUST_USE;
-void top_terminal_close(struct top_terminal *terminal); /* NULL is fine */
+void top_terminal_close(struct top_terminal *terminal); /* NULL is allowed */
 
-/* Lines of one screen, with their ends between them. */
+/* The lines of one screen, separated by newlines. */
 void top_terminal_show(struct top_terminal *terminal, struct str lines);

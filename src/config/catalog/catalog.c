@@ -1,5 +1,5 @@
-/* catalog.c: binary search over tables of text. Lines are sorted by their first field; comment
- * lines stand at the top. */
+/* catalog.c: binary search in text tables. Lines are sorted by their first field; comment lines are
+ * at the top. */
 #include "config/catalog/catalog.h"
 
 #include "base/suggest.h"
@@ -14,12 +14,12 @@ static struct str table_body(struct str table)
     return table;
 }
 
-/* The line that begins with `name` and a tab (or ends there); empty when there is none. */
+/* The line that starts with `name` and a tab (or consists of it); empty if there is none. */
 static struct str find_line(struct str table, struct str name)
 {
     struct str body = table_body(table);
     size_t low = 0;
-    size_t high = body.len; /* both always at the start of a line, or at the end */
+    size_t high = body.len; /* both are always at the start of a line, or at the end */
     while (low < high) {
         size_t middle = low + (high - low) / 2;
         while (middle > low && body.ptr[middle - 1] != '\n') {
@@ -65,7 +65,7 @@ bool catalog_ec2_type(struct str name, struct machine_type *ret_type)
     ret_type->architectures = field_text(&line);
     ret_type->gpus = field_number(&line);
     ret_type->gpu_name = field_text(&line);
-    str_cut(&line, '\t'); /* memory of one GPU */
+    str_cut(&line, '\t'); /* skips the memory of one GPU */
     ret_type->neuron_cores = field_number(&line);
     return true;
 }
@@ -100,7 +100,7 @@ struct str catalog_ec2_param_type(struct str path)
     return str_cut(&line, '\t');
 }
 
-/* The member's name when `path` is directly below `parent`; else the empty view. */
+/* The member's name if `path` is directly below `parent`; otherwise empty. */
 static struct str member_of(struct str path, struct str parent)
 {
     if (parent.len > 0) {
@@ -139,7 +139,7 @@ bool catalog_ec2_param_is_open(struct str path)
     return false;
 }
 
-/* The text behind "# KEY: " among the comment lines of a table. */
+/* The text after "# KEY: " in the comment lines of a table. */
 static struct str header_field(struct str table, const char *key)
 {
     while (str_starts(table, "#")) {

@@ -1,4 +1,4 @@
-/* check.c: running the checks. */
+/* check.c: runs the checks. */
 #include "config/check/check.h"
 
 #include "config/config.h"
@@ -18,6 +18,7 @@ void config_check(const struct value *tree, const struct host *host, struct diag
     check_files(&check);
     check_commands(&check);
     check_workers(&check);
+    check_release(&check);
     if (str_is(value_text(value_path(tree, "provider.type")), "aws")) {
         check_aws(&check);
     }

@@ -1,10 +1,10 @@
-/* check_aws.c: what EC2 would answer to a node_config, as far as it can be known from here. */
+/* check_aws.c: predicts EC2's reply to a node_config as far as possible offline. */
 #include "config/check/check.h"
 
 #include "config/catalog/catalog.h"
 #include "config/prepare/autofill.h"
 
-/* Keys of a node_config that are Ray's, not EC2's. */
+/* Keys of a node_config that belong to Ray, not to EC2. */
 static bool is_ray_param(struct str name)
 {
     return str_is(name, "SubnetIds");
@@ -23,12 +23,12 @@ static void report_param(const struct check *check, struct str parent, const str
         diag_hint(check->diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
     } else {
         diag_warn(check->diags, "unknown-parameter", key->place,
-                  "\"%.*s\" is not a launch parameter that shoal knows of EC2", STR_ARG(key->text));
+                  "\"%.*s\" is not an EC2 launch parameter that Shoal knows", STR_ARG(key->text));
     }
 }
 
-/* Would EC2's own checks take a value of this kind for a parameter of that type? */
-static bool fits_type(const struct value *value, struct str type)
+/* True if EC2 would accept a value of this kind for a parameter of that type. */
+static bool check_aws_fits_type(const struct value *value, struct str type)
 {
     if (str_is(type, "string")) {
         return value->kind == VALUE_STRING || value->kind == VALUE_DATE ||
@@ -44,7 +44,7 @@ static bool fits_type(const struct value *value, struct str type)
                                   : !str_is(type, "array") || value->kind == VALUE_LIST;
 }
 
-static const char *type_words(struct str type)
+static const char *check_aws_type_text(struct str type)
 {
     static const char *const words[][2] = {{"string", "text"},
                                            {"integer", "a whole number"},
@@ -65,12 +65,12 @@ static void check_param(const struct check *check, struct str path, const struct
 {
     const struct value *value = entry->value;
     if (str_is(path, "LaunchTemplate.Version") && value->kind == VALUE_INT) {
-        return; /* Ray makes a text of it before it asks EC2 */
+        return; /* Ray converts it to text for EC2 */
     }
-    if (!fits_type(value, catalog_ec2_param_type(path))) {
-        diag_error(check->diags, "wrong-type", value->place, "EC2 wants %s for %.*s, not %s",
-                   type_words(catalog_ec2_param_type(path)), STR_ARG(path),
-                   value_kind_words(value));
+    if (!check_aws_fits_type(value, catalog_ec2_param_type(path))) {
+        diag_error(check->diags, "wrong-type", value->place, "EC2 expects %s for %.*s, not %s",
+                   check_aws_type_text(catalog_ec2_param_type(path)), STR_ARG(path),
+                   value_kind_text(value));
         return;
     }
     struct str item_path = arena_printf(check->arena, "%.*s[]", STR_ARG(path));
@@ -84,7 +84,7 @@ static void check_param(const struct check *check, struct str path, const struct
     }
 }
 
-/* Along the table: a parameter whose members it lists can have no others. */
+/* Follows the table: a parameter whose members are listed can have no others. */
 static void check_params(const struct check *check, struct str parent, const struct value *node)
 {
     for (size_t i = 0; i < node->map.count; i++) {
@@ -106,7 +106,7 @@ static void check_params(const struct check *check, struct str parent, const str
     }
 }
 
-/* Said already where resources were to be looked up; here it is what EC2 would answer. */
+/* Reports an unknown instance type, unless the lookup of its resources already did. */
 static void check_machine(const struct check *check, const struct value *name)
 {
     struct machine_type machine;
@@ -133,13 +133,13 @@ static void check_node(const struct check *check, const struct value_entry *type
     } else if (machine && machine->kind != VALUE_STRING &&
                !diag_has(check->diags, "wrong-type", machine->place)) {
         diag_error(check->diags, "wrong-type", machine->place, "InstanceType must be text, not %s",
-                   value_kind_words(machine));
+                   value_kind_text(machine));
     } else if (value_is(machine, VALUE_STRING)) {
         check_machine(check, machine);
     }
 }
 
-static bool is_spot(const struct value *node)
+static bool check_aws_is_spot(const struct value *node)
 {
     return str_is(value_text(value_path(node, "InstanceMarketOptions.MarketType")), "spot");
 }
@@ -147,15 +147,15 @@ static bool is_spot(const struct value *node)
 static void check_head_market(const struct check *check, const struct value_entry *type)
 {
     const struct value *node = value_get_c(type->value, "node_config");
-    if (check_is_head(check, type) && is_spot(node) && check_is_written(node)) {
+    if (check_is_head(check, type) && check_aws_is_spot(node) && check_is_written(node)) {
         struct diag *diag = diag_warn(
             check->diags, "spot-head", value_entry_c(node, "InstanceMarketOptions")->key->place,
-            "the head is a spot machine: when EC2 takes it back the cluster is gone");
-        diag_hint(check->diags, diag, "spot is for workers");
+            "the head is a spot instance: if EC2 reclaims it, the cluster is lost");
+        diag_hint(check->diags, diag, "use spot instances for workers only");
     }
 }
 
-/* With a key of the user's own EC2 must know its public half. */
+/* With the user's own key, EC2 must have its public half. */
 static void check_key_name(const struct check *check, const struct value_entry *type)
 {
     const struct value *key = value_path(check->tree, "auth.ssh_private_key");
@@ -168,59 +168,34 @@ static void check_key_name(const struct check *check, const struct value_entry *
     struct diag *diag = diag_error(check->diags, "missing-key",
                                    is_ours ? key->place : type->key->place,
                                    "node type %.*s needs a KeyName in its node_config, because "
-                                   "auth.ssh_private_key is given",
+                                   "auth.ssh_private_key is set",
                                    STR_ARG(value_text(type->key)));
-    diag_hint(check->diags, diag, "or leave auth.ssh_private_key out");
+    diag_hint(check->diags, diag, "or remove auth.ssh_private_key");
 }
 
-/* "us-west-2": ends in a digit; with a letter behind it, it is a zone of the region. */
-static void check_region(const struct check *check, const struct value *region)
+/* EC2 replaces the instance of a persistent request whenever it terminates; Shoal does not cancel
+ * the request. */
+static void check_persistent(const struct check *check, const struct value_entry *type)
 {
-    struct str text = region->text;
-    bool is_zone = text.len > 2 && text.ptr[text.len - 1] >= 'a' && text.ptr[text.len - 1] <= 'z' &&
-                   text.ptr[text.len - 2] >= '0' && text.ptr[text.len - 2] <= '9';
-    if (is_zone) {
-        struct diag *diag = diag_error(check->diags, "region", region->place,
-                                       "\"%.*s\" is a zone, not a region", STR_ARG(text));
-        diag_hint(check->diags, diag, "region: %.*s", STR_ARG(str_sub(text, 0, text.len - 1)));
-    }
-}
-
-static void check_zones(const struct check *check, struct str region, const struct value *zones)
-{
-    struct str rest = zones->text;
-    while (rest.len > 0) {
-        struct str zone = str_trim(str_cut(&rest, ','));
-        bool is_inside = zone.len > region.len && str_eq(str_sub(zone, 0, region.len), region);
-        if (!is_inside) {
-            diag_error(check->diags, "region", zones->place, "zone \"%.*s\" is not in region %.*s",
-                       STR_ARG(zone), STR_ARG(region));
-            return;
-        }
-    }
-}
-
-static void check_where(const struct check *check)
-{
-    const struct value *region = value_path(check->tree, "provider.region");
-    const struct value *zones = value_path(check->tree, "provider.availability_zone");
-    size_t errors = check->diags->error_count;
-    if (!value_is(region, VALUE_STRING)) {
-        return;
-    }
-    check_region(check, region);
-    if (value_is(zones, VALUE_STRING) && errors == check->diags->error_count) {
-        check_zones(check, region->text, zones);
+    const struct value *kind = value_path(
+        type->value, "node_config.InstanceMarketOptions.SpotOptions.SpotInstanceType");
+    if (str_is(value_text(kind), "persistent")) {
+        struct diag *diag = diag_warn(
+            check->diags, "persistent-spot", kind->place,
+            "EC2 replaces the instance of a persistent spot request each time it is terminated, "
+            "so `shoal up` rejects this file");
+        diag_hint(check->diags, diag, "SpotInstanceType: one-time");
     }
 }
 
 void check_aws(const struct check *check)
 {
     const struct value *types = check_node_types(check);
-    check_where(check);
+    check_region(check);
     for (size_t i = 0; i < types->map.count; i++) {
         check_node(check, &types->map.entries[i]);
         check_head_market(check, &types->map.entries[i]);
         check_key_name(check, &types->map.entries[i]);
+        check_persistent(check, &types->map.entries[i]);
     }
 }

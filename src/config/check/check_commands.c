@@ -1,21 +1,21 @@
-/* check_commands.c: commands that will bite on the second run, or that start Ray alone. */
+/* check_commands.c: commands that fail on the second run, or that start Ray alone. */
 #include "config/check/check.h"
 
 #include <string.h>
 
-/* Commands are run again after every change; these fail, or do harm, when run twice. */
+/* Commands run again after every change; these fail or do harm when run twice. */
 static const struct {
     const char *command;
-    const char *is_safe_with; /* an option that makes it safe; NULL when there is none */
+    const char *is_safe_with; /* an option that makes it safe; NULL if there is none */
     const char *advice;
 } unsafe_commands[] = {
-    {"git clone ", NULL, "use: test -e FOLDER || git clone ..."},
+    {"git clone ", NULL, "use: test -e DIRECTORY || git clone ..."},
     {"mkdir ", " -p", "use: mkdir -p ..."},
     {"ln -s ", " -f", "use: ln -sfn ..."},
     {"useradd ", NULL, "use: id NAME || useradd ..."},
 };
 
-/* Does the command stand at the start of a simple command with no guard before it? */
+/* True if this is the start of a simple command without a guard before it. */
 static bool is_unguarded(struct str text, size_t at)
 {
     struct str before = str_trim(str_sub(text, 0, at));
@@ -30,7 +30,8 @@ static bool is_unguarded(struct str text, size_t at)
         return false;
     }
     bool starts = strchr(";&(|", before.ptr[before.len - 1]) != NULL;
-    /* `test -d x && rm -r x; git clone` begins anew; `[ -e x ] && git clone` is guarded. */
+    /* `test -d x && rm -r x; git clone` starts a new command; `[ -e x ] && git clone` is
+     * guarded. */
     bool is_guard = str_ends(before, "&&") &&
                     (str_starts(before, "test ") || str_find(before, " test ") != SIZE_MAX ||
                      str_find(before, "[ ") != SIZE_MAX);
@@ -50,8 +51,8 @@ static void check_twice(const struct check *check, const struct value *command)
             continue;
         }
         struct diag *diag = diag_warn(check->diags, "not-repeatable", command->place,
-                                      "this set-up command is not safe to run twice");
-        diag_hint(check->diags, diag, "%s (set-up runs again after changes)",
+                                      "this setup command is not safe to run twice");
+        diag_hint(check->diags, diag, "%s (setup runs again after changes)",
                   unsafe_commands[i].advice);
         return;
     }
@@ -90,7 +91,7 @@ static void check_start(const struct check *check)
     } else if (!any_holds(entry->value, "autoscaling-config")) {
         struct diag *diag = diag_warn(check->diags, "no-autoscaling", entry->key->place,
                                       "Ray starts without --autoscaling-config: with `ray up` no "
-                                      "worker would ever come");
+                                      "worker would be launched");
         diag_hint(check->diags, diag, "add --autoscaling-config=~/ray_bootstrap_config.yaml");
     }
 }
@@ -99,7 +100,7 @@ void check_commands(const struct check *check)
 {
     const struct value *types = check_node_types(check);
     check_list(check, value_get_c(check->tree, "setup_commands"));
-    /* The merged lists begin with setup_commands; only what comes behind is new. */
+    /* The merged lists start with setup_commands; only the rest is new. */
     const struct value *common = value_get_c(check->tree, "setup_commands");
     size_t skip = value_is(common, VALUE_LIST) ? common->list.count : 0;
     static const char *const merged[] = {"head_setup_commands", "worker_setup_commands"};

@@ -1,16 +1,17 @@
-/* check_files.c: paths on this machine that the cluster will need. Ray notices a missing one after
- * the head is paid for. */
+/* check_files.c: local paths that the cluster needs. Ray notices a missing one only after the head
+ * was launched. */
 #include "config/check/check.h"
 
-static void report_missing(const struct check *check, const struct value *mount, struct str path)
+static void check_files_report_missing(const struct check *check, const struct value *mount,
+                                       struct str path)
 {
     struct diag *diag = diag_error(check->diags, "missing-file", mount->place,
-                                   "file_mounts: there is no \"%.*s\" on this machine",
+                                   "file_mounts: \"%.*s\" does not exist on this machine",
                                    STR_ARG(mount->text));
     if (str_find(mount->text, "://") != SIZE_MAX) {
-        diag_hint(check->diags, diag, "a URL cannot be mounted; fetch it in setup_commands");
+        diag_hint(check->diags, diag, "a URL cannot be mounted; download it in setup_commands");
     } else if (!str_starts(path, "/")) {
-        diag_hint(check->diags, diag, "the path is taken from the folder you are in");
+        diag_hint(check->diags, diag, "the path is relative to the current directory");
     }
 }
 
@@ -22,18 +23,18 @@ static void check_mount(const struct check *check, const struct value *mount, bo
     struct str path = check->host->expand(check->host, check->arena, mount->text);
     struct host_file file = check->host->look(check->host, path);
     if (file.kind == HOST_MISSING) {
-        report_missing(check, mount, path);
+        check_files_report_missing(check, mount, path);
     } else if (file.kind == HOST_OTHER) {
         diag_error(check->diags, "missing-file", mount->place,
-                   "file_mounts: \"%.*s\" is neither a file nor a folder", STR_ARG(mount->text));
+                   "file_mounts: \"%.*s\" is neither a file nor a directory", STR_ARG(mount->text));
     } else if (!file.is_readable) {
         diag_error(check->diags, "unreadable-file", mount->place,
-                   "file_mounts: you may not read \"%.*s\"", STR_ARG(mount->text));
+                   "file_mounts: no permission to read \"%.*s\"", STR_ARG(mount->text));
     } else if (file.kind == HOST_FILE && uses_docker) {
         struct diag *diag = diag_warn(check->diags, "file-in-docker", mount->place,
                                       "a single file mounted into a container does not see later "
                                       "changes");
-        diag_hint(check->diags, diag, "mount its folder instead");
+        diag_hint(check->diags, diag, "mount its directory instead");
     }
 }
 
@@ -56,17 +57,17 @@ static void check_key(const struct check *check, const char *name, bool is_priva
     struct host_file file = check->host->look(check->host, path);
     if (file.kind == HOST_MISSING) {
         diag_error(check->diags, "missing-file", value->place,
-                   "auth.%s: there is no \"%.*s\" on this machine", name, STR_ARG(value->text));
+                   "auth.%s: \"%.*s\" does not exist on this machine", name, STR_ARG(value->text));
     } else if (file.kind != HOST_FILE) {
         diag_error(check->diags, "missing-file", value->place, "auth.%s: \"%.*s\" is not a file",
                    name, STR_ARG(value->text));
     } else if (!file.is_readable) {
         diag_error(check->diags, "unreadable-file", value->place,
-                   "auth.%s: you may not read \"%.*s\"", name, STR_ARG(value->text));
+                   "auth.%s: no permission to read \"%.*s\"", name, STR_ARG(value->text));
     } else if (is_private && (file.mode & 077)) {
         struct diag *diag = diag_error(check->diags, "open-key", value->place,
-                                       "this private key is open to others (mode %03o); ssh will "
-                                       "refuse it",
+                                       "other users can access this private key (mode %03o); ssh "
+                                       "will reject it",
                                        file.mode & 0777);
         diag_hint(check->diags, diag, "chmod 600 %.*s", STR_ARG(value->text));
     }

@@ -1,4 +1,4 @@
-/* check_names.c: names that break later, and values YAML takes for dates. */
+/* check_names.c: names that fail later, and values that YAML reads as dates. */
 #include "config/check/check.h"
 
 #include "base/utf8.h"
@@ -7,7 +7,7 @@
 #include <netinet/in.h>
 #include <stdio.h>
 
-static bool is_name_char(char c)
+static bool check_names_is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
            c == '-' || c == '.';
@@ -20,9 +20,9 @@ static void report_name(const struct check *check, const struct value *name, siz
     struct str letter = str_sub(name->text, at, at + len);
     bool is_blank = letter.ptr[0] == ' ';
     struct diag *diag = diag_warn(check->diags, "cluster-name", name->place,
-                                  "cluster_name has a %s%.*s%s, which clouds and docker refuse in "
-                                  "names",
-                                  is_blank ? "blank" : "\"", STR_ARG(is_blank ? STR("") : letter),
+                                  "cluster_name contains %s%.*s%s, which some tools do not accept "
+                                  "in names",
+                                  is_blank ? "a space" : "\"", STR_ARG(is_blank ? STR("") : letter),
                                   is_blank ? "" : "\"");
     diag_hint(check->diags, diag, "use letters, digits, - and _");
 }
@@ -31,7 +31,7 @@ static void check_cluster_name(const struct check *check)
 {
     const struct value *name = value_get_c(check->tree, "cluster_name");
     if (!name) {
-        return; /* the schema says so */
+        return; /* reported by the schema */
     }
     if (!check_is_written(name)) {
         struct place top = {check->tree->place.source, 1, 1, 1};
@@ -43,14 +43,14 @@ static void check_cluster_name(const struct check *check)
     }
     struct str text = value_text(name);
     for (size_t i = 0; i < text.len; i++) {
-        if (!is_name_char(text.ptr[i])) {
+        if (!check_names_is_name_char(text.ptr[i])) {
             report_name(check, name, i);
             return;
         }
     }
 }
 
-/* A date has no JSON form, and Ray dies of it ("not JSON serializable") without a line number. */
+/* A date has no JSON form, and Ray fails on it ("not JSON serializable") without a line number. */
 static void check_dates(const struct check *check, const struct value *value)
 {
     if (value->kind == VALUE_DATE || value->kind == VALUE_DATE_TIME || value->kind == VALUE_BYTES ||
@@ -58,7 +58,7 @@ static void check_dates(const struct check *check, const struct value *value)
         if (check_is_written(value) && !diag_has(check->diags, NULL, value->place)) {
             struct diag *diag = diag_warn(check->diags, "date", value->place,
                                           "YAML reads this as %s, and `ray up` fails on it",
-                                          value_kind_words(value));
+                                          value_kind_text(value));
             diag_hint(check->diags, diag, "put it in quotes");
         }
     } else if (value->kind == VALUE_LIST || value->kind == VALUE_PAIR) {
@@ -81,7 +81,7 @@ static void check_sync(const struct check *check)
     }
 }
 
-/* A name would have to be looked up on the head, where nobody sees that it is wrong. */
+/* A host name would be resolved on the head, where an error is not visible. */
 static void check_metrics_address(const struct check *check)
 {
     const struct value *value = value_path(check->tree, "metadata.shoal.metrics_address");
@@ -95,7 +95,7 @@ static void check_metrics_address(const struct check *check)
     if (address.len >= sizeof(text) ||
         (inet_pton(AF_INET, text, &parsed) != 1 && inet_pton(AF_INET6, text, &parsed) != 1)) {
         struct diag *diag = diag_error(check->diags, "metrics-address", value->place,
-                                       "\"%.*s\" is no IP address",
+                                       "\"%.*s\" is not an IP address",
                                        STR_ARG(str_sub(address, 0, 60)));
         diag_hint(check->diags, diag, "use 127.0.0.1, an address of the head, 0.0.0.0 or none");
     }

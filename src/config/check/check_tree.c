@@ -1,4 +1,4 @@
-/* check_tree.c: questions about the tree that several checks ask. */
+/* check_tree.c: queries on the tree shared by several checks. */
 #include "config/check/check.h"
 
 const struct value *check_node_types(const struct check *check)

@@ -1,4 +1,4 @@
-/* check_workers.c: worker counts that cannot come true. */
+/* check_workers.c: impossible worker counts. */
 #include "config/check/check.h"
 
 static void check_type(const struct check *check, const struct value_entry *type, double limit)
@@ -15,7 +15,7 @@ static void check_type(const struct check *check, const struct value_entry *type
                                       "node type %.*s: min_workers %.0f is more than its "
                                       "max_workers %.0f",
                                       STR_ARG(value_text(type->key)), low, high);
-        diag_hint(check->diags, diag, "%.0f is what there will be", high);
+        diag_hint(check->diags, diag, "%.0f will be launched", high);
     }
     if (high > limit && check_is_written(most) && most != value_get_c(check->tree, "max_workers")) {
         struct diag *diag = diag_warn(check->diags, "max-workers", most->place,
@@ -43,7 +43,7 @@ static void check_fit(const struct check *check, const struct value_entry *type)
     }
     if (value_number(cpu, &amount) && amount == 0 && resources->map.count == 1) {
         diag_warn(check->diags, "no-resources", cpu->place,
-                  "node type %.*s offers nothing that a task could ask for",
+                  "node type %.*s has no resources that a task could request",
                   STR_ARG(value_text(type->key)));
     }
 }
@@ -53,7 +53,7 @@ void check_workers(const struct check *check)
     const struct value *types = check_node_types(check);
     const struct value *most = value_get_c(check->tree, "max_workers");
     double limit;
-    /* A mistyped max_workers is one mistake, not one per node type. */
+    /* A mistyped max_workers is one error, not one per node type. */
     if (!most || !value_number(most, &limit) ||
         diag_suggests(check->diags, NULL, STR("max_workers"))) {
         return;

@@ -1,14 +1,21 @@
-/* diag.c: collecting and printing findings. */
+/* diag.c: collects and prints findings. */
 #include "config/document/diag.h"
 
+#include "base/secret_text.h"
 #include "base/utf8.h"
 
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
-/* A line longer than this is shown as a window around the caret. */
-enum { LINE_WIDTH_MAX = 96, HINT_COLUMN_MAX = 100, HINT_COUNT_MAX = 50, TEXT_MAX = 1024 };
+/* A longer line is shown as a window around the caret. */
+enum {
+    LINE_WIDTH_MAX = 96,
+    HINT_COLUMN_MAX = 100,
+    HINT_COUNT_MAX = 50,
+    TEXT_MAX = 1024,
+    SECRET_NEAR = 512, /* context bytes read on either side of the window */
+};
 
 void diag_list_init(struct diag_list *list, struct arena *arena)
 {
@@ -20,7 +27,7 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
 {
     size_t *level_count = level == DIAG_ERROR ? &list->error_count : &list->warning_count;
     if (++*level_count > DIAG_MAX) {
-        return ARENA_NEW(list->arena, struct diag); /* counted, not kept */
+        return ARENA_NEW(list->arena, struct diag); /* counted, but not stored */
     }
     char text[TEXT_MAX];
     va_list args;
@@ -39,7 +46,7 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...)
 {
     if (!diag->code) {
-        return; /* one of those that are counted, not kept */
+        return; /* one that was counted, but not stored */
     }
     char text[TEXT_MAX];
     va_list args;
@@ -76,7 +83,7 @@ bool diag_has(const struct diag_list *list, const char *code, struct place place
     return false;
 }
 
-/* The finding that takes `word` for a mistyped key; NULL when there is none. */
+/* The finding about a key that was probably meant to be `word`; NULL if there is none. */
 static struct diag *find_typo(const struct diag_list *list, const void *scope, struct str word)
 {
     for (size_t i = 0; i < list->count; i++) {
@@ -113,7 +120,7 @@ void diag_merge_typos(struct diag_list *list)
         if (typo->level == DIAG_ERROR) {
             list->error_count--;
         } else {
-            typo->level = DIAG_ERROR; /* what is missing was an error; now this is it */
+            typo->level = DIAG_ERROR; /* takes over the level of the missing key */
             list->warning_count--;
         }
     }
@@ -133,8 +140,8 @@ void diag_sort(struct diag_list *list)
     }
 }
 
-/* The first `count` characters of the text, in bytes. */
-static size_t bytes_of(struct str text, size_t count)
+/* The length in bytes of the first `count` characters. */
+static size_t diag_bytes_of(struct str text, size_t count)
 {
     size_t at = 0;
     for (size_t len; count > 0 && at < text.len; count--, at += len) {
@@ -148,25 +155,48 @@ static void add_visible(struct buf *out, struct str text)
     utf8_add_visible(out, text, false);
 }
 
-/* The part of the line that is shown: all of it, or a window around the caret. */
+/*
+ * A part of a line in which secrets, recognized by key or by pattern, are replaced with as many
+ * asterisks as they have bytes. Only nearby text is examined: a line may be as long as the file.
+ */
+static struct str without_secrets(struct str line, size_t from, size_t to, struct arena *arena)
+{
+    size_t first = from > SECRET_NEAR ? from - SECRET_NEAR : 0;
+    size_t last = line.len - to > SECRET_NEAR ? to + SECRET_NEAR : line.len;
+    struct str near = str_sub(line, first, last);
+    size_t colon = str_find_char(str_sub(line, 0, SECRET_NEAR), ':');
+    bool has_secret = (colon != SIZE_MAX && secret_is_name(str_sub(line, 0, colon))) ||
+                      !str_eq(secret_mask_text(arena, near), near);
+    if (!has_secret) {
+        return str_sub(line, from, to);
+    }
+    char *shown = arena_alloc(arena, to - from);
+    for (size_t i = from; i < to; i++) {
+        bool is_hidden = (colon == SIZE_MAX || i > colon) && line.ptr[i] != ' ';
+        shown[i - from] = is_hidden ? '*' : line.ptr[i];
+    }
+    return (struct str){shown, to - from};
+}
+
+/* The visible part of a line: all of it, or a window around the caret. */
 struct window {
     struct str line;
-    size_t from, before, to; /* in bytes: first shown, first underlined, end of what is shown */
+    size_t from, before, to; /* byte offsets: start, first underlined, end */
 };
 
 static struct window window_of(const struct diag *diag)
 {
     struct window w = {.line = source_line(diag->place.source, diag->place.line)};
-    w.before = bytes_of(w.line, diag->place.column - 1);
+    w.before = diag_bytes_of(w.line, diag->place.column - 1);
     size_t characters = utf8_count(str_sub(w.line, 0, w.before));
     if (w.line.len > LINE_WIDTH_MAX && characters > LINE_WIDTH_MAX / 2) {
-        w.from = bytes_of(w.line, characters - LINE_WIDTH_MAX / 2);
+        w.from = diag_bytes_of(w.line, characters - LINE_WIDTH_MAX / 2);
     }
-    w.to = w.from + bytes_of(str_sub(w.line, w.from, w.line.len), LINE_WIDTH_MAX);
+    w.to = w.from + diag_bytes_of(str_sub(w.line, w.from, w.line.len), LINE_WIDTH_MAX);
     return w;
 }
 
-/* Columns of a text as add_visible() prints it: a tab is one blank. */
+/* The width of a text as printed by add_visible(): a tab is one blank. */
 static size_t visible_width(struct str text)
 {
     AUTO_BUF struct buf shown;
@@ -179,12 +209,15 @@ static void print_excerpt(struct buf *out, const struct diag *diag, const struct
 {
     struct window w = window_of(diag);
     struct str marked = str_sub(w.line, w.before, w.to);
-    marked.len = bytes_of(marked, diag->place.width);
+    marked.len = diag_bytes_of(marked, diag->place.width);
     size_t lead = w.from > 0 ? 3 : 0;
     size_t caret = lead + visible_width(str_sub(w.line, w.from, w.before));
     size_t width = visible_width(marked);
+    struct arena arena;
+    arena_init_secret(&arena);
     buf_addf(out, "%s%5u |%s %s", style->dim, diag->place.line, style->reset, lead ? "..." : "");
-    add_visible(out, str_sub(w.line, w.from, w.to));
+    add_visible(out, without_secrets(w.line, w.from, w.to, &arena));
+    arena_clear(&arena);
     buf_addf(out, "%s\n%s      |%s ", w.to < w.line.len ? "..." : "", style->dim, style->reset);
     buf_add_spaces(out, caret);
     buf_addf(out, "%s^", diag->level == DIAG_ERROR ? style->error : style->warning);
@@ -226,7 +259,7 @@ void diag_print(struct buf *out, const struct diag *diag, const struct diag_styl
     }
 }
 
-static void add_count(struct buf *out, size_t count, const char *word)
+static void diag_add_count(struct buf *out, size_t count, const char *word)
 {
     if (count > 0) {
         buf_addf(out, "%s%zu %s%s", out->len > 0 ? ", " : "", count, word, count == 1 ? "" : "s");
@@ -237,10 +270,10 @@ void diag_print_summary(struct buf *out, const struct diag_list *list)
 {
     AUTO_BUF struct buf line;
     buf_init(&line, 256);
-    add_count(&line, list->error_count, "error");
-    add_count(&line, list->warning_count, "warning");
+    diag_add_count(&line, list->error_count, "error");
+    diag_add_count(&line, list->warning_count, "warning");
     if (list->error_count + list->warning_count > list->count) {
-        buf_addf(&line, " (the first %d are shown)", DIAG_MAX);
+        buf_addf(&line, " (showing the first %d)", DIAG_MAX);
     }
     buf_add(out, buf_str(&line));
 }

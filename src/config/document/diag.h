@@ -1,9 +1,9 @@
 /*
- * diag.h: everything that is wrong with a cluster file, each finding at its place.
+ * diag.h: the problems of a cluster file, each with its position.
  *
- * Findings are collected, never thrown: a user sees all of them in one run. A finding has a
- * headline ("unknown key "max_worker""), an optional hint that is shown behind the caret ("did you
- * mean "max_workers"?"), and a stable code for programs that read the JSON form.
+ * Findings are collected, so that a user sees all of them in one run. A finding has a headline
+ * ("unknown key "max_worker""), an optional hint shown after the caret ("did you mean
+ * "max_workers"?"), and a stable code for programs that read the JSON form.
  */
 #pragma once
 
@@ -19,12 +19,12 @@ enum diag_level { DIAG_ERROR, DIAG_WARNING };
 
 struct diag {
     enum diag_level level;
-    const char *code; /* "unknown-key": stable, documented */
+    const char *code; /* "unknown-key": stable and documented */
     struct place place;
     struct str text;
-    struct str hint;   /* empty when there is nothing to add */
-    struct str word;   /* the key that is missing, or that was meant by a mistyped one; or empty */
-    const void *scope; /* the map that `word` is a key of; NULL for the file itself */
+    struct str hint;   /* may be empty */
+    struct str word;   /* the missing or intended key; may be empty */
+    const void *scope; /* the map that `word` is a key of; NULL: the file itself */
     bool is_missing;
 };
 
@@ -37,7 +37,7 @@ struct diag_list {
     size_t warning_count;
 };
 
-/* The most findings we keep of each level; with more there is one cause, and nobody reads on. */
+/* The maximum of findings stored for each level; more than that have a common cause. */
 enum { DIAG_MAX = 200 };
 
 void diag_list_init(struct diag_list *list, struct arena *arena);
@@ -47,31 +47,31 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
                       struct place place, const char *fmt, ...) PRINTF_LIKE(5, 6);
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...) PRINTF_LIKE(3, 4);
 
-/* Says that the key `word` of the map `scope` (NULL: the file itself) is what is missing. */
+/* Records that the key `word` of the map `scope` (NULL: the file itself) is missing. */
 void diag_mark_missing(struct diag *diag, const void *scope, struct str word);
 
-/* Has this been said of that place already? `code` NULL: has anything? */
+/* True if this was reported for that place already; `code` NULL: any finding. */
 bool diag_has(const struct diag_list *list, const char *code, struct place place);
 
 #define diag_error(list, code, place, ...) diag_add(list, DIAG_ERROR, code, place, __VA_ARGS__)
 #define diag_warn(list, code, place, ...) diag_add(list, DIAG_WARNING, code, place, __VA_ARGS__)
 
-/* Are there so many already that nobody will read the hint of the next one? */
+/* True if there are so many findings that a hint is not worth computing. */
 bool diag_is_crowded(const struct diag_list *list, enum diag_level level);
 
-/* Is there a finding that takes `word` for what a mistyped key was meant to be? */
+/* True if a finding suggests `word` for a mistyped key. */
 bool diag_suggests(const struct diag_list *list, const void *scope, struct str word);
 
 /*
- * A mistyped key is unknown, and the key it was meant for is missing: that is one mistake. Keeps
- * the finding at the mistyped key, as an error.
+ * A mistyped key is unknown, and the intended key is missing: merges the two findings into one
+ * error at the mistyped key.
  */
 void diag_merge_typos(struct diag_list *list);
 
-/* By file, line and column; findings of one place keep the order in which they were made. */
+/* By file, line and column; stable. */
 void diag_sort(struct diag_list *list);
 
-/* Colours are terminal escape sequences around the words, or empty strings. */
+/* Terminal escape sequences, or empty strings. */
 struct diag_style {
     const char *error, *warning, *dim, *reset;
 };

@@ -10,16 +10,16 @@
 
 enum { INDENT_MAX = 40 };
 
-struct writer {
+struct json_write_writer {
     struct buf *out;
     enum json_style style;
     size_t depth;
     struct err *err;
 };
 
-static bool write_value(struct writer *writer, const struct value *value);
+static bool json_write_value(struct json_write_writer *writer, const struct value *value);
 
-static void add_escape(struct buf *out, uint32_t point)
+static void json_write_add_escape(struct buf *out, uint32_t point)
 {
     if (point >= 0x10000) {
         point -= 0x10000;
@@ -45,18 +45,19 @@ static bool add_short_escape(struct buf *out, uint32_t point)
     return false;
 }
 
-void json_add_string(struct buf *out, struct str text, bool keep_utf8)
+/* Characters from `first_kept` on are not escaped. */
+static void json_write_add_string(struct buf *out, struct str text, uint32_t first_kept)
 {
     buf_add_char(out, '"');
     for (size_t i = 0, len; i < text.len; i += len) {
         uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
         if (point == UTF8_BAD) {
             point = 0xDC00 + (unsigned char)text.ptr[i]; /* Python's surrogateescape */
-            add_escape(out, point);
+            json_write_add_escape(out, point);
         } else if (add_short_escape(out, point)) {
             continue;
-        } else if (point < 0x20 || (point > 0x7E && !keep_utf8)) {
-            add_escape(out, point);
+        } else if (point < 0x20 || (point > 0x7E && point < first_kept)) {
+            json_write_add_escape(out, point);
         } else {
             buf_add(out, str_sub(text, i, i + len));
         }
@@ -64,7 +65,21 @@ void json_add_string(struct buf *out, struct str text, bool keep_utf8)
     buf_add_char(out, '"');
 }
 
-static void write_float(struct buf *out, double number)
+void json_add_string(struct buf *out, struct str text, bool keep_utf8)
+{
+    json_write_add_string(out, text, keep_utf8 ? 0 : UINT32_MAX);
+}
+
+static void json_write_string(const struct json_write_writer *writer, struct str text)
+{
+    enum { BEYOND_U_ESCAPES = 0x10000 };
+    uint32_t first_kept = writer->style == JSON_PRETTY    ? 0
+                          : writer->style == JSON_IN_YAML ? BEYOND_U_ESCAPES
+                                                          : UINT32_MAX;
+    json_write_add_string(writer->out, text, first_kept);
+}
+
+static void json_write_float(struct buf *out, double number)
 {
     if (isnan(number)) {
         buf_add_c(out, "NaN");
@@ -75,16 +90,16 @@ static void write_float(struct buf *out, double number)
     }
 }
 
-static void new_line(struct writer *writer)
+static void new_line(struct json_write_writer *writer)
 {
     if (writer->style == JSON_PRETTY) {
         buf_add_char(writer->out, '\n');
-        /* Nobody reads what is deeper, and a hostile file could make it mostly blanks. */
+        /* Limits the indentation: a hostile file could produce mostly blanks. */
         buf_add_spaces(writer->out, 2 * (writer->depth < INDENT_MAX ? writer->depth : INDENT_MAX));
     }
 }
 
-static void separate(struct writer *writer, size_t index)
+static void separate(struct json_write_writer *writer, size_t index)
 {
     if (index > 0) {
         bool is_bare = writer->style == JSON_PRETTY || writer->style == JSON_TIGHT;
@@ -93,13 +108,13 @@ static void separate(struct writer *writer, size_t index)
     new_line(writer);
 }
 
-static bool write_list(struct writer *writer, const struct value *list)
+static bool json_write_list(struct json_write_writer *writer, const struct value *list)
 {
     buf_add_char(writer->out, '[');
     writer->depth++;
     for (size_t i = 0; i < list->list.count; i++) {
         separate(writer, i);
-        if (!write_value(writer, list->list.items[i])) {
+        if (!json_write_value(writer, list->list.items[i])) {
             return false;
         }
     }
@@ -111,15 +126,15 @@ static bool write_list(struct writer *writer, const struct value *list)
     return true;
 }
 
-/* Keys that are not strings are written as the strings json.dumps makes of them. */
-static bool write_key(struct writer *writer, const struct value *key)
+/* Converts keys that are not strings like json.dumps. */
+static bool write_key(struct json_write_writer *writer, const struct value *key)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, 64 * 1024);
     if (key->kind == VALUE_STRING) {
         buf_add(&text, key->text);
     } else if (key->kind == VALUE_FLOAT) {
-        write_float(&text, key->number);
+        json_write_float(&text, key->number);
     } else if (key->kind == VALUE_INT) {
         buf_addf(&text, "%lld", (long long)key->integer);
     } else if (key->kind == VALUE_BOOL) {
@@ -132,31 +147,31 @@ static bool write_key(struct writer *writer, const struct value *key)
         return err_set(writer->err, ERR_CONFIG, "a date or bytes cannot be a key");
     }
     struct str name = key->kind == VALUE_STRING ? key->text : buf_str(&text);
-    json_add_string(writer->out, name, writer->style == JSON_PRETTY);
+    json_write_string(writer, name);
     return true;
 }
 
-static bool is_number(const struct value *value)
+static bool json_write_is_number(const struct value *value)
 {
     return value->kind == VALUE_BOOL || value->kind == VALUE_INT || value->kind == VALUE_FLOAT ||
            value->kind == VALUE_BIG_INT;
 }
 
-/* Python sorts keys before it writes them, and cannot compare text with numbers. */
+/* Python sorts keys before writing and cannot compare text with numbers. */
 static bool keys_compare(const struct value *map)
 {
     for (size_t i = 1; i < map->map.count; i++) {
         const struct value *a = map->map.entries[i - 1].key;
         const struct value *b = map->map.entries[i].key;
         bool both_text = a->kind == VALUE_STRING && b->kind == VALUE_STRING;
-        if (!both_text && !(is_number(a) && is_number(b))) {
+        if (!both_text && !(json_write_is_number(a) && json_write_is_number(b))) {
             return false;
         }
     }
     return true;
 }
 
-/* Decimal texts of any length, perhaps with a minus. */
+/* Compares decimal texts of any length, with an optional minus sign. */
 static int compare_digits(struct str a, struct str b)
 {
     bool a_negative = str_starts(a, "-");
@@ -189,7 +204,8 @@ static int compare_entries(const void *left, const void *right)
     return x < y ? -1 : x > y;
 }
 
-static bool write_entries(struct writer *writer, const struct value_entry *entries, size_t count)
+static bool write_entries(struct json_write_writer *writer, const struct value_entry *entries,
+                          size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         separate(writer, i);
@@ -197,14 +213,14 @@ static bool write_entries(struct writer *writer, const struct value_entry *entri
             return false;
         }
         buf_add_c(writer->out, writer->style == JSON_TIGHT ? ":" : ": ");
-        if (!write_value(writer, entries[i].value)) {
+        if (!json_write_value(writer, entries[i].value)) {
             return false;
         }
     }
     return true;
 }
 
-static bool write_sorted(struct writer *writer, const struct value *map)
+static bool write_sorted(struct json_write_writer *writer, const struct value *map)
 {
     struct arena arena;
     if (!keys_compare(map)) {
@@ -222,7 +238,7 @@ static bool write_sorted(struct writer *writer, const struct value *map)
     return ok;
 }
 
-static bool write_map(struct writer *writer, const struct value *map)
+static bool json_write_map(struct json_write_writer *writer, const struct value *map)
 {
     buf_add_char(writer->out, '{');
     writer->depth++;
@@ -237,13 +253,13 @@ static bool write_map(struct writer *writer, const struct value *map)
     return ok;
 }
 
-static bool write_set(struct writer *writer, const struct value *set)
+static bool write_set(struct json_write_writer *writer, const struct value *set)
 {
     buf_add_char(writer->out, '[');
     writer->depth++;
     for (size_t i = 0; i < set->map.count; i++) {
         separate(writer, i);
-        if (!write_value(writer, set->map.entries[i].key)) {
+        if (!json_write_value(writer, set->map.entries[i].key)) {
             return false;
         }
     }
@@ -255,12 +271,12 @@ static bool write_set(struct writer *writer, const struct value *set)
     return true;
 }
 
-/* What JSON has no word for: an error when it must be Python's bytes, text for people. */
-static bool write_other(struct writer *writer, const struct value *value)
+/* Values without a JSON form: an error if the result must match Python, otherwise text. */
+static bool write_other(struct json_write_writer *writer, const struct value *value)
 {
     if (writer->style == JSON_SORTED) {
         return err_set(writer->err, ERR_CONFIG, "line %u: %s has no JSON form; quote it",
-                       value->place.line, value_kind_words(value));
+                       value->place.line, value_kind_text(value));
     }
     if (value->kind == VALUE_SET) {
         return write_set(writer, value);
@@ -271,11 +287,11 @@ static bool write_other(struct writer *writer, const struct value *value)
     if (value->kind == VALUE_DATE_TIME) {
         text.ptr[10] = ' '; /* str() of a datetime, not isoformat() */
     }
-    json_add_string(writer->out, buf_str(&text), writer->style == JSON_PRETTY);
+    json_write_string(writer, buf_str(&text));
     return true;
 }
 
-static bool write_value(struct writer *writer, const struct value *value)
+static bool json_write_value(struct json_write_writer *writer, const struct value *value)
 {
     switch (value->kind) {
     case VALUE_NULL:
@@ -291,16 +307,16 @@ static bool write_value(struct writer *writer, const struct value *value)
         buf_add(writer->out, value->text);
         return true;
     case VALUE_FLOAT:
-        write_float(writer->out, value->number);
+        json_write_float(writer->out, value->number);
         return true;
     case VALUE_STRING:
-        json_add_string(writer->out, value->text, writer->style == JSON_PRETTY);
+        json_write_string(writer, value->text);
         return true;
     case VALUE_LIST:
     case VALUE_PAIR:
-        return write_list(writer, value);
+        return json_write_list(writer, value);
     case VALUE_MAP:
-        return write_map(writer, value);
+        return json_write_map(writer, value);
     case VALUE_BYTES:
     case VALUE_DATE:
     case VALUE_DATE_TIME:
@@ -312,6 +328,6 @@ static bool write_value(struct writer *writer, const struct value *value)
 
 bool json_write(struct buf *out, const struct value *value, enum json_style style, struct err *err)
 {
-    struct writer writer = {out, style, 0, err};
-    return write_value(&writer, value);
+    struct json_write_writer writer = {out, style, 0, err};
+    return json_write_value(&writer, value);
 }

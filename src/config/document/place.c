@@ -1,11 +1,11 @@
-/* place.c: finding a line again. */
+/* place.c: finds a line of a file. */
 #include "config/document/place.h"
 
 #include <string.h>
 
 enum { SHORT_LINE = 128 };
 
-/* How many bytes the line end at `at` takes, 0 when there is none: YAML 1.1 knows six. */
+/* The length of the line end at `at`, 0 if there is none: YAML 1.1 has six. */
 static size_t line_end(struct str text, size_t at)
 {
     const unsigned char *p = (const unsigned char *)text.ptr + at;
@@ -23,8 +23,8 @@ static size_t line_end(struct str text, size_t at)
     return is_separator ? 3 : 0;
 }
 
-/* The first line end in text[from, to) that begins with `first`, or `to`. */
-static size_t find_end(struct str text, size_t from, size_t to, char first)
+/* The offset of the first line end in text[from, to) that starts with `first`, or `to`. */
+static size_t place_find_end(struct str text, size_t from, size_t to, char first)
 {
     while (from < to) {
         const char *found = memchr(text.ptr + from, first, to - from);
@@ -40,7 +40,8 @@ static size_t find_end(struct str text, size_t from, size_t to, char first)
     return to;
 }
 
-/* Where the line that begins at `from` ends: byte by byte while it is short, then in leaps. */
+/* The end of the line that starts at `from`: byte by byte at first, then one search per kind of
+ * line end. */
 static size_t end_of_line(struct str text, size_t from)
 {
     size_t near = text.len - from < SHORT_LINE ? text.len : from + SHORT_LINE;
@@ -50,10 +51,10 @@ static size_t end_of_line(struct str text, size_t from)
     if (from < near || from == text.len) {
         return from;
     }
-    size_t end = find_end(text, from, text.len, '\n');
-    end = find_end(text, from, end, '\r');
-    end = find_end(text, from, end, '\xC2');
-    return find_end(text, from, end, '\xE2');
+    size_t end = place_find_end(text, from, text.len, '\n');
+    end = place_find_end(text, from, end, '\r');
+    end = place_find_end(text, from, end, '\xC2');
+    return place_find_end(text, from, end, '\xE2');
 }
 
 struct str source_line(const struct source *source, uint32_t line)

@@ -1,4 +1,4 @@
-/* place.h: where in which file something was written. */
+/* place.h: a position in a file. */
 #pragma once
 
 #include "base/str.h"
@@ -7,8 +7,8 @@
 #include <stdint.h>
 
 /*
- * Line and column count from 1, columns in characters. `width` is how many characters to
- * underline, at least 1. Line 0 means "not from any file" (made by us).
+ * Line and column start at 1; columns are in characters. `width` is the number of characters to
+ * underline, at least 1. Line 0: not from a file (created by us).
  */
 struct place {
     const struct source *source;
@@ -17,15 +17,15 @@ struct place {
     uint32_t width;
 };
 
-/* A file as it was read; whoever read it keeps it alive as long as places point to it. */
+/* The content of a file; its owner must keep it valid as long as places point to it. */
 struct source {
-    struct str name; /* as the user gave it, or "(aws defaults)" */
+    struct str name; /* as given by the user, or "(aws defaults)" */
     struct str text;
     bool is_built_in; /* one of our default files: never blamed for a problem */
 };
 
-/* The text of one line, without its line end; empty when there is no such line. */
+/* One line without its line end; empty if there is no such line. */
 struct str source_line(const struct source *source, uint32_t line);
 
-/* Is it in the user's own file, and not in our defaults or nowhere? */
+/* True if it is in the user's own file. */
 bool place_is_users(struct place place);

@@ -1,4 +1,4 @@
-/* value.c: the tree, with Python's equality and a hash index for maps that grow large. */
+/* value.c: the tree, with Python's equality and a hash index for large maps. */
 #include "config/document/value.h"
 
 #include "base/panic.h"
@@ -42,7 +42,7 @@ bool value_number(const struct value *value, double *ret_number)
     } else if (value_is(value, VALUE_BOOL)) {
         *ret_number = value->boolean ? 1 : 0;
     } else if (value_is(value, VALUE_BIG_INT)) {
-        /* Beyond 64 bits only the magnitude matters to any comparison we make. */
+        /* Beyond 64 bits only the magnitude matters for our comparisons. */
         *ret_number = value->text.ptr[0] == '-' ? -HUGE_VAL : HUGE_VAL;
     } else {
         return false;
@@ -60,7 +60,7 @@ static int64_t whole(const struct value *value)
     return value->kind == VALUE_BOOL ? (int64_t)value->boolean : value->integer;
 }
 
-/* Exact, as in Python: no rounding of a large integer to the nearest double. */
+/* Exact, as in Python: a large integer is not rounded to a double. */
 static bool whole_equals_float(int64_t integer, double number)
 {
     const double limit = 9223372036854775808.0;
@@ -73,7 +73,7 @@ static bool numbers_equal(const struct value *a, const struct value *b)
     bool a_is_float = a->kind == VALUE_FLOAT;
     bool b_is_float = b->kind == VALUE_FLOAT;
     if (a_is_float && b_is_float) {
-        /* PyYAML has one nan, and it is itself. */
+        /* PyYAML has a single nan object, which equals itself. */
         return a->number == b->number || (isnan(a->number) && isnan(b->number));
     }
     if (!a_is_float && !b_is_float) {
@@ -189,8 +189,8 @@ void value_list_add(struct arena *arena, struct value *list, struct value *item)
 }
 
 /*
- * The start is where the map's index happens to lie: a file cannot be made to collide, and as
- * entries are visited in the order of the file nothing but speed depends on it.
+ * The hash is seeded with the address of the index, so that a file cannot force collisions. The
+ * order of entries does not depend on it.
  */
 static uint64_t hash_key(const struct table *index, const struct value *key)
 {
@@ -253,7 +253,7 @@ const struct value *value_map_set(struct arena *arena, struct value *map, struct
     count_child(map, value);
     if (entry) {
         const struct value *first = entry->key;
-        /* Messages should point at the line whose value counts. */
+        /* Makes messages point at the line whose value is used. */
         if (first->kind == VALUE_STRING && key->kind == VALUE_STRING && key->place.line > 0) {
             entry->key = key;
         }
@@ -325,7 +325,7 @@ struct value *value_map_remove(struct value *map, const char *key)
     size_t at = (size_t)(entry - map->map.entries);
     memmove(entry, entry + 1, (map->map.count - at - 1) * sizeof(*entry));
     map->map.count--;
-    /* Positions have shifted. Removal is rare and maps that lose keys are small: search again. */
+    /* Positions have shifted. Removal is rare and such maps are small, so the index is dropped. */
     map->map.index = NULL;
     return removed;
 }
@@ -357,7 +357,7 @@ struct str value_text(const struct value *value)
     return value_is(value, VALUE_STRING) ? value->text : STR("");
 }
 
-const char *value_kind_words(const struct value *value)
+const char *value_kind_text(const struct value *value)
 {
     static const char *const words[] = {
         [VALUE_NULL] = "nothing (null)",

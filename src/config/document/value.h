@@ -1,10 +1,9 @@
 /*
- * value.h: the tree a YAML file becomes.
+ * value.h: the tree of a YAML file.
  *
- * It has Python's types and Python's idea of equality, because Ray's meaning of a cluster file is
- * what its Python code does to the result of yaml.safe_load. Nodes live in an arena and are
- * shared, not copied, where the file uses an alias: changing one changes what every alias shows,
- * as it does in Ray.
+ * It has Python's types and Python's equality, because Ray defines a cluster file by what its
+ * Python code does with the result of yaml.safe_load. Nodes are allocated in an arena and are
+ * shared, not copied, by aliases: changing one changes all of its aliases, as in Ray.
  *
  * Maps keep the order of the file. Keys are nodes too, so that a message can point at them.
  */
@@ -32,7 +31,7 @@ enum value_kind {
     VALUE_LIST,
     VALUE_PAIR, /* a tuple of two, as !!omap and !!pairs make them; a list of 2 in `items` */
     VALUE_MAP,
-    VALUE_SET, /* a map whose values do not count */
+    VALUE_SET, /* a map whose values are ignored */
 };
 
 struct value_entry {
@@ -42,9 +41,8 @@ struct value_entry {
 
 struct value {
     enum value_kind kind;
-    uint32_t weight; /* nodes below and including this one with aliases written out; text counts
-                      * one more for every 64 bytes */
-    uint32_t depth;  /* levels below and including this one, likewise */
+    uint32_t weight; /* nodes of this subtree, aliases expanded; text adds one per 64 bytes */
+    uint32_t depth;  /* nesting depth of this subtree, aliases expanded */
     struct place place;
     union {
         bool boolean;
@@ -69,43 +67,43 @@ struct value *value_new(struct arena *arena, enum value_kind kind, struct place 
 struct value *value_string(struct arena *arena, struct str text, struct place place);
 struct value *value_int(struct arena *arena, int64_t integer, struct place place);
 
-/* Python's ==, for things that can be map keys: 1, 1.0 and true are equal. */
+/* Python's == for map keys: 1, 1.0 and true are equal. */
 bool value_equal_keys(const struct value *a, const struct value *b);
 
 /* Python's ==, for any two values (maps regardless of order). */
 bool value_equal(const struct value *a, const struct value *b);
 
-/* Python's truth: null, false, 0, "", [], {} are false. */
+/* Python's truth value: null, false, 0, "", [], {} are false. */
 bool value_is_true(const struct value *value);
 
-/* An int, a float or a bool as Python compares them; false for anything else. */
+/* The numeric value of an int, a float or a bool; false for anything else. */
 bool value_number(const struct value *value, double *ret_number) MUST_USE;
 
 void value_list_add(struct arena *arena, struct value *list, struct value *item);
 
 /*
- * As in `map[key] = value`: an equal key keeps its position and its first spelling. Returns the
- * key that was there, NULL when there was none.
+ * Like `map[key] = value`: an equal key keeps its position and first spelling. Returns the existing
+ * key, or NULL.
  */
 const struct value *value_map_set(struct arena *arena, struct value *map, struct value *key,
                                   struct value *value);
 void value_map_set_c(struct arena *arena, struct value *map, const char *key, struct value *value);
 
-/* As in `map.update(more)`. */
+/* Like `map.update(more)`. */
 void value_map_update(struct arena *arena, struct value *map, const struct value *more);
 
-/* NULL when there is no such key, or when `map` is NULL or not a map: lookups can be chained. */
+/* NULL if there is no such key, or if `map` is NULL or not a map: lookups can be chained. */
 struct value *value_get(const struct value *map, struct str key);
 struct value *value_get_c(const struct value *map, const char *key);
 struct value_entry *value_entry_c(const struct value *map, const char *key);
 
-/* "a.b.c": the node at the end of the path, or NULL. */
+/* The node at the path "a.b.c", or NULL. */
 struct value *value_path(const struct value *map, const char *path);
 
-/* As in `map.pop(key, None)`: returns what was there. */
+/* Like `map.pop(key, None)`: returns the removed value. */
 struct value *value_map_remove(struct value *map, const char *key);
 
-/* Copies of the top level only; the children stay shared (Python's dict(map), list + list). */
+/* Copies only the top level; children are shared (Python's dict(map), list + list). */
 struct value *value_copy_shallow(struct arena *arena, const struct value *value);
 
 static inline bool value_is(const struct value *value, enum value_kind kind)
@@ -113,8 +111,8 @@ static inline bool value_is(const struct value *value, enum value_kind kind)
     return value && value->kind == kind;
 }
 
-/* The text of a string node; the empty view for anything else. */
+/* The text of a string node; otherwise empty. */
 struct str value_text(const struct value *value);
 
 /* "a string", "a list", "nothing (null)": for messages. */
-const char *value_kind_words(const struct value *value);
+const char *value_kind_text(const struct value *value);

@@ -1,4 +1,4 @@
-/* yaml_check.c: the byte and tab rules of PyYAML's scanner. */
+/* yaml_check.c: PyYAML's rules for bytes and tabs. */
 #include "config/document/yaml_check.h"
 
 #include "base/utf8.h"
@@ -32,7 +32,7 @@ static bool is_printable(uint32_t point)
            (point >= 0xE000 && point <= 0xFFFD) || (point >= 0x10000 && point <= 0x10FFFF);
 }
 
-/* YAML 1.1 knows six line ends; of "\r\n" the second character ends the line. */
+/* YAML 1.1 has six line ends; of "\r\n" the second character ends the line. */
 static bool ends_a_line(struct str text, size_t at, uint32_t point)
 {
     bool lone_return = point == '\r' && !(at + 1 < text.len && text.ptr[at + 1] == '\n');
@@ -45,14 +45,14 @@ bool yaml_check_source(const struct source *source, struct diag_list *diags)
     struct place place = {source, 1, 1, 1};
     if (text.len > YAML_BYTES_MAX) {
         diag_error(diags, "yaml-too-large", (struct place){source, 0, 0, 0},
-                   "the file has %zu bytes; more than %d is not a cluster file", text.len,
+                   "the file has %zu bytes; a cluster file can have at most %d", text.len,
                    YAML_BYTES_MAX);
         return false;
     }
     for (size_t i = 0, len; i < text.len; i += len) {
         uint32_t point = utf8_decode(str_sub(text, i, text.len), &len);
         if (point == UTF8_BAD) {
-            diag_error(diags, "yaml", place, "not UTF-8 text here (byte 0x%02X)",
+            diag_error(diags, "yaml", place, "invalid UTF-8 (byte 0x%02X)",
                        (unsigned char)text.ptr[i]);
             return false;
         }
@@ -70,17 +70,17 @@ bool yaml_check_source(const struct source *source, struct diag_list *diags)
     return true;
 }
 
-/* Walks the text once, knowing for each character whether it is text, comment or in between. */
+/* Scans the text once and tracks whether a character is text, comment or neither. */
 struct scan_walk {
     struct place place;
     size_t index;       /* in characters */
     size_t span;        /* the first span that does not end before `index` */
-    bool header_passed; /* the first line of a block scalar (`|-  # note`) is not text yet */
+    bool header_passed; /* after the header line of a block scalar (`|-  # note`) */
     bool in_comment;
     uint32_t before;
 };
 
-/* Is the character at the walk's place text, in which a tab means a tab? */
+/* True if the current character is text, in which tabs are allowed. */
 static bool is_text(const struct yaml_quoted *quoted, struct scan_walk *walk, bool ends_line)
 {
     while (walk->span < quoted->count && quoted->spans[walk->span].to <= walk->index) {
@@ -95,7 +95,7 @@ static bool is_text(const struct yaml_quoted *quoted, struct scan_walk *walk, bo
     return !is_header;
 }
 
-static void step(struct scan_walk *walk, uint32_t point, bool ends_line, bool in_text)
+static void yaml_check_step(struct scan_walk *walk, uint32_t point, bool ends_line, bool in_text)
 {
     bool word_begins = walk->before == ' ' || walk->before == '\t' || walk->before == 0;
     if (point == '#' && word_begins && !in_text) {
@@ -112,7 +112,7 @@ static void step(struct scan_walk *walk, uint32_t point, bool ends_line, bool in
     }
 }
 
-/* `|#note`: libyaml takes it for a comment, PyYAML for a mistake. */
+/* `|#note`: a comment for libyaml, an error for PyYAML. */
 static bool is_glued_comment(const struct yaml_quoted *quoted, const struct scan_walk *walk,
                              uint32_t point)
 {
@@ -132,8 +132,7 @@ static bool report(struct diag_list *diags, struct place place, const char *code
 
 bool yaml_report_tab(struct diag_list *diags, struct place place)
 {
-    return report(diags, place, "yaml-tab", "a tab cannot be used here",
-                  "YAML wants blanks: put some in its place");
+    return report(diags, place, "yaml-tab", "a tab cannot be used here", "use spaces instead");
 }
 
 bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quoted,
@@ -149,10 +148,10 @@ bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quot
             return yaml_report_tab(diags, walk.place);
         }
         if (!in_text && is_glued_comment(quoted, &walk, point)) {
-            return report(diags, walk.place, "yaml", "a comment must have a blank before it",
-                          "put a blank before the #");
+            return report(diags, walk.place, "yaml", "a comment must have a space before it",
+                          "put a space before the #");
         }
-        step(&walk, point, ends_line, in_text);
+        yaml_check_step(&walk, point, ends_line, in_text);
     }
     return true;
 }

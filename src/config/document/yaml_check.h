@@ -1,8 +1,8 @@
 /*
- * yaml_check.h: what PyYAML refuses and libyaml lets through.
+ * yaml_check.h: rejects input that libyaml accepts but PyYAML does not.
  *
- * Ray reads cluster files with PyYAML's own scanner, which is stricter than libyaml about bytes
- * and tabs. These checks make up the difference, and their messages are better for it.
+ * Ray reads cluster files with PyYAML's own scanner, which is stricter than libyaml about bytes and
+ * tabs. These checks close the gap, with better messages.
  */
 #pragma once
 
@@ -12,10 +12,10 @@
 
 #include <yaml.h>
 
-/* Spans of characters (not bytes) in which a tab is text: quoted and block scalars. */
+/* Spans of characters (not bytes) in which tabs are allowed: quoted and block scalars. */
 struct yaml_span {
     size_t from, to;
-    bool is_block; /* begins behind its header line */
+    bool is_block; /* starts after its header line */
 };
 
 struct yaml_quoted {
@@ -24,16 +24,17 @@ struct yaml_quoted {
     size_t capacity;
 };
 
-/* Remembers the span of a scalar event, if tabs are allowed in it. */
+/* Records the span of a scalar event if tabs are allowed in it. */
 void yaml_quoted_note(struct yaml_quoted *quoted, struct arena *arena, const yaml_event_t *event);
 
-/* Size, UTF-8, and no control characters. */
+/* Checks size, UTF-8 and control characters. */
 bool yaml_check_source(const struct source *source, struct diag_list *diags) MUST_USE;
 
-/* "a tab cannot be used here", wherever it was found. Returns false. */
+/* Reports "a tab cannot be used here". Returns false. */
 bool yaml_report_tab(struct diag_list *diags, struct place place);
 
-/* No tab outside the quoted spans and comments; a blank before the comment of a block's header. */
+/* Rejects tabs outside of quoted spans and comments, and a comment in a block's header without a
+ * blank before it. */
 bool yaml_check_scan(const struct source *source, const struct yaml_quoted *quoted,
                      struct diag_list *diags) MUST_USE;
 

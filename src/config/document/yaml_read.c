@@ -1,9 +1,9 @@
 /*
- * yaml_read.c: libyaml's events, folded into values.
+ * yaml_read.c: builds values from libyaml's events.
  *
- * libyaml scans a little more than PyYAML's own scanner does (tabs between words, for one). What
- * only libyaml would accept is refused by yaml_check.c before or after the parse, so that a file
- * good for us is good for Ray.
+ * libyaml accepts a little more than PyYAML's scanner (for example tabs between words). Such input
+ * is rejected by yaml_check.c before or after parsing, so that every file we accept is valid for
+ * Ray.
  */
 #include "config/document/yaml_read.h"
 
@@ -17,27 +17,28 @@
 
 struct anchor {
     struct str name;
-    struct value *value; /* NULL while the node is still being read */
+    struct value *value; /* NULL while the node is being read */
     struct place place;
 };
 
-struct reader {
+struct yaml_read_reader {
     struct arena *arena;
     const struct source *source;
     struct diag_list *diags;
     yaml_parser_t parser;
-    struct yaml_quoted *quoted; /* where tabs are text */
+    struct yaml_quoted *quoted; /* spans in which tabs are allowed */
     struct anchor *anchors;
     size_t anchor_count;
     size_t anchor_capacity;
     struct table anchor_index;
-    size_t expanded; /* values that aliases and merges added so far */
+    size_t expanded; /* values added by aliases and merges so far */
     size_t depth;
 };
 
-static struct value *read_node(struct reader *reader, yaml_event_t *event);
+static struct value *yaml_read_node(struct yaml_read_reader *reader, yaml_event_t *event);
 
-static struct place place_of(const struct reader *reader, yaml_mark_t start, yaml_mark_t end)
+static struct place yaml_read_place_of(const struct yaml_read_reader *reader, yaml_mark_t start,
+                                       yaml_mark_t end)
 {
     size_t width = end.line == start.line && end.column > start.column ? end.column - start.column
                                                                        : 1;
@@ -45,36 +46,36 @@ static struct place place_of(const struct reader *reader, yaml_mark_t start, yam
                           (uint32_t)width};
 }
 
-static struct place event_place(const struct reader *reader, const yaml_event_t *event)
+static struct place event_place(const struct yaml_read_reader *reader, const yaml_event_t *event)
 {
-    return place_of(reader, event->start_mark, event->end_mark);
+    return yaml_read_place_of(reader, event->start_mark, event->end_mark);
 }
 
-static void *fail(struct reader *reader, struct place place, const char *text)
+static void *yaml_read_fail(struct yaml_read_reader *reader, struct place place, const char *text)
 {
     diag_error(reader->diags, "yaml", place, "%s", text);
     return NULL;
 }
 
-/* libyaml's words are a scanner's words; these are the mistakes behind them. */
+/* Translates libyaml's scanner messages to the user's mistake. */
 static const char *scanner_hint(const char *problem)
 {
     static const struct {
         const char *problem, *hint;
     } hints[] = {
-        {"mapping values are not allowed", "text that holds \": \" must be quoted; or the line "
-                                           "before it is not finished"},
+        {"mapping values are not allowed", "text that contains \": \" must be quoted, or the "
+                                           "previous line is incomplete"},
         {"did not find expected key", "check the indentation of this line against the one above"},
         {"did not find expected '-' indicator", "check the indentation of this list"},
-        {"could not find expected ':'", "a key needs a colon and a blank behind it"},
-        {"found character that cannot start any token", "quote text that begins with this "
+        {"could not find expected ':'", "a key needs a colon and a space after it"},
+        {"found character that cannot start any token", "quote text that starts with this "
                                                         "character"},
         {"did not find expected node content",
          "a value is missing here, or a [ or { is not closed"},
         {"did not find expected ',' or", "a [ or { list is not closed, or a comma is missing"},
-        {"found unexpected end of stream", "a quote that was opened here is never closed"},
-        {"found undefined tag handle", "text that begins with ! must be quoted"},
-        {"block sequence entries are not allowed", "a list must begin on a line of its own"},
+        {"found unexpected end of stream", "a quote that is opened here is never closed"},
+        {"found undefined tag handle", "text that starts with ! must be quoted"},
+        {"block sequence entries are not allowed", "a list must start on its own line"},
     };
     for (size_t i = 0; i < ARRAY_LEN(hints); i++) {
         if (strstr(problem, hints[i].problem)) {
@@ -96,17 +97,17 @@ static bool is_tab_at(const struct source *source, yaml_mark_t mark)
     return false;
 }
 
-static void *fail_parser(struct reader *reader)
+static void *fail_parser(struct yaml_read_reader *reader)
 {
     const yaml_parser_t *parser = &reader->parser;
     yaml_mark_t mark = parser->problem_mark;
     const char *problem = parser->problem ? parser->problem : "cannot be read";
     if (is_tab_at(reader->source, mark)) {
-        yaml_report_tab(reader->diags, place_of(reader, mark, mark));
+        yaml_report_tab(reader->diags, yaml_read_place_of(reader, mark, mark));
         return NULL;
     }
-    struct diag *diag = diag_error(reader->diags, "yaml", place_of(reader, mark, mark),
-                                   "not YAML: %s%s%s", parser->context ? parser->context : "",
+    struct diag *diag = diag_error(reader->diags, "yaml", yaml_read_place_of(reader, mark, mark),
+                                   "invalid YAML: %s%s%s", parser->context ? parser->context : "",
                                    parser->context ? ", " : "", problem);
     const char *hint = scanner_hint(problem);
     if (hint) {
@@ -115,7 +116,7 @@ static void *fail_parser(struct reader *reader)
     return NULL;
 }
 
-static bool next_event(struct reader *reader, yaml_event_t *event)
+static bool next_event(struct yaml_read_reader *reader, yaml_event_t *event)
 {
     if (!yaml_parser_parse(&reader->parser, event)) {
         fail_parser(reader);
@@ -127,7 +128,7 @@ static bool next_event(struct reader *reader, yaml_event_t *event)
 /* ---- anchors ---- */
 
 struct anchor_lookup {
-    const struct reader *reader;
+    const struct yaml_read_reader *reader;
     struct str name;
 };
 
@@ -137,16 +138,16 @@ static bool same_anchor(const void *context, size_t position)
     return str_eq(lookup->reader->anchors[position].name, lookup->name);
 }
 
-static struct anchor *find_anchor(const struct reader *reader, struct str name)
+static struct anchor *find_anchor(const struct yaml_read_reader *reader, struct str name)
 {
     struct anchor_lookup lookup = {reader, name};
     size_t found = table_find(&reader->anchor_index, str_hash(name), same_anchor, &lookup);
     return found == TABLE_NONE ? NULL : &reader->anchors[found];
 }
 
-/* Notes that `&name` begins here; SIZE_MAX when there is none, false when it is a second one. */
-static bool open_anchor(struct reader *reader, const yaml_char_t *name, struct place place,
-                        size_t *ret_anchor)
+/* Records the anchor `&name`; *ret_anchor is SIZE_MAX if there is none. False for a duplicate. */
+static bool open_anchor(struct yaml_read_reader *reader, const yaml_char_t *name,
+                        struct place place, size_t *ret_anchor)
 {
     *ret_anchor = SIZE_MAX;
     if (!name) {
@@ -169,27 +170,27 @@ static bool open_anchor(struct reader *reader, const yaml_char_t *name, struct p
     return true;
 }
 
-static void close_anchor(struct reader *reader, size_t anchor, struct value *value)
+static void close_anchor(struct yaml_read_reader *reader, size_t anchor, struct value *value)
 {
     if (anchor != SIZE_MAX) {
         reader->anchors[anchor].value = value;
     }
 }
 
-/* Aliases are free to write and dear to read: count what they stand for. */
-static bool count_expansion(struct reader *reader, size_t more, struct place place)
+/* Limits the expansion of aliases, which are cheap to write and expensive to read. */
+static bool count_expansion(struct yaml_read_reader *reader, size_t more, struct place place)
 {
     reader->expanded += more;
     if (reader->expanded > YAML_EXPANSION_MAX) {
         diag_error(reader->diags, "yaml-too-large", place,
-                   "aliases in this file stand for more than %d values; refusing to expand them",
+                   "aliases in this file expand to more than %d values; refusing to expand them",
                    YAML_EXPANSION_MAX);
         return false;
     }
     return true;
 }
 
-static bool check_depth(struct reader *reader, size_t depth, struct place place)
+static bool check_depth(struct yaml_read_reader *reader, size_t depth, struct place place)
 {
     if (depth > YAML_DEPTH_MAX) {
         diag_error(reader->diags, "yaml-too-deep", place,
@@ -199,7 +200,7 @@ static bool check_depth(struct reader *reader, size_t depth, struct place place)
     return true;
 }
 
-static struct value *read_alias(struct reader *reader, const yaml_event_t *event)
+static struct value *read_alias(struct yaml_read_reader *reader, const yaml_event_t *event)
 {
     struct place place = event_place(reader, event);
     struct str name = str_from((const char *)event->data.alias.anchor);
@@ -231,12 +232,12 @@ static enum yaml_tag scalar_tag(const yaml_event_t *event, struct str text)
     if (is_own_tag(tag)) {
         return yaml_tag_from(str_from((const char *)tag));
     }
-    /* A lone ! makes quoted text plain again, as in PyYAML. */
+    /* A lone ! makes quoted text plain, as in PyYAML. */
     return tag || event->data.scalar.plain_implicit ? yaml_resolve(text) : YAML_TAG_STR;
 }
 
-static bool scalar_problem(struct reader *reader, const yaml_event_t *event, struct str text,
-                           const char *problem)
+static bool scalar_problem(struct yaml_read_reader *reader, const yaml_event_t *event,
+                           struct str text, const char *problem)
 {
     const char *tag = (const char *)event->data.scalar.tag;
     diag_error(reader->diags, "yaml", event_place(reader, event), "%s%s\"%.*s\": %s",
@@ -246,7 +247,7 @@ static bool scalar_problem(struct reader *reader, const yaml_event_t *event, str
     return false;
 }
 
-static struct value *read_scalar(struct reader *reader, const yaml_event_t *event)
+static struct value *read_scalar(struct yaml_read_reader *reader, const yaml_event_t *event)
 {
     struct str text = arena_str(
         reader->arena, (struct str){(char *)event->data.scalar.value, event->data.scalar.length});
@@ -268,13 +269,14 @@ static struct value *read_scalar(struct reader *reader, const yaml_event_t *even
 
 /* ---- lists ---- */
 
-/* !!omap and !!pairs: every item is a map of one entry, which becomes a pair. */
-static bool make_pairs(struct reader *reader, struct value *list)
+/* !!omap and !!pairs: every item is a map with one entry, which becomes a pair. */
+static bool make_pairs(struct yaml_read_reader *reader, struct value *list)
 {
     for (size_t i = 0; i < list->list.count; i++) {
         struct value *item = list->list.items[i];
         if (item->kind != VALUE_MAP || item->map.count != 1) {
-            fail(reader, item->place, "each item of an ordered map must be a map of one entry");
+            yaml_read_fail(reader, item->place,
+                           "each item of an ordered map must be a map of one entry");
             return false;
         }
         struct value *pair = value_new(reader->arena, VALUE_PAIR, item->place);
@@ -285,19 +287,19 @@ static bool make_pairs(struct reader *reader, struct value *list)
     return true;
 }
 
-static bool finish_list(struct reader *reader, struct value *list, enum yaml_tag tag)
+static bool finish_list(struct yaml_read_reader *reader, struct value *list, enum yaml_tag tag)
 {
     if (tag == YAML_TAG_OMAP || tag == YAML_TAG_PAIRS) {
         return make_pairs(reader, list);
     }
     if (tag != YAML_TAG_SEQ) {
-        fail(reader, list->place, "the tag does not fit a list");
+        yaml_read_fail(reader, list->place, "this tag cannot be used for a list");
         return false;
     }
     return true;
 }
 
-static struct value *read_list(struct reader *reader, const yaml_event_t *start)
+static struct value *yaml_read_list(struct yaml_read_reader *reader, const yaml_event_t *start)
 {
     struct value *list = value_new(reader->arena, VALUE_LIST, event_place(reader, start));
     const yaml_char_t *tag = start->data.sequence_start.tag;
@@ -315,7 +317,7 @@ static struct value *read_list(struct reader *reader, const yaml_event_t *start)
             return NULL;
         }
         bool is_end = event.type == YAML_SEQUENCE_END_EVENT;
-        struct value *item = is_end ? NULL : read_node(reader, &event);
+        struct value *item = is_end ? NULL : yaml_read_node(reader, &event);
         yaml_event_delete(&event);
         if (is_end) {
             break;
@@ -335,7 +337,7 @@ static struct value *read_list(struct reader *reader, const yaml_event_t *start)
 
 /* ---- maps ---- */
 
-/* Entries as written, before merges are worked in. */
+/* Entries as written, before merges are applied. */
 struct pending_map {
     struct value_entry *own;
     size_t own_count, own_capacity;
@@ -343,8 +345,8 @@ struct pending_map {
     size_t merge_count, merge_capacity;
 };
 
-static void add_own(struct reader *reader, struct pending_map *pending, struct value *key,
-                    struct value *value)
+static void yaml_read_add_own(struct yaml_read_reader *reader, struct pending_map *pending,
+                              struct value *key, struct value *value)
 {
     void *own = pending->own;
     arena_grow(reader->arena, &own, pending->own_count, &pending->own_capacity,
@@ -353,10 +355,11 @@ static void add_own(struct reader *reader, struct pending_map *pending, struct v
     pending->own[pending->own_count++] = (struct value_entry){key, value};
 }
 
-static bool add_merge(struct reader *reader, struct pending_map *pending, struct value *value)
+static bool add_merge(struct yaml_read_reader *reader, struct pending_map *pending,
+                      struct value *value)
 {
     if (value->kind != VALUE_MAP && value->kind != VALUE_SET) {
-        fail(reader, value->place, "<< can only merge a map, or a list of maps");
+        yaml_read_fail(reader, value->place, "<< can only merge a map, or a list of maps");
         return false;
     }
     void *merges = pending->merges;
@@ -367,8 +370,9 @@ static bool add_merge(struct reader *reader, struct pending_map *pending, struct
     return true;
 }
 
-/* Of a list of maps the first wins, so the last is worked in first. */
-static bool add_merges(struct reader *reader, struct pending_map *pending, struct value *value)
+/* In a list of maps the first takes precedence, so they are applied in reverse. */
+static bool add_merges(struct yaml_read_reader *reader, struct pending_map *pending,
+                       struct value *value)
 {
     if (value->kind != VALUE_LIST) {
         return add_merge(reader, pending, value);
@@ -387,22 +391,25 @@ static bool is_hashable(const struct value *key)
            key->kind != VALUE_PAIR;
 }
 
-/* Python takes the last of two equal keys without a word; the user should have one. */
-static void warn_twice(struct reader *reader, const struct value *first, const struct value *key)
+/* Python silently uses the last of two equal keys; we warn. */
+static void warn_twice(struct yaml_read_reader *reader, const struct value *first,
+                       const struct value *key)
 {
     struct diag *diag = diag_warn(reader->diags, "duplicate-key", key->place,
                                   "%s%.*s%s is given twice",
                                   key->kind == VALUE_STRING ? "\"" : "this key",
                                   STR_ARG(value_text(key)), key->kind == VALUE_STRING ? "\"" : "");
-    diag_hint(reader->diags, diag, "this one counts, line %u does not", first->place.line);
+    diag_hint(reader->diags, diag, "this value is used; the one in line %u is ignored",
+              first->place.line);
 }
 
-static bool add_written(struct reader *reader, struct value *map, const struct pending_map *pending)
+static bool add_written(struct yaml_read_reader *reader, struct value *map,
+                        const struct pending_map *pending)
 {
     for (size_t i = 0; i < pending->own_count; i++) {
         struct value_entry *entry = &pending->own[i];
         if (!is_hashable(entry->key)) {
-            fail(reader, entry->key->place, "a list or a map cannot be a key");
+            yaml_read_fail(reader, entry->key->place, "a list or a map cannot be a key");
             return false;
         }
         const struct value *first = value_map_set(reader->arena, map, entry->key, entry->value);
@@ -413,8 +420,9 @@ static bool add_written(struct reader *reader, struct value *map, const struct p
     return true;
 }
 
-/* Merged entries come first, as in PyYAML; the map's own overwrite them. */
-static bool fill_map(struct reader *reader, struct value *map, const struct pending_map *pending)
+/* Merged entries come first, as in PyYAML; the map's own entries override them. */
+static bool fill_map(struct yaml_read_reader *reader, struct value *map,
+                     const struct pending_map *pending)
 {
     if (pending->merge_count == 0) {
         return add_written(reader, map, pending);
@@ -435,7 +443,7 @@ static bool fill_map(struct reader *reader, struct value *map, const struct pend
 
 enum key_role { KEY_ORDINARY, KEY_MERGE, KEY_EQUALS };
 
-/* << and = are special as keys, and only when they are written plain (or tagged so). */
+/* << and = are special as keys, only if plain (or tagged). */
 static enum key_role key_role(const yaml_event_t *event)
 {
     if (event->type != YAML_SCALAR_EVENT) {
@@ -446,23 +454,24 @@ static enum key_role key_role(const yaml_event_t *event)
     return tag == YAML_TAG_MERGE ? KEY_MERGE : tag == YAML_TAG_VALUE ? KEY_EQUALS : KEY_ORDINARY;
 }
 
-static struct value *read_special_key(struct reader *reader, const yaml_event_t *event)
+static struct value *read_special_key(struct yaml_read_reader *reader, const yaml_event_t *event)
 {
     struct str text = {(const char *)event->data.scalar.value, event->data.scalar.length};
     yaml_quoted_note(reader->quoted, reader->arena, event);
     return value_string(reader->arena, arena_str(reader->arena, text), event_place(reader, event));
 }
 
-static bool read_entry(struct reader *reader, yaml_event_t *key_event, struct pending_map *pending)
+static bool read_entry(struct yaml_read_reader *reader, yaml_event_t *key_event,
+                       struct pending_map *pending)
 {
     enum key_role role = key_role(key_event);
-    struct value *key = role == KEY_ORDINARY ? read_node(reader, key_event)
+    struct value *key = role == KEY_ORDINARY ? yaml_read_node(reader, key_event)
                                              : read_special_key(reader, key_event);
     yaml_event_t event;
     if (!key || !next_event(reader, &event)) {
         return false;
     }
-    struct value *value = read_node(reader, &event);
+    struct value *value = yaml_read_node(reader, &event);
     yaml_event_delete(&event);
     if (!value) {
         return false;
@@ -470,22 +479,22 @@ static bool read_entry(struct reader *reader, yaml_event_t *key_event, struct pe
     if (role == KEY_MERGE) {
         return add_merges(reader, pending, value);
     }
-    add_own(reader, pending, key, value);
+    yaml_read_add_own(reader, pending, key, value);
     return true;
 }
 
-static bool finish_map(struct reader *reader, struct value *map, enum yaml_tag tag,
+static bool finish_map(struct yaml_read_reader *reader, struct value *map, enum yaml_tag tag,
                        const struct pending_map *pending)
 {
     if (tag != YAML_TAG_MAP && tag != YAML_TAG_SET) {
-        fail(reader, map->place, "the tag does not fit a map");
+        yaml_read_fail(reader, map->place, "this tag cannot be used for a map");
         return false;
     }
     map->kind = tag == YAML_TAG_SET ? VALUE_SET : VALUE_MAP;
     return fill_map(reader, map, pending);
 }
 
-static struct value *read_map(struct reader *reader, const yaml_event_t *start)
+static struct value *read_map(struct yaml_read_reader *reader, const yaml_event_t *start)
 {
     struct value *map = value_new(reader->arena, VALUE_MAP, event_place(reader, start));
     const yaml_char_t *tag = start->data.mapping_start.tag;
@@ -521,7 +530,7 @@ static struct value *read_map(struct reader *reader, const yaml_event_t *start)
     return map;
 }
 
-static struct value *read_node(struct reader *reader, yaml_event_t *event)
+static struct value *yaml_read_node(struct yaml_read_reader *reader, yaml_event_t *event)
 {
     switch (event->type) {
     case YAML_ALIAS_EVENT:
@@ -529,7 +538,7 @@ static struct value *read_node(struct reader *reader, yaml_event_t *event)
     case YAML_SCALAR_EVENT:
         return read_scalar(reader, event);
     case YAML_SEQUENCE_START_EVENT:
-        return read_list(reader, event);
+        return yaml_read_list(reader, event);
     case YAML_MAPPING_START_EVENT:
         return read_map(reader, event);
     case YAML_NO_EVENT:
@@ -541,13 +550,15 @@ static struct value *read_node(struct reader *reader, yaml_event_t *event)
     case YAML_MAPPING_END_EVENT:
         break;
     }
-    return fail(reader, event_place(reader, event), "not YAML: something is missing here");
+    return yaml_read_fail(reader, event_place(reader, event),
+                          "invalid YAML: a value is missing here");
 }
 
 /* ---- the document ---- */
 
-/* The next event, which must be a document's start (true) or the stream's end (false). */
-static bool starts_document(struct reader *reader, bool *ret_failed, struct place *ret_place)
+/* The next event, which must be the start of a document (true) or the end of the stream (false). */
+static bool starts_document(struct yaml_read_reader *reader, bool *ret_failed,
+                            struct place *ret_place)
 {
     yaml_event_t event;
     *ret_failed = !next_event(reader, &event);
@@ -560,12 +571,12 @@ static bool starts_document(struct reader *reader, bool *ret_failed, struct plac
     return starts;
 }
 
-static struct value *read_document(struct reader *reader)
+static struct value *read_document(struct yaml_read_reader *reader)
 {
     struct place place;
     bool failed;
     yaml_event_t event;
-    starts_document(reader, &failed, &place); /* the stream's own start */
+    starts_document(reader, &failed, &place); /* start of the stream */
     if (failed) {
         return NULL;
     }
@@ -576,14 +587,15 @@ static struct value *read_document(struct reader *reader)
     if (!next_event(reader, &event)) {
         return NULL;
     }
-    struct value *root = read_node(reader, &event);
+    struct value *root = yaml_read_node(reader, &event);
     yaml_event_delete(&event);
-    if (!root || !next_event(reader, &event)) { /* the document's end */
+    if (!root || !next_event(reader, &event)) { /* end of the document */
         return NULL;
     }
     yaml_event_delete(&event);
     if (starts_document(reader, &failed, &place)) {
-        return fail(reader, place, "a second document begins here; a cluster file has one");
+        return yaml_read_fail(reader, place,
+                              "a second document starts here; a cluster file has only one");
     }
     return failed ? NULL : root;
 }
@@ -591,12 +603,13 @@ static struct value *read_document(struct reader *reader)
 struct value *yaml_read(struct arena *arena, const struct source *source, struct diag_list *diags)
 {
     struct yaml_quoted quoted = {0};
-    struct reader reader = {.arena = arena, .source = source, .diags = diags, .quoted = &quoted};
+    struct yaml_read_reader reader = {
+        .arena = arena, .source = source, .diags = diags, .quoted = &quoted};
     if (!yaml_check_source(source, diags)) {
         return NULL;
     }
     if (!yaml_parser_initialize(&reader.parser)) {
-        return fail(&reader, (struct place){source, 0, 0, 0}, "out of memory");
+        return yaml_read_fail(&reader, (struct place){source, 0, 0, 0}, "out of memory");
     }
     struct str text = yaml_skip_mark(source->text);
     yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);

@@ -1,8 +1,8 @@
 /*
- * yaml_read.h: a YAML file as a tree of values, each remembering its place.
+ * yaml_read.h: reads a YAML file as a tree of values with positions.
  *
- * Accepts what PyYAML's safe_load accepts and means the same by it, within caps that no cluster
- * file comes near: a hostile file is refused in milliseconds.
+ * Accepts the same input as PyYAML's safe_load with the same meaning, within limits far above any
+ * cluster file: a hostile file is rejected within milliseconds.
  */
 #pragma once
 
@@ -12,14 +12,14 @@
 #include "config/document/value.h"
 
 enum {
-    YAML_BYTES_MAX = 4 * 1024 * 1024, /* size of a file */
-    YAML_DEPTH_MAX = 100,             /* lists and maps inside each other */
-    YAML_EXPANSION_MAX = 20 * 1000, /* values that aliases and merges may add, long text as more */
+    YAML_BYTES_MAX = 4 * 1024 * 1024, /* file size */
+    YAML_DEPTH_MAX = 100,             /* nesting of lists and maps */
+    YAML_EXPANSION_MAX = 20 * 1000, /* values added by aliases and merges; long text is weighted */
 };
 
 /*
- * Reads the one document in `source`. On failure adds the one finding that says why and returns
- * NULL. An empty file is a null value. The tree points into `arena`, and its places to `source`.
+ * Reads the single document in `source`. On failure adds one finding and returns NULL. An empty
+ * file is a null value. The tree is allocated in `arena` and its places point to `source`.
  */
 struct value *yaml_read(struct arena *arena, const struct source *source,
                         struct diag_list *diags) MUST_USE;

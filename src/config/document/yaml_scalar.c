@@ -1,5 +1,5 @@
-/* yaml_scalar.c: YAML 1.1 scalars as PyYAML reads them. The recognisers are small hand-written
- * matchers, one per rule, in the order in which PyYAML's resolver tries them. */
+/* yaml_scalar.c: YAML 1.1 scalars as in PyYAML. Each rule has a small hand-written matcher, in the
+ * order of PyYAML's resolver. */
 #include "config/document/yaml_scalar.h"
 
 #include "base/buf.h"
@@ -9,32 +9,32 @@
 #include <math.h>
 #include <string.h>
 
-/* A cursor over the text: each step consumes what it accepts. */
-struct scan {
+/* A cursor over the text: each step consumes the matched part. */
+struct yaml_scalar_scan {
     struct str text;
     size_t at;
 };
 
-static char peek(const struct scan *scan)
+static char yaml_scalar_peek(const struct yaml_scalar_scan *scan)
 {
     return scan->at < scan->text.len ? scan->text.ptr[scan->at] : '\0';
 }
 
-static bool at_end(const struct scan *scan)
+static bool at_end(const struct yaml_scalar_scan *scan)
 {
     return scan->at == scan->text.len;
 }
 
-static bool accept(struct scan *scan, const char *any_of)
+static bool accept(struct yaml_scalar_scan *scan, const char *any_of)
 {
-    if (at_end(scan) || peek(scan) == '\0' || !strchr(any_of, peek(scan))) {
+    if (at_end(scan) || yaml_scalar_peek(scan) == '\0' || !strchr(any_of, yaml_scalar_peek(scan))) {
         return false;
     }
     scan->at++;
     return true;
 }
 
-static size_t accept_many(struct scan *scan, const char *any_of)
+static size_t accept_many(struct yaml_scalar_scan *scan, const char *any_of)
 {
     size_t from = scan->at;
     while (accept(scan, any_of)) {
@@ -45,7 +45,7 @@ static size_t accept_many(struct scan *scan, const char *any_of)
 #define DIGITS "0123456789"
 #define DIGITS_ "0123456789_"
 
-static bool is_word(struct str text, const char *const *words)
+static bool yaml_scalar_is_word(struct str text, const char *const *words)
 {
     for (; *words; words++) {
         if (str_is(text, *words)) {
@@ -58,7 +58,7 @@ static bool is_word(struct str text, const char *const *words)
 static bool is_null(struct str text)
 {
     static const char *const words[] = {"~", "null", "Null", "NULL", "", NULL};
-    return is_word(text, words);
+    return yaml_scalar_is_word(text, words);
 }
 
 static const char *const true_words[] = {"yes",  "Yes", "YES", "true", "True",
@@ -67,11 +67,11 @@ static const char *const false_words[] = {"no",    "No",  "NO",  "false", "False
                                           "FALSE", "off", "Off", "OFF",   NULL};
 
 /* (:[0-5]?[0-9])+ : the tail of a base-60 number. */
-static bool accept_sexagesimal(struct scan *scan)
+static bool accept_sexagesimal(struct yaml_scalar_scan *scan)
 {
     size_t groups = 0;
-    for (struct scan ahead = *scan; accept(&ahead, ":"); *scan = ahead, groups++) {
-        char first = peek(&ahead);
+    for (struct yaml_scalar_scan ahead = *scan; accept(&ahead, ":"); *scan = ahead, groups++) {
+        char first = yaml_scalar_peek(&ahead);
         if (!accept(&ahead, DIGITS)) {
             break;
         }
@@ -84,14 +84,14 @@ static bool accept_sexagesimal(struct scan *scan)
 
 static bool is_int(struct str text)
 {
-    struct scan scan = {text, 0};
+    struct yaml_scalar_scan scan = {text, 0};
     accept(&scan, "+-");
-    struct scan start = scan;
+    struct yaml_scalar_scan start = scan;
     if (accept(&scan, "0")) {
         if (at_end(&scan)) {
             return true;
         }
-        struct scan octal = scan;
+        struct yaml_scalar_scan octal = scan;
         if (accept_many(&octal, "01234567_") > 0 && at_end(&octal)) {
             return true;
         }
@@ -109,8 +109,8 @@ static bool is_int(struct str text)
     return at_end(&scan) || (accept_sexagesimal(&scan) && at_end(&scan));
 }
 
-/* ([eE][-+][0-9]+)? at the end: YAML 1.1 demands the sign, so 1e3 is text. */
-static bool ends_with_exponent(struct scan *scan)
+/* ([eE][-+][0-9]+)? at the end: YAML 1.1 requires the sign, so 1e3 is text. */
+static bool ends_with_exponent(struct yaml_scalar_scan *scan)
 {
     if (at_end(scan)) {
         return true;
@@ -123,26 +123,26 @@ static bool is_float(struct str text)
 {
     static const char *const specials[] = {".inf", ".Inf", ".INF", NULL};
     static const char *const nans[] = {".nan", ".NaN", ".NAN", NULL};
-    struct scan scan = {text, 0};
+    struct yaml_scalar_scan scan = {text, 0};
     bool is_signed = accept(&scan, "+-");
-    if (is_word(str_sub(text, scan.at, text.len), specials)) {
+    if (yaml_scalar_is_word(str_sub(text, scan.at, text.len), specials)) {
         return true;
     }
     if (accept(&scan, ".")) {
         if (is_signed) {
-            return false; /* PyYAML has no sign before a bare fraction */
+            return false; /* PyYAML does not allow a sign before a bare fraction */
         }
         if (accept(&scan, DIGITS)) {
             accept_many(&scan, DIGITS_);
             return ends_with_exponent(&scan);
         }
-        return is_word(text, nans);
+        return yaml_scalar_is_word(text, nans);
     }
     if (!accept(&scan, DIGITS)) {
         return false;
     }
     accept_many(&scan, DIGITS_);
-    struct scan sixty = scan;
+    struct yaml_scalar_scan sixty = scan;
     if (accept_sexagesimal(&sixty)) {
         return accept(&sixty, ".") && (accept_many(&sixty, DIGITS_), at_end(&sixty));
     }
@@ -151,16 +151,18 @@ static bool is_float(struct str text)
 
 enum yaml_tag yaml_resolve(struct str text)
 {
-    /* Python's `$` matches before one last line end, which a text tagged with a lone ! can have. */
+    /* Python's `$` also matches before a final newline, which text tagged with a lone ! can
+     * have. */
     if (text.len > 1 && text.ptr[text.len - 1] == '\n') {
         text.len--;
     }
-    /* Most text cannot be one of the words, and its first letter says so. */
+    /* The first letter rules out most texts. */
     bool may_be_word = text.len == 0 || memchr("~nNyYtTfFoO", text.ptr[0], 11) != NULL;
     if (may_be_word && is_null(text)) {
         return YAML_TAG_NULL;
     }
-    if (may_be_word && (is_word(text, true_words) || is_word(text, false_words))) {
+    if (may_be_word &&
+        (yaml_scalar_is_word(text, true_words) || yaml_scalar_is_word(text, false_words))) {
         return YAML_TAG_BOOL;
     }
     if (is_float(text)) {
@@ -176,7 +178,7 @@ enum yaml_tag yaml_resolve(struct str text)
         return YAML_TAG_TIMESTAMP;
     }
     if (str_is(text, "!") || str_is(text, "&") || str_is(text, "*")) {
-        return YAML_TAG_UNKNOWN; /* PyYAML reserves the three, and can make nothing of them */
+        return YAML_TAG_UNKNOWN; /* PyYAML reserves these three but cannot construct them */
     }
     return str_is(text, "=") ? YAML_TAG_VALUE : YAML_TAG_STR;
 }
@@ -221,7 +223,7 @@ static struct str without_underscores(struct arena *arena, struct str text)
     return (struct str){copy, len};
 }
 
-/* Takes the sign off; true when it was a minus. */
+/* Consumes the sign; true if it was a minus. */
 static bool take_sign(struct str *text)
 {
     bool negative = str_starts(*text, "-");
@@ -231,23 +233,23 @@ static bool take_sign(struct str *text)
     return negative;
 }
 
-static bool all_of(struct str text, const char *any_of)
+static bool yaml_scalar_all_of(struct str text, const char *any_of)
 {
-    struct scan scan = {text, 0};
+    struct yaml_scalar_scan scan = {text, 0};
     return accept_many(&scan, any_of) > 0 && at_end(&scan);
 }
 
-/* An unsigned integer as Python's int() takes it: blanks around it, its base written again. */
+/* An unsigned integer as in Python's int(): blanks around it and a base prefix are allowed. */
 static struct str digits_of(struct arena *arena, struct str text, unsigned base,
                             const char *alphabet)
 {
     const char *prefix = base == 2 ? "0b" : base == 8 ? "0o" : base == 16 ? "0x" : "";
     text = str_trim(text);
     text = str_starts(text, prefix) ? str_sub(text, strlen(prefix), text.len) : text;
-    return all_of(text, alphabet) ? number_to_decimal(arena, text, base) : STR("");
+    return yaml_scalar_all_of(text, alphabet) ? number_to_decimal(arena, text, base) : STR("");
 }
 
-/* The decimal text of an unsigned integer in any of YAML's notations; empty when it is none. */
+/* The decimal text of an unsigned integer in any YAML notation; empty if it is not one. */
 static struct str int_digits(struct arena *arena, struct str text)
 {
     if (str_starts(text, "0b")) {
@@ -261,7 +263,7 @@ static struct str int_digits(struct arena *arena, struct str text)
     }
     struct str parts = text;
     struct str first = str_trim(str_cut(&parts, ':'));
-    if (!all_of(first, DIGITS) || str_ends(text, ":")) {
+    if (!yaml_scalar_all_of(first, DIGITS) || str_ends(text, ":")) {
         return STR("");
     }
     return parts.len == 0 ? number_to_decimal(arena, first, 10)
@@ -303,7 +305,7 @@ static bool equals_ignoring_case(struct str text, const char *lower)
     return true;
 }
 
-/* As Python's float(): blanks around it, and its own words for what is not finite. */
+/* Like Python's float(): allows blanks around it, and its spellings of infinity and nan. */
 static bool python_float(struct str text, double *ret_number)
 {
     text = str_trim(text);
@@ -318,7 +320,7 @@ static bool python_float(struct str text, double *ret_number)
     return number_parse(text, ret_number);
 }
 
-/* 1:30.5 is 90.5; the sum is taken in PyYAML's order so that rounding agrees. */
+/* 1:30.5 is 90.5; added in PyYAML's order so that rounding agrees. */
 static bool sexagesimal_float(struct str text, double *ret_number)
 {
     double total = 0;
@@ -397,7 +399,7 @@ static bool is_ascii(struct str text)
     return true;
 }
 
-/* As Python's binascii: bytes outside the alphabet are skipped, padding ends a group. */
+/* Like Python's binascii: bytes outside the alphabet are skipped, padding ends a group. */
 static bool construct_binary(struct arena *arena, struct str text, struct value *value,
                              const char **ret_problem)
 {
@@ -407,7 +409,7 @@ static bool construct_binary(struct arena *arena, struct str text, struct value 
     int have = 0;
     int pads = 0;
     if (!is_ascii(text)) {
-        *ret_problem = "not base64: it holds more than ASCII";
+        *ret_problem = "not base64: it contains non-ASCII characters";
         return false;
     }
     for (size_t i = 0; i < text.len; i++) {
@@ -427,7 +429,7 @@ static bool construct_binary(struct arena *arena, struct str text, struct value 
         }
     }
     if (have != 0) {
-        *ret_problem = "not base64: its end is missing";
+        *ret_problem = "not base64: it is truncated";
         return false;
     }
     value->kind = VALUE_BYTES;
@@ -457,21 +459,21 @@ bool yaml_construct(struct arena *arena, enum yaml_tag tag, struct str text, str
     case YAML_TAG_BINARY:
         return construct_binary(arena, text, value, ret_problem);
     case YAML_TAG_MERGE:
-        *ret_problem = "a merge (<<) can only stand as a key";
+        *ret_problem = "a merge (<<) can only be used as a key";
         return false;
     case YAML_TAG_VALUE:
-        *ret_problem = "a lone = has a meaning of its own in YAML 1.1: quote it";
+        *ret_problem = "a lone = has a special meaning in YAML 1.1: quote it";
         return false;
     case YAML_TAG_SEQ:
     case YAML_TAG_MAP:
     case YAML_TAG_SET:
     case YAML_TAG_OMAP:
     case YAML_TAG_PAIRS:
-        *ret_problem = "the tag wants a list or a map here";
+        *ret_problem = "this tag needs a list or a map";
         return false;
     case YAML_TAG_UNKNOWN:
         break;
     }
-    *ret_problem = "the tag is not one of YAML's own";
+    *ret_problem = "this tag is not a standard YAML tag";
     return false;
 }

@@ -1,9 +1,8 @@
 /*
- * yaml_scalar.h: what a plain word in a YAML file means.
+ * yaml_scalar.h: the meaning of plain scalars in YAML.
  *
- * The rules are YAML 1.1 as PyYAML's safe_load applies them, oddities included: `on` is true,
- * `010` is eight, `1:30` is ninety, `1e3` is text. Pure functions; the tests hold them against
- * PyYAML itself.
+ * YAML 1.1 as in PyYAML's safe_load, including its oddities: `on` is true, `010` is eight, `1:30`
+ * is ninety, `1e3` is text. Pure; tests compare with PyYAML.
  */
 #pragma once
 
@@ -33,12 +32,12 @@ enum yaml_tag {
 /* The meaning of an untagged plain scalar. */
 enum yaml_tag yaml_resolve(struct str text);
 
-/* The meaning of a written tag, "tag:yaml.org,2002:int" and so on. */
+/* The meaning of an explicit tag, "tag:yaml.org,2002:int" and so on. */
 enum yaml_tag yaml_tag_from(struct str tag);
 
 /*
- * Fills `value` from `text` read as `tag`. False when the text is not one (a month 13, `!!int
- * many`); then `*ret_problem` says what is wrong in a few words.
+ * Sets `value` from `text` interpreted as `tag`. Returns false for invalid text (month 13, `!!int
+ * many`), with a short reason in `*ret_problem`.
  */
 bool yaml_construct(struct arena *arena, enum yaml_tag tag, struct str text, struct value *value,
                     const char **ret_problem) MUST_USE;

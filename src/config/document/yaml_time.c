@@ -1,5 +1,5 @@
-/* yaml_time.c: one matcher fills the parts; recognising and constructing differ only in how
- * many digits a bare date's month and day must have. */
+/* yaml_time.c: parses timestamps. Resolving and constructing differ only in the number of digits
+ * allowed for month and day of a bare date. */
 #include "config/document/yaml_time.h"
 
 #include "base/buf.h"
@@ -11,7 +11,7 @@ struct stamp {
     unsigned month_digits, day_digits;
     bool has_time;
     unsigned hour, minute, second, micros;
-    char zone; /* 0 none, 'Z', '+' or '-' */
+    char zone; /* 0: none; 'Z', '+' or '-' */
     unsigned zone_hour, zone_minute;
 };
 
@@ -20,27 +20,27 @@ struct cursor {
     size_t at;
 };
 
-static char peek(const struct cursor *c)
+static char yaml_time_peek(const struct cursor *c)
 {
     return c->at < c->text.len ? c->text.ptr[c->at] : '\0';
 }
 
-static bool take(struct cursor *c, char wanted)
+static bool yaml_time_take(struct cursor *c, char wanted)
 {
-    if (peek(c) != wanted || wanted == '\0') {
+    if (yaml_time_peek(c) != wanted || wanted == '\0') {
         return false;
     }
     c->at++;
     return true;
 }
 
-/* Between `least` and `most` digits, greedily; returns how many, 0 when too few. */
+/* Consumes between `least` and `most` digits, greedily; returns their number, 0 if too few. */
 static unsigned take_digits(struct cursor *c, unsigned least, unsigned most, unsigned *ret_number)
 {
     unsigned count = 0;
     *ret_number = 0;
-    while (count < most && peek(c) >= '0' && peek(c) <= '9') {
-        *ret_number = *ret_number * 10 + (unsigned)(peek(c) - '0');
+    while (count < most && yaml_time_peek(c) >= '0' && yaml_time_peek(c) <= '9') {
+        *ret_number = *ret_number * 10 + (unsigned)(yaml_time_peek(c) - '0');
         c->at++;
         count++;
     }
@@ -50,18 +50,18 @@ static unsigned take_digits(struct cursor *c, unsigned least, unsigned most, uns
 static size_t take_blanks(struct cursor *c)
 {
     size_t from = c->at;
-    while (take(c, ' ') || take(c, '\t')) {
+    while (yaml_time_take(c, ' ') || yaml_time_take(c, '\t')) {
     }
     return c->at - from;
 }
 
-/* Six digits count, the rest is cut, missing ones are zeros. */
-static void take_fraction(struct cursor *c, struct stamp *stamp)
+/* Six digits: more are cut off, missing ones are zeros. */
+static void yaml_time_take_fraction(struct cursor *c, struct stamp *stamp)
 {
     unsigned digits = 0;
-    while (peek(c) >= '0' && peek(c) <= '9') {
+    while (yaml_time_peek(c) >= '0' && yaml_time_peek(c) <= '9') {
         if (digits++ < 6) {
-            stamp->micros = stamp->micros * 10 + (unsigned)(peek(c) - '0');
+            stamp->micros = stamp->micros * 10 + (unsigned)(yaml_time_peek(c) - '0');
         }
         c->at++;
     }
@@ -76,30 +76,30 @@ static bool take_zone(struct cursor *c, struct stamp *stamp)
         return true;
     }
     take_blanks(c);
-    stamp->zone = peek(c);
-    if (take(c, 'Z')) {
+    stamp->zone = yaml_time_peek(c);
+    if (yaml_time_take(c, 'Z')) {
         return true;
     }
-    if (!take(c, '+') && !take(c, '-')) {
+    if (!yaml_time_take(c, '+') && !yaml_time_take(c, '-')) {
         return false;
     }
     if (!take_digits(c, 1, 2, &stamp->zone_hour)) {
         return false;
     }
-    return !take(c, ':') || take_digits(c, 2, 2, &stamp->zone_minute);
+    return !yaml_time_take(c, ':') || take_digits(c, 2, 2, &stamp->zone_minute);
 }
 
 static bool match(struct str text, struct stamp *stamp)
 {
-    /* Python's `$` matches before one last line end. */
+    /* Python's `$` also matches before a final newline. */
     text.len -= str_ends(text, "\n") ? 1 : 0;
     struct cursor c = {text, 0};
     memset(stamp, 0, sizeof(*stamp));
-    if (!take_digits(&c, 4, 4, &stamp->year) || !take(&c, '-')) {
+    if (!take_digits(&c, 4, 4, &stamp->year) || !yaml_time_take(&c, '-')) {
         return false;
     }
     stamp->month_digits = take_digits(&c, 1, 2, &stamp->month);
-    if (!stamp->month_digits || !take(&c, '-')) {
+    if (!stamp->month_digits || !yaml_time_take(&c, '-')) {
         return false;
     }
     stamp->day_digits = take_digits(&c, 1, 2, &stamp->day);
@@ -109,17 +109,17 @@ static bool match(struct str text, struct stamp *stamp)
     if (c.at == text.len) {
         return true;
     }
-    if (!take(&c, 'T') && !take(&c, 't') && take_blanks(&c) == 0) {
+    if (!yaml_time_take(&c, 'T') && !yaml_time_take(&c, 't') && take_blanks(&c) == 0) {
         return false;
     }
     stamp->has_time = true;
-    if (!take_digits(&c, 1, 2, &stamp->hour) || !take(&c, ':') ||
-        !take_digits(&c, 2, 2, &stamp->minute) || !take(&c, ':') ||
+    if (!take_digits(&c, 1, 2, &stamp->hour) || !yaml_time_take(&c, ':') ||
+        !take_digits(&c, 2, 2, &stamp->minute) || !yaml_time_take(&c, ':') ||
         !take_digits(&c, 2, 2, &stamp->second)) {
         return false;
     }
-    if (take(&c, '.')) {
-        take_fraction(&c, stamp);
+    if (yaml_time_take(&c, '.')) {
+        yaml_time_take_fraction(&c, stamp);
     }
     return take_zone(&c, stamp) && c.at == text.len;
 }
@@ -142,13 +142,13 @@ static const char *problem_with(const struct stamp *stamp)
 {
     if (stamp->year < 1 || stamp->month < 1 || stamp->month > 12 || stamp->day < 1 ||
         stamp->day > days_in(stamp->year, stamp->month)) {
-        return "there is no such day; quote it if it is meant as text";
+        return "this date does not exist; quote it if it is text";
     }
     if (stamp->hour > 23 || stamp->minute > 59 || stamp->second > 59) {
-        return "there is no such time of day; quote it if it is meant as text";
+        return "this time of day does not exist; quote it if it is text";
     }
     if (stamp->zone_hour * 60 + stamp->zone_minute >= 24 * 60) {
-        return "there is no such time zone; quote it if it is meant as text";
+        return "this time zone does not exist; quote it if it is text";
     }
     return NULL;
 }

@@ -1,5 +1,5 @@
-/* yaml_write.c: block-style YAML. Aliases are written out; the reader's caps bound what that can
- * grow to. */
+/* yaml_write.c: writes block-style YAML. Aliases are expanded; the reader's limits bound the
+ * result. */
 #include "config/document/yaml_write.h"
 
 #include "base/number.h"
@@ -10,20 +10,20 @@
 #include <math.h>
 #include <string.h>
 
-/* Short of the 1024 characters that YAML allows, because quotes and escapes count too. */
+/* Below YAML's limit of 1024 characters, because quotes and escapes are included. */
 enum { SIMPLE_KEY_MAX = 1000, FLOW_FROM_INDENT = 60 };
 
 static void write_node(struct buf *out, const struct value *value, size_t indent);
 
-/* Characters that are harmless anywhere inside a plain word. */
+/* Characters that are harmless inside a plain scalar. */
 static bool is_plain_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c != '\0' && strchr("_-./~+=$()@;<>|*&^%'\\", c) != NULL);
 }
 
-/* Can it stand unquoted and still be the same text? Doubtful cases are quoted. */
-static bool is_plain(struct str text)
+/* True if it can be written unquoted and reads back as the same text. When in doubt, false. */
+static bool yaml_write_is_plain(struct str text)
 {
     if (text.len == 0 || text.ptr[0] == ' ' || yaml_resolve(text) != YAML_TAG_STR ||
         str_starts(text, "...")) {
@@ -43,7 +43,7 @@ static bool is_plain(struct str text)
     return true;
 }
 
-/* Double quotes with YAML's escapes; printable text beyond ASCII stays as it is. */
+/* Double quotes with YAML's escapes; printable non-ASCII text is kept. */
 static void write_quoted(struct buf *out, struct str text)
 {
     buf_add_char(out, '"');
@@ -67,16 +67,16 @@ static void write_quoted(struct buf *out, struct str text)
     buf_add_char(out, '"');
 }
 
-static void write_string(struct buf *out, struct str text)
+static void yaml_write_string(struct buf *out, struct str text)
 {
-    if (is_plain(text)) {
+    if (yaml_write_is_plain(text)) {
         buf_add(out, text);
     } else {
         write_quoted(out, text);
     }
 }
 
-static void write_float(struct buf *out, double number)
+static void yaml_write_float(struct buf *out, double number)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, 64);
@@ -85,7 +85,7 @@ static void write_float(struct buf *out, double number)
         return;
     }
     number_add_double(&text, number);
-    /* YAML 1.1 wants a dot in every float: 1e-07 would be read as text. */
+    /* YAML 1.1 requires a dot in every float: 1e-07 would be read as text. */
     struct str rest = buf_str(&text);
     if (str_find_char(rest, '.') == SIZE_MAX) {
         struct str mantissa = str_cut(&rest, 'e');
@@ -149,7 +149,7 @@ static void write_scalar(struct buf *out, const struct value *value)
         buf_addf(out, "%lld", (long long)value->integer);
         return;
     case VALUE_FLOAT:
-        write_float(out, value->number);
+        yaml_write_float(out, value->number);
         return;
     case VALUE_BIG_INT:
     case VALUE_DATE:
@@ -157,7 +157,7 @@ static void write_scalar(struct buf *out, const struct value *value)
         buf_add(out, value->text);
         return;
     case VALUE_STRING:
-        write_string(out, value->text);
+        yaml_write_string(out, value->text);
         return;
     case VALUE_BYTES:
         write_base64(out, value->text);
@@ -175,7 +175,7 @@ static void write_scalar(struct buf *out, const struct value *value)
     }
 }
 
-/* The tag without which a block would be read as something else; usually none. */
+/* The tag that a block needs to keep its type; usually none. */
 static const char *block_tag(const struct value *value)
 {
     if (value->kind == VALUE_SET) {
@@ -186,7 +186,7 @@ static const char *block_tag(const struct value *value)
     return has_pairs ? "!!pairs" : "";
 }
 
-/* On one line: [a, b], {k: v}. For what is too deep to be readable anyway. */
+/* On one line: [a, b], {k: v}. For deeply nested values. */
 static void write_flow(struct buf *out, const struct value *value)
 {
     bool is_map = value->kind == VALUE_MAP || value->kind == VALUE_SET;
@@ -229,7 +229,7 @@ static void write_child(struct buf *out, const struct value *child, size_t inden
     write_node(out, child, indent);
 }
 
-/* A key of more than 1024 characters must be announced by a question mark. */
+/* A key of more than 1024 characters needs a question mark. */
 static void write_long_key(struct buf *out, const struct value *key, size_t from, size_t indent)
 {
     out->len = from;
@@ -239,8 +239,8 @@ static void write_long_key(struct buf *out, const struct value *key, size_t from
     buf_add_spaces(out, indent);
 }
 
-/* `lead` blanks stand already before the first entry. */
-static void write_map(struct buf *out, const struct value *map, size_t indent, size_t lead)
+/* The first entry is already indented by `lead` blanks. */
+static void yaml_write_map(struct buf *out, const struct value *map, size_t indent, size_t lead)
 {
     for (size_t i = 0; i < map->map.count; i++) {
         buf_add_spaces(out, i == 0 ? indent - lead : indent);
@@ -254,7 +254,7 @@ static void write_map(struct buf *out, const struct value *map, size_t indent, s
     }
 }
 
-/* An item of !!pairs: a map of one entry, "- ? key" and ": value". */
+/* An item of !!pairs: a map with one entry, "- ? key" and ": value". */
 static void write_pair(struct buf *out, const struct value *pair, size_t indent)
 {
     buf_add_c(out, " ?");
@@ -264,7 +264,7 @@ static void write_pair(struct buf *out, const struct value *pair, size_t indent)
     write_child(out, pair->list.items[1], indent + 2);
 }
 
-static void write_list(struct buf *out, const struct value *list, size_t indent)
+static void yaml_write_list(struct buf *out, const struct value *list, size_t indent)
 {
     for (size_t i = 0; i < list->list.count; i++) {
         const struct value *item = list->list.items[i];
@@ -277,7 +277,7 @@ static void write_list(struct buf *out, const struct value *list, size_t indent)
         if (item->kind == VALUE_MAP && item->map.count > 0 && indent < FLOW_FROM_INDENT) {
             /* "- key: value": the first entry shares the line of the dash. */
             buf_add_char(out, ' ');
-            write_map(out, item, indent + 2, indent + 2);
+            yaml_write_map(out, item, indent + 2, indent + 2);
             continue;
         }
         write_child(out, item, indent + 2);
@@ -287,9 +287,9 @@ static void write_list(struct buf *out, const struct value *list, size_t indent)
 static void write_node(struct buf *out, const struct value *value, size_t indent)
 {
     if (value->kind == VALUE_MAP || value->kind == VALUE_SET) {
-        write_map(out, value, indent, 0);
+        yaml_write_map(out, value, indent, 0);
     } else {
-        write_list(out, value, indent);
+        yaml_write_list(out, value, indent);
     }
 }
 

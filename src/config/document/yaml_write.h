@@ -1,8 +1,8 @@
-/* yaml_write.h: values as YAML that people can read and every YAML reader reads back the same. */
+/* yaml_write.h: writes values as readable YAML that reads back unchanged. */
 #pragma once
 
 #include "base/buf.h"
 #include "config/document/value.h"
 
-/* Block style, two blanks of indent, quotes only where a bare word would mean something else. */
+/* Block style, indented by two blanks, quoted only if necessary. */
 void yaml_write(struct buf *out, const struct value *value);

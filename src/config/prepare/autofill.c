@@ -1,10 +1,10 @@
-/* autofill.c: what Ray's fillout_available_node_types_resources does on aws. */
+/* autofill.c: Ray's fillout_available_node_types_resources for aws. */
 #include "config/prepare/autofill.h"
 
 #include "config/catalog/catalog.h"
 #include "config/prepare/autofill_tpu.h"
 
-/* The share of a worker's memory that Ray does not set aside for its object store. */
+/* The share of a worker's memory that Ray does not reserve for its object store. */
 static const double memory_share = 1 - 0.3;
 
 static void set_amount(struct arena *arena, struct value *resources, struct str name,
@@ -35,8 +35,8 @@ static struct value *detect(struct arena *arena, const struct machine_type *mach
     return found;
 }
 
-/* Python's dict.update: takes a map, and also a list of pairs. False where Python would raise. */
-static bool update(struct arena *arena, struct value *map, const struct value *more)
+/* Like Python's dict.update: takes a map or a list of pairs. False where Python would raise. */
+static bool autofill_update(struct arena *arena, struct value *map, const struct value *more)
 {
     if (!more || (more->kind == VALUE_STRING && more->text.len == 0)) {
         return true;
@@ -65,11 +65,11 @@ static bool fill_ec2_type(struct arena *arena, struct value *type, bool is_head)
         return false;
     }
     struct value *resources = detect(arena, &machine, is_head);
-    if (!update(arena, resources, written)) {
+    if (!autofill_update(arena, resources, written)) {
         return false;
     }
     if (!written || !value_equal(resources, written)) {
-        /* Messages about an amount should still point into the file. */
+        /* Makes messages about an amount point into the file. */
         resources->place = written ? written->place : type->place;
         value_map_set_c(arena, type, "resources", resources);
     }
@@ -95,7 +95,7 @@ static bool fill_ec2(struct arena *arena, const struct value *config, const stru
     if (done == count) {
         return true;
     }
-    /* One failed: put back, newest first, because node types may be aliases of each other. */
+    /* One failed: restores all, newest first, because node types may be aliases of each other. */
     for (size_t i = done; i-- > 0;) {
         struct value *type = types->map.entries[i].value;
         if (before[i]) {
@@ -107,7 +107,7 @@ static bool fill_ec2(struct arena *arena, const struct value *config, const stru
     return false;
 }
 
-/* m5 of "m5.lagre": letters and the generation, without what stands behind the dot. */
+/* The family of "m5.lagre" is "m5", the part before the dot. */
 static bool same_family(struct str a, struct str b)
 {
     return str_eq(str_cut(&a, '.'), str_cut(&b, '.'));
@@ -122,23 +122,24 @@ void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                    (str_find_char(name->text, '.') == SIZE_MAX || same_family(name->text, best));
     if (catalog_ec2_has(name->text)) {
         struct diag *diag = diag_add(diags, level, "unknown-machine", name->place,
-                                     "shoal does not know what a %.*s has", STR_ARG(name->text));
-        diag_hint(diags, diag, "write the node type's resources: {CPU: ..., GPU: ...}");
+                                     "Shoal does not know the resources of instance type %.*s",
+                                     STR_ARG(name->text));
+        diag_hint(diags, diag, "set the node type's resources: {CPU: ..., GPU: ...}");
     } else if (is_typo) {
         struct diag *diag = diag_error(diags, "unknown-machine", name->place,
                                        "EC2 has no instance type \"%.*s\"", STR_ARG(name->text));
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
     } else {
         struct diag *diag = diag_add(diags, level, "unknown-machine", name->place,
-                                     "instance type \"%.*s\" is not in the catalogue of %.*s",
+                                     "instance type \"%.*s\" is not in Shoal's catalog of %.*s",
                                      STR_ARG(name->text), STR_ARG(catalog_ec2_date()));
-        diag_hint(diags, diag, "if it is right, write the node type's resources");
+        diag_hint(diags, diag, "if it exists, set the node type's resources");
     }
 }
 
 /*
- * A machine type nobody knows is why `resources` are missing, in this node type and in others: say
- * that, instead of asking the user to write them.
+ * An unknown instance type is why `resources` are missing, in this node type and in others: reports
+ * that instead of the missing resources.
  */
 static void blame_machines(struct arena *arena, const struct value *types, struct diag_list *diags)
 {
@@ -158,7 +159,7 @@ static void blame_machines(struct arena *arena, const struct value *types, struc
         } else if (name && name->kind != VALUE_STRING) {
             unknown++;
             diag_error(diags, "wrong-type", name->place, "InstanceType must be text, not %s",
-                       value_kind_words(name));
+                       value_kind_text(name));
         }
     }
     for (size_t i = 0; unknown > 0 && i < types->map.count; i++) {

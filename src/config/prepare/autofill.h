@@ -1,9 +1,9 @@
 /*
- * autofill.h: resources of node types that the file leaves to the machine type.
+ * autofill.h: fills in the resources of node types from their instance type.
  *
- * Ray does this on aws from EC2's listing (ours comes from the catalogue) and for TPUs on gcp. It
- * is all or nothing, as in Ray: one node type that cannot be looked up leaves every type as it
- * was written, and then the ones without resources are an error.
+ * Ray does this on aws from EC2's listing (we use the catalogue) and for TPUs on gcp. As in Ray it
+ * is all or nothing: one node type that cannot be looked up leaves every type unchanged, and types
+ * without resources are then an error.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "config/document/diag.h"
 #include "config/document/value.h"
 
-/* `provider` is what we go on with, even when the file's own is misspelt. */
+/* `provider` is the assumed provider, even if the file's is misspelt. */
 void autofill_resources(struct arena *arena, struct str provider, struct value *config,
                         struct diag_list *diags);
 
 /*
- * Says that an InstanceType is not known. A near miss is always an error; a name unlike any other
- * may be newer than our catalogue, and `level` is what that is worth here.
+ * Reports an unknown InstanceType. A near miss is always an error; a name unlike any other may be
+ * newer than our catalogue and is reported with `level`.
  */
 void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                              const struct value *name);

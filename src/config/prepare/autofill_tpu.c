@@ -1,12 +1,12 @@
-/* autofill_tpu.c: what Ray's fillout_available_node_types_resources does on gcp. */
+/* autofill_tpu.c: Ray's fillout_available_node_types_resources for gcp. */
 #include "config/prepare/autofill_tpu.h"
 
-static bool is_digit(char c)
+static bool autofill_tpu_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-static bool is_letter(char c)
+static bool autofill_tpu_is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
@@ -19,8 +19,8 @@ static size_t skip(struct str text, size_t at, bool (*is)(char))
     return at;
 }
 
-/* Of a generation that Ray knows? */
-static bool is_known(struct str type)
+/* True for a generation that Ray knows. */
+static bool autofill_tpu_is_known(struct str type)
 {
     static const char *const known[] = {"v2", "v3", "v4", "v5p", "v5litepod", "v6e", "v7x"};
     for (size_t i = 0; i < ARRAY_LEN(known); i++) {
@@ -31,7 +31,7 @@ static bool is_known(struct str type)
     return false;
 }
 
-/* Python's $ matches at the end, and also before one last line end. */
+/* Python's $ matches at the end, and also before a final newline. */
 static bool is_end(struct str text, size_t at)
 {
     return at == text.len || (at + 1 == text.len && text.ptr[at] == '\n');
@@ -41,16 +41,16 @@ static bool is_end(struct str text, size_t at)
 static bool is_type(struct str text)
 {
     size_t from = str_starts(text, "v") ? 1 : str_starts(text, "tpu") ? 3 : text.len;
-    size_t digits = skip(text, from, is_digit);
-    size_t letters = skip(text, digits, is_letter);
+    size_t digits = skip(text, from, autofill_tpu_is_digit);
+    size_t letters = skip(text, digits, autofill_tpu_is_letter);
     if (digits == from || letters == text.len || text.ptr[letters] != '-') {
         return false;
     }
-    size_t end = skip(text, letters + 1, is_digit);
-    return end > letters + 1 && is_end(text, end) && is_known(text);
+    size_t end = skip(text, letters + 1, autofill_tpu_is_digit);
+    return end > letters + 1 && is_end(text, end) && autofill_tpu_is_known(text);
 }
 
-/* Chips of "2x2x4"; false when it is not of the form AxB or AxBxC. */
+/* The number of chips in "2x2x4"; false if it is not AxB or AxBxC. */
 static bool count_chips(struct str topology, uint64_t *ret_chips)
 {
     size_t parts = 0;
@@ -67,16 +67,17 @@ static bool count_chips(struct str topology, uint64_t *ret_chips)
     return parts == 2 || parts == 3;
 }
 
-/* V<digits><letters>, but not the two oldest. */
+/* V<digits><letters>, except the two oldest. */
 static bool is_generation(struct str text)
 {
-    size_t digits = skip(text, 1, is_digit);
-    return str_starts(text, "V") && digits > 1 && is_end(text, skip(text, digits, is_letter)) &&
-           !str_is(text, "V2") && !str_is(text, "V3");
+    size_t digits = skip(text, 1, autofill_tpu_is_digit);
+    return str_starts(text, "V") && digits > 1 &&
+           is_end(text, skip(text, digits, autofill_tpu_is_letter)) && !str_is(text, "V2") &&
+           !str_is(text, "V3");
 }
 
-/* "V4" and "2x2x2" to "v4-16": cores, not chips. Empty where Ray would raise. */
-static struct str type_of(struct arena *arena, const struct value *accelerator)
+/* Converts "V4" and "2x2x2" to "v4-16": cores, not chips. Empty where Ray would raise. */
+static struct str autofill_tpu_type_of(struct arena *arena, const struct value *accelerator)
 {
     struct str generation = value_text(value_get_c(accelerator, "type"));
     struct str topology = value_text(value_get_c(accelerator, "topology"));
@@ -94,10 +95,10 @@ static struct str type_of(struct arena *arena, const struct value *accelerator)
     bool single_core = str_starts(name, "v5litepod") || str_starts(name, "v6e");
     struct str type = arena_printf(arena, "%.*s-%llu", STR_ARG(name),
                                    (unsigned long long)(single_core ? chips : 2 * chips));
-    return is_known(type) ? type : STR("");
+    return autofill_tpu_is_known(type) ? type : STR("");
 }
 
-/* The TPU type of a node type, empty for an ordinary machine; false where Ray would raise. */
+/* The TPU type of a node type, empty for other machines; false where Ray would raise. */
 static bool find_type(struct arena *arena, const struct value *node, struct str *ret_type)
 {
     const struct value *type = value_get_c(node, "acceleratorType");
@@ -112,7 +113,7 @@ static bool find_type(struct arena *arena, const struct value *node, struct str 
     if ((type && accelerator) || (!type && !accelerator)) {
         return false;
     }
-    *ret_type = type ? value_text(type) : type_of(arena, accelerator);
+    *ret_type = type ? value_text(type) : autofill_tpu_type_of(arena, accelerator);
     return type ? is_type(*ret_type) : ret_type->len > 0;
 }
 

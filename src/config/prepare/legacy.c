@@ -1,10 +1,10 @@
-/* legacy.c: 2019 to today. */
+/* legacy.c: converts keys of cluster files since 2019. */
 #include "config/prepare/legacy.h"
 
 #define LEGACY_HEAD "ray-legacy-head-node-type"
 #define LEGACY_WORKER "ray-legacy-worker-node-type"
 
-/* ---- how fast to scale ---- */
+/* ---- upscaling speed ---- */
 
 static void set_speed(struct arena *arena, struct value *root, double speed, struct place place)
 {
@@ -20,12 +20,12 @@ static void convert_utilization(struct arena *arena, struct value *root,
     if (entry->value->kind == VALUE_BOOL || !value_number(entry->value, &fraction)) {
         diag_error(diags, "wrong-type", entry->value->place,
                    "target_utilization_fraction must be a number, not %s",
-                   value_kind_words(entry->value));
+                   value_kind_text(entry->value));
         return;
     }
     struct diag *diag = diag_warn(diags, "legacy-key", entry->key->place,
                                   "target_utilization_fraction is no longer a key of Ray");
-    diag_hint(diags, diag, "write upscaling_speed instead");
+    diag_hint(diags, diag, "use upscaling_speed instead");
     if (fraction != 0 && !value_is_true(value_get_c(root, "upscaling_speed"))) {
         set_speed(arena, root, 1 / (fraction > 0.001 ? fraction : 0.001) - 1, entry->key->place);
     }
@@ -36,7 +36,7 @@ static void convert_mode(struct arena *arena, struct value *root, const struct v
 {
     struct diag *diag = diag_warn(diags, "legacy-key", entry->key->place,
                                   "autoscaling_mode is no longer a key of Ray");
-    diag_hint(diags, diag, "write upscaling_speed instead (99999 is aggressive)");
+    diag_hint(diags, diag, "use upscaling_speed instead (99999 is aggressive)");
     if (str_is(value_text(entry->value), "aggressive") &&
         !value_is_true(value_get_c(root, "upscaling_speed"))) {
         struct value *speed = value_int(arena, 99999, entry->key->place);
@@ -49,9 +49,9 @@ void legacy_convert_scaling(struct arena *arena, struct value *root, struct diag
     const struct value_entry *initial = value_entry_c(root, "initial_workers");
     if (initial) {
         struct diag *diag = diag_warn(diags, "legacy-key", initial->key->place,
-                                      "initial_workers is no longer a key of Ray: workers come "
-                                      "when there is work");
-        diag_hint(diags, diag, "use min_workers to have some from the start");
+                                      "initial_workers is no longer a key of Ray: workers are "
+                                      "launched when there is work");
+        diag_hint(diags, diag, "use min_workers to launch some at the start");
         value_map_remove(root, "initial_workers");
     }
     const struct value_entry *mode = value_entry_c(root, "autoscaling_mode");
@@ -68,7 +68,7 @@ void legacy_convert_scaling(struct arena *arena, struct value *root, struct diag
 
 /* ---- head_node and worker_nodes ---- */
 
-/* The data of the default head type, or of the first type that is not it. */
+/* The default head type, or the first other type. */
 static struct value *default_type(const struct value *config, const struct value *default_head,
                                   bool is_head)
 {
@@ -92,10 +92,10 @@ struct conversion {
     struct diag_list *diags;
     const struct value *config;
     const struct value *default_head;
-    struct place place; /* of whichever key is there */
+    struct place place; /* of the legacy key that exists */
 };
 
-/* The node type that one of the two old keys describes; NULL when it cannot be told. */
+/* The node type that one of the two legacy keys describes; NULL if unknown. */
 static struct value *convert_node(const struct conversion *conversion, const char *key)
 {
     struct arena *arena = conversion->arena;
@@ -113,9 +113,9 @@ static struct value *convert_node(const struct conversion *conversion, const cha
         return type;
     }
     if (node->kind != VALUE_MAP) {
-        /* One finding is enough: go on as if it were empty. */
+        /* One finding is enough: continue as if it were empty. */
         diag_error(conversion->diags, "wrong-type", node->place, "%s must be a map, not %s", key,
-                   value_kind_words(node));
+                   value_kind_text(node));
         return default_type(config, conversion->default_head, is_head);
     }
     struct value *type = value_new(arena, VALUE_MAP, node->place);
@@ -146,15 +146,15 @@ void legacy_convert_nodes(struct arena *arena, struct value *config,
     const struct value_entry *workers = value_entry_c(config, "worker_nodes");
     struct place place = head ? head->key->place : workers->key->place;
     struct diag *diag = diag_warn(diags, "legacy-key", place,
-                                  "head_node and worker_nodes are the old form of node types");
-    diag_hint(diags, diag, "it still works; `shoal config FILE` prints the modern form");
+                                  "head_node and worker_nodes are the old format of node types");
+    diag_hint(diags, diag, "they still work; `shoal config FILE` prints the current format");
     struct conversion conversion = {arena, diags, config, default_head, place};
     struct value *types = value_new(arena, VALUE_MAP, place);
     add_type(arena, types, LEGACY_HEAD, head, convert_node(&conversion, "head_node"));
     add_type(arena, types, LEGACY_WORKER, workers, convert_node(&conversion, "worker_nodes"));
     value_map_set_c(arena, config, "available_node_types", types);
     value_map_set_c(arena, config, "head_node_type", value_string(arena, STR(LEGACY_HEAD), place));
-    /* A cloud would not know what to do with it. */
+    /* Removed, because a cloud would not accept it. */
     if (head && head->value->kind == VALUE_MAP) {
         value_map_remove(head->value, "resources");
     }
@@ -164,7 +164,7 @@ void legacy_convert_nodes(struct arena *arena, struct value *config,
     value_map_remove(config, "head_node");
     value_map_remove(config, "worker_nodes");
     if (value_entry_c(config, "min_workers")) {
-        value_map_remove(config, "min_workers"); /* it has found its place */
+        value_map_remove(config, "min_workers"); /* moved to the node type */
     }
 }
 

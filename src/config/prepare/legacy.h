@@ -1,8 +1,8 @@
 /*
- * legacy.h: keys of old cluster files that Ray now rejects by its own schema.
+ * legacy.h: keys of old cluster files that Ray's current schema rejects.
  *
- * We turn them into what they mean today, with a warning, so that a file of 2019 still starts a
- * cluster; `shoal config` prints the modern form.
+ * We convert them to their current equivalents with a warning, so that a file from 2019 still
+ * works; `shoal config` prints the modern form.
  */
 #pragma once
 
@@ -10,16 +10,17 @@
 #include "config/document/diag.h"
 #include "config/document/value.h"
 
-/* initial_workers, autoscaling_mode, target_utilization_fraction: to upscaling_speed or nothing. */
+/* Converts initial_workers, autoscaling_mode and target_utilization_fraction to upscaling_speed, or
+ * drops them. */
 void legacy_convert_scaling(struct arena *arena, struct value *root, struct diag_list *diags);
 
 /*
- * head_node and worker_nodes of a file without available_node_types, merged with the provider's
- * defaults: two node types under the names Ray gives them. A missing side takes the provider's
- * type for it, of which `default_head` names the head's.
+ * Converts head_node and worker_nodes of a file without available_node_types, merged with the
+ * provider's defaults, to two node types with Ray's names. A missing one is the provider's default
+ * type; `default_head` is the name of the head's.
  */
 void legacy_convert_nodes(struct arena *arena, struct value *config,
                           const struct value *default_head, struct diag_list *diags);
 
-/* Whatever is left of head_node and worker_nodes goes; a warning where it said something. */
+/* Removes the remaining head_node and worker_nodes, with a warning if they have content. */
 void legacy_drop_nodes(struct value *config, struct diag_list *diags);

@@ -1,4 +1,4 @@
-/* prepare.c: the steps of Ray's prepare_config and what must hold between them. */
+/* prepare.c: the steps of Ray's prepare_config. */
 #include "config/prepare/prepare.h"
 
 #include "base/panic.h"
@@ -10,19 +10,19 @@
 #include "config/prepare/prepare_local.h"
 #include "config/schema/schema.h"
 
-/* What the steps share. */
+/* State shared by the steps. */
 struct prepare {
     struct arena *arena;
     struct diag_list *diags;
-    struct str provider_type; /* what we go on with, even when the file's is misspelt */
-    struct place place;       /* the provider's key: blamed when something is missing altogether */
-    bool wrote_types;         /* the file itself has available_node_types */
-    bool wrote_legacy;        /* the file itself has head_node or worker_nodes */
+    struct str provider_type; /* assumed type, even if the file's is misspelt */
+    struct place place;       /* position of the provider, reported for missing keys */
+    bool wrote_types;         /* the file has available_node_types */
+    bool wrote_legacy;        /* the file has head_node or worker_nodes */
 };
 
 /* ---- the provider and its defaults ---- */
 
-/* The provider the user most likely meant, so that the rest of the file can be checked too. */
+/* The provider that the user most likely meant, so that the rest of the file can be checked. */
 static struct str guess_provider(const struct value *type, struct diag_list *diags)
 {
     static const char *const names[] = {"aws", "gcp", "azure", "vsphere", "local", "external"};
@@ -33,8 +33,7 @@ static struct str guess_provider(const struct value *type, struct diag_list *dia
     }
     struct str best = suggest_best(&suggest);
     struct diag *diag = diag_error(diags, "unknown-provider", type->place,
-                                   "shoal does not know provider.type \"%.*s\"",
-                                   STR_ARG(type->text));
+                                   "unknown provider.type \"%.*s\"", STR_ARG(type->text));
     if (best.len > 0) {
         diag_hint(diags, diag, "did you mean \"%.*s\"?", STR_ARG(best));
         return best;
@@ -43,7 +42,7 @@ static struct str guess_provider(const struct value *type, struct diag_list *dia
     return STR("aws");
 }
 
-/* Problems with `provider` that the schema will not see because the defaults cover them up. */
+/* Problems with `provider` that the schema cannot see, because the defaults hide them. */
 static void look_at_provider(struct prepare *prepare, const struct value *root)
 {
     const struct value_entry *entry = value_entry_c(root, "provider");
@@ -59,7 +58,7 @@ static void look_at_provider(struct prepare *prepare, const struct value *root)
     prepare->place = entry->key->place;
     const struct value *type = value_get_c(entry->value, "type");
     if (!value_is(type, VALUE_STRING)) {
-        return; /* the schema says so */
+        return; /* reported by the schema */
     }
     prepare->provider_type = schema_provider_bit(type->text) == 0
                                  ? guess_provider(type, prepare->diags)
@@ -80,7 +79,7 @@ static struct value *provider_defaults(struct arena *arena, struct str provider_
     return yaml_read(arena, source, &quiet);
 }
 
-/* Python's defaults.update(config): the order of the defaults, the values of the file. */
+/* Like Python's defaults.update(config): the order of the defaults, the values of the file. */
 static struct value *merge_under(struct arena *arena, struct value *defaults,
                                  const struct value *root)
 {
@@ -91,7 +90,7 @@ static struct value *merge_under(struct arena *arena, struct value *defaults,
 
 /* ---- command lists ---- */
 
-/* In Python `a + b` of anything but two lists fails or makes something the schema refuses. */
+/* In Python `a + b` fails unless both are lists, or gives a value that the schema rejects. */
 static void join_commands(struct arena *arena, struct value *config, const char *key)
 {
     const struct value *common = value_get_c(config, "setup_commands");
@@ -107,7 +106,7 @@ static void join_commands(struct arena *arena, struct value *config, const char 
     value_map_set_c(arena, config, key, joined);
 }
 
-/* external has no defaults for these, and Ray trips over their absence. */
+/* `external` has no defaults for these, and Ray fails without them. */
 static void require_key(const struct prepare *prepare, const struct value *config, const char *key,
                         const char *example)
 {
@@ -120,7 +119,7 @@ static void require_key(const struct prepare *prepare, const struct value *confi
     }
 }
 
-/* Ray loads `package.Class`, and stops at a name without a dot. */
+/* Ray loads `package.Class` and fails on a name without a dot. */
 static void require_module(const struct prepare *prepare, const struct value *config)
 {
     const struct value *provider = value_get_c(config, "provider");
@@ -130,10 +129,10 @@ static void require_module(const struct prepare *prepare, const struct value *co
         return;
     }
     if (!module || str_find_char(module->text, '.') == SIZE_MAX) {
-        struct diag *diag = diag_error(prepare->diags, "missing-key",
-                                       module ? module->place : prepare->place,
-                                       module ? "provider.module must be PACKAGE.CLASS"
-                                              : "provider.module is needed for external");
+        struct diag *diag = diag_error(
+            prepare->diags, "missing-key", module ? module->place : prepare->place,
+            module ? "provider.module must be PACKAGE.CLASS"
+                   : "provider.module is required for provider external");
         diag_hint(prepare->diags, diag, "for example: module: my_package.MyProvider");
     }
 }
@@ -144,18 +143,18 @@ static void check_mount_kinds(const struct value *config, struct diag_list *diag
 {
     const struct value *mounts = value_get_c(config, "file_mounts");
     if (!value_is(mounts, VALUE_MAP)) {
-        return; /* the schema says so */
+        return; /* reported by the schema */
     }
     for (size_t i = 0; i < mounts->map.count; i++) {
         const struct value_entry *mount = &mounts->map.entries[i];
         if (mount->value->kind != VALUE_STRING) {
             diag_error(diags, "wrong-type", mount->value->place,
-                       "a file mount must be a local path, not %s", value_kind_words(mount->value));
+                       "a file mount must be a local path, not %s", value_kind_text(mount->value));
         }
     }
 }
 
-static void check_docker(const struct value *config, struct diag_list *diags)
+static void prepare_check_docker(const struct value *config, struct diag_list *diags)
 {
     const struct value_entry *entry = value_entry_c(config, "docker");
     if (!entry) {
@@ -164,7 +163,7 @@ static void check_docker(const struct value *config, struct diag_list *diags)
     check_mount_kinds(config, diags);
     const struct value *docker = entry->value;
     if (docker->kind != VALUE_MAP) {
-        return; /* the schema says so */
+        return; /* reported by the schema */
     }
     const struct value *image = value_get_c(docker, "image");
     const struct value *head = value_get_c(docker, "head_image");
@@ -195,7 +194,7 @@ static void fill_worker_counts(struct arena *arena, struct value *config)
         return;
     }
     if (most && !value_number(most, &number)) {
-        most = NULL; /* the schema says so; and an alias of the node types would make a circle */
+        most = NULL; /* reported by the schema; an alias could create a cycle */
     }
     for (size_t i = 0; i < types->map.count; i++) {
         struct value_entry *type = &types->map.entries[i];
@@ -227,7 +226,7 @@ static void drop_global_minimum(struct value *config, struct diag_list *diags)
 
 /* ---- after the schema ---- */
 
-/* The key's place in the user's file, or the provider's when we filled it in. */
+/* The key's position in the user's file, or the provider's for a default. */
 static struct place key_place(const struct prepare *prepare, const struct value *config,
                               const char *key)
 {
@@ -235,7 +234,7 @@ static struct place key_place(const struct prepare *prepare, const struct value 
     return entry && place_is_users(entry->key->place) ? entry->key->place : prepare->place;
 }
 
-/* "head (line 14), gpu (line 17)", and the name nearest to the one that is wrong. */
+/* "head (line 14), gpu (line 17)". Returns the name closest to `wanted`. */
 static struct str list_types(struct buf *names, const struct value *types, struct str wanted)
 {
     struct suggest suggest;
@@ -276,7 +275,7 @@ static void check_head_type(const struct prepare *prepare, const struct value *c
     const struct value *types = value_get_c(config, "available_node_types");
     if (!value_is(types, VALUE_MAP) || (head && head->kind != VALUE_STRING) ||
         (head && value_get(types, head->text))) {
-        return; /* good, or the schema says what is wrong, or there are no types */
+        return; /* valid, or reported by the schema, or there are no types */
     }
     if (head && place_is_users(head->place)) {
         report_head_type(prepare, head, types);
@@ -306,7 +305,7 @@ static void check_minimum_sum(const struct prepare *prepare, const struct value 
             sum += least;
         }
     }
-    /* A max_workers that is mistyped or negative has been reported, and is the cause. */
+    /* A mistyped or negative max_workers was already reported and is the cause. */
     if (sum > limit && limit >= 0 && !diag_suggests(prepare->diags, NULL, STR("max_workers"))) {
         struct place place = place_is_users(most->place)
                                  ? most->place
@@ -331,9 +330,9 @@ static void check_prepared(const struct prepare *prepare, const struct value *co
     check_minimum_sum(prepare, config);
 }
 
-/* ---- the whole ---- */
+/* ---- all steps ---- */
 
-/* The default types of external and vsphere are empty shells that Ray's own schema rejects. */
+/* The default types of external and vsphere are empty and rejected by Ray's own schema. */
 static void require_types(const struct prepare *prepare, struct value *config)
 {
     bool has_shells = str_is(prepare->provider_type, "external") ||
@@ -368,7 +367,7 @@ static struct value *fill_out(const struct prepare *prepare, const struct value 
     require_key(prepare, config, "worker_setup_commands", "[]");
     join_commands(prepare->arena, config, "head_setup_commands");
     join_commands(prepare->arena, config, "worker_setup_commands");
-    check_docker(config, prepare->diags);
+    prepare_check_docker(config, prepare->diags);
     fill_worker_counts(prepare->arena, config);
     return config;
 }
@@ -376,11 +375,10 @@ static struct value *fill_out(const struct prepare *prepare, const struct value 
 static void report_root(const struct value *root, struct diag_list *diags)
 {
     struct diag *diag = root->kind == VALUE_NULL
-                            ? diag_error(diags, "wrong-type", root->place,
-                                         "there is nothing in this file")
+                            ? diag_error(diags, "wrong-type", root->place, "this file is empty")
                             : diag_error(diags, "wrong-type", root->place,
                                          "a cluster file is a map of keys, but this is %s",
-                                         value_kind_words(root));
+                                         value_kind_text(root));
     diag_hint(diags, diag, "start with: cluster_name: NAME");
 }
 
@@ -395,7 +393,7 @@ struct value *prepare_config(struct arena *arena, struct value *root, struct dia
     look_at_provider(&prepare, root);
     if (str_is(prepare.provider_type, "kuberay")) {
         check_prepared(&prepare, config);
-        return config; /* Ray takes such a file as it is */
+        return config; /* Ray uses such a file unchanged */
     }
     legacy_convert_scaling(arena, root, diags);
     if (str_is(prepare.provider_type, "local") && prepare_local(arena, root, diags)) {

@@ -1,4 +1,4 @@
-/* prepare_local.c: as Ray prepares `provider.type: local`. */
+/* prepare_local.c: Ray's preparation of `provider.type: local`. */
 #include "config/prepare/prepare_local.h"
 
 #define LOCAL_NODE_TYPE "local.cluster.node"
@@ -20,7 +20,7 @@ static void refuse_node_keys(struct value *root, struct diag_list *diags)
         if (value_is_true(entry->value)) {
             struct diag *diag = diag_error(diags, "local", entry->key->place,
                                            "%s cannot be used with provider.type local", keys[i]);
-            diag_hint(diags, diag, "the machines are those of provider.head_ip and worker_ips");
+            diag_hint(diags, diag, "the hosts are those of provider.head_ip and worker_ips");
         }
         value_map_remove(root, keys[i]);
     }
@@ -31,19 +31,19 @@ static void set(struct arena *arena, struct value *map, const char *key, struct 
     value_map_set_c(arena, map, key, value);
 }
 
-/* A count above the number of machines is cut, with a warning; below it, it stands. */
+/* Reduces a count above the number of machines, with a warning. */
 static struct value *cut_count(struct arena *arena, struct value *count, const char *key,
                                size_t machines, struct diag_list *diags)
 {
     double number;
     if (!value_number(count, &number)) {
         diag_error(diags, "wrong-type", count->place, "%s must be a whole number, not %s", key,
-                   value_kind_words(count));
-        return value_int(arena, (int64_t)machines, (struct place){0}); /* as if not written */
+                   value_kind_text(count));
+        return value_int(arena, (int64_t)machines, (struct place){0}); /* as if it were not set */
     }
     if (number > (double)machines) {
         diag_warn(diags, "local", count->place,
-                  "%s is more than the %zu worker_ips there are; %zu is used", key, machines,
+                  "%s is larger than the number of worker_ips (%zu); using %zu", key, machines,
                   machines);
         return value_int(arena, (int64_t)machines, count->place);
     }
@@ -57,7 +57,7 @@ static void fill_manual(struct arena *arena, struct value *root, struct value *t
     const struct value *ips = value_get_c(provider->value, "worker_ips");
     if (!ips || !value_get_c(provider->value, "head_ip")) {
         struct diag *diag = diag_error(diags, "missing-key", provider->key->place,
-                                       "provider: head_ip and worker_ips are needed");
+                                       "provider: head_ip and worker_ips are required");
         diag_hint(diags, diag, "or a coordinator_address");
     }
     size_t machines = value_is(ips, VALUE_LIST) ? ips->list.count : 0;
@@ -95,7 +95,7 @@ static void fill_coordinator(struct arena *arena, struct value *root, struct val
     struct value *most = value_get_c(root, "max_workers");
     if (!most) {
         diag_error(diags, "missing-key", value_entry_c(root, "provider")->key->place,
-                   "\"max_workers\" is needed with provider.coordinator_address");
+                   "\"max_workers\" is required with provider.coordinator_address");
         set(arena, root, "max_workers", value_int(arena, 0, (struct place){0}));
         return;
     }

@@ -1,4 +1,4 @@
-/* prepare_local.h: the on-premise case: machines given by address, one node type for all. */
+/* prepare_local.h: the on-premise case: machines listed by address, one node type for all. */
 #pragma once
 
 #include "base/arena.h"
@@ -7,7 +7,7 @@
 #include "config/document/value.h"
 
 /*
- * Adds the one node type and its worker counts to `root`, as Ray does. True when the file was
- * prepared already (it names that node type itself): Ray then takes it as it is.
+ * Adds the single node type and its worker counts to `root`, as Ray does. True if the file was
+ * prepared already (it has that node type): Ray then uses it unchanged.
  */
 bool prepare_local(struct arena *arena, struct value *root, struct diag_list *diags) MUST_USE;

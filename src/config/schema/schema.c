@@ -1,4 +1,4 @@
-/* schema.c: walking a configuration along the table. */
+/* schema.c: checks a configuration against the table. */
 #include "config/schema/schema.h"
 
 #include "base/number.h"
@@ -20,7 +20,7 @@ struct checker {
 static void check_object(struct checker *checker, const struct value *value,
                          const struct schema_object *object, struct place key_place);
 
-/* ---- words ---- */
+/* ---- names ---- */
 
 unsigned schema_provider_bit(struct str provider_type)
 {
@@ -53,8 +53,8 @@ void schema_provider_names(struct buf *out, unsigned readers)
     }
 }
 
-static void add_types(struct buf *out, unsigned types, const char *const *words,
-                      const char *separator)
+static void schema_add_types(struct buf *out, unsigned types, const char *const *words,
+                             const char *separator)
 {
     const char *between = "";
     for (size_t i = 0; i < SCHEMA_TYPE_COUNT; i++) {
@@ -65,23 +65,23 @@ static void add_types(struct buf *out, unsigned types, const char *const *words,
     }
 }
 
-void schema_type_words(struct buf *out, unsigned types)
+void schema_type_text(struct buf *out, unsigned types)
 {
     static const char *const words[] = {"text",  "a whole number", "a number", "true or false",
                                         "a map", "a list",         "null",     "anything"};
-    add_types(out, types, words, " or ");
+    schema_add_types(out, types, words, " or ");
 }
 
 void schema_type_names(struct buf *out, unsigned types)
 {
     static const char *const words[] = {"string", "integer", "number", "boolean",
                                         "object", "array",   "null",   "any"};
-    add_types(out, types, words, "|");
+    schema_add_types(out, types, words, "|");
 }
 
 /* ---- places and paths ---- */
 
-/* Something in our default files is never the user's fault: blame the provider they chose. */
+/* Our default files are never at fault: reports the position of the provider instead. */
 static struct place blame(const struct checker *checker, struct place place)
 {
     return place_is_users(place) ? place : checker->fallback_place;
@@ -129,7 +129,7 @@ static bool has_type(const struct value *value, unsigned types)
            ((types & SCHEMA_NULL) && value->kind == VALUE_NULL);
 }
 
-/* What the user most likely has to type instead. */
+/* Suggests what the user most likely has to write instead. */
 static void hint_type(struct checker *checker, struct diag *diag, const struct value *value,
                       unsigned types)
 {
@@ -150,7 +150,7 @@ static void hint_type(struct checker *checker, struct diag *diag, const struct v
         diag_hint(checker->diags, diag, "write it as a list: [%s%.*s%s]", is_short ? "\"" : "",
                   STR_ARG(is_short ? text : STR("...")), is_short ? "\"" : "");
     } else if (value->kind == VALUE_MAP && types == SCHEMA_STRING) {
-        diag_hint(checker->diags, diag, "put it in quotes: text that holds \": \" is a map");
+        diag_hint(checker->diags, diag, "put it in quotes: text that contains \": \" is a map");
     } else if (value->kind == VALUE_NULL) {
         diag_hint(checker->diags, diag, "write a value, or remove the key");
     } else if ((types & SCHEMA_STRING) && value->kind != VALUE_LIST && value->kind != VALUE_MAP) {
@@ -164,12 +164,12 @@ static void report_type(struct checker *checker, const struct value *value, unsi
     struct place place = blame(checker, value->place);
     buf_init(&words, 256);
     if (diag_has(checker->diags, "wrong-type", place)) {
-        return; /* a value that was copied to several places is wrong once */
+        return; /* a value that was copied to several places is reported once */
     }
-    schema_type_words(&words, types);
+    schema_type_text(&words, types);
     struct diag *diag = diag_error(checker->diags, "wrong-type", blame(checker, value->place),
                                    "%.*s must be %.*s, not %s", STR_ARG(buf_str(&checker->path)),
-                                   STR_ARG(buf_str(&words)), value_kind_words(value));
+                                   STR_ARG(buf_str(&words)), value_kind_text(value));
     hint_type(checker, diag, value, types);
 }
 
@@ -189,8 +189,8 @@ static void check_items(struct checker *checker, const struct value *list,
     }
 }
 
-static void check_choice(struct checker *checker, const struct value *value,
-                         const char *const *choices)
+static void schema_check_choice(struct checker *checker, const struct value *value,
+                                const char *const *choices)
 {
     AUTO_BUF struct buf list;
     struct suggest suggest;
@@ -230,7 +230,7 @@ static void check_value(struct checker *checker, const struct schema_key *key,
                    "%.*s cannot be negative", STR_ARG(buf_str(&checker->path)));
     }
     if (key->choices) {
-        check_choice(checker, value, key->choices);
+        schema_check_choice(checker, value, key->choices);
     }
     if (key->item_types && value->kind == VALUE_LIST) {
         check_items(checker, value, key);
@@ -242,7 +242,7 @@ static void check_value(struct checker *checker, const struct schema_key *key,
 
 /* ---- keys ---- */
 
-static const struct schema_key *find_key(const struct schema_object *object, struct str name)
+static const struct schema_key *schema_find_key(const struct schema_object *object, struct str name)
 {
     const struct schema_key *any = NULL;
     for (size_t i = 0; i < object->count; i++) {
@@ -256,15 +256,15 @@ static const struct schema_key *find_key(const struct schema_object *object, str
     return any;
 }
 
-/* The title of the object in which this key would be right; NULL when there is none. */
-static const char *home_of(const struct schema_object *object, struct str name)
+/* The title of the object in which this key would be valid; NULL if there is none. */
+static const char *schema_home_of(const struct schema_object *object, struct str name)
 {
     for (size_t i = 0; i < object->count; i++) {
         const struct schema_key *key = &object->keys[i];
         if (str_is(name, key->name)) {
             return object->title;
         }
-        const char *below = key->object ? home_of(key->object, name) : NULL;
+        const char *below = key->object ? schema_home_of(key->object, name) : NULL;
         if (below) {
             return below;
         }
@@ -272,14 +272,14 @@ static const char *home_of(const struct schema_object *object, struct str name)
     return NULL;
 }
 
-/* Findings about a missing key and a mistyped one are of the same mistake in the same map only. */
+/* A missing key and a mistyped one are the same mistake only in the same map. */
 static const void *scope_of(const struct checker *checker, const struct schema_object *object,
                             const struct value *map)
 {
     return object == checker->root ? NULL : map;
 }
 
-/* Says what a mistyped key of `map` was meant to be, or where it belongs. */
+/* Suggests the intended key for a mistyped key of `map`, or where it belongs. */
 static void hint_key(const struct checker *checker, struct diag *diag,
                      const struct schema_object *object, const struct value *map, struct str name)
 {
@@ -290,12 +290,12 @@ static void hint_key(const struct checker *checker, struct diag *diag,
         suggest_offer(&suggest, str_from(object->keys[i].name));
     }
     struct str best = suggest_best(&suggest);
-    const char *home = home_of(checker->root, name);
+    const char *home = schema_home_of(checker->root, name);
     if (diag_is_crowded(diags, diag->level)) {
-        return; /* nobody will see it */
+        return; /* it would not be shown */
     }
-    if (best.len == 0 && str_ends(name, "image") && find_key(object, STR("worker_image"))) {
-        best = STR("worker_image"); /* a node type's docker section has only that one */
+    if (best.len == 0 && str_ends(name, "image") && schema_find_key(object, STR("worker_image"))) {
+        best = STR("worker_image"); /* the docker section of a node type has only that one */
     }
     if (home && best.len == 0) {
         diag_hint(diags, diag, "it belongs in %s", home);
@@ -311,7 +311,7 @@ static void hint_key(const struct checker *checker, struct diag *diag,
         for (size_t i = 0; i < object->count; i++) {
             buf_addf(&list, "%s%s", i > 0 ? ", " : "", object->keys[i].name);
         }
-        diag_hint(diags, diag, "known here: %.*s", STR_ARG(buf_str(&list)));
+        diag_hint(diags, diag, "known keys: %.*s", STR_ARG(buf_str(&list)));
     }
 }
 
@@ -322,7 +322,7 @@ static void report_unknown_key(struct checker *checker, const struct schema_obje
     if (key->kind != VALUE_STRING) {
         struct diag *diag = diag_error(checker->diags, "unknown-key", place,
                                        "a key of %s must be text, not %s", object->title,
-                                       value_kind_words(key));
+                                       value_kind_text(key));
         diag_hint(checker->diags, diag, "put it in quotes");
         return;
     }
@@ -337,7 +337,7 @@ static void check_entry(struct checker *checker, const struct schema_object *obj
                         const struct value *map, const struct value_entry *entry)
 {
     const struct schema_key *key = entry->key->kind == VALUE_STRING
-                                       ? find_key(object, entry->key->text)
+                                       ? schema_find_key(object, entry->key->text)
                                        : NULL;
     if (!key) {
         if (object->extra == SCHEMA_EXTRA_ERROR) {
@@ -350,8 +350,8 @@ static void check_entry(struct checker *checker, const struct schema_object *obj
     path_pop(checker, before);
 }
 
-static void report_missing(struct checker *checker, const struct schema_key *key, const void *scope,
-                           struct place place)
+static void schema_report_missing(struct checker *checker, const struct schema_key *key,
+                                  const void *scope, struct place place)
 {
     struct str path = buf_str(&checker->path);
     struct diag *diag = diag_error(checker->diags, "missing-key", blame(checker, place),
@@ -361,7 +361,7 @@ static void report_missing(struct checker *checker, const struct schema_key *key
     diag_mark_missing(diag, scope, str_from(key->name));
 }
 
-/* Ray's only rule between two keys. */
+/* Ray's only rule that involves two keys. */
 static void check_proxy(struct checker *checker, const struct value *auth)
 {
     const struct value *use_id = value_get_c(auth, "ssh_proxy_use_node_id");
@@ -378,7 +378,8 @@ static void check_object(struct checker *checker, const struct value *value,
     for (size_t i = 0; i < object->count; i++) {
         if ((object->keys[i].flags & SCHEMA_REQUIRED) &&
             !value_get_c(value, object->keys[i].name)) {
-            report_missing(checker, &object->keys[i], scope_of(checker, object, value), key_place);
+            schema_report_missing(checker, &object->keys[i], scope_of(checker, object, value),
+                                  key_place);
         }
     }
     for (size_t i = 0; i < value->map.count; i++) {
@@ -406,12 +407,12 @@ void schema_check_as(const struct schema_object *object, const struct value *roo
         check_object(&checker, root, object, root->place);
     } else {
         diag_error(diags, "wrong-type", root->place, "%s must be a map of keys, not %s",
-                   object->title, value_kind_words(root));
+                   object->title, value_kind_text(root));
     }
     buf_clear(&checker.path);
 }
 
-/* ---- keys that nobody reads ---- */
+/* ---- unused keys ---- */
 
 static void warn_unread(struct diag_list *diags, const struct value *provider,
                         const struct value_entry *entry, const struct schema_key *key)
@@ -433,7 +434,7 @@ static void warn_unread(struct diag_list *diags, const struct value *provider,
         return;
     }
     schema_provider_names(&names, key->readers);
-    diag_warn(diags, "ignored-key", place, "provider %.*s does not read %s; it is for %.*s",
+    diag_warn(diags, "ignored-key", place, "provider %.*s does not use %s; it is for %.*s",
               STR_ARG(value_text(value_get_c(provider, "type"))), key->name,
               STR_ARG(buf_str(&names)));
 }
@@ -443,14 +444,14 @@ static void check_provider_unread(const struct value *provider, struct diag_list
     const struct value *type = value_get_c(provider, "type");
     unsigned bit = schema_provider_bit(value_text(type));
     if (bit == FOR_EXTERNAL || (type && bit == 0)) {
-        return; /* a plug-in may read whatever it likes; an unknown provider has been reported */
+        return; /* a plug-in may read any key; an unknown provider was already reported */
     }
     for (size_t i = 0; i < provider->map.count; i++) {
         const struct value_entry *entry = &provider->map.entries[i];
         if (entry->key->kind != VALUE_STRING) {
             continue;
         }
-        const struct schema_key *key = find_key(&schema_provider, entry->key->text);
+        const struct schema_key *key = schema_find_key(&schema_provider, entry->key->text);
         bool is_read = key && !(key->flags & SCHEMA_INTERNAL) &&
                        (bit == 0 || key->readers == 0 || (key->readers & bit));
         if (!is_read) {

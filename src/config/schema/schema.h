@@ -1,10 +1,10 @@
 /*
- * schema.h: every key a cluster file may have, as one table; and those of the workload file.
+ * schema.h: the table of all keys of a cluster file, and of a workload file.
  *
- * The table validates, names what was meant, and is printed as the manual page and the reference
- * in docs/: a key that is not here does not exist, and a key that is here is documented.
- * The rules are those of Ray's own JSON schema; where Ray's schema is silent ours adds warnings,
- * never errors, so that the verdict stays Ray's.
+ * The table validates files, suggests corrections, and is printed as the manual page and the
+ * reference in docs/, so every key is documented. The rules are those of Ray's JSON schema; where
+ * it has none, ours adds warnings, never errors, so that we accept exactly the files that Ray
+ * accepts.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* JSON-schema words. An integer may be written 2.0, and true is not a number, as in jsonschema. */
+/* JSON-schema types. As in jsonschema, 2.0 is an integer and true is not a number. */
 enum schema_type {
     SCHEMA_STRING = 1 << 0,
     SCHEMA_INTEGER = 1 << 1,
@@ -27,7 +27,7 @@ enum schema_type {
 };
 enum { SCHEMA_TYPE_COUNT = 8 };
 
-/* Which providers read a key. 0 in the table means all of them. */
+/* The providers that use a key. 0 in the table means all. */
 enum schema_provider {
     FOR_AWS = 1 << 0,
     FOR_GCP = 1 << 1,
@@ -35,33 +35,33 @@ enum schema_provider {
     FOR_VSPHERE = 1 << 3,
     FOR_LOCAL = 1 << 4,
     FOR_EXTERNAL = 1 << 5,
-    FOR_OTHER = 1 << 6, /* spark, readonly, kuberay: accepted, not run by shoal */
+    FOR_OTHER = 1 << 6, /* spark, readonly, kuberay: accepted, but not supported by Shoal */
 };
 
 enum schema_flag {
     SCHEMA_REQUIRED = 1 << 0,
     SCHEMA_NOT_NEGATIVE = 1 << 1,
     SCHEMA_SECRET = 1 << 2,   /* masked by `shoal config` */
-    SCHEMA_INTERNAL = 1 << 3, /* written by launchers, not by people */
+    SCHEMA_INTERNAL = 1 << 3, /* written by launchers, not by users */
 };
 
 struct schema_key {
-    const char *name;                   /* "*" stands for any name */
+    const char *name;                   /* "*": any name */
     unsigned types;                     /* enum schema_type */
-    unsigned item_types;                /* of an array's items; 0: anything */
+    unsigned item_types;                /* types of an array's items; 0: any */
     unsigned flags;                     /* enum schema_flag */
     unsigned readers;                   /* enum schema_provider; 0: all */
-    const struct schema_object *object; /* what is inside it, or inside its items; NULL: anything */
-    const char *const *choices;         /* the allowed strings, NULL-terminated */
-    const char *fallback;               /* the default, in words; NULL: none */
+    const struct schema_object *object; /* type of the value or of its items; NULL: any */
+    const char *const *choices;         /* allowed strings, ends with NULL */
+    const char *fallback;               /* the default as text; NULL: none */
     const char *help;
     const char *example; /* YAML, one or more lines of at most 65 columns */
 };
 
 enum schema_extra {
-    SCHEMA_EXTRA_ERROR, /* Ray rejects other keys */
-    SCHEMA_EXTRA_WARN,  /* Ray ignores them; so do we, aloud */
-    SCHEMA_EXTRA_OK,    /* other keys mean something to somebody else */
+    SCHEMA_EXTRA_ERROR, /* other keys are errors, as in Ray */
+    SCHEMA_EXTRA_WARN,  /* Ray ignores other keys; we warn */
+    SCHEMA_EXTRA_OK,    /* other keys are allowed */
 };
 
 struct schema_object {
@@ -76,30 +76,30 @@ extern const struct schema_object schema_root;
 extern const struct schema_object schema_provider;
 extern const struct schema_object schema_shoal;
 
-/* Another file: what `shoal simulate` lets a cluster do. */
+/* The workload file of `shoal simulate`. */
 extern const struct schema_object schema_workload;
 
-/* The bit of a provider.type; FOR_OTHER for those that only Ray runs, 0 for an unknown one. */
+/* The bit of a provider.type; FOR_OTHER for those that only Ray supports, 0 if unknown. */
 unsigned schema_provider_bit(struct str provider_type);
 
-/* "aws, azure, gcp": the names of the bits, into `out`. */
+/* Appends the names of the bits: "aws, azure, gcp". */
 void schema_provider_names(struct buf *out, unsigned readers);
 
 /* "a whole number or null": for messages and documentation. */
-void schema_type_words(struct buf *out, unsigned types);
+void schema_type_text(struct buf *out, unsigned types);
 
-/* "integer|null": JSON-schema words. */
+/* "integer|null": JSON-schema types. */
 void schema_type_names(struct buf *out, unsigned types);
 
 /*
- * Checks a prepared configuration and adds a finding for everything that Ray's schema would
- * reject. `fallback_place` is blamed when something is missing altogether.
+ * Checks a prepared configuration and adds a finding for everything that Ray's schema would reject.
+ * `fallback_place` is the position for missing keys.
  */
 void schema_check(const struct value *root, struct diag_list *diags, struct place fallback_place);
 
-/* The same for a file of ours that Ray never sees. */
+/* The same for our own files, which Ray never reads. */
 void schema_check_as(const struct schema_object *object, const struct value *root,
                      struct diag_list *diags);
 
-/* Adds a warning for every key that Ray accepts and nobody reads. */
+/* Adds a warning for every key that is accepted but not used. */
 void schema_check_unread(const struct value *root, struct diag_list *diags);

@@ -1,5 +1,5 @@
-/* schema_shoal.c: our own settings, under metadata.shoal, where Ray does not look. Names that
- * later releases act on are here already, so that a file written today is checked today. */
+/* schema_shoal.c: our own settings, under metadata.shoal, which Ray ignores. Settings of later
+ * releases are included, so that a file written today is already checked. */
 #include "config/schema/schema.h"
 
 /* clang-format off: one packed row per key reads better than one line per field. */
@@ -15,6 +15,7 @@ static const struct schema_object prices_object = {"metadata.shoal.prices", pric
                                                    ARRAY_LEN(price_keys), SCHEMA_EXTRA_ERROR};
 
 static const char *const planners[] = {"ray", "price", NULL};
+static const char *const gcs_stores[] = {"memory", "disk", NULL};
 static const char *const fallbacks[] = {"none", "on-demand", NULL};
 
 static const struct schema_key shoal_keys[] = {
@@ -22,52 +23,68 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_STRING,
      .choices = planners,
      .fallback = "ray",
-     .help = "How node types are chosen: as Ray would, or the cheapest that fit.",
+     .help = "How to choose node types: as Ray does, or the cheapest that fit.",
      .example = "planner: price"},
     {.name = "prices",
      .types = SCHEMA_OBJECT,
      .object = &prices_object,
-     .fallback = "asked from the cloud; unknown is said as unknown",
+     .fallback = "read from the cloud; unknown prices are shown as unknown",
      .help = "Prices by instance type, in US dollars per hour.",
      .example = "prices: {m5.large: 0.096, g5.xlarge: 1.006}"},
     {.name = "max_hourly_cost",
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "no limit",
-     .help = "US dollars per hour that launching may not exceed.",
+     .help = "Maximum cost of the cluster in US dollars per hour; no launch exceeds it.",
      .example = "max_hourly_cost: 20"},
     {.name = "ray_version",
      .types = SCHEMA_STRING,
-     .fallback = "the newest tested release",
-     .help = "Ray release to install on machines that have none.",
+     .fallback = "the newest tested version",
+     .help = "Ray version to install on nodes without Ray.",
      .example = "ray_version: \"2.60.0\""},
     {.name = "spot_fallback",
      .types = SCHEMA_STRING,
      .choices = fallbacks,
      .fallback = "none",
-     .help = "What to do when no spot machine can be had.",
+     .help = "What to launch when there is no spot capacity.",
      .example = "spot_fallback: on-demand"},
     {.name = "rebalance",
      .types = SCHEMA_BOOLEAN,
      .fallback = "false",
-     .help = "Replace spot machines also when the cloud only recommends it.",
+     .help = "Also replace spot instances when the cloud only recommends it.",
      .example = "rebalance: true"},
     {.name = "ssh_from",
      .types = SCHEMA_ARRAY,
      .item_types = SCHEMA_STRING,
      .fallback = "this machine's address",
-     .help = "Address ranges that may reach ssh on the machines.",
+     .help = "Address ranges that can connect to the nodes over ssh.",
      .example = "ssh_from: [198.51.100.0/24]"},
+    {.name = "contact_timeout_minutes",
+     .types = SCHEMA_NUMBER,
+     .flags = SCHEMA_NOT_NEGATIVE,
+     .fallback = "15",
+     .help = "Minutes without contact to the head after which a worker terminates itself; 0 means "
+             "never.",
+     .example = "contact_timeout_minutes: 30"},
+    {.name = "gcs_store",
+     .types = SCHEMA_STRING,
+     .choices = gcs_stores,
+     .fallback = "memory",
+     .help = "Where Ray's GCS stores its tables. With disk (alpha in Ray), they survive a restart "
+             "of the head.",
+     .example = "gcs_store: disk"},
     {.name = "metrics_address",
      .types = SCHEMA_STRING,
      .fallback = "127.0.0.1",
-     .help = "Address of the head at whose port 44217 Prometheus finds the metrics; none: nowhere.",
+     .help = "Address on the head that serves Prometheus metrics on port 44217; none turns them "
+             "off.",
      .example = "metrics_address: 0.0.0.0"},
     {.name = "idle_stop",
      .types = SCHEMA_BOOLEAN | SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "false",
-     .help = "Stop the whole cluster, head included, after so many idle minutes (true: 60).",
+     .help = "Stop the whole cluster, including the head, after this many idle minutes (true "
+             "means 60).",
      .example = "idle_stop: 60"},
 };
 const struct schema_object schema_shoal = {"metadata.shoal", shoal_keys, ARRAY_LEN(shoal_keys),

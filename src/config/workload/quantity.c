@@ -1,4 +1,4 @@
-/* quantity.c: numbers with units. */
+/* quantity.c: parses numbers with units. */
 #include "config/workload/quantity.h"
 
 #include "base/number.h"
@@ -10,8 +10,8 @@ struct unit {
     double size;
 };
 
-/* The number at the start of `*rest`, which is cut off; false when there is none. */
-static bool cut_number(struct str *rest, double *ret_number)
+/* Consumes the number at the start of `*rest`; false if there is none. */
+static bool quantity_cut_number(struct str *rest, double *ret_number)
 {
     size_t len = 0;
     while (len < rest->len &&
@@ -23,7 +23,7 @@ static bool cut_number(struct str *rest, double *ret_number)
     return number_parse(digits, ret_number);
 }
 
-/* The letters at the start of `*rest`. */
+/* Consumes the letters at the start of `*rest`. */
 static struct str cut_letters(struct str *rest)
 {
     size_t len = 0;
@@ -73,7 +73,7 @@ bool quantity_duration(struct str text, int64_t *ret_ms)
         return false;
     }
     while (rest.len > 0) {
-        if (!cut_number(&rest, &number)) {
+        if (!quantity_cut_number(&rest, &number)) {
             return false;
         }
         rest = str_trim(rest);
@@ -101,7 +101,7 @@ bool quantity_bytes(struct str text, double *ret_bytes)
         *ret_bytes = number;
         return number >= 0;
     }
-    if (!cut_number(&rest, &number)) {
+    if (!quantity_cut_number(&rest, &number)) {
         return false;
     }
     rest = str_trim(rest);

@@ -1,5 +1,5 @@
-/* workload_file.c: the schema has checked keys and kinds; here durations, amounts and counts are
- * read, and what contradicts itself is found. */
+/* workload_file.c: reads durations, amounts and counts, and finds contradictions. The schema has
+ * checked keys and types. */
 #include "config/workload/workload_file.h"
 
 #include "config/document/yaml_read.h"
@@ -11,79 +11,80 @@
 #define HOUR_MS (INT64_C(3600) * 1000)
 #define PRICE_MAX 1e6 /* dollars per hour */
 
-struct reader {
+struct workload_file_reader {
     struct arena *arena;
     struct diag_list *diags;
     int64_t duration;
-    bool is_own_time; /* and not what the command line asks for */
-    double tasks;     /* so many will come, on average */
+    bool is_own_time; /* from the file, not from the command line */
+    double tasks;     /* expected number of tasks */
 };
 
 /* ---- single values ---- */
 
-static bool wrong(const struct reader *reader, const char *code, const struct value *value,
-                  const char *what, const char *hint)
+static bool wrong(const struct workload_file_reader *reader, const char *code,
+                  const struct value *value, const char *what, const char *hint)
 {
     struct diag *diag = diag_error(reader->diags, code, value->place, "%s", what);
     diag_hint(reader->diags, diag, "%s", hint);
     return false;
 }
 
-/* The schema has said so already: true for what only it would complain about. */
-static bool is_number(const struct value *value)
+/* True for an int or a float; the schema has reported other types. */
+static bool workload_file_is_number(const struct value *value)
 {
     return value->kind == VALUE_INT || value->kind == VALUE_FLOAT;
 }
 
-static bool read_duration(const struct reader *reader, const struct value *value, int64_t *ret_ms)
+static bool read_duration(const struct workload_file_reader *reader, const struct value *value,
+                          int64_t *ret_ms)
 {
     double seconds;
     bool ok = false;
     if (value->kind == VALUE_STRING) {
         ok = quantity_duration(value->text, ret_ms);
-    } else if (is_number(value) && value_number(value, &seconds)) {
+    } else if (workload_file_is_number(value) && value_number(value, &seconds)) {
         ok = quantity_seconds(seconds, ret_ms);
     } else {
-        return false; /* of another kind, and the schema said so */
+        return false; /* wrong type, reported by the schema */
     }
-    return ok || wrong(reader, "duration", value, "this is not a duration",
+    return ok || wrong(reader, "duration", value, "invalid duration",
                        "write 90s, 5m, 1h30m, or a number of seconds");
 }
 
-static bool read_duration_at(const struct reader *reader, const struct value *map, const char *key,
-                             int64_t *ret_ms)
+static bool read_duration_at(const struct workload_file_reader *reader, const struct value *map,
+                             const char *key, int64_t *ret_ms)
 {
     const struct value *value = value_get_c(map, key);
     return value && read_duration(reader, value, ret_ms);
 }
 
-static bool read_share_at(const struct reader *reader, const struct value *map, const char *key,
-                          int64_t *ret_permille)
+static bool read_share_at(const struct workload_file_reader *reader, const struct value *map,
+                          const char *key, int64_t *ret_permille)
 {
     const struct value *value = value_get_c(map, key);
     double fraction;
     bool ok = false;
     if (value_is(value, VALUE_STRING)) {
         ok = quantity_share(value->text, ret_permille);
-    } else if (value && is_number(value) && value_number(value, &fraction)) {
+    } else if (value && workload_file_is_number(value) && value_number(value, &fraction)) {
         ok = quantity_fraction(fraction, ret_permille);
     } else {
         return false;
     }
-    return ok || wrong(reader, "share", value, "this is not a share of a whole",
-                       "write 90%, or 0.9: at most 100%");
+    return ok ||
+           wrong(reader, "share", value, "invalid share", "write 90% or 0.9; the maximum is 100%");
 }
 
-static bool read_count(const struct reader *reader, const struct value *value, int64_t most,
-                       int64_t *ret_count)
+static bool read_count(const struct workload_file_reader *reader, const struct value *value,
+                       int64_t most, int64_t *ret_count)
 {
     double number;
-    if (!is_number(value) || !value_number(value, &number) || floor(number) != number) {
+    if (!workload_file_is_number(value) || !value_number(value, &number) ||
+        floor(number) != number) {
         return false;
     }
     if (number < 0 || number > (double)most) {
-        struct diag *diag = diag_error(reader->diags, "count", value->place,
-                                       "this is not a count that can be simulated");
+        struct diag *diag = diag_error(reader->diags, "count", value->place, "invalid count");
         diag_hint(reader->diags, diag, "0 to %lld", (long long)most);
         return false;
     }
@@ -93,17 +94,18 @@ static bool read_count(const struct reader *reader, const struct value *value, i
 
 /* ---- ranges ---- */
 
-typedef bool item_fn(const struct reader *reader, const struct value *value, int64_t *ret_number);
+typedef bool item_fn(const struct workload_file_reader *reader, const struct value *value,
+                     int64_t *ret_number);
 
-static bool read_task_count(const struct reader *reader, const struct value *value,
+static bool read_task_count(const struct workload_file_reader *reader, const struct value *value,
                             int64_t *ret_count)
 {
     return read_count(reader, value, WORKLOAD_TASKS_MAX, ret_count);
 }
 
 /* One number, or [least, most]. */
-static void read_range(const struct reader *reader, const struct value *value, item_fn *read,
-                       struct workload_range *range)
+static void read_range(const struct workload_file_reader *reader, const struct value *value,
+                       item_fn *read, struct workload_range *range)
 {
     if (!value) {
         return;
@@ -115,13 +117,13 @@ static void read_range(const struct reader *reader, const struct value *value, i
         return;
     }
     if (value->list.count != 2) {
-        wrong(reader, "range", value, "a range has two ends", "write [least, most]");
+        wrong(reader, "range", value, "a range needs two values", "write [MIN, MAX]");
         return;
     }
     bool has_least = read(reader, value->list.items[0], &range->least);
     bool has_most = read(reader, value->list.items[1], &range->most);
     if (has_least && has_most && range->least > range->most) {
-        wrong(reader, "range", value, "the range ends before it begins", "write [least, most]");
+        wrong(reader, "range", value, "the range ends before it starts", "write [MIN, MAX]");
     }
 }
 
@@ -132,15 +134,15 @@ static bool is_memory(struct str name)
     return str_is(name, "memory") || str_is(name, "object_store_memory");
 }
 
-static bool read_amount(const struct reader *reader, struct str name, const struct value *value,
-                        int64_t *ret_amount)
+static bool workload_file_read_amount(const struct workload_file_reader *reader, struct str name,
+                                      const struct value *value, int64_t *ret_amount)
 {
     double number = 0;
     bool ok = false;
     if (value->kind == VALUE_STRING && is_memory(name)) {
         ok = quantity_bytes(value->text, &number);
         number = floor(number);
-    } else if (is_number(value)) {
+    } else if (workload_file_is_number(value)) {
         ok = value_number(value, &number);
     } else if (value->kind != VALUE_STRING) {
         return false;
@@ -148,15 +150,16 @@ static bool read_amount(const struct reader *reader, struct str name, const stru
     double amount = round(number * RESOURCE_UNIT);
     bool is_lost = number > 0 && amount < 1;
     if (!ok || is_lost || !(amount >= 0 && amount <= 9e18)) {
-        return wrong(reader, "amount", value, "this is not an amount of a resource",
+        return wrong(reader, "amount", value, "invalid amount of a resource",
                      is_memory(name) ? "write 4GiB, 512MB, or a number of bytes"
-                                     : "write a number; 0.0001 is the least");
+                                     : "write a number; the minimum is 0.0001");
     }
     *ret_amount = (int64_t)amount;
     return true;
 }
 
-static struct resource_set read_resources(const struct reader *reader, const struct value *map)
+static struct resource_set read_resources(const struct workload_file_reader *reader,
+                                          const struct value *map)
 {
     size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
     struct resource *items = ARENA_ARRAY(reader->arena, count, struct resource);
@@ -165,7 +168,8 @@ static struct resource_set read_resources(const struct reader *reader, const str
         const struct value_entry *entry = &map->map.entries[i];
         items[kept].name = value_text(entry->key);
         if (entry->key->kind == VALUE_STRING &&
-            read_amount(reader, items[kept].name, entry->value, &items[kept].amount)) {
+            workload_file_read_amount(reader, items[kept].name, entry->value,
+                                      &items[kept].amount)) {
             kept++;
         }
     }
@@ -173,8 +177,8 @@ static struct resource_set read_resources(const struct reader *reader, const str
 }
 
 /* "in(a,b)", "!in(a)", "a", "!a". */
-static bool read_rule(const struct reader *reader, const struct value_entry *entry,
-                      struct workload_rule *rule)
+static bool workload_file_read_rule(const struct workload_file_reader *reader,
+                                    const struct value_entry *entry, struct workload_rule *rule)
 {
     struct str text = str_trim(value_text(entry->value));
     rule->key = value_text(entry->key);
@@ -186,7 +190,7 @@ static bool read_rule(const struct reader *reader, const struct value_entry *ent
     if (str_starts(text, "in(") && str_ends(text, ")")) {
         text = str_sub(text, 3, text.len - 1);
     } else if (str_find_char(text, '(') != SIZE_MAX || str_find_char(text, ',') != SIZE_MAX) {
-        return wrong(reader, "label", entry->value, "this is not a rule for a label",
+        return wrong(reader, "label", entry->value, "invalid label rule",
                      "write x, !x, in(x,y) or !in(x,y)");
     }
     size_t most = 1;
@@ -206,8 +210,8 @@ static bool read_rule(const struct reader *reader, const struct value_entry *ent
     return true;
 }
 
-static void read_shape(const struct reader *reader, const struct value *map,
-                       struct workload_shape *shape)
+static void workload_file_read_shape(const struct workload_file_reader *reader,
+                                     const struct value *map, struct workload_shape *shape)
 {
     static const struct resource one_cpu = {{"CPU", 3}, RESOURCE_UNIT};
     const struct value *resources = value_get_c(map, "resources");
@@ -218,7 +222,7 @@ static void read_shape(const struct reader *reader, const struct value *map,
                                  : (struct resource_set){&one_cpu, 1};
     shape->rules = rules;
     for (size_t i = 0; i < count; i++) {
-        if (read_rule(reader, &labels->map.entries[i], &rules[shape->rule_count])) {
+        if (workload_file_read_rule(reader, &labels->map.entries[i], &rules[shape->rule_count])) {
             shape->rule_count++;
         }
     }
@@ -226,8 +230,8 @@ static void read_shape(const struct reader *reader, const struct value *map,
 
 /* ---- classes ---- */
 
-static void read_gang(const struct reader *reader, const struct value *map,
-                      struct workload_class *class)
+static void workload_file_read_gang(const struct workload_file_reader *reader,
+                                    const struct value *map, struct workload_class *class)
 {
     static const char *const names[] = {"PACK", "SPREAD", "STRICT_PACK", "STRICT_SPREAD"};
     const struct value *bundles = value_get_c(map, "bundles");
@@ -244,24 +248,24 @@ static void read_gang(const struct reader *reader, const struct value *map,
     }
     if (bundles && read_count(reader, bundles, WORKLOAD_BUNDLES_MAX, &class->bundles) &&
         class->bundles == 0) {
-        wrong(reader, "count", bundles, "a gang of no bundles needs nothing", "1 or more");
+        wrong(reader, "count", bundles, "a gang needs at least one bundle", "1 or more");
     }
 }
 
-static void check_arrival(const struct reader *reader, const struct value *map)
+static void check_arrival(const struct workload_file_reader *reader, const struct value *map)
 {
     static const char *const ways[] = {"at", "every", "random_every"};
     const struct value_entry *first = NULL;
     for (size_t i = 0; i < ARRAY_LEN(ways); i++) {
         const struct value_entry *entry = value_entry_c(map, ways[i]);
         if (entry && first) {
-            wrong(reader, "arrival", entry->key, "work arrives in one way only",
+            wrong(reader, "arrival", entry->key, "only one kind of arrival is allowed",
                   "keep one of at, every and random_every");
         }
         first = first ? first : entry;
     }
     if (!first) {
-        wrong(reader, "arrival", map, "this does not say when work arrives",
+        wrong(reader, "arrival", map, "the time of arrival is missing",
               "write one of at, every and random_every");
     }
     const struct value_entry *at = value_entry_c(map, "at");
@@ -269,11 +273,11 @@ static void check_arrival(const struct reader *reader, const struct value *map)
     const struct value_entry *until = value_entry_c(map, "until");
     if (at && (from || until)) {
         wrong(reader, "arrival", from ? from->key : until->key,
-              "from and until go with every and random_every", "remove it");
+              "from and until need every or random_every", "remove it");
     }
 }
 
-static void read_arrival(const struct reader *reader, const struct value *map,
+static void read_arrival(const struct workload_file_reader *reader, const struct value *map,
                          struct workload_class *class)
 {
     const struct value *until = value_get_c(map, "until");
@@ -281,7 +285,7 @@ static void read_arrival(const struct reader *reader, const struct value *map,
     const struct value *by_chance = value_get_c(map, "random_every");
     class->last_at = reader->duration;
     if (!value_is(map, VALUE_MAP)) {
-        return; /* once, at the beginning */
+        return; /* once, at the start */
     }
     check_arrival(reader, map);
     if (read_duration_at(reader, map, "at", &class->first_at)) {
@@ -296,16 +300,16 @@ static void read_arrival(const struct reader *reader, const struct value *map,
     (void)read_duration_at(reader, map, "from", &class->first_at);
     if (until && read_duration(reader, until, &class->last_at) &&
         class->last_at < class->first_at) {
-        wrong(reader, "arrival", until, "it stops coming before it begins", "until is after from");
+        wrong(reader, "arrival", until, "until is before from", "until must be after from");
     }
     if (read_duration(reader, span, &class->every) && class->every < 1) {
-        wrong(reader, "arrival", span, "work cannot come without a pause", "1ms is the least");
+        wrong(reader, "arrival", span, "the interval cannot be zero", "the minimum is 1ms");
         class->every = HOUR_MS;
     }
 }
 
-/* What will come of it, on average; everything in doubles, because files may say anything. */
-static void count_tasks(struct reader *reader, const struct value *key,
+/* Adds the expected number of tasks; in doubles, because files may contain any values. */
+static void count_tasks(struct workload_file_reader *reader, const struct value *key,
                         const struct workload_class *class)
 {
     int64_t last = class->last_at < reader->duration ? class->last_at : reader->duration;
@@ -313,7 +317,7 @@ static void count_tasks(struct reader *reader, const struct value *key,
     if (class->first_at > reader->duration) {
         if (reader->is_own_time) {
             diag_warn(reader->diags, "never", key->place,
-                      "this comes after the end of the simulation and is never seen");
+                      "this work arrives only after the end of the simulation");
         }
         return;
     }
@@ -327,13 +331,13 @@ static void count_tasks(struct reader *reader, const struct value *key,
     reader->tasks += times * (mean + 1) * (double)class->bundles;
     if (had_room && reader->tasks > WORKLOAD_TASKS_MAX) {
         struct diag *diag = diag_error(reader->diags, "too-much", key->place,
-                                       "with this the workload has more than %d tasks",
+                                       "this brings the workload to more than %d tasks",
                                        WORKLOAD_TASKS_MAX);
-        diag_hint(reader->diags, diag, "simulate fewer hours, or rarer and longer tasks");
+        diag_hint(reader->diags, diag, "simulate fewer hours, or use fewer and longer tasks");
     }
 }
 
-static void read_class(struct reader *reader, const struct value_entry *entry,
+static void read_class(struct workload_file_reader *reader, const struct value_entry *entry,
                        struct workload_class *class)
 {
     const struct value *map = entry->value;
@@ -341,21 +345,21 @@ static void read_class(struct reader *reader, const struct value_entry *entry,
     class->name = value_text(entry->key);
     class->place = entry->key->place;
     class->count = (struct workload_range){1, 1};
-    read_shape(reader, map, &class->shape);
-    read_gang(reader, value_get_c(map, "gang"), class);
+    workload_file_read_shape(reader, map, &class->shape);
+    workload_file_read_gang(reader, value_get_c(map, "gang"), class);
     read_arrival(reader, value_get_c(map, "arrival"), class);
     read_range(reader, value_get_c(map, "count"), read_task_count, &class->count);
     read_range(reader, duration, read_duration, &class->duration);
     count_tasks(reader, entry->key, class);
 }
 
-static void read_classes(struct reader *reader, const struct value *work,
+static void read_classes(struct workload_file_reader *reader, const struct value *work,
                          struct workload_file *file)
 {
     size_t count = value_is(work, VALUE_MAP) ? work->map.count : 0;
     if (value_is(work, VALUE_MAP) && (count == 0 || count > WORKLOAD_CLASSES_MAX)) {
         struct diag *diag = diag_error(reader->diags, "count", work->place,
-                                       "a workload has 1 to %d kinds of work",
+                                       "a workload has 1 to %d classes of work",
                                        WORKLOAD_CLASSES_MAX);
         diag_hint(reader->diags, diag, "add: tasks: {count: 100, duration: 5m}");
         return;
@@ -368,10 +372,10 @@ static void read_classes(struct reader *reader, const struct value *work,
     file->class_count = count;
 }
 
-/* ---- the rest ---- */
+/* ---- other sections ---- */
 
-static void read_bundles(const struct reader *reader, const struct value *list,
-                         struct workload_file *file)
+static void workload_file_read_bundles(const struct workload_file_reader *reader,
+                                       const struct value *list, struct workload_file *file)
 {
     size_t count = value_is(list, VALUE_LIST) ? list->list.count : 0;
     struct workload_bundle *bundles = ARENA_ARRAY(reader->arena, count, struct workload_bundle);
@@ -379,7 +383,7 @@ static void read_bundles(const struct reader *reader, const struct value *list,
         const struct value *item = list->list.items[i];
         const struct value *number = value_get_c(item, "count");
         bundles[i].count = 1;
-        read_shape(reader, item, &bundles[i].shape);
+        workload_file_read_shape(reader, item, &bundles[i].shape);
         if (number) {
             (void)read_count(reader, number, WORKLOAD_TASKS_MAX, &bundles[i].count);
         }
@@ -388,21 +392,20 @@ static void read_bundles(const struct reader *reader, const struct value *list,
     file->bundle_count = count;
 }
 
-static void read_spot(const struct reader *reader, const struct value *map,
+static void read_spot(const struct workload_file_reader *reader, const struct value *map,
                       struct workload_file *file)
 {
     const struct value *life = value_get_c(map, "mean_life");
     file->spot_notice = WORKLOAD_SPOT_NOTICE;
     file->spot_share = WORKLOAD_SPOT_SHARE;
     if (life && read_duration(reader, life, &file->spot_life) && file->spot_life < 60 * 1000) {
-        wrong(reader, "duration", life, "no machine can be used that lives so short",
-              "1m is the least");
+        wrong(reader, "duration", life, "this mean life is too short", "the minimum is 1m");
     }
     (void)read_share_at(reader, map, "notice", &file->spot_notice);
     (void)read_share_at(reader, map, "share", &file->spot_share);
 }
 
-static void read_prices(const struct reader *reader, const struct value *map,
+static void read_prices(const struct workload_file_reader *reader, const struct value *map,
                         struct workload_file *file)
 {
     size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
@@ -412,12 +415,12 @@ static void read_prices(const struct reader *reader, const struct value *map,
         double dollars = 0;
         prices[i].name = value_text(entry->key);
         prices[i].place = entry->key->place;
-        if (!is_number(entry->value) || !value_number(entry->value, &dollars)) {
+        if (!workload_file_is_number(entry->value) || !value_number(entry->value, &dollars)) {
             continue;
         }
         if (!(dollars >= 0 && dollars <= PRICE_MAX)) {
-            wrong(reader, "price", entry->value, "this is not a price",
-                  "US dollars per hour, at most a million");
+            wrong(reader, "price", entry->value, "invalid price",
+                  "write US dollars per hour, at most a million");
             continue;
         }
         prices[i].price = (int64_t)round(dollars * 1e6);
@@ -426,7 +429,7 @@ static void read_prices(const struct reader *reader, const struct value *map,
     file->price_count = count;
 }
 
-static void read_machines(const struct reader *reader, const struct value *map,
+static void read_machines(const struct workload_file_reader *reader, const struct value *map,
                           struct workload_file *file)
 {
     size_t count = value_is(map, VALUE_MAP) ? map->map.count : 0;
@@ -441,15 +444,16 @@ static void read_machines(const struct reader *reader, const struct value *map,
     file->machine_count = count;
 }
 
-static int64_t read_hours(const struct reader *reader, const struct value *value)
+static int64_t read_hours(const struct workload_file_reader *reader, const struct value *value)
 {
     double hours = WORKLOAD_HOURS;
-    if (!value || !is_number(value) || !value_number(value, &hours)) {
+    if (!value || !workload_file_is_number(value) || !value_number(value, &hours)) {
         return WORKLOAD_HOURS * HOUR_MS;
     }
     double ms = round(hours * (double)HOUR_MS);
     if (!(ms >= 1000 && hours <= WORKLOAD_HOURS_MAX)) {
-        wrong(reader, "hours", value, "this cannot be simulated", "at most a year: hours: 8784");
+        wrong(reader, "hours", value, "invalid number of hours",
+              "write at most a year: hours: 8784");
         return WORKLOAD_HOURS * HOUR_MS;
     }
     return (int64_t)ms;
@@ -458,7 +462,8 @@ static int64_t read_hours(const struct reader *reader, const struct value *value
 struct workload_file *workload_file_read(struct arena *arena, const struct source *source,
                                          int64_t hours, struct diag_list *diags)
 {
-    struct reader reader = {.arena = arena, .diags = diags, .is_own_time = hours == 0};
+    struct workload_file_reader reader = {
+        .arena = arena, .diags = diags, .is_own_time = hours == 0};
     struct workload_file *file = ARENA_NEW(arena, struct workload_file);
     const struct value *root = yaml_read(arena, source, diags);
     if (!root) {
@@ -472,7 +477,7 @@ struct workload_file *workload_file_read(struct arena *arena, const struct sourc
     }
     reader.duration = file->duration;
     read_classes(&reader, value_get_c(root, "work"), file);
-    read_bundles(&reader, value_get_c(root, "request_resources"), file);
+    workload_file_read_bundles(&reader, value_get_c(root, "request_resources"), file);
     read_spot(&reader, value_get_c(root, "spot"), file);
     read_prices(&reader, value_get_c(root, "prices"), file);
     read_machines(&reader, value_get_c(root, "machines"), file);

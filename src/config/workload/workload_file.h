@@ -1,9 +1,9 @@
 /*
  * workload_file.h: a workload file, read, checked and typed.
  *
- * It says what the users of a simulated cluster want from it. The format is ours: YAML with the
- * same findings at their places as a cluster file, all in one run. Times are in milliseconds from
- * the beginning, money in micro-dollars per hour, shares in thousandths.
+ * It describes the load of a simulated cluster. The format is ours: YAML, with findings like those
+ * of a cluster file. Times are in milliseconds from the start, money in micro-dollars per hour,
+ * shares in thousandths.
  */
 #pragma once
 
@@ -16,15 +16,15 @@
 
 enum {
     WORKLOAD_CLASSES_MAX = 200,
-    WORKLOAD_TASKS_MAX = 5 * 1000 * 1000, /* over all classes and the whole time */
+    WORKLOAD_TASKS_MAX = 5 * 1000 * 1000, /* over all classes and the whole duration */
     WORKLOAD_BUNDLES_MAX = 1000,
     WORKLOAD_HOURS_MAX = 24 * 366,
-    WORKLOAD_HOURS = 8,         /* when the file does not say */
-    WORKLOAD_SPOT_NOTICE = 900, /* likewise */
-    WORKLOAD_SPOT_SHARE = 400,  /* likewise */
+    WORKLOAD_HOURS = 8,         /* default */
+    WORKLOAD_SPOT_NOTICE = 900, /* default */
+    WORKLOAD_SPOT_SHARE = 400,  /* default */
 };
 
-/* Both ends included; equal when the file gives one number. */
+/* Inclusive; both are equal if the file has one number. */
 struct workload_range {
     int64_t least, most;
 };
@@ -44,7 +44,7 @@ struct workload_shape {
 };
 
 enum workload_gang {
-    WORKLOAD_SINGLE, /* no gang */
+    WORKLOAD_SINGLE, /* not a gang */
     WORKLOAD_PACK,
     WORKLOAD_SPREAD,
     WORKLOAD_STRICT_PACK,
@@ -58,7 +58,7 @@ struct workload_class {
     struct place place;
     struct workload_shape shape;
     enum workload_gang gang;
-    int64_t bundles; /* of a gang, else 1 */
+    int64_t bundles; /* of a gang, otherwise 1 */
     enum workload_arrival arrival;
     int64_t first_at;
     int64_t last_at;
@@ -73,7 +73,7 @@ struct workload_bundle {
 };
 
 struct workload_price {
-    struct str name; /* a node type or an instance type */
+    struct str name; /* node type or instance type */
     struct place place;
     int64_t price;
 };
@@ -91,7 +91,7 @@ struct workload_file {
     size_t class_count;
     const struct workload_bundle *bundles; /* request_resources */
     size_t bundle_count;
-    int64_t spot_life; /* 0: not said */
+    int64_t spot_life; /* 0: not set */
     int64_t spot_notice;
     int64_t spot_share;
     const struct workload_price *prices;
@@ -101,12 +101,12 @@ struct workload_file {
 };
 
 /*
- * Reads the file in `source`; `hours` (0: the file's own) is what the command line asks for. NULL
- * when there are errors among the findings. Everything lives in the arena.
+ * Reads the file in `source`; `hours` from the command line overrides the file's unless 0. NULL if
+ * there are errors. Everything is allocated in the arena.
  */
 struct workload_file *workload_file_read(struct arena *arena, const struct source *source,
                                          int64_t hours, struct diag_list *diags) MUST_USE;
 
-/* What `prices` says of a node type or an instance type; false: nothing. */
+/* The price of a node type or instance type in `prices`; false if there is none. */
 bool workload_price_find(const struct workload_file *file, struct str name,
                          int64_t *ret_price) MUST_USE;

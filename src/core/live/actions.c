@@ -1,5 +1,5 @@
-/* actions.c: the answer as it grows; what does not fit comes with the next one. */
-#include "core/live/state.h"
+/* actions.c: collects the actions of a step; those that do not fit come with the next step. */
+#include "core/live/core_internal.h"
 
 struct action *actions_add(struct core *core, enum action_kind kind, struct reason reason)
 {

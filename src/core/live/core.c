@@ -1,7 +1,7 @@
-/* core.c: the door. Hands each event to the file that understands it; ticks decide. */
+/* core.c: dispatches each event to its handler; ticks decide. */
 #include "core/core.h"
 
-#include "core/live/state.h"
+#include "core/live/core_internal.h"
 
 #include <string.h>
 
@@ -30,7 +30,7 @@ void core_times_default(struct core_times *times)
                                                [NODE_SETTING_UP] = 30 * MINUTE}};
 }
 
-static void add_head(struct core *core)
+static void core_add_head(struct core *core)
 {
     if (core->settings->head_instance == INSTANCE_NONE) {
         return;
@@ -49,60 +49,64 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
         slots *= 2;
     }
     core->settings = settings;
-    core->dice.state = settings->seed;
+    core->rng.state = settings->seed;
     core->nodes = ARENA_ARRAY(arena, settings->node_capacity, struct node);
     core->marks = ARENA_ARRAY(arena, settings->node_capacity, struct mark);
-    core->tallies = ARENA_ARRAY(arena, settings->type_count, struct tally);
+    core->tallies = ARENA_ARRAY(arena, settings->type_count + 1, struct role_counts);
     core->free_nodes = NO_NODE;
     core->slots = ARENA_ARRAY(arena, slots, uint32_t);
     core->slot_mask = slots - 1;
     core->offering_breakers = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
     core->offering_warnings = ARENA_ARRAY(arena, settings->offering_count, struct breaker);
-    core->type_breakers = ARENA_ARRAY(arena, settings->type_count, struct breaker);
-    core->type_deaths = ARENA_ARRAY(arena, settings->type_count, struct breaker);
-    core->types = ARENA_ARRAY(arena, settings->type_count, struct plan_type);
+    core->type_breakers = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
+    core->type_deaths = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
+    core->type_works = ARENA_ARRAY(arena, settings->type_count + 1, bool);
+    core->types = ARENA_ARRAY(arena, settings->type_count + 1, struct plan_type);
+    core->types[settings->type_count] = (struct plan_type){.is_gone = true,
+                                                           .idle_timeout_ms = PLAN_NO_LIMIT};
     memcpy(core->types, settings->types, settings->type_count * sizeof(*core->types));
     core->listed_at = -1;
     core->rested_at = INT64_MAX;
     core->idle_over_at = INT64_MAX;
     core->ray_seen_at = -1;
-    core->launching = STANCE_NOT_STARTED;
-    core->ending = STANCE_NOT_STARTED;
-    add_head(core);
+    core->launching = PERMIT_NOT_STARTED;
+    core->ending = PERMIT_NOT_STARTED;
+    core_add_head(core);
     return core;
 }
 
-/* Whatever others have launched until then is in a listing that is asked for so much later. */
+/* Instances that others launched until `theirs` are in every listing requested after the call
+ * timeout and the horizon. */
 static void trust_listings_after(struct core *core, int64_t theirs)
 {
     const struct core_times *times = &core->settings->times;
     int64_t from = theirs + times->call_timeout + times->horizon;
-    if (from > core->trusted_from && !BUG(core, trusts_first_listing)) {
+    if (from > core->trusted_from && !MUTANT(core, trusts_first_listing)) {
         core->trusted_from = from;
     }
 }
 
 /*
- * Somebody else may have acted since we last knew everything. Their calls may be under way for a
- * call's timeout and hidden for the horizon; ours must not be repeated, because what they stood for
- * may have been launched by the other meanwhile. Nodes that we had given up may work for them.
+ * Another controller may have acted since our state was complete. Its calls may be in flight for
+ * the call timeout and hidden for the horizon. Our open launches must not be repeated, because the
+ * other controller may have replaced them. Nodes that we had given up may be in use.
  */
-static void take_over(struct core *core)
+static void core_take_over(struct core *core)
 {
     const struct core_times *times = &core->settings->times;
     trust_listings_after(core, core->now);
     core->quiet_until = core->now + times->quiet_start;
-    if (!BUG(core, repeats_after_take_over)) {
+    if (!MUTANT(core, repeats_after_take_over)) {
         launches_freeze_all(core);
     }
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (core->nodes[i].state != NODE_GONE && !core->nodes[i].is_head) {
-            hear_again(core, &core->nodes[i]);
+            reevaluate(core, &core->nodes[i]);
         }
     }
 }
 
-static void hear_lease(struct core *core, const struct event *event)
+static void apply_lease(struct core *core, const struct event *event)
 {
     uint64_t epoch = event->lease.epoch;
     core->lease_until = event->lease.until;
@@ -110,32 +114,33 @@ static void hear_lease(struct core *core, const struct event *event)
         return;
     }
     if (core->epoch != 0 && epoch != core->epoch + 1) {
-        take_over(core);
+        core_take_over(core);
     }
     core->epoch = epoch;
     core->is_fenced = false;
     core->is_changed = true;
 }
 
-static void hear_records_end(struct core *core, const struct event *event)
+static void apply_records_end(struct core *core, const struct event *event)
 {
-    uint64_t reign = event->records.reign;
-    launches_restore(core, reign);
+    uint64_t sole_writer_epoch = event->records.sole_writer_epoch;
+    launches_restore(core, sole_writer_epoch);
     core->has_records = true;
     core->trusted_from = core->now;
     core->quiet_until = core->now + core->settings->times.quiet_start;
     core->is_changed = true;
-    if (reign == core->epoch && core->epoch > 1) {
-        take_over(core);
-    } else if (reign > 1) {
-        trust_listings_after(core, event->records.since); /* who began it may have died waiting */
+    if (sole_writer_epoch == core->epoch && core->epoch > 1) {
+        core_take_over(core);
+    } else if (sole_writer_epoch > 1) {
+        /* The process that began this epoch may have died while waiting. */
+        trust_listings_after(core, event->records.since);
     }
 }
 
-/* While Ray was out of sight nobody could join; those who wait get their whole time again. */
-static void hear_ray_seen(struct core *core, const struct event *event)
+/* No node could join while Ray was unreachable; waiting nodes get their full time again. */
+static void apply_ray_seen(struct core *core, const struct event *event)
 {
-    if (!sight_of_ray(core)) {
+    if (!ray_view_is_fresh(core)) {
         for (uint32_t i = 0; i < core->node_end; i++) {
             struct node *node = &core->nodes[i];
             if (node->state == NODE_SETTING_UP && node->is_set_up) {
@@ -150,24 +155,24 @@ static void hear_ray_seen(struct core *core, const struct event *event)
 }
 
 /*
- * A GCS that was started again lists dead nodes as alive until its health checks have run, or knows
- * nobody yet: what it says is no reason to end anything for a while.
+ * A restarted GCS lists dead nodes as alive until its health checks have run, or lists no nodes
+ * yet: pause terminations.
  */
-static void hear_ray_anew(struct core *core)
+static void apply_ray_anew(struct core *core)
 {
     int64_t until = core->now + core->settings->times.quiet_start;
     core->quiet_until = until > core->quiet_until ? until : core->quiet_until;
     core->is_changed = true;
 }
 
-/* The counts change all the time, the shapes rarely: what is full stays full. */
-static void hear_load(struct core *core, const struct ray_load *load)
+/* Counts change often, shapes rarely: while the shapes are the same, a full node stays full. */
+static void apply_load(struct core *core, const struct ray_load *load)
 {
     struct shapes shapes;
     shapes_gather(&shapes, load->demands, load->demand_count, load->gangs, load->gang_count);
     if (!shapes_same(&shapes, &core->shapes)) {
         core->shapes = shapes;
-        census_of_shapes(core);
+        node_counts_update_shapes(core);
     }
     core->load = *load;
     core->is_changed = true;
@@ -176,26 +181,26 @@ static void hear_load(struct core *core, const struct ray_load *load)
 static void end_everything(struct core *core)
 {
     launches_freeze_all(core);
-    if (sight_ending(core) != STANCE_ACTING) {
+    if (permission_to_terminate(core) != PERMIT_OK) {
         return;
     }
     for (uint32_t i = 0; i < core->node_end; i++) {
         struct node *node = &core->nodes[i];
-        if (!node->is_head && node->instance != INSTANCE_NONE && node->state != NODE_STRANGER &&
+        if (!node->is_head && node->instance != INSTANCE_NONE && node->state != NODE_UNLISTED &&
             node->state != NODE_TERMINATING) {
             node_end(core, node, NODE_TERMINATING, (struct reason){.kind = REASON_DOWN});
         }
     }
 }
 
-static void tick(struct core *core, struct arena *scratch, struct core_answer *answer)
+static void core_tick(struct core *core, struct arena *scratch, struct core_answer *answer)
 {
     bool is_down = core->goal == GOAL_DOWN;
     if (core->is_stirred || core->now >= core->due_at) {
         core->due_at = INT64_MAX;
         core->is_stirred = false;
-        due_expire(core);
-        due_act(core);
+        deadlines_expire(core);
+        deadlines_act(core);
     }
     if (is_down) {
         end_everything(core);
@@ -204,11 +209,11 @@ static void tick(struct core *core, struct arena *scratch, struct core_answer *a
     }
     if (core->is_stirred) {
         core->is_stirred = false;
-        due_act(core);
+        deadlines_act(core);
     }
 }
 
-static void hear(struct core *core, const struct event *event)
+static void core_handle(struct core *core, const struct event *event)
 {
     switch (event->kind) {
     case EVENT_GOAL:
@@ -216,46 +221,46 @@ static void hear(struct core *core, const struct event *event)
         core->is_changed = true;
         break;
     case EVENT_LEASE:
-        hear_lease(core, event);
+        apply_lease(core, event);
         break;
     case EVENT_INTENT:
-        launches_hear_intent(core, event);
+        launches_apply_intent(core, event);
         break;
     case EVENT_LAUNCHED:
-        launches_hear_launched(core, event);
+        launches_apply_launched(core, event);
         break;
     case EVENT_LAUNCH_REPLY:
-        launches_hear_reply(core, event);
+        launches_apply_reply(core, event);
         break;
     case EVENT_RECORDS_END:
-        hear_records_end(core, event);
+        apply_records_end(core, event);
         break;
     case EVENT_LISTING:
-        hear_listing(core, &event->listing);
+        apply_listing(core, &event->listing);
         break;
     case EVENT_TERMINATE_REPLY:
-        hear_terminate_reply(core, event);
+        apply_terminate_reply(core, event);
         break;
     case EVENT_SETUP_REPLY:
-        hear_setup_reply(core, event);
+        apply_setup_reply(core, event);
         break;
     case EVENT_DRAIN_REPLY:
-        hear_drain_reply(core, event);
+        apply_drain_reply(core, event);
         break;
     case EVENT_NOTICE:
-        hear_notice(core, event);
+        apply_notice(core, event);
         break;
     case EVENT_RAY_NODE:
-        hear_ray_node(core, &event->ray_node);
+        apply_ray_node(core, &event->ray_node);
         break;
     case EVENT_RAY_LOAD:
-        hear_load(core, &event->ray_load);
+        apply_load(core, &event->ray_load);
         break;
     case EVENT_RAY_SEEN:
-        hear_ray_seen(core, event);
+        apply_ray_seen(core, event);
         break;
-    case EVENT_RAY_ANEW:
-        hear_ray_anew(core);
+    case EVENT_RAY_RESTARTED:
+        apply_ray_anew(core);
         break;
     case EVENT_START:
     case EVENT_TICK:
@@ -274,11 +279,11 @@ void core_step(struct core *core, const struct event *event, struct arena *scrat
     core->has_more = false;
     bool was_changed = core->is_changed;
     core->is_changed = false;
-    hear(core, event);
+    core_handle(core, event);
     ret_answer->is_news = core->is_changed;
     core->is_changed |= was_changed;
     if (event->kind == EVENT_TICK) {
-        tick(core, scratch, ret_answer);
+        core_tick(core, scratch, ret_answer);
     }
     ret_answer->actions = core->actions;
     ret_answer->action_count = core->action_count;

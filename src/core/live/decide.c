@@ -1,59 +1,59 @@
 /*
- * decide.c: puts the question to the planner and turns its answer into launches and ends.
+ * decide.c: runs the planner and turns its plan into launches and terminations.
  *
- * The planner sees nodes that offer something now or soon. Nodes on their way out offer nothing
- * and still count, so they narrow the limits instead. A type that cannot be had at the moment is
- * given no room, and the planner looks for another.
+ * The planner sees the nodes that offer resources now or soon. Departing nodes offer nothing but
+ * still count, so they reduce the limits. A type that is not available now has no room, so the
+ * planner chooses another.
  */
-#include "core/live/state.h"
+#include "core/live/node_facts.h"
 
 #include <string.h>
 
 struct draft {
     struct core *core;
     struct plan_input input;
-    uint32_t *positions; /* by plan node: position in the table */
-    struct tally *types; /* the census, and what this decision adds to it */
-    struct tally all;
+    uint32_t *positions;       /* by plan node: its position in the table */
+    struct role_counts *types; /* node counts, including those that this decision adds */
+    struct role_counts all;
     int64_t price;
-    int64_t *taking_over; /* by type: launches for what runs where it cannot stay; or NULL */
+    int64_t *taking_over; /* by type: launches for displaced work; or NULL */
     bool takes_over;      /* such launches were made */
     bool leaves_out_full; /* nodes on which nothing fits are only counted */
-    struct hold *holds;   /* room for every launch and every cause */
+    struct hold *holds;   /* capacity for every launch and every cause */
     size_t hold_count;
 };
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t decide_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
 
 static void decide_by(struct core *core, int64_t at)
 {
-    core->decide_at = least(core->decide_at, at);
+    core->decide_at = decide_least(core->decide_at, at);
 }
 
-/* A node that has just joined waits for the work it was launched for. */
+/* A node that has just joined is not idle: the work it was launched for may still arrive. */
 static int64_t idle_time(struct core *core, const struct node *node, uint32_t type)
 {
     int64_t timeout = idle_timeout_of(core, type);
     if (node->state != NODE_IDLE || timeout == PLAN_NO_LIMIT) {
         return 0;
     }
-    int64_t from = BUG(core, idle_kill_of_new) ? node->created_at : idle_counts_from(core, node);
+    int64_t from = MUTANT(core, idle_kill_of_new) ? node->created_at : idle_counts_from(core, node);
     if (core->now < from) {
         decide_by(core, from);
         return 0;
     }
-    int64_t since = BUG(core, idle_kill_of_new) ? node->created_at : node->idle_since;
-    int64_t idle = (BUG(core, ends_while_gcs_away) ? core->now : core->ray_seen_at) - since;
-    if (idle <= timeout) { /* a look at Ray says that it is over, not the time that has passed */
-        core->idle_over_at = least(core->idle_over_at, since + timeout + 1);
+    int64_t since = MUTANT(core, idle_kill_of_new) ? node->created_at : node->idle_since;
+    int64_t idle = (MUTANT(core, ends_while_gcs_away) ? core->now : core->ray_seen_at) - since;
+    if (idle <= timeout) { /* only a view of Ray proves that the timeout has passed */
+        core->idle_over_at = decide_least(core->idle_over_at, since + timeout + 1);
     }
     return idle > 0 ? idle : 0;
 }
 
-/* A node as the planner wants it, read where it lies: copies of all of them are dear. */
+/* Fills in one node for the planner on demand: copying all of them would be expensive. */
 static void describe_node(void *context, size_t index, struct plan_node *ret_node)
 {
     struct draft *draft = context;
@@ -63,7 +63,7 @@ static void describe_node(void *context, size_t index, struct plan_node *ret_nod
     *ret_node = (struct plan_node){.type = type,
                                    .is_head = node->is_head,
                                    .is_running = node->is_head ||
-                                                 life_table[node->state].is_running,
+                                                 node_state_table[node->state].is_running,
                                    .launch_hash = NAME_NONE,
                                    .idle_ms = idle_time(core, node, type),
                                    .capacities = node->capacities,
@@ -71,14 +71,14 @@ static void describe_node(void *context, size_t index, struct plan_node *ret_nod
                                    .labels = {node->labels, node->label_count}};
 }
 
-/* Within all limits, now and after min_workers are filled up. */
+/* Are all limits respected, now and after filling up min_workers? */
 static bool is_within_limits(const struct draft *draft)
 {
     const struct core_settings *settings = draft->core->settings;
     int64_t all = 0;
     for (size_t i = 0; i < settings->type_count; i++) {
         const struct plan_type *type = &settings->types[i];
-        int64_t given = tally_offering(&draft->types[i]);
+        int64_t given = role_counts_offering(&draft->types[i]);
         int64_t most = given > type->min_nodes ? given : type->min_nodes;
         if (type->max_nodes != PLAN_NO_LIMIT && most > type->max_nodes) {
             return false;
@@ -88,13 +88,13 @@ static bool is_within_limits(const struct draft *draft)
     return all <= settings->max_workers;
 }
 
-static void count_nodes(struct draft *draft, struct arena *scratch)
+static void decide_count_nodes(struct draft *draft, struct arena *scratch)
 {
     struct core *core = draft->core;
     size_t type_count = core->settings->type_count;
-    census_take(core);
+    node_counts_update(core);
     decide_by(core, core->rested_at);
-    draft->types = ARENA_ARRAY(scratch, type_count, struct tally);
+    draft->types = ARENA_ARRAY(scratch, type_count, struct role_counts);
     memcpy(draft->types, core->tallies, type_count * sizeof(*draft->types));
     draft->all = core->all;
     draft->price = core->price;
@@ -110,7 +110,7 @@ static bool is_given(const struct draft *draft, enum role role)
 static void give_nodes(struct draft *draft, struct arena *scratch)
 {
     struct core *core = draft->core;
-    size_t most = (size_t)tally_offering(&draft->all) + 1;
+    size_t most = (size_t)role_counts_offering(&draft->all) + 1;
     most -= draft->leaves_out_full ? (size_t)draft->all.counts[ROLE_FULL] : 0;
     draft->positions = ARENA_ARRAY(scratch, most, uint32_t);
     for (uint32_t i = 0; i < core->node_end; i++) {
@@ -129,26 +129,27 @@ static void give_nodes(struct draft *draft, struct arena *scratch)
     }
 }
 
-/* Room for launches counts the others; nodes end only when the given ones alone are too many. */
-static int64_t narrow(int64_t limit, const struct tally *tally)
+/* Departing nodes reduce the room for launches; nodes are terminated only if the planner's nodes
+ * alone exceed the limit. */
+static int64_t narrow(int64_t limit, const struct role_counts *tally)
 {
     int64_t room = limit - tally->counts[ROLE_OTHER];
     if (limit == PLAN_NO_LIMIT) {
         return limit;
     }
-    return tally_offering(tally) <= room ? room : least(tally_offering(tally), limit);
+    return role_counts_offering(tally) <= room ? room
+                                               : decide_least(role_counts_offering(tally), limit);
 }
 
-/* There is a limit, and nobody knows what a machine from there costs. */
+/* There is a price limit, and the price of this offering is unknown. */
 static bool is_priceless(const struct core *core, uint32_t offering)
 {
     return core->settings->max_price != PLAN_NO_LIMIT &&
            core->settings->offerings[offering].price == PRICE_UNKNOWN;
 }
 
-/* The first offering of a type that may be asked now; its number or the offering count. Where
- * machines were taken away lately others come first; when there are none, it is asked all the same.
- */
+/* The first offering of a type that may be tried now, or the offering count if none. Offerings with
+ * recent interruptions come last, but are used if there is no other. */
 static uint32_t open_offering(const struct core *core, uint32_t type)
 {
     uint32_t count = (uint32_t)core->settings->offering_count;
@@ -169,12 +170,12 @@ static uint32_t open_offering(const struct core *core, uint32_t type)
     return warned;
 }
 
-/* Prices and limits of the moment. A type that cannot be had now has no room. */
+/* Sets current prices and limits. A type that is not available now has no room. */
 static void fit_type(struct draft *draft, uint32_t number)
 {
     struct core *core = draft->core;
     const struct plan_type *written = &core->settings->types[number];
-    const struct tally *tally = &draft->types[number];
+    const struct role_counts *tally = &draft->types[number];
     struct plan_type *type = &core->types[number];
     uint32_t offering = open_offering(core, number);
     type->max_nodes = narrow(written->max_nodes, tally);
@@ -182,13 +183,13 @@ static void fit_type(struct draft *draft, uint32_t number)
     if (offering < core->settings->offering_count) {
         type->price = core->settings->offerings[offering].price;
     } else {
-        int64_t present = tally_offering(tally);
+        int64_t present = role_counts_offering(tally);
         bool is_more = written->max_nodes != PLAN_NO_LIMIT && present > written->max_nodes;
         type->price = PRICE_UNKNOWN;
         type->max_nodes = is_more ? written->max_nodes : present;
-        type->min_nodes = least(written->min_nodes, present);
+        type->min_nodes = decide_least(written->min_nodes, present);
     }
-    /* To the planner the head is a node of its type; max_workers does not mean it. */
+    /* To the planner the head is a node of its type, but max_workers excludes it. */
     if (core->settings->head_instance != INSTANCE_NONE && number == core->settings->head_type &&
         type->max_nodes != PLAN_NO_LIMIT) {
         type->max_nodes++;
@@ -224,10 +225,10 @@ static void draft_input(struct draft *draft, struct arena *scratch)
 {
     struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
-    bool sees_ray = sight_of_ray(core);
+    bool sees_ray = ray_view_is_fresh(core);
     struct displaced all = {0};
     if (sees_ray) {
-        displaced_gather(core, scratch, &all);
+        evictions_gather(core, scratch, &all);
     }
     draft->input = (struct plan_input){
         .strategy = settings->strategy,
@@ -241,51 +242,57 @@ static void draft_input(struct draft *draft, struct arena *scratch)
         .gang_count = sees_ray ? core->load.gang_count : 0,
         .constraint = sees_ray ? core->load.constraint : NULL,
         .constraint_count = sees_ray ? core->load.constraint_count : 0,
-        .idle_timeout_ms = core->ending == STANCE_ACTING ? settings->idle_timeout : PLAN_NO_LIMIT,
+        .idle_timeout_ms = core->ending == PERMIT_OK ? settings->idle_timeout : PLAN_NO_LIMIT,
         .conserves_gpus = settings->conserves_gpus};
     draft->leaves_out_full = sees_ray && draft->input.constraint_count == 0 && !all.is_any;
-    count_nodes(draft, scratch);
+    decide_count_nodes(draft, scratch);
     give_nodes(draft, scratch);
     fit_types(draft);
     draft->input.max_nodes = narrow(settings->max_workers, &draft->all) +
                              (settings->head_instance != INSTANCE_NONE);
 }
 
-static int64_t taken(const struct tally *tally)
+static int64_t taken(const struct role_counts *tally)
 {
-    return tally_offering(tally) + tally->counts[ROLE_OTHER];
+    return role_counts_offering(tally) + tally->counts[ROLE_OTHER];
 }
 
-static void hold(struct draft *draft, uint32_t type, int64_t count, enum hold_cause cause)
+static void decide_hold(struct draft *draft, uint32_t type, int64_t count, enum hold_cause cause)
 {
     if (count > 0) {
-        draft->holds[draft->hold_count++] = (struct hold){type, count, cause};
+        int64_t limit = cause == HOLD_STOPPED ? STRIKES : 0;
+        draft->holds[draft->hold_count++] = (struct hold){type, count, cause, limit};
     }
 }
 
-/* Takes those away that are more than may be. */
+/* Holds back the launches beyond `most`. */
 static int64_t hold_beyond(struct draft *draft, uint32_t type, int64_t count, int64_t most,
                            enum hold_cause cause)
 {
     most = most > 0 ? most : 0;
-    hold(draft, type, count - most, cause);
-    return least(count, most);
+    decide_hold(draft, type, count - most, cause);
+    return decide_least(count, most);
 }
 
-/* How many of the planned machines may be asked for now. The ramp is for what demand suggests; what
- * the user asks for outright comes at once. */
+/* How many of the planned instances may be requested now. The ramp applies to demand only; explicit
+ * requests of the user are launched at once. */
 static int64_t room_for(struct draft *draft, const struct plan_launch *planned)
 {
     const struct core *core = draft->core;
     const struct core_settings *settings = core->settings;
     uint32_t type = planned->type;
-    const struct tally *tally = &draft->types[type];
+    const struct role_counts *tally = &draft->types[type];
     int64_t most = settings->max_workers - taken(&draft->all);
     if (settings->types[type].max_nodes != PLAN_NO_LIMIT) {
-        most = least(most, settings->types[type].max_nodes - taken(tally));
+        most = decide_least(most, settings->types[type].max_nodes - taken(tally));
     }
-    most = least(most, (int64_t)settings->node_capacity - core->used_nodes);
+    most = decide_least(most, (int64_t)settings->node_capacity - core->used_nodes);
     int64_t count = hold_beyond(draft, type, planned->count, most, HOLD_ROOM);
+    int64_t failed = core->type_breakers[type].refusals;
+    if (failed > 0 && !core->type_works[type] && !MUTANT(core, never_stops)) {
+        count = hold_beyond(draft, type, count, STRIKES - failed - tally->counts[ROLE_PENDING],
+                            HOLD_TRIAL);
+    }
     if (settings->upscaling_permille != PLAN_NO_LIMIT) {
         int64_t running = tally->counts[ROLE_RUNNING] + tally->counts[ROLE_FULL];
         int64_t ramp = (settings->upscaling_permille * running + 999) / 1000;
@@ -308,31 +315,31 @@ static int64_t affordable(struct draft *draft, const struct offering *offering, 
                                               (most - draft->price) / offering->price, HOLD_PRICE);
 }
 
-/* Takes `count` off the causes in their order. */
+/* Takes `count` from the causes, in order. */
 static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret_by_cause)
 {
     for (size_t i = 0; i < LAUNCH_CAUSE_COUNT; i++) {
-        int64_t part = least(count, launch->count_by_cause[i]);
+        int64_t part = decide_least(count, launch->count_by_cause[i]);
         launch->count_by_cause[i] -= part;
         ret_by_cause[i] = part;
         count -= part;
     }
 }
 
-/* Those that take over from nodes that go away come first. */
+/* Launches that replace departing nodes come first. */
 static void note_take_over(struct draft *draft, uint32_t type, struct action *action)
 {
     if (!draft->taking_over || draft->taking_over[type] <= 0) {
         return;
     }
-    int64_t count = least(action->count_by_cause[LAUNCH_DEMAND], draft->taking_over[type]);
+    int64_t count = decide_least(action->count_by_cause[LAUNCH_DEMAND], draft->taking_over[type]);
     if (count > 0) {
-        struct leavers leavers = displaced_leavers(draft->core, type);
+        struct departing departing = evictions_departing(draft->core, type);
         draft->taking_over[type] -= count;
         draft->takes_over = true;
-        action->instance = leavers.first;
+        action->instance = departing.first;
         action->reason.amount = count;
-        action->reason.limit = leavers.count;
+        action->reason.limit = departing.count;
     }
 }
 
@@ -340,7 +347,7 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
                         int64_t count)
 {
     struct core *core = draft->core;
-    if (core->launch_count == LAUNCH_CAPACITY || trouble_blocks(core)) {
+    if (core->launch_count == LAUNCH_CAPACITY || api_breaker_blocks(core)) {
         decide_by(core, core->trouble.is_probing ? INT64_MAX : core->trouble.retry_at);
         return false;
     }
@@ -361,13 +368,16 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     draft->types[wish->type].counts[ROLE_PENDING] += count;
     draft->all.counts[ROLE_PENDING] += count;
     draft->price += count * core->settings->offerings[offering].price;
-    trouble_note_call(core);
+    api_breaker_note_call(core);
     return true;
 }
 
 /* Why a type has no open offering. */
 static enum hold_cause closed_by(const struct core *core, uint32_t type)
 {
+    if (type_is_stopped(core, type)) {
+        return HOLD_STOPPED;
+    }
     for (uint32_t i = 0; i < core->settings->offering_count; i++) {
         if (core->settings->offerings[i].type == type && is_priceless(core, i)) {
             return HOLD_PRICE_UNKNOWN;
@@ -376,42 +386,43 @@ static enum hold_cause closed_by(const struct core *core, uint32_t type)
     return HOLD_UNAVAILABLE;
 }
 
-static void launch(struct draft *draft, const struct plan_launch *planned)
+static void decide_launch(struct draft *draft, const struct plan_launch *planned)
 {
     const struct core_settings *settings = draft->core->settings;
     struct plan_launch wish = *planned;
     uint32_t offering = open_offering(draft->core, wish.type);
-    if (draft->core->launching != STANCE_ACTING || offering == settings->offering_count) {
-        bool is_blind = draft->core->launching != STANCE_ACTING;
-        hold(draft, wish.type, wish.count,
-             is_blind ? HOLD_STANCE : closed_by(draft->core, wish.type));
+    if (draft->core->launching != PERMIT_OK || offering == settings->offering_count) {
+        bool is_blind = draft->core->launching != PERMIT_OK;
+        decide_hold(draft, wish.type, wish.count,
+                    is_blind ? HOLD_PERMISSION : closed_by(draft->core, wish.type));
         return;
     }
     int64_t left = room_for(draft, &wish);
     left = affordable(draft, &settings->offerings[offering], left);
     while (left > 0) {
-        int64_t count = least(left, settings->max_per_call);
+        int64_t count = decide_least(left, settings->max_per_call);
         if (!launch_once(draft, &wish, offering, count)) {
-            hold(draft, wish.type, left, HOLD_TROUBLE);
+            decide_hold(draft, wish.type, left, HOLD_TROUBLE);
             return;
         }
         left -= count;
     }
 }
 
-/* Of a type that cannot be had fewer are planned than there should be at least. */
+/* Reports a type that is unavailable and therefore below its minimum. */
 static void hold_closed(struct draft *draft)
 {
     const struct core *core = draft->core;
     for (uint32_t i = 0; i < core->settings->type_count; i++) {
-        int64_t missing = core->settings->types[i].min_nodes - tally_offering(&draft->types[i]);
+        int64_t missing = core->settings->types[i].min_nodes -
+                          role_counts_offering(&draft->types[i]);
         if (open_offering(core, i) == core->settings->offering_count) {
-            hold(draft, i, missing, closed_by(core, i));
+            decide_hold(draft, i, missing, closed_by(core, i));
         }
     }
 }
 
-/* ---- why not ---- */
+/* ---- refusals ---- */
 
 static int64_t next_try(const struct core *core, uint32_t type)
 {
@@ -422,34 +433,41 @@ static int64_t next_try(const struct core *core, uint32_t type)
     }
     for (uint32_t i = 0; i < settings->offering_count; i++) {
         if (settings->offerings[i].type == type && !is_priceless(core, i)) {
-            until = least(until, core->offering_breakers[i].cool_until);
+            until = decide_least(until, core->offering_breakers[i].cool_until);
         }
     }
     return until == INT64_MAX ? core->now : until;
 }
 
-/* To the planner a type that cannot be had is full; people want to know better. */
-static void explain(const struct core *core, struct refusal *refusal)
+/* To the planner an unavailable type is full; refines the reason for users. */
+static void decide_explain(const struct core *core, struct refusal *refusal)
 {
     const struct core_settings *settings = core->settings;
-    if (refusal->cause == REFUSED_TYPE_LIMIT && refusal->type < settings->type_count &&
-        open_offering(core, refusal->type) == settings->offering_count) {
-        bool is_price = closed_by(core, refusal->type) == HOLD_PRICE_UNKNOWN;
-        refusal->cause = is_price ? REFUSED_PRICE_UNKNOWN : REFUSED_UNAVAILABLE;
+    bool is_by_limit = refusal->cause == REFUSED_TYPE_LIMIT || refusal->cause == REFUSED_TOGETHER;
+    if (!is_by_limit || refusal->type >= settings->type_count ||
+        open_offering(core, refusal->type) != settings->offering_count) {
+        return;
+    }
+    enum hold_cause cause = closed_by(core, refusal->type);
+    if (cause == HOLD_STOPPED) {
+        refusal->cause = REFUSED_STOPPED;
+        refusal->limit = STRIKES;
+    } else {
+        refusal->cause = cause == HOLD_PRICE_UNKNOWN ? REFUSED_PRICE_UNKNOWN : REFUSED_UNAVAILABLE;
         refusal->limit = next_try(core, refusal->type) - core->now;
     }
 }
 
-static void explain_all(const struct core *core, struct plan *plan)
+static void decide_explain_all(const struct core *core, struct plan *plan)
 {
     for (size_t i = 0; i < plan->unmet_count; i++) {
-        explain(core, &plan->unmet[i].refusal);
+        decide_explain(core, &plan->unmet[i].refusal);
     }
     for (size_t i = 0; i < plan->unmet_gang_count; i++) {
-        explain(core, &plan->unmet_gangs[i].refusal);
+        decide_explain(core, &plan->unmet_gangs[i].refusal);
     }
     if (plan->is_constraint_unmet) {
-        explain(core, &plan->constraint_refusal);
+        decide_explain(core, &plan->constraint_refusal);
     }
 }
 
@@ -463,20 +481,20 @@ static struct reason end_reason(const struct plan_end *end)
     return (struct reason){.kind = kinds[end->cause], .amount = end->idle_ms, .limit = end->limit};
 }
 
-static void end(struct draft *draft, const struct plan_end *end)
+static void decide_end(struct draft *draft, const struct plan_end *end)
 {
     struct core *core = draft->core;
     struct node *node = &core->nodes[draft->positions[end->node]];
     struct reason reason = end_reason(end);
     bool is_idle = end->cause == END_IDLE;
-    if (life_table[node->state].is_pending) {
+    if (node_state_table[node->state].is_pending) {
         if (node->instance != INSTANCE_NONE) {
             node_end(core, node, NODE_TERMINATING, reason);
         }
         return;
     }
-    bool asks_not = BUG(core, ends_without_asking) ||
-                    (BUG(core, ends_while_gcs_away) && !sight_of_ray(core));
+    bool asks_not = MUTANT(core, ends_without_asking) ||
+                    (MUTANT(core, ends_while_gcs_away) && !ray_view_is_fresh(core));
     if (asks_not && is_idle) {
         node_end(core, node, NODE_TERMINATING, reason);
         return;
@@ -486,7 +504,7 @@ static void end(struct draft *draft, const struct plan_end *end)
     node->until = core->now + core->settings->times.drain_grace;
 }
 
-/* How many wait that are like that one. */
+/* The number of pending requests equal to this one. */
 static int64_t waiting_like(const struct ray_load *load, uint32_t demand)
 {
     int64_t count = 0;
@@ -498,14 +516,14 @@ static int64_t waiting_like(const struct ray_load *load, uint32_t demand)
     return count;
 }
 
-/* Whoever reads the plan knows the load, and asks what of it has no place. */
+/* Readers of the plan know only the load: removes refusals of displaced work. */
 static void forget_displaced(const struct core *core, struct plan *plan)
 {
     size_t kept = 0;
     for (size_t i = 0; i < plan->unmet_count; i++) {
         struct plan_unmet unmet = plan->unmet[i];
         int64_t waiting = waiting_like(&core->load, unmet.demand);
-        unmet.count = least(unmet.count, waiting);
+        unmet.count = decide_least(unmet.count, waiting);
         if (waiting > 0) {
             plan->unmet[kept++] = unmet;
         }
@@ -516,38 +534,42 @@ static void forget_displaced(const struct core *core, struct plan *plan)
 bool decide_is_due(const struct core *core)
 {
     return core->is_changed || core->now >= core->decide_at ||
-           sight_launching(core) != core->launching || sight_ending(core) != core->ending;
+           permission_to_launch(core) != core->launching ||
+           permission_to_terminate(core) != core->ending;
 }
 
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer)
 {
     struct draft draft = {.core = core};
-    core->launching = sight_launching(core);
-    core->ending = sight_ending(core);
+    core->launching = permission_to_launch(core);
+    core->ending = permission_to_terminate(core);
     core->is_changed = false;
     core->decide_at = INT64_MAX;
     core->idle_over_at = INT64_MAX;
-    if (core->launching != STANCE_ACTING && core->ending != STANCE_ACTING) {
+    if (core->launching != PERMIT_OK && core->ending != PERMIT_OK) {
         return;
+    }
+    if (core->ending == PERMIT_OK) {
+        outdated_end(core);
     }
     draft_input(&draft, scratch);
     plan_decide(&draft.input, scratch, &answer->plan);
     answer->is_decision = true;
-    for (size_t i = 0; i < answer->plan.end_count && core->ending == STANCE_ACTING; i++) {
-        end(&draft, &answer->plan.ends[i]);
+    for (size_t i = 0; i < answer->plan.end_count && core->ending == PERMIT_OK; i++) {
+        decide_end(&draft, &answer->plan.ends[i]);
     }
     draft.holds = ARENA_ARRAY(
         scratch, answer->plan.launch_count * HOLD_CAUSE_COUNT + core->settings->type_count,
         struct hold);
     bool is_any_displaced = draft.input.demand_count > core->load.demand_count;
     if (is_any_displaced && answer->plan.launch_count > 0) {
-        draft.taking_over = displaced_launches(core, &draft.input, &answer->plan, scratch);
+        draft.taking_over = evictions_launches(core, &draft.input, &answer->plan, scratch);
     }
     for (size_t i = 0; i < answer->plan.launch_count; i++) {
-        launch(&draft, &answer->plan.launches[i]);
+        decide_launch(&draft, &answer->plan.launches[i]);
     }
     if (draft.takes_over) {
-        displaced_relieve(core);
+        evictions_mark_replaced(core);
     }
     hold_closed(&draft);
     answer->holds = draft.holds;
@@ -555,7 +577,7 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     if (is_any_displaced) {
         forget_displaced(core, &answer->plan);
     }
-    explain_all(core, &answer->plan);
-    /* What was just done is known; it is no reason to decide again. */
+    decide_explain_all(core, &answer->plan);
+    /* The effects of this decision are no reason to decide again. */
     core->is_changed = false;
 }

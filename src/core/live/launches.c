@@ -1,11 +1,11 @@
 /*
- * launches.c: from the wish for machines to the knowledge of which exist.
+ * launches.c: tracks launches until it is known which instances exist.
  *
- * The rule that everything here serves: a call whose answer was lost is repeated with the same
- * number until the answer is definite; when repeating is no longer safe, a complete listing that
- * was asked for late enough decides.
+ * The central rule: a call without a reply is repeated with the same number until the reply is
+ * definite; when repeating is no longer safe, a complete listing that was requested late enough
+ * decides.
  */
-#include "core/live/state.h"
+#include "core/live/core_internal.h"
 
 #include <string.h>
 
@@ -24,8 +24,8 @@ void launches_note_number(struct core *core, uint64_t number)
     core->last_launch = number > core->last_launch ? number : core->last_launch;
 }
 
-/* Numbers of different epochs differ, so controllers that do not know of each other never
- * ask for different things under one token. */
+/* Numbers of different epochs differ, so controllers that do not know of each other never use one
+ * token for different requests. */
 uint64_t launches_next_number(struct core *core)
 {
     uint64_t first = core->epoch << 32;
@@ -41,15 +41,19 @@ struct launch *launches_open(struct core *core, uint64_t number, uint32_t offeri
                               .offering = offering,
                               .requested = NO_NODE,
                               .count = count,
+                              .is_frozen = offering >= core->settings->offering_count,
+                              .is_outdated = offering >= core->settings->offering_count,
                               .first_at = core->now,
                               .sent_at = core->now};
     for (int64_t i = 0; i < count; i++) {
         struct node *node = nodes_add(core, INSTANCE_NONE);
         if (!node) {
-            break; /* the table was made too small for what is recorded */
+            break; /* the table is too small for the records */
         }
         node->launch = number;
         node->offering = offering;
+        node->is_outdated = launch->is_outdated;
+        node->price = PRICE_UNKNOWN;
         node_move(core, node, NODE_REQUESTED);
         node->next = launch->requested;
         launch->requested = nodes_position(core, node);
@@ -71,7 +75,7 @@ struct node *launches_bind(struct core *core, struct launch *launch, uint64_t in
     return node;
 }
 
-/* Records that are still without an instance stand for machines that do not exist. */
+/* Nodes that are still without an instance stand for instances that do not exist. */
 void launches_close(struct core *core, struct launch *launch)
 {
     while (launch->requested != NO_NODE) {
@@ -89,15 +93,16 @@ void launches_freeze_all(struct core *core)
     }
 }
 
-/* The end of the records: what was sent, and when, is not known for sure. */
-void launches_restore(struct core *core, uint64_t reign)
+/* At the end of the records: it is not certain which calls were sent, and when. */
+void launches_restore(struct core *core, uint64_t sole_writer_epoch)
 {
     for (size_t i = 0; i < core->launch_count; i++) {
         struct launch *launch = &core->launches[i];
         launch->is_asked = false;
         launch->sent_at = core->now;
         launch->unsure_until = core->now + core->settings->times.call_timeout;
-        launch->is_frozen |= launch->number >> 32 < reign && !BUG(core, repeats_after_take_over);
+        launch->is_frozen |= launch->number >> 32 < sole_writer_epoch &&
+                             !MUTANT(core, repeats_after_take_over);
     }
 }
 
@@ -113,11 +118,11 @@ void launches_settle_by_listing(struct core *core, int64_t asked_at)
     }
 }
 
-void launches_hear_launched(struct core *core, const struct event *event)
+void launches_apply_launched(struct core *core, const struct event *event)
 {
     struct node *node = nodes_find(core, event->launched.instance);
-    if (node && node->state != NODE_STRANGER) {
-        return; /* a listing was faster, or this is the answer to a repeated call */
+    if (node && node->state != NODE_UNLISTED) {
+        return; /* a listing was faster, or this is the reply to a repeated call */
     }
     struct launch *launch = launches_find(core, event->launched.launch);
     if (launch && !node) {
@@ -129,44 +134,47 @@ static void cool(struct core *core, uint32_t offering, enum outcome outcome)
 {
     const struct core_times *times = &core->settings->times;
     int64_t first = outcome == OUTCOME_CAPACITY ? times->cool_first : times->cool_quota;
-    if (!BUG(core, keeps_asking_refused)) {
+    if (offering < core->settings->offering_count && !MUTANT(core, keeps_asking_refused)) {
         breaker_refuse(&core->offering_breakers[offering], core->now, first, times->cool_most,
-                       &core->dice);
+                       &core->rng);
     }
 }
 
-static void finish(struct core *core, struct launch *launch)
+static void launches_finish(struct core *core, struct launch *launch)
 {
-    struct breaker *breaker = &core->offering_breakers[launch->offering];
-    breaker_succeed(breaker);
-    if (launch->requested != NO_NODE) {
-        breaker_refuse(breaker, core->now, core->settings->times.cool_first,
-                       core->settings->times.cool_most, &core->dice);
+    if (!launch->is_outdated) {
+        struct breaker *breaker = &core->offering_breakers[launch->offering];
+        breaker_succeed(breaker);
+        if (launch->requested != NO_NODE) {
+            breaker_refuse(breaker, core->now, core->settings->times.cool_first,
+                           core->settings->times.cool_most, &core->rng);
+        }
     }
-    if (BUG(core, expects_the_rest) && launch->requested != NO_NODE) {
+    if (MUTANT(core, expects_the_rest) && launch->requested != NO_NODE) {
         *launch = core->launches[--core->launch_count];
         return;
     }
     launches_close(core, launch);
 }
 
-static void hear_reply(struct core *core, struct launch *launch, enum outcome outcome)
+static void launches_do_apply_reply(struct core *core, struct launch *launch, enum outcome outcome)
 {
-    bool is_unsure = core->now < launch->unsure_until && !BUG(core, forgets_older_calls);
+    bool is_unsure = core->now < launch->unsure_until && !MUTANT(core, forgets_older_calls);
     launch->is_asked = false;
     core->is_stirred = true;
     switch (outcome) {
     case OUTCOME_DONE:
-        finish(core, launch);
+        launches_finish(core, launch);
         break;
     case OUTCOME_UNKNOWN:
-    case OUTCOME_NOT_FOUND: /* not an answer to a launch; believe nothing */
+    case OUTCOME_NOT_FOUND: /* not a valid reply to a launch: conclude nothing */
         launch->unsure_until = launch->sent_at + core->settings->times.call_timeout;
-        if (BUG(core, lost_answer_is_refusal)) {
+        if (MUTANT(core, lost_answer_is_refusal)) {
             launches_close(core, launch);
         }
         break;
     case OUTCOME_THROTTLED:
+    case OUTCOME_NO_LEASE: /* nothing was sent; the lease decides when to continue */
         break;
     case OUTCOME_MISMATCH:
         core->is_fenced = true;
@@ -179,7 +187,7 @@ static void hear_reply(struct core *core, struct launch *launch, enum outcome ou
     case OUTCOME_COUNT:
         cool(core, launch->offering, outcome);
         if (is_unsure) {
-            launch->retry_at = launch->unsure_until; /* an older call may still do something */
+            launch->retry_at = launch->unsure_until; /* an older call may still take effect */
         } else {
             launches_close(core, launch);
         }
@@ -187,20 +195,19 @@ static void hear_reply(struct core *core, struct launch *launch, enum outcome ou
     }
 }
 
-void launches_hear_intent(struct core *core, const struct event *event)
+void launches_apply_intent(struct core *core, const struct event *event)
 {
-    if (!launches_find(core, event->intent.launch) && core->launch_count < LAUNCH_CAPACITY &&
-        event->intent.offering < core->settings->offering_count) {
+    if (!launches_find(core, event->intent.launch) && core->launch_count < LAUNCH_CAPACITY) {
         launches_open(core, event->intent.launch, event->intent.offering, event->intent.count);
     }
 }
 
-void launches_hear_reply(struct core *core, const struct event *event)
+void launches_apply_reply(struct core *core, const struct event *event)
 {
     struct launch *launch = launches_find(core, event->launch_reply.launch);
-    trouble_hear(core, event->launch_reply.outcome);
+    api_breaker_apply(core, event->launch_reply.outcome);
     if (launch) {
-        hear_reply(core, launch, event->launch_reply.outcome);
+        launches_do_apply_reply(core, launch, event->launch_reply.outcome);
     }
 }
 
@@ -220,10 +227,10 @@ static void repeat(struct core *core, struct launch *launch)
     if (!action) {
         return;
     }
-    if (BUG(core, fresh_number_per_retry)) {
+    if (MUTANT(core, fresh_number_per_retry)) {
         launch->number = launches_next_number(core);
     }
-    if (BUG(core, other_zone_per_retry)) {
+    if (MUTANT(core, other_zone_per_retry)) {
         uint32_t next = (launch->offering + 1) % (uint32_t)core->settings->offering_count;
         const struct offering *offerings = core->settings->offerings;
         launch->offering = offerings[next].type == offerings[launch->offering].type
@@ -236,13 +243,13 @@ static void repeat(struct core *core, struct launch *launch)
     memcpy(action->count_by_cause, launch->count_by_cause, sizeof(action->count_by_cause));
     launch->is_asked = true;
     launch->sent_at = core->now;
-    trouble_note_call(core);
+    api_breaker_note_call(core);
 }
 
-/* Asks again for what was never answered, as long as that is safe. */
+/* Repeats launches without a reply, as long as that is safe. */
 void launches_repeat(struct core *core)
 {
-    if (sight_launching(core) != STANCE_ACTING) {
+    if (permission_to_launch(core) != PERMIT_OK) {
         return;
     }
     bool is_over = core->launch_count > 0 && is_too_many(core);
@@ -254,7 +261,7 @@ void launches_repeat(struct core *core)
         bool is_forgotten = core->now - launch->first_at > core->settings->times.token_life;
         if (is_forgotten || is_over) {
             launch->is_frozen = true;
-        } else if (!trouble_blocks(core)) {
+        } else if (!api_breaker_blocks(core)) {
             repeat(core, launch);
         }
     }

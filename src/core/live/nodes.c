@@ -1,5 +1,5 @@
-/* nodes.c: the table of nodes, its index by instance, and steps of life within it. */
-#include "core/live/state.h"
+/* nodes.c: the table of nodes, its index by instance, and state transitions. */
+#include "core/live/node_facts.h"
 
 static size_t slot_of(const struct core *core, uint64_t instance)
 {
@@ -28,7 +28,7 @@ void nodes_name(struct core *core, struct node *node, uint64_t instance)
     core->slots[slot] = nodes_position(core, node) + 1;
 }
 
-/* Takes a node out of the index and closes the gap that would cut a chain in two. */
+/* Removes a node from the index and closes the gap in its probe chain. */
 static void forget_name(struct core *core, const struct node *node)
 {
     size_t slot = slot_of(core, node->instance);
@@ -87,7 +87,7 @@ void nodes_free(struct core *core, struct node *node)
     node_touch(core, node);
 }
 
-static void tell(struct core *core, const struct node *node, enum node_state state)
+static void nodes_report(struct core *core, const struct node *node, enum node_state state)
 {
     if (core->change_count < CHANGE_CAPACITY) {
         core->changes[core->change_count++] = (struct change){node->instance, node->launch,
@@ -97,11 +97,11 @@ static void tell(struct core *core, const struct node *node, enum node_state sta
 
 void node_move(struct core *core, struct node *node, enum node_state state)
 {
-    tell(core, node, state);
+    nodes_report(core, node, state);
     node_enter(node, state, core->now);
     node_touch(core, node);
-    /* Ready and idle ask for nothing by themselves. */
-    core->is_stirred |= !life_table[state].is_running;
+    /* Ready and idle nodes need no action. */
+    core->is_stirred |= !node_state_table[state].is_running;
     if (state == NODE_GONE) {
         nodes_free(core, node);
     }
@@ -112,32 +112,37 @@ void node_end(struct core *core, struct node *node, enum node_state state, struc
     node_move(core, node, state);
     node->reason = reason;
     node->until = 0;
-    node->is_relieved = false;
+    node->is_replaced = false;
 }
 
 static void strike(struct core *core, struct breaker *breaker)
 {
-    enum { STRIKES = 3 };
     const struct core_times *times = &core->settings->times;
     if (breaker->refusals + 1 < STRIKES) {
         breaker->refusals++;
     } else {
         breaker_refuse(breaker, core->now, times->cool_first / STRIKES, times->cool_most,
-                       &core->dice);
+                       &core->rng);
     }
 }
 
 void node_strike(struct core *core, const struct node *node)
 {
+    if (node->is_outdated) {
+        return; /* it says nothing about the current file */
+    }
     strike(core, &core->type_breakers[node_type(core, node)]);
 }
 
-/* It joined, so its type is fine as far as set-ups go: deaths are counted apart. */
+/* Counted separately from failed setups, because deaths never disable a type. */
 void node_strike_death(struct core *core, const struct node *node)
 {
+    if (node->is_outdated) {
+        return;
+    }
     struct breaker *deaths = &core->type_deaths[node_type(core, node)];
     if (core->now > deaths->cool_until + core->settings->times.cool_most) {
-        breaker_succeed(deaths); /* the last one was long ago */
+        breaker_succeed(deaths); /* the last death was long ago */
     }
     deaths->cool_until = deaths->cool_until > core->now ? deaths->cool_until : core->now;
     strike(core, deaths);

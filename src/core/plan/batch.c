@@ -1,4 +1,4 @@
-/* batch.c: sorting requests into runs, and the tree that finds the next one that fits. */
+/* batch.c: sorts requests into runs, and finds the next run that fits with a tree. */
 #include "core/plan/batch.h"
 
 #include "core/plan/index_sort.h"
@@ -25,7 +25,7 @@ static uint32_t column_for(struct batch *batch, uint32_t name)
     uint32_t column = (uint32_t)batch->column_count++;
     batch->column_of[name] = column;
     batch->column_names[column] = name;
-    bool is_implicit = resource_is_implicit(names_text(batch->names, name));
+    bool is_implicit = resource_is_implicit(intern_text(batch->names, name));
     batch->column_default[column] = is_implicit ? RESOURCE_UNIT : 0;
     return column;
 }
@@ -52,7 +52,7 @@ static void describe_run(struct batch *batch, struct run *run)
     batch->has_labels = batch->has_labels || batch->has_selectors || run->has_anti_affinity;
 }
 
-static void make_room(struct batch *batch, size_t run_count, size_t need_count)
+static void batch_make_room(struct batch *batch, size_t run_count, size_t need_count)
 {
     if (run_count > batch->run_capacity) {
         batch->run_capacity = run_count * 2;
@@ -70,12 +70,12 @@ static void make_room(struct batch *batch, size_t run_count, size_t need_count)
 void batch_init(struct batch *batch, const struct names *names, struct arena *arena)
 {
     *batch = (struct batch){.arena = arena, .names = names};
-    batch->gpu = names_find(names, STR("GPU"));
+    batch->gpu = intern_find(names, STR("GPU"));
     batch->column_of = ARENA_ARRAY(arena, names->count, uint32_t);
     for (size_t i = 0; i < names->count; i++) {
         batch->column_of[i] = COLUMN_NONE;
     }
-    make_room(batch, 1, 1);
+    batch_make_room(batch, 1, 1);
 }
 
 static void forget_columns(struct batch *batch)
@@ -90,7 +90,7 @@ static void forget_columns(struct batch *batch)
     batch->left = 0;
 }
 
-/* The requests as given stand in the upper half of `runs`; the sorted runs go to the lower. */
+/* The unsorted requests are in the upper half of `runs`; the sorted runs go to the lower half. */
 static void sort_into_runs(struct batch *batch, size_t given)
 {
     uint32_t *sorted = batch->sorted;
@@ -135,7 +135,7 @@ static void plant_tree(struct batch *batch)
     batch->dimension_count = batch->column_count < BATCH_DIMENSIONS_MAX ? batch->column_count
                                                                         : BATCH_DIMENSIONS_MAX;
     if (batch->dimension_count == 0) {
-        batch->dimension_count = 1; /* the dead and the living must be told apart */
+        batch->dimension_count = 1; /* needed to tell empty runs from others */
     }
     size_t size = 2 * batch->leaf_count * batch->dimension_count;
     if (size > batch->tree_capacity) {
@@ -167,7 +167,7 @@ void batch_fill(struct batch *batch, struct batch_source source)
         need_count += request_at(&source, i)->amount_count;
     }
     forget_columns(batch);
-    make_room(batch, source.count, need_count);
+    batch_make_room(batch, source.count, need_count);
     for (size_t i = 0; i < source.count; i++) {
         batch->runs[batch->run_capacity + i] = (struct run){
             .request = request_at(&source, i),
@@ -192,7 +192,7 @@ static bool may_fit(const struct batch *batch, size_t at, const int64_t *amounts
     return true;
 }
 
-static bool fits(const struct batch *batch, const struct run *run, const int64_t *amounts)
+static bool batch_fits(const struct batch *batch, const struct run *run, const int64_t *amounts)
 {
     for (size_t i = 0; i < run->need_count; i++) {
         const struct need *need = &batch->needs[run->need_first + i];
@@ -216,11 +216,11 @@ size_t batch_next_fit(const struct batch *batch, size_t from, const int64_t *amo
                 at *= 2;
                 continue;
             }
-            if (is_exact || fits(batch, &batch->runs[at - batch->leaf_count], amounts)) {
+            if (is_exact || batch_fits(batch, &batch->runs[at - batch->leaf_count], amounts)) {
                 return at - batch->leaf_count;
             }
         }
-        /* To the next subtree on the right: up while we are a right child, then across. */
+        /* Move to the next subtree on the right: up while this is a right child, then across. */
         while (at & 1) {
             at >>= 1;
         }

@@ -1,7 +1,7 @@
-/* cover.c: patterns, answers, and what is left to place. */
+/* cover.c: patterns, answers, and the remaining requests and limits. */
 #include "core/plan/cover.h"
 
-#include "core/plan/cover_parts.h"
+#include "core/plan/cover_internal.h"
 
 #include <string.h>
 
@@ -100,7 +100,7 @@ void cover_copy(struct cover *cover, struct cover_answer *to, const struct cover
 
 void cover_alone(const struct cover *cover, double *ret_values)
 {
-    const double nowhere_new = 1e15; /* only on nodes that stand already: place it first */
+    const double nowhere_new = 1e15; /* fits on existing nodes only: place it first */
     for (size_t i = 0; i < cover->class_count; i++) {
         double least = nowhere_new;
         for (size_t j = 0; j < cover->kind_count; j++) {

@@ -1,14 +1,14 @@
 /*
- * cover.h: which nodes to take so that every request has a place, for the least money.
+ * cover.h: finds the cheapest set of nodes on which every request has a place.
  *
- * The planner's question without its names: *classes* of equal requests, each with a count, and
- * *kinds* of nodes, each with room, a price and a limit. Nodes that stand already are kinds that
- * cost nothing. A *pattern* is one way to fill one node of a kind; an answer is patterns, each
- * taken a number of times, that together hold every request exactly once.
+ * The planner's problem in abstract form: *classes* of equal requests, each with a count, and
+ * *kinds* of nodes, each with room, a price and a limit. Existing nodes are kinds that cost
+ * nothing. A *pattern* is one way to fill one node of a kind; an answer is a list of patterns with
+ * multiplicities that together hold every request exactly once.
  *
- * The work is counted in steps and not in time, so that the same input gives the same answer on
- * every machine. Doubles are only added, multiplied, divided and compared (no fused operations,
- * see meson.build), which every compiler does alike; prices and amounts are whole numbers.
+ * Work is measured in steps instead of time, so that equal input gives equal answers on every
+ * machine. Doubles are only added, multiplied, divided and compared (without fused operations, see
+ * meson.build), which is the same with every compiler; prices and amounts are integers.
  */
 #pragma once
 
@@ -24,13 +24,13 @@
 struct cover_class {
     const int64_t *needs; /* by column */
     int64_t count;
-    uint32_t key; /* at most one request of all classes with this key on a node; COVER_NO_KEY */
+    uint32_t key; /* at most one request of all classes with this key per node; or COVER_NO_KEY */
 };
 
 struct cover_kind {
-    int64_t price;       /* 0 for nodes that stand already */
-    int64_t limit;       /* how many there are, or may be launched; COVER_NO_LIMIT */
-    bool is_new;         /* counts against the limit of all new nodes */
+    int64_t price;       /* 0 for existing nodes */
+    int64_t limit;       /* how many exist or may be launched; or COVER_NO_LIMIT */
+    bool is_new;         /* counts against `new_limit` */
     const int64_t *room; /* by column */
     uint8_t *accepts;    /* by class: labels and room allow one on an empty node of this kind */
 };
@@ -62,12 +62,12 @@ struct cover {
     size_t kind_count;
     size_t column_count;
     size_t key_count;
-    int64_t new_limit; /* of all new nodes together; COVER_NO_LIMIT */
-    int64_t work;      /* steps left */
+    int64_t new_limit; /* for all new nodes together; or COVER_NO_LIMIT */
+    int64_t work;      /* remaining steps */
     struct cover_fill *fill;
 };
 
-/* What is still to be placed and may still be taken. */
+/* The requests still to be placed and the limits still available. */
 struct cover_rest {
     int64_t *counts; /* by class */
     int64_t *limits; /* by kind */
@@ -75,9 +75,9 @@ struct cover_rest {
 };
 
 /*
- * Looks for an answer cheaper than `start`, which is one; true when it was found. `cover` is
- * filled in but for `fill`, and `accepts` says what labels allow. The search ends soon after its
- * work has run out.
+ * Searches for an answer that is cheaper than `start`, a valid answer; true if one was found.
+ * `cover` must be filled in except for `fill`, with `accepts` set by labels. The search ends soon
+ * after its work is used up.
  */
 bool cover_solve(struct cover *cover, const struct cover_answer *start,
                  struct cover_answer *ret_answer);

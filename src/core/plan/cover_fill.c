@@ -1,5 +1,5 @@
-/* cover_fill.c: filling one node, by depth-first search with a bound. */
-#include "core/plan/cover_parts.h"
+/* cover_fill.c: fills one node by depth-first search with a bound. */
+#include "core/plan/cover_internal.h"
 #include "core/plan/index_sort.h"
 
 #include <string.h>
@@ -22,7 +22,7 @@ void cover_fill_init(struct cover *cover)
     cover->fill = fill;
 }
 
-/* One number for the size of a request: columns that are asked for more weigh more. */
+/* Weighs the size of a request as one number: columns in higher demand weigh more. */
 static void weigh_columns(struct cover *cover, const struct cover_kind *kind, const int64_t *counts)
 {
     struct cover_fill *fill = cover->fill;
@@ -108,16 +108,16 @@ static int64_t most_that_fit(const struct cover *cover, size_t at, const int64_t
     return most > 0 ? most : 0;
 }
 
-/* The state of the search: what the present filling is worth, and the weight it leaves. */
-struct search {
+/* State of the search: the value of the current filling, and the weight left. */
+struct cover_fill_search {
     double value;
     double room;
     double best;
     int64_t steps;
 };
 
-static void take(struct cover *cover, size_t at, int64_t count, const double *values,
-                 struct search *search)
+static void cover_fill_take(struct cover *cover, size_t at, int64_t count, const double *values,
+                            struct cover_fill_search *search)
 {
     uint32_t class = cover->fill->order[at];
     move(cover, at, count);
@@ -125,7 +125,7 @@ static void take(struct cover *cover, size_t at, int64_t count, const double *va
     search->room -= (double)count * cover->fill->weight[class];
 }
 
-static void keep_best(struct cover *cover, struct search *search)
+static void keep_best(struct cover *cover, struct cover_fill_search *search)
 {
     struct cover_fill *fill = cover->fill;
     if (search->value > search->best * (1.0 + 1e-12)) {
@@ -135,13 +135,13 @@ static void keep_best(struct cover *cover, struct search *search)
 }
 
 static void go_down(struct cover *cover, size_t from, const double *values, const int64_t *counts,
-                    struct search *search)
+                    struct cover_fill_search *search)
 {
     struct cover_fill *fill = cover->fill;
     for (size_t i = from; i < fill->order_count; i++) {
         int64_t most = most_that_fit(cover, i, counts);
         if (most > 0) {
-            take(cover, i, most, values, search);
+            cover_fill_take(cover, i, most, values, search);
         }
     }
     cover->work -= (int64_t)((fill->order_count - from) * (2 + cover->column_count));
@@ -149,9 +149,9 @@ static void go_down(struct cover *cover, size_t from, const double *values, cons
     keep_best(cover, search);
 }
 
-/* Takes one of the last class back if what comes behind it could still be worth more. */
+/* Removes one request of the last class if the classes after it could still be worth more. */
 static bool go_back(struct cover *cover, const double *values, const int64_t *counts,
-                    struct search *search)
+                    struct cover_fill_search *search)
 {
     struct cover_fill *fill = cover->fill;
     for (size_t i = fill->order_count; i-- > 0;) {
@@ -175,9 +175,10 @@ static bool go_back(struct cover *cover, const double *values, const int64_t *co
     return false;
 }
 
-/* ---- other ways to begin ------------------------------------------------------------------- */
+/* ---- other starting points ----------------------------------------------------------------- */
 
-static void empty_node(struct cover *cover, const struct cover_kind *kind, struct search *search)
+static void empty_node(struct cover *cover, const struct cover_kind *kind,
+                       struct cover_fill_search *search)
 {
     struct cover_fill *fill = cover->fill;
     memcpy(fill->room, kind->room, cover->column_count * sizeof(int64_t));
@@ -192,7 +193,7 @@ static void empty_node(struct cover *cover, const struct cover_kind *kind, struc
     }
 }
 
-/* The largest share, or the sum of the shares, of what is left that a request would take. */
+/* The largest share, or the sum of shares, of the remaining room that a request would take. */
 static double share_of_rest(const struct cover *cover, uint32_t class, bool is_sum)
 {
     const int64_t *needs = cover->classes[class].needs;
@@ -206,9 +207,9 @@ static double share_of_rest(const struct cover *cover, uint32_t class, bool is_s
     return share;
 }
 
-/* Chooses anew after every few requests: what has become scarce weighs more. */
+/* Chooses again after every few requests: columns that became scarce weigh more. */
 static void fill_by_rest(struct cover *cover, const double *values, const int64_t *counts,
-                         bool is_sum, struct search *search)
+                         bool is_sum, struct cover_fill_search *search)
 {
     struct cover_fill *fill = cover->fill;
     for (;;) {
@@ -226,21 +227,21 @@ static void fill_by_rest(struct cover *cover, const double *values, const int64_
         if (best == SIZE_MAX) {
             break;
         }
-        take(cover, best, (most_that_fit(cover, best, counts) + 3) / 4, values, search);
+        cover_fill_take(cover, best, (most_that_fit(cover, best, counts) + 3) / 4, values, search);
     }
     keep_best(cover, search);
 }
 
-/* Begins with some of one class, whatever it is worth. */
+/* Starts with some requests of one class, regardless of value. */
 static void fill_around(struct cover *cover, const struct cover_kind *kind, const double *values,
-                        const int64_t *counts, struct search *search)
+                        const int64_t *counts, struct cover_fill_search *search)
 {
     for (size_t i = 0; i < cover->fill->order_count; i++) {
         empty_node(cover, kind, search);
         int64_t most = most_that_fit(cover, i, counts);
         for (int64_t count = most; count > 0 && search->steps > 0; count /= 2) {
             empty_node(cover, kind, search);
-            take(cover, i, count, values, search);
+            cover_fill_take(cover, i, count, values, search);
             go_down(cover, 0, values, counts, search);
         }
     }
@@ -251,7 +252,7 @@ void cover_fill(struct cover *cover, uint32_t kind, const double *values, const 
 {
     struct cover_fill *fill = cover->fill;
     const struct cover_kind *node = &cover->kinds[kind];
-    struct search search = {.steps = steps};
+    struct cover_fill_search search = {.steps = steps};
     sort_classes(cover, node, values, counts);
     memset(fill->best, 0, fill->order_count * sizeof(int64_t));
     empty_node(cover, node, &search);

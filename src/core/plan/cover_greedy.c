@@ -1,14 +1,14 @@
-/* cover_greedy.c: always the pattern with the most value for its price. */
-#include "core/plan/cover_parts.h"
+/* cover_greedy.c: repeatedly takes the pattern with the most value for its price. */
+#include "core/plan/cover_internal.h"
 
-/* What a node of a kind would take now. */
+/* The best filling of a node of one kind. */
 struct bid {
     struct cover_pattern pattern;
     double value;
     bool is_tried;
 };
 
-static bool still_true(const struct bid *bid, const struct cover_rest *rest)
+static bool cover_greedy_still_true(const struct bid *bid, const struct cover_rest *rest)
 {
     for (size_t i = 0; i < bid->pattern.part_count; i++) {
         if (bid->pattern.parts[i].count > rest->counts[bid->pattern.parts[i].class]) {
@@ -18,8 +18,9 @@ static bool still_true(const struct bid *bid, const struct cover_rest *rest)
     return bid->is_tried;
 }
 
-/* Nodes that stand already come first; then value for price; then the first of equals. */
-static bool is_better(const struct cover *cover, const struct bid *a, const struct bid *b)
+/* Existing nodes come first, then value for price, then the lower index. */
+static bool cover_greedy_is_better(const struct cover *cover, const struct bid *a,
+                                   const struct bid *b)
 {
     double price_a = (double)cover->kinds[a->pattern.kind].price;
     double price_b = (double)cover->kinds[b->pattern.kind].price;
@@ -36,13 +37,13 @@ static struct bid *best_bid(struct cover *cover, struct bid *bids, const double 
         if (!cover_kind_open(cover, i, rest) || (bid->is_tried && bid->pattern.part_count == 0)) {
             continue;
         }
-        if (!still_true(bid, rest)) {
+        if (!cover_greedy_still_true(bid, rest)) {
             cover_fill(cover, i, values, rest->counts, steps);
             bid->pattern = cover_pattern(cover, i, cover->fill->parts, cover->fill->part_count);
             bid->value = cover->fill->value;
             bid->is_tried = true;
         }
-        if (bid->pattern.part_count > 0 && (!best || is_better(cover, bid, best))) {
+        if (bid->pattern.part_count > 0 && (!best || cover_greedy_is_better(cover, bid, best))) {
             best = bid;
         }
     }

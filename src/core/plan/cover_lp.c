@@ -1,25 +1,25 @@
 /*
- * cover_lp.c: the cover as a linear program, solved by the simplex method with patterns made as
- * they are needed (Gilmore and Gomory's column generation).
+ * cover_lp.c: the cover as a linear program, solved by the simplex method with patterns generated
+ * as needed (Gilmore and Gomory's column generation).
  *
- * Rows: one for each class that has requests left ("at least so many"), one for each kind with a
- * limit, one for all new nodes ("at most so many"). The inverse of the basis is kept in full:
- * there are at most some hundred rows. Nothing hangs on exactness here: patterns are whole
- * numbers, and the program only says which of them are worth taking.
+ * Rows: one for each class with remaining requests ("at least"), one for each kind with a limit and
+ * one for all new nodes ("at most"). The inverse of the basis is stored in full: there are at most
+ * a few hundred rows. Exactness does not matter here: patterns are integral, and the program only
+ * selects the promising ones.
  */
-#include "core/plan/cover_parts.h"
+#include "core/plan/cover_internal.h"
 
 #include <string.h>
 
 #define NO_ROW UINT32_MAX
 
-/* Price of a request that is not placed, as a multiple of the dearest node. */
+/* Price of an unplaced request, as a multiple of the most expensive node. */
 static const double missing_price = 64.0;
 static const double tolerance = 1e-9;
 
 enum column_what { COLUMN_PATTERN, COLUMN_SURPLUS, COLUMN_SLACK, COLUMN_MISSING };
 
-/* A column of the program: a pattern from the pool, or one that belongs to a row. */
+/* A column of the program: a pattern of the pool, or one that belongs to a row. */
 struct column {
     enum column_what what;
     uint32_t index; /* of the pattern or the row */
@@ -31,24 +31,24 @@ struct cover_lp {
     size_t pool_count;
     size_t pool_capacity;
     uint8_t *is_basic;   /* by pattern in the pool */
-    uint8_t *is_allowed; /* by pattern: takes no more than is left */
+    uint8_t *is_allowed; /* by pattern: does not exceed the rest */
     size_t mark_capacity;
     bool is_seeded;
-    double scale; /* price of the dearest kind */
+    double scale; /* price of the most expensive kind */
 
     size_t row_count;
-    size_t class_rows;   /* the first rows are of classes */
-    uint32_t *row_class; /* by row, for these */
-    uint32_t *class_row; /* NO_ROW: nothing left of it */
-    uint32_t *kind_row;  /* NO_ROW: no limit that could matter */
+    size_t class_rows;   /* the first rows are for classes */
+    uint32_t *row_class; /* for class rows */
+    uint32_t *class_row; /* NO_ROW if no requests are left */
+    uint32_t *kind_row;  /* NO_ROW if the limit cannot matter */
     uint32_t new_row;
     double *inverse; /* rows x rows */
-    double *level;   /* by row: how much of the basic column is taken */
+    double *level;   /* by row: level of the basic column */
     double *dual;    /* by row */
     double *entering;
-    uint32_t *filled;     /* where the row that leaves is not 0 */
+    uint32_t *filled;     /* where the leaving row is not 0 */
     struct column *basis; /* by row */
-    double *values;       /* by class, for the caller: in micro-dollars */
+    double *values;       /* by class, for the caller, in micro-dollars */
 };
 
 struct cover_lp *cover_lp_new(struct cover *cover)
@@ -78,7 +78,7 @@ struct cover_lp *cover_lp_new(struct cover *cover)
 
 /* ---- rows ---------------------------------------------------------------------------------- */
 
-/* How many of a class fill a node of a kind. */
+/* How many requests of a class fit on a node of a kind. */
 static double fit_of(const struct cover *cover, uint32_t kind, size_t class)
 {
     const int64_t *needs = cover->classes[class].needs;
@@ -91,7 +91,7 @@ static double fit_of(const struct cover *cover, uint32_t kind, size_t class)
     return (double)(fits > 0 ? fits : 1);
 }
 
-/* Could an answer that is any good meet the limit of a kind? */
+/* Could a good answer reach the limit of this kind? */
 static bool limit_matters(const struct cover *cover, const struct cover_rest *rest, uint32_t kind)
 {
     double nodes = 0.0;
@@ -127,7 +127,7 @@ size_t cover_lp_rows(const struct cover *cover, const struct cover_rest *rest)
     return rows;
 }
 
-static uint32_t add_row(struct cover_lp *lp, int64_t level, enum column_what what)
+static uint32_t cover_lp_add_row(struct cover_lp *lp, int64_t level, enum column_what what)
 {
     uint32_t row = (uint32_t)lp->row_count++;
     lp->level[row] = (double)level;
@@ -144,22 +144,22 @@ static void make_rows(struct cover_lp *lp, const struct cover_rest *rest)
         lp->class_row[i] = NO_ROW;
         if (rest->counts[i] > 0) {
             lp->row_class[lp->row_count] = i;
-            lp->class_row[i] = add_row(lp, rest->counts[i], COLUMN_MISSING);
+            lp->class_row[i] = cover_lp_add_row(lp, rest->counts[i], COLUMN_MISSING);
         }
     }
     lp->class_rows = lp->row_count;
     for (uint32_t i = 0; i < cover->kind_count; i++) {
         bool has_row = limit_matters(cover, rest, i);
-        lp->kind_row[i] = has_row ? add_row(lp, rest->limits[i], COLUMN_SLACK) : NO_ROW;
+        lp->kind_row[i] = has_row ? cover_lp_add_row(lp, rest->limits[i], COLUMN_SLACK) : NO_ROW;
     }
     bool has_row = new_limit_matters(cover, rest);
-    lp->new_row = has_row ? add_row(lp, rest->new_limit, COLUMN_SLACK) : NO_ROW;
+    lp->new_row = has_row ? cover_lp_add_row(lp, rest->new_limit, COLUMN_SLACK) : NO_ROW;
     lp->cover->work -= (int64_t)(cover->kind_count * cover->class_count * cover->column_count);
 }
 
 /*
- * A basis to begin with: each class alone on the kind that is cheapest for it, if that kind has
- * no limit to watch; else its requests are missing, which is dear.
+ * The initial basis: each class alone on its cheapest kind, if that kind has no limit row;
+ * otherwise its requests are unplaced, at a high price.
  */
 static void start_basis(struct cover_lp *lp)
 {
@@ -189,7 +189,7 @@ static void start_basis(struct cover_lp *lp)
     }
 }
 
-static void set_up(struct cover_lp *lp, const struct cover_rest *rest)
+static void cover_lp_set_up(struct cover_lp *lp, const struct cover_rest *rest)
 {
     const struct cover *cover = lp->cover;
     make_rows(lp, rest);
@@ -228,7 +228,7 @@ static void add_to_pool(struct cover_lp *lp, struct cover_pattern pattern)
     lp->pool[lp->pool_count++] = pattern;
 }
 
-/* What a node of a kind may cost at most before its pattern is worth taking. */
+/* The highest price of a node of this kind at which its pattern is worth taking. */
 static double threshold(const struct cover_lp *lp, uint32_t kind)
 {
     double cost = (double)lp->cover->kinds[kind].price / lp->scale;
@@ -261,7 +261,7 @@ static double column_cost(const struct cover_lp *lp, struct column column)
     return column.what == COLUMN_MISSING ? missing_price : 0.0;
 }
 
-/* The column that lowers the cost fastest; false when none of those we have does. */
+/* The column that reduces the cost fastest; false if no known column does. */
 static bool best_column(struct cover_lp *lp, struct column *ret_column, double *ret_cost)
 {
     double best = -tolerance;
@@ -287,7 +287,7 @@ static bool best_column(struct cover_lp *lp, struct column *ret_column, double *
     return best < -tolerance;
 }
 
-/* Asks every kind for a pattern that the present duals would pay for. */
+/* Generates, for every kind, a pattern that the current duals pay for. */
 static bool make_patterns(struct cover_lp *lp, const struct cover_rest *rest, int64_t steps)
 {
     struct cover *cover = lp->cover;
@@ -310,33 +310,34 @@ static bool make_patterns(struct cover_lp *lp, const struct cover_rest *rest, in
 
 /* ---- pivots -------------------------------------------------------------------------------- */
 
-static void add_column(const struct cover_lp *lp, uint32_t row, double factor)
+static void cover_lp_add_column(const struct cover_lp *lp, uint32_t row, double factor)
 {
     for (size_t i = 0; row != NO_ROW && i < lp->row_count; i++) {
         lp->entering[i] += factor * lp->inverse[i * lp->row_count + row];
     }
 }
 
-/* The entering column in terms of the basis. */
+/* Expresses the entering column in terms of the basis. */
 static void express(struct cover_lp *lp, struct column column)
 {
     memset(lp->entering, 0, lp->row_count * sizeof(double));
     if (column.what != COLUMN_PATTERN) {
-        add_column(lp, column.index, column.what == COLUMN_SURPLUS ? -1.0 : 1.0);
+        cover_lp_add_column(lp, column.index, column.what == COLUMN_SURPLUS ? -1.0 : 1.0);
         return;
     }
     const struct cover_pattern *pattern = &lp->pool[column.index];
     for (size_t i = 0; i < pattern->part_count; i++) {
-        add_column(lp, lp->class_row[pattern->parts[i].class], (double)pattern->parts[i].count);
+        cover_lp_add_column(lp, lp->class_row[pattern->parts[i].class],
+                            (double)pattern->parts[i].count);
     }
-    add_column(lp, lp->kind_row[pattern->kind], 1.0);
+    cover_lp_add_column(lp, lp->kind_row[pattern->kind], 1.0);
     if (lp->cover->kinds[pattern->kind].is_new) {
-        add_column(lp, lp->new_row, 1.0);
+        cover_lp_add_column(lp, lp->new_row, 1.0);
     }
     lp->cover->work -= (int64_t)((pattern->part_count + 2) * lp->row_count);
 }
 
-/* The row whose basic column is used up first. */
+/* The row whose basic column reaches zero first. */
 static uint32_t leaving_row(const struct cover_lp *lp)
 {
     uint32_t best = NO_ROW;
@@ -360,7 +361,7 @@ static bool is_nothing(double value)
     return value < 1e-13 && value > -1e-13;
 }
 
-/* Divides the leaving row by the pivot and notes where it is not 0: most of it often is. */
+/* Divides the leaving row by the pivot and records where it is not 0: it is often sparse. */
 static size_t scale_row(struct cover_lp *lp, uint32_t row, double cost)
 {
     double *values = lp->inverse + row * lp->row_count;
@@ -416,7 +417,7 @@ void cover_lp_seed(struct cover_lp *lp, struct cover_pattern pattern)
     add_to_pool(lp, pattern);
 }
 
-/* Each class alone on the kind where that is cheapest. */
+/* Adds patterns with each class alone on its cheapest kind. */
 static void seed_alone(struct cover_lp *lp, const struct cover_rest *rest)
 {
     struct cover *cover = lp->cover;
@@ -450,8 +451,8 @@ bool cover_lp_solve(struct cover_lp *lp, const struct cover_rest *rest, int64_t 
         lp->is_seeded = true;
         seed_alone(lp, rest);
     }
-    set_up(lp, rest);
-    /* Pivots that change nothing could go round in a circle; that many are never needed. */
+    cover_lp_set_up(lp, rest);
+    /* Degenerate pivots could cycle; this many are never needed. */
     size_t pivots = 50 * lp->row_count + 1000;
     bool is_solved = false;
     while (!is_solved && pivots > 0 && cover->work > stop) {

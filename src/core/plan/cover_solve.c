@@ -1,13 +1,13 @@
-/* cover_solve.c: several ways to an answer; the cheapest is kept. */
-#include "core/plan/cover_parts.h"
+/* cover_solve.c: tries several heuristics and keeps the cheapest answer. */
+#include "core/plan/cover_internal.h"
 
 enum {
-    ROOT_STEPS = 120,      /* fillings tried for each pattern of the first program */
-    DIVE_STEPS = 16,       /* and of those that follow */
-    GREEDY_STEPS = 40,     /* fillings tried for each node of a greedy answer */
-    REPAIRS_IN_VAIN = 600, /* after so many the answer is taken for good */
-    REPAIR_MOST = 6,       /* nodes taken apart at once */
-    SEEDS_MAX = 200,       /* patterns that the program starts with */
+    ROOT_STEPS = 120,      /* fillings tried per pattern of the first program */
+    DIVE_STEPS = 16,       /* and of later ones */
+    GREEDY_STEPS = 40,     /* fillings tried per node of a greedy answer */
+    REPAIRS_IN_VAIN = 600, /* failed repairs after which the search stops */
+    REPAIR_MOST = 6,       /* nodes repacked at once */
+    SEEDS_MAX = 200,       /* patterns given to the program initially */
 };
 
 struct solver {
@@ -15,34 +15,34 @@ struct solver {
     struct cover_lp *lp;
     struct cover_answer best;
     struct cover_answer trial;
-    struct cover_rest rest;  /* of the present attempt */
-    struct cover_rest scrap; /* of a greedy end to it */
+    struct cover_rest rest;  /* of the current attempt */
+    struct cover_rest scrap; /* of its greedy completion */
     double *alone;           /* by class */
-    double *values;          /* by class: what the greedy goes by */
-    double *root;            /* by class: what the whole program says */
-    double bound;            /* no answer is expected below this price */
+    double *values;          /* by class: used by the greedy heuristic */
+    double *root;            /* by class: from the first program */
+    double bound;            /* lower bound for the price */
     int64_t goal;            /* an answer must be cheaper than this */
-    int64_t reserve;         /* work that is kept for repairs */
-    uint64_t dice;
-    uint32_t *new_patterns; /* of the answer that is being repaired */
+    int64_t reserve;         /* work reserved for repairs */
+    uint64_t rng;
+    uint32_t *new_patterns; /* of the answer being repaired */
     size_t new_capacity;
     bool has_answer;
 };
 
-/* The same numbers in every replay. */
+/* Pseudo-random: the same numbers in every replay. */
 static uint64_t roll(struct solver *solver, uint64_t sides)
 {
-    solver->dice = solver->dice * 6364136223846793005u + 1442695040888963407u;
-    return (solver->dice >> 33) % sides;
+    solver->rng = solver->rng * 6364136223846793005u + 1442695040888963407u;
+    return (solver->rng >> 33) % sides;
 }
 
-/* What could still be saved is not worth the work below one part in ten thousand. */
+/* Stops when the possible saving is below one part in ten thousand. */
 static bool is_done(const struct solver *solver)
 {
     return solver->cover->work <= 0 || (double)solver->goal <= solver->bound * 1.0001;
 }
 
-/* Everything is still to be placed, and everything may still be taken. */
+/* Resets the rest: all requests are unplaced, all limits available. */
 static void restart(struct solver *solver)
 {
     const struct cover *cover = solver->cover;
@@ -55,7 +55,7 @@ static void restart(struct solver *solver)
     solver->rest.new_limit = cover->new_limit;
 }
 
-/* ---- nodes that are larger than they need be ----------------------------------------------- */
+/* ---- oversized nodes ----------------------------------------------------------------------- */
 
 static bool holds(const struct cover *cover, const struct cover_kind *kind,
                   const struct cover_pattern *pattern)
@@ -89,8 +89,8 @@ static void drop_empty(struct cover_answer *answer)
 }
 
 /*
- * Gives patterns to cheaper kinds that hold them; `rest` has the limits left. What was moved is
- * appended and so looked at again: it ends on the cheapest.
+ * Moves patterns to cheaper kinds that hold them; `rest` has the remaining limits. Moved patterns
+ * are appended and so checked again until they are on the cheapest kind.
  */
 static void downsize(struct cover *cover, struct cover_answer *answer, struct cover_rest *rest)
 {
@@ -128,13 +128,13 @@ static void keep_if_better(struct solver *solver, struct cover_answer *answer)
 
 /* ---- greedy -------------------------------------------------------------------------------- */
 
-/* Ends an attempt by the greedy way; what was there before stays. */
+/* Completes an attempt with the greedy heuristic; the nodes taken so far stay. */
 static void end_greedily(struct solver *solver, struct cover_answer *so_far, int64_t steps)
 {
     struct cover *cover = solver->cover;
     cover_copy(cover, &solver->trial, so_far);
     cover_rest_copy(cover, &solver->scrap, &solver->rest);
-    /* Downsizing may still save: an attempt may end dearer than the best by one node. */
+    /* Downsizing may still save, so the attempt may exceed the best answer by one node. */
     if (cover_greedy(cover, solver->values, &solver->scrap, COVER_NO_LIMIT, steps,
                      &solver->trial)) {
         downsize(cover, &solver->trial, &solver->scrap);
@@ -163,7 +163,8 @@ static void fix(struct solver *solver, struct cover_pattern pattern, int64_t tim
     }
 }
 
-/* Takes whole nodes of the mix for good, at least one; false when nothing could be taken. */
+/* Rounds some patterns of the mix to whole nodes and takes them, at least one; false if none could
+ * be taken. */
 static bool fix_some(struct solver *solver, double round_up, struct cover_answer *answer)
 {
     size_t before = answer->count;
@@ -186,7 +187,7 @@ static bool fix_some(struct solver *solver, double round_up, struct cover_answer
     return answer->count > before;
 }
 
-/* The program over the rest; right after the root its outcome is there already. */
+/* Solves the program for the rest; at the root the result is already known. */
 static bool solve_rest(struct solver *solver, bool is_at_root)
 {
     return is_at_root
@@ -194,14 +195,14 @@ static bool solve_rest(struct solver *solver, bool is_at_root)
                : cover_lp_solve(solver->lp, &solver->rest, DIVE_STEPS, solver->cover->work / 4);
 }
 
-/* From the mix to whole nodes, step by step; every step ends greedily once as well. */
+/* Rounds the mix to whole nodes step by step; every step also tries a greedy completion. */
 static void dive(struct solver *solver, double round_up, bool is_at_root)
 {
     struct cover *cover = solver->cover;
     struct cover_answer answer = {0};
     while (!cover_rest_empty(cover, &solver->rest) && cover->work > 0) {
         if (cover_lp_rows(cover, &solver->rest) > COVER_ROWS_MAX) {
-            return; /* limits that did not matter before do now */
+            return; /* limits that could not matter before do now */
         }
         bool is_solved = solve_rest(solver, is_at_root);
         is_at_root = false;
@@ -221,7 +222,7 @@ static void dive(struct solver *solver, double round_up, bool is_at_root)
 
 /* ---- repairs ------------------------------------------------------------------------------- */
 
-static void give_up(struct solver *solver, struct cover_pattern *one, int64_t *price)
+static void cover_solve_give_up(struct solver *solver, struct cover_pattern *one, int64_t *price)
 {
     one->times--;
     *price += solver->cover->kinds[one->kind].price;
@@ -230,7 +231,7 @@ static void give_up(struct solver *solver, struct cover_pattern *one, int64_t *p
     }
 }
 
-/* A new node first, then new ones and any others in turn. */
+/* Chooses a new node first, then alternates between new nodes and any others. */
 static void choose_nodes(struct solver *solver, struct cover_answer *kept, int64_t *price)
 {
     const struct cover *cover = solver->cover;
@@ -246,13 +247,13 @@ static void choose_nodes(struct solver *solver, struct cover_answer *kept, int64
         uint64_t at = is_any ? roll(solver, kept->count)
                              : solver->new_patterns[roll(solver, new_count)];
         if (kept->patterns[at].times > 0) {
-            give_up(solver, &kept->patterns[at], price);
+            cover_solve_give_up(solver, &kept->patterns[at], price);
             nodes--;
         }
     }
 }
 
-/* Takes some nodes of the best answer apart; what they held is `solver->rest` afterwards. */
+/* Removes some nodes of the best answer; their requests are in `solver->rest` afterwards. */
 static int64_t take_apart(struct solver *solver, struct cover_answer *kept)
 {
     struct cover *cover = solver->cover;
@@ -284,7 +285,7 @@ static void shake_values(struct solver *solver)
     }
 }
 
-/* Packs a few nodes anew, again and again, as long as there is work left and hope. */
+/* Repacks a few nodes at a time while there is work left and repairs still succeed. */
 static void repair(struct solver *solver)
 {
     struct cover *cover = solver->cover;
@@ -311,12 +312,12 @@ static void repair(struct solver *solver)
             keep_if_better(solver, &kept);
             vain = 0;
         } else {
-            cover_copy(cover, &solver->best, &kept); /* as good, but a way to others */
+            cover_copy(cover, &solver->best, &kept); /* equally good, but may lead to better ones */
         }
     }
 }
 
-/* ---- all of it ----------------------------------------------------------------------------- */
+/* ---- the search ---------------------------------------------------------------------------- */
 
 static void mark_acceptable(struct cover *cover)
 {
@@ -356,7 +357,7 @@ static void solve_by_program(struct solver *solver)
     }
 }
 
-/* The start with every node as small as it may be. */
+/* The start, with every node downsized. */
 static void trim_start(struct solver *solver)
 {
     struct cover *cover = solver->cover;
@@ -373,7 +374,7 @@ static void trim_start(struct solver *solver)
 bool cover_solve(struct cover *cover, const struct cover_answer *start,
                  struct cover_answer *ret_answer)
 {
-    struct solver solver = {.cover = cover, .goal = start->price, .dice = 20261115};
+    struct solver solver = {.cover = cover, .goal = start->price, .rng = 20261115};
     struct cover_answer nothing = {0};
     solver.reserve = cover->work / 3;
     cover_fill_init(cover);

@@ -1,10 +1,10 @@
-/* fleet.c: nodes taken over from the input, and nodes to launch. */
+/* fleet.c: copies nodes from the input, and adds nodes to launch. */
 #include "core/plan/fleet.h"
 
 #include <string.h>
 
-static void describe(struct fleet *fleet, struct fleet_node *node,
-                     const struct capacity *capacities, size_t count)
+static void fleet_describe(struct fleet *fleet, struct fleet_node *node,
+                           const struct capacity *capacities, size_t count)
 {
     node->capacities = capacities;
     node->capacity_count = (uint32_t)count;
@@ -20,12 +20,12 @@ void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t t
     const struct plan_type *kind = &fleet->input->types[type];
     node->type = type;
     if (!kind->is_gone) {
-        describe(fleet, node, kind->capacities, kind->capacity_count);
+        fleet_describe(fleet, node, kind->capacities, kind->capacity_count);
         node->labels = kind->labels;
     }
 }
 
-static void take_over(struct fleet *fleet, uint32_t index)
+static void fleet_take_over(struct fleet *fleet, uint32_t index)
 {
     const struct plan_node source = plan_node_at(fleet->input, index);
     const struct plan_type *type = &fleet->input->types[source.type];
@@ -34,7 +34,7 @@ static void take_over(struct fleet *fleet, uint32_t index)
     node->is_running = source.is_running;
     node->type = source.type;
     if (source.is_running) {
-        describe(fleet, node, source.capacities, source.capacity_count);
+        fleet_describe(fleet, node, source.capacities, source.capacity_count);
         node->labels = source.labels;
     } else if (!type->is_gone) {
         fleet_describe_new(fleet, node, source.type);
@@ -42,14 +42,14 @@ static void take_over(struct fleet *fleet, uint32_t index)
         node->end_cause = END_OUTDATED;
         node->is_head = false;
     } else {
-        return; /* nobody knows what it will be: Ray leaves it out of everything */
+        return; /* its type is unknown: Ray ignores it */
     }
     fleet->order[fleet->order_count++] = index;
     fleet->type_nodes[source.type]++;
     fleet->total_nodes++;
 }
 
-/* One array for the ledgers of all existing nodes: they are walked in this order every time. */
+/* One array for the ledgers of all existing nodes, since they are always visited in this order. */
 static void open_demand_ledgers(struct fleet *fleet)
 {
     size_t total = 0;
@@ -73,7 +73,7 @@ static void open_demand_ledgers(struct fleet *fleet)
 void fleet_init(struct fleet *fleet, const struct plan_input *input, struct arena *arena)
 {
     *fleet = (struct fleet){.input = input, .arena = arena};
-    fleet->gpu = names_find(input->names, STR("GPU"));
+    fleet->gpu = intern_find(input->names, STR("GPU"));
     fleet->node_count = input->node_count;
     fleet->node_capacity = input->node_count;
     fleet->nodes = ARENA_ARRAY(arena, input->node_count, struct fleet_node);
@@ -81,7 +81,7 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
     fleet->type_launches = ARENA_ARRAY(arena, input->type_count * LAUNCH_CAUSE_COUNT, int64_t);
     fleet_reserve_order(fleet, input->node_count);
     for (uint32_t i = 0; i < input->node_count; i++) {
-        take_over(fleet, i);
+        fleet_take_over(fleet, i);
     }
     for (size_t i = 0; input->full_nodes && i < input->type_count; i++) {
         fleet->type_nodes[i] += input->full_nodes[i];

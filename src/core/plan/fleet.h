@@ -1,39 +1,41 @@
 /*
- * fleet.h: the nodes while a plan is made.
+ * fleet.h: the nodes during planning.
  *
- * Existing nodes first, then those the plan launches. Owns what each has left, which labels were
- * added, and the order of the nodes, on which Ray's ties depend. Nothing outside core/ needs it.
+ * Existing nodes come first, then those that the plan launches. Tracks the remaining resources and
+ * the added labels of each, and the order of the nodes, on which Ray's tie-breaking depends.
+ * Private to core/.
  */
 #pragma once
 
 #include "core/plan/plan.h"
 
-/* Who asks. Pending demand is held against what is free, the constraint against the totals. */
+/* The source of requests. Demand uses the free amounts, the constraint uses the totals. */
 enum demand_source { SOURCE_DEMAND, SOURCE_CONSTRAINT };
 
-/* A label that anti-affinity put on a node. */
+/* A label that anti-affinity added to a node. */
 struct added_label {
     struct label label;
     struct added_label *next;
 };
 
-/* An implicit resource (one unit on every node, never listed) of which something was taken. */
+/* A partly used implicit resource (one unit on every node, never listed). */
 struct implicit_use {
     uint32_t name;
     int64_t left;
     struct implicit_use *next;
 };
 
-/* Requests with selectors that a node took, in order: its score asks how well they match. */
+/* The requests with selectors placed on a node, in order: its score depends on how well they
+ * match. */
 struct selector_use {
     const struct request *request;
     struct selector_use *next;
 };
 
-/* What one source has left on a node and what it has put there. */
+/* The remaining resources of a node for one source, and the requests placed on it. */
 struct ledger {
     int64_t *free; /* parallel to the capacities */
-    uint8_t *used; /* 1: something placed here asked for this resource */
+    uint8_t *used; /* 1 if a request placed here uses this resource */
     struct implicit_use *implicit;
     struct selector_use *selectors;
     bool has_requests;
@@ -45,10 +47,10 @@ struct fleet_node {
     struct label_set labels;
     struct added_label *added;
     struct ledger demand;
-    struct ledger *constraint; /* NULL unless the input has a constraint */
+    struct ledger *constraint; /* NULL if the input has no constraint */
     uint32_t capacity_count;
     uint32_t type;
-    uint8_t cause;     /* enum launch_cause, for nodes to launch */
+    uint8_t cause;     /* enum launch_cause, for new nodes */
     uint8_t end_cause; /* enum end_cause */
     bool is_running;   /* runs Ray */
     bool is_head;
@@ -62,13 +64,13 @@ struct fleet {
     struct fleet_node *nodes; /* the first input->node_count are the input's */
     size_t node_count;
     size_t node_capacity;
-    uint32_t *order; /* every node that takes part, in Ray's list order */
-    uint32_t *spare; /* as long, for sorting and reordering */
+    uint32_t *order; /* all participating nodes, in Ray's list order */
+    uint32_t *spare; /* of equal length, for sorting and reordering */
     size_t order_count;
     size_t order_capacity;
-    int64_t *type_nodes;    /* by type: all nodes, ending ones too */
-    int64_t *type_launches; /* by type and cause: launches that need no node of their own */
-    int64_t total_nodes;    /* with those launches */
+    int64_t *type_nodes;    /* by type: all nodes, including terminating ones */
+    int64_t *type_launches; /* by type and cause: launches without a node of their own */
+    int64_t total_nodes;    /* including those launches */
     uint32_t gpu;           /* the name "GPU" */
 };
 
@@ -77,16 +79,16 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
 /* Appends `count` nodes of a type to nodes and order; returns the index of the first. */
 uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause);
 
-/* Counts launches of nodes that nothing will be placed on any more. */
+/* Adds launches of nodes on which nothing more will be placed. */
 void fleet_count_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause);
 
-/* Makes room for `count` more in the order and its spare. */
+/* Reserves memory for `count` more entries of `order` and `spare`. */
 void fleet_reserve_order(struct fleet *fleet, size_t count);
 
-/* Makes `node` an empty node of a type, as far as a trial looks at it. */
+/* Makes `node` an empty node of a type, as far as trials use it. */
 void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t type);
 
-/* Ledgers that start with the totals: of the constraint for all nodes, of demand for a new one. */
+/* Open ledgers with the totals: for the constraint on all nodes, for demand on a new node. */
 void fleet_open_constraint(struct fleet *fleet);
 void fleet_open_demand(struct fleet *fleet, struct fleet_node *node);
 
@@ -101,5 +103,5 @@ static inline const struct ledger *fleet_read(const struct fleet_node *node,
     return source == SOURCE_DEMAND ? &node->demand : node->constraint;
 }
 
-/* The value of a label on a node, added ones included, or NAME_NONE. */
+/* The value of a label on a node, including added ones, or NAME_NONE. */
 uint32_t fleet_label(const struct fleet_node *node, uint32_t key);

@@ -1,4 +1,4 @@
-/* gang.c: the order of gangs, and requests with affinity made one. */
+/* gang.c: orders gangs, and merges requests with affinity. */
 #include "core/plan/gang.h"
 
 #include "core/plan/index_sort.h"
@@ -46,8 +46,8 @@ static bool belong_together(const struct request *a, const struct request *b)
 }
 
 /* Adds the amounts of `more` to `sum`, whose array has room for both. */
-static void add_amounts(const struct names *names, struct request *sum, struct amount *amounts,
-                        const struct request *more)
+static void gang_add_amounts(const struct names *names, struct request *sum, struct amount *amounts,
+                             const struct request *more)
 {
     for (size_t i = 0; i < more->amount_count; i++) {
         size_t at = 0;
@@ -63,8 +63,8 @@ static void add_amounts(const struct names *names, struct request *sum, struct a
     amounts_sort(names, amounts, sum->amount_count);
 }
 
-static struct request sum_up(const struct names *names, const struct gang *gang, size_t first,
-                             bool *is_taken, struct arena *arena)
+static struct request gang_sum_up(const struct names *names, const struct gang *gang, size_t first,
+                                  bool *is_taken, struct arena *arena)
 {
     struct request sum = gang->requests[first];
     size_t room = 0;
@@ -77,7 +77,7 @@ static struct request sum_up(const struct names *names, const struct gang *gang,
     for (size_t i = first; i < gang->request_count; i++) {
         const struct request *one = &gang->requests[i];
         if (!is_taken[i] && has_affinity(one) && belong_together(&gang->requests[first], one)) {
-            add_amounts(names, &sum, amounts, one);
+            gang_add_amounts(names, &sum, amounts, one);
             is_taken[i] = true;
         }
     }
@@ -103,7 +103,7 @@ struct gang gang_combine(const struct names *names, const struct gang *gang, str
     }
     for (size_t i = 0; i < gang->request_count; i++) {
         if (!is_taken[i] && has_affinity(&gang->requests[i])) {
-            requests[count++] = sum_up(names, gang, i, is_taken, arena);
+            requests[count++] = gang_sum_up(names, gang, i, is_taken, arena);
         }
     }
     return (struct gang){requests, count};

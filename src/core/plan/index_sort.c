@@ -1,4 +1,4 @@
-/* index_sort.c: merge sort from the bottom up. */
+/* index_sort.c: bottom-up merge sort. */
 #include "core/plan/index_sort.h"
 
 #include <string.h>
@@ -15,7 +15,7 @@ static void merge_pair(const struct merge *merge, size_t low, size_t middle, siz
     size_t left = low;
     size_t right = middle;
     for (size_t at = low; at < high; at++) {
-        /* The left one wins a tie: that is what makes the sort stable. */
+        /* The left one wins a tie, which makes the sort stable. */
         if (left < middle && (right >= high || merge->compare(merge->context, merge->from[left],
                                                               merge->from[right]) <= 0)) {
             merge->to[at] = merge->from[left++];

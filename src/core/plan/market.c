@@ -1,27 +1,27 @@
-/* market.c: columns, classes and kinds of the cover, made from the fleet and the log. */
+/* market.c: builds the columns, classes and kinds of the cover from the fleet and the log. */
 #include "base/table.h"
 #include "core/plan/index_sort.h"
-#include "core/plan/pack_parts.h"
-#include "core/plan/price_parts.h"
+#include "core/plan/pack_internal.h"
+#include "core/plan/price_internal.h"
 #include "core/resource.h"
 
 #include <string.h>
 
-/* Groups of existing nodes that are packed anew; the rest stays as Ray packs it. */
+/* Groups of existing nodes that are repacked; the others keep Ray's placement. */
 enum { GROUPS_MAX = 48, GROUPS_OF_MANY_CLASSES = 16, MANY_CLASSES = 48 };
 
-static enum demand_source source_of(const struct logged_class *class)
+static enum demand_source market_source_of(const struct logged_class *class)
 {
     return class->cause == LAUNCH_CONSTRAINT ? SOURCE_CONSTRAINT : SOURCE_DEMAND;
 }
 
 /* ---- columns and classes ------------------------------------------------------------------- */
 
-static void add_column(struct market *market, enum demand_source source, uint32_t name)
+static void market_add_column(struct market *market, enum demand_source source, uint32_t name)
 {
     uint32_t *column = &market->column_of[source][name];
     if (*column == COLUMN_NONE) {
-        struct str text = names_text(market->fleet->input->names, name);
+        struct str text = intern_text(market->fleet->input->names, name);
         *column = (uint32_t)market->cover.column_count++;
         market->column_default[*column] = resource_is_implicit(text) ? RESOURCE_UNIT : 0;
     }
@@ -42,13 +42,14 @@ static void fill_columns(struct market *market)
         const struct request *request = log->classes[i].request;
         for (size_t j = 0; j < request->amount_count; j++) {
             if (request->amounts[j].amount > 0) {
-                add_column(market, source_of(&log->classes[i]), request->amounts[j].name);
+                market_add_column(market, market_source_of(&log->classes[i]),
+                                  request->amounts[j].name);
             }
         }
     }
 }
 
-/* The label that keeps a request's own kind away; NAME_NONE. False when there are several. */
+/* The anti-affinity label of a request, or NAME_NONE. False if there are several. */
 static bool only_key(const struct request *request, uint32_t *ret_key)
 {
     *ret_key = NAME_NONE;
@@ -63,7 +64,7 @@ static bool only_key(const struct request *request, uint32_t *ret_key)
     return true;
 }
 
-/* Does a selector look at a label that anti-affinity puts on nodes? Then order would matter. */
+/* Does a selector use a label that anti-affinity adds to nodes? Then the order would matter. */
 static bool looks_at_keys(const struct request *request, const uint8_t *is_key)
 {
     for (size_t i = 0; i < request->selector_count; i++) {
@@ -94,7 +95,7 @@ static bool fill_classes(struct market *market)
         }
         for (size_t j = 0; j < request->amount_count; j++) {
             if (request->amounts[j].amount > 0) {
-                const uint32_t *columns = market->column_of[source_of(&log->classes[i])];
+                const uint32_t *columns = market->column_of[market_source_of(&log->classes[i])];
                 needs[columns[request->amounts[j].name]] = request->amounts[j].amount;
             }
         }
@@ -145,7 +146,7 @@ static void fill_accepts(struct market *market, struct cover_kind *kind, struct 
     }
 }
 
-/* What a node has for demand and for the constraint, by column. */
+/* The room of a node for demand and for the constraint, by column. */
 static void fill_room(const struct market *market, const struct capacity *capacities, size_t count,
                       bool is_running, int64_t *room)
 {
@@ -216,16 +217,16 @@ static double worth_of(const struct market *market, const int64_t *room)
     return worth;
 }
 
-/* A node that looks for its like. */
-struct seeker {
+/* A node looking for its group. */
+struct market_seeker {
     const struct market *market;
     const struct fleet_node *node;
     const int64_t *room;
 };
 
-static bool is_alike(const void *context, size_t position)
+static bool market_is_alike(const void *context, size_t position)
 {
-    const struct seeker *seeker = context;
+    const struct market_seeker *seeker = context;
     const struct market *market = seeker->market;
     const struct node_group *group = &market->groups[position];
     size_t bytes = market->cover.column_count * sizeof(int64_t);
@@ -237,13 +238,13 @@ static bool is_alike(const void *context, size_t position)
 static void join_group(struct market *market, struct table *table, uint32_t index,
                        const int64_t *room)
 {
-    struct seeker seeker = {market, &market->fleet->nodes[index], room};
+    struct market_seeker seeker = {market, &market->fleet->nodes[index], room};
     uint64_t hash = 0;
     for (size_t i = 0; i < market->cover.column_count; i++) {
         hash = (hash ^ (uint64_t)room[i]) * 0x9e3779b97f4a7c15u;
         hash ^= hash >> 29;
     }
-    size_t found = table_find(table, hash, is_alike, &seeker);
+    size_t found = table_find(table, hash, market_is_alike, &seeker);
     market->next_in_group[index] = NOWHERE;
     if (found == TABLE_NONE) {
         found = market->group_count++;
@@ -265,7 +266,7 @@ static int compare_worth(const void *context, uint32_t a, uint32_t b)
     return groups[a].worth > groups[b].worth ? -1 : groups[a].worth < groups[b].worth;
 }
 
-/* Keeps the groups with the most room; nodes of the others are let go. */
+/* Keeps the groups with the most room and dissolves the others. */
 static void choose_groups(struct market *market)
 {
     size_t count = market->group_count;
@@ -293,7 +294,7 @@ static void choose_groups(struct market *market)
     }
 }
 
-/* Nodes that Ray uses join first: if some of a group are needed, then these. */
+/* Nodes that Ray uses are added first: if only some of a group are needed, then these. */
 static void gather_nodes(struct market *market)
 {
     const struct fleet *fleet = market->fleet;

@@ -1,8 +1,8 @@
-/* pack.c: one batch from start to commit. */
+/* pack.c: places one batch, from gathering to commit. */
 #include "core/plan/pack.h"
 
 #include "core/plan/index_sort.h"
-#include "core/plan/pack_parts.h"
+#include "core/plan/pack_internal.h"
 #include "core/plan/price_log.h"
 
 #include <string.h>
@@ -27,7 +27,7 @@ int score_compare(const struct score *a, uint32_t rank_a, const struct score *b,
     return order;
 }
 
-/* Ray's order behind the score: recovered types first, then priority, then availability. */
+/* Ray's tie-breakers after the score: recovered types first, then priority, then availability. */
 static int compare_types(const void *context, uint32_t a, uint32_t b)
 {
     const struct plan_type *types = context;
@@ -97,7 +97,7 @@ void log_win(struct packer *packer, struct win win)
     packer->wins[packer->win_count++] = win;
 }
 
-/* Ray's list afterwards: winners in the order of winning, the others, those without any room. */
+/* Ray's list afterwards: winners in the order of winning, the others, then exhausted ones. */
 static void reorder(struct packer *packer)
 {
     struct fleet *fleet = packer->fleet;
@@ -143,7 +143,7 @@ static void commit(struct packer *packer, enum launch_cause cause)
     }
 }
 
-/* After the last batch all that is asked of a node is whether anything needs it. */
+/* After the last batch it only matters whether a node is needed. */
 static void commit_last(struct packer *packer)
 {
     struct fleet *fleet = packer->fleet;
@@ -170,7 +170,7 @@ bool pack_batch(struct packer *packer, struct batch_source requests, enum launch
     packer->launched = 0;
     batch_fill(&packer->batch, requests);
     if (packer->batch.left == 0) {
-        return true; /* nothing asked: Ray does not even reorder */
+        return true; /* no requests: Ray does not even reorder */
     }
     trial_begin(&packer->trial, &packer->batch, packer->source);
     pack_existing(packer);

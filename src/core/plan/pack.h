@@ -1,10 +1,10 @@
 /*
  * pack.h: places a batch on the fleet as Ray does.
  *
- * Ray's rule: each round, try every node that is left, keep the best, take it off the list; when
- * no existing node takes anything more, do the same with one new node of each type. Here each
- * node is tried once, the trials wait in a heap, and only those are repeated that count on
- * requests which have meanwhile run short.
+ * Ray's rule: in each round, try every remaining node, keep the best, and remove it from the list;
+ * when no existing node takes anything more, do the same with one new node of each type. Here each
+ * node is tried once, the trials are kept in a heap, and a trial is repeated only if requests that
+ * it uses have run short.
  */
 #pragma once
 
@@ -18,14 +18,14 @@ struct price_log;
 struct use;
 struct win;
 
-/* Everything that packing needs, kept from batch to batch so that memory is reused. */
+/* State of the packer, kept between batches to reuse memory. */
 struct packer {
     struct fleet *fleet;
     struct batch batch;
     struct trial trial;
     enum demand_source source;
-    uint32_t *type_rank;          /* by type: order of the tie-breakers that belong to types */
-    struct fleet_node *templates; /* by type: a new node */
+    uint32_t *type_rank;          /* by type: rank in the tie-breakers */
+    struct fleet_node *templates; /* by type: an empty new node */
 
     uint8_t *fates;          /* by position in the order: enum fate */
     uint32_t *next_in_group; /* by position */
@@ -33,38 +33,38 @@ struct packer {
     struct group *groups;
     size_t group_count;
     size_t group_capacity;
-    struct kin_slot *slots; /* hash of the first of each kin */
+    struct kin_slot *slots; /* hash table of the first node of each equivalence class */
     size_t slot_count;
     size_t slot_capacity;
-    struct heap_entry *heap; /* groups, the best first */
+    struct heap_entry *heap; /* groups, best first */
     size_t heap_count;
     struct use *uses;
     size_t use_count;
     size_t use_capacity;
-    uint32_t *stale; /* groups to try again */
+    uint32_t *stale; /* groups to be tried again */
     size_t stale_count;
 
     struct offer *offers; /* by type */
-    int64_t launched;     /* in this batch */
+    int64_t launched;     /* new nodes of this batch */
 
-    uint32_t *winners; /* positions of the existing nodes that take something, in order */
+    uint32_t *winners; /* positions of the existing nodes that take requests, in order */
     size_t winner_count;
-    struct win *wins; /* what winners and new nodes take; for the last batch only new nodes */
+    struct win *wins; /* what winners and new nodes take; in the last batch only new nodes */
     size_t win_count;
     size_t win_capacity;
     struct placed *win_placed;
     size_t win_placed_count;
     size_t win_placed_capacity;
-    bool is_last;          /* nothing is placed after this batch: what is taken need not be kept */
-    struct price_log *log; /* NULL, or told who takes what (price_log.h) */
+    bool is_last;          /* nothing is placed after this batch: placements need not be kept */
+    struct price_log *log; /* records placements (price_log.h); may be NULL */
 };
 
 void packer_init(struct packer *packer, struct fleet *fleet);
 
 /*
- * Places requests; nodes that are launched for them carry `cause`. With `is_atomic` either all
- * are placed or nothing is changed. Returns whether all were; what could not be placed is left
- * in packer->batch. LAUNCH_DEMAND is the last step of a plan: its launches are only counted.
+ * Places requests; nodes launched for them have `cause`. With `is_atomic`, places all requests or
+ * changes nothing. Returns whether all were placed; the others are left in packer->batch.
+ * LAUNCH_DEMAND is the last step of a plan: its launches are only counted.
  */
 bool pack_batch(struct packer *packer, struct batch_source requests, enum launch_cause cause,
                 bool is_atomic);

@@ -1,11 +1,11 @@
-/* pack_existing.c: the best of the existing nodes, round after round. */
-#include "core/plan/pack_parts.h"
+/* pack_existing.c: repeatedly takes the best of the existing nodes. */
+#include "core/plan/pack_internal.h"
 
 #include <string.h>
 
 /* ---- the heap of groups, best first -------------------------------------------------------- */
 
-static bool is_better(const struct heap_entry *a, const struct heap_entry *b)
+static bool pack_existing_is_better(const struct heap_entry *a, const struct heap_entry *b)
 {
     int order = score_compare(&a->score, a->type_rank, &b->score, b->type_rank);
     return order != 0 ? order < 0 : a->first < b->first;
@@ -20,7 +20,7 @@ static void heap_put(struct packer *packer, size_t at, const struct heap_entry *
 static void heap_up(struct packer *packer, size_t at)
 {
     struct heap_entry entry = packer->heap[at];
-    while (at > 0 && is_better(&entry, &packer->heap[(at - 1) / 2])) {
+    while (at > 0 && pack_existing_is_better(&entry, &packer->heap[(at - 1) / 2])) {
         heap_put(packer, at, &packer->heap[(at - 1) / 2]);
         at = (at - 1) / 2;
     }
@@ -33,10 +33,10 @@ static void heap_down(struct packer *packer, size_t at)
     for (;;) {
         size_t child = 2 * at + 1;
         if (child + 1 < packer->heap_count &&
-            is_better(&packer->heap[child + 1], &packer->heap[child])) {
+            pack_existing_is_better(&packer->heap[child + 1], &packer->heap[child])) {
             child++;
         }
-        if (child >= packer->heap_count || !is_better(&packer->heap[child], &entry)) {
+        if (child >= packer->heap_count || !pack_existing_is_better(&packer->heap[child], &entry)) {
             break;
         }
         heap_put(packer, at, &packer->heap[child]);
@@ -57,7 +57,7 @@ static void heap_remove(struct packer *packer, uint32_t group)
     }
 }
 
-/* ---- which trials count on which run ------------------------------------------------------- */
+/* ---- which trials use which run ------------------------------------------------------------ */
 
 static void unlink_uses(struct packer *packer, struct group *group)
 {
@@ -118,9 +118,9 @@ static void link_uses(struct packer *packer, uint32_t index)
     }
 }
 
-/* ---- trying -------------------------------------------------------------------------------- */
+/* ---- trials -------------------------------------------------------------------------------- */
 
-/* What the group's first node takes; false when that is nothing. */
+/* Tries the first node of a group; false if it takes nothing. */
 static bool try_first(struct packer *packer, uint32_t index, struct heap_entry *ret_entry)
 {
     struct group *group = &packer->groups[index];
@@ -152,8 +152,8 @@ static void fill_heap(struct packer *packer)
     }
 }
 
-/* A group whose first node takes nothing now takes nothing ever: requests only get fewer. */
-static void try_again(struct packer *packer, uint32_t index)
+/* A group whose first node takes nothing now never will: requests only decrease. */
+static void pack_existing_try_again(struct packer *packer, uint32_t index)
 {
     struct heap_entry entry;
     if (!try_first(packer, index, &entry)) {
@@ -174,7 +174,7 @@ static void mark_stale(struct packer *packer, uint32_t group)
     }
 }
 
-/* After requests of a run were taken: whose trial counts on more than are left? */
+/* After requests of a run were placed: marks the trials that use more than are left. */
 static void find_stale(struct packer *packer, struct run *run)
 {
     if (run->left >= run->most_used) {
@@ -193,7 +193,7 @@ static void find_stale(struct packer *packer, struct run *run)
 
 /* ---- rounds -------------------------------------------------------------------------------- */
 
-/* Kin that win one after the other take the same: it is written down once. */
+/* Equivalent nodes that win in a row take the same requests, which are stored once. */
 static void log_group(struct packer *packer, struct group *group)
 {
     if (packer->is_last && !packer->log) {
@@ -228,7 +228,7 @@ static void win_round(struct packer *packer, uint32_t index)
     }
     group->first = packer->next_in_group[group->first];
     if (group->first == NOWHERE) {
-        group->is_stale = true; /* never to be tried again, whoever marked it */
+        group->is_stale = true; /* prevents further trials */
         unlink_uses(packer, group);
         heap_remove(packer, index);
     } else if (group->is_mixed) {
@@ -239,7 +239,7 @@ static void win_round(struct packer *packer, uint32_t index)
     }
     for (size_t i = 0; i < packer->stale_count; i++) {
         if (packer->groups[packer->stale[i]].first != NOWHERE) {
-            try_again(packer, packer->stale[i]);
+            pack_existing_try_again(packer, packer->stale[i]);
         }
     }
     packer->stale_count = 0;

@@ -1,6 +1,6 @@
-/* pack_gather.c: who takes part, and who is like whom. */
-#include "core/plan/kin.h"
-#include "core/plan/pack_parts.h"
+/* pack_gather.c: selects the nodes of a batch and groups equivalent ones. */
+#include "core/plan/equivalence.h"
+#include "core/plan/pack_internal.h"
 
 #include <string.h>
 
@@ -26,7 +26,7 @@ static void reserve_positions(struct packer *packer)
     }
 }
 
-/* Puts a node before its kin; the nodes come from the last to the first. */
+/* Links a node in front of its equivalents; nodes are added from last to first. */
 static void join_kin(struct packer *packer, uint32_t position)
 {
     const struct fleet_node *node = node_at(packer, position);

@@ -1,7 +1,7 @@
-/* pack_new.c: new nodes, one type against the other, round after round. */
-#include "core/plan/pack_parts.h"
+/* pack_new.c: repeatedly launches a node of the best type. */
+#include "core/plan/pack_internal.h"
 
-static bool still_true(const struct packer *packer, const struct offer *offer)
+static bool pack_new_still_true(const struct packer *packer, const struct offer *offer)
 {
     for (size_t i = 0; i < offer->placed_count; i++) {
         if (offer->placed[i].count > packer->batch.runs[offer->placed[i].run].left) {
@@ -11,7 +11,7 @@ static bool still_true(const struct packer *packer, const struct offer *offer)
     return offer->is_tried;
 }
 
-/* A type that takes nothing now leaves the pool: the requests only get fewer. */
+/* A type that takes nothing now leaves the pool: requests only decrease. */
 static void try_offer(struct packer *packer, uint32_t type)
 {
     struct offer *offer = &packer->offers[type];
@@ -40,14 +40,14 @@ static int compare_offers(const struct packer *packer, uint32_t a, uint32_t b)
                          packer->type_rank[b]);
 }
 
-/* The best offer, or NOWHERE; `ret_has_rival` says whether another one is just as good. */
+/* The best offer, or NOWHERE; `ret_has_rival` is set if another one is equally good. */
 static uint32_t best_offer(struct packer *packer, bool *ret_has_rival)
 {
     uint32_t best = NOWHERE;
     *ret_has_rival = false;
     for (uint32_t i = 0; i < packer->fleet->input->type_count; i++) {
         struct offer *offer = &packer->offers[i];
-        if (offer->is_open && !still_true(packer, offer)) {
+        if (offer->is_open && !pack_new_still_true(packer, offer)) {
             try_offer(packer, i);
         }
         if (!offer->is_open) {
@@ -65,7 +65,7 @@ static uint32_t best_offer(struct packer *packer, bool *ret_has_rival)
     return best;
 }
 
-/* What the greediest offer counts on in a run. */
+/* The maximum that any offer uses of a run. */
 static int64_t most_counted(const struct packer *packer, uint32_t run)
 {
     int64_t most = 0;
@@ -80,7 +80,7 @@ static int64_t most_counted(const struct packer *packer, uint32_t run)
     return most;
 }
 
-/* How many rounds in a row will end the same way: until some offer's trial stops being true. */
+/* How many consecutive rounds have the same result: until some trial becomes invalid. */
 static int64_t rounds_alike(const struct packer *packer, const struct offer *best, int64_t limit)
 {
     int64_t rounds = limit < best->available ? limit : best->available;
@@ -119,7 +119,7 @@ void pack_new(struct packer *packer)
             return;
         }
         struct offer *best = &packer->offers[type];
-        /* Among equals Ray takes turns, so those rounds are played one by one. */
+        /* Ray alternates between equal offers, so these rounds run one by one. */
         int64_t rounds = has_rival ? 1 : rounds_alike(packer, best, limit);
         log_win(packer,
                 (struct win){.position = NOWHERE,

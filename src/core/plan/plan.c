@@ -1,11 +1,11 @@
-/* plan.c: the steps of a decision in Ray's order, and the answer gathered from the fleet. */
+/* plan.c: runs the steps of a decision in Ray's order, and collects the plan from the fleet. */
 #include "core/plan/plan.h"
 
-#include "core/plan/ending.h"
 #include "core/plan/gang.h"
 #include "core/plan/pack.h"
 #include "core/plan/price.h"
 #include "core/plan/refusal.h"
+#include "core/plan/terminate.h"
 
 #include <string.h>
 
@@ -25,7 +25,7 @@ static void launch_min_nodes(struct fleet *fleet)
             fleet_launch(fleet, i, missing, LAUNCH_MIN_NODES);
         }
     }
-    /* Ray puts the new ones in front. */
+    /* Ray puts new nodes first. */
     size_t added = fleet->order_count - before;
     memcpy(fleet->spare, fleet->order + before, added * sizeof(uint32_t));
     memmove(fleet->order + added, fleet->order, before * sizeof(uint32_t));
@@ -128,7 +128,7 @@ static void collect_ends(const struct fleet *fleet, struct plan *plan)
     }
 }
 
-static void decide(const struct plan_input *input, struct arena *scratch, struct plan *plan)
+static void plan_do_decide(const struct plan_input *input, struct arena *scratch, struct plan *plan)
 {
     struct fleet fleet;
     struct packer packer;
@@ -156,5 +156,5 @@ static void decide(const struct plan_input *input, struct arena *scratch, struct
 void plan_decide(const struct plan_input *input, struct arena *scratch, struct plan *ret_plan)
 {
     *ret_plan = (struct plan){0};
-    decide(input, scratch, ret_plan);
+    plan_do_decide(input, scratch, ret_plan);
 }

@@ -1,8 +1,8 @@
-/* price.c: Ray's answer as a cover, and the cheaper cover as launches. */
+/* price.c: converts Ray's answer to a cover, and the cheaper cover to launches. */
 #include "core/plan/price.h"
 
-#include "core/plan/pack_parts.h"
-#include "core/plan/price_parts.h"
+#include "core/plan/pack_internal.h"
+#include "core/plan/price_internal.h"
 
 #include <string.h>
 
@@ -34,7 +34,7 @@ bool market_is_flexible(const struct market *market, const struct logged_place *
     return has_price(market->fleet, place->type);
 }
 
-/* A node may be named by several batches; its price counts at the first. */
+/* A node may appear in several batches; its price is added once. */
 static int64_t price_of_rays(struct market *market)
 {
     const struct price_log *log = &market->price->log;
@@ -60,8 +60,8 @@ static int64_t price_of_rays(struct market *market)
 
 /* ---- the answer ---------------------------------------------------------------------------- */
 
-static void add_place(struct market *market, struct plan *plan, struct plan_place place,
-                      const struct cover_part *parts)
+static void price_add_place(struct market *market, struct plan *plan, struct plan_place place,
+                            const struct cover_part *parts)
 {
     struct plan_place *places = market->places;
     const struct price_log *log = &market->price->log;
@@ -74,7 +74,7 @@ static void add_place(struct market *market, struct plan *plan, struct plan_plac
     places[plan->place_count++] = place;
 }
 
-/* Numbers for new nodes that have none yet, behind all that have one. */
+/* Assigns numbers to new nodes, after all existing numbers. */
 static uint32_t number_nodes(struct market *market, int64_t count)
 {
     uint32_t first = market->next_number;
@@ -94,7 +94,7 @@ static void list_rays_places(struct market *market, struct plan *plan, bool has_
                                      .type = place->type,
                                      .times = place->times,
                                      .placed_count = place->part_count};
-            add_place(market, plan, one, log->parts + place->part_first);
+            price_add_place(market, plan, one, log->parts + place->part_first);
         }
     }
 }
@@ -109,7 +109,7 @@ static enum launch_cause cause_of(const struct market *market, const struct cove
     return first;
 }
 
-/* The next members of a group take the pattern; those that Ray used come first. */
+/* Assigns the pattern to the next members of a group; those that Ray used come first. */
 static void use_members(struct market *market, struct plan *plan,
                         const struct cover_pattern *pattern)
 {
@@ -122,7 +122,7 @@ static void use_members(struct market *market, struct plan *plan,
                                  .type = market->fleet->nodes[node].type,
                                  .times = 1,
                                  .placed_count = pattern->part_count};
-        add_place(market, plan, one, pattern->parts);
+        price_add_place(market, plan, one, pattern->parts);
     }
 }
 
@@ -144,7 +144,7 @@ static void clear_fleet(struct market *market)
     fleet->total_nodes = price->total_nodes;
 }
 
-/* Launches that stay because their type has no price. */
+/* Keeps launches whose type has no price. */
 static void keep_launches(struct market *market)
 {
     struct fleet *fleet = market->fleet;
@@ -179,7 +179,7 @@ static void use_answer(struct market *market, const struct cover_answer *answer,
                                  .type = type,
                                  .times = pattern->times,
                                  .placed_count = pattern->part_count};
-        add_place(market, plan, one, pattern->parts);
+        price_add_place(market, plan, one, pattern->parts);
     }
 }
 

@@ -1,15 +1,15 @@
 /*
- * price.h: cheaper launches for the requests that Ray's answer places.
+ * price.h: finds cheaper launches for the requests that Ray's answer places.
  *
- * What Ray left unmet stays unmet, so gangs and the constraint need no second thought: whatever
- * was placed as a whole is placed as a whole again. Types without a price are never chosen here,
- * and nodes of such types that Ray launches stay as they are.
+ * Requests that Ray did not place stay unplaced, so gangs and the constraint need no special
+ * handling: a group that was placed completely is placed completely again. Types without a price
+ * are never chosen here, and Ray's launches of such types are kept.
  */
 #pragma once
 
 #include "core/plan/price_log.h"
 
-/* The fleet before anything is placed, and the log of what is. */
+/* The fleet before placement, and the log of placements. */
 struct price {
     struct price_log log;
     size_t node_count;
@@ -17,8 +17,9 @@ struct price {
     int64_t total_nodes;
 };
 
-/* Before the first batch. */
+/* Call before the first batch. */
 void price_begin(struct price *price, struct packer *packer);
 
-/* After the last: changes the fleet's launches if that is cheaper, and fills the plan's places. */
+/* Call after the last batch: replaces the fleet's launches if that is cheaper, and fills in the
+ * plan's places. */
 void price_improve(struct price *price, struct fleet *fleet, struct plan *plan);

@@ -1,33 +1,34 @@
-/* price_log.c: wins of the packer turned into lists of classes. */
+/* price_log.c: converts the packer's wins to lists of classes. */
 #include "core/plan/price_log.h"
 
-#include "core/plan/pack_parts.h"
+#include "core/plan/pack_internal.h"
 
 void price_log_init(struct price_log *log, struct arena *arena)
 {
     *log = (struct price_log){.arena = arena};
 }
 
-static uint64_t mix(uint64_t hash, uint64_t value)
+static uint64_t price_log_mix(uint64_t hash, uint64_t value)
 {
     hash = (hash ^ value) * 0x9e3779b97f4a7c15u;
     return hash ^ hash >> 29;
 }
 
-static uint64_t hash_of(const struct request *request, enum launch_cause cause)
+static uint64_t price_log_hash_of(const struct request *request, enum launch_cause cause)
 {
-    uint64_t hash = mix(cause, request->amount_count * 64 + request->selector_count);
+    uint64_t hash = price_log_mix(cause, request->amount_count * 64 + request->selector_count);
     for (size_t i = 0; i < request->amount_count; i++) {
-        hash = mix(mix(hash, request->amounts[i].name), (uint64_t)request->amounts[i].amount);
+        hash = price_log_mix(price_log_mix(hash, request->amounts[i].name),
+                             (uint64_t)request->amounts[i].amount);
     }
     for (size_t i = 0; i < request->placement_count; i++) {
-        hash = mix(hash, request->placements[i].label.key);
+        hash = price_log_mix(hash, request->placements[i].label.key);
     }
     return hash;
 }
 
-/* A request that looks for its class. */
-struct seeker {
+/* A request looking for its class. */
+struct price_log_seeker {
     const struct price_log *log;
     const struct request *request;
     enum launch_cause cause;
@@ -35,7 +36,7 @@ struct seeker {
 
 static bool is_of_class(const void *context, size_t position)
 {
-    const struct seeker *seeker = context;
+    const struct price_log_seeker *seeker = context;
     const struct logged_class *class = &seeker->log->classes[position];
     return class->cause == seeker->cause && request_same(class->request, seeker->request);
 }
@@ -43,8 +44,8 @@ static bool is_of_class(const void *context, size_t position)
 static uint32_t class_of(struct price_log *log, const struct request *request,
                          enum launch_cause cause)
 {
-    struct seeker seeker = {log, request, cause};
-    uint64_t hash = hash_of(request, cause);
+    struct price_log_seeker seeker = {log, request, cause};
+    uint64_t hash = price_log_hash_of(request, cause);
     size_t found = table_find(&log->index, hash, is_of_class, &seeker);
     if (found != TABLE_NONE) {
         return (uint32_t)found;
@@ -57,7 +58,7 @@ static uint32_t class_of(struct price_log *log, const struct request *request,
     return (uint32_t)log->class_count++;
 }
 
-static void add_place(struct price_log *log, struct logged_place place)
+static void price_log_add_place(struct price_log *log, struct logged_place place)
 {
     void *places = log->places;
     arena_grow(log->arena, &places, log->place_count, &log->place_capacity, sizeof(*log->places));
@@ -65,8 +66,8 @@ static void add_place(struct price_log *log, struct logged_place place)
     log->places[log->place_count++] = place;
 }
 
-static uint32_t add_parts(struct price_log *log, const struct packer *packer, const struct win *win,
-                          enum launch_cause cause)
+static uint32_t price_log_add_parts(struct price_log *log, const struct packer *packer,
+                                    const struct win *win, enum launch_cause cause)
 {
     uint32_t first = (uint32_t)log->part_count;
     for (size_t i = 0; i < win->placed_count; i++) {
@@ -98,13 +99,14 @@ void price_log_batch(struct price_log *log, const struct packer *packer, enum la
 {
     const struct fleet *fleet = packer->fleet;
     uint32_t next_node = (uint32_t)fleet->node_count; /* the packer launches in this order */
-    uint32_t shared = NOWHERE;                        /* kin win in a row and share their list */
+    /* Equivalent nodes win in a row and share their list. */
+    uint32_t shared = NOWHERE;
     uint32_t part_first = 0;
     forget_runs(log, packer->batch.run_count);
     for (size_t i = 0; i < packer->win_count; i++) {
         const struct win *win = &packer->wins[i];
         if (win->placed_first != shared) {
-            part_first = add_parts(log, packer, win, cause);
+            part_first = price_log_add_parts(log, packer, win, cause);
             shared = win->placed_first;
         }
         struct logged_place place = {.node = NOWHERE,
@@ -115,14 +117,14 @@ void price_log_batch(struct price_log *log, const struct packer *packer, enum la
         if (win->position != NOWHERE) {
             place.node = fleet->order[win->position];
             place.type = fleet->nodes[place.node].type;
-            add_place(log, place);
+            price_log_add_place(log, place);
         } else if (packer->is_last) {
-            add_place(log, place);
+            price_log_add_place(log, place);
         } else {
             place.times = 1;
             for (int64_t j = 0; j < win->count; j++) {
                 place.node = next_node++;
-                add_place(log, place);
+                price_log_add_place(log, place);
             }
         }
     }

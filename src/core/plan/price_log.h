@@ -1,9 +1,9 @@
 /*
- * price_log.h: who went where while Ray's answer was made.
+ * price_log.h: records the placements of Ray's answer.
  *
- * The packer tells it about every batch just before the batch is committed. Equal requests of one
- * cause are a class, so that what a node takes is a short list of (class, count); nodes that take
- * the same share one list.
+ * The packer reports every batch right before it is committed. Equal requests of one cause form a
+ * class, so that the load of a node is a short list of (class, count); nodes with equal load share
+ * one list.
  */
 #pragma once
 
@@ -11,13 +11,13 @@
 #include "core/plan/cover.h"
 #include "core/plan/pack.h"
 
-/* Requests that are interchangeable: equal, and launched for the same cause. */
+/* Interchangeable requests: equal, and with the same cause. */
 struct logged_class {
     const struct request *request;
     enum launch_cause cause;
 };
 
-/* What one batch put on a node, or on each of `times` nodes that need no index of their own. */
+/* What one batch placed on a node, or on each of `times` nodes without an index of their own. */
 struct logged_place {
     uint32_t node; /* index into the fleet; NOWHERE for launches of the last batch */
     uint32_t type;
@@ -38,11 +38,11 @@ struct price_log {
     struct cover_part *parts;
     size_t part_count;
     size_t part_capacity;
-    uint32_t *class_of_run; /* by run of the present batch; NOWHERE: not met yet */
+    uint32_t *class_of_run; /* by run of the current batch; NOWHERE if not seen yet */
     size_t run_capacity;
 };
 
 void price_log_init(struct price_log *log, struct arena *arena);
 
-/* Before a batch is committed: `packer->wins` with their positions are still those of the order. */
+/* Call before a batch is committed, while the positions in `packer->wins` still match the order. */
 void price_log_batch(struct price_log *log, const struct packer *packer, enum launch_cause cause);

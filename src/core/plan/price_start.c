@@ -1,11 +1,11 @@
-/* price_start.c: Ray's own placement as an answer of the cover, to improve on. */
-#include "core/plan/cover_parts.h"
-#include "core/plan/pack_parts.h"
-#include "core/plan/price_parts.h"
+/* price_start.c: Ray's own placement as the initial answer of the cover. */
+#include "core/plan/cover_internal.h"
+#include "core/plan/pack_internal.h"
+#include "core/plan/price_internal.h"
 
 #include <string.h>
 
-/* The places of each node in the log, first to last. */
+/* The places of each node in the log, in order. */
 struct chains {
     uint32_t *first; /* by node */
     uint32_t *next;  /* by place */
@@ -28,8 +28,8 @@ static void chain_places(const struct market *market, struct chains *chains)
     }
 }
 
-static size_t add_parts(const struct price_log *log, const struct logged_place *place,
-                        struct cover_part *parts, size_t count)
+static size_t price_start_add_parts(const struct price_log *log, const struct logged_place *place,
+                                    struct cover_part *parts, size_t count)
 {
     for (size_t i = 0; i < place->part_count; i++) {
         const struct cover_part *part = &log->parts[place->part_first + i];
@@ -46,8 +46,8 @@ static size_t add_parts(const struct price_log *log, const struct logged_place *
     return count;
 }
 
-static bool is_same(const struct cover_pattern *pattern, uint32_t kind,
-                    const struct cover_part *parts, size_t count)
+static bool price_start_is_same(const struct cover_pattern *pattern, uint32_t kind,
+                                const struct cover_part *parts, size_t count)
 {
     bool is_same = pattern->kind == kind && pattern->part_count == count;
     for (size_t i = 0; is_same && i < count; i++) {
@@ -57,12 +57,13 @@ static bool is_same(const struct cover_pattern *pattern, uint32_t kind,
     return is_same;
 }
 
-/* Nodes that follow each other are often filled alike. */
+/* Consecutive nodes often have the same pattern. */
 static void add_pattern(struct market *market, struct cover_answer *start, uint32_t kind,
                         const struct cover_part *parts, size_t count, int64_t times)
 {
     struct cover *cover = &market->cover;
-    if (start->count > 0 && is_same(&start->patterns[start->count - 1], kind, parts, count)) {
+    if (start->count > 0 &&
+        price_start_is_same(&start->patterns[start->count - 1], kind, parts, count)) {
         start->patterns[start->count - 1].times += times;
         start->price += times * cover->kinds[kind].price;
         return;
@@ -88,9 +89,9 @@ void market_start(struct market *market, struct cover_answer *start)
         if (!is_first || !market_is_flexible(market, place)) {
             continue;
         }
-        size_t count = add_parts(log, place, parts, 0);
+        size_t count = price_start_add_parts(log, place, parts, 0);
         for (uint32_t j = i; place->node != NOWHERE && (j = chains.next[j]) != NOWHERE;) {
-            count = add_parts(log, &log->places[j], parts, count);
+            count = price_start_add_parts(log, &log->places[j], parts, count);
         }
         uint32_t kind = place->node < market->price->node_count
                             ? (uint32_t)market->new_kinds + market->group_of[place->node]

@@ -1,4 +1,4 @@
-/* refusal.c: from "did not fit" to the one thing a user can change. */
+/* refusal.c: finds the reason why a request did not fit that a user can act on. */
 #include "core/plan/refusal.h"
 
 #include "core/resource.h"
@@ -10,10 +10,10 @@ static int64_t total_of(const struct plan_type *type, uint32_t name, const struc
             return type->capacities[i].total;
         }
     }
-    return resource_is_implicit(names_text(names, name)) ? RESOURCE_UNIT : 0;
+    return resource_is_implicit(intern_text(names, name)) ? RESOURCE_UNIT : 0;
 }
 
-/* The first amount that no type has; fills resource, wanted, offered and type. */
+/* Finds the first amount that no type has; fills in resource, wanted, offered and type. */
 static bool is_too_large(const struct plan_input *input, const struct request *request,
                          struct refusal *refusal)
 {

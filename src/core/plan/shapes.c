@@ -1,9 +1,9 @@
-/* shapes.c: gathers the shapes of a load and holds nodes against them. */
+/* shapes.c: collects the shapes of a load and compares nodes with them. */
 #include "core/plan/shapes.h"
 
 #include "core/resource.h"
 
-static bool is_shape(const struct shape *shape, const struct request *request)
+static bool shapes_is_shape(const struct shape *shape, const struct request *request)
 {
     if (shape->amount_count != request->amount_count) {
         return false;
@@ -17,10 +17,10 @@ static bool is_shape(const struct shape *shape, const struct request *request)
     return true;
 }
 
-static void add(struct shapes *shapes, const struct request *request)
+static void shapes_add(struct shapes *shapes, const struct request *request)
 {
     for (size_t i = 0; i < shapes->count; i++) {
-        if (is_shape(&shapes->items[i], request)) {
+        if (shapes_is_shape(&shapes->items[i], request)) {
             return;
         }
     }
@@ -42,12 +42,12 @@ void shapes_gather(struct shapes *shapes, const struct demand *demands, size_t d
     shapes->is_complete = true;
     for (size_t i = 0; i < demand_count && shapes->is_complete; i++) {
         if (demands[i].count > 0) {
-            add(shapes, &demands[i].request);
+            shapes_add(shapes, &demands[i].request);
         }
     }
     for (size_t i = 0; i < gang_count && shapes->is_complete; i++) {
         for (size_t j = 0; j < gangs[i].request_count && shapes->is_complete; j++) {
-            add(shapes, &gangs[i].requests[j]);
+            shapes_add(shapes, &gangs[i].requests[j]);
         }
     }
 }
@@ -60,7 +60,7 @@ bool shapes_same(const struct shapes *a, const struct shapes *b)
     for (size_t i = 0; i < a->count; i++) {
         struct request request = {.amounts = a->items[i].amounts,
                                   .amount_count = a->items[i].amount_count};
-        if (!is_shape(&b->items[i], &request)) {
+        if (!shapes_is_shape(&b->items[i], &request)) {
             return false;
         }
     }
@@ -75,11 +75,11 @@ static int64_t free_of(const struct names *names, uint32_t name, const struct ca
             return capacities[i].free;
         }
     }
-    return resource_is_implicit(names_text(names, name)) ? RESOURCE_UNIT : 0;
+    return resource_is_implicit(intern_text(names, name)) ? RESOURCE_UNIT : 0;
 }
 
-static bool fits(const struct shape *shape, const struct names *names,
-                 const struct capacity *capacities, size_t capacity_count)
+static bool shapes_fits(const struct shape *shape, const struct names *names,
+                        const struct capacity *capacities, size_t capacity_count)
 {
     for (size_t i = 0; i < shape->amount_count; i++) {
         const struct amount *amount = &shape->amounts[i];
@@ -98,7 +98,7 @@ bool shapes_fit_none(const struct shapes *shapes, const struct names *names,
         return false;
     }
     for (size_t i = 0; i < shapes->count; i++) {
-        if (fits(&shapes->items[i], names, capacities, capacity_count)) {
+        if (shapes_fits(&shapes->items[i], names, capacities, capacity_count)) {
             return false;
         }
     }

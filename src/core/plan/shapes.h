@@ -1,10 +1,10 @@
 /*
- * shapes.h: the few different shapes that a load is made of, and which nodes are too full for all
- * of them.
+ * shapes.h: the distinct shapes of requests in a load, and which nodes are too full for all of
+ * them.
  *
- * A busy node on which nothing fits counts against the limits and does nothing else in a plan. Most
- * nodes of a busy cluster are like that, so whoever calls the planner may leave them out and say
- * how many there are (plan_input.full_nodes).
+ * A busy node on which nothing fits only counts against the limits in a plan. In a busy cluster
+ * most nodes are like that, so the caller of the planner may omit them and pass their number
+ * (plan_input.full_nodes).
  */
 #pragma once
 
@@ -20,7 +20,7 @@ struct shape {
 struct shapes {
     struct shape items[SHAPES_MOST];
     size_t count;
-    bool is_complete; /* false: too many or too large; nothing may be left out */
+    bool is_complete; /* false if too many or too large; then no node may be omitted */
 };
 
 void shapes_gather(struct shapes *shapes, const struct demand *demands, size_t demand_count,
@@ -28,6 +28,6 @@ void shapes_gather(struct shapes *shapes, const struct demand *demands, size_t d
 
 bool shapes_same(const struct shapes *a, const struct shapes *b);
 
-/* Is there no shape that fits into what is free? */
+/* True if no shape fits into the free amounts. */
 bool shapes_fit_none(const struct shapes *shapes, const struct names *names,
                      const struct capacity *capacities, size_t capacity_count);

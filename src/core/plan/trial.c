@@ -1,4 +1,4 @@
-/* trial.c: first fit in Ray's order on one node, and Ray's score of the outcome. */
+/* trial.c: first fit in Ray's order on one node, and Ray's score of the result. */
 #include "core/plan/trial.h"
 
 #include "core/resource.h"
@@ -17,7 +17,7 @@ void trial_begin(struct trial *trial, const struct batch *batch, enum demand_sou
     struct arena *arena = trial->fleet->arena;
     trial->batch = batch;
     trial->source = source;
-    /* One column even without any: the batch's tree looks at it. */
+    /* At least one column: the batch's tree reads it. */
     if (batch->column_count + 1 > trial->column_capacity) {
         trial->column_capacity = 2 * (batch->column_count + 1);
         trial->amounts = ARENA_ARRAY(arena, trial->column_capacity, int64_t);
@@ -62,7 +62,7 @@ static uint32_t label_now(const struct trial *trial, const struct fleet_node *no
     return fleet_label(node, key);
 }
 
-/* How high the first satisfied selector stands among its fallbacks; 0 when none is. */
+/* The rank of the first satisfied selector among its fallbacks; 0 if none is. */
 static uint64_t selector_rank(const struct trial *trial, const struct fleet_node *node,
                               const struct request *request)
 {
@@ -91,7 +91,7 @@ static bool labels_accept(const struct trial *trial, const struct fleet_node *no
         return false;
     }
     for (size_t i = 0; run->has_anti_affinity && i < request->placement_count; i++) {
-        /* Any value of the key refuses: Ray itself fails on a key with two values. */
+        /* Any value of the key excludes the node: Ray itself fails on a key with two values. */
         const struct placement *placement = &request->placements[i];
         if (placement->kind == PLACEMENT_ANTI_AFFINITY &&
             label_now(trial, node, placement->label.key) != NAME_NONE) {
@@ -101,7 +101,7 @@ static bool labels_accept(const struct trial *trial, const struct fleet_node *no
     return true;
 }
 
-static void add_labels(struct trial *trial, const struct request *request)
+static void trial_add_labels(struct trial *trial, const struct request *request)
 {
     for (size_t i = 0; i < request->placement_count; i++) {
         if (request->placements[i].kind == PLACEMENT_ANTI_AFFINITY) {
@@ -118,7 +118,7 @@ static void add_labels(struct trial *trial, const struct request *request)
 
 static int64_t how_many(const struct trial *trial, const struct run *run)
 {
-    /* A request that keeps others away keeps its own kind away: the first adds the label. */
+    /* A request with anti-affinity also excludes its own kind: the first one adds the label. */
     int64_t count = run->has_anti_affinity ? 1 : run->left;
     const struct need *needs = trial->batch->needs + run->need_first;
     for (size_t i = 0; count > 1 && i < run->need_count; i++) {
@@ -146,7 +146,7 @@ void trial_pack(struct trial *trial, const struct fleet_node *node)
         }
         trial->placed[trial->placed_count++] = (struct placed){(uint32_t)i, count};
         if (run->has_anti_affinity) {
-            add_labels(trial, run->request);
+            trial_add_labels(trial, run->request);
         }
     }
 }
@@ -154,8 +154,8 @@ void trial_pack(struct trial *trial, const struct fleet_node *node)
 /* ---- the score ----------------------------------------------------------------------------- */
 
 /*
- * In Ray's own floating point, operation by operation, because its choices hang on the last bit:
- * pow() and not two products, both amounts turned into units before they are subtracted.
+ * Ray's floating-point arithmetic, operation by operation, because its choices depend on the last
+ * bit: pow() instead of two products, and both amounts are converted to units before subtracting.
  */
 static double use_of(const struct trial *trial, int64_t total, int64_t free)
 {
@@ -225,7 +225,7 @@ struct score trial_score(struct trial *trial, const struct fleet_node *node)
     return score;
 }
 
-/* ---- keeping ------------------------------------------------------------------------------- */
+/* ---- commit -------------------------------------------------------------------------------- */
 
 static void remember_selectors(struct fleet *fleet, struct ledger *ledger,
                                const struct request *request)

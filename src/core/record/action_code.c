@@ -1,14 +1,14 @@
-/* action_code.c: actions as bytes. All kinds have all fields: an unused one is a byte of zero. */
+/* action_code.c: encodes actions. All kinds have all fields: an unused one is a zero byte. */
 #include "core/action.h"
 
-#include "core/life.h"
+#include "core/node_state.h"
 #include "core/record/frame.h"
 
 #include <string.h>
 
 static bool reason_is_sound(const struct reason *reason)
 {
-    /* Of a drained node the amount is a kind again, and somebody will look it up. */
+    /* For drained nodes the amount is an enum reason_kind, which is used as an index. */
     return reason->kind != REASON_DRAINED ||
            (reason->amount >= 0 && reason->amount < REASON_KIND_COUNT);
 }
@@ -39,7 +39,7 @@ struct str action_encode(const struct action *action, struct arena *arena)
     return frame_end(&writer, RECORD_ACTION);
 }
 
-static bool decode_body(struct str body, struct action *ret_action)
+static bool action_code_decode_body(struct str body, struct action *ret_action)
 {
     struct byte_reader reader;
     bytes_read(&reader, body);
@@ -74,7 +74,7 @@ bool action_decode(struct str *bytes, struct action *ret_action)
         *bytes = rest;
         return false;
     }
-    if (!decode_body(body, ret_action)) {
+    if (!action_code_decode_body(body, ret_action)) {
         return false;
     }
     *bytes = rest;

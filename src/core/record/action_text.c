@@ -1,47 +1,47 @@
-/* action_text.c: actions and their reasons in words. */
+/* action_text.c: formats actions and their reasons. */
 #include "core/action.h"
 
-#include "core/life.h"
-#include "core/record/offering_words.h"
+#include "core/node_state.h"
+#include "core/record/offering_text.h"
 
-/* What a node does in a state while somebody waits for the end of it. */
-static const char *state_words(unsigned state)
+/* Describes what a node was doing in the state that timed out. */
+static const char *action_text_state_text(unsigned state)
 {
     static const char *const words[NODE_STATE_COUNT] = {
         [NODE_GONE] = "gone",
-        [NODE_REQUESTED] = "requested without an answer",
+        [NODE_REQUESTED] = "requested without a reply",
         [NODE_LAUNCHING] = "launching",
-        [NODE_BOOTING] = "booting without an answer from ssh",
+        [NODE_BOOTING] = "booting without a reply from ssh",
         [NODE_SETTING_UP] = "setting up",
         [NODE_READY] = "ready",
         [NODE_IDLE] = "idle",
         [NODE_DRAINING] = "draining",
         [NODE_FAILED] = "failed",
         [NODE_TERMINATING] = "terminating",
-        [NODE_STRANGER] = "in Ray but in no listing",
+        [NODE_UNLISTED] = "in Ray but not listed by the cloud",
     };
     return state < NODE_STATE_COUNT ? words[state] : "?";
 }
 
-/* The reason behind a drain, whose numbers were told when it began. */
+/* The original reason of a drain; its numbers were reported when the drain began. */
 static const char *first_reason_words(int64_t kind)
 {
     static const char *const words[REASON_KIND_COUNT] = {
         [REASON_NEEDED] = "it was needed",
-        [REASON_REPEATED] = "it was asked for again",
-        [REASON_CLOUD_RUNS_IT] = "the cloud runs it",
+        [REASON_REPEATED] = "it was requested again",
+        [REASON_CLOUD_RUNS_IT] = "its instance is running",
         [REASON_IDLE] = "it was idle",
         [REASON_OUTDATED] = "its node type was changed or removed",
-        [REASON_TYPE_LIMIT] = "there were more of its type than max_workers",
+        [REASON_TYPE_LIMIT] = "there were more nodes of its type than max_workers",
         [REASON_CLUSTER_LIMIT] = "the cluster had more nodes than max_workers",
         [REASON_DRAINED] = "it was drained",
-        [REASON_NOTICE] = "the cloud takes it away",
-        [REASON_CLOUD_ENDED] = "the cloud has ended it",
+        [REASON_NOTICE] = "the cloud reclaims it",
+        [REASON_CLOUD_ENDED] = "the cloud terminated it",
         [REASON_RAY_DEAD] = "Ray declared it dead",
-        [REASON_LOST_CONTACT] = "Ray lost sight of it",
-        [REASON_SETUP_FAILED] = "its set-up failed",
-        [REASON_TOO_SLOW] = "it was too slow",
-        [REASON_DOWN] = "the cluster is taken down",
+        [REASON_LOST_CONTACT] = "Ray no longer listed it",
+        [REASON_SETUP_FAILED] = "its setup failed",
+        [REASON_TOO_SLOW] = "it took too long",
+        [REASON_DOWN] = "the cluster is being deleted",
     };
     return kind >= 0 && kind < REASON_KIND_COUNT ? words[kind] : "?";
 }
@@ -53,11 +53,11 @@ static struct str take_over_text(const struct action *action, struct str leaver,
     long long count = (long long)action_takes_over(action);
     long long more = action->reason.limit > 1 ? (long long)action->reason.limit - 1 : 0;
     if (more == 0) {
-        return arena_printf(arena, "%lld for the work of %.*s, which is going away", count,
+        return arena_printf(arena, "%lld to replace %.*s, which is being terminated", count,
                             STR_ARG(leaver));
     }
     return arena_printf(arena,
-                        "%lld for the work of %.*s and %lld more node%s, which are going away",
+                        "%lld to replace %.*s and %lld more node%s, which are being terminated",
                         count, STR_ARG(leaver), more, more > 1 ? "s" : "");
 }
 
@@ -90,9 +90,9 @@ static struct str causes_text(const struct action *action, struct str leaver, st
 /* "idle for 5 min 10 s, 5 min allowed" */
 static struct str too_long_text(const char *what, const struct reason *reason, struct arena *arena)
 {
-    struct str taken = words_span(reason->amount, arena);
-    struct str allowed = words_span(reason->limit, arena);
-    return arena_printf(arena, "%s for %.*s, %.*s allowed", what, STR_ARG(taken), STR_ARG(allowed));
+    struct str taken = format_span(reason->amount, arena);
+    struct str allowed = format_span(reason->limit, arena);
+    return arena_printf(arena, "%s for %.*s (limit: %.*s)", what, STR_ARG(taken), STR_ARG(allowed));
 }
 
 struct str action_reason_text(const struct action *action, struct arena *arena)
@@ -110,35 +110,34 @@ struct str action_reason_text_with(const struct action *action, struct str leave
     case REASON_NEEDED:
         return causes_text(action, leaver, arena);
     case REASON_REPEATED:
-        return STR("no definite answer so far");
+        return STR("no definite reply so far");
     case REASON_CLOUD_RUNS_IT:
-        return STR("the cloud runs it");
+        return STR("its instance is running");
     case REASON_IDLE:
         return too_long_text("idle", reason, arena);
     case REASON_OUTDATED:
-        return STR("its node type was changed or removed");
+        return reason->amount == 1 ? STR("its node type is no longer in the file")
+                                   : STR("its node_config was changed in the file");
     case REASON_TYPE_LIMIT:
         return arena_printf(arena, "more nodes of its type than its max_workers of %lld", limit);
     case REASON_CLUSTER_LIMIT:
-        return arena_printf(arena, "more nodes in the cluster than the %lld allowed", limit);
+        return arena_printf(arena, "more nodes in the cluster than the limit of %lld", limit);
     case REASON_DRAINED:
         return arena_printf(arena, "drained, because %s", first_reason_words(reason->amount));
-    case REASON_NOTICE: {
-        struct str when = words_seconds(reason->limit, arena);
-        return arena_printf(arena, "the cloud takes it away at %.*s", STR_ARG(when));
-    }
+    case REASON_NOTICE: /* when, is on the core's own clock, which says nothing to people */
+        return STR("the cloud takes it away");
     case REASON_CLOUD_ENDED:
-        return STR("the cloud has ended it, or somebody by hand");
+        return STR("terminated by the cloud, or manually");
     case REASON_RAY_DEAD:
         return STR("Ray declared it dead");
     case REASON_LOST_CONTACT:
-        return too_long_text("gone from Ray's view", reason, arena);
+        return too_long_text("not listed by Ray", reason, arena);
     case REASON_SETUP_FAILED:
-        return STR("its set-up failed");
+        return STR("its setup failed");
     case REASON_TOO_SLOW:
-        return too_long_text(state_words(reason->state), reason, arena);
+        return too_long_text(action_text_state_text(reason->state), reason, arena);
     case REASON_DOWN:
-        return STR("the cluster is taken down");
+        return STR("the cluster is being deleted");
     case REASON_KIND_COUNT:
         break;
     }
@@ -149,7 +148,7 @@ struct str action_reason_text_with(const struct action *action, struct str leave
 static struct str instance_text(const char *verb, const struct action *action,
                                 const struct core_settings *settings, struct arena *arena)
 {
-    struct str offering = words_offering(settings, action->offering, arena);
+    struct str offering = format_offering(settings, action->offering, arena);
     return arena_printf(arena, "%s instance %llu (%.*s)", verb,
                         (unsigned long long)action->instance, STR_ARG(offering));
 }
@@ -157,23 +156,23 @@ static struct str instance_text(const char *verb, const struct action *action,
 static struct str launch_text(const struct action *action, const struct core_settings *settings,
                               struct arena *arena)
 {
-    struct str offering = words_priced_offering(settings, action->offering, arena);
+    struct str offering = format_priced_offering(settings, action->offering, arena);
     const char *again = action->reason.kind == REASON_REPEATED ? " again" : "";
     return arena_printf(arena, "launch %u.%u%s: %lld x %.*s", LAUNCH_ARG(action->launch), again,
                         (long long)action->count, STR_ARG(offering));
 }
 
-/* What the raylet may do about it; empty for everything but drains. */
+/* Whether the raylet may refuse; empty except for drains. */
 static struct str terms_text(const struct action *action, struct arena *arena)
 {
     if (action->kind != ACTION_DRAIN) {
         return STR("");
     }
     if (action->is_rejectable) {
-        return STR("; it may refuse when it is busy");
+        return STR("; it can refuse if it is busy");
     }
-    struct str until = words_seconds(action->drain_until, arena);
-    return arena_printf(arena, "; its work may go on until %.*s", STR_ARG(until));
+    struct str until = format_seconds(action->drain_until, arena);
+    return arena_printf(arena, "; its work can continue until %.*s", STR_ARG(until));
 }
 
 static struct str deed_text(const struct action *action, const struct core_settings *settings,
@@ -184,7 +183,7 @@ static struct str deed_text(const struct action *action, const struct core_setti
     case ACTION_LAUNCH:
         return launch_text(action, settings, arena);
     case ACTION_TERMINATE:
-        return instance_text(is_again ? "again terminate" : "terminate", action, settings, arena);
+        return instance_text(is_again ? "retry terminating" : "terminate", action, settings, arena);
     case ACTION_SET_UP:
         return instance_text("set up", action, settings, arena);
     case ACTION_DRAIN:
@@ -207,7 +206,7 @@ struct str action_text(const struct action *action, const struct core_settings *
 struct str change_text(const struct change *change, struct arena *arena)
 {
     struct str who = change->instance == INSTANCE_NONE
-                         ? arena_printf(arena, "a machine of launch %u.%u",
+                         ? arena_printf(arena, "an instance of launch %u.%u",
                                         LAUNCH_ARG(change->launch))
                          : arena_printf(arena, "instance %llu",
                                         (unsigned long long)change->instance);

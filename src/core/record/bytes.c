@@ -1,4 +1,4 @@
-/* bytes.c: writing and strictly reading numbers as bytes. */
+/* bytes.c: encodes numbers and strictly decodes them. */
 #include "core/record/bytes.h"
 
 #include <string.h>
@@ -115,7 +115,7 @@ uint64_t bytes_take_u64(struct byte_reader *reader)
         }
         value |= bits << shift;
         if (!(byte & MORE)) {
-            /* A last byte without bits could have been left out. */
+            /* A zero last byte is not canonical. */
             reader->is_bad = byte == 0 && shift > 0;
             return reader->is_bad ? 0 : value;
         }

@@ -1,13 +1,12 @@
 /*
- * bytes.h: numbers as bytes, the same on every machine, and back.
+ * bytes.h: encodes numbers as bytes, independent of the machine, and decodes them.
  *
- * A number is written seven bits to a byte, lowest first, the top bit set in all but the last
- * byte; a signed one is folded first so that small negative numbers stay short. Every number has
- * exactly one form and the reader takes no other: what could be read is written again as the same
- * bytes.
+ * Numbers use seven bits per byte, lowest first, with the top bit set in all but the last byte;
+ * signed numbers are zigzag-encoded, so that small negative ones stay short. Every number has
+ * exactly one form and the reader accepts no other: encoding a decoded value gives the same bytes.
  *
- * Both sides remember the first failure and do nothing from then on (a reader gives zeros), so
- * that the owner asks once, at the end.
+ * Reader and writer remember the first failure and then do nothing (the reader returns zeros), so
+ * the caller checks once, at the end.
  */
 #pragma once
 
@@ -18,7 +17,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The longest form of a number. */
+/* The longest encoding of a number. */
 enum { BYTES_NUMBER_MAX = 10 };
 
 struct byte_writer {
@@ -26,8 +25,8 @@ struct byte_writer {
     unsigned char *ptr;
     size_t len;
     size_t capacity;
-    size_t cap;  /* most bytes it may ever hold */
-    bool is_bad; /* the cap was passed, or a value that no reader would take */
+    size_t cap;  /* limit of its size */
+    bool is_bad; /* the cap was exceeded, or a value is not decodable */
 };
 
 void bytes_write(struct byte_writer *writer, struct arena *arena, size_t cap);
@@ -36,14 +35,14 @@ void bytes_put_u64(struct byte_writer *writer, uint64_t value);
 void bytes_put_i64(struct byte_writer *writer, int64_t value);
 void bytes_put_bool(struct byte_writer *writer, bool value);
 
-/* A value of an enum that has `count` values, as one byte. */
+/* An enum with `count` values, as one byte. */
 void bytes_put_enum(struct byte_writer *writer, unsigned value, unsigned count);
 
-/* How many elements follow. */
+/* The number of elements that follow. */
 void bytes_put_count(struct byte_writer *writer, size_t count, size_t most);
 
 struct byte_reader {
-    const unsigned char *ptr; /* what is left */
+    const unsigned char *ptr; /* the remaining bytes */
     size_t len;
     bool is_bad;
 };
@@ -57,10 +56,10 @@ bool bytes_take_bool(struct byte_reader *reader);
 unsigned bytes_take_enum(struct byte_reader *reader, unsigned count);
 
 /*
- * At most `most`, and no more than the bytes left can hold when each element takes at least
- * `element_bytes`: memory for the elements is asked for before they are read.
+ * At most `most`, and no more than fit into the remaining bytes with at least `element_bytes` each,
+ * because memory is allocated before the elements are read.
  */
 size_t bytes_take_count(struct byte_reader *reader, size_t most, size_t element_bytes);
 
-/* A part of the bytes as a view, and on to what is behind it. */
+/* Returns the next `len` bytes as a view and skips them. */
 struct str bytes_take(struct byte_reader *reader, size_t len);

@@ -1,4 +1,4 @@
-/* event_code.c: events as bytes. For each kind what is written and, below it, what is read. */
+/* event_code.c: encodes events. Each kind has its writer, followed by its reader. */
 #include "core/event.h"
 
 #include "core/record/frame.h"
@@ -8,7 +8,7 @@
 
 enum {
     GOAL_COUNT = GOAL_DOWN + 1,
-    LISTED_BYTES = 4, /* the fewest that one can take */
+    LISTED_BYTES = 6, /* minimal size of one */
 };
 
 static void put_nothing(struct byte_writer *writer, const struct event *event)
@@ -52,7 +52,7 @@ static void put_intent(struct byte_writer *writer, const struct event *event)
     bytes_put_i64(writer, event->intent.count);
 }
 
-static void take_intent(struct byte_reader *reader, struct event *event)
+static void event_code_take_intent(struct byte_reader *reader, struct event *event)
 {
     event->intent.launch = bytes_take_u64(reader);
     event->intent.offering = bytes_take_u32(reader);
@@ -65,7 +65,7 @@ static void put_launched(struct byte_writer *writer, const struct event *event)
     bytes_put_u64(writer, event->launched.instance);
 }
 
-static void take_launched(struct byte_reader *reader, struct event *event)
+static void event_code_take_launched(struct byte_reader *reader, struct event *event)
 {
     event->launched.launch = bytes_take_u64(reader);
     event->launched.instance = bytes_take_u64(reader);
@@ -85,13 +85,13 @@ static void take_launch_reply(struct byte_reader *reader, struct event *event)
 
 static void put_records_end(struct byte_writer *writer, const struct event *event)
 {
-    bytes_put_u64(writer, event->records.reign);
+    bytes_put_u64(writer, event->records.sole_writer_epoch);
     bytes_put_i64(writer, event->records.since);
 }
 
 static void take_records_end(struct byte_reader *reader, struct event *event)
 {
-    event->records.reign = bytes_take_u64(reader);
+    event->records.sole_writer_epoch = bytes_take_u64(reader);
     event->records.since = bytes_take_i64(reader);
 }
 
@@ -116,6 +116,8 @@ static void put_listing(struct byte_writer *writer, const struct listing *listin
         bytes_put_u64(writer, listed->launch);
         bytes_put_u64(writer, listed->offering);
         bytes_put_enum(writer, listed->state, CLOUD_STATE_COUNT);
+        bytes_put_bool(writer, listed->is_outdated);
+        bytes_put_i64(writer, listed->price);
     }
 }
 
@@ -133,6 +135,8 @@ static void take_listing(struct byte_reader *reader, struct arena *arena, struct
         items[i].launch = bytes_take_u64(reader);
         items[i].offering = bytes_take_u32(reader);
         items[i].state = (enum cloud_state)bytes_take_enum(reader, CLOUD_STATE_COUNT);
+        items[i].is_outdated = bytes_take_bool(reader);
+        items[i].price = bytes_take_i64(reader);
     }
     listing->items = items;
 }
@@ -179,33 +183,33 @@ static void put_notice(struct byte_writer *writer, const struct event *event)
     bytes_put_i64(writer, event->notice.until);
 }
 
-static void take_notice(struct byte_reader *reader, struct event *event)
+static void event_code_take_notice(struct byte_reader *reader, struct event *event)
 {
     event->notice.instance = bytes_take_u64(reader);
     event->notice.until = bytes_take_i64(reader);
 }
 
-/* The kinds without arrays; those of Ray's view want an arena and stand in load_code.c. */
-struct form {
+/* The kinds without arrays. Those of Ray's view need an arena and are in load_code.c. */
+struct event_code_form {
     void (*put)(struct byte_writer *writer, const struct event *event);
     void (*take)(struct byte_reader *reader, struct event *event);
 };
 
-static const struct form forms[EVENT_KIND_COUNT] = {
+static const struct event_code_form forms[EVENT_KIND_COUNT] = {
     [EVENT_START] = {put_nothing, take_nothing},
     [EVENT_GOAL] = {put_goal, take_goal},
     [EVENT_LEASE] = {put_lease, take_lease},
-    [EVENT_INTENT] = {put_intent, take_intent},
-    [EVENT_LAUNCHED] = {put_launched, take_launched},
+    [EVENT_INTENT] = {put_intent, event_code_take_intent},
+    [EVENT_LAUNCHED] = {put_launched, event_code_take_launched},
     [EVENT_LAUNCH_REPLY] = {put_launch_reply, take_launch_reply},
     [EVENT_RECORDS_END] = {put_records_end, take_records_end},
     [EVENT_TERMINATE_REPLY] = {put_terminate_reply, take_terminate_reply},
     [EVENT_SETUP_REPLY] = {put_setup_reply, take_setup_reply},
     [EVENT_DRAIN_REPLY] = {put_drain_reply, take_drain_reply},
-    [EVENT_NOTICE] = {put_notice, take_notice},
+    [EVENT_NOTICE] = {put_notice, event_code_take_notice},
     [EVENT_RAY_SEEN] = {put_asked_at, take_asked_at},
     [EVENT_TICK] = {put_nothing, take_nothing},
-    [EVENT_RAY_ANEW] = {put_nothing, take_nothing},
+    [EVENT_RAY_RESTARTED] = {put_nothing, take_nothing},
 };
 
 struct str event_encode(const struct event *event, struct arena *arena)
@@ -226,11 +230,11 @@ struct str event_encode(const struct event *event, struct arena *arena)
     return frame_end(&writer, RECORD_EVENT);
 }
 
-static bool decode_body(struct str body, struct arena *arena, struct event *ret_event)
+static bool event_code_decode_body(struct str body, struct arena *arena, struct event *ret_event)
 {
     struct byte_reader reader;
     bytes_read(&reader, body);
-    /* All of the union: events can then be compared as they lie. */
+    /* Clears the whole union, so that events can be compared with memcmp(). */
     memset(ret_event, 0, sizeof(*ret_event));
     ret_event->kind = (enum event_kind)bytes_take_enum(&reader, EVENT_KIND_COUNT);
     ret_event->at = bytes_take_i64(&reader);
@@ -257,7 +261,7 @@ bool event_decode(struct str *bytes, struct arena *arena, struct event *ret_even
         *bytes = rest;
         return false;
     }
-    if (!decode_body(body, arena, ret_event)) {
+    if (!event_code_decode_body(body, arena, ret_event)) {
         return false;
     }
     *bytes = rest;

@@ -1,21 +1,22 @@
-/* event_text.c: events in words. */
+/* event_text.c: formats events. */
 #include "core/event.h"
 
 #include "core/record/load_text.h"
-#include "core/record/offering_words.h"
+#include "core/record/offering_text.h"
 
 const char *outcome_text(enum outcome outcome)
 {
     static const char *const words[OUTCOME_COUNT] = {
         [OUTCOME_DONE] = "done",
-        [OUTCOME_UNKNOWN] = "no clear answer, it may have taken effect",
-        [OUTCOME_THROTTLED] = "too many calls, try later",
+        [OUTCOME_UNKNOWN] = "no definite reply; it may have taken effect",
+        [OUTCOME_THROTTLED] = "throttled; retry later",
         [OUTCOME_CAPACITY] = "no capacity",
         [OUTCOME_QUOTA] = "over the account's quota",
-        [OUTCOME_DENIED] = "not allowed or not signed in",
-        [OUTCOME_INVALID] = "the request is wrong",
-        [OUTCOME_MISMATCH] = "its token was used for another request, somebody else acts",
+        [OUTCOME_DENIED] = "not allowed or not authenticated",
+        [OUTCOME_INVALID] = "the request is invalid",
+        [OUTCOME_MISMATCH] = "its token was used for another request; another controller is active",
         [OUTCOME_NOT_FOUND] = "not found",
+        [OUTCOME_NO_LEASE] = "not sent; the lease had expired",
     };
     return outcome < OUTCOME_COUNT ? words[outcome] : "?";
 }
@@ -25,8 +26,8 @@ static const char *cloud_words(enum cloud_state state)
     static const char *const words[CLOUD_STATE_COUNT] = {
         [CLOUD_PENDING] = "pending",
         [CLOUD_RUNNING] = "running",
-        [CLOUD_ENDING] = "ending",
-        [CLOUD_GONE] = "gone",
+        [CLOUD_ENDING] = "terminating",
+        [CLOUD_GONE] = "terminated",
     };
     return state < CLOUD_STATE_COUNT ? words[state] : "?";
 }
@@ -34,8 +35,8 @@ static const char *cloud_words(enum cloud_state state)
 static const char *setup_words(enum setup_news news)
 {
     static const char *const words[SETUP_NEWS_COUNT] = {
-        [SETUP_CONTACT] = "ssh answers, the steps run",
-        [SETUP_DONE] = "done, ray start succeeded",
+        [SETUP_CONTACT] = "ssh works, the steps are running",
+        [SETUP_DONE] = "done; ray start succeeded",
         [SETUP_FAILED] = "failed",
     };
     return news < SETUP_NEWS_COUNT ? words[news] : "?";
@@ -44,8 +45,8 @@ static const char *setup_words(enum setup_news news)
 static const char *drain_words(enum drain_answer answer)
 {
     static const char *const words[DRAIN_ANSWER_COUNT] = {
-        [DRAIN_ACCEPTED] = "accepted, it takes no more work",
-        [DRAIN_REFUSED] = "refused, it is not idle any more",
+        [DRAIN_ACCEPTED] = "accepted; it takes no new work",
+        [DRAIN_REFUSED] = "refused; it is no longer idle",
         [DRAIN_UNKNOWN] = "no answer",
     };
     return answer < DRAIN_ANSWER_COUNT ? words[answer] : "?";
@@ -57,15 +58,15 @@ static struct str lease_text(const struct event *event, struct arena *arena)
     if (event->lease.until == 0) {
         return arena_printf(arena, "lease %llu lost", epoch);
     }
-    struct str until = words_seconds(event->lease.until, arena);
+    struct str until = format_seconds(event->lease.until, arena);
     return arena_printf(arena, "lease %llu held until %.*s", epoch, STR_ARG(until));
 }
 
 static struct str intent_text(const struct event *event, const struct core_settings *settings,
                               struct arena *arena)
 {
-    struct str offering = words_offering(settings, event->intent.offering, arena);
-    return arena_printf(arena, "launch %u.%u written down: %lld x %.*s",
+    struct str offering = format_offering(settings, event->intent.offering, arena);
+    return arena_printf(arena, "launch %u.%u recorded: %lld x %.*s",
                         LAUNCH_ARG(event->intent.launch), (long long)event->intent.count,
                         STR_ARG(offering));
 }
@@ -84,12 +85,11 @@ static struct str listing_text(const struct listing *listing, struct arena *aren
                                  counts[state], cloud_words((enum cloud_state)state));
         }
     }
-    struct str asked_at = words_seconds(listing->asked_at, arena);
-    return arena_printf(arena, "listing as of %.*s: %zu machine%s%s%.*s%s%s", STR_ARG(asked_at),
+    struct str asked_at = format_seconds(listing->asked_at, arena);
+    return arena_printf(arena, "listing as of %.*s: %zu instance%s%s%.*s%s%s", STR_ARG(asked_at),
                         listing->count, listing->count == 1 ? "" : "s",
                         listing->count > 0 ? " (" : "", STR_ARG(parts),
-                        listing->count > 0 ? ")" : "",
-                        listing->is_complete ? "" : ", incomplete: there may be more");
+                        listing->count > 0 ? ")" : "", listing->is_complete ? "" : ", incomplete");
 }
 
 /* "termination of instance 17 answered: done" */
@@ -102,14 +102,14 @@ static struct str answer_text(const char *call, uint64_t instance, const char *a
 
 static struct str notice_text(const struct event *event, struct arena *arena)
 {
-    struct str until = words_seconds(event->notice.until, arena);
-    return arena_printf(arena, "instance %llu has notice: the cloud takes it away at %.*s",
+    struct str until = format_seconds(event->notice.until, arena);
+    return arena_printf(arena, "instance %llu: interruption notice; the cloud reclaims it at %.*s",
                         (unsigned long long)event->notice.instance, STR_ARG(until));
 }
 
 static struct str asked_text(const char *what, const struct event *event, struct arena *arena)
 {
-    struct str asked_at = words_seconds(event->asked_at, arena);
+    struct str asked_at = format_seconds(event->asked_at, arena);
     return arena_printf(arena, "%s as of %.*s", what, STR_ARG(asked_at));
 }
 
@@ -118,7 +118,7 @@ static struct str ray_text(const struct event *event, const struct names *names,
 {
     if (event->kind == EVENT_RAY_LOAD) {
         struct str load = ray_load_text(&event->ray_load, names, arena);
-        return arena_printf(arena, "Ray asks for: %.*s", STR_ARG(load));
+        return arena_printf(arena, "demand in Ray: %.*s", STR_ARG(load));
     }
     struct str node = ray_node_text(&event->ray_node, names, arena);
     return arena_printf(arena, "instance %llu in Ray: %.*s",
@@ -132,8 +132,8 @@ static struct str fact_text(const struct event *event, const struct core_setting
     case EVENT_START:
         return STR("start");
     case EVENT_GOAL:
-        return event->goal == GOAL_RUN ? STR("goal: the cluster runs")
-                                       : STR("goal: the cluster is taken down");
+        return event->goal == GOAL_RUN ? STR("goal: run the cluster")
+                                       : STR("goal: delete the cluster");
     case EVENT_LEASE:
         return lease_text(event, arena);
     case EVENT_INTENT:
@@ -147,15 +147,15 @@ static struct str fact_text(const struct event *event, const struct core_setting
                             LAUNCH_ARG(event->launch_reply.launch),
                             outcome_text(event->launch_reply.outcome));
     case EVENT_RECORDS_END:
-        return arena_printf(arena, "records end: nobody else has acted since lease %llu",
-                            (unsigned long long)event->records.reign);
+        return arena_printf(arena, "end of records: no other controller has acted since lease %llu",
+                            (unsigned long long)event->records.sole_writer_epoch);
     case EVENT_LISTING:
         return listing_text(&event->listing, arena);
     case EVENT_TERMINATE_REPLY:
         return answer_text("termination", event->terminate_reply.instance,
                            outcome_text(event->terminate_reply.outcome), arena);
     case EVENT_SETUP_REPLY:
-        return arena_printf(arena, "set-up of instance %llu: %s",
+        return arena_printf(arena, "setup of instance %llu: %s",
                             (unsigned long long)event->setup_reply.instance,
                             setup_words(event->setup_reply.news));
     case EVENT_DRAIN_REPLY:
@@ -167,11 +167,11 @@ static struct str fact_text(const struct event *event, const struct core_setting
     case EVENT_RAY_LOAD:
         return ray_text(event, settings->names, arena);
     case EVENT_RAY_SEEN:
-        return asked_text("Ray seen", event, arena);
+        return asked_text("Ray state", event, arena);
     case EVENT_TICK:
         return STR("tick");
-    case EVENT_RAY_ANEW:
-        return STR("Ray has begun anew");
+    case EVENT_RAY_RESTARTED:
+        return STR("Ray restarted");
     case EVENT_KIND_COUNT:
         break;
     }
@@ -181,7 +181,7 @@ static struct str fact_text(const struct event *event, const struct core_setting
 struct str event_text(const struct event *event, const struct core_settings *settings,
                       struct arena *arena)
 {
-    struct str at = words_seconds(event->at, arena);
+    struct str at = format_seconds(event->at, arena);
     struct str fact = fact_text(event, settings, arena);
     return arena_printf(arena, "%.*s %.*s", STR_ARG(at), STR_ARG(fact));
 }

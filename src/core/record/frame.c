@@ -1,9 +1,9 @@
-/* frame.c: format and length around the body of a record. */
+/* frame.c: writes and checks the format and length around the body of a record. */
 #include "core/record/frame.h"
 
 #include <string.h>
 
-/* Left free before the body, because the length is known only behind it. */
+/* Reserved before the body, because the length is only known after it. */
 enum { HEAD_ROOM = 1 + BYTES_NUMBER_MAX };
 
 void frame_begin(struct byte_writer *writer, struct arena *arena)

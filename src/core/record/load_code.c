@@ -1,4 +1,4 @@
-/* load_code.c: nodes and demand as bytes. */
+/* load_code.c: encodes nodes and demand. */
 #include "core/record/load_code.h"
 
 #include "core/record/frame.h"
@@ -6,7 +6,7 @@
 enum {
     OPERATOR_COUNT = LABEL_NEVER + 1,
     PLACEMENT_KIND_COUNT = PLACEMENT_ANTI_AFFINITY + 1,
-    /* The fewest bytes that one of each can take. */
+    /* Minimal encoded sizes. */
     LABEL_BYTES = 2,
     CAPACITY_BYTES = 3,
     AMOUNT_BYTES = 2,
@@ -19,7 +19,7 @@ enum {
     GANG_BYTES = 1,
 };
 
-/* Nothing is allocated for nothing: bytes that say "none" again and again must stay cheap. */
+/* Allocates nothing for empty arrays: many of them must stay cheap. */
 #define ARRAY_OF(arena, count, type) ((count) > 0 ? ARENA_ARRAY((arena), (count), type) : NULL)
 
 static void put_label(struct byte_writer *writer, struct label label)
@@ -113,7 +113,7 @@ static void take_selector(struct byte_reader *reader, struct arena *arena,
     *ret_selector = (struct label_selector){rules, count};
 }
 
-static void put_request(struct byte_writer *writer, const struct request *request)
+static void load_code_put_request(struct byte_writer *writer, const struct request *request)
 {
     bytes_put_count(writer, request->amount_count, RECORD_AMOUNTS_MAX);
     for (size_t i = 0; !writer->is_bad && i < request->amount_count; i++) {
@@ -163,7 +163,7 @@ static void put_demands(struct byte_writer *writer, const struct demand *demands
 {
     bytes_put_count(writer, count, RECORD_DEMANDS_MAX);
     for (size_t i = 0; !writer->is_bad && i < count; i++) {
-        put_request(writer, &demands[i].request);
+        load_code_put_request(writer, &demands[i].request);
         if (demands[i].count < 0) {
             writer->is_bad = true;
         }
@@ -205,7 +205,7 @@ void ray_load_put(struct byte_writer *writer, const struct ray_load *load)
         const struct gang *gang = &load->gangs[i];
         bytes_put_count(writer, gang->request_count, RECORD_REQUESTS_MAX);
         for (size_t j = 0; !writer->is_bad && j < gang->request_count; j++) {
-            put_request(writer, &gang->requests[j]);
+            load_code_put_request(writer, &gang->requests[j]);
         }
     }
     put_demands(writer, load->constraint, load->constraint_count);

@@ -1,4 +1,4 @@
-/* load_code.h: the parts of Ray's view that have arrays, as bytes. */
+/* load_code.h: encodes the parts of Ray's view that have arrays. */
 #pragma once
 
 #include "core/event.h"
@@ -7,6 +7,6 @@
 void ray_node_put(struct byte_writer *writer, const struct ray_node *node);
 void ray_load_put(struct byte_writer *writer, const struct ray_load *load);
 
-/* The arrays live in `arena`; NULL for those without elements. */
+/* The arrays live in `arena`; empty ones are NULL. */
 void ray_node_take(struct byte_reader *reader, struct arena *arena, struct ray_node *ret_node);
 void ray_load_take(struct byte_reader *reader, struct arena *arena, struct ray_load *ret_load);

@@ -1,16 +1,16 @@
-/* load_text.c: nodes and demand in words, the first few of each: a line is for reading. */
+/* load_text.c: formats nodes and demand, limited to the first few of each. */
 #include "core/record/load_text.h"
 
-#include "core/words.h"
+#include "core/format.h"
 
 enum { SHOWN_MAX = 6 };
 
 static struct str free_words(const struct capacity *capacity, struct str name, struct arena *arena)
 {
-    struct str total = words_amount(name, capacity->total, arena);
-    struct str free = words_amount(name, capacity->free, arena);
+    struct str total = format_amount(name, capacity->total, arena);
+    struct str free = format_amount(name, capacity->free, arena);
     if (capacity->free == CAPACITY_ABSENT) {
-        free = STR("none"); /* Ray leaves out what is used up */
+        free = STR("none"); /* Ray omits resources that are used up */
     }
     if (capacity->total == CAPACITY_ABSENT) {
         return arena_printf(arena, "%.*s %.*s, not in its totals", STR_ARG(free), STR_ARG(name));
@@ -23,7 +23,7 @@ static struct str capacities_words(const struct ray_node *node, const struct nam
 {
     struct str text = STR("");
     for (size_t i = 0; i < node->capacity_count && i < SHOWN_MAX; i++) {
-        struct str name = words_name(names, node->capacities[i].name, arena);
+        struct str name = format_name(names, node->capacities[i].name, arena);
         struct str free = free_words(&node->capacities[i], name, arena);
         text = arena_printf(arena, "%.*s%s%.*s", STR_ARG(text),
                             i > 0 ? ", " : "; free: ", STR_ARG(free));
@@ -40,8 +40,8 @@ static struct str labels_words(const struct ray_node *node, const struct names *
 {
     struct str text = STR("");
     for (size_t i = 0; i < node->labels.count && i < SHOWN_MAX; i++) {
-        struct str key = words_name(names, node->labels.items[i].key, arena);
-        struct str value = words_name(names, node->labels.items[i].value, arena);
+        struct str key = format_name(names, node->labels.items[i].key, arena);
+        struct str value = format_name(names, node->labels.items[i].value, arena);
         text = arena_printf(arena, "%.*s%s%.*s=%.*s", STR_ARG(text),
                             i > 0 ? ", " : "; labels: ", STR_ARG(key), STR_ARG(value));
     }
@@ -55,14 +55,14 @@ struct str ray_node_text(const struct ray_node *node, const struct names *names,
                          struct arena *arena)
 {
     static const char *const statuses[RAY_STATUS_COUNT] = {
-        [RAY_ABSENT] = "not in Ray's view",
+        [RAY_ABSENT] = "not listed by Ray",
         [RAY_ALIVE] = "alive",
         [RAY_DRAINING] = "draining",
         [RAY_DEAD] = "dead",
     };
     struct str idle = STR("");
     if (node->idle_since != NOT_IDLE) {
-        struct str since = words_seconds(node->idle_since, arena);
+        struct str since = format_seconds(node->idle_since, arena);
         idle = arena_printf(arena, ", idle since %.*s", STR_ARG(since));
     } else if (node->status == RAY_ALIVE || node->status == RAY_DRAINING) {
         idle = STR(", busy");
@@ -90,19 +90,19 @@ static struct str demands_words(const struct demand *demands, size_t count, cons
 {
     struct str text = STR("");
     for (size_t i = 0; i < count && i < SHOWN_MAX; i++) {
-        struct str request = words_request(names, &demands[i].request, arena);
+        struct str request = format_request(names, &demands[i].request, arena);
         text = arena_printf(arena, "%.*s%s%lld for %.*s", STR_ARG(text), i > 0 ? "; " : "",
                             (long long)demands[i].count, STR_ARG(request));
     }
     if (count > SHOWN_MAX) {
-        text = arena_printf(arena, "%.*s; %zu more shapes", STR_ARG(text), count - SHOWN_MAX);
+        text = arena_printf(arena, "%.*s; %zu more kinds", STR_ARG(text), count - SHOWN_MAX);
     }
     int64_t sum = total_count(demands, count);
     return arena_printf(arena, "%lld %s%s (%.*s)", (long long)sum, what, sum == 1 ? "" : "s",
                         STR_ARG(text));
 }
 
-/* Gangs tell by their size and their first request: the others are mostly the same. */
+/* A gang is described by its size and first request, because the others are mostly equal. */
 static struct str gangs_words(const struct ray_load *load, const struct names *names,
                               struct arena *arena)
 {
@@ -111,7 +111,7 @@ static struct str gangs_words(const struct ray_load *load, const struct names *n
         const struct gang *gang = &load->gangs[i];
         struct str first = STR("nothing");
         if (gang->request_count > 0) {
-            first = words_request(names, &gang->requests[0], arena);
+            first = format_request(names, &gang->requests[0], arena);
         }
         text = arena_printf(arena, "%.*s%s%zu for %.*s%s", STR_ARG(text), i > 0 ? "; " : "",
                             gang->request_count, STR_ARG(first),

@@ -1,4 +1,4 @@
-/* load_text.h: the parts of Ray's view that have arrays, in words. */
+/* load_text.h: formats the parts of Ray's view that have arrays. */
 #pragma once
 
 #include "core/core.h"

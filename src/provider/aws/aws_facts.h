@@ -1,8 +1,8 @@
 /*
- * aws_facts.h: what a survey has found out, in the form in which launches use it.
+ * aws_facts.h: the results of a preflight, in the form that launches use.
  *
- * Lives in an arena of the provider until the next survey. Nothing in here was made by us: what is
- * still missing is said by the `makes_` flags, and prepare() makes it.
+ * Allocated in an arena of the provider and valid until the next preflight. Everything here exists
+ * already; the `makes_` flags say what prepare() still has to create.
  */
 #pragma once
 
@@ -17,31 +17,33 @@ struct aws_subnet {
     struct str zone;
     struct str vpc;
     int64_t free_addresses;
-    bool maps_public; /* machines get a public address */
+    bool maps_public; /* assigns public addresses */
 };
 
 struct aws_type_facts {
-    struct str machine; /* the instance type */
-    struct str arch;    /* "x86_64", "arm64"; empty: AWS did not say */
+    struct str machine; /* instance type */
+    struct str arch;    /* "x86_64", "arm64"; empty: unknown */
     struct str image;
-    struct str image_from;  /* for people: "the file", "Ray's default", "/aws/service/..." */
+    struct str image_name;  /* may be empty */
+    struct str image_from;  /* for display: "the file", "Ray's default", "/aws/service/..." */
     struct str root_device; /* of the image: "/dev/sda1" */
-    const struct aws_subnet *subnets; /* usable ones, in the order in which they are tried */
+    const struct aws_subnet *subnets; /* usable ones, in the order of use */
     size_t subnet_count;
-    const struct str *groups; /* ids that the file names */
+    const struct str *groups; /* ids from the file */
     size_t group_count;
-    bool makes_group;   /* the file names none: the cluster's own */
-    struct str key;     /* the key pair that the file names */
-    bool makes_key;     /* it names none */
-    struct str profile; /* ARN or name of the instance profile that the file names */
-    bool makes_profile; /* a head without one */
+    bool makes_group;    /* none in the file: create the cluster's own */
+    struct str key;      /* key pair from the file */
+    bool makes_key;      /* none in the file: create one */
+    struct str profile;  /* ARN or name of the instance profile from the file */
+    bool makes_profile;  /* a head without a profile: create one */
+    struct str template; /* id of the launch template from the file; empty: none or unknown */
 };
 
 struct aws_facts {
     struct str account;
     struct str arn; /* of the caller */
     struct str region;
-    struct str vpc;               /* that the subnets are in */
+    struct str vpc;               /* of the subnets */
     bool uses_private;            /* provider.use_internal_ips */
-    struct aws_type_facts *types; /* as in provider_cluster */
+    struct aws_type_facts *types; /* same order as in provider_cluster */
 };

@@ -1,20 +1,20 @@
 /*
- * aws_operation.h: something that a provider has under way, so that closing the provider can end it
- * without a call.
+ * aws_operation.h: an operation in progress, so that closing the provider can end it without a
+ * callback.
  *
- * An operation begins with this struct, adds itself when it starts and takes itself out before it
- * calls its `done`.
+ * An operation struct starts with this one. It adds itself when it starts and removes itself before
+ * it calls `done`.
  */
 #pragma once
 
-#include "provider/aws/aws_state.h"
+#include "provider/aws/aws_internal.h"
 
 #include <stddef.h>
 
 struct aws_operation {
     struct aws_operation *next, *before;
     struct aws_provider *provider;
-    void (*end)(struct aws_operation *operation); /* frees it; no callback is called any more */
+    void (*end)(struct aws_operation *operation); /* frees it without calling callbacks */
 };
 
 static inline void aws_operation_add(struct aws_provider *provider, struct aws_operation *operation,

@@ -1,9 +1,9 @@
-/* aws_provider.c: AWS as a table of operations. */
+/* aws_provider.c: the table of AWS operations. */
 #include "provider/aws/aws_provider.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
+#include "provider/aws/aws_internal.h"
 #include "provider/aws/aws_operation.h"
-#include "provider/aws/aws_state.h"
 
 static void aws_close(struct provider *base)
 {
@@ -18,14 +18,18 @@ static void aws_close(struct provider *base)
 
 static const struct provider_ops ops = {
     .name = "aws",
-    .survey = aws_survey,
+    .preflight = aws_preflight,
     .zones = aws_zones,
+    .type_facts = aws_type_facts,
     .take = aws_take,
     .renew = aws_renew,
     .release = aws_release,
     .prepare = aws_prepare,
+    .find = aws_find,
+    .adopt = aws_adopt,
     .remove = aws_remove,
     .list = aws_list,
+    .list_by = aws_list_by,
     .draft = aws_draft,
     .launch = aws_launch,
     .terminate = aws_terminate,
@@ -50,7 +54,7 @@ bool aws_provider_open(struct aws_client *client, const struct aws_client_setup 
     provider->log = setup->log;
     provider->environ = setup->environ;
     provider->cluster = cluster;
-    provider->dice.state = setup->seed;
+    provider->rng.state = setup->seed;
     arena_init(&provider->facts_arena);
     arena_init(&provider->own_arena);
     *ret_provider = &provider->base;

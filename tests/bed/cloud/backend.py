@@ -209,6 +209,14 @@ class Moto:
         texts += list(inline.values()) if isinstance(inline, dict) else [p.document for p in inline]
         return [json.loads(text) if isinstance(text, str) else text for text in texts]
 
+    def path_of(self, kind, name):
+        """The path of a role or instance profile; "/" when it does not exist."""
+        if name == "AWSServiceRoleForEC2Spot":
+            return "/aws-service-role/spot.amazonaws.com/"
+        iam = self.iam()
+        all_ones = iam.roles if kind == "role" else iam.instance_profiles
+        return next((one.path for one in all_ones.values() if one.name == name), "/") or "/"
+
     def tags_of(self, region, ident):
         return dict(self.backend(region).tags.get(ident, {}))
 

@@ -99,6 +99,27 @@ class Bed:
     def mint(self, **fields):
         return self.ask("mint", **fields)
 
+    def machine_env(self, **names):
+        """Variables (LD_PRELOAD, SHOAL_...) of everything on machines launched from now on."""
+        settings.SHARED.mkdir(parents=True, exist_ok=True)
+        return self.ask("env", **names)
+
+    def truth(self):
+        """Everything that exists, by kind, whatever a listing would say."""
+        return self.ask("truth")
+
+    def remains(self, seconds=60):
+        """Everything of any cluster that still exists, by kind; waits for instances that are
+        shutting down."""
+        end = time.monotonic() + seconds
+        truth = self.truth()
+        while any(r["state"] == "shutting-down" for r in truth["instances"]) and \
+                time.monotonic() < end:
+            time.sleep(0.05)
+            truth = self.truth()
+        truth["instances"] = [r["id"] for r in truth["instances"] if r["state"] != "terminated"]
+        return {kind: things for kind, things in truth.items() if things}
+
     def notice(self, instance, **fields):
         return self.ask("notice", instance=instance, **fields)
 

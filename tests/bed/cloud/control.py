@@ -58,6 +58,24 @@ class Control:
                 "seconds": round(time.time() - self.bed.started, 1),
                 "calls": sum(list(self.cloud.counts.values()))}
 
+    def do_truth(self):
+        """Everything that exists, whatever a listing would say."""
+        moto, rows = self.cloud.moto, []
+        for node in list(self.cloud.nodes.by_id.values()):
+            rows.append({"id": node.id, "state": node.state, "type": node.type, "zone": node.zone,
+                         "private": node.private, "public": node.public, "token": node.token,
+                         "spot": bool(node.spot), "times": dict(node.times),
+                         "tags": moto.tags_of(node.region, node.id)})
+        ec2, iam = moto.backend(settings.REGION), moto.iam()
+        return {
+            "instances": sorted(rows, key=lambda row: row["times"]["pending"]),
+            "keys": sorted(ec2.key_pairs), "groups": sorted(
+                g.name for g in moto.groups(settings.REGION).values() if g.name != "default"),
+            "templates": sorted(t.name for t in ec2.launch_templates.values()),
+            "volumes": sorted(v.id for v in ec2.volumes.values()),
+            "roles": sorted(r.name for r in iam.roles.values()),
+            "profiles": sorted(p.name for p in iam.instance_profiles.values())}
+
     def do_counts(self, clear=False):
         rows = [{"service": s, "action": a, "who": w, "count": n}
                 for (s, a, w), n in sorted(list(self.cloud.counts.items()))]
@@ -83,6 +101,18 @@ class Control:
 
     def do_faults(self):
         return [dataclasses.asdict(fault) for fault in self.cloud.faults.all]
+
+    def do_hold(self, **fields):
+        """The next such call waits; `held` says whether one does."""
+        self.holding = self.cloud.faults.add(kind="hold", **fields)
+        return {}
+
+    def do_held(self):
+        return {"action": self.holding.held}
+
+    def do_release(self):
+        self.cloud.faults.release()
+        return {}
 
     def do_clear(self):
         self.cloud.faults.clear()
@@ -119,6 +149,11 @@ class Control:
         return dataclasses.asdict(self.cloud.identities.mint(kind, name, seconds))
 
     # ---- nodes ----
+
+    def do_env(self, **names):
+        """Variables of everything on machines launched from now on."""
+        self.cloud.nodes.env = names
+        return {}
 
     def do_notice(self, instance, seconds=120, rebalance=False, action="terminate"):
         """A spot notice: told by the metadata service, carried out when the time is over."""
@@ -157,7 +192,8 @@ class Control:
     # ---- the end ----
 
     def do_reset(self):
-        """As after `bed up`: no instances, no faults, no counts, default numbers."""
+        """As after `bed up`: no instances, no faults, no counts, no variables, default numbers."""
+        self.cloud.nodes.env = {}
         for node in self.cloud.nodes.live():
             node.quick = True
             if not self.cloud.nodes.terminate(node):

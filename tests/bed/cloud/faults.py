@@ -12,6 +12,10 @@ truncate   carried out; half of the body, then the connection ends
 garbage    carried out; the body is not what it says: `shape` html, binary, empty, deep or entity
 redirect   302 to nowhere; nothing happened
 loop       a listing whose NextToken leads to the same page again
+hold       waits until `release`: before the call reaches AWS, or with after=True its answer; not of
+           dry runs
+
+`skip` lets so many calls pass before the first one is met.
 
 Faults of nodes (`launch`) are taken by the next instances launched: no-sshd, disk-full, boot-delay,
 dies (`code`: the state reason). `capacity` limits instances by type and zone.
@@ -24,7 +28,8 @@ import threading
 
 from .wire import Refusal, Reply
 
-KINDS = ("error", "throttle", "slow", "hang", "reset", "truncate", "garbage", "redirect", "loop")
+KINDS = ("error", "throttle", "slow", "hang", "reset", "truncate", "garbage", "redirect", "loop",
+         "hold")
 LAUNCH_KINDS = ("no-sshd", "disk-full", "boot-delay", "dies")
 SHAPES = ("html", "binary", "empty", "deep", "entity")
 
@@ -35,6 +40,8 @@ class Fault:
     kind: str
     count: int = 1          # 0: for ever
     chance: float = 1.0
+    skip: int = 0           # calls that pass before
+    contains: str = ""      # only calls with this in their body
     code: str = ""
     status: int = 0
     message: str = ""
@@ -46,6 +53,7 @@ class Fault:
     zone: str = "*"
     left: int = 0           # of capacity: how many more
     hits: int = 0
+    held: str = ""          # of hold: the action that waits
 
     def check(self):
         known = (*KINDS, *LAUNCH_KINDS, "capacity")
@@ -61,6 +69,7 @@ class Faults:
         self.lock = threading.Lock()
         self.all = []
         self.random = random.Random(seed)
+        self.holds = threading.Condition()
 
     def add(self, **fields):
         fault = Fault(**fields).check()
@@ -71,6 +80,16 @@ class Faults:
     def clear(self):
         with self.lock:
             self.all = []
+
+    def hold(self, fault, action):
+        """Returns when somebody calls `release`."""
+        with self.holds:
+            fault.held = action
+            self.holds.wait()
+
+    def release(self):
+        with self.holds:
+            self.holds.notify_all()
 
     def reseed(self, seed):
         self.random = random.Random(seed)
@@ -90,6 +109,9 @@ class Faults:
             for fault in self.all:
                 if not wanted(fault) or self.random.random() >= fault.chance:
                     continue
+                if fault.skip:
+                    fault.skip -= 1
+                    continue
                 fault.hits += 1
                 if fault.count and fault.hits >= fault.count:
                     self.all.remove(fault)
@@ -103,7 +125,9 @@ class Faults:
             names = fnmatch.fnmatchcase(call.action, fault.action) or \
                 fnmatch.fnmatchcase(full, fault.action)
             who = call.identity.label if call.identity else ""
-            return fault.kind in KINDS and names and fnmatch.fnmatch(who, fault.identity)
+            is_dry = fault.kind == "hold" and call.get("DryRun") == "true"
+            return fault.kind in KINDS and names and fnmatch.fnmatch(who, fault.identity) and \
+                fault.contains.encode() in call.body and not is_dry
 
         return self._take(wanted)
 

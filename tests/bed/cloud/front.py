@@ -8,10 +8,11 @@ below says which.
 import collections
 import copy
 import json
+import re
 import threading
 import time
 
-from . import (backend, faults, identity, instances, launch, limits, nodes, places, prices,
+from . import (backend, faults, identity, instances, launch, limits, nodes, paging, places, prices,
                services, settings, templates)
 from .wire import UNSIGNED, Refusal, Reply, parse, refuse, understand
 
@@ -54,7 +55,11 @@ ACTIONS = {
     ("sts", "GetSessionToken"): services.session_token,
     ("iam", "CreateAccessKey"): services.create_access_key,
     ("iam", "CreateInstanceProfile"): services.create_profile,
+    ("iam", "RemoveRoleFromInstanceProfile"): services.empty_profile,
+    ("iam", "PutRolePolicy"): services.put_role_policy,
     ("iam", "ListInstanceProfileTags"): services.profile_tags,
+    ("iam", "GetRole"): services.get_role,
+    ("iam", "CreateServiceLinkedRole"): services.create_linked_role,
     ("ssm", "GetParameter"): services.get_parameter,
     ("ssm", "GetParameters"): services.get_parameters,
     ("servicequotas", "GetServiceQuota"): services.get_quota,
@@ -71,17 +76,21 @@ SERVICES = {"ec2", "iam", "sts", "ssm", "s3", "pricing", "servicequotas", "sso"}
 
 
 class Cloud:
-    def __init__(self):
+    def __init__(self, moto=None, make_nodes=nodes.Nodes):
+        """`moto`: one that is seeded already."""
         self.tunables = settings.Tunables()
-        self.moto = backend.Moto()
-        self.moto.seed()
+        self.moto = moto or backend.Moto()
+        if not moto:
+            self.moto.seed()
         self.faults = faults.Faults()
         self.identities = identity.Identities(self.moto)
         self.buckets = limits.Buckets()
-        self.nodes = nodes.Nodes(self.moto, self.tunables)
+        self.nodes = make_nodes(self.moto, self.tunables)
         self.launching = threading.RLock()
         self.tokens = {}
         self.profiles_made = {}
+        self.policies_put = {}   # role: when
+        self.delayed = []        # [(when, work)]: effects that callers do not see yet
         self.type_lists = {}
         self.items = {}
         self.counts = collections.Counter()  # (service, action, who)
@@ -98,6 +107,8 @@ class Cloud:
             self.tokens.clear()
             self.items.clear()
             self.profiles_made.clear()
+            self.policies_put.clear()
+            self.delayed.clear()
             self.nodes.rewire()
 
     # ---- what actions use ----
@@ -110,7 +121,8 @@ class Cloud:
 
     def renderings(self, region, ids):
         """{id: (reservation, <item>)} as moto writes them; kept, as it takes moto 5 ms for each."""
-        missing = [ident for ident in ids if ident not in self.items]
+        found = {ident: self.items.get(ident) for ident in ids}  # others forget them meanwhile
+        missing = [ident for ident in ids if not found[ident]]
         for begin in range(0, len(missing), MOTO_PAGE):
             part = missing[begin:begin + MOTO_PAGE]
             params = {f"InstanceId.{n}": ident for n, ident in enumerate(part, 1)}
@@ -118,8 +130,9 @@ class Cloud:
             for reservation in parse(body).findall("reservationSet/item"):
                 name = reservation.findtext("reservationId")
                 for item in reservation.findall("instancesSet/item"):
-                    self.items[item.findtext("instanceId")] = (name, item)
-        return {ident: self.items[ident] for ident in ids}
+                    ident = item.findtext("instanceId")
+                    self.items[ident] = found[ident] = (name, item)
+        return found
 
     def forget_renderings(self, call):
         """After a call that may have changed how instances look."""
@@ -152,13 +165,32 @@ class Cloud:
     def count(self, service, action, who):
         self.counts[service, action, who] += 1
 
+    # ---- what takes its time ----
+
+    def delay(self, seconds, work):
+        """An effect that shows with the first call after so many seconds, in the order of calls."""
+        with self.launching:
+            self.delayed.append((time.monotonic() + seconds, work))
+
+    def apply_due(self):
+        while self.delayed and self.delayed[0][0] <= time.monotonic():
+            with self.launching:
+                if self.delayed and self.delayed[0][0] <= time.monotonic():
+                    self.delayed.pop(0)[1]()
+
+    def is_young_role(self, role):
+        """Is its newest policy not in force yet?"""
+        put_at = self.policies_put.get(role, float("-inf"))
+        return time.monotonic() - put_at < self.tunables.iam_lag
+
     # ---- one call ----
 
     def answer(self, call):
-        start = time.monotonic()
+        start, came_at = time.monotonic(), self.now()
         understand(call)
+        self.apply_due()
         who = self.who(call.source)
-        self.count(call.service, call.action, who)
+        self.count(call.service, told_action(call), who)
         fault, told = None, ""
         try:
             self.admit(call)
@@ -167,8 +199,12 @@ class Cloud:
         except Refusal as refusal:
             reply, told = refuse(call, refusal), refusal.code
             self.refused[refusal.code] += 1
-        self.write_log(call, who, reply, told, fault, time.monotonic() - start)
+        self.write_log(call, who, reply, told, fault, time.monotonic() - start, came_at)
         return reply
+
+    def now(self):
+        """What our clock says."""
+        return time.time() + self.tunables.clock
 
     def admit(self, call):
         """Who calls, may they, and not too often."""
@@ -177,12 +213,17 @@ class Cloud:
         if call.action in UNSIGNED or call.service == "sso":
             return
         places.check_region(call)
-        call.identity = identity.check(self.identities, call, time.time() + self.tunables.clock)
+        call.identity = identity.check(self.identities, call, self.now())
+        if call.identity.kind == "role" and self.is_young_role(call.identity.name):
+            raise identity.denied(call, f"{call.service}:{call.action}",
+                                  "because no identity-based policy allows it yet")
         self.identities.authorize(call)
         if self.tunables.throttle:
             self.buckets.check(call)
 
     def carry_out(self, call):
+        if told_action(call) != call.action and call.action != "RunInstances":
+            paging.check_dry_run(call)
         action = ACTIONS.get((call.service, call.action))
         try:
             return action(self, call) if action else self.pass_on(call)
@@ -192,6 +233,15 @@ class Cloud:
     def with_fault(self, call, fault):
         if fault is None:
             return self.carry_out(call)
+        if fault.kind == "hold" and not fault.after:
+            self.faults.hold(fault, call.action)
+            self.admit(call)  # it arrives only now: its signature may be too old
+        if fault.kind == "hold":
+            try:
+                return self.carry_out(call)
+            finally:
+                if fault.after:
+                    self.faults.hold(fault, call.action)
         refusal = faults.refusal_of(fault, call)
         if refusal:
             raise refusal
@@ -209,15 +259,34 @@ class Cloud:
         reply.seconds = fault.seconds
         return reply
 
-    def write_log(self, call, who, reply, told, fault, seconds):
+    def write_log(self, call, who, reply, told, fault, seconds, came_at):
         row = {"at": round(time.time(), 3), "ms": round(seconds * 1000, 1), "who": who,
+               "came_at": round(came_at, 3), "lease": lease_in(call, reply),
                "as": call.identity.label if call.identity else None, "service": call.service,
-               "region": call.region, "action": call.action, "status": reply.status,
+               "region": call.region, "action": told_action(call), "status": reply.status,
                "token": call.get("ClientToken"), "refused": told or None,
                "fault": fault.kind if fault else None}
         with self.log_lock:
             self.log.write(json.dumps({k: v for k, v in row.items() if v is not None}) + "\n")
             self.log.flush()
+
+
+def lease_in(call, reply):
+    """What a call says about a cluster's lease: a claim with its number, or a new end."""
+    if reply.status == 200 and call.action.startswith("CreateLaunchTemplate"):
+        number = re.search(rb"<versionNumber>(\d+)", reply.body)
+        return {"template": re.search(rb"<launchTemplateId>([^<]+)", reply.body)[1].decode(),
+                "number": int(number[1]) if number else 1,
+                "claim": call.get("VersionDescription")}
+    if call.action == "CreateTags" and call.get("Tag.1.Key") == "shoal-lease-until":
+        return {"template": call.get("ResourceId.1"), "end": call.get("Tag.1.Value")}
+    return None
+
+
+def told_action(call):
+    """RunInstancesDryRun: what changes nothing is counted apart."""
+    is_dry = call.service == "ec2" and call.get("DryRun") == "true"
+    return call.action + ("DryRun" if is_dry else "")
 
 
 def looped(body, token):

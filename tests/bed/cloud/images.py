@@ -4,6 +4,7 @@ rootfs    Debian 12 by debootstrap: sshd, rsync, sudo, python3
 base      rootfs, the user, and a small boot in place of cloud-init; neither Ray nor pip
 ray       base with Ray, out of the wheels that the index serves
 systemd   rootfs and, by apt, systemd as first process and the real cloud-init
+systemd-ray  systemd with Ray, out of the same wheels
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.
 """
@@ -51,7 +52,15 @@ echo 'ubuntu ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/ubuntu
 rm -f /etc/ssh/ssh_host_*
 for name in poweroff halt shutdown; do ln -sf /usr/local/sbin/bed-off /usr/local/sbin/$name; done
 """ + PIP_SET_UP
+# cloud-init knows EC2 by what the hypervisor says, and only then asks for IMDSv2's token. A
+# container has no such file in /sys, so it is looked for elsewhere. Its address is Docker's: on EC2
+# cloud-init would ask for one by DHCP first.
 SET_UP_SYSTEMD = """set -e
+echo ec2bed00-0000-0000-0000-000000000000 >/etc/hypervisor-uuid
+sed -i s,/sys/hypervisor/uuid,/etc/hypervisor-uuid, \\
+    /usr/lib/python3/dist-packages/cloudinit/sources/DataSourceEc2.py
+grep -q /etc/hypervisor-uuid /usr/lib/python3/dist-packages/cloudinit/sources/DataSourceEc2.py
+rm -f /usr/sbin/dhclient /sbin/dhclient
 rm -f /etc/ssh/ssh_host_* /etc/machine-id && touch /etc/machine-id
 mkdir -p /etc/cloud/cloud.cfg.d /etc/systemd/system/ssh.service.d
 cp /usr/local/share/bed-cloud.cfg /etc/cloud/cloud.cfg.d/99-bed.cfg
@@ -91,7 +100,9 @@ def tag(kind):
              "base": [PACKAGES, SET_UP, *own],
              "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD,
                          *scripts(*SYSTEMD_FILES)],
-             "ray": [PACKAGES, SET_UP, ADD_RAY, *own]}[kind]
+             "ray": [PACKAGES, SET_UP, ADD_RAY, *own],
+             "systemd-ray": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, PIP_SET_UP, ADD_RAY,
+                             *scripts(*SYSTEMD_FILES)]}[kind]
     return f"shoal-bed-{kind}:{hash_of(*parts)}"
 
 
@@ -211,9 +222,16 @@ def build_systemd(name):
            copies=SYSTEMD_FILES)
 
 
+def build_systemd_ray(name):
+    ensure_wheels()
+    derive(name, ensure("systemd"), PIP_SET_UP + ADD_RAY, ['CMD ["/usr/local/sbin/bed-systemd"]'],
+           volumes=[f"{settings.WHEELS}:/wheels:ro"])
+
+
 BUILDERS = {
     "rootfs": build_rootfs, "rootfs-systemd": build_rootfs_systemd,
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
+    "systemd-ray": build_systemd_ray,
 }
 
 

@@ -47,13 +47,14 @@ def check_ids(cloud, call, ids, lag=True):
 def overlay(cloud, item, node):
     """Makes moto's <item> of an instance say what is true here."""
     ended = node.state == "terminated"
-    dns = f"ec2-{node.public.replace('.', '-')}.{node.region}.compute.amazonaws.com" \
-        if node.public else ""
+    public = cloud.nodes.shown_public(node)
+    dns = f"ec2-{public.replace('.', '-')}.{node.region}.compute.amazonaws.com" if public else ""
     put(item, "instanceState", {"code": CODES[node.state], "name": node.state})
     put(item, "privateIpAddress", None if ended else node.private)
-    put(item, "ipAddress", node.public)
+    put(item, "ipAddress", public)
     put(item, "dnsName", dns)
     put(item, "clientToken", node.token)
+    put(item, "launchTime", time.strftime("%Y-%m-%dT%H:%M:%S.000Z", time.gmtime(node.launched)))
     put(item, "spotInstanceRequestId", node.spot)
     if ended:
         put(item, "privateDnsName", "")
@@ -67,7 +68,7 @@ def overlay(cloud, item, node):
         put(item, "reason", "")
     if not ended:
         overlay_groups(cloud, item, node)
-        overlay_interfaces(item, node, dns)
+        overlay_interfaces(item, public, dns)
         profile = cloud.moto.profile(node.profile) if node.profile else None
         if profile:
             put(item, "iamInstanceProfile", {"arn": profile[0], "id": profile[1]})
@@ -80,13 +81,13 @@ def overlay_groups(cloud, item, node):
                            if ident in names])
 
 
-def overlay_interfaces(item, node, dns):
+def overlay_interfaces(item, public, dns):
     for parent in item.findall("networkInterfaceSet/item"):
         for place in [parent, *parent.findall("privateIpAddressesSet/item")]:
             put(place, "association", None)
-            if node.public:
+            if public:
                 put(place, "association", {"ipOwnerId": "amazon", "publicDnsName": dns,
-                                           "publicIp": node.public})
+                                           "publicIp": public})
 
 
 # ---- DescribeInstances ----
@@ -331,7 +332,15 @@ def create_tags(cloud, call):
         if len({**cloud.moto.tags_of(call.region, ident), **dict(pairs)}) > launch.TAGS_MAX:
             raise Refusal("TagLimitExceeded", "The maximum number of tags for a resource has been "
                                               "reached.")
-    return cloud.pass_on(call)
+    if not cloud.tunables.tag_lag:
+        return cloud.pass_on(call)
+
+    def apply():
+        cloud.pass_on(call)
+        cloud.forget_renderings(call)
+
+    cloud.delay(cloud.tunables.tag_lag, apply)
+    return ec2_reply(call.action, {"return": "true"})
 
 
 # ---- groups ----

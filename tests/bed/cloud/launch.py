@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 
-from . import nodes
+from . import nodes, policy
 from .wire import Call, Refusal, Reply, ec2_reply, error_of, parse, xml_reply
 
 USER_DATA_MAX = 16384
@@ -291,10 +291,33 @@ def replay(cloud, call, zone):
     return answer
 
 
+def check_alive(cloud, ids):
+    """A token whose instances have all been terminated is used up."""
+    nodes_of = [cloud.nodes.by_id.get(ident) for ident in ids]
+    if all(node is None or node.state == "terminated" for node in nodes_of):
+        raise Refusal("IdempotentInstanceTerminated",
+                      "The request uses the same client token as a previous request, whose "
+                      "instances have been terminated.")
+
+
 def remember(cloud, call, zone, answer):
     if call.get("ClientToken"):
         key = (call.region, zone, call.action, call.get("ClientToken"))
         cloud.tokens[key] = (fingerprint(call.params), answer)
+
+
+def check_spot_role(cloud, call):
+    """The first spot request of an account creates a role, if the caller may do that."""
+    if cloud.tunables.spot_role:
+        return
+    policies = cloud.moto.policies_of(call.identity.kind, call.identity.name) or []
+    if call.identity.kind != "admin" and \
+            not policy.allows(policies, "iam:CreateServiceLinkedRole", call, cloud.moto):
+        raise Refusal("AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+                      "The provided credentials do not have permission to create the "
+                      "service-linked role for EC2 Spot Instances.", 403)
+    if call.get("DryRun") != "true":
+        cloud.tunables.spot_role = 1
 
 
 # ---- RunInstances ----
@@ -313,12 +336,15 @@ def run_instances(cloud, call):
         subnet, zone = check_place(cloud, wanted)
         before = replay(cloud, call, zone)
         if before is not None:
+            check_alive(cloud, before)
             return cloud.describe_again(call.region, before)
         check_image(cloud, wanted)
         check_key(cloud, wanted)
         groups = check_groups(cloud, wanted, subnet)
         profile = check_profile(cloud, wanted)
         spot = wanted.get("InstanceMarketOptions.MarketType") == "spot"
+        if spot:
+            check_spot_role(cloud, wanted)
         if wanted.get("DryRun") == "true":
             raise Refusal("DryRunOperation", "Request would have succeeded, but DryRun flag is "
                                              "set.", 412)

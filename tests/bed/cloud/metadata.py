@@ -70,6 +70,8 @@ class Metadata:
             return node.user_data or None
         if words[1:] == ["dynamic", "instance-identity", "document"]:
             return self.document(node)
+        if words[1:] == ["dynamic", "instance-identity"]:
+            return "document"
         if words[1:2] != ["meta-data"]:
             return "dynamic\nmeta-data\nuser-data" if len(words) == 1 else None
         here = self.tree(node)

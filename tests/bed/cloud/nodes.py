@@ -10,6 +10,8 @@ import dataclasses
 import heapq
 import ipaddress
 import json
+import pathlib
+import shlex
 import shutil
 import subprocess
 import threading
@@ -49,6 +51,7 @@ class Node:
     state: str = "pending"
     reason: tuple = None           # (code, message)
     created: float = 0.0
+    launched: float = 0.0          # by the cloud's clock
     visible_at: float = 0.0
     ended: float = 0.0
     times: dict = dataclasses.field(default_factory=dict)  # state: when it was entered, wall clock
@@ -57,6 +60,7 @@ class Node:
     paper: bool = False            # exists in the API only
     quick: bool = False            # ends without delay
     paused: bool = False
+    rebooting: bool = False
     faults: dict = dataclasses.field(default_factory=dict)
     lock: object = dataclasses.field(default_factory=threading.Lock)
 
@@ -99,6 +103,7 @@ class Nodes:
     def __init__(self, moto, tunables):
         self.moto, self.tunables = moto, tunables
         self.by_id = {}
+        self.env = {}  # variables of everything on machines launched from now on
         self.lock = threading.RLock()
         self.wires = threading.Lock()
         self.rules = network.Rules()
@@ -126,6 +131,10 @@ class Nodes:
         if node.ended and now - node.ended > self.tunables.terminated_kept:
             return False
         return now >= min(node.visible_at, node.created + self.tunables.listing_lag)
+
+    def shown_public(self, node):
+        """Its public address, once the API tells it."""
+        return node.public if time.monotonic() >= node.created + self.tunables.public_lag else None
 
     def purge(self):
         """Forgets what is no longer listed."""
@@ -167,6 +176,7 @@ class Nodes:
         with self.lock:
             node.created = time.monotonic()
             node.times["pending"] = time.time()
+            node.launched = time.time() + self.tunables.clock
             node.visible_at = node.created + self.tunables.listing_lag
             node.paper = not self.tunables.containers or ipaddress.ip_address(
                 node.private) not in ipaddress.ip_network(settings.NODES)
@@ -215,10 +225,29 @@ class Nodes:
                  settings.NETWORK_NAME, "--ip", node.private, "--shm-size", "256m",
                  "--cpu-shares", "256", "-v", f"{resolver()}:/etc/resolv.conf:ro",
                  "-v", f"{node.folder}:/run/bed",
-                 "--log-opt", "max-size=1m", *self._fault_words(node)]
-        if kind == "systemd":
+                 "--log-opt", "max-size=1m", *self._fault_words(node), *self._env_words(node)]
+        if kind.startswith("systemd"):
             words += systemd_words()
         docker.run(*words, self.images[kind], seconds=120)
+
+    def env_files(self):
+        """(lines for sshd's configuration, lines for /etc/profile.d): a session has the variables
+        from sshd; a step's login shell starts with nothing."""
+        extra = " ".join(f"{name}={value}" for name, value in self.env.items())
+        return f"SetEnv {extra}\n" if extra else "", "".join(
+            f"export {name}={shlex.quote(value)}\n" for name, value in self.env.items())
+
+    def _env_words(self, node):
+        """The variables, and a folder for what they name: all machines and the tests share it."""
+        if not self.env:
+            return []
+        words = ["-v", f"{settings.SHARED}:{settings.SHARED_ON_NODES}"]
+        for text, place in zip(self.env_files(), ("/etc/ssh/sshd_config.d/bed.conf",
+                                                  "/etc/profile.d/bed.sh")):
+            path = node.folder / pathlib.PurePath(place).name
+            path.write_text(text, encoding="utf-8")
+            words += ["-v", f"{path}:{place}:ro"]
+        return words
 
     def _fault_words(self, node):
         words = []
@@ -282,7 +311,7 @@ class Nodes:
     def _stop(self, node):
         with node.lock:
             if not node.paper:
-                docker.run("stop", "-t", "3", node.name, check=False)
+                self._halt_container(node)
             if node.state == "stopping":
                 node.state, node.public = "stopped", None
         if not node.paper:
@@ -301,13 +330,34 @@ class Nodes:
             self.rewire()
         with node.lock:
             if not node.paper:
-                docker.run("start", node.name)
+                self._start_container(node)
         self.later(self.tunables.pending, self._running, node)
 
     def reboot(self, node):
-        if node.paper:
-            return
-        self.pool.submit(docker.run, "restart", "-t", "3", node.name, check=False)
+        if not node.paper:
+            node.rebooting = True
+            self.pool.submit(self._reboot, node)
+
+    def _reboot(self, node):
+        try:
+            self._reboot_container(node)
+        finally:
+            node.rebooting = False
+
+    # ---- the container of a node; tests/front has other machines ----
+
+    def _halt_container(self, node):
+        docker.run("stop", "-t", "3", node.name, check=False)
+
+    def _start_container(self, node):
+        docker.run("start", node.name)
+
+    def _reboot_container(self, node):
+        docker.run("restart", "-t", "3", node.name, check=False)
+
+    def _is_up(self, node):
+        found = docker.inspect(node.name)
+        return bool(found and found["State"]["Running"])
 
     # ---- what happens to nodes ----
 
@@ -327,8 +377,7 @@ class Nodes:
 
     def _ended_by_itself(self, node):
         time.sleep(0.2)  # a stop or restart that we asked for shows by then
-        found = docker.inspect(node.name)
-        if node.state != "running" or (found and found["State"]["Running"]):
+        if node.state != "running" or node.rebooting or self._is_up(node):
             return
         reason = ("Client.InstanceInitiatedShutdown",
                   "Client.InstanceInitiatedShutdown: Instance initiated shutdown")

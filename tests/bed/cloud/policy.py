@@ -50,7 +50,34 @@ def of_launch(call):
     return rows + [Resource(call, kind, ident) for kind, ident in named if ident]
 
 
+# What calls without an id make, and what else they touch.
+MAKERS = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "launch-template",
+          "ImportKeyPair": "key-pair"}
+
+
+def of_making(call):
+    rows = [Resource(call, MAKERS[call.action], "0")]
+    return rows + ([Resource(call, "vpc", call.get("VpcId"))] if call.get("VpcId") else [])
+
+
+def of_iam(call, moto):
+    """A role or profile by its name; one that does not exist has no path."""
+    rows = []
+    for field, kind in (("RoleName", "role"), ("InstanceProfileName", "instance-profile")):
+        name = call.get(field)
+        if name:
+            path = call.get("Path") or moto.path_of(kind, name)
+            row = Resource(call)
+            row.arn = f"arn:aws:iam::{settings.ACCOUNT}:{kind}{path}{name}"
+            rows.append(row)
+    return rows or [Resource(call)]
+
+
 def of_call(call, moto):
+    if call.service == "iam":
+        return of_iam(call, moto)
+    if call.service == "ec2" and call.action in MAKERS:
+        return of_making(call)
     if call.service != "ec2" or call.action.startswith(("Describe", "Get")):
         return [Resource(call)]
     if call.action == "RunInstances":
@@ -122,6 +149,8 @@ def compare(operator, have, wanted):
 
 def one_holds(operator, have, wanted):
     """One key of a condition; `have` are the request's values, `wanted` the policy's."""
+    if operator == "Null":
+        return (not have) == (wanted == ["true"])
     quantity, _, plain = operator.rpartition(":")
     if plain.endswith("IfExists"):
         plain = plain[:-len("IfExists")]
@@ -175,8 +204,8 @@ def allows_one(policies, action, call, resource, made_by=None):
 def allows(policies, action, call, moto):
     if not all(allows_one(policies, action, call, resource) for resource in of_call(call, moto)):
         return False
-    if action != "ec2:RunInstances":
+    if action != "ec2:RunInstances" and call.action not in MAKERS:
         return True
     tagged = [item.get("ResourceType") for item in call.items("TagSpecification")]
     return all(allows_one(policies, "ec2:CreateTags", call, Resource(call, kind, "0"),
-                          "RunInstances") for kind in tagged)
+                          call.action) for kind in tagged)

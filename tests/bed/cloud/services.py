@@ -108,11 +108,54 @@ def create_access_key(cloud, call):
     return reply
 
 
+def put_role_policy(cloud, call):
+    """In force after a while."""
+    reply = cloud.pass_on(call)
+    if reply.status == 200:
+        cloud.policies_put[call.get("RoleName")] = time.monotonic()
+    return reply
+
+
 def create_profile(cloud, call):
     reply = cloud.pass_on(call)
     if reply.status == 200:
         cloud.profiles_made[call.get("InstanceProfileName")] = time.monotonic()
     return reply
+
+
+def empty_profile(cloud, call):
+    """moto fails when the role is not in the profile any more."""
+    profile, role = call.get("InstanceProfileName"), call.get("RoleName")
+    profiles = cloud.moto.iam().instance_profiles.values()
+    found = next((each for each in profiles if each.name == profile), None)
+    if found and all(each.name != role for each in found.roles):
+        raise Refusal("NoSuchEntity", f"The role with name {role} cannot be found in instance "
+                      f"profile {profile}.", 404)
+    return cloud.pass_on(call)
+
+
+SPOT_ROLE = "AWSServiceRoleForEC2Spot"
+
+
+def get_role(cloud, call):
+    """Service-linked roles are the account's own; moto has the others."""
+    if call.get("RoleName") != SPOT_ROLE:
+        return cloud.pass_on(call)
+    if not cloud.tunables.spot_role:
+        raise Refusal("NoSuchEntity", f"The role with name {SPOT_ROLE} cannot be found.", 404)
+    path = "/aws-service-role/spot.amazonaws.com/"
+    return Reply(200, ("<GetRoleResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">"
+                       f"<GetRoleResult><Role><Path>{path}</Path><RoleName>{SPOT_ROLE}</RoleName>"
+                       f"<RoleId>AROABEDSPOT0000000001</RoleId><Arn>arn:aws:iam::"
+                       f"{settings.ACCOUNT}:role{path}{SPOT_ROLE}</Arn>"
+                       "<CreateDate>2026-01-01T00:00:00Z</CreateDate></Role></GetRoleResult>"
+                       "</GetRoleResponse>").encode(), {"Content-Type": "text/xml"})
+
+
+def create_linked_role(cloud, call):
+    if call.get("AWSServiceName") == "spot.amazonaws.com":
+        cloud.tunables.spot_role = 1
+    return cloud.pass_on(call)
 
 
 def profile_tags(cloud, call):

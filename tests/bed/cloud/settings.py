@@ -13,6 +13,8 @@ HOME = pathlib.Path(os.environ.get("SHOAL_BED_HOME") or pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shoal-bed")
 STATE = HOME / "state"
 WHEELS = HOME / "wheels"
+# Tests and machines that have variables of a test (`Bed.machine_env`) share this folder.
+SHARED, SHARED_ON_NODES = STATE / "shared", "/run/shared"
 
 # Everything Docker makes for us carries this label, so that `bed down` finds all of it.
 LABEL = "shoal.bed"
@@ -83,6 +85,8 @@ AMIS = (
     Ami("ami-0bed0000000000003", "systemd", "x86_64", "bed/images/systemd-amd64-20260101"),
     Ami("ami-0bed00000000000a1", "base", "arm64", "bed/images/base-arm64-20260101"),
     Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
+    Ami("ami-0bed0000000000004", "systemd-ray", "x86_64",
+        "bed/images/systemd-ray-amd64-20260101"),
     # Ray's default: still there in Oregon; in Virginia its publisher has taken it back.
     Ami("ami-0a2b85e15b7c0ac34", "base", "x86_64",
         "Deep Learning AMI (Ubuntu 18.04) Version 71.0", "898082745236", "us-west-2"),
@@ -98,13 +102,26 @@ class Tunables:
     terminating: float = 2.0         # shutting-down takes so long
     terminated_kept: float = 3600.0  # a terminated instance is still listed
     profile_lag: float = 0.0         # a new instance profile is not known to EC2 yet
+    tag_lag: float = 0.0             # tags that were set are not shown yet
+    version_lag: float = 0.0         # a new version of a launch template is not shown yet
+    iam_lag: float = 0.0             # a policy that was put on a role is not in force yet
+    public_lag: float = 0.0          # a new instance has no public address yet
     clock: float = 0.0               # our clock is so far ahead of the caller's
     role_seconds: float = 21600.0    # life of the credentials a node gets
     boot_delay: float = 0.0          # before a node does anything
     page: int = 1000                 # largest page of a listing
     vcpu_quota: int = 256            # running on-demand vCPUs per region
     spot_vcpu_quota: int = 256       # the same for spot
+    spot_role: int = 1               # 0: the account has no service-linked role for spot yet
     containers: int = 1              # 0: instances exist in the API only
     vpn: int = 0                     # 1: the laptop reaches private addresses
     throttle: int = 0                # 1: request rates limited by token buckets, as EC2 does
     relay_ms: float = 0.0            # one-way delay between laptop and public addresses
+
+
+# Delays for tests of something else: short, never zero, so that nothing relies on their absence.
+SHORT = {"listing_lag": 0.1, "tag_lag": 0.1, "version_lag": 0.05, "iam_lag": 0.2,
+         "profile_lag": 0.1, "public_lag": 0.1, "terminating": 0.3}
+# As EC2 and IAM can be on an ordinary day.
+HARSH = {"listing_lag": 5.0, "tag_lag": 5.0, "version_lag": 1.0, "iam_lag": 8.0,
+         "profile_lag": 8.0, "public_lag": 3.0, "terminating": 30.0}

@@ -6,6 +6,7 @@ moto's list, marked, so that its number is never given again.
 
 import itertools
 import re
+import time
 
 from .launch import check_tags, check_token, remember, replay
 from .paging import check_dry_run, page_size, position_of, token_for
@@ -145,6 +146,8 @@ def create_version(cloud, call):
             raise Refusal("VersionLimitExceeded", "You have reached the maximum number of versions "
                                                   "for the launch template.")
         reply = cloud.pass_on(call)
+        if reply.status == 200:
+            template.versions[-1].born = time.monotonic()
         if reply.status == 200 and below:
             made = template.versions[-1]
             made.data = {**below, **made.data}
@@ -158,6 +161,12 @@ def create_version(cloud, call):
 
 
 # ---- looking ----
+
+
+def shown(cloud, template):
+    """Versions without those that nobody sees yet."""
+    before = time.monotonic() - cloud.tunables.version_lag
+    return [v for v in versions_of(template) if getattr(v, "born", float("-inf")) <= before]
 
 
 def described(cloud, region, template, versions):
@@ -185,7 +194,7 @@ def wanted_versions(cloud, call):
         found = {version(template, text).number: version(template, text) for text in asked}
     else:
         low, high = int(call.get("MinVersion") or 1), int(call.get("MaxVersion") or VERSIONS_MAX)
-        found = {v.number: v for v in versions_of(template) if low <= v.number <= high}
+        found = {v.number: v for v in shown(cloud, template) if low <= v.number <= high}
     return [(template, found[number]) for number in sorted(found, reverse=True)]
 
 
@@ -221,7 +230,7 @@ def describe_templates(cloud, call):
                 raise Refusal(*error_of(body), status)
             for item, template in zip(parse(body).findall("launchTemplates/item"), page,
                                       strict=True):
-                put(item, "latestVersionNumber", versions_of(template)[-1].number)
+                put(item, "latestVersionNumber", shown(cloud, template)[-1].number)
                 put(item, "createdBy", getattr(template, "created_by", None))
                 reply.find("launchTemplates").append(item)
     if start + limit < len(rows):

@@ -1,14 +1,14 @@
-/* explain_demand.c: why requests wait. */
-#include "app/head/explain/explain_parts.h"
+/* explain_demand.c: why requests are pending. */
+#include "app/head/explain/explain_internal.h"
 
 #include "base/number.h"
 
 enum { SHOWN_MAX = 4, RESOURCES_MAX = 32 };
 
-/* ---- what it asks for ---- */
+/* ---- requested resources ---- */
 
 /* "4", "0.5", "64 GiB" */
-static bool read_amount(struct str text, int64_t *ret_amount)
+static bool explain_demand_read_amount(struct str text, int64_t *ret_amount)
 {
     const double gib = 1073741824.0;
     const double most = 1e14;
@@ -22,8 +22,8 @@ static bool read_amount(struct str text, int64_t *ret_amount)
     return amount >= 0 && amount < most;
 }
 
-/* The amounts of "{CPU: 4, GPU: 1} * 3, {...} (PACK)". False: it is written otherwise. */
-static bool read_shape(struct str shape, struct resource *items, size_t *ret_count)
+/* The amounts of "{CPU: 4, GPU: 1} * 3, {...} (PACK)". False if it has another format. */
+static bool explain_demand_read_shape(struct str shape, struct resource *items, size_t *ret_count)
 {
     *ret_count = 0;
     while (str_find_char(shape, '{') != SIZE_MAX) {
@@ -34,7 +34,7 @@ static bool read_shape(struct str shape, struct resource *items, size_t *ret_cou
             size_t colon = str_find(part, ": ");
             int64_t amount;
             if (colon == SIZE_MAX || *ret_count == RESOURCES_MAX ||
-                !read_amount(str_sub(part, colon + 2, part.len), &amount)) {
+                !explain_demand_read_amount(str_sub(part, colon + 2, part.len), &amount)) {
                 return false;
             }
             items[(*ret_count)++] = (struct resource){str_sub(part, 0, colon), amount};
@@ -43,8 +43,8 @@ static bool read_shape(struct str shape, struct resource *items, size_t *ret_cou
     return *ret_count > 0;
 }
 
-static bool fits_type(const struct config_node_type *type, const struct resource *items,
-                      size_t count)
+static bool explain_demand_fits_type(const struct config_node_type *type,
+                                     const struct resource *items, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (!resource_is_implicit(items[i].name) &&
@@ -55,18 +55,20 @@ static bool fits_type(const struct config_node_type *type, const struct resource
     return true;
 }
 
-/* The types that it fits by amounts, as bits; 0: none, or nobody knows. */
-static uint64_t fitting(const struct explain_scene *scene, const struct insight_demand *demand)
+/* The types whose resources fit it, as bits; 0 if none or unknown. */
+static uint64_t explain_demand_fitting(const struct explain_scene *scene,
+                                       const struct pending_demand *demand)
 {
     struct resource items[RESOURCES_MAX];
     size_t count;
     uint64_t types = 0;
-    if (!read_shape(demand->shape, items, &count)) {
+    if (!explain_demand_read_shape(demand->shape, items, &count)) {
         return 0;
     }
     for (size_t i = 0; i < scene->config->node_type_count && i < 64; i++) {
         const struct config_node_type *type = &scene->config->node_types[i];
-        if (!type->is_head && type->max_workers > 0 && fits_type(type, items, count)) {
+        if (!type->is_head && type->max_workers > 0 &&
+            explain_demand_fits_type(type, items, count)) {
             types |= (uint64_t)1 << i;
         }
     }
@@ -83,7 +85,7 @@ static bool is_of(const struct explain_scene *scene, uint64_t types, struct str 
     return false;
 }
 
-/* ---- the answer ---- */
+/* ---- answer ---- */
 
 static void say_fit(struct explain_sheet *sheet, uint64_t types, int64_t since_ms, bool is_one)
 {
@@ -94,24 +96,24 @@ static void say_fit(struct explain_sheet *sheet, uint64_t types, int64_t since_m
     for (size_t i = 0; i < config->node_type_count && i < 64; i++) {
         if ((types >> i & 1) != 0 && count++ < SHOWN_MAX) {
             buf_addf(&names, "%s%.*s", count > 1 ? ", " : "",
-                     STR_ARG(words_plain(config->node_types[i].name, sheet->arena)));
+                     STR_ARG(format_plain(config->node_types[i].name, sheet->arena)));
         }
     }
     struct str age = since_ms > 0 ? explain_age(sheet, since_ms) : STR("");
     const char *who = is_one ? "It fits" : "They fit";
     if (since_ms > 0 && count > 0) {
-        explain_line(sheet, "Asked for %.*s ago. %s node type%s %.*s%s.", STR_ARG(age), who,
+        explain_line(sheet, "Requested %.*s ago. %s node type%s %.*s%s.", STR_ARG(age), who,
                      count == 1 ? "" : "s", STR_ARG(buf_str(&names)),
                      count > SHOWN_MAX ? " and others" : "");
     } else if (since_ms > 0) {
-        explain_line(sheet, "Asked for %.*s ago.", STR_ARG(age));
+        explain_line(sheet, "Requested %.*s ago.", STR_ARG(age));
     } else if (count > 0) {
         explain_line(sheet, "%s node type%s %.*s.", who, count == 1 ? "" : "s",
                      STR_ARG(buf_str(&names)));
     }
 }
 
-/* Nodes on their way that could take it. */
+/* Lists pending nodes that could run it. */
 static size_t say_coming(struct explain_sheet *sheet, uint64_t types)
 {
     const struct explain_scene *scene = sheet->scene;
@@ -133,45 +135,45 @@ static size_t say_coming(struct explain_sheet *sheet, uint64_t types)
         }
     }
     if (count > 0) {
-        explain_line(sheet, "%zu node%s on the way: %.*s%s.", count, count == 1 ? " is" : "s are",
+        explain_line(sheet, "%zu node%s pending: %.*s%s.", count, count == 1 ? " is" : "s are",
                      STR_ARG(buf_str(&names)), count > SHOWN_MAX ? ", ..." : "");
     }
     return count;
 }
 
-/* What a cause asks of the user. */
-static struct str fix_of(enum insight_cause cause)
+/* What the user can do about a cause. */
+static struct str fix_of(enum pending_cause cause)
 {
-    static const char *const fixes[INSIGHT_CAUSE_COUNT] = {
+    static const char *const fixes[PENDING_CAUSE_COUNT] = {
         [CAUSE_NONE] = "",
         [CAUSE_PASSING] = "",
-        [CAUSE_TOO_LARGE] = "add a node type that has it, or ask for less",
-        [CAUSE_COMBINATION] = "add a node type that has all of it",
-        [CAUSE_LABELS] = "put the labels on a node type (labels), or ask for others",
+        [CAUSE_TOO_LARGE] = "add a node type that has it, or request less",
+        [CAUSE_COMBINATION] = "add a node type that has all of these resources",
+        [CAUSE_LABELS] = "add the labels to a node type (labels), or request other labels",
         [CAUSE_TYPE_LIMIT] = "raise max_workers of that node type, or add a type that fits",
-        [CAUSE_CLUSTER_LIMIT] = "raise max_workers of the cluster, or end something",
-        [CAUSE_TOGETHER] = "raise max_workers, or ask for fewer bundles at once",
-        [CAUSE_UNAVAILABLE] = ("allow more: another zone or machine type, or a node type that is "
-                               "not on the spot market"),
-        [CAUSE_PRICE_UNKNOWN] = "say what it costs: metadata.shoal.prices: {m5.large: 0.096}",
-        [CAUSE_PRICE] = "raise metadata.shoal.max_hourly_cost, or end something",
-        [CAUSE_RAMP] = "raise upscaling_speed to have more at once",
+        [CAUSE_CLUSTER_LIMIT] = "raise max_workers of the cluster, or stop something",
+        [CAUSE_TOGETHER] = "raise max_workers, or request fewer bundles at once",
+        [CAUSE_UNAVAILABLE] = ("allow another zone or instance type, or use on-demand instances"),
+        [CAUSE_PRICE_UNKNOWN] = "set its price: metadata.shoal.prices: {m5.large: 0.096}",
+        [CAUSE_PRICE] = "raise metadata.shoal.max_hourly_cost, or stop something",
+        [CAUSE_RAMP] = "raise upscaling_speed to launch more at once",
+        [CAUSE_STOPPED] = "fix what failed, then run shoal up",
     };
     return str_from(fixes[cause]);
 }
 
-/* "launch 7.3: no capacity for g5.xlarge": without the number, which says nothing to people. */
+/* "launch 7.3: no capacity for g5.xlarge" without the launch number. */
 static struct str without_number(struct str text)
 {
     size_t colon = str_starts(text, "launch ") ? str_find(text, ": ") : SIZE_MAX;
     return colon == SIZE_MAX ? text : str_sub(text, colon + 2, text.len);
 }
 
-/* What the cloud said, unless the reason has it already. */
+/* The cloud's error, unless the reason contains it. */
 static void say_refusal(struct explain_sheet *sheet, struct str why)
 {
-    const struct insight_event *event = explain_event(sheet->scene, 1u << EVENT_WORD_REFUSAL,
-                                                      STR(""));
+    const struct cluster_event *event = explain_event(sheet->scene,
+                                                      1u << CLUSTER_EVENT_LAUNCH_FAILED, STR(""));
     struct str text = event ? arena_str(sheet->arena, without_number(event->text)) : STR("");
     if (event && str_find(why, text.ptr) == SIZE_MAX) {
         explain_line(sheet, "%.*s ago: %.*s%s%.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
@@ -179,18 +181,23 @@ static void say_refusal(struct explain_sheet *sheet, struct str why)
     }
 }
 
-static struct str question_of(struct explain_sheet *sheet, const struct insight_demand *demand)
+static struct str explain_demand_question_of(struct explain_sheet *sheet,
+                                             const struct pending_demand *demand)
 {
     struct arena *arena = sheet->arena;
     struct str labels = demand->labels.len > 0
                             ? arena_printf(arena, " with %.*s", STR_ARG(demand->labels))
                             : STR("");
     bool is_one = demand->count == 1;
-    if (demand->source == INSIGHT_CONSTRAINT) {
-        return arena_printf(arena, "What does request_resources() of %lld x %.*s%.*s keep?",
+    if (demand->source == DEMAND_REQUEST_RESOURCES && demand->unmet > 0) {
+        return arena_printf(arena, "Why is the requested %lld x %.*s%.*s not there?",
                             (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
     }
-    const char *what = demand->source == INSIGHT_GROUP ? "placement group" : "request";
+    if (demand->source == DEMAND_REQUEST_RESOURCES) {
+        return arena_printf(arena, "What does request_resources() of %lld x %.*s%.*s keep running?",
+                            (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
+    }
+    const char *what = demand->source == DEMAND_PLACEMENT_GROUP ? "placement group" : "request";
     return is_one ? arena_printf(arena, "Why is 1 %s of %.*s%.*s still waiting?", what,
                                  STR_ARG(demand->shape), STR_ARG(labels))
                   : arena_printf(arena, "Why are %lld %ss of %.*s%.*s still waiting?",
@@ -198,18 +205,18 @@ static struct str question_of(struct explain_sheet *sheet, const struct insight_
                                  STR_ARG(labels));
 }
 
-void explain_demand(struct explain_sheet *sheet, const struct insight_demand *demand)
+void explain_demand(struct explain_sheet *sheet, const struct pending_demand *demand)
 {
     struct str fix = STR("");
-    struct str question = question_of(sheet, demand);
-    uint64_t types = demand->is_infeasible ? 0 : fitting(sheet->scene, demand);
+    struct str question = explain_demand_question_of(sheet, demand);
+    uint64_t types = demand->is_infeasible ? 0 : explain_demand_fitting(sheet->scene, demand);
     say_fit(sheet, types, demand->since_ms, demand->count == 1);
     if (explain_block(sheet, &fix)) {
         explain_give(sheet, question, fix);
         return;
     }
     if (demand->is_infeasible) {
-        explain_line(sheet, "No node type of the file could ever take it: %.*s.",
+        explain_line(sheet, "No node type in the cluster file can run it: %.*s.",
                      STR_ARG(demand->why));
         explain_give(sheet, question, fix_of(demand->cause));
         return;
@@ -227,17 +234,18 @@ void explain_demand(struct explain_sheet *sheet, const struct insight_demand *de
         }
     }
     if (say_coming(sheet, types) == 0 && demand->why.len == 0) {
-        bool is_new = sheet->scene->insight->decided_ms < demand->since_ms;
-        explain_line(sheet, is_new ? "It was asked for just now: what to do is decided next."
-                            : demand->source == INSIGHT_CONSTRAINT
-                                ? "There is as much as it asks for; these nodes do not end."
-                                : "There is room for it: Ray will place it in a moment.");
+        bool is_new = sheet->scene->cluster_status->decided_ms < demand->since_ms;
+        explain_line(sheet, is_new ? "It was requested just now; the next scaling decision "
+                                     "handles it."
+                            : demand->source == DEMAND_REQUEST_RESOURCES
+                                ? "The cluster has what it requests; these nodes are kept."
+                                : "The cluster has room for it; Ray will schedule it shortly.");
     }
     explain_give(sheet, question, fix);
 }
 
-/* "GPU", "{GPU: 1}", "{gpu:1}": the same text but for blanks and case, or a resource in it. */
-static size_t fold(struct str text, char *out, size_t room)
+/* "GPU", "{GPU: 1}", "{gpu:1}": ignores case, blanks and quotes. */
+static size_t explain_demand_fold(struct str text, char *out, size_t room)
 {
     size_t len = 0;
     for (size_t i = 0; i < text.len && len + 1 < room; i++) {
@@ -250,11 +258,11 @@ static size_t fold(struct str text, char *out, size_t room)
     return len;
 }
 
-bool explain_is_demand(const struct insight_demand *demand, struct str about)
+bool explain_is_demand(const struct pending_demand *demand, struct str about)
 {
     char shape[512];
     char wanted[512];
-    size_t len = fold(demand->shape, shape, sizeof(shape));
-    fold(about, wanted, sizeof(wanted));
+    size_t len = explain_demand_fold(demand->shape, shape, sizeof(shape));
+    explain_demand_fold(about, wanted, sizeof(wanted));
     return wanted[0] != '\0' && str_find((struct str){shape, len}, wanted) != SIZE_MAX;
 }

@@ -1,89 +1,32 @@
-/* explain_node.c: why a node is there, why it has not gone, why it ended. */
-#include "app/head/explain/explain_parts.h"
+/* explain_node.c: why a node exists, is still running, or was terminated. */
+#include "app/head/explain/explain_internal.h"
 
 #include "base/number.h"
 
 enum {
-    LAUNCH_SLACK_MS = 60 * 1000, /* between the call and the moment the cloud writes down */
+    LAUNCH_SLACK_MS = 60 * 1000, /* between the call and the launch time recorded by the cloud */
     USES_MAX = 6,
 };
 
-/* ---- why it is there ---- */
+/* ---- existence ---- */
 
-/* The launch that it came from. One that names no node is known by its time and machine. */
-static const struct insight_event *launch_of(const struct explain_sheet *sheet,
-                                             const struct node_view *view)
+/* The launch event of this node. One without a node name is matched by time and machine type. */
+static const struct cluster_event *explain_node_launch_of(const struct explain_sheet *sheet,
+                                                          const struct node_view *view)
 {
     const struct explain_scene *scene = sheet->scene;
-    const struct insight_event *own = explain_event(scene, 1u << EVENT_WORD_LAUNCH, view->name);
+    const struct cluster_event *own = explain_event(scene, 1u << CLUSTER_EVENT_LAUNCH, view->name);
     const char *machine = arena_str(sheet->arena, view->machine).ptr;
-    for (size_t i = scene->event_count; i-- > 0 && !own && view->born_ms > 0;) {
-        const struct insight_event *event = &scene->events[i];
-        int64_t apart = event->wall_ms - view->born_ms;
-        if (event->kind == EVENT_WORD_LAUNCH && event->node.len == 0 && apart < LAUNCH_SLACK_MS &&
-            apart > -LAUNCH_SLACK_MS && str_find(event->text, machine) != SIZE_MAX) {
+    for (size_t i = scene->event_count; i-- > 0 && !own && view->requested_ms > 0;) {
+        const struct cluster_event *event = &scene->events[i];
+        int64_t apart = event->wall_ms - view->requested_ms;
+        if (event->kind == CLUSTER_EVENT_LAUNCH && event->node.len == 0 &&
+            apart < LAUNCH_SLACK_MS && apart > -LAUNCH_SLACK_MS &&
+            str_find(event->text, machine) != SIZE_MAX) {
             own = event;
         }
     }
     return own;
-}
-
-static void explain_being(struct explain_sheet *sheet, const struct node_view *view)
-{
-    struct str name = view->name;
-    const char *verb = view->phase == PHASE_GONE ? "did" : "does";
-    struct str question = arena_printf(sheet->arena, "Why %s %.*s exist?", verb, STR_ARG(name));
-    const struct config_node_type *type = explain_type(sheet->scene, view->type);
-    const struct insight_event *launch = launch_of(sheet, view);
-    if (view->is_head) {
-        explain_line(sheet, "It is the head: Ray's own services and Shoal's run on it.");
-        explain_give(sheet, question, STR(""));
-        return;
-    }
-    struct str age = view->born_ms > 0 ? explain_age(sheet, view->born_ms) : STR("");
-    struct str reason = view->phase <= PHASE_READY && !view->is_draining ? view->reason : STR("");
-    reason = reason.len == 0 && launch ? launch->reason : reason;
-    if (reason.len > 0) {
-        explain_line(
-            sheet, "Launched%s%.*s: %.*s.", age.len > 0 ? " " : "",
-            STR_ARG(age.len > 0 ? arena_printf(sheet->arena, "%.*s ago", STR_ARG(age)) : STR("")),
-            STR_ARG(reason));
-    } else if (age.len > 0) {
-        explain_line(sheet, "Launched %.*s ago; what for is not written down any more.",
-                     STR_ARG(age));
-    } else {
-        explain_line(sheet, "It was asked for and has not come yet.");
-    }
-    if (type && type->min_workers > 0) {
-        explain_line(sheet, "min_workers of %.*s is %lld: so many are kept, whatever waits.",
-                     STR_ARG(view->type), (long long)type->min_workers);
-    }
-    if (view->price >= 0) {
-        explain_line(sheet, "It costs %.*s%s.", STR_ARG(words_price(view->price, sheet->arena)),
-                     view->is_spot ? " on the spot market" : "");
-    }
-    explain_give(sheet, question, STR(""));
-}
-
-/* ---- why it has not gone ---- */
-
-static void say_uses(struct explain_sheet *sheet, const struct node_view *view)
-{
-    AUTO_BUF struct buf out;
-    size_t count = 0;
-    buf_init(&out, 1024);
-    for (size_t i = 0; i < view->use_count; i++) {
-        const struct insight_use *use = &view->uses[i];
-        if (use->used <= 0 || str_ends(use->name, "memory") || str_starts(use->name, "node:") ||
-            count++ >= USES_MAX) {
-            continue;
-        }
-        buf_addf(&out, "%s%g of %g %.*s", count > 1 ? ", " : "", use->used, use->total,
-                 STR_ARG(words_plain(use->name, sheet->arena)));
-    }
-    if (out.len > 0) {
-        explain_line(sheet, "In use: %.*s.", STR_ARG(buf_str(&out)));
-    }
 }
 
 static size_t count_of_type(const struct explain_scene *scene, struct str type)
@@ -96,41 +39,98 @@ static size_t count_of_type(const struct explain_scene *scene, struct str type)
     return count;
 }
 
-static const struct insight_demand *find_constraint(const struct explain_scene *scene)
+static bool is_kept_by_min_workers(const struct explain_scene *scene, const struct node_view *view,
+                                   const struct config_node_type *type)
 {
-    for (size_t i = 0; i < scene->insight->demand_count; i++) {
-        if (scene->insight->demands[i].source == INSIGHT_CONSTRAINT) {
-            return &scene->insight->demands[i];
+    return type && (int64_t)count_of_type(scene, view->type) <= type->min_workers;
+}
+
+static void explain_being(struct explain_sheet *sheet, const struct node_view *view)
+{
+    struct str name = view->name;
+    const char *verb = view->phase == PHASE_TERMINATED ? "did" : "does";
+    struct str question = arena_printf(sheet->arena, "Why %s %.*s exist?", verb, STR_ARG(name));
+    const struct config_node_type *type = explain_type(sheet->scene, view->type);
+    const struct cluster_event *launch = explain_node_launch_of(sheet, view);
+    if (view->is_head) {
+        explain_line(sheet, "It is the head: Ray's own services and Shoal's run on it.");
+        explain_give(sheet, question, STR(""));
+        return;
+    }
+    struct str age = view->requested_ms > 0 ? explain_age(sheet, view->requested_ms) : STR("");
+    struct str reason = view->phase <= PHASE_READY && !view->is_draining ? view->reason : STR("");
+    reason = reason.len == 0 && launch ? launch->reason : reason;
+    if (reason.len > 0) {
+        explain_line(
+            sheet, "Launched%s%.*s: %.*s.", age.len > 0 ? " " : "",
+            STR_ARG(age.len > 0 ? arena_printf(sheet->arena, "%.*s ago", STR_ARG(age)) : STR("")),
+            STR_ARG(reason));
+    } else if (age.len > 0 && is_kept_by_min_workers(sheet->scene, view, type)) {
+        explain_line(sheet, "Launched %.*s ago; min_workers: %lld of type %.*s keeps it.",
+                     STR_ARG(age), (long long)type->min_workers, STR_ARG(view->type));
+    } else if (age.len > 0) {
+        explain_line(sheet, "Launched %.*s ago; the reason is no longer in the journal.",
+                     STR_ARG(age));
+    } else {
+        explain_line(sheet, "It was requested from the cloud and has not started yet.");
+    }
+    if (view->price >= 0) {
+        explain_line(sheet, "It costs %.*s%s.", STR_ARG(format_price(view->price, sheet->arena)),
+                     view->is_spot ? " on the spot market" : "");
+    }
+    explain_give(sheet, question, STR(""));
+}
+
+/* ---- still running ---- */
+
+static void say_uses(struct explain_sheet *sheet, const struct node_view *view)
+{
+    AUTO_BUF struct buf out;
+    size_t count = 0;
+    buf_init(&out, 1024);
+    for (size_t i = 0; i < view->use_count; i++) {
+        const struct resource_usage *use = &view->uses[i];
+        if (use->used <= 0 || str_ends(use->name, "memory") || str_starts(use->name, "node:") ||
+            count++ >= USES_MAX) {
+            continue;
+        }
+        buf_addf(&out, "%s%g of %g %.*s", count > 1 ? ", " : "", use->used, use->total,
+                 STR_ARG(format_plain(use->name, sheet->arena)));
+    }
+    if (out.len > 0) {
+        explain_line(sheet, "In use: %.*s.", STR_ARG(buf_str(&out)));
+    }
+}
+
+static const struct pending_demand *find_constraint(const struct explain_scene *scene)
+{
+    for (size_t i = 0; i < scene->cluster_status->demand_count; i++) {
+        if (scene->cluster_status->demands[i].source == DEMAND_REQUEST_RESOURCES) {
+            return &scene->cluster_status->demands[i];
         }
     }
     return NULL;
 }
 
-/* It has been idle for long enough; something holds it. */
-static struct str say_holder(struct explain_sheet *sheet, const struct node_view *view,
-                             const struct config_node_type *type)
+/* It has been idle for long enough, but something keeps it. */
+static struct str say_holder(struct explain_sheet *sheet)
 {
     const struct explain_scene *scene = sheet->scene;
-    const struct insight_demand *constraint = find_constraint(scene);
+    const struct pending_demand *constraint = find_constraint(scene);
     struct str fix = STR("");
-    if (type && (int64_t)count_of_type(scene, view->type) <= type->min_workers) {
-        explain_line(sheet, "min_workers keeps it: %lld of type %.*s are to be there.",
-                     (long long)type->min_workers, STR_ARG(view->type));
-        return STR("lower min_workers of that type and run `shoal up`");
-    }
     if (constraint) {
-        explain_line(sheet, "request_resources() keeps it: %lld x %.*s are to fit.",
+        explain_line(sheet, "Kept by request_resources() (%lld x %.*s).",
                      (long long)constraint->count, STR_ARG(constraint->shape));
-        return STR("take the wish back: shoal request-resources FILE");
+        return STR("withdraw the request: shoal request-resources FILE");
     }
     if (explain_block(sheet, &fix)) {
         return fix;
     }
-    if (scene->insight->ending && scene->insight->ending[0] != '\0') {
-        explain_line(sheet, "Nothing ends at the moment: %s.", scene->insight->ending);
+    if (scene->cluster_status->ending && scene->cluster_status->ending[0] != '\0') {
+        explain_line(sheet, "Scale-down is paused: %s.", scene->cluster_status->ending);
         return STR("");
     }
-    explain_line(sheet, "It will go in a moment: its raylet is asked to let go of it.");
+    explain_line(sheet, "Draining; it will be terminated shortly.");
     return STR("");
 }
 
@@ -143,30 +143,35 @@ static struct str say_idle(struct explain_sheet *sheet, const struct node_view *
     const char *key = type && type->idle_timeout_ms != scene->config->idle_timeout_ms
                           ? "idle_timeout_s of its type"
                           : "idle_timeout_minutes";
-    explain_line(sheet, "Idle for %.*s; it may go at %.*s (%s).",
-                 STR_ARG(explain_age(sheet, view->idle_since_ms)),
-                 STR_ARG(words_span(limit, sheet->arena)), key);
-    return idle < limit ? STR("") : say_holder(sheet, view, type);
+    struct str age = explain_age(sheet, view->idle_since_ms);
+    if (is_kept_by_min_workers(scene, view, type)) {
+        explain_line(sheet, "Idle for %.*s, but min_workers: %lld of type %.*s keeps it.",
+                     STR_ARG(age), (long long)type->min_workers, STR_ARG(view->type));
+        return STR("lower min_workers of that type and run `shoal up`");
+    }
+    explain_line(sheet, "Idle for %.*s; it can be terminated at %.*s (%s).", STR_ARG(age),
+                 STR_ARG(format_span(limit, sheet->arena)), key);
+    return idle < limit ? STR("") : say_holder(sheet);
 }
 
 static void explain_staying(struct explain_sheet *sheet, const struct node_view *view)
 {
     struct str fix = STR("");
-    struct str question = STR("Why has it not gone?");
+    struct str question = STR("Why is it still running?");
     if (view->is_head) {
-        explain_line(sheet, "The head never ends by itself; shoal down FILE ends the cluster.");
+        explain_line(sheet, "The head is never scaled down; shoal down FILE removes the cluster.");
     } else if (explain_is_coming(view)) {
         question = STR("Why is it not ready?");
         explain_line(sheet, "It is %s, for %.*s.", node_phase_text(view->phase),
                      STR_ARG(explain_age(sheet, view->since_ms)));
         if (view->step > 0) {
-            explain_line(sheet, "Step %zu of %zu of its set-up: %.*s", view->step, view->steps,
-                         STR_ARG(words_plain(view->detail, sheet->arena)));
+            explain_line(sheet, "Step %zu of %zu of its setup: %.*s", view->step, view->steps,
+                         STR_ARG(format_plain(view->detail, sheet->arena)));
         }
     } else if (view->idle_since_ms > 0) {
         fix = say_idle(sheet, view);
     } else if (view->ray_id.len == 0) {
-        explain_line(sheet, "Ray has said nothing of what it does.");
+        explain_line(sheet, "Ray has not reported what it is doing.");
     } else {
         explain_line(sheet, "It is busy%s%.*s", view->activity.len > 0 ? ": " : ".",
                      STR_ARG(view->activity));
@@ -175,7 +180,7 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
     explain_give(sheet, question, fix);
 }
 
-/* ---- why it ends ---- */
+/* ---- failure and termination ---- */
 
 void explain_failure(struct explain_sheet *sheet, const struct node_view *view)
 {
@@ -197,18 +202,18 @@ void explain_failure(struct explain_sheet *sheet, const struct node_view *view)
         explain_line(sheet, "That means: %.*s", STR_ARG(failure->why));
     }
     if (sheet->line_count == 0) {
-        explain_line(sheet, "%.*s.",
-                     STR_ARG(view->reason.len > 0 ? view->reason : STR("nobody knows")));
+        explain_line(sheet, "%.*s.", STR_ARG(view->reason.len > 0 ? view->reason : STR("unknown")));
     }
-    struct str logs = arena_printf(sheet->arena, "read what it said: shoal logs FILE %.*s",
+    struct str logs = arena_printf(sheet->arena, "read its log: shoal logs FILE %.*s",
                                    STR_ARG(view->name));
     explain_give(sheet, question, failure->next.len > 0 ? failure->next : logs);
 }
 
-static const unsigned endings = 1u << EVENT_WORD_END | 1u << EVENT_WORD_NOTICE |
-                                1u << EVENT_WORD_DRAIN | 1u << EVENT_WORD_FAILURE;
+static const unsigned endings = 1u << CLUSTER_EVENT_TERMINATE |
+                                1u << CLUSTER_EVENT_SPOT_INTERRUPTION | 1u << CLUSTER_EVENT_DRAIN |
+                                1u << CLUSTER_EVENT_FAILURE;
 
-static void say_event(struct explain_sheet *sheet, const struct insight_event *event)
+static void explain_node_send_event(struct explain_sheet *sheet, const struct cluster_event *event)
 {
     explain_line(sheet, "%.*s ago: %.*s%s%.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
                  STR_ARG(event->text), event->reason.len > 0 ? ": " : "", STR_ARG(event->reason));
@@ -216,21 +221,23 @@ static void say_event(struct explain_sheet *sheet, const struct insight_event *e
 
 static void explain_ending(struct explain_sheet *sheet, const struct node_view *view)
 {
-    const struct insight_event *event = explain_event(sheet->scene, endings, view->name);
-    bool is_past = view->phase == PHASE_GONE;
+    const struct cluster_event *event = explain_event(sheet->scene, endings, view->name);
+    bool is_past = view->phase == PHASE_TERMINATED;
     if (view->reason.len > 0) {
         explain_line(sheet, "%.*s.", STR_ARG(view->reason));
     }
     if (event) {
-        say_event(sheet, event);
+        explain_node_send_event(sheet, event);
     }
     if (view->is_draining && view->phase == PHASE_READY) {
-        explain_line(sheet, "It takes no more work; what runs on it is finished first.");
+        explain_line(sheet, "It accepts no new work and finishes what is running.");
     }
     if (sheet->line_count == 0) {
-        explain_line(sheet, "It is ending; why is not known.");
+        explain_line(sheet, "It is being terminated; the reason is unknown.");
     }
-    explain_give(sheet, is_past ? STR("Why did it end?") : STR("Why does it end?"), STR(""));
+    explain_give(sheet,
+                 is_past ? STR("Why was it terminated?") : STR("Why is it being terminated?"),
+                 STR(""));
 }
 
 bool explain_past_node(struct explain_sheet *sheet, struct str name)
@@ -238,14 +245,14 @@ bool explain_past_node(struct explain_sheet *sheet, struct str name)
     const struct explain_scene *scene = sheet->scene;
     size_t told = 0;
     for (size_t i = scene->event_count; i-- > 0 && told < 3;) {
-        const struct insight_event *event = &scene->events[i];
+        const struct cluster_event *event = &scene->events[i];
         if (str_eq(event->node, name)) {
-            say_event(sheet, event);
+            explain_node_send_event(sheet, event);
             told++;
         }
     }
     if (told > 0) {
-        explain_give(sheet, arena_printf(sheet->arena, "Why did %.*s end?", STR_ARG(name)),
+        explain_give(sheet, arena_printf(sheet->arena, "Why was %.*s terminated?", STR_ARG(name)),
                      STR(""));
     }
     return told > 0;
@@ -256,7 +263,8 @@ void explain_node(struct explain_sheet *sheet, const struct node_view *view)
     explain_being(sheet, view);
     if (view->phase == PHASE_FAILED) {
         explain_failure(sheet, view);
-    } else if (view->phase == PHASE_ENDING || view->phase == PHASE_GONE || view->is_draining) {
+    } else if (view->phase == PHASE_TERMINATING || view->phase == PHASE_TERMINATED ||
+               view->is_draining) {
         explain_ending(sheet, view);
     } else {
         explain_staying(sheet, view);

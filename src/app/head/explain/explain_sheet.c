@@ -1,14 +1,14 @@
-/* explain_sheet.c: what all answers are made with: lines, what is looked up, what stops all. */
-#include "app/head/explain/explain_parts.h"
+/* explain_sheet.c: lines, lookups and the common causes of all answers. */
+#include "app/head/explain/explain_internal.h"
 
 #include <stdarg.h>
 
 enum {
-    LATE_MS = 10 * 1000, /* without a word from Ray nothing is decided any more */
+    LATE_MS = 10 * 1000, /* without an answer from Ray for this long, nothing is decided */
     TEXT_BYTES_MAX = 4096,
 };
 
-/* ---- writing ---- */
+/* ---- output ---- */
 
 void explain_line(struct explain_sheet *sheet, const char *fmt, ...)
 {
@@ -35,16 +35,16 @@ struct str explain_age(const struct explain_sheet *sheet, int64_t since_ms)
 {
     int64_t age = sheet->scene->now_ms - since_ms;
     int64_t whole = age > 0 ? age - age % 1000 : 0;
-    return words_span(whole, sheet->arena);
+    return format_span(whole, sheet->arena);
 }
 
-/* ---- looking ---- */
+/* ---- lookups ---- */
 
-const struct insight_event *explain_event(const struct explain_scene *scene, unsigned kinds,
+const struct cluster_event *explain_event(const struct explain_scene *scene, unsigned kinds,
                                           struct str node)
 {
     for (size_t i = scene->event_count; i-- > 0;) {
-        const struct insight_event *event = &scene->events[i];
+        const struct cluster_event *event = &scene->events[i];
         if ((kinds >> event->kind & 1) != 0 && str_eq(event->node, node)) {
             return event;
         }
@@ -67,46 +67,48 @@ bool explain_is_coming(const struct node_view *view)
     return view->phase < PHASE_READY && !view->is_head;
 }
 
-/* ---- what keeps everything from happening ---- */
+/* ---- common causes ---- */
 
 static bool is_ray_away(const struct explain_scene *scene)
 {
-    return scene->ray_trouble.len > 0 ||
-           (scene->insight->seen_ms > 0 && scene->now_ms - scene->insight->seen_ms > LATE_MS);
+    return scene->ray_trouble.len > 0 || (scene->cluster_status->seen_ms > 0 &&
+                                          scene->now_ms - scene->cluster_status->seen_ms > LATE_MS);
 }
 
 bool explain_block(struct explain_sheet *sheet, struct str *ret_fix)
 {
     const struct explain_scene *scene = sheet->scene;
-    const struct insight *insight = scene->insight;
-    if (scene->is_rays) {
-        explain_line(sheet, "Shoal does not scale this cluster now; it is %.*s.",
-                     STR_ARG(scene->stance));
+    const struct cluster_status *cluster_status = scene->cluster_status;
+    if (scene->is_ray_scaling) {
+        explain_line(sheet, "Shoal is not scaling this cluster: %.*s.",
+                     STR_ARG(scene->autoscaler_message));
         *ret_fix = STR("run `shoal up` without --autoscaling-config in head_start_ray_commands, so "
                        "that Ray is started with --no-monitor");
         return true;
     }
     if (!scene->is_acting) {
-        explain_line(sheet, "Nothing is launched or ended here: the service is %.*s.",
-                     STR_ARG(scene->stance));
-        *ret_fix = STR("wait for whoever acts to end, or run `shoal up`, which takes over");
+        struct str why = scene->autoscaler_message.len > 0
+                             ? scene->autoscaler_message
+                             : STR("this autoscaler does not hold the cluster lease");
+        explain_line(sheet, "Nothing is launched or terminated: %.*s.", STR_ARG(why));
+        *ret_fix = STR("wait until the other controller stops, or run `shoal up` to take over");
         return true;
     }
     if (is_ray_away(scene)) {
-        struct str since = insight->seen_ms > 0
+        struct str since = cluster_status->seen_ms > 0
                                ? arena_printf(sheet->arena, " for %.*s",
-                                              STR_ARG(explain_age(sheet, insight->seen_ms)))
+                                              STR_ARG(explain_age(sheet, cluster_status->seen_ms)))
                                : STR(" so far");
         explain_line(sheet,
-                     "Ray on the head has not answered%.*s%s%.*s. Nothing is launched for what "
-                     "waits, and nothing ends, before it does.",
+                     "Ray on the head has not answered%.*s%s%.*s. Until it answers, nothing is "
+                     "launched or terminated.",
                      STR_ARG(since), scene->ray_trouble.len > 0 ? ": " : "",
                      STR_ARG(scene->ray_trouble));
-        *ret_fix = STR("look at Ray on the head: shoal attach FILE, then: ray status");
+        *ret_fix = STR("check Ray on the head: shoal attach FILE, then: ray status");
         return true;
     }
-    if (insight->launching && insight->launching[0] != '\0') {
-        explain_line(sheet, "Nothing is launched at the moment: %s.", insight->launching);
+    if (cluster_status->launching && cluster_status->launching[0] != '\0') {
+        explain_line(sheet, "Launches are paused: %s.", cluster_status->launching);
         *ret_fix = STR("");
         return true;
     }

@@ -1,44 +1,49 @@
-/* service_explain.c: questions about the cluster, and their answers. */
+/* service_explain.c: the questions, and answers about the cluster as a whole. */
 #include "app/head/explain/service_explain.h"
 
-#include "app/head/explain/explain_parts.h"
+#include "app/head/explain/explain_internal.h"
 
 enum {
     DEMANDS_MAX = 8,
     FAILURES_MAX = 4,
 };
 
-/* ---- money ---- */
+/* ---- cost ---- */
 
 static void explain_cost(struct explain_sheet *sheet)
 {
     const struct explain_scene *scene = sheet->scene;
-    const struct insight *insight = scene->insight;
+    const struct cluster_status *cluster_status = scene->cluster_status;
     int64_t known = 0;
     size_t count = 0;
     size_t unknown = 0;
     for (size_t i = 0; i < scene->node_count; i++) {
         const struct node_view *view = &scene->nodes[i];
-        if (view->phase != PHASE_GONE && view->phase != PHASE_FAILED) {
+        if (view->phase != PHASE_TERMINATED && view->phase != PHASE_FAILED) {
             count++;
             known += view->price >= 0 ? view->price : 0;
             unknown += view->price < 0;
         }
     }
-    bool is_told = insight->price >= 0;
+    bool is_told = cluster_status->price >= 0;
+    if (is_told) { /* a failed instance is billed until the cloud has terminated it */
+        count = cluster_status->billed_count;
+    }
     if (is_told || unknown < count) {
-        explain_line(sheet, "%.*s for %zu node%s, those on their way included%s.",
-                     STR_ARG(words_price(is_told ? insight->price : known, sheet->arena)), count,
-                     count == 1 ? "" : "s", is_told ? "" : ", and what is not known");
+        explain_line(sheet, "%.*s for %zu instance%s, including pending and failed ones%s.",
+                     STR_ARG(format_price(is_told ? cluster_status->price : known, sheet->arena)),
+                     count, count == 1 ? "" : "s", is_told ? "" : "; some prices are unknown");
     }
     struct str fix = STR("");
     if (!is_told && unknown > 0) {
-        explain_line(sheet, "The price of %zu of them is not known.", unknown);
-        fix = STR("say what they cost: metadata.shoal.prices: {m5.large: 0.096}");
+        explain_line(sheet, "The price of %zu of them is unknown.", unknown);
+        fix = STR("set their prices: metadata.shoal.prices: {m5.large: 0.096}");
     }
-    if (insight->price_limit >= 0) {
-        explain_line(sheet, "No launch may take it beyond %.*s (metadata.shoal.max_hourly_cost).",
-                     STR_ARG(words_price(insight->price_limit, sheet->arena)));
+    if (cluster_status->price_limit >= 0) {
+        explain_line(sheet,
+                     "Launches that would exceed %.*s are refused "
+                     "(metadata.shoal.max_hourly_cost).",
+                     STR_ARG(format_price(cluster_status->price_limit, sheet->arena)));
     } else {
         explain_line(sheet, "There is no limit; metadata.shoal.max_hourly_cost sets one.");
     }
@@ -49,11 +54,11 @@ static void explain_cost(struct explain_sheet *sheet)
 
 static size_t explain_demands(struct explain_sheet *sheet, struct str about)
 {
-    const struct insight *insight = sheet->scene->insight;
+    const struct cluster_status *cluster_status = sheet->scene->cluster_status;
     size_t told = 0;
-    for (size_t i = 0; i < insight->demand_count; i++) {
-        const struct insight_demand *demand = &insight->demands[i];
-        bool is_held = demand->source == INSIGHT_CONSTRAINT && demand->unmet == 0;
+    for (size_t i = 0; i < cluster_status->demand_count; i++) {
+        const struct pending_demand *demand = &cluster_status->demands[i];
+        bool is_held = demand->source == DEMAND_REQUEST_RESOURCES && demand->unmet == 0;
         if (demand->count == 0 || (about.len == 0 ? is_held : !explain_is_demand(demand, about))) {
             continue;
         }
@@ -64,10 +69,10 @@ static size_t explain_demands(struct explain_sheet *sheet, struct str about)
     }
     if (told > DEMANDS_MAX) {
         explain_line(sheet, "shoal status lists them all.");
-        explain_give(
-            sheet,
-            arena_printf(sheet->arena, "And %zu more kinds of requests wait.", told - DEMANDS_MAX),
-            STR(""));
+        explain_give(sheet,
+                     arena_printf(sheet->arena, "%zu more kinds of requests are waiting.",
+                                  told - DEMANDS_MAX),
+                     STR(""));
     }
     return told;
 }
@@ -85,7 +90,7 @@ static size_t explain_failures(struct explain_sheet *sheet)
     return told;
 }
 
-/* Nothing waits and nothing failed. */
+/* Nothing is pending and nothing failed. */
 static void explain_calm(struct explain_sheet *sheet)
 {
     const struct explain_scene *scene = sheet->scene;
@@ -95,38 +100,45 @@ static void explain_calm(struct explain_sheet *sheet)
         coming += explain_is_coming(&scene->nodes[i]);
         idle += !scene->nodes[i].is_head && scene->nodes[i].idle_since_ms > 0;
     }
-    explain_line(sheet, "Nothing waits: no task, actor or placement group asks for more than there "
-                        "is.");
+    explain_line(sheet, "Nothing is waiting: every task, actor and placement group has the "
+                        "resources it requested.");
+    for (size_t i = 0; i < scene->cluster_status->held_count; i++) {
+        explain_line(sheet, "Fewer workers than min_workers: %.*s.",
+                     STR_ARG(scene->cluster_status->held[i]));
+    }
     if (coming > 0) {
-        explain_line(sheet, "%zu node%s on %s way.", coming, coming == 1 ? " is" : "s are",
-                     coming == 1 ? "its" : "their");
+        explain_line(sheet, "%zu node%s pending.", coming, coming == 1 ? " is" : "s are");
     }
     if (idle > 0) {
-        explain_line(sheet, "%zu node%s idle; shoal explain FILE NODE says when one goes.", idle,
-                     idle == 1 ? " is" : "s are");
+        explain_line(sheet,
+                     "%zu node%s idle; shoal explain FILE NODE says why a node stays and for how "
+                     "long.",
+                     idle, idle == 1 ? " is" : "s are");
     }
     explain_give(sheet, STR("Why is nothing launched?"), STR(""));
 }
 
-/* One reason for all of them. */
-static void say_waiting(struct explain_sheet *sheet)
+/* Counts the requests that wait for the common reason. */
+static void service_explain_send_pending(struct explain_sheet *sheet)
 {
-    const struct insight *insight = sheet->scene->insight;
+    const struct cluster_status *cluster_status = sheet->scene->cluster_status;
     int64_t waiting = 0;
-    for (size_t i = 0; i < insight->demand_count; i++) {
-        waiting += insight->demands[i].source == INSIGHT_CONSTRAINT ? 0 : insight->demands[i].count;
+    for (size_t i = 0; i < cluster_status->demand_count; i++) {
+        waiting += cluster_status->demands[i].source == DEMAND_REQUEST_RESOURCES
+                       ? 0
+                       : cluster_status->demands[i].count;
     }
     if (waiting > 0) {
-        explain_line(sheet, "%lld request%s for that.", (long long)waiting,
+        explain_line(sheet, "%lld request%s for it.", (long long)waiting,
                      waiting == 1 ? " waits" : "s wait");
     }
 }
 
-static void explain_all(struct explain_sheet *sheet)
+static void service_explain_all(struct explain_sheet *sheet)
 {
     struct str fix = STR("");
     if (explain_block(sheet, &fix)) {
-        say_waiting(sheet);
+        service_explain_send_pending(sheet);
         explain_give(sheet, STR("Why does nothing happen?"), fix);
         explain_failures(sheet);
     } else if (explain_demands(sheet, STR("")) + explain_failures(sheet) == 0) {
@@ -135,9 +147,10 @@ static void explain_all(struct explain_sheet *sheet)
     explain_cost(sheet);
 }
 
-/* ---- one thing ---- */
+/* ---- one subject ---- */
 
-static const struct node_view *find_node(const struct explain_scene *scene, struct str about)
+static const struct node_view *service_explain_find_node(const struct explain_scene *scene,
+                                                         struct str about)
 {
     for (size_t i = 0; i < scene->node_count; i++) {
         const struct node_view *view = &scene->nodes[i];
@@ -151,7 +164,8 @@ static const struct node_view *find_node(const struct explain_scene *scene, stru
     return NULL;
 }
 
-static bool refuse(const struct explain_sheet *sheet, struct str about, struct err *err)
+static bool service_explain_reject(const struct explain_sheet *sheet, struct str about,
+                                   struct err *err)
 {
     const struct explain_scene *scene = sheet->scene;
     AUTO_BUF struct buf names;
@@ -159,10 +173,8 @@ static bool refuse(const struct explain_sheet *sheet, struct str about, struct e
     for (size_t i = 0; i < scene->node_count && names.len < 200; i++) {
         buf_addf(&names, "%s%.*s", i > 0 ? ", " : "", STR_ARG(scene->nodes[i].name));
     }
-    return err_set(err, ERR_NOT_FOUND,
-                   "nothing here is called \"%.*s\", and no request that waits has it; there are "
-                   "%.*s",
-                   STR_ARG(words_plain(about, sheet->arena)),
+    return err_set(err, ERR_NOT_FOUND, "no node or waiting request matches \"%.*s\"; known: %.*s",
+                   STR_ARG(format_plain(about, sheet->arena)),
                    STR_ARG(names.len > 0 ? buf_str(&names) : STR("no nodes")));
 }
 
@@ -170,9 +182,9 @@ bool explain(const struct explain_scene *scene, struct str about, struct arena *
              explain_fn *take, void *context, struct err *err)
 {
     struct explain_sheet sheet = {.scene = scene, .arena = arena, .take = take, .context = context};
-    const struct node_view *view = find_node(scene, about);
+    const struct node_view *view = service_explain_find_node(scene, about);
     if (about.len == 0) {
-        explain_all(&sheet);
+        service_explain_all(&sheet);
         return true;
     }
     if (view) {
@@ -184,5 +196,5 @@ bool explain(const struct explain_scene *scene, struct str about, struct arena *
         return true;
     }
     return explain_demands(&sheet, about) > 0 || explain_past_node(&sheet, about) ||
-           refuse(&sheet, about, err);
+           service_explain_reject(&sheet, about, err);
 }

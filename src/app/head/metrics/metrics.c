@@ -1,9 +1,9 @@
-/* metrics.c: counting. */
+/* metrics.c: counters and histograms. */
 #include "app/head/metrics/metrics.h"
 
-#include "app/head/metrics/metrics_parts.h"
+#include "app/head/metrics/metrics_internal.h"
 
-/* Ray's own, so that its dashboards show the same steps. */
+/* The same buckets as Ray, for its dashboards. */
 const struct metrics_bounds metrics_poll_bounds = {{0.01, 0.1, 1, 10, 100, 1000}, 6};
 const struct metrics_bounds metrics_node_bounds = {
     {5, 10, 20, 30, 45, 60, 90, 120, 180, 240, 300, 360, 480, 600, 720, 900, 1200, 1500, 1800}, 19};
@@ -15,12 +15,12 @@ static void observe(struct metrics_histogram *histogram, const struct metrics_bo
     while (at < bounds->count && seconds > bounds->items[at]) {
         at++;
     }
-    histogram->buckets[at] += times; /* behind the last bound: the infinite one */
+    histogram->buckets[at] += times; /* after the last bound: +Inf */
     histogram->count += times;
     histogram->sum += seconds * (double)times;
 }
 
-static double seconds_of(double ms)
+static double metrics_seconds_of(double ms)
 {
     return ms > 0 ? ms / 1000 : 0;
 }
@@ -28,7 +28,7 @@ static double seconds_of(double ms)
 void metrics_count_poll(struct metrics *metrics, double ms)
 {
     metrics->polls++;
-    metrics->poll_s = seconds_of(ms);
+    metrics->poll_s = metrics_seconds_of(ms);
     observe(&metrics->poll_time, &metrics_poll_bounds, metrics->poll_s, 1);
 }
 
@@ -39,7 +39,8 @@ void metrics_count_launch(struct metrics *metrics, enum outcome outcome, int64_t
     metrics->launches[outcome]++;
     if (outcome == OUTCOME_DONE) {
         metrics->started += count;
-        observe(&metrics->launch_time, &metrics_node_bounds, seconds_of((double)took_ms), count);
+        observe(&metrics->launch_time, &metrics_node_bounds, metrics_seconds_of((double)took_ms),
+                count);
     } else {
         metrics->refused += count;
     }
@@ -49,7 +50,8 @@ void metrics_count_set_up(struct metrics *metrics, bool is_fine, int64_t took_ms
 {
     if (is_fine) {
         metrics->set_ups++;
-        observe(&metrics->set_up_time, &metrics_node_bounds, seconds_of((double)took_ms), 1);
+        observe(&metrics->set_up_time, &metrics_node_bounds, metrics_seconds_of((double)took_ms),
+                1);
     } else {
         metrics->failed_set_ups++;
     }

@@ -1,18 +1,18 @@
 /*
- * metrics.h: what the head's service tells Prometheus. Pure: counts and facts in, text out.
+ * metrics.h: the metrics of the head's service. Pure: counters and facts in, text out.
  *
- * Two families of names. Those of Ray's own autoscaler (autoscaler_*), with its types and labels,
- * so that Ray's dashboards go on working; and ours (shoal_*), for what Ray has no name for. Which
- * is which and what it means is in docs/metrics.md, which a test compares with the text.
+ * There are two families of names: those of Ray's own autoscaler (autoscaler_*), with its types and
+ * labels, so that Ray's dashboards keep working; and ours (shoal_*), for everything else.
+ * docs/user/metrics.md describes them; a test compares it with the output.
  *
- * The number of series is bounded by the number of node types in the file, whatever the cluster
- * does: shapes of demand and names of resources beyond the largest few are counted together.
+ * The number of series is bounded by the number of node types in the file. Smaller shapes of demand
+ * beyond METRICS_SHAPES_MAX are summed, resources beyond METRICS_RESOURCES_MAX are omitted.
  */
 #pragma once
 
-#include "app/head/insight.h"
 #include "app/head/metrics/process_facts.h"
-#include "app/view.h"
+#include "app/model/cluster_status.h"
+#include "app/model/node_view.h"
 #include "base/buf.h"
 #include "config/config.h"
 #include "core/event.h"
@@ -23,16 +23,16 @@
 
 enum { METRICS_BUCKETS_MAX = 20, METRICS_SHAPES_MAX = 20, METRICS_RESOURCES_MAX = 40 };
 
-/* Where Ray's own autoscaler would be asked. */
+/* The port of Ray's own autoscaler. */
 enum { METRICS_PORT = 44217 };
 
 struct metrics_histogram {
-    uint64_t buckets[METRICS_BUCKETS_MAX]; /* each value once, in the first that it fits into */
+    uint64_t buckets[METRICS_BUCKETS_MAX]; /* not cumulative */
     uint64_t count;
     double sum;
 };
 
-/* Counted since this process began. All zero: nothing has happened. */
+/* Since this process started. All zero: nothing counted. */
 struct metrics {
     uint64_t launches[OUTCOME_COUNT]; /* calls */
     uint64_t started, refused;        /* nodes */
@@ -41,34 +41,35 @@ struct metrics {
     uint64_t drains[DRAIN_ANSWER_COUNT];
     uint64_t notices;
     uint64_t polls;
-    uint64_t failed_polls; /* counted by whoever polls */
+    uint64_t failed_polls; /* set by the caller */
     double spent;          /* micro-dollars */
-    double poll_s;         /* the last one */
+    double poll_s;         /* duration of the last poll */
     struct metrics_histogram poll_time, launch_time, set_up_time;
 };
 
-/* One poll of Ray, from asking to decision. */
+/* One poll of Ray, from request to decision. */
 void metrics_count_poll(struct metrics *metrics, double ms);
-/* The answer to a launch of so many nodes. */
+/* The result of a launch of `nodes` nodes. */
 void metrics_count_launch(struct metrics *metrics, enum outcome outcome, int64_t nodes,
                           int64_t took_ms);
 void metrics_count_set_up(struct metrics *metrics, bool is_fine, int64_t took_ms);
 void metrics_count_drain(struct metrics *metrics, enum drain_answer answer);
 void metrics_count_notice(struct metrics *metrics);
 void metrics_count_end(struct metrics *metrics);
-/* So much an hour was paid for so long. */
+/* Adds the cost of `ms` at `price` per hour. */
 void metrics_count_spent(struct metrics *metrics, int64_t price, int64_t ms);
 
-/* What there is now. */
+/* The current state. */
 struct metrics_scene {
     const struct metrics *counts;
     const struct config *config;
-    const struct insight *insight; /* NULL: Ray was never seen */
+    const struct cluster_status *cluster_status; /* NULL if Ray was never seen */
     const struct node_view *nodes;
     size_t node_count;
     struct str cluster, ray_version;
-    struct str session; /* Ray's name of this run of it; empty: not known */
-    bool is_acting;     /* else somebody else does, or nobody */
+    struct str session; /* Ray's session name; may be empty */
+    bool is_acting;     /* holds the lease */
+    bool is_recording;  /* the journal is writable */
     int64_t now_ms;     /* wall clock */
     struct process_facts process;
 };

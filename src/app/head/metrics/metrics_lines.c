@@ -1,5 +1,5 @@
 /* metrics_lines.c: single lines of Prometheus's text format. */
-#include "app/head/metrics/metrics_parts.h"
+#include "app/head/metrics/metrics_internal.h"
 #include "base/number.h"
 #include "base/utf8.h"
 
@@ -7,7 +7,7 @@
 
 enum { VALUE_BYTES_MAX = 200 };
 
-/* Every whole number up to here is a double. */
+/* Doubles up to this value represent all whole numbers. */
 static const double WHOLE_MAX = 1e15;
 
 const char metrics_content_type[] = "text/plain; version=0.0.4; charset=utf-8";
@@ -19,7 +19,7 @@ void metrics_family(struct metrics_writing *writing, const char *name, const cha
     buf_addf(writing->out, "# HELP %s %s\n# TYPE %s %s\n", name, help, name, type);
 }
 
-/* Control characters and bytes that are no text become '?', so that only two need a backslash. */
+/* Control characters and invalid UTF-8 become '?', so only two characters need a backslash. */
 static void add_label(struct metrics_writing *writing, struct metrics_label label)
 {
     AUTO_BUF struct buf visible;
@@ -36,7 +36,7 @@ static void add_label(struct metrics_writing *writing, struct metrics_label labe
     buf_add_char(writing->out, '"');
 }
 
-static void add_value(struct buf *out, double value)
+static void metrics_lines_add_value(struct buf *out, double value)
 {
     if (value == floor(value) && fabs(value) < WHOLE_MAX) {
         buf_addf(out, "%.0f", value);
@@ -45,14 +45,14 @@ static void add_value(struct buf *out, double value)
     }
 }
 
-/* Every line says of which cluster it is: in Ray's names by Ray's word for it. */
+/* Every line has a label for the cluster; in Ray's names it is Ray's session name. */
 void metrics_line(struct metrics_writing *writing, const char *name, const char *suffix,
                   struct metrics_label first, struct metrics_label second, double value)
 {
     const struct metrics_scene *scene = writing->scene;
-    bool is_rays = str_starts(str_from(name), "autoscaler_");
-    struct metrics_label whose = {is_rays ? "SessionName" : "cluster",
-                                  is_rays ? scene->session : scene->cluster};
+    bool is_ray_scaling = str_starts(str_from(name), "autoscaler_");
+    struct metrics_label whose = {is_ray_scaling ? "SessionName" : "cluster",
+                                  is_ray_scaling ? scene->session : scene->cluster};
     const struct metrics_label *labels[] = {&first, &second};
     buf_addf(writing->out, "%s%s{", name, suffix);
     for (size_t i = 0; i < ARRAY_LEN(labels); i++) {
@@ -63,7 +63,7 @@ void metrics_line(struct metrics_writing *writing, const char *name, const char 
     }
     add_label(writing, whose);
     buf_add_c(writing->out, "} ");
-    add_value(writing->out, value);
+    metrics_lines_add_value(writing->out, value);
     buf_add_char(writing->out, '\n');
 }
 

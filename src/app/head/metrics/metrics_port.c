@@ -1,9 +1,9 @@
-/* metrics_port.c: two paths of a small server. */
+/* metrics_port.c: serves /metrics over HTTP. */
 #include "app/head/metrics/metrics_port.h"
 
 #include "app/head/metrics/metrics.h"
-#include "io/heap.h"
-#include "io/http_serve.h"
+#include "io/http_server.h"
+#include "io/xalloc.h"
 
 enum { AGAIN_MS = 15 * 1000 };
 
@@ -11,10 +11,10 @@ struct metrics_port {
     struct metrics_port_setup setup;
     struct http_serve *serve;
     struct loop_timer *timer;
-    bool is_told; /* that it does not work */
+    bool is_told; /* the error was reported */
 };
 
-static void answer(void *context, struct str path, struct http_served *answer)
+static void metrics_port_answer(void *context, struct str path, struct http_served *answer)
 {
     struct metrics_port *port = context;
     if (str_is(path, "/metrics") || str_is(path, "/")) {
@@ -29,8 +29,8 @@ static void try_open(void *context)
     struct metrics_port *port = context;
     const struct metrics_port_setup *setup = &port->setup;
     struct err err = {0};
-    if (http_serve_open(setup->loop, setup->address, setup->port, answer, port, &port->serve,
-                        &err)) {
+    if (http_serve_open(setup->loop, setup->address, setup->port, metrics_port_answer, port,
+                        &port->serve, &err)) {
         setup->listening(setup->context, http_serve_port(port->serve));
         return;
     }

@@ -1,8 +1,8 @@
 /*
- * metrics_port.h: where Prometheus asks for the metrics.
+ * metrics_port.h: the port that Prometheus scrapes.
  *
- * Nothing of the service depends on it: a port that somebody else has is tried again now and then,
- * and the trouble is told once.
+ * The service does not depend on it: if the port is in use, opening is retried periodically and the
+ * error is reported once.
  */
 #pragma once
 
@@ -16,8 +16,8 @@ struct metrics_port;
 
 struct metrics_port_setup {
     struct loop *loop;
-    const char *address; /* of this machine; must outlive it */
-    uint16_t port;       /* 0: any that is free */
+    const char *address; /* of this machine; must outlive the port */
+    uint16_t port;       /* 0 for any free port */
     void *context;
     void (*write)(void *context, struct buf *out);
     void (*listening)(void *context, uint16_t port);

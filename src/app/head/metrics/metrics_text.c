@@ -1,5 +1,5 @@
-/* metrics_text.c: one family of numbers after the other. */
-#include "app/head/metrics/metrics_parts.h"
+/* metrics_text.c: writes all metrics, one family after the other. */
+#include "app/head/metrics/metrics_internal.h"
 #include "base/table.h"
 
 static const double MICRO = 1e6;
@@ -14,8 +14,8 @@ static void add_rays_counts(struct metrics_writing *writing, const struct metric
     for (size_t i = 0; i < OUTCOME_COUNT; i++) {
         calls += counts->launches[i];
     }
-    /* Recoveries, resets and their exceptions are steps of Ray's that have nothing like them here:
-     * told as none, so that whoever adds them up finds them. */
+    /* Recoveries, resets and their exceptions do not exist here. They are 0, so that queries that
+     * sum them work. */
     const struct metrics_fact facts[] = {
         {"autoscaler_started_nodes_total", "counter", "Number of nodes started.",
          (double)counts->started},
@@ -36,70 +36,69 @@ static void add_rays_counts(struct metrics_writing *writing, const struct metric
         {"autoscaler_failed_recoveries_total", "counter", "Number of failed node recoveries.", 0},
         {"autoscaler_successful_recoveries_total", "counter",
          "Number of successful node recoveries.", 0},
-        {"autoscaler_update_loop_exceptions_total", "counter",
-         "Number of polls of Ray that failed.", (double)counts->failed_polls},
-        {"autoscaler_node_launch_exceptions_total", "counter",
-         "Number of launches that did not go well.",
+        {"autoscaler_update_loop_exceptions_total", "counter", "Failed polls of Ray.",
+         (double)counts->failed_polls},
+        {"autoscaler_node_launch_exceptions_total", "counter", "Failed launches.",
          (double)(calls - counts->launches[OUTCOME_DONE])},
         {"autoscaler_reset_exceptions_total", "counter",
          "Number of exceptions raised while resetting the autoscaler.", 0},
         {"autoscaler_config_validation_exceptions_total", "counter",
          "Number of exceptions raised while validating the config during a reset.", 0},
-        {"autoscaler_drain_node_exceptions_total", "counter",
-         "Number of drains that were not answered.", (double)counts->drains[DRAIN_UNKNOWN]},
+        {"autoscaler_drain_node_exceptions_total", "counter", "Drain requests without an answer.",
+         (double)counts->drains[DRAIN_UNKNOWN]},
     };
     metrics_facts(writing, facts, ARRAY_LEN(facts));
     metrics_add_histogram(writing, "autoscaler_update_time_seconds",
-                          "From asking Ray for its state to the decision.", &counts->poll_time,
+                          "Time from requesting Ray's state to the decision.", &counts->poll_time,
                           &metrics_poll_bounds);
     metrics_add_histogram(writing, "autoscaler_worker_create_node_time_seconds",
-                          "From asking the cloud for nodes to its answer, once for each node.",
+                          "Time until the cloud answered a launch request, once for each node.",
                           &counts->launch_time, &metrics_node_bounds);
     metrics_add_histogram(writing, "autoscaler_worker_update_time_seconds",
-                          "How long set-ups took that went well.", &counts->set_up_time,
+                          "Duration of successful node setups.", &counts->set_up_time,
                           &metrics_node_bounds);
 }
 
 /* ---- demand ---- */
 
-/* Requests of one shape, whatever labels they ask for. */
-struct shape {
-    enum insight_source source;
+/* Requests of one shape, with any labels. */
+struct metrics_text_shape {
+    enum demand_source source;
     struct str text;
     int64_t count, unmet;
 };
 
-struct shapes {
-    struct shape *items;
+struct metrics_text_shapes {
+    struct metrics_text_shape *items;
     size_t count, capacity;
     struct table table;
     int64_t waiting, unmet, infeasible, since_ms;
 };
 
-static const char *source_word(enum insight_source source)
+static const char *source_word(enum demand_source source)
 {
-    static const char *const words[INSIGHT_SOURCE_COUNT] = {
-        [INSIGHT_TASKS] = "tasks",
-        [INSIGHT_GROUP] = "group",
-        [INSIGHT_CONSTRAINT] = "constraint",
+    static const char *const words[DEMAND_SOURCE_COUNT] = {
+        [DEMAND_TASKS] = "tasks",
+        [DEMAND_PLACEMENT_GROUP] = "group",
+        [DEMAND_REQUEST_RESOURCES] = "constraint",
     };
     return words[source];
 }
 
 struct same_shape {
-    const struct shapes *shapes;
-    const struct insight_demand *demand;
+    const struct metrics_text_shapes *shapes;
+    const struct pending_demand *demand;
 };
 
 static bool is_same_shape(const void *context, size_t position)
 {
     const struct same_shape *same = context;
-    const struct shape *shape = &same->shapes->items[position];
+    const struct metrics_text_shape *shape = &same->shapes->items[position];
     return shape->source == same->demand->source && str_eq(shape->text, same->demand->shape);
 }
 
-static void add_demand(struct shapes *shapes, struct arena *arena,
-                       const struct insight_demand *demand)
+static void metrics_text_add_demand(struct metrics_text_shapes *shapes, struct arena *arena,
+                                    const struct pending_demand *demand)
 {
     struct same_shape same = {shapes, demand};
     uint64_t hash = str_hash_from(demand->source + 1, demand->shape);
@@ -107,7 +106,8 @@ static void add_demand(struct shapes *shapes, struct arena *arena,
     if (at == TABLE_NONE) {
         at = shapes->count++;
         arena_grow(arena, (void **)&shapes->items, at, &shapes->capacity, sizeof(*shapes->items));
-        shapes->items[at] = (struct shape){.source = demand->source, .text = demand->shape};
+        shapes->items[at] = (struct metrics_text_shape){.source = demand->source,
+                                                        .text = demand->shape};
         table_add(&shapes->table, arena, hash, at);
     }
     shapes->items[at].count += demand->count;
@@ -120,16 +120,16 @@ static void add_demand(struct shapes *shapes, struct arena *arena,
     }
 }
 
-/* The largest first, as many as are told by name; the rest become one. */
-static void keep_largest(struct shapes *shapes)
+/* Keeps the METRICS_SHAPES_MAX largest shapes, largest first, and sums the others. */
+static void keep_largest(struct metrics_text_shapes *shapes)
 {
-    struct shape rest = {.text = STR("other")};
+    struct metrics_text_shape rest = {.text = STR("other")};
     for (size_t i = 0; i < shapes->count; i++) {
-        struct shape moving = shapes->items[i];
+        struct metrics_text_shape moving = shapes->items[i];
         size_t kept = i < METRICS_SHAPES_MAX ? i : METRICS_SHAPES_MAX;
         for (size_t j = 0; j < kept; j++) {
             if (moving.count > shapes->items[j].count) {
-                struct shape smaller = shapes->items[j];
+                struct metrics_text_shape smaller = shapes->items[j];
                 shapes->items[j] = moving;
                 moving = smaller;
             }
@@ -147,16 +147,16 @@ static void keep_largest(struct shapes *shapes)
     }
 }
 
-static void add_demands(struct metrics_writing *writing)
+static void metrics_text_add_demands(struct metrics_writing *writing)
 {
-    const struct insight *insight = writing->scene->insight;
-    struct shapes shapes = {0};
-    for (size_t i = 0; insight && i < insight->demand_count; i++) {
-        add_demand(&shapes, writing->arena, &insight->demands[i]);
+    const struct cluster_status *cluster_status = writing->scene->cluster_status;
+    struct metrics_text_shapes shapes = {0};
+    for (size_t i = 0; cluster_status && i < cluster_status->demand_count; i++) {
+        metrics_text_add_demand(&shapes, writing->arena, &cluster_status->demands[i]);
     }
     keep_largest(&shapes);
     metrics_family(writing, "shoal_demand", "gauge",
-                   "Requests that wait, by shape; beyond the largest ones together.");
+                   "Pending requests by shape; shapes beyond the limit are summed.");
     for (size_t i = 0; i < shapes.count; i++) {
         metrics_line(
             writing, "shoal_demand", "",
@@ -165,13 +165,12 @@ static void add_demands(struct metrics_writing *writing)
     }
     int64_t age_ms = shapes.since_ms > 0 ? writing->scene->now_ms - shapes.since_ms : 0;
     const struct metrics_fact facts[] = {
-        {"shoal_demand_waiting", "gauge", "Requests that wait.", (double)shapes.waiting},
-        {"shoal_demand_unmet", "gauge",
-         "Requests that have no place, and for which nothing can be launched.",
-         (double)shapes.unmet},
-        {"shoal_demand_infeasible", "gauge",
-         "Requests that no node type of the file could ever take.", (double)shapes.infeasible},
-        {"shoal_demand_oldest_seconds", "gauge", "Since when the oldest of them waits.",
+        {"shoal_demand_pending", "gauge", "Pending requests.", (double)shapes.waiting},
+        {"shoal_demand_unschedulable", "gauge",
+         "Pending requests for which nothing can be launched now.", (double)shapes.unmet},
+        {"shoal_demand_infeasible", "gauge", "Pending requests that no node type can run.",
+         (double)shapes.infeasible},
+        {"shoal_demand_oldest_seconds", "gauge", "Age of the oldest pending request.",
          age_ms > 0 ? (double)age_ms / MILLI : 0},
     };
     metrics_facts(writing, facts, ARRAY_LEN(facts));
@@ -186,7 +185,7 @@ static void add_outcomes(struct metrics_writing *writing)
         [OUTCOME_THROTTLED] = "throttled", [OUTCOME_CAPACITY] = "capacity",
         [OUTCOME_QUOTA] = "quota",         [OUTCOME_DENIED] = "denied",
         [OUTCOME_INVALID] = "invalid",     [OUTCOME_MISMATCH] = "mismatch",
-        [OUTCOME_NOT_FOUND] = "not-found",
+        [OUTCOME_NOT_FOUND] = "not-found", [OUTCOME_NO_LEASE] = "no-lease",
     };
     static const char *const answers[DRAIN_ANSWER_COUNT] = {
         [DRAIN_ACCEPTED] = "accepted",
@@ -194,15 +193,13 @@ static void add_outcomes(struct metrics_writing *writing)
         [DRAIN_UNKNOWN] = "unknown",
     };
     const struct metrics *counts = writing->scene->counts;
-    metrics_family(writing, "shoal_launches_total", "counter",
-                   "Answers of the cloud to launches, by how they ended.");
+    metrics_family(writing, "shoal_launches_total", "counter", "Launch requests by outcome.");
     for (size_t i = 0; i < OUTCOME_COUNT; i++) {
         metrics_line(writing, "shoal_launches_total", "",
                      (struct metrics_label){"outcome", str_from(outcomes[i])}, metrics_none,
                      (double)counts->launches[i]);
     }
-    metrics_family(writing, "shoal_drains_total", "counter",
-                   "Answers of nodes that were asked to let go of their work.");
+    metrics_family(writing, "shoal_drains_total", "counter", "Drain requests by answer.");
     for (size_t i = 0; i < DRAIN_ANSWER_COUNT; i++) {
         metrics_line(writing, "shoal_drains_total", "",
                      (struct metrics_label){"answer", str_from(answers[i])}, metrics_none,
@@ -212,70 +209,75 @@ static void add_outcomes(struct metrics_writing *writing)
 
 static void add_info(struct metrics_writing *writing)
 {
-    metrics_family(writing, "shoal_info", "gauge", "Which versions run; always 1.");
+    metrics_family(writing, "shoal_info", "gauge", "Versions of Shoal and Ray; always 1.");
     metrics_line(writing, "shoal_info", "", (struct metrics_label){"version", STR(SHOAL_VERSION)},
                  (struct metrics_label){"ray_version", writing->scene->ray_version}, 1);
 }
 
-/* May it, as far as can be seen? */
+/* Is it permitted, as far as known? */
 static double may(const struct metrics_scene *scene, bool launches)
 {
-    if (!scene->insight || !scene->is_acting) {
+    if (!scene->cluster_status || !scene->is_acting) {
         return 0;
     }
-    const char *why_not = launches ? scene->insight->launching : scene->insight->ending;
+    const char *why_not = launches ? scene->cluster_status->launching
+                                   : scene->cluster_status->ending;
     return !why_not || why_not[0] == '\0';
 }
 
-static void add_ours(struct metrics_writing *writing, const struct metrics_census *census)
+static void metrics_text_add_ours(struct metrics_writing *writing,
+                                  const struct metrics_census *census)
 {
     const struct metrics_scene *scene = writing->scene;
     const struct metrics *counts = scene->counts;
     const struct metrics_fact facts[] = {
-        {"shoal_acting", "gauge", "1 while this process is the one that launches and ends nodes.",
+        {"shoal_leader", "gauge", "1 while this process holds the cluster lease.",
          scene->is_acting},
-        {"shoal_may_launch", "gauge", "1 while nothing stands in the way of launches.",
-         may(scene, true)},
-        {"shoal_may_end", "gauge", "1 while nothing stands in the way of ending nodes.",
-         may(scene, false)},
-        {"shoal_spot_nodes", "gauge", "Nodes of the spot market.", (double)census->spot},
+        {"shoal_journal_writable", "gauge",
+         "1 while the journal is writable; without it nothing is launched.", scene->is_recording},
+        {"shoal_scale_up_allowed", "gauge", "1 while launches are allowed.", may(scene, true)},
+        {"shoal_scale_down_allowed", "gauge", "1 while scale-down is allowed.", may(scene, false)},
+        {"shoal_spot_nodes", "gauge", "Spot nodes.", (double)census->spot},
         {"shoal_price_dollars_per_hour", "gauge",
-         "What runs and is on its way costs so much, as far as prices are known.",
+         "Price per hour of running and pending nodes with a known price.",
          (double)census->price / MICRO},
-        {"shoal_nodes_without_price", "gauge", "Nodes whose price is not known.",
+        {"shoal_nodes_without_price", "gauge", "Nodes with an unknown price.",
          (double)census->unknown_prices},
         {"shoal_spent_dollars_total", "counter",
-         "What nodes have cost since this process began, as far as prices are known.",
+         "Cost of nodes since this process started, as far as prices are known.",
          counts->spent / MICRO},
-        {"shoal_polls_total", "counter", "Polls of Ray that were answered.", (double)counts->polls},
-        {"shoal_failed_polls_total", "counter", "Polls of Ray that were not.",
+        {"shoal_polls_total", "counter", "Successful polls of Ray.", (double)counts->polls},
+        {"shoal_failed_polls_total", "counter", "Failed polls of Ray.",
          (double)counts->failed_polls},
-        {"shoal_poll_seconds", "gauge", "The last poll, from asking to decision.", counts->poll_s},
-        {"shoal_ray_seen_timestamp_seconds", "gauge", "When Ray's state was last seen; 0: never.",
-         scene->insight ? (double)scene->insight->seen_ms / MILLI : 0},
-        {"shoal_notices_total", "counter", "Nodes that the cloud said it would take away.",
+        {"shoal_poll_seconds", "gauge", "Duration of the last poll, from request to decision.",
+         counts->poll_s},
+        {"shoal_ray_seen_timestamp_seconds", "gauge",
+         "Time of the last successful poll of Ray; 0 if there was none.",
+         scene->cluster_status ? (double)scene->cluster_status->seen_ms / MILLI : 0},
+        {"shoal_spot_interruptions_total", "counter", "Nodes with a spot interruption notice.",
          (double)counts->notices},
     };
     metrics_facts(writing, facts, ARRAY_LEN(facts));
-    if (scene->insight && scene->insight->price_limit >= 0) {
+    if (scene->cluster_status && scene->cluster_status->price_limit >= 0) {
         const struct metrics_fact limit = {
             "shoal_price_limit_dollars_per_hour", "gauge",
-            "max_hourly_cost of the file; missing when there is none.",
-            (double)scene->insight->price_limit / MICRO};
+            "max_hourly_cost of the cluster file; absent if not set.",
+            (double)scene->cluster_status->price_limit / MICRO};
         metrics_facts(writing, &limit, 1);
     }
 }
 
-/* The names by which every program is measured. */
+/* Standard process metrics. */
 static void add_process(struct metrics_writing *writing)
 {
     const struct process_facts *process = &writing->scene->process;
     const struct metrics_fact facts[] = {
-        {"process_cpu_seconds_total", "counter", "Processor time of this process.", process->cpu_s},
+        {"process_cpu_seconds_total", "counter", "CPU time of this process.", process->cpu_s},
         {"process_resident_memory_bytes", "gauge", "Memory of this process.",
          (double)process->resident_bytes},
-        {"process_open_fds", "gauge", "Descriptors of this process.", (double)process->open_files},
-        {"process_start_time_seconds", "gauge", "When this process began.",
+        {"process_open_fds", "gauge", "Open file descriptors of this process.",
+         (double)process->open_files},
+        {"process_start_time_seconds", "gauge", "Start time of this process.",
          (double)process->began_ms / MILLI},
     };
     for (size_t i = 0; i < ARRAY_LEN(facts); i++) {
@@ -294,8 +296,8 @@ void metrics_write(struct buf *out, const struct metrics_scene *scene)
     add_info(&writing);
     metrics_add_nodes(&writing, &census);
     metrics_add_resources(&writing, &census);
-    add_demands(&writing);
-    add_ours(&writing, &census);
+    metrics_text_add_demands(&writing);
+    metrics_text_add_ours(&writing, &census);
     add_outcomes(&writing);
     add_rays_counts(&writing, &census);
     add_process(&writing);

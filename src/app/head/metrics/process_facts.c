@@ -1,4 +1,4 @@
-/* process_facts.c: asked of the system, as Linux tells it. */
+/* process_facts.c: reads /proc and getrusage(). */
 #include "app/head/metrics/process_facts.h"
 
 #include "io/file.h"
@@ -8,7 +8,7 @@
 
 enum { STATM_BYTES_MAX = 256 };
 
-/* The second number of statm, in pages. */
+/* The second field of statm, in pages. */
 static int64_t resident_bytes(void)
 {
     AUTO_BUF struct buf text;
@@ -31,12 +31,12 @@ static void count(void *context, const struct file_entry *entry)
 
 static int64_t open_files(void)
 {
-    int64_t files = -1; /* the folder itself is open while it is read */
+    int64_t files = -1; /* not counting the descriptor of the folder itself */
     file_list("/proc/self/fd", count, &files);
     return files;
 }
 
-static double seconds_of(struct timeval time)
+static double process_facts_seconds_of(struct timeval time)
 {
     return (double)time.tv_sec + (double)time.tv_usec / 1e6;
 }
@@ -46,7 +46,9 @@ struct process_facts process_facts_now(int64_t began_ms)
     struct rusage usage = {0};
     bool is_known = getrusage(RUSAGE_SELF, &usage) == 0;
     return (struct process_facts){
-        .cpu_s = is_known ? seconds_of(usage.ru_utime) + seconds_of(usage.ru_stime) : -1,
+        .cpu_s = is_known ? process_facts_seconds_of(usage.ru_utime) +
+                                process_facts_seconds_of(usage.ru_stime)
+                          : -1,
         .resident_bytes = resident_bytes(),
         .open_files = open_files(),
         .began_ms = began_ms,

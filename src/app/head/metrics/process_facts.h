@@ -1,9 +1,9 @@
-/* process_facts.h: what this process costs its machine. */
+/* process_facts.h: resource usage of this process. */
 #pragma once
 
 #include <stdint.h>
 
-/* What is not known is -1. */
+/* Unknown values are -1. */
 struct process_facts {
     double cpu_s;
     int64_t resident_bytes;
@@ -11,5 +11,5 @@ struct process_facts {
     int64_t began_ms; /* wall clock, since 1970 */
 };
 
-/* `began_ms` is the caller's: no system says it in a way that survives a changed clock. */
+/* `began_ms` is passed through: the system's start time does not survive a changed clock. */
 struct process_facts process_facts_now(int64_t began_ms);

@@ -1,5 +1,12 @@
-/* ray_monitor.h: Ray's own autoscaler on this machine. Two of them would undo each other's work. */
+/* ray_monitor.h: detects Ray's own autoscaler on this head. */
 #pragma once
 
-/* The process id of a monitor that was given a configuration, and so acts; 0: none. */
-int ray_monitor_find(void);
+#include "base/str.h"
+
+#include <stdbool.h>
+
+/* The pid of Ray's own autoscaler for the GCS at that address, run by this user or root; or 0. */
+int ray_monitor_find(struct str gcs_address);
+
+/* Is this the command line of one? Arguments are separated by zero bytes. Pure. */
+bool ray_monitor_is(struct str words, struct str gcs_address);

@@ -1,10 +1,10 @@
 /*
- * worker_copy.c: what the file mounts, from the head's copy to a worker, as Ray copies it.
+ * worker_copy.c: copies file mounts from the head to a worker, as Ray does.
  *
- * One rsync after the other over the worker's own connection. A synced file that the head does not
- * have is passed over, as by Ray; a mount that it does not have is a failure.
+ * One rsync at a time over the worker's connection. A missing synced file is skipped, as Ray does;
+ * a missing mount is an error.
  */
-#include "app/head/workers/worker_setup_parts.h"
+#include "app/head/workers/worker_setup_internal.h"
 #include "io/file.h"
 #include "remote/rsync.h"
 
@@ -15,7 +15,7 @@ struct wish {
     bool may_be_missing;
 };
 
-/* Which is next; false: none is. */
+/* The next file or folder; false if none is left. */
 static bool next_wish(const struct worker *worker, struct wish *ret_wish)
 {
     const struct config *config = worker->all->setup.config;
@@ -33,7 +33,8 @@ static bool next_wish(const struct worker *worker, struct wish *ret_wish)
     return false;
 }
 
-static void fail(struct worker *worker, const struct wish *wish, struct str said, int status)
+static void worker_copy_fail(struct worker *worker, const struct wish *wish, struct str said,
+                             int status)
 {
     struct str step = arena_printf(&worker->arena, "copying %.*s to the worker",
                                    STR_ARG(str_sub(wish->there, 0, 300)));
@@ -46,7 +47,7 @@ static void fail(struct worker *worker, const struct wish *wish, struct str said
                 });
 }
 
-static void on_copied(void *context, const struct child_result *result)
+static void worker_copy_on_copied(void *context, const struct child_result *result)
 {
     struct worker *worker = context;
     struct wish wish;
@@ -56,7 +57,8 @@ static void on_copied(void *context, const struct child_result *result)
     }
     if (!child_was_fine(result)) {
         struct str said = str_trim(result->output[CHILD_STDERR]);
-        fail(worker, &wish, said.len > 0 ? said : str_from(result->err.text), result->exit_status);
+        worker_copy_fail(worker, &wish, said.len > 0 ? said : str_from(result->err.text),
+                         result->exit_status);
         return;
     }
     worker_log(worker, "copied %.*s in %lld ms", STR_ARG(wish.there), (long long)result->ran_ms);
@@ -85,7 +87,7 @@ static bool start_copy(struct worker *worker, const struct wish *wish, struct st
         .filter_count = config->rsync_filter.count,
         .makes_parents = true,
     };
-    if (!rsync_words(&copy, &worker->arena, &argv, err)) {
+    if (!rsync_argv(&copy, &worker->arena, &argv, err)) {
         return false;
     }
     worker->copy = child_start(worker->all->copies,
@@ -94,19 +96,19 @@ static bool start_copy(struct worker *worker, const struct wish *wish, struct st
                                    .env_names = child_usual_env,
                                    .output = {{0}, {SAID_BYTES_MAX, NULL, true}},
                                    .deadline_ms = COPY_MS,
-                                   .done = on_copied,
+                                   .done = worker_copy_on_copied,
                                    .context = worker,
                                });
     return true;
 }
 
-static void copy(struct worker *worker, const struct wish *wish)
+static void worker_copy_copy(struct worker *worker, const struct wish *wish)
 {
     struct str here = file_expand_home(&worker->arena, wish->here);
-    struct file_status status = file_look(arena_str(&worker->arena, here).ptr);
+    struct file_status status = file_stat(arena_str(&worker->arena, here).ptr);
     struct err err;
     if (status.kind == FILE_MISSING) {
-        fail(worker, wish, STR("the head does not have it"), 0);
+        worker_copy_fail(worker, wish, STR("not found on the head"), 0);
         return;
     }
     if (worker->progress.phase != PHASE_COPYING) {
@@ -115,11 +117,11 @@ static void copy(struct worker *worker, const struct wish *wish)
     }
     worker_phase(worker, PHASE_COPYING, wish->there);
     if (!start_copy(worker, wish, here, status.kind == FILE_FOLDER, &err)) {
-        fail(worker, wish, str_from(err.text), 0);
+        worker_copy_fail(worker, wish, str_from(err.text), 0);
     }
 }
 
-/* Synced files are whatever the head's set-up leaves there, so they are copied after it. */
+/* Synced files may be created by the head's setup, so they are copied after it. */
 static bool must_wait(const struct worker *worker)
 {
     const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
@@ -128,26 +130,26 @@ static bool must_wait(const struct worker *worker)
            !hooks->is_head_ready(hooks->context);
 }
 
-static bool is_missing(struct worker *worker, const struct wish *wish)
+static bool worker_copy_is_missing(struct worker *worker, const struct wish *wish)
 {
     struct str here = file_expand_home(&worker->arena, wish->here);
     return wish->may_be_missing &&
-           file_look(arena_str(&worker->arena, here).ptr).kind == FILE_MISSING;
+           file_stat(arena_str(&worker->arena, here).ptr).kind == FILE_MISSING;
 }
 
 void worker_copy_next(struct worker *worker)
 {
     struct wish wish;
     if (must_wait(worker)) {
-        worker_wait(worker, STR("cluster_synced_files: the head's set-up is not done yet"));
+        worker_wait(worker, STR("cluster_synced_files: the head's setup has not finished"));
         return;
     }
     worker->waits = false;
-    while (next_wish(worker, &wish) && is_missing(worker, &wish)) {
+    while (next_wish(worker, &wish) && worker_copy_is_missing(worker, &wish)) {
         worker->copies_done++;
     }
     if (next_wish(worker, &wish)) {
-        copy(worker, &wish);
+        worker_copy_copy(worker, &wish);
     } else {
         worker_send(worker);
     }

@@ -1,9 +1,9 @@
-/* worker_setup.c: one session per worker, from its first sign of life to its last step. */
+/* worker_setup.c: sets up each worker over one session, from first contact to the last step. */
 #include "app/head/workers/worker_setup.h"
 
-#include "app/head/workers/worker_setup_parts.h"
+#include "app/head/workers/worker_setup_internal.h"
 #include "io/clock.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "ray/token.h"
 
 #include <string.h>
@@ -11,11 +11,11 @@
 enum {
     LOOK_FIRST_MS = 25,
     LOOK_MOST_MS = 250,
-    COPIES_MAX = 16, /* at once: disks and the network are shared */
-    FAILED_MAX = 20, /* are remembered */
+    COPIES_MAX = 16, /* concurrent copies, because disks and network are shared */
+    FAILED_MAX = 20, /* failed workers that are remembered */
 };
 
-/* ---- what is known of it ---- */
+/* ---- progress ---- */
 
 void worker_phase(struct worker *worker, enum node_phase phase, struct str detail)
 {
@@ -42,7 +42,7 @@ static void tell_news(struct worker *worker, enum setup_news news)
     worker->all->setup.hooks.news(worker->all->setup.hooks.context, worker->machine.instance, news);
 }
 
-/* Nothing of it runs here any more; what is known of it stays. */
+/* Stops all work on it; its progress is kept. */
 static void end_work(struct worker *worker)
 {
     worker->is_over = true;
@@ -68,9 +68,24 @@ static struct node_failure keep_failure(struct arena *arena, const struct node_f
     };
 }
 
+/* Its steps ran for a Ray on the head that is being replaced. */
+static void wait_for_next(struct worker *worker, const struct node_failure *failure)
+{
+    worker_log(worker, "failed: %.*s, while Ray on the head was replaced; setting it up again",
+               STR_ARG(failure->step));
+    end_work(worker);
+    worker->progress.is_outdated = true;
+    worker_phase(worker, PHASE_WAITING, STR("Ray on the head was replaced"));
+}
+
 void worker_fail(struct worker *worker, const struct node_failure *failure)
 {
+    const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
     if (worker->is_over) {
+        return;
+    }
+    if (hooks->is_outdated(hooks->context, worker->machine.instance)) {
+        wait_for_next(worker, failure);
         return;
     }
     worker->progress.failure = keep_failure(&worker->arena, failure);
@@ -132,7 +147,7 @@ void worker_setups_go_on(struct worker_setups *setups)
     }
 }
 
-/* ---- the steps ---- */
+/* ---- steps ---- */
 
 static bool make_plan(const struct worker_setups *setups, const struct worker_machine *machine,
                       enum setup_restart restart, struct arena *arena, struct setup_plan *ret_plan,
@@ -159,8 +174,8 @@ static bool make_plan(const struct worker_setups *setups, const struct worker_ma
     return setup_plan_make(&input, arena, ret_plan, err);
 }
 
-/* Its request has the same name after a restart of this service: a worker that was set up by then
- * must not have its Ray started again under its work. */
+/* The request has the same name after a restart of this service, so that a worker that is already
+ * set up does not restart its Ray. */
 static bool plan_worker(struct worker *worker, struct err *err)
 {
     const struct worker_machine *machine = &worker->machine;
@@ -194,9 +209,9 @@ void worker_send(struct worker *worker)
     struct err err;
     if (!worker->has_plan && !plan_worker(worker, &err)) {
         if (err.kind == ERR_NOT_FOUND) {
-            worker_wait(worker, STR("the head has made no token for Ray yet"));
+            worker_wait(worker, STR("the head has not created Ray's token yet"));
         } else {
-            fail_with(worker, "making its steps", &err);
+            fail_with(worker, "cannot plan its setup steps", &err);
         }
         return;
     }
@@ -211,17 +226,17 @@ void worker_send(struct worker *worker)
     node_session_send(worker->session, &worker->plan.request);
 }
 
-/* ---- what the session tells ---- */
+/* ---- session hooks ---- */
 
-static bool on_payload(void *context, struct str machine, struct arena *arena, struct str *ret_path,
-                       struct err *err)
+static bool worker_setup_on_payload(void *context, struct str machine, struct arena *arena,
+                                    struct str *ret_path, struct err *err)
 {
     struct worker *worker = context;
     const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
     return hooks->payload(hooks->context, machine, arena, ret_path, err);
 }
 
-static void on_waiting(void *context, struct str why)
+static void worker_setup_on_waiting(void *context, struct str why)
 {
     struct worker *worker = context;
     if (!worker->has_contact && !str_eq(worker->progress.detail, why)) {
@@ -229,14 +244,12 @@ static void on_waiting(void *context, struct str why)
     }
 }
 
-static void on_hello(void *context, const struct node_hello *hello)
+static void worker_setup_on_hello(void *context, const struct node_hello *hello)
 {
     struct worker *worker = context;
     struct err err;
-    /* The key of before stays good until the node says that it shows the new one. */
-    if (hello->host_key.len > 0 && !cluster_state_pin(worker->all->setup.state, worker->machine.id,
-                                                      hello->host_key, true, &err)) {
-        fail_with(worker, "keeping its host key", &err);
+    if (!cluster_state_pin_greeted(worker->all->setup.state, worker->machine.id, hello, &err)) {
+        fail_with(worker, "cannot store its host key", &err);
         return;
     }
     worker->host_key = arena_str(&worker->arena, hello->host_key);
@@ -245,29 +258,31 @@ static void on_hello(void *context, const struct node_hello *hello)
         worker_log(worker, "answers: %.*s", STR_ARG(str_sub(hello->machine, 0, 40)));
         tell_news(worker, SETUP_CONTACT);
     }
-    if (!worker->is_sent && !worker->is_over) { /* else the session goes on by itself */
+    if (!worker->is_sent && !worker->is_over) { /* otherwise the session continues by itself */
         worker_copy_next(worker);
     }
 }
 
-static void on_rotated(void *context, bool is_ok, struct str why)
+static void worker_setup_on_rotated(void *context, bool is_ok, struct str why)
 {
     struct worker *worker = context;
     struct err err;
     if (!is_ok) {
-        worker_log(worker, "it keeps the host key of its first boot: %.*s", STR_ARG(why));
+        const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
+        worker_log(worker, "it still uses the host key of its first boot: %.*s", STR_ARG(why));
+        hooks->kept_host_key(hooks->context, worker->machine.name, why);
     } else if (!cluster_state_pin(worker->all->setup.state, worker->machine.id, worker->host_key,
                                   false, &err)) {
-        worker_log(worker, "forgetting its first host key: %s", err.text);
+        worker_log(worker, "cannot remove its first host key: %s", err.text);
     }
 }
 
-static void on_event(void *context, const struct step_event *event)
+static void worker_setup_on_event(void *context, const struct step_event *event)
 {
     worker_tell_event(context, event);
 }
 
-static void on_done(void *context, bool is_ok, const struct err *err)
+static void worker_setup_on_done(void *context, bool is_ok, const struct err *err)
 {
     struct worker *worker = context;
     if (worker->is_over) {
@@ -277,16 +292,16 @@ static void on_done(void *context, bool is_ok, const struct err *err)
         fail_with(worker, worker->has_contact ? "connection" : "waiting for ssh", err);
         return;
     }
-    worker_log(worker, "all steps are done");
+    worker_log(worker, "all steps finished");
     end_work(worker);
     tag(worker, STR("up-to-date"));
     tell_news(worker, SETUP_DONE);
     worker_phase(worker, PHASE_JOINING, STR(""));
 }
 
-/* ---- beginning ---- */
+/* ---- starting ---- */
 
-static struct worker *find(const struct worker_setups *setups, uint64_t instance)
+static struct worker *worker_setup_find(const struct worker_setups *setups, uint64_t instance)
 {
     struct worker *worker = setups->workers;
     while (worker && worker->machine.instance != instance) {
@@ -306,10 +321,11 @@ static void copy_machine(struct worker *worker, const struct worker_machine *mac
     worker->machine.run = arena_str(arena, machine->run);
 }
 
-static struct worker *add(struct worker_setups *setups, const struct worker_machine *machine)
+static struct worker *worker_setup_add(struct worker_setups *setups,
+                                       const struct worker_machine *machine)
 {
     struct worker *worker = HEAP_NEW(struct worker);
-    arena_init_secret(&worker->arena); /* a plan has the token in it */
+    arena_init_secret(&worker->arena); /* the plan contains the token */
     arena_init(&worker->words);
     worker->all = setups;
     worker->next = setups->workers;
@@ -328,10 +344,10 @@ static void free_worker(struct worker *worker)
     free(worker);
 }
 
-static void set_place(struct worker *worker)
+static void worker_setup_set_place(struct worker *worker)
 {
     const struct worker_setups_setup *setup = &worker->all->setup;
-    worker->place = (struct ssh_place){
+    worker->place = (struct ssh_target){
         .user = setup->config->ssh_user,
         .address = worker->machine.address,
         .machine = worker->machine.id,
@@ -350,11 +366,12 @@ static void open_session(struct worker *worker)
         .children = setup->children,
         .place = worker->place,
         .contact_ms = setup_contact_ms(),
-        .hooks = {worker, on_payload, on_waiting, on_hello, on_rotated, on_event, on_done},
+        .hooks = {worker, worker_setup_on_payload, worker_setup_on_waiting, worker_setup_on_hello,
+                  worker_setup_on_rotated, worker_setup_on_event, worker_setup_on_done},
     });
 }
 
-/* Whoever asks again has missed it, while somebody else acted. */
+/* The caller missed the result, for example while another process held the lease. */
 static void tell_again(struct worker *worker)
 {
     if (worker->progress.phase == PHASE_FAILED) {
@@ -369,37 +386,37 @@ static void tell_again(struct worker *worker)
 
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine)
 {
-    struct worker *worker = find(setups, machine->instance);
+    struct worker *worker = worker_setup_find(setups, machine->instance);
     struct err err;
     if (worker) {
         tell_again(worker);
         return;
     }
-    worker = add(setups, machine);
+    worker = worker_setup_add(setups, machine);
     worker->progress.since_ms = clock_wall_ms(loop_clock(setups->setup.loop));
-    worker_log(worker, "set-up of %.*s at %.*s begins", STR_ARG(machine->id),
+    worker_log(worker, "starting setup of %.*s at %.*s", STR_ARG(machine->id),
                STR_ARG(machine->address));
-    /* One that was set up before shows a key of its own, which is pinned already. */
+    /* A worker that was set up before has generated its own host key, which is already pinned. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
         !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
-        fail_with(worker, "keeping its host key", &err);
+        fail_with(worker, "cannot store its host key", &err);
         return;
     }
-    set_place(worker);
+    worker_setup_set_place(worker);
     tag(worker, STR("waiting-for-ssh"));
     worker_phase(worker, PHASE_CONNECTING, STR(""));
     open_session(worker);
 }
 
-static bool has_failed(const struct worker *worker)
+static bool worker_setup_has_failed(const struct worker *worker)
 {
     return worker->progress.phase == PHASE_FAILED;
 }
 
 void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why)
 {
-    struct worker *worker = find(setups, instance);
-    if (worker && !has_failed(worker)) {
+    struct worker *worker = worker_setup_find(setups, instance);
+    if (worker && !worker_setup_has_failed(worker)) {
         struct node_failure failure = {
             .step = str_from(node_phase_text(worker->progress.phase)),
             .said = worker->progress.detail,
@@ -412,15 +429,15 @@ void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, stru
     }
 }
 
-/* The list has the newest first. */
+/* The newest are first. */
 static void forget_old_failures(struct worker_setups *setups)
 {
     size_t count = 0;
     struct worker **place = &setups->workers;
     while (*place) {
         struct worker *worker = *place;
-        count += has_failed(worker);
-        if (has_failed(worker) && count > FAILED_MAX) {
+        count += worker_setup_has_failed(worker);
+        if (worker_setup_has_failed(worker) && count > FAILED_MAX) {
             *place = worker->next;
             free_worker(worker);
         } else {
@@ -439,7 +456,7 @@ void worker_setups_end(struct worker_setups *setups, uint64_t instance)
     if (!worker) {
         return;
     }
-    if (has_failed(worker)) {
+    if (worker_setup_has_failed(worker)) {
         end_work(worker);
         forget_old_failures(setups);
     } else {
@@ -452,13 +469,13 @@ void worker_setups_each_failed(const struct worker_setups *setups, worker_machin
                                void *context)
 {
     for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
-        if (has_failed(worker)) {
+        if (worker_setup_has_failed(worker)) {
             take(context, &worker->machine);
         }
     }
 }
 
-/* ---- all of them ---- */
+/* ---- all workers ---- */
 
 struct worker_setups *worker_setups_open(const struct worker_setups_setup *setup)
 {
@@ -487,15 +504,6 @@ void worker_setups_close(struct worker_setups *setups)
 const struct worker_progress *worker_setups_progress(const struct worker_setups *setups,
                                                      uint64_t instance)
 {
-    const struct worker *worker = find(setups, instance);
+    const struct worker *worker = worker_setup_find(setups, instance);
     return worker ? &worker->progress : NULL;
-}
-
-size_t worker_setups_running(const struct worker_setups *setups)
-{
-    size_t count = 0;
-    for (const struct worker *worker = setups->workers; worker; worker = worker->next) {
-        count += !worker->is_over;
-    }
-    return count;
 }

@@ -1,16 +1,16 @@
 /*
- * worker_setup.h: the set-up of all workers, from the head.
+ * worker_setup.h: sets up all workers from the head.
  *
  *     host key pinned -> ssh answers -> mounts copied over that connection -> steps -> done
  *
- * All of them at once, as many as the pool of children lets. Asked again for a worker whose set-up
- * runs, nothing happens; for one after a restart of this process, its steps are found running and
- * are followed. What happens is told as progress, which is kept until the worker is forgotten.
+ * Workers are set up concurrently, limited by the pool of children. Starting a setup that is
+ * already running does nothing; after a restart of this process, running steps are found and
+ * followed. Progress is kept until the worker is forgotten.
  */
 #pragma once
 
 #include "app/cluster_state.h"
-#include "app/view.h"
+#include "app/model/node_view.h"
 #include "base/arena.h"
 #include "base/attr.h"
 #include "config/config.h"
@@ -20,12 +20,13 @@
 
 struct worker_setups;
 
-/* Where a worker's set-up is. */
+/* Progress of a worker's setup. */
 struct worker_progress {
     enum node_phase phase; /* from PHASE_CONNECTING to PHASE_JOINING, or PHASE_FAILED */
     int64_t since_ms;      /* wall clock */
     size_t step, steps;
     struct str detail;
+    bool is_outdated; /* failed for a Ray on the head that is being replaced; will be repeated */
     struct node_failure failure;
 };
 
@@ -33,10 +34,14 @@ struct worker_setup_hooks {
     void *context;
     void (*changed)(void *context, uint64_t instance);
     void (*news)(void *context, uint64_t instance, enum setup_news news);
-    /* The value of ray-node-status. */
+    /* Called before a failure is reported. True if Ray on the head is being replaced: the setup is
+     * repeated for the new one and the failure is not reported. */
+    bool (*is_outdated)(void *context, uint64_t instance);
+    /* Sets the tag ray-node-status. */
     void (*tag)(void *context, uint64_t instance, struct str status);
-    /* May it be told what the head has made for all, such as its synced files? Asked again after
-     * worker_setups_go_on(). */
+    /* The host key of its first boot, which is visible in its user data, could not be replaced. */
+    void (*kept_host_key)(void *context, struct str name, struct str why);
+    /* Can synced files be copied (head's setup done)? Asked again after worker_setups_go_on(). */
     bool (*is_head_ready)(void *context);
     bool (*payload)(void *context, struct str machine, struct arena *arena, struct str *ret_path,
                     struct err *err);
@@ -47,51 +52,48 @@ struct worker_setups_setup {
     struct child_pool *children;
     const struct config *config;
     const struct cluster_state *state;
-    const char *identity;    /* the key that workers let in */
-    struct str head_ip;      /* that they reach the head by */
-    const char *token_path;  /* of Ray's authentication; NULL: the file says how that is done */
-    struct str runtime_hash; /* of the mounts' contents: another one, and all steps run again */
+    const char *identity;    /* private key for ssh to workers */
+    struct str head_ip;      /* address of the head for workers */
+    const char *token_path;  /* Ray's authentication token; NULL if the file configures it */
+    struct str runtime_hash; /* hash of the mounts' contents; if it changes, all steps run again */
     struct worker_setup_hooks hooks;
 };
 
-/* What is given must outlive it. */
+/* All arguments must outlive the result. */
 struct worker_setups *worker_setups_open(const struct worker_setups_setup *setup);
-void worker_setups_close(struct worker_setups *setups); /* NULL is fine; what runs there goes on */
+void worker_setups_close(struct worker_setups *setups); /* NULL is fine; running steps continue */
 
 struct worker_machine {
     uint64_t instance;
     uint64_t launch;
-    struct str name; /* "worker-2": of its log */
-    struct str id;   /* the cloud's */
+    struct str name; /* "worker-2", also the name of its log */
+    struct str id;   /* cloud id */
     struct str address;
     struct str machine; /* "m5.large" */
     const struct config_node_type *type;
-    struct str run; /* the name of its request: 32 hexadecimal digits */
+    struct str run; /* name of its request: 32 hexadecimal digits */
     bool is_spot;
-    bool keeps_ray; /* its start commands are left out */
+    bool keeps_ray; /* skip its start commands */
 };
 
-/* What its steps are, start commands included, as a key of STEP_KEY_SIZE bytes: the same for as
- * long as nothing is to be done otherwise. */
+/* The key of its steps, including start commands, STEP_KEY_SIZE bytes: changes if a step does. */
 bool worker_setups_key(const struct worker_setups *setups, const struct worker_machine *machine,
                        char *ret_key, struct err *err) MUST_USE;
 
-/* Everything is copied. */
+/* Copies everything. */
 void worker_setups_begin(struct worker_setups *setups, const struct worker_machine *machine);
-/* Whoever decides about it has given it up, for this reason: it counts as failed in what it did. */
+/* The core gave up on it for this reason; its current phase is recorded as failed. */
 void worker_setups_give_up(struct worker_setups *setups, uint64_t instance, struct str why);
-/* Its machine is ending or gone: the session ends without a word, and nothing is known of it any
- * more; but of those that failed the last ones are remembered. Not from a hook. */
+/* Its machine is terminating or gone: closes the session and forgets its progress, except for the
+ * last failed workers. Not from a hook. */
 void worker_setups_end(struct worker_setups *setups, uint64_t instance);
-/* Something that set-ups may wait for has happened. */
+/* Continues setups that wait for the head. */
 void worker_setups_go_on(struct worker_setups *setups);
 
-/* NULL: nothing is known of it. Valid until the loop goes on. */
+/* NULL if unknown. Valid until control returns to the loop. */
 const struct worker_progress *worker_setups_progress(const struct worker_setups *setups,
                                                      uint64_t instance);
-/* Those that failed, the last first. */
+/* Failed workers, the latest first. */
 typedef void worker_machine_fn(void *context, const struct worker_machine *machine);
 void worker_setups_each_failed(const struct worker_setups *setups, worker_machine_fn *take,
                                void *context);
-/* How many are being set up now. */
-size_t worker_setups_running(const struct worker_setups *setups);

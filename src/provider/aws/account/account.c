@@ -1,7 +1,7 @@
-/* account.c: regions side by side, in each the listings side by side, volumes behind machines. */
+/* account.c: lists all regions in parallel, several listings per region, volumes after machines. */
 #include "provider/aws/account/account.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/aws/account/account_machines.h"
 #include "provider/aws/account/account_read.h"
 #include "provider/aws/account/account_roles.h"
@@ -11,12 +11,12 @@
 #include <stdlib.h>
 
 enum {
-    LISTINGS_AT_ONCE = 64, /* EC2 counts by region: many regions do not crowd each other */
+    LISTINGS_AT_ONCE = 64, /* EC2 throttles by region, so many regions can be listed at once */
     LISTING_MS = 20 * 1000,
     FILTER_VALUES = 200, /* EC2's limit */
 };
 
-/* Where the regions are asked for when the user has none: every account has this one. */
+/* Lists the regions if the user has configured none: enabled in every account. */
 #define HOME_REGION "us-east-1"
 
 enum inquiry_kind {
@@ -24,15 +24,15 @@ enum inquiry_kind {
     LIST_GROUPS,
     LIST_KEYS,
     LIST_TEMPLATES,
-    LIST_LOOSE_VOLUMES, /* with our tags, and no machine */
-    LIST_VOLUMES,       /* of machines that were found */
+    LIST_LOOSE_VOLUMES, /* tagged by us, not attached */
+    LIST_VOLUMES,       /* attached to found machines */
     INQUIRY_KIND_COUNT
 };
 
 struct inquiry_form {
     const char *action;
     const char *what;
-    account_read_fn *read_page; /* NULL: machines */
+    account_read_fn *read_page; /* NULL: machines, which have their own reader */
 };
 
 static const struct inquiry_form forms[INQUIRY_KIND_COUNT] = {
@@ -50,10 +50,10 @@ struct inquiry {
     enum inquiry_kind kind;
     struct str region;
     const struct param *input;
-    struct account_machines *machines; /* whichever is under way */
+    struct account_machines *machines; /* the one in progress */
     struct aws_pages *pages;
     bool is_started;
-    struct inquiry *next; /* of all */
+    struct inquiry *next; /* in the list of all inquiries */
 };
 
 struct aws_account {
@@ -61,23 +61,23 @@ struct aws_account {
     struct loop *loop;
     aws_account_fn *done;
     void *context;
-    struct arena *arena;    /* of the answer */
-    struct arena own_arena; /* of the questions */
+    struct arena *arena;    /* for the result */
+    struct arena own_arena; /* for requests */
     struct account_basket basket;
     struct account result;
     struct account_gap *gaps;
     size_t gap_count, gap_capacity;
-    struct str *blind_regions; /* whose machines could not be listed */
+    struct str *blind_regions; /* machines could not be listed */
     size_t blind_count;
-    struct err blind_err; /* of the first */
+    struct err blind_err; /* of the first blind region */
     bool sees_everywhere;
-    struct inquiry *first, *last, *waiting; /* all; and the first that was not started yet */
-    size_t active;                          /* calls and listings under way */
+    struct inquiry *first, *last, *waiting; /* all; and the first not started yet */
+    size_t active;                          /* calls and listings in progress */
     struct aws_call *identity_call;
     struct aws_pages *region_pages;
     struct account_roles *roles_call;
     struct loop_task turn;
-    struct err err; /* why nothing could be looked at */
+    struct err err; /* why nothing could be listed */
 };
 
 static void free_account(struct aws_account *account)
@@ -98,14 +98,15 @@ static void add_gap(struct aws_account *account, struct str region, const char *
         region, str_from(what), arena_str(account->arena, code), *err};
 }
 
-/* Something has ended. What follows comes from the loop, not from inside the call. */
-static void settle(struct aws_account *account)
+/* Called when a call or listing has finished. Continues from the loop, not from inside the
+ * callback. */
+static void account_settle(struct aws_account *account)
 {
     account->active--;
-    loop_later(account->loop, &account->turn);
+    loop_defer(account->loop, &account->turn);
 }
 
-/* ---- which listings there are ---- */
+/* ---- creating inquiries ---- */
 
 static void add_inquiry(struct aws_account *account, enum inquiry_kind kind, struct str region,
                         const struct param *input)
@@ -139,8 +140,8 @@ static void add_region(struct aws_account *account, struct str region)
     }
 }
 
-/* Ray tags no volumes: they are found by their machines. */
-static void add_volumes(struct aws_account *account, struct str region, size_t from)
+/* Ray does not tag volumes: they are found through their machines. */
+static void account_add_volumes(struct aws_account *account, struct str region, size_t from)
 {
     const struct account_finds *finds = &account->basket.finds;
     struct arena *arena = &account->own_arena;
@@ -157,10 +158,10 @@ static void add_volumes(struct aws_account *account, struct str region, size_t f
     }
 }
 
-/* ---- carrying them out ---- */
+/* ---- running inquiries ---- */
 
-static void on_machines(void *context, const struct aws_reply *reply,
-                        const struct instance_list *pages, size_t count)
+static void account_on_machines(void *context, const struct aws_reply *reply,
+                                const struct instance_list *pages, size_t count)
 {
     struct inquiry *inquiry = context;
     struct aws_account *account = inquiry->account;
@@ -175,8 +176,8 @@ static void on_machines(void *context, const struct aws_reply *reply,
     for (size_t i = 0; i < count; i++) {
         account_add_machines(&account->basket, inquiry->region, &pages[i]);
     }
-    add_volumes(account, inquiry->region, from);
-    settle(account);
+    account_add_volumes(account, inquiry->region, from);
+    account_settle(account);
 }
 
 static void on_things(void *context, const struct aws_reply *reply,
@@ -194,10 +195,10 @@ static void on_things(void *context, const struct aws_reply *reply,
              err_wrap(&err, "ec2 %s in %.*s", form->action, STR_ARG(inquiry->region));
     }
     if (!ok) {
-        account->basket = before; /* half a listing is none */
+        account->basket = before; /* discard an incomplete listing */
         add_gap(account, inquiry->region, form->what, reply->error.code, &err);
     }
-    settle(account);
+    account_settle(account);
 }
 
 static void start_inquiry(struct inquiry *inquiry)
@@ -207,7 +208,7 @@ static void start_inquiry(struct inquiry *inquiry)
     inquiry->is_started = true;
     if (inquiry->kind == LIST_MACHINES) {
         inquiry->machines = account_machines_start(account->client, inquiry->region, LISTING_MS,
-                                                   account->arena, on_machines, inquiry);
+                                                   account->arena, account_on_machines, inquiry);
         return;
     }
     struct aws_request request = {
@@ -221,7 +222,7 @@ static void start_inquiry(struct inquiry *inquiry)
     inquiry->pages = aws_pages_start(account->client, &request, on_things, inquiry);
 }
 
-/* ---- who, and where ---- */
+/* ---- identity and regions ---- */
 
 static void on_identity(void *context, const struct aws_reply *reply)
 {
@@ -232,7 +233,7 @@ static void on_identity(void *context, const struct aws_reply *reply)
     if (reply->is_ok && sts_identity_read(reply->body, account->arena, &identity, &err)) {
         account->result.id = identity.account;
     }
-    settle(account);
+    account_settle(account);
 }
 
 static void start_identity(struct aws_account *account, struct str region)
@@ -259,7 +260,7 @@ static void on_roles(void *context, const struct account_roles_answer *answer)
     } else {
         add_gap(account, STR(""), "roles", answer->code, &answer->err);
     }
-    settle(account);
+    account_settle(account);
 }
 
 static void start_roles(struct aws_account *account, struct str region)
@@ -294,7 +295,7 @@ static void on_regions(void *context, const struct aws_reply *reply,
         account->sees_everywhere = true;
         take_regions(account, regions, region_count);
     }
-    settle(account);
+    account_settle(account);
 }
 
 static void start_regions(struct aws_account *account, struct str region)
@@ -310,9 +311,9 @@ static void start_regions(struct aws_account *account, struct str region)
     account->region_pages = aws_pages_start(account->client, &request, on_regions, account);
 }
 
-/* ---- the whole ---- */
+/* ---- start and end ---- */
 
-/* In an order that does not depend on who answered first. */
+/* Makes the order independent of the order of replies. */
 static int compare_gaps(const void *left, const void *right)
 {
     const struct account_gap *a = left;
@@ -321,11 +322,11 @@ static int compare_gaps(const void *left, const void *right)
     return order ? order : str_cmp(a->what, b->what);
 }
 
-static void finish(struct aws_account *account)
+static void account_finish(struct aws_account *account)
 {
     struct account *result = &account->result;
     struct account_cluster *clusters;
-    /* When no region tells its machines, the first reason is the reason. */
+    /* If no region could list its machines, fail with the first error. */
     if (account->err.kind == ERR_NONE && account->blind_count == result->region_count) {
         account->err = account->blind_err;
     }
@@ -350,7 +351,7 @@ static void finish(struct aws_account *account)
     free_account(account);
 }
 
-static void take_turn(void *context)
+static void account_take_turn(void *context)
 {
     struct aws_account *account = context;
     while (account->waiting && account->active < LISTINGS_AT_ONCE) {
@@ -359,7 +360,7 @@ static void take_turn(void *context)
         start_inquiry(inquiry);
     }
     if (account->active == 0) {
-        finish(account);
+        account_finish(account);
     }
 }
 
@@ -374,7 +375,7 @@ struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws
                                     .arena = setup->arena,
                                     .basket = {.arena = setup->arena}};
     arena_init(&account->own_arena);
-    account->turn = (struct loop_task){.run = take_turn, .context = account};
+    account->turn = (struct loop_task){.run = account_take_turn, .context = account};
     struct str own = aws_client_region(setup->client);
     struct str region = setup->region_count > 0 ? setup->regions[0]
                         : own.len > 0           ? own
@@ -386,7 +387,7 @@ struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws
     } else {
         start_regions(account, region);
     }
-    loop_later(setup->loop, &account->turn);
+    loop_defer(setup->loop, &account->turn);
     return account;
 }
 

@@ -1,8 +1,8 @@
 /*
- * account.h: every cluster of an AWS account, in all of its regions at once.
+ * account.h: finds every cluster of an AWS account, in all regions at once.
  *
- * Reads only. What one region, or one kind of thing, refuses to tell is a gap in the answer; the
- * rest is told all the same.
+ * Read-only. A failed listing of one region or one kind of resource is reported as a gap; the rest
+ * is still returned.
  */
 #pragma once
 
@@ -14,28 +14,28 @@
 
 struct aws_account;
 
-/* What is pointed to must outlive the gathering. */
+/* Pointers must stay valid until `done`. */
 struct aws_account_setup {
     struct aws_client *client;
     struct loop *loop;
-    const struct str *regions; /* to look at */
-    size_t region_count;       /* 0: all that are enabled for the account */
-    struct arena *arena;       /* of the answer */
+    const struct str *regions; /* regions to search */
+    size_t region_count;       /* 0: all regions enabled for the account */
+    struct arena *arena;       /* for the result */
 };
 
-/* `account` is NULL, and `err` says why, when nothing could be looked at. */
+/* If nothing could be listed, `account` is NULL and `err` says why. */
 typedef void aws_account_fn(void *context, const struct account *account, const struct err *err);
 
 /* `done` is called exactly once, from the loop. */
 struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws_account_fn *done,
                                       void *context);
 
-/* How far it is, for who waits. */
+/* Progress, for display. */
 struct aws_account_progress {
-    size_t asked_count, answered_count; /* listings; more may follow */
-    struct str region;                  /* of one that is waited for; may be empty */
+    size_t asked_count, answered_count; /* number of listings; may still grow */
+    struct str region;                  /* of a pending listing; may be empty */
 };
 struct aws_account_progress aws_account_progress(const struct aws_account *account);
 
-/* No callback is called any more. */
+/* No more callbacks are called. */
 void aws_account_cancel(struct aws_account *account);

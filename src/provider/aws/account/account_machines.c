@@ -1,7 +1,7 @@
-/* account_machines.c: DescribeInstances by tag, without those that are gone. */
+/* account_machines.c: DescribeInstances by tag, without terminated instances. */
 #include "provider/aws/account/account_machines.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/aws/account/account_read.h"
 
 enum { PAGE_ROWS = 1000, PAGES_MAX = 1000 };
@@ -15,7 +15,7 @@ struct account_machines {
     void *context;
     struct arena own_arena;
     struct aws_call *call;
-    struct instance_list page; /* being read */
+    struct instance_list page; /* current page */
     struct instance_list *pages;
     size_t count, capacity;
 };
@@ -26,22 +26,23 @@ static void free_machines(struct account_machines *machines)
     free(machines);
 }
 
-static void finish(struct account_machines *machines, const struct aws_reply *reply)
+static void account_machines_finish(struct account_machines *machines,
+                                    const struct aws_reply *reply)
 {
     size_t count = reply->is_ok ? machines->count : 0;
     machines->done(machines->context, reply, machines->pages, count);
     free_machines(machines);
 }
 
-static void fail(struct account_machines *machines, const char *why)
+static void account_machines_fail(struct account_machines *machines, const char *why)
 {
     struct aws_reply reply = {.error = {.code = STR("BadListing"), .class = AWS_PERMANENT}};
     err_set(&reply.err, ERR_PROTOCOL, "ec2 DescribeInstances in %.*s: %s",
             STR_ARG(machines->region), why);
-    finish(machines, &reply);
+    account_machines_finish(machines, &reply);
 }
 
-/* Was this token named by a page before the last? */
+/* True if an earlier page had the same token. */
 static bool is_circle(const struct account_machines *machines, struct str token)
 {
     for (size_t i = 0; i + 1 < machines->count; i++) {
@@ -54,10 +55,10 @@ static bool is_circle(const struct account_machines *machines, struct str token)
 
 /* ---- one page ---- */
 
-static void ask(struct account_machines *machines, struct str token);
+static void account_machines_request(struct account_machines *machines, struct str token);
 
-/* Reads within the call, so that a broken reply is asked for again. */
-static bool check(void *context, struct str body, struct err *err)
+/* Parses during the call, so that a broken reply is retried. */
+static bool account_machines_check(void *context, struct str body, struct err *err)
 {
     static const char *const prefixes[] = {"ray-", "shoal-", NULL};
     struct account_machines *machines = context;
@@ -68,13 +69,13 @@ static bool check(void *context, struct str body, struct err *err)
     return ok;
 }
 
-static void on_page(void *context, const struct aws_reply *reply)
+static void account_machines_on_page(void *context, const struct aws_reply *reply)
 {
     struct account_machines *machines = context;
     struct str token = machines->page.next_token;
     machines->call = NULL;
     if (!reply->is_ok) {
-        finish(machines, reply);
+        account_machines_finish(machines, reply);
         return;
     }
     void *items = machines->pages;
@@ -83,17 +84,17 @@ static void on_page(void *context, const struct aws_reply *reply)
     machines->pages = items;
     machines->pages[machines->count++] = machines->page;
     if (token.len == 0) {
-        finish(machines, reply);
+        account_machines_finish(machines, reply);
     } else if (machines->count >= PAGES_MAX) {
-        fail(machines, "the listing does not end");
+        account_machines_fail(machines, "AWS returned too many pages");
     } else if (is_circle(machines, token)) {
-        fail(machines, "the listing goes in a circle");
+        account_machines_fail(machines, "AWS returned the same page token twice");
     } else {
-        ask(machines, token);
+        account_machines_request(machines, token);
     }
 }
 
-static void ask(struct account_machines *machines, struct str token)
+static void account_machines_request(struct account_machines *machines, struct str token)
 {
     static const struct str tags[] = {{ACCOUNT_TAG_NAME, sizeof(ACCOUNT_TAG_NAME) - 1},
                                       {TAG_CLUSTER_UID, sizeof(TAG_CLUSTER_UID) - 1}};
@@ -115,14 +116,14 @@ static void ask(struct account_machines *machines, struct str token)
         .input = input,
         .care = AWS_READ,
         .deadline_ms = machines->deadline_ms,
-        .check = check,
-        .done = on_page,
+        .check = account_machines_check,
+        .done = account_machines_on_page,
         .context = machines,
     };
     machines->call = aws_call_start(machines->client, &request);
 }
 
-/* ---- the whole ---- */
+/* ---- start and end ---- */
 
 struct account_machines *account_machines_start(struct aws_client *client, struct str region,
                                                 int64_t deadline_ms, struct arena *arena,
@@ -136,7 +137,7 @@ struct account_machines *account_machines_start(struct aws_client *client, struc
                                           .context = context};
     arena_init(&machines->own_arena);
     machines->region = arena_str(&machines->own_arena, region);
-    ask(machines, STR(""));
+    account_machines_request(machines, STR(""));
     return machines;
 }
 

@@ -1,6 +1,6 @@
 /*
- * account_machines.h: the machines of one region that belong to clusters, page after page, complete
- * or not at all.
+ * account_machines.h: lists the instances of one region that belong to clusters, all pages or an
+ * error.
  */
 #pragma once
 
@@ -10,11 +10,11 @@
 
 struct account_machines;
 
-/* `pages` are there, in order, only when the reply is ok; they live in the arena of the start. */
+/* `pages` is set, in order, only if the reply is ok; allocated in the arena passed at the start. */
 typedef void account_machines_fn(void *context, const struct aws_reply *reply,
                                  const struct instance_list *pages, size_t count);
 
-/* Everything but `arena` is copied. */
+/* Everything except `arena` is copied. */
 struct account_machines *account_machines_start(struct aws_client *client, struct str region,
                                                 int64_t deadline_ms, struct arena *arena,
                                                 account_machines_fn *done, void *context);

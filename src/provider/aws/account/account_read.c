@@ -1,4 +1,4 @@
-/* account_read.c: elements to finds. */
+/* account_read.c: converts XML elements to finds. */
 #include "provider/aws/account/account_read.h"
 
 #include "provider/aws/cluster/aws_names.h"
@@ -6,12 +6,12 @@
 
 #include <stdlib.h>
 
-/* What a gp3 volume has without paying for more. */
+/* Included in the price of a gp3 volume. */
 enum { GP3_IOPS = 3000, GP3_THROUGHPUT = 125, REGIONS_MAX = 200, GB_MAX = 1024 * 1024 };
 
 /* ---- machines ---- */
 
-static enum machine_state state_of(uint8_t state)
+static enum machine_state account_read_state_of(uint8_t state)
 {
     switch ((enum instance_state)state) {
     case INSTANCE_PENDING:
@@ -29,7 +29,7 @@ static enum machine_state state_of(uint8_t state)
     case INSTANCE_STATE_OTHER:
         break;
     }
-    return MACHINE_RUNNING; /* a state we do not know is paid for until shown otherwise */
+    return MACHINE_RUNNING; /* unknown state: assume that it costs money */
 }
 
 static struct str tag_of(const struct instance_record *record, const char *key)
@@ -58,7 +58,7 @@ void account_add_machines(struct account_basket *basket, struct str region,
             .type = record->type,
             .zone = record->zone,
             .launched_at = record->launched_at,
-            .state = state_of(record->state),
+            .state = account_read_state_of(record->state),
             .market = record->market == INSTANCE_SPOT ? MARKET_SPOT : MARKET_ON_DEMAND,
             .is_head = str_is(tag_of(record, ACCOUNT_TAG_KIND), "head"),
             .is_prepaid = record->market == INSTANCE_RESERVED_BLOCK,
@@ -66,10 +66,10 @@ void account_add_machines(struct account_basket *basket, struct str region,
     }
 }
 
-/* ---- things with tags ---- */
+/* ---- tagged resources ---- */
 
-/* A page is gone after it was read. */
-static struct str keep(const struct account_basket *basket, struct str text)
+/* Copies text, because the page is freed after reading. */
+static struct str account_read_save(const struct account_basket *basket, struct str text)
 {
     return text.len > 0 ? arena_str(basket->arena, text) : STR("");
 }
@@ -82,9 +82,9 @@ static struct account_owner owner_of(const struct account_basket *basket,
     for (const struct xml_element *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
         struct str key = xml_child_text(tag, "key");
         if (str_is(key, ACCOUNT_TAG_NAME)) {
-            owner.name = keep(basket, xml_child_text(tag, "value"));
+            owner.name = account_read_save(basket, xml_child_text(tag, "value"));
         } else if (str_is(key, TAG_CLUSTER_UID)) {
-            owner.uid = keep(basket, xml_child_text(tag, "value"));
+            owner.uid = account_read_save(basket, xml_child_text(tag, "value"));
         }
     }
     return owner;
@@ -96,7 +96,8 @@ static int64_t time_of(const struct xml_element *item, const char *name)
     return aws_time_parse(xml_child_text(item, name), &moment) ? moment : ACCOUNT_NO_TIME;
 }
 
-/* The lease of an anchor, "EPOCH UNTIL": whoever makes or changes the cluster renews it. */
+/* Reads the lease tag, "EPOCH UNTIL", of a lease object: renewed by the process that creates or
+ * changes the cluster. */
 static int64_t held_until(const struct xml_element *item)
 {
     const struct xml_element *tags = xml_child(item, "tagSet");
@@ -129,13 +130,13 @@ void account_add_things(struct account_basket *basket, const struct account_thin
     }
 }
 
-/* The list in a reply; NULL, and the error, for a reply of another kind. */
+/* The list in a reply; NULL with an error if the reply is not of the expected type. */
 static const struct xml_element *list_in(const struct xml_element *root, const char *reply,
                                          const char *list, struct err *err)
 {
     const struct xml_element *found = str_is(root->name, reply) ? xml_child(root, list) : NULL;
     if (!found) {
-        err_set(err, ERR_PROTOCOL, "a reply of another kind");
+        err_set(err, ERR_PROTOCOL, "unexpected response");
     }
     return found;
 }
@@ -155,7 +156,7 @@ static bool read_things(struct account_basket *basket, struct str region,
     }
     for (const struct xml_element *item = list->first; item; item = item->next) {
         struct account_thing thing = {owner_of(basket, item, region), form->kind,
-                                      keep(basket, xml_child_text(item, form->id)),
+                                      account_read_save(basket, xml_child_text(item, form->id)),
                                       time_of(item, "createTime"), held_until(item)};
         if (thing.id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "a %s without %s", account_thing_name(form->kind),
@@ -195,7 +196,7 @@ bool account_read_templates(struct account_basket *basket, struct str region,
 
 /* ---- volumes ---- */
 
-/* Not more than `most`, where it is said at all. */
+/* True if the value is at most `most` or missing. */
 static bool is_at_most(const struct xml_element *item, const char *name, int64_t most)
 {
     int64_t value;
@@ -223,16 +224,17 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
         const struct xml_element *attached = xml_child(item, "attachmentSet");
         struct account_volume volume = {
             .owner = owner_of(basket, item, region),
-            .id = keep(basket, xml_child_text(item, "volumeId")),
-            .machine = keep(basket,
-                            xml_child_text(attached ? attached->first : NULL, "instanceId")),
-            .kind = keep(basket, xml_child_text(item, "volumeType")),
+            .id = account_read_save(basket, xml_child_text(item, "volumeId")),
+            .machine = account_read_save(
+                basket, xml_child_text(attached ? attached->first : NULL, "instanceId")),
+            .kind = account_read_save(basket, xml_child_text(item, "volumeType")),
             .made_at = time_of(item, "createTime"),
         };
         volume.is_by_size = is_by_size(item, volume.kind);
         if (volume.id.len == 0 || !str_to_i64(xml_child_text(item, "size"), &volume.gb) ||
             volume.gb < 0 || volume.gb > GB_MAX) {
-            return err_set(err, ERR_PROTOCOL, "a volume without id or size");
+            return err_set(err, ERR_PROTOCOL,
+                           "unexpected response: a volume without an id or size");
         }
         void *items = finds->volumes;
         arena_grow(basket->arena, &items, finds->volume_count, &basket->volume_capacity,
@@ -253,16 +255,16 @@ static bool read_members(struct account_basket *basket, const struct xml_element
                                          ? xml_child(root->first, form->list)
                                          : NULL;
     if (!list) {
-        return err_set(err, ERR_PROTOCOL, "a reply of another kind");
+        return err_set(err, ERR_PROTOCOL, "unexpected response");
     }
     for (const struct xml_element *item = list->first; item; item = item->next) {
         struct account_thing thing = {{STR(""), STR(""), STR("")},
                                       form->kind,
-                                      keep(basket, xml_child_text(item, form->id)),
+                                      account_read_save(basket, xml_child_text(item, form->id)),
                                       time_of(item, "CreateDate"),
                                       ACCOUNT_NO_TIME};
         if (thing.id.len == 0) {
-            return err_set(err, ERR_PROTOCOL, "a %s without a name",
+            return err_set(err, ERR_PROTOCOL, "unexpected response: a %s without a name",
                            account_thing_name(form->kind));
         }
         add_thing(basket, &thing);
@@ -293,9 +295,9 @@ struct account_owner account_read_tags(const struct account_basket *basket,
     for (const struct xml_element *tag = tags ? tags->first : NULL; tag; tag = tag->next) {
         struct str key = xml_child_text(tag, "Key");
         if (str_is(key, ACCOUNT_TAG_NAME)) {
-            owner.name = keep(basket, xml_child_text(tag, "Value"));
+            owner.name = account_read_save(basket, xml_child_text(tag, "Value"));
         } else if (str_is(key, TAG_CLUSTER_UID)) {
-            owner.uid = keep(basket, xml_child_text(tag, "Value"));
+            owner.uid = account_read_save(basket, xml_child_text(tag, "Value"));
         }
     }
     return owner;
@@ -303,7 +305,7 @@ struct account_owner account_read_tags(const struct account_basket *basket,
 
 /* ---- regions ---- */
 
-static int compare_names(const void *left, const void *right)
+static int account_read_compare_names(const void *left, const void *right)
 {
     return str_cmp(*(const struct str *)left, *(const struct str *)right);
 }
@@ -323,14 +325,15 @@ bool account_read_regions(const struct xml_element *root, struct arena *arena,
             continue;
         }
         if (name.len == 0 || count == REGIONS_MAX) {
-            return err_set(err, ERR_PROTOCOL, "a region without a name, or too many of them");
+            return err_set(err, ERR_PROTOCOL,
+                           "unexpected response: a region without a name, or too many regions");
         }
         regions[count++] = arena_str(arena, name);
     }
     if (count == 0) {
-        return err_set(err, ERR_PROTOCOL, "no region at all");
+        return err_set(err, ERR_PROTOCOL, "unexpected response: no region");
     }
-    qsort(regions, count, sizeof(struct str), compare_names);
+    qsort(regions, count, sizeof(struct str), account_read_compare_names);
     *ret_regions = regions;
     *ret_count = count;
     return true;

@@ -1,8 +1,8 @@
 /*
- * account_read.h: what belongs to clusters, in replies of EC2 and IAM.
+ * account_read.h: extracts cluster resources from EC2 and IAM replies.
  *
- * A listing in which something has no id is not believed at all. What carries neither Ray's nor
- * Shoal's tag is passed over, but for volumes, which are found by their machines.
+ * A listing with an item without id is rejected as a whole. Resources without Ray's or Shoal's tags
+ * are skipped, except volumes, which are found through their machines.
  */
 #pragma once
 
@@ -16,21 +16,21 @@
 #define ACCOUNT_TAG_NAME "ray-cluster-name"
 #define ACCOUNT_TAG_KIND "ray-node-type"
 
-/* Finds as they come in, in one arena. */
+/* Collects finds in one arena. */
 struct account_basket {
     struct arena *arena;
     struct account_finds finds;
     size_t machine_capacity, volume_capacity, thing_capacity;
 };
 
-/* Texts of the records must outlive the basket. */
+/* The strings of the records must outlive the basket. */
 void account_add_machines(struct account_basket *basket, struct str region,
                           const struct instance_list *list);
 
 void account_add_things(struct account_basket *basket, const struct account_thing *things,
                         size_t count);
 
-/* One page of a listing each; texts are copied, but for the region. */
+/* Each reads one page of a listing. Strings are copied, except the region. */
 typedef bool account_read_fn(struct account_basket *basket, struct str region,
                              const struct xml_element *root, struct err *err);
 
@@ -50,7 +50,7 @@ bool account_read_roles(struct account_basket *basket, const struct xml_element 
 bool account_read_profiles(struct account_basket *basket, const struct xml_element *root,
                            struct err *err) MUST_USE;
 
-/* What a reply to ListRoleTags or ListInstanceProfileTags says of the owner. */
+/* The owner in a reply to ListRoleTags or ListInstanceProfileTags. */
 struct account_owner account_read_tags(const struct account_basket *basket,
                                        const struct xml_element *root);
 

@@ -1,19 +1,19 @@
-/* account_roles.c: two listings side by side, then the tags of what they found. */
+/* account_roles.c: two parallel listings, then the tags of each result. */
 #include "provider/aws/account/account_roles.h"
 
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/aws/account/account_read.h"
 #include "provider/aws/client/aws_pages.h"
 #include "provider/aws/cluster/aws_names.h"
 
 enum { TAGS_AT_ONCE = 4 };
 
-/* A question about tags, or one of the two listings. */
+/* A request for tags, or one of the two listings. */
 struct role_question {
     struct account_roles *roles;
     struct aws_pages *pages;
     enum account_thing_kind kind;
-    size_t thing; /* of tags */
+    size_t thing; /* index of the resource, for tags */
 };
 
 struct account_roles {
@@ -24,7 +24,7 @@ struct account_roles {
     struct account_basket basket;
     struct role_question listings[2];
     struct role_question tags[TAGS_AT_ONCE];
-    size_t next; /* thing whose tags were not asked for yet */
+    size_t next; /* next resource whose tags to request */
     size_t active;
     struct loop_task turn;
     struct account_roles_answer answer; /* `err` is the first failure */
@@ -37,7 +37,7 @@ static void free_roles(struct account_roles *roles)
     free(roles);
 }
 
-static void fail(struct account_roles *roles, struct str code, const struct err *err)
+static void account_roles_fail(struct account_roles *roles, struct str code, const struct err *err)
 {
     if (roles->answer.err.kind == ERR_NONE) {
         roles->answer.err = *err;
@@ -45,15 +45,15 @@ static void fail(struct account_roles *roles, struct str code, const struct err 
     }
 }
 
-static void settle(struct role_question *question)
+static void account_roles_settle(struct role_question *question)
 {
     question->pages = NULL;
     question->roles->active--;
-    loop_later(question->roles->setup.loop, &question->roles->turn);
+    loop_defer(question->roles->setup.loop, &question->roles->turn);
 }
 
-static void ask(struct role_question *question, const char *action, const char *name,
-                struct str value, aws_pages_fn *done)
+static void account_roles_request(struct role_question *question, const char *action,
+                                  const char *name, struct str value, aws_pages_fn *done)
 {
     struct account_roles *roles = question->roles;
     struct param *input = param_new_map(&roles->own_arena);
@@ -70,7 +70,7 @@ static void ask(struct role_question *question, const char *action, const char *
     question->pages = aws_pages_start(roles->setup.client, &request, done, question);
 }
 
-/* ---- the listings ---- */
+/* ---- listings ---- */
 
 static void on_listing(void *context, const struct aws_reply *reply,
                        const struct xml_element *const *roots, size_t count)
@@ -84,9 +84,9 @@ static void on_listing(void *context, const struct aws_reply *reply,
                                           : account_read_profiles(&roles->basket, roots[i], &err);
     }
     if (!ok) {
-        fail(roles, reply->error.code, &err);
+        account_roles_fail(roles, reply->error.code, &err);
     }
-    settle(question);
+    account_roles_settle(question);
 }
 
 /* ---- tags ---- */
@@ -99,10 +99,10 @@ static void on_tags(void *context, const struct aws_reply *reply,
     struct account_thing *thing = &roles->basket.finds.things[question->thing];
     if (reply->is_ok && count > 0) {
         thing->owner = account_read_tags(&roles->basket, roots[0]);
-    } else if (!str_is(reply->error.code, "NoSuchEntity")) { /* it has gone meanwhile */
-        fail(roles, reply->error.code, &reply->err);
+    } else if (!str_is(reply->error.code, "NoSuchEntity")) { /* deleted since it was listed */
+        account_roles_fail(roles, reply->error.code, &reply->err);
     }
-    settle(question);
+    account_roles_settle(question);
 }
 
 static void start_tags(struct account_roles *roles)
@@ -117,14 +117,14 @@ static void start_tags(struct account_roles *roles)
         question->thing = roles->next++;
         const struct account_thing *thing = &finds->things[question->thing];
         bool is_role = thing->kind == THING_ROLE;
-        ask(question, is_role ? "ListRoleTags" : "ListInstanceProfileTags",
-            is_role ? "RoleName" : "InstanceProfileName", thing->id, on_tags);
+        account_roles_request(question, is_role ? "ListRoleTags" : "ListInstanceProfileTags",
+                              is_role ? "RoleName" : "InstanceProfileName", thing->id, on_tags);
     }
 }
 
-/* ---- the whole ---- */
+/* ---- start and end ---- */
 
-static void take_turn(void *context)
+static void account_roles_take_turn(void *context)
 {
     struct account_roles *roles = context;
     bool is_listed = !roles->listings[0].pages && !roles->listings[1].pages;
@@ -152,11 +152,13 @@ struct account_roles *account_roles_start(const struct account_roles_setup *setu
                                     .basket = {.arena = setup->arena},
                                     .answer = {.code = STR("")}};
     arena_init(&roles->own_arena);
-    roles->turn = (struct loop_task){.run = take_turn, .context = roles};
+    roles->turn = (struct loop_task){.run = account_roles_take_turn, .context = roles};
     roles->listings[0] = (struct role_question){.roles = roles, .kind = THING_ROLE};
     roles->listings[1] = (struct role_question){.roles = roles, .kind = THING_PROFILE};
-    ask(&roles->listings[0], "ListRoles", "PathPrefix", STR(ROLE_PATH), on_listing);
-    ask(&roles->listings[1], "ListInstanceProfiles", "PathPrefix", STR(ROLE_PATH), on_listing);
+    account_roles_request(&roles->listings[0], "ListRoles", "PathPrefix", STR(ROLE_PATH),
+                          on_listing);
+    account_roles_request(&roles->listings[1], "ListInstanceProfiles", "PathPrefix", STR(ROLE_PATH),
+                          on_listing);
     return roles;
 }
 

@@ -1,6 +1,6 @@
 /*
- * account_roles.h: the roles and instance profiles that Shoal made in an account, with whose they
- * are. IAM lists by path and tells tags only one by one.
+ * account_roles.h: the roles and instance profiles that Shoal created in an account, with their
+ * owners. IAM lists by path and returns tags only one resource at a time.
  */
 #pragma once
 
@@ -12,17 +12,17 @@
 
 struct account_roles;
 
-/* What is pointed to must outlive the gathering. */
+/* Pointers must stay valid until `done`. */
 struct account_roles_setup {
     struct aws_client *client;
     struct loop *loop;
-    struct str region; /* any of the partition */
+    struct str region; /* any region of the partition */
     int64_t deadline_ms;
-    struct arena *arena; /* of the answer */
+    struct arena *arena; /* for the result */
 };
 
 struct account_roles_answer {
-    bool is_ok; /* complete; else there are none */
+    bool is_ok; /* complete; otherwise empty */
     struct str code;
     struct err err;
     const struct account_thing *things;

@@ -1,28 +1,29 @@
-/* price_ask.c: one call per product, a few at a time; one listing of spot prices per region. */
+/* price_ask.c: one GetProducts call per product, a few at a time; one spot price listing per
+ * region. */
 #include "provider/aws/account/price_ask.h"
 
 #include "base/buf.h"
 #include "io/clock.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 #include "provider/aws/account/price_reply.h"
 #include "provider/aws/client/aws_pages.h"
 
 enum {
-    CALLS_MAX = 8,  /* of the price list at once: it throttles early */
-    PAGES_MAX = 20, /* for one product, which is on the first */
+    CALLS_MAX = 8,  /* concurrent GetProducts calls: it throttles early */
+    PAGES_MAX = 20, /* limit for one product, which is on the first page */
     TIMEOUT_MS = 20 * 1000,
     MILLI = 1000,
 };
 
-/* A question of its own: one product, or the spot prices of one region. */
-struct question {
+/* One query: one product, or the spot prices of one region. */
+struct price_ask_question {
     struct aws_price_ask *ask;
-    size_t wish; /* the first of those that it is for */
+    size_t wish; /* index of the first price_query it serves */
     struct aws_call *call;
     struct aws_pages *pages;
     unsigned page_count;
     struct str next_token;
-    struct price_page page; /* the last one that could be read */
+    struct price_page page; /* last page that could be read */
 };
 
 struct aws_price_ask {
@@ -31,10 +32,10 @@ struct aws_price_ask {
     aws_price_fn *done;
     void *context;
     struct arena arena;
-    struct price_wish *wishes;
+    struct price_query *wishes;
     int64_t *prices;
     size_t count;
-    struct question *questions;
+    struct price_ask_question *questions;
     size_t question_count, next, active;
     struct loop_task turn;
     struct err trouble;
@@ -49,45 +50,45 @@ static void free_ask(struct aws_price_ask *ask)
     free(ask);
 }
 
-static void note_trouble(struct aws_price_ask *ask, const struct err *err)
+static void price_ask_note_error(struct aws_price_ask *ask, const struct err *err)
 {
     if (ask->trouble.kind == ERR_NONE) {
         ask->trouble = *err;
     }
 }
 
-/* A question has its answer. What follows comes from the loop, not from inside the call. */
-static void settle(struct question *question)
+/* Called when a query is done. Continues from the loop, not from inside the callback. */
+static void price_ask_settle(struct price_ask_question *question)
 {
     struct aws_price_ask *ask = question->ask;
     question->call = NULL;
     question->pages = NULL;
     ask->active--;
-    loop_later(ask->loop, &ask->turn);
+    loop_defer(ask->loop, &ask->turn);
 }
 
 /* ---- the price list ---- */
 
-static void start_products(struct question *question);
+static void start_products(struct price_ask_question *question);
 
-/* Reads within the call, so that a broken reply is asked for again. */
+/* Parses during the call, so that a broken reply is retried. */
 static bool check_products(void *context, struct str body, struct err *err)
 {
-    struct question *question = context;
+    struct price_ask_question *question = context;
     struct aws_price_ask *ask = question->ask;
-    const struct price_wish *wish = &ask->wishes[question->wish];
+    const struct price_query *wish = &ask->wishes[question->wish];
     return price_products_read(body, wish, &ask->arena, &question->page, err) ||
            err_wrap(err, "%.*s in %.*s", STR_ARG(wish->name), STR_ARG(wish->region));
 }
 
 static void on_products(void *context, const struct aws_reply *reply)
 {
-    struct question *question = context;
+    struct price_ask_question *question = context;
     struct aws_price_ask *ask = question->ask;
     const struct price_page *page = &question->page;
     question->call = NULL;
     if (!reply->is_ok) {
-        note_trouble(ask, &reply->err);
+        price_ask_note_error(ask, &reply->err);
     } else if (page->price == PRICE_UNKNOWN && page->next_token.len > 0 &&
                ++question->page_count < PAGES_MAX) {
         question->next_token = page->next_token;
@@ -96,15 +97,15 @@ static void on_products(void *context, const struct aws_reply *reply)
     } else {
         ask->prices[question->wish] = page->price;
     }
-    settle(question);
+    price_ask_settle(question);
 }
 
-static void start_products(struct question *question)
+static void start_products(struct price_ask_question *question)
 {
     struct aws_price_ask *ask = question->ask;
     struct aws_request request = {
         .service = AWS_PRICING,
-        .region = STR("us-east-1"), /* one of the few places where the list can be asked for */
+        .region = STR("us-east-1"), /* one of the few regions with this API */
         .action = "GetProducts",
         .input = price_products_input(&ask->wishes[question->wish], question->next_token,
                                       &ask->arena),
@@ -123,7 +124,7 @@ static void start_products(struct question *question)
 static void take_spot(struct aws_price_ask *ask, struct str region, const struct spot_price *row)
 {
     for (size_t i = 0; i < ask->count; i++) {
-        const struct price_wish *wish = &ask->wishes[i];
+        const struct price_query *wish = &ask->wishes[i];
         if (wish->kind == PRICE_SPOT && str_eq(wish->region, region) &&
             str_eq(wish->name, row->type) && str_eq(wish->zone, row->zone)) {
             ask->prices[i] = row->price;
@@ -134,25 +135,25 @@ static void take_spot(struct aws_price_ask *ask, struct str region, const struct
 static void on_history(void *context, const struct aws_reply *reply,
                        const struct xml_element *const *roots, size_t count)
 {
-    struct question *question = context;
+    struct price_ask_question *question = context;
     struct aws_price_ask *ask = question->ask;
     struct str region = ask->wishes[question->wish].region;
     struct spot_price *rows = NULL;
     size_t row_count = 0;
     struct err err;
     if (!reply->is_ok) {
-        note_trouble(ask, &reply->err);
+        price_ask_note_error(ask, &reply->err);
     } else if (!price_history_read(roots, count, &ask->arena, &rows, &row_count, &err)) {
         (void)err_wrap(&err, "spot prices in %.*s", STR_ARG(region));
-        note_trouble(ask, &err);
+        price_ask_note_error(ask, &err);
     }
     for (size_t i = 0; i < row_count; i++) {
         take_spot(ask, region, &rows[i]);
     }
-    settle(question);
+    price_ask_settle(question);
 }
 
-static void start_history(struct question *question)
+static void start_history(struct price_ask_question *question)
 {
     struct aws_price_ask *ask = question->ask;
     struct str region = ask->wishes[question->wish].region;
@@ -163,7 +164,7 @@ static void start_history(struct question *question)
     buf_init(&now, 64);
     clock_add_utc(&now, aws_client_now(ask->client) * MILLI);
     for (size_t i = 0; i < ask->count; i++) {
-        const struct price_wish *wish = &ask->wishes[i];
+        const struct price_query *wish = &ask->wishes[i];
         bool is_new = wish->kind == PRICE_SPOT && str_eq(wish->region, region);
         for (const struct param *have = types->first; have && is_new; have = have->next) {
             is_new = !str_eq(have->text, wish->name);
@@ -173,7 +174,7 @@ static void start_history(struct question *question)
         }
     }
     param_add_text(systems, NULL, STR("Linux/UNIX"), &ask->arena);
-    /* From now on: then AWS tells what is in force. */
+    /* Starting now: AWS then returns the current prices. */
     param_add_text(input, "StartTime", arena_str(&ask->arena, buf_str(&now)), &ask->arena);
     struct aws_request request = {
         .service = AWS_EC2,
@@ -186,9 +187,9 @@ static void start_history(struct question *question)
     question->pages = aws_pages_start(ask->client, &request, on_history, question);
 }
 
-/* ---- all of them ---- */
+/* ---- start and end ---- */
 
-static void finish(struct aws_price_ask *ask)
+static void price_ask_finish(struct aws_price_ask *ask)
 {
     struct aws_price_answers answers = {ask->prices, ask->count, aws_client_now(ask->client),
                                         ask->trouble};
@@ -199,7 +200,7 @@ static void finish(struct aws_price_ask *ask)
 static void start_some(struct aws_price_ask *ask)
 {
     while (ask->next < ask->question_count && ask->active < CALLS_MAX) {
-        struct question *question = &ask->questions[ask->next++];
+        struct price_ask_question *question = &ask->questions[ask->next++];
         ask->active++;
         if (ask->wishes[question->wish].kind == PRICE_SPOT) {
             start_history(question);
@@ -209,26 +210,26 @@ static void start_some(struct aws_price_ask *ask)
     }
 }
 
-static void take_turn(void *context)
+static void price_ask_take_turn(void *context)
 {
     struct aws_price_ask *ask = context;
     start_some(ask);
     if (ask->active == 0) {
-        finish(ask);
+        price_ask_finish(ask);
     }
 }
 
-/* Where prices are not in dollars, or kept apart, there is nothing to ask. */
-static bool is_listed(const struct price_wish *wish)
+/* False where prices are not in dollars or are in a separate price list. */
+static bool is_listed(const struct price_query *wish)
 {
     return wish->name.len > 0 && wish->region.len > 0 && !str_starts(wish->region, "cn-") &&
            !str_starts(wish->region, "us-gov-") && !str_starts(wish->region, "us-iso");
 }
 
-static bool is_asked_already(const struct aws_price_ask *ask, const struct price_wish *wish)
+static bool is_asked_already(const struct aws_price_ask *ask, const struct price_query *wish)
 {
     for (size_t i = 0; i < ask->question_count; i++) {
-        const struct price_wish *other = &ask->wishes[ask->questions[i].wish];
+        const struct price_query *other = &ask->wishes[ask->questions[i].wish];
         if (other->kind == PRICE_SPOT && str_eq(other->region, wish->region)) {
             return true;
         }
@@ -236,35 +237,36 @@ static bool is_asked_already(const struct aws_price_ask *ask, const struct price
     return false;
 }
 
-static void add_question(struct aws_price_ask *ask, size_t index)
+static void price_ask_add_question(struct aws_price_ask *ask, size_t index)
 {
-    const struct price_wish *wish = &ask->wishes[index];
+    const struct price_query *wish = &ask->wishes[index];
     bool is_new = wish->kind == PRICE_SPOT ? !is_asked_already(ask, wish) : is_listed(wish);
     if (is_new && wish->name.len > 0) {
-        ask->questions[ask->question_count++] = (struct question){.ask = ask, .wish = index};
+        ask->questions[ask->question_count++] = (struct price_ask_question){.ask = ask,
+                                                                            .wish = index};
     }
 }
 
 struct aws_price_ask *aws_price_ask_start(struct aws_client *client, struct loop *loop,
-                                          const struct price_wish *wishes, size_t count,
+                                          const struct price_query *wishes, size_t count,
                                           aws_price_fn *done, void *context)
 {
     struct aws_price_ask *ask = HEAP_NEW(struct aws_price_ask);
     *ask = (struct aws_price_ask){
         .client = client, .loop = loop, .done = done, .context = context, .count = count};
     arena_init(&ask->arena);
-    ask->wishes = ARENA_ARRAY(&ask->arena, count, struct price_wish);
+    ask->wishes = ARENA_ARRAY(&ask->arena, count, struct price_query);
     ask->prices = ARENA_ARRAY(&ask->arena, count, int64_t);
-    ask->questions = ARENA_ARRAY(&ask->arena, count, struct question);
-    ask->turn = (struct loop_task){.run = take_turn, .context = ask};
+    ask->questions = ARENA_ARRAY(&ask->arena, count, struct price_ask_question);
+    ask->turn = (struct loop_task){.run = price_ask_take_turn, .context = ask};
     for (size_t i = 0; i < count; i++) {
         ask->prices[i] = PRICE_UNKNOWN;
-        ask->wishes[i] = (struct price_wish){wishes[i].kind, arena_str(&ask->arena, wishes[i].name),
-                                             arena_str(&ask->arena, wishes[i].region),
-                                             arena_str(&ask->arena, wishes[i].zone)};
-        add_question(ask, i);
+        ask->wishes[i] = (struct price_query){
+            wishes[i].kind, arena_str(&ask->arena, wishes[i].name),
+            arena_str(&ask->arena, wishes[i].region), arena_str(&ask->arena, wishes[i].zone)};
+        price_ask_add_question(ask, i);
     }
-    loop_later(loop, &ask->turn);
+    loop_defer(loop, &ask->turn);
     return ask;
 }
 

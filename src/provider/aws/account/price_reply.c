@@ -1,4 +1,4 @@
-/* price_reply.c: products checked attribute by attribute, spot prices by their time. */
+/* price_reply.c: matches products by attribute and picks the newest spot prices. */
 #include "provider/aws/account/price_reply.h"
 
 #include "base/table.h"
@@ -10,7 +10,7 @@ enum { DOLLARS_MAX = 1000000, MICRO_DIGITS = 6, MICRO = 1000000, TEXT_BYTES_MAX 
 
 /* ---- numbers ---- */
 
-static bool is_digit(char c)
+static bool price_reply_is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
@@ -22,12 +22,12 @@ bool price_parse_dollars(struct str text, int64_t *ret_micro)
     struct str rest = text;
     struct str dollars = str_cut(&rest, '.');
     bool has_point = dollars.len < text.len;
-    if (dollars.len == 0 || (has_point && rest.len == 0) || !is_digit(dollars.ptr[0]) ||
+    if (dollars.len == 0 || (has_point && rest.len == 0) || !price_reply_is_digit(dollars.ptr[0]) ||
         !str_to_i64(dollars, &whole) || whole > DOLLARS_MAX) {
         return false;
     }
     for (size_t i = 0; i < rest.len; i++) {
-        if (!is_digit(rest.ptr[i])) {
+        if (!price_reply_is_digit(rest.ptr[i])) {
             return false;
         }
     }
@@ -39,11 +39,11 @@ bool price_parse_dollars(struct str text, int64_t *ret_micro)
     return true;
 }
 
-/* ---- what is asked, and what a product must say to be the answer ---- */
+/* ---- the query, and the attributes that a matching product must have ---- */
 
 struct attribute {
     const char *name;
-    const char *value; /* NULL: what the wish says */
+    const char *value; /* NULL: taken from the query */
 };
 
 static const struct attribute machine_attributes[] = {
@@ -52,14 +52,14 @@ static const struct attribute machine_attributes[] = {
 };
 static const struct attribute volume_attributes[] = {{"volumeApiName", NULL}};
 
-static const struct attribute *attributes_of(const struct price_wish *wish, size_t *ret_count)
+static const struct attribute *attributes_of(const struct price_query *wish, size_t *ret_count)
 {
     bool is_volume = wish->kind == PRICE_VOLUME;
     *ret_count = is_volume ? ARRAY_LEN(volume_attributes) : ARRAY_LEN(machine_attributes);
     return is_volume ? volume_attributes : machine_attributes;
 }
 
-static struct str family_of(const struct price_wish *wish)
+static struct str family_of(const struct price_query *wish)
 {
     return wish->kind == PRICE_VOLUME ? STR("Storage") : STR("Compute Instance");
 }
@@ -73,7 +73,7 @@ static void add_filter(struct param *filters, const char *field, struct str valu
     param_add_text(filter, "Value", value, arena);
 }
 
-struct param *price_products_input(const struct price_wish *wish, struct str next_token,
+struct param *price_products_input(const struct price_query *wish, struct str next_token,
                                    struct arena *arena)
 {
     size_t count;
@@ -98,14 +98,14 @@ struct param *price_products_input(const struct price_wish *wish, struct str nex
 
 /* ---- JSON ---- */
 
-static void drop(json_t **json)
+static void price_reply_drop(json_t **json)
 {
     json_decref(*json);
 }
 
-#define AUTO_JSON __attribute__((cleanup(drop)))
+#define AUTO_JSON __attribute__((cleanup(price_reply_drop)))
 
-static json_t *load(struct str text, struct err *err)
+static json_t *price_reply_load(struct str text, struct err *err)
 {
     json_error_t where;
     if (text.len > PRICE_REPLY_BYTES_MAX) {
@@ -121,56 +121,56 @@ static json_t *load(struct str text, struct err *err)
     return json;
 }
 
-/* Empty when there is none, or something else than a text. */
-static struct str text_of(const json_t *object, const char *name)
+/* Empty if it is missing or not a string. */
+static struct str price_reply_text_of(const json_t *object, const char *name)
 {
     const json_t *value = json_object_get(object, name);
     return json_is_string(value) ? (struct str){json_string_value(value), json_string_length(value)}
                                  : STR("");
 }
 
-static bool is_wanted(const json_t *product, const struct price_wish *wish)
+static bool price_reply_is_wanted(const json_t *product, const struct price_query *wish)
 {
     size_t count;
     const struct attribute *attributes = attributes_of(wish, &count);
     const json_t *own = json_object_get(product, "attributes");
-    bool is_wanted = str_eq(text_of(own, "regionCode"), wish->region) && wish->region.len > 0 &&
-                     wish->name.len > 0;
-    /* Bare metal has a family of its own; its type says the same. */
-    struct str family = text_of(product, "productFamily");
+    bool is_wanted = str_eq(price_reply_text_of(own, "regionCode"), wish->region) &&
+                     wish->region.len > 0 && wish->name.len > 0;
+    /* Bare metal has its own product family; the instance type identifies it anyway. */
+    struct str family = price_reply_text_of(product, "productFamily");
     is_wanted = is_wanted &&
                 (str_eq(family, family_of(wish)) ||
                  (wish->kind != PRICE_VOLUME && str_is(family, "Compute Instance (bare metal)")));
     for (size_t i = 0; is_wanted && i < count; i++) {
         const char *value = attributes[i].value;
         struct str expected = value ? str_from(value) : wish->name;
-        is_wanted = str_eq(text_of(own, attributes[i].name), expected);
+        is_wanted = str_eq(price_reply_text_of(own, attributes[i].name), expected);
     }
-    /* Not on every product; where they stand, they say what kind of price this is: an Outpost of a
-     * region, or a block that is paid for in advance, has other prices. */
-    struct str option = text_of(own, "marketoption");
-    struct str place = text_of(own, "locationType");
+    /* Not on every product. If present, they exclude other kinds of prices: an Outpost of a region,
+     * or a capacity block that is paid for in advance. */
+    struct str option = price_reply_text_of(own, "marketoption");
+    struct str place = price_reply_text_of(own, "locationType");
     return is_wanted && (option.len == 0 || str_is(option, "OnDemand")) &&
            (place.len == 0 || str_is(place, "AWS Region"));
 }
 
 /* ---- the price of a product ---- */
 
-/* The only member of an object; NULL, and the error, when it has none or several. */
+/* The only member of an object; NULL with an error if there are none or several. */
 static const json_t *only_member(const json_t *object, const char *what, struct err *err)
 {
-    json_t *mutable_object = (json_t *)(uintptr_t)object; /* jansson's iterators change nothing */
+    json_t *mutable_object = (json_t *)(uintptr_t)object; /* jansson's iterators do not modify it */
     void *at = json_object_iter(mutable_object);
     if (json_object_size(object) != 1 || !at) {
-        err_set(err, ERR_PROTOCOL, "a product with %zu %s instead of one", json_object_size(object),
-                what);
+        err_set(err, ERR_PROTOCOL, "a product with %zu %s instead of exactly one",
+                json_object_size(object), what);
         return NULL;
     }
     return json_object_iter_value(at);
 }
 
-static bool price_of(const json_t *document, const struct price_wish *wish, int64_t *ret_price,
-                     struct err *err)
+static bool price_reply_price_of(const json_t *document, const struct price_query *wish,
+                                 int64_t *ret_price, struct err *err)
 {
     const json_t *terms = json_object_get(json_object_get(document, "terms"), "OnDemand");
     const json_t *term = only_member(terms, "terms", err);
@@ -182,62 +182,62 @@ static bool price_of(const json_t *document, const struct price_wish *wish, int6
         return false;
     }
     const char *unit = wish->kind == PRICE_VOLUME ? "GB-Mo" : "Hrs";
-    if (!str_is(text_of(row, "unit"), unit)) {
+    if (!str_is(price_reply_text_of(row, "unit"), unit)) {
         return err_set(err, ERR_PROTOCOL, "a price that is not per %s", unit);
     }
-    struct str dollars = text_of(json_object_get(row, "pricePerUnit"), "USD");
-    /* Types that are announced, or reserved for others, stand in the list for nothing. */
+    struct str dollars = price_reply_text_of(json_object_get(row, "pricePerUnit"), "USD");
+    /* Announced or restricted types are listed with price 0. */
     return (price_parse_dollars(dollars, ret_price) && *ret_price > 0) ||
-           err_set(err, ERR_PROTOCOL, "a price that is not in dollars, or nothing");
+           err_set(err, ERR_PROTOCOL, "a price that is not a positive amount in dollars");
 }
 
-/* Adds what one product says; several may say the same. */
-static bool hear_product(const json_t *item, const struct price_wish *wish, struct price_page *page,
-                         struct err *err)
+/* Adds the price of one product; several products must agree. */
+static bool on_product(const json_t *item, const struct price_query *wish, struct price_page *page,
+                       struct err *err)
 {
     int64_t price;
     struct str text = {json_string_value(item), json_string_length(item)};
     if (!json_is_string(item)) {
-        return err_set(err, ERR_PROTOCOL, "a product that is not a text");
+        return err_set(err, ERR_PROTOCOL, "a product that is not a string");
     }
-    AUTO_JSON json_t *document = load(text, err);
+    AUTO_JSON json_t *document = price_reply_load(text, err);
     if (!document) {
         return err_wrap(err, "a product");
     }
-    if (!is_wanted(json_object_get(document, "product"), wish)) {
+    if (!price_reply_is_wanted(json_object_get(document, "product"), wish)) {
         return true;
     }
-    if (!price_of(document, wish, &price, err)) {
+    if (!price_reply_price_of(document, wish, &price, err)) {
         return false;
     }
     if (page->price != PRICE_UNKNOWN && page->price != price) {
-        return err_set(err, ERR_PROTOCOL, "two prices for one thing");
+        return err_set(err, ERR_PROTOCOL, "two prices for one product");
     }
     page->price = price;
     return true;
 }
 
-bool price_products_read(struct str json, const struct price_wish *wish, struct arena *arena,
+bool price_products_read(struct str json, const struct price_query *wish, struct arena *arena,
                          struct price_page *ret_page, struct err *err)
 {
     struct price_page page = {.price = PRICE_UNKNOWN};
-    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *root = price_reply_load(json, err);
     if (!root) {
         return false;
     }
     const json_t *list = json_object_get(root, "PriceList");
     const json_t *next = json_object_get(root, "NextToken");
     if (!json_is_array(list) || json_array_size(list) > PRICE_PRODUCTS_MAX) {
-        return err_set(err, ERR_PROTOCOL, "PriceList is missing, no list, or too long");
+        return err_set(err, ERR_PROTOCOL, "PriceList is missing, not a list, or too long");
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (!hear_product(json_array_get(list, i), wish, &page, err)) {
+        if (!on_product(json_array_get(list, i), wish, &page, err)) {
             return false;
         }
     }
-    struct str token = text_of(root, "NextToken");
+    struct str token = price_reply_text_of(root, "NextToken");
     if (token.len > TEXT_BYTES_MAX || (next && !json_is_null(next) && !json_is_string(next))) {
-        return err_set(err, ERR_PROTOCOL, "NextToken is no text, or too long");
+        return err_set(err, ERR_PROTOCOL, "NextToken is not a string, or too long");
     }
     page.next_token = arena_str(arena, token);
     *ret_page = page;
@@ -253,23 +253,23 @@ struct history {
     struct table index;
 };
 
-struct sought {
+struct price_reply_sought {
     const struct history *history;
     struct str type, zone;
 };
 
-static bool is_same(const void *context, size_t position)
+static bool price_reply_is_same(const void *context, size_t position)
 {
-    const struct sought *sought = context;
+    const struct price_reply_sought *sought = context;
     const struct spot_price *have = &sought->history->prices[position];
     return str_eq(have->type, sought->type) && str_eq(have->zone, sought->zone);
 }
 
 static void keep_newest(struct history *history, const struct spot_price *row)
 {
-    struct sought sought = {history, row->type, row->zone};
+    struct price_reply_sought sought = {history, row->type, row->zone};
     uint64_t hash = str_hash_from(str_hash(row->type), row->zone);
-    size_t position = table_find(&history->index, hash, is_same, &sought);
+    size_t position = table_find(&history->index, hash, price_reply_is_same, &sought);
     if (position == TABLE_NONE) {
         void *items = history->prices;
         arena_grow(history->arena, &items, history->count, &history->capacity,
@@ -282,7 +282,8 @@ static void keep_newest(struct history *history, const struct spot_price *row)
     }
 }
 
-static bool read_row(const struct xml_element *item, struct spot_price *ret_row, struct err *err)
+static bool price_reply_read_row(const struct xml_element *item, struct spot_price *ret_row,
+                                 struct err *err)
 {
     struct spot_price row = {.type = xml_child_text(item, "instanceType"),
                              .zone = xml_child_text(item, "availabilityZone")};
@@ -291,24 +292,25 @@ static bool read_row(const struct xml_element *item, struct spot_price *ret_row,
     }
     if (!price_parse_dollars(xml_child_text(item, "spotPrice"), &row.price) ||
         !aws_time_parse(xml_child_text(item, "timestamp"), &row.since)) {
-        return err_set(err, ERR_PROTOCOL, "a spot price that is no number, or without its time");
+        return err_set(err, ERR_PROTOCOL, "a spot price that is not a number, or has no time");
     }
     *ret_row = row;
     return true;
 }
 
-static bool read_page(struct history *history, const struct xml_element *root, struct err *err)
+static bool price_reply_read_page(struct history *history, const struct xml_element *root,
+                                  struct err *err)
 {
     const struct xml_element *set = xml_child(root, "spotPriceHistorySet");
     if (!str_is(root->name, "DescribeSpotPriceHistoryResponse") || !set) {
-        return err_set(err, ERR_PROTOCOL, "a reply of another kind");
+        return err_set(err, ERR_PROTOCOL, "unexpected response");
     }
     for (const struct xml_element *item = set->first; item; item = item->next) {
         struct spot_price row;
         if (!str_is(xml_child_text(item, "productDescription"), "Linux/UNIX")) {
             continue;
         }
-        if (!read_row(item, &row, err)) {
+        if (!price_reply_read_row(item, &row, err)) {
             return false;
         }
         keep_newest(history, &row);
@@ -322,7 +324,7 @@ bool price_history_read(const struct xml_element *const *roots, size_t root_coun
 {
     struct history history = {.arena = arena};
     for (size_t i = 0; i < root_count; i++) {
-        if (!read_page(&history, roots[i], err)) {
+        if (!price_reply_read_page(&history, roots[i], err)) {
             return false;
         }
     }

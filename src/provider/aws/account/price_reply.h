@@ -1,9 +1,8 @@
 /*
- * price_reply.h: prices in replies of AWS: products of the price list, and spot prices.
+ * price_reply.h: reads AWS price replies: products of the price list, and spot prices.
  *
- * A reply answers one question. Whatever in it is about something else is passed over; what is
- * about it and cannot be understood, or says two things, is refused: better no price than a wrong
- * one.
+ * A reply answers one query. Unrelated products are skipped; a matching product that cannot be
+ * understood, or contradicts another, is an error: better no price than a wrong one.
  */
 #pragma once
 
@@ -20,28 +19,28 @@
 
 enum {
     PRICE_REPLY_BYTES_MAX = 4 * 1024 * 1024,
-    PRICE_PRODUCTS_MAX = 100, /* on one page: the most that AWS gives */
+    PRICE_PRODUCTS_MAX = 100, /* per page: AWS's maximum */
 };
 
-/* "0.0960000000" is 96000. Digits and a point; half a micro-dollar and more is rounded up. */
+/* "0.0960000000" is 96000. Digits and a point; rounded half up to a micro-dollar. */
 bool price_parse_dollars(struct str text, int64_t *ret_micro) MUST_USE;
 
-/* ---- the price list: machines on demand, volumes ---- */
+/* ---- the price list: on-demand instances, volumes ---- */
 
-/* The parameters of GetProducts that ask for it, with boto3's names. */
-struct param *price_products_input(const struct price_wish *wish, struct str next_token,
+/* The parameters of GetProducts for this query, with boto3's names. */
+struct param *price_products_input(const struct price_query *wish, struct str next_token,
                                    struct arena *arena);
 
 struct price_page {
     int64_t price;         /* PRICE_UNKNOWN: not on this page */
-    struct str next_token; /* empty: this was the last page */
+    struct str next_token; /* empty: last page */
 };
 
 /*
- * One page of GetProducts: JSON with JSON in it. For a machine the price with Linux, on shared
- * hardware, without software; for a volume that of its size alone.
+ * One page of GetProducts: JSON strings inside JSON. For an instance: Linux, shared tenancy, no
+ * pre-installed software; for a volume: the price of its size alone.
  */
-bool price_products_read(struct str json, const struct price_wish *wish, struct arena *arena,
+bool price_products_read(struct str json, const struct price_query *wish, struct arena *arena,
                          struct price_page *ret_page, struct err *err) MUST_USE;
 
 /* ---- spot ---- */

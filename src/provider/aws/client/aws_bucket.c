@@ -1,15 +1,15 @@
-/* aws_bucket.c: filling, taking, draining. */
+/* aws_bucket.c: token bucket arithmetic. */
 #include "provider/aws/client/aws_bucket.h"
 
 enum { TOKEN = 1000 * 1000, RATE_SHARE_MIN = 20, PRAISE_SHARE = 50 };
 
-static void fill(struct aws_bucket *bucket, int64_t now_ms)
+static void aws_bucket_fill(struct aws_bucket *bucket, int64_t now_ms)
 {
     int64_t passed_ms = now_ms - bucket->updated_ms;
     if (passed_ms <= 0) {
         return;
     }
-    /* More time than fills it is not counted, so that nothing overflows. */
+    /* Longer times only fill the bucket; capping them avoids overflow. */
     bool is_filled = passed_ms > (bucket->size - bucket->level) / bucket->rate;
     bucket->level = is_filled ? bucket->size : bucket->level + passed_ms * bucket->rate;
     bucket->updated_ms = now_ms;
@@ -26,7 +26,7 @@ void aws_bucket_init(struct aws_bucket *bucket, int64_t tokens, int64_t rate_mil
 
 bool aws_bucket_take(struct aws_bucket *bucket, int64_t now_ms)
 {
-    fill(bucket, now_ms);
+    aws_bucket_fill(bucket, now_ms);
     if (bucket->level < TOKEN) {
         return false;
     }
@@ -36,7 +36,7 @@ bool aws_bucket_take(struct aws_bucket *bucket, int64_t now_ms)
 
 int64_t aws_bucket_wait_ms(struct aws_bucket *bucket, int64_t now_ms)
 {
-    fill(bucket, now_ms);
+    aws_bucket_fill(bucket, now_ms);
     if (bucket->level >= TOKEN) {
         return 0;
     }
@@ -46,7 +46,7 @@ int64_t aws_bucket_wait_ms(struct aws_bucket *bucket, int64_t now_ms)
 void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms)
 {
     int64_t least = bucket->rate_full / RATE_SHARE_MIN;
-    fill(bucket, now_ms);
+    aws_bucket_fill(bucket, now_ms);
     bucket->level = 0;
     bucket->updated_ms = now_ms;
     bucket->rate = bucket->rate / 2 > least ? bucket->rate / 2 : least;
@@ -56,7 +56,7 @@ void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms)
 void aws_bucket_praise(struct aws_bucket *bucket, int64_t now_ms)
 {
     if (bucket->rate < bucket->rate_full) {
-        fill(bucket, now_ms);
+        aws_bucket_fill(bucket, now_ms);
         bucket->rate += bucket->rate_full / PRAISE_SHARE + 1;
         bucket->rate = bucket->rate < bucket->rate_full ? bucket->rate : bucket->rate_full;
     }

@@ -1,10 +1,11 @@
 /*
- * aws_bucket.h: how often we ask, below what AWS allows. Pure: time is handed in.
+ * aws_bucket.h: a token bucket that keeps our request rate below AWS's limits. Pure: time is a
+ * parameter.
  *
- * EC2 has a bucket of tokens for each account and region, filled at a steady rate; a request
- * takes one, and without one it is refused. Keeping our own bucket, smaller and slower, costs less
- * than being refused. A refusal all the same (others share the account) empties it and halves its
- * rate; each success gives some of the rate back.
+ * EC2 has a token bucket per account and region; a request takes one token and is refused without
+ * one. Our own bucket, smaller and slower, costs less than refusals. If AWS throttles anyway
+ * (others share the account), the bucket is emptied and its rate halved; each success restores part
+ * of the rate.
  */
 #pragma once
 
@@ -12,24 +13,24 @@
 #include <stdint.h>
 
 struct aws_bucket {
-    int64_t size;       /* most tokens, in millionths: a rate times milliseconds is exact */
-    int64_t rate_full;  /* tokens per second, in thousandths, when nobody complains */
-    int64_t rate;       /* now */
+    int64_t size;       /* capacity in millionths of a token: rate times milliseconds is exact */
+    int64_t rate_full;  /* thousandths of a token per second, without throttling */
+    int64_t rate;       /* current rate */
     int64_t level;      /* millionths of tokens */
-    int64_t updated_ms; /* when the level was right */
+    int64_t updated_ms; /* time of `level` */
 };
 
-/* Full. */
+/* Starts full. */
 void aws_bucket_init(struct aws_bucket *bucket, int64_t tokens, int64_t rate_milli, int64_t now_ms);
 
-/* Takes one token; false when there is none. */
+/* Takes one token; false if there is none. */
 bool aws_bucket_take(struct aws_bucket *bucket, int64_t now_ms);
 
-/* How long until there is one; 0: now. */
+/* Time until a token is available; 0: now. */
 int64_t aws_bucket_wait_ms(struct aws_bucket *bucket, int64_t now_ms);
 
-/* AWS refused for too many requests. */
+/* Call when AWS throttled a request. */
 void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms);
 
-/* AWS answered. */
+/* Call when AWS accepted a request. */
 void aws_bucket_praise(struct aws_bucket *bucket, int64_t now_ms);

@@ -1,10 +1,11 @@
 /*
- * aws_call.c: the life of a call: credentials, its turn, the reply, perhaps again.
+ * aws_call.c: the life cycle of a call: credentials, queue, reply, retry.
  *
- * `in_doubt` is what a caller pays for: it is set when a try may have taken effect although no
- * whole reply came, and only an answer that settles the matter clears it.
+ * `in_doubt` is set when a try may have taken effect although no complete reply came. Only an error
+ * that proves the contrary clears it.
  */
-#include "provider/aws/client/aws_client_parts.h"
+#include "io/failpoint.h"
+#include "provider/aws/client/aws_client_internal.h"
 #include "provider/aws/wire/aws_time.h"
 
 #include <string.h>
@@ -14,7 +15,7 @@ enum {
     REPLY_BYTES_MAX = 32 * 1024 * 1024,
     REFUSAL_BYTES_MAX = 64 * 1024,
     SKEW_MS = 4 * 60 * 1000,
-    NOWHERE_TRIES = 4, /* a name without an address is mostly a wrong name */
+    NOWHERE_TRIES = 4, /* an unresolvable name is usually a wrong name */
 };
 
 static struct loop *loop_of(const struct aws_call *call)
@@ -22,9 +23,9 @@ static struct loop *loop_of(const struct aws_call *call)
     return call->client->setup.loop;
 }
 
-/* ---- its end ---- */
+/* ---- finishing ---- */
 
-static void call_free(struct aws_call *call)
+static void aws_call_free(struct aws_call *call)
 {
     struct aws_client *client = call->client;
     *(call->before ? &call->before->next : &client->calls) = call->next;
@@ -51,11 +52,11 @@ static void call_free(struct aws_call *call)
 void aws_call_cancel(struct aws_call *call)
 {
     if (call->state != CALL_ENDED) {
-        call_free(call);
+        aws_call_free(call);
     }
 }
 
-/* "ec2 RunInstances in us-west-2: ...", with no secret in it: AWS quotes what it was sent. */
+/* "ec2 RunInstances in us-west-2: ...". Redacted, because AWS quotes the request. */
 static void set_words(struct aws_call *call, enum err_kind kind, const char *words)
 {
     AUTO_BUF struct buf clean;
@@ -71,24 +72,34 @@ static void set_words(struct aws_call *call, enum err_kind kind, const char *wor
             clean.ptr ? clean.ptr : "no reason given");
 }
 
-static void finish(struct aws_call *call)
+/* Reads have no failpoints: being killed there is equivalent to being killed between two other
+ * points. */
+static void reach(const struct aws_call *call, const char *moment)
+{
+    if (call->request.care != AWS_READ) {
+        failpoint("aws", call->request.action, moment);
+    }
+}
+
+static void aws_call_finish(struct aws_call *call)
 {
     struct aws_reply *reply = &call->last;
     reply->tries = call->tries;
     call->state = CALL_ENDED;
     call->http = NULL;
     call->request.done(call->request.context, reply);
-    call_free(call);
+    reach(call, "after");
+    aws_call_free(call);
 }
 
 static void succeed(struct aws_call *call, struct str body)
 {
     call->last = (struct aws_reply){.is_ok = true, .body = body};
-    finish(call);
+    aws_call_finish(call);
 }
 
-/* With the error and its words in `last`. */
-static void fail(struct aws_call *call)
+/* Finishes with the error in `last`. */
+static void aws_call_fail(struct aws_call *call)
 {
     struct aws_reply *reply = &call->last;
     struct aws_error *error = &reply->error;
@@ -97,15 +108,15 @@ static void fail(struct aws_call *call)
     reply->body = STR("");
     reply->may_have_acted = !is_read && (error->class == AWS_AMBIGUOUS || call->in_doubt);
     if (reply->may_have_acted && error->class != AWS_AMBIGUOUS) {
-        /* Gone is gone, whoever did it. */
+        /* "Not found" is definite, even after an earlier try may have acted. */
         error->outcome = error->outcome == OUTCOME_NOT_FOUND ? OUTCOME_NOT_FOUND : OUTCOME_UNKNOWN;
         error->class = AWS_AMBIGUOUS;
         error->remedy = AWS_REMEDY_NONE;
     }
-    finish(call);
+    aws_call_finish(call);
 }
 
-/* Something of ours: nothing was sent in this try. */
+/* An error on our side: this try sent nothing. */
 static void fail_unsent(struct aws_call *call, const char *code, enum aws_error_class class,
                         enum outcome outcome, const struct err *err)
 {
@@ -116,30 +127,37 @@ static void fail_unsent(struct aws_call *call, const char *code, enum aws_error_
                                           .outcome = outcome};
     set_words(call, err->kind, err->text);
     if (class == AWS_AUTH) {
-        call->last.err = *err; /* credentials are missing for every call, not for this one */
+        call->last.err = *err; /* missing credentials are not specific to this call */
     }
-    fail(call);
+    aws_call_fail(call);
 }
 
 static void fail_late(struct aws_call *call)
 {
     struct err err;
     if (call->tries > 0) {
-        fail(call); /* what the last try said is more than that it is late */
+        aws_call_fail(call); /* the error of the last try is more useful than "deadline exceeded" */
         return;
     }
     err_set(&err, ERR_TIMEOUT, "not sent within %lld s: %s",
             (long long)call->request.deadline_ms / 1000,
-            call->state == CALL_NEEDS_KEY ? "there are no credentials yet"
-                                          : "too many calls wait for their turn");
+            call->state == CALL_NEEDS_KEY ? "no credentials yet" : "too many calls are queued");
     fail_unsent(call, "Deadline", AWS_DEFINITE_NO, OUTCOME_THROTTLED, &err);
 }
 
-/* ---- its tries ---- */
+/* Another process may hold the cluster lease. */
+static void fail_without_lease(struct aws_call *call)
+{
+    struct err err;
+    err_set(&err, ERR_EXISTS, "not sent, because this process no longer holds the cluster lease");
+    fail_unsent(call, "NoLease", AWS_DEFINITE_NO, OUTCOME_NO_LEASE, &err);
+}
+
+/* ---- tries ---- */
 
 static void on_bytes(void *context, struct str bytes);
-static void on_reply(void *context, const struct http_reply *reply);
-static void go_on(struct aws_call *call);
+static void aws_call_on_reply(void *context, const struct http_reply *reply);
+static void aws_call_proceed(struct aws_call *call);
 
 static int64_t left_ms(const struct aws_call *call)
 {
@@ -150,7 +168,7 @@ static void on_credentials(void *context, const struct err *err)
 {
     struct aws_call *call = context;
     if (!err) {
-        go_on(call);
+        aws_call_proceed(call);
         return;
     }
     bool may_pass = err->kind == ERR_UNAVAILABLE || err->kind == ERR_TIMEOUT ||
@@ -160,21 +178,22 @@ static void on_credentials(void *context, const struct err *err)
                 may_pass ? OUTCOME_THROTTLED : OUTCOME_DENIED, err);
 }
 
-static bool has_keys(struct aws_call *call)
+static bool aws_call_has_keys(struct aws_call *call)
 {
     unsigned number;
     return call->way.auth != AUTH_OWN || credentials_now(call->client->credentials, &number);
 }
 
-/* Credentials first, then the turn: keys may change while it waits, so they are asked for again. */
-static void go_on(struct aws_call *call)
+/* Credentials first, then the queue. Keys may change while the call is queued, so they are read
+ * again. */
+static void aws_call_proceed(struct aws_call *call)
 {
     if (left_ms(call) <= 0) {
         fail_late(call);
         return;
     }
     loop_timer_start(call->timer, left_ms(call));
-    if (!has_keys(call)) {
+    if (!aws_call_has_keys(call)) {
         call->state = CALL_NEEDS_KEY;
         credentials_await(call->client->credentials, &call->wait);
         return;
@@ -197,35 +216,41 @@ void aws_call_take_turn(struct aws_call *call)
         keys = call->way.keys;
     }
     loop_timer_stop(call->timer);
+    if (call->creates && !aws_client_has_lease(call->client)) {
+        fail_without_lease(call);
+        return;
+    }
     call->state = CALL_SENT;
+    call->sent_ms = loop_now_ms(loop_of(call));
+    call->signed_ms = aws_client_now_ms(call->client);
     call->has_begun = call->is_too_large = false;
     call->streamed = 0;
     buf_clear(&call->refusal);
     call->tries++;
     call->client->counts.tries++;
-    aws_call_send(call, keys, call->request.bytes ? on_bytes : NULL, on_reply);
+    reach(call, "before");
+    aws_call_send(call, keys, call->request.bytes ? on_bytes : NULL, aws_call_on_reply);
 }
 
-/* A pause is over. When many calls fail at once, a service that is down is not asked by all of them
- * again and again: their next tries share a bucket. */
+/* Called after a pause. If many calls fail at once, their retries share a bucket, so that a broken
+ * service is not flooded. */
 static void end_pause(struct aws_call *call)
 {
     struct aws_bucket *bucket = &call->client->again[call->request.service];
     int64_t now_ms = loop_now_ms(loop_of(call));
     if (aws_bucket_take(bucket, now_ms)) {
-        go_on(call);
+        aws_call_proceed(call);
         return;
     }
-    int64_t wait_ms = aws_bucket_wait_ms(bucket, now_ms) +
-                      aws_retry_wait_ms(1, &call->client->dice);
+    int64_t wait_ms = aws_bucket_wait_ms(bucket, now_ms) + aws_retry_wait_ms(1, &call->client->rng);
     if (wait_ms >= left_ms(call)) {
-        fail(call);
+        aws_call_fail(call);
     } else {
         loop_timer_start(call->timer, wait_ms);
     }
 }
 
-static void on_timer(void *context)
+static void aws_call_on_timer(void *context)
 {
     struct aws_call *call = context;
     if (call->state == CALL_PAUSES) {
@@ -239,25 +264,28 @@ static void on_timer(void *context)
     fail_late(call);
 }
 
-/* Later again, when there is time left for it; else the end. */
+/* Retries later if the deadline allows, otherwise fails. */
 static void pause_or_fail(struct aws_call *call)
 {
-    int64_t wait_ms = aws_retry_wait_ms(call->tries, &call->client->dice);
+    int64_t wait_ms = aws_retry_wait_ms(call->tries, &call->client->rng);
     if (wait_ms >= left_ms(call)) {
-        fail(call);
+        aws_call_fail(call);
         return;
     }
-    log_write(call->client->setup.log, LOG_LEVEL_DEBUG, "again tries=%u wait_ms=%lld error=\"%s\"",
+    log_write(call->client->setup.log, LOG_LEVEL_DEBUG,
+              "retrying tries=%u wait_ms=%lld "
+              "error=\"%s\"",
               call->tries, (long long)wait_ms, call->last.err.text);
     call->state = CALL_PAUSES;
     loop_timer_start(call->timer, wait_ms);
 }
 
-/* ---- what came ---- */
+/* ---- replies ---- */
 
-/* The callbacks of a caller may cancel the call; each of these is false then, and the call gone. */
+/* The caller's callbacks may cancel the call; these functions then return false and the call is
+ * freed. */
 
-static bool begin(struct aws_call *call)
+static bool aws_call_begin(struct aws_call *call)
 {
     bool is_gone = false;
     if (!call->has_begun && call->request.begin) {
@@ -272,7 +300,7 @@ static bool begin(struct aws_call *call)
     return true;
 }
 
-static bool check(struct aws_call *call, struct str body, bool *ret_ok, struct err *err)
+static bool aws_call_do_check(struct aws_call *call, struct str body, bool *ret_ok, struct err *err)
 {
     bool is_gone = false;
     const struct aws_request *request = &call->request;
@@ -302,45 +330,47 @@ static void on_bytes(void *context, struct str bytes)
         return;
     }
     call->streamed += bytes.len;
-    if (begin(call)) {
+    if (aws_call_begin(call)) {
         call->request.bytes(call->request.context, bytes);
     }
 }
 
-/* The server's clock less ours, in milliseconds, as far as the reply tells. */
-static int64_t skew_of(const struct aws_call *call, const struct http_reply *reply)
+/* Uses the Date of every reply, including errors. */
+static void learn_time(struct aws_call *call, const struct http_reply *reply)
 {
     int64_t date;
-    int64_t wall_ms = clock_wall_ms(loop_clock(loop_of(call)));
-    if (!aws_time_parse_http(http_find_header(reply, "Date"), &date)) {
-        return call->client->clock_offset_ms;
+    if (aws_time_parse_http(http_find_header(reply, "Date"), &date)) {
+        server_clock_hear(&call->client->time, date, call->sent_ms, loop_now_ms(loop_of(call)));
     }
-    return date * 1000 - wall_ms;
 }
 
-/* True when it was signed with a wrong clock: then it goes on, once. */
+/* If the request was refused because of its time, signs and sends it again, once. Returns true
+ * then. */
 static bool mend_clock(struct aws_call *call, const struct http_reply *reply)
 {
     struct aws_client *client = call->client;
-    int64_t skew_ms = skew_of(call, reply);
-    int64_t error_ms = skew_ms - client->clock_offset_ms;
-    if (call->was_resigned || (error_ms < SKEW_MS && error_ms > -SKEW_MS)) {
+    int64_t date;
+    if (call->was_resigned || !aws_time_parse_http(http_find_header(reply, "Date"), &date)) {
+        return false;
+    }
+    int64_t error_ms = date * 1000 - call->signed_ms;
+    if (error_ms < SKEW_MS && error_ms > -SKEW_MS) {
         return false;
     }
     call->was_resigned = true;
     client->counts.resigned++;
-    client->clock_offset_ms = skew_ms;
+    server_clock_set(&client->time, date, call->sent_ms, loop_now_ms(loop_of(call)));
     if (!client->has_warned_of_clock) {
         client->has_warned_of_clock = true;
         log_write(client->setup.log, LOG_LEVEL_WARNING,
-                  "this machine's clock is wrong, AWS's is used skew_s=%lld",
-                  (long long)(-skew_ms / 1000));
+                  "the clock of this machine is wrong; using AWS's time skew_s=%lld",
+                  (long long)(-error_ms / 1000));
     }
-    go_on(call);
+    aws_call_proceed(call);
     return true;
 }
 
-/* True when new credentials may help: then it goes on with them, once. */
+/* If new credentials may help, sends it again with them, once. Returns true then. */
 static bool mend_keys(struct aws_call *call)
 {
     if (call->was_refreshed || call->way.auth != AUTH_OWN) {
@@ -348,7 +378,7 @@ static bool mend_keys(struct aws_call *call)
     }
     call->was_refreshed = true;
     credentials_reject(call->client->credentials, call->key_number);
-    go_on(call);
+    aws_call_proceed(call);
     return true;
 }
 
@@ -363,8 +393,8 @@ static bool mend(struct aws_call *call, const struct http_reply *reply)
     return (may_be_clock && mend_clock(call, reply)) || (may_be_keys && mend_keys(call));
 }
 
-/* With `last` filled: again or the end. */
-static void settle(struct aws_call *call, const struct http_reply *reply, bool is_hopeless)
+/* Retries or finishes with the error in `last`. */
+static void aws_call_settle(struct aws_call *call, const struct http_reply *reply, bool is_hopeless)
 {
     struct aws_error *error = &call->last.error;
     struct aws_try try = {call->request.care, call->request.settles, call->tries};
@@ -378,17 +408,17 @@ static void settle(struct aws_call *call, const struct http_reply *reply, bool i
         aws_bucket_drain(&call->lane->bucket, loop_now_ms(loop_of(call)));
     }
     if (is_hopeless) {
-        fail(call);
+        aws_call_fail(call);
     } else if (mend(call, reply)) {
         return;
     } else if (aws_retry_may(&try, error)) {
         pause_or_fail(call);
     } else {
-        fail(call);
+        aws_call_fail(call);
     }
 }
 
-/* AWS said no. */
+/* AWS returned an error. */
 static void take_refusal(struct aws_call *call, const struct http_reply *reply)
 {
     struct str body = call->request.bytes ? buf_str(&call->refusal) : reply->body;
@@ -409,14 +439,14 @@ static void take_refusal(struct aws_call *call, const struct http_reply *reply)
         STR_ARG(error->message), has_id ? " (request " : "", STR_ARG(error->request_id),
         has_id ? ")" : "", says_who ? " with credentials from " : "", STR_ARG(source));
     set_words(call, aws_error_kind(error), words.ptr);
-    settle(call, reply, false);
+    aws_call_settle(call, reply, false);
 }
 
-/* A success by its status, but not what was asked for: it has taken effect, and cannot be told. */
+/* A success status with an unreadable body: it has taken effect, but the result is unknown. */
 static void take_unreadable(struct aws_call *call, const struct http_reply *reply,
                             const struct err *err)
 {
-    struct str words = arena_printf(&call->arena, "the reply cannot be read: %s", err->text);
+    struct str words = arena_printf(&call->arena, "cannot read the response: %s", err->text);
     call->last.error = (struct aws_error){.code = STR("UnreadableReply"),
                                           .message = words,
                                           .request_id = STR(""),
@@ -424,7 +454,7 @@ static void take_unreadable(struct aws_call *call, const struct http_reply *repl
                                           .class = AWS_AMBIGUOUS,
                                           .outcome = OUTCOME_UNKNOWN};
     set_words(call, ERR_PROTOCOL, words.ptr);
-    settle(call, reply, false);
+    aws_call_settle(call, reply, false);
 }
 
 static void take_success(struct aws_call *call, const struct http_reply *reply)
@@ -433,7 +463,7 @@ static void take_success(struct aws_call *call, const struct http_reply *reply)
     struct str body = call->request.bytes ? STR("") : reply->body;
     bool ok;
     aws_bucket_praise(&call->lane->bucket, loop_now_ms(loop_of(call)));
-    if (!begin(call) || !check(call, body, &ok, &err)) {
+    if (!aws_call_begin(call) || !aws_call_do_check(call, body, &ok, &err)) {
         return;
     }
     if (ok) {
@@ -443,7 +473,7 @@ static void take_success(struct aws_call *call, const struct http_reply *reply)
     }
 }
 
-/* No whole reply. */
+/* No complete reply. */
 static void take_failure(struct aws_call *call, const struct http_reply *reply)
 {
     struct aws_error *error = &call->last.error;
@@ -467,16 +497,20 @@ static void take_failure(struct aws_call *call, const struct http_reply *reply)
         error->remedy = AWS_REMEDY_NONE;
     }
     set_words(call, call->is_too_large ? ERR_PROTOCOL : reply->err.kind,
-              call->is_too_large ? "the reply is too large" : reply->err.text);
-    settle(call, reply, is_nowhere || outcome == HTTP_TOO_LARGE);
+              call->is_too_large ? "the response is too large" : reply->err.text);
+    aws_call_settle(call, reply, is_nowhere || outcome == HTTP_TOO_LARGE);
 }
 
-static void on_reply(void *context, const struct http_reply *reply)
+static void aws_call_on_reply(void *context, const struct http_reply *reply)
 {
     struct aws_call *call = context;
     call->http = NULL;
     call->last = (struct aws_reply){.is_ok = false};
-    if (reply->outcome != HTTP_REPLIED) {
+    reach(call, "reply");
+    learn_time(call, reply);
+    if (reply->outcome == HTTP_CANCELLED && call->creates && !reply->may_have_acted) {
+        fail_without_lease(call); /* the lease expired while connecting */
+    } else if (reply->outcome != HTTP_REPLIED) {
         take_failure(call, reply);
     } else if (reply->status == 200) {
         take_success(call, reply);
@@ -485,16 +519,16 @@ static void on_reply(void *context, const struct http_reply *reply)
     }
 }
 
-/* ---- its beginning ---- */
+/* ---- starting ---- */
 
-static void start(void *context)
+static void aws_call_do_start(void *context)
 {
     struct aws_call *call = context;
     if (call->bad.kind != ERR_NONE) {
         fail_unsent(call, "BadCall", AWS_PERMANENT, OUTCOME_INVALID, &call->bad);
         return;
     }
-    go_on(call);
+    aws_call_proceed(call);
 }
 
 static void copy_way(struct aws_call *call, const struct aws_call_way *way)
@@ -524,9 +558,9 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
     call->request.deadline_ms = request->deadline_ms > 0 ? request->deadline_ms : DEADLINE_MS;
     call->request.body_max = request->body_max > 0 ? request->body_max : REPLY_BYTES_MAX;
     call->ends_ms = loop_now_ms(client->setup.loop) + call->request.deadline_ms;
-    call->timer = loop_timer_new(client->setup.loop, on_timer, call);
+    call->timer = loop_timer_new(client->setup.loop, aws_call_on_timer, call);
     call->wait = (struct credentials_wait){.ready = on_credentials, .context = call};
-    call->start = (struct loop_task){.run = start, .context = call};
+    call->start = (struct loop_task){.run = aws_call_do_start, .context = call};
     buf_init(&call->refusal, REFUSAL_BYTES_MAX);
     call->next = client->calls;
     if (call->next) {
@@ -537,7 +571,7 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
     if (aws_call_prepare(call, &call->bad)) {
         call->bad.kind = ERR_NONE;
     }
-    loop_later(client->setup.loop, &call->start);
+    loop_defer(client->setup.loop, &call->start);
     return call;
 }
 

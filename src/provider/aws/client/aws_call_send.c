@@ -1,5 +1,5 @@
-/* aws_call_send.c: a call as bytes: the service's form, its headers, the signature. */
-#include "provider/aws/client/aws_client_parts.h"
+/* aws_call_send.c: encodes a call: protocol of the service, headers, signature. */
+#include "provider/aws/client/aws_client_internal.h"
 #include "provider/aws/wire/aws_json.h"
 #include "provider/aws/wire/query.h"
 #include "provider/aws/wire/sigv4.h"
@@ -14,14 +14,14 @@ enum {
     SLOW_SECONDS = 20,
 };
 
-/* ---- the forms of the services ---- */
+/* ---- protocols of the services ---- */
 
 enum form { FORM_QUERY, FORM_JSON, FORM_REST };
 
 static const struct {
     enum form form;
     enum query_service query;
-    const char *target; /* before the action, in X-Amz-Target */
+    const char *target; /* prefix of the action in X-Amz-Target */
 } forms[AWS_SERVICE_COUNT] = {
     [AWS_EC2] = {FORM_QUERY, QUERY_EC2, NULL},
     [AWS_STS] = {FORM_QUERY, QUERY_STS, NULL},
@@ -34,8 +34,8 @@ static const struct {
     [AWS_QUOTAS] = {FORM_JSON, 0, "ServiceQuotasV20190624"},
 };
 
-/* Services that answer for the whole account can be asked before a region was chosen. */
-static struct str region_of(const struct aws_call *call)
+/* Global services can be called before a region was chosen. */
+static struct str aws_call_send_region_of(const struct aws_call *call)
 {
     struct str region = call->request.region.len > 0 ? call->request.region : call->client->region;
     bool is_global = call->request.service == AWS_IAM || call->request.service == AWS_STS ||
@@ -43,7 +43,7 @@ static struct str region_of(const struct aws_call *call)
     return region.len == 0 && is_global ? STR("us-east-1") : region;
 }
 
-/* "RunInstances" of "Action=RunInstances&...". */
+/* Extracts "RunInstances" from "Action=RunInstances&...". */
 static const char *action_of_body(struct str body, struct arena *arena)
 {
     struct str first = str_cut(&body, '&');
@@ -82,7 +82,7 @@ static enum aws_pace pace_of(const struct aws_call *call)
 bool aws_call_prepare(struct aws_call *call, struct err *err)
 {
     struct aws_request *request = &call->request;
-    request->region = arena_str(&call->arena, region_of(call));
+    request->region = arena_str(&call->arena, aws_call_send_region_of(call));
     if (request->body.len > 0) {
         request->body = arena_str(&call->arena, request->body);
         request->action = request->action ? arena_str(&call->arena, str_from(request->action)).ptr
@@ -94,6 +94,8 @@ bool aws_call_prepare(struct aws_call *call, struct err *err)
             return false;
         }
     }
+    call->creates = request->care != AWS_READ &&
+                    aws_lease_covers(request->service, request->action, request->body);
     call->lane = aws_lane_of(call->client, request->service, request->region, pace_of(call));
     return aws_endpoint_find(&call->client->profiles, request->service, request->region,
                              &call->arena, &call->endpoint, err);
@@ -106,7 +108,7 @@ struct headers {
     size_t count;
 };
 
-static void add(struct headers *headers, struct str name, struct str value)
+static void aws_call_send_add(struct headers *headers, struct str name, struct str value)
 {
     headers->items[headers->count++] = (struct sigv4_header){name, value};
 }
@@ -117,26 +119,29 @@ static void add_form_headers(const struct aws_call *call, struct headers *header
     const struct aws_request *request = &call->request;
     switch (forms[request->service].form) {
     case FORM_QUERY:
-        add(headers, STR("Content-Type"), STR("application/x-www-form-urlencoded; charset=utf-8"));
+        aws_call_send_add(headers, STR("Content-Type"),
+                          STR("application/x-www-form-urlencoded; charset=utf-8"));
         break;
     case FORM_JSON:
-        add(headers, STR("Content-Type"), STR("application/x-amz-json-1.1"));
-        add(headers, STR("X-Amz-Target"),
+        aws_call_send_add(headers, STR("Content-Type"), STR("application/x-amz-json-1.1"));
+        aws_call_send_add(
+            headers, STR("X-Amz-Target"),
             arena_printf(arena, "%s.%s", forms[request->service].target, request->action));
         break;
     case FORM_REST:
         if (call->way.content_type) {
-            add(headers, STR("Content-Type"), str_from(call->way.content_type));
+            aws_call_send_add(headers, STR("Content-Type"), str_from(call->way.content_type));
         }
         break;
     }
     if (call->way.header.name.len > 0) {
-        add(headers, call->way.header.name, call->way.header.value);
+        aws_call_send_add(headers, call->way.header.name, call->way.header.value);
     }
 }
 
-static void sign(const struct aws_call *call, const struct aws_credentials *keys, struct str path,
-                 const char *method, struct headers *headers, struct arena *arena)
+static void aws_call_send_sign(const struct aws_call *call, const struct aws_credentials *keys,
+                               struct str path, const char *method, struct headers *headers,
+                               struct arena *arena)
 {
     struct str query = path;
     struct str bare = str_cut(&query, '?');
@@ -157,8 +162,14 @@ static void sign(const struct aws_call *call, const struct aws_credentials *keys
     struct sigv4_result result;
     sigv4_sign(&request, &signer, arena, &result);
     for (size_t i = 0; i < result.header_count; i++) {
-        add(headers, result.headers[i].name, result.headers[i].value);
+        aws_call_send_add(headers, result.headers[i].name, result.headers[i].value);
     }
+}
+
+static bool may_create(void *context)
+{
+    const struct aws_call *call = context;
+    return aws_client_has_lease(call->client);
 }
 
 void aws_call_send(struct aws_call *call, const struct aws_credentials *keys, http_bytes_fn *bytes,
@@ -175,11 +186,11 @@ void aws_call_send(struct aws_call *call, const struct aws_credentials *keys, ht
                                   STR_ARG(call->endpoint.host), STR_ARG(path));
     add_form_headers(call, &headers, &arena);
     if (keys) {
-        sign(call, keys, path, method, &headers, &arena);
+        aws_call_send_sign(call, keys, path, method, &headers, &arena);
     }
-    /* What was signed is what is sent, whatever libcurl thinks of the usual port. */
-    add(&headers, STR("Host"), call->endpoint.host);
-    add(&headers, STR("User-Agent"), STR("shoal"));
+    /* Explicit, because the Host header is signed and libcurl might change its port. */
+    aws_call_send_add(&headers, STR("Host"), call->endpoint.host);
+    aws_call_send_add(&headers, STR("User-Agent"), STR("shoal"));
     for (size_t i = 0; i < headers.count; i++) {
         sent[i] = (struct http_header){headers.items[i].name, headers.items[i].value};
     }
@@ -194,10 +205,11 @@ void aws_call_send(struct aws_call *call, const struct aws_credentials *keys, ht
         .is_once = is_once,
         .ca_file = call->client->ca_file,
         .total_ms = call->ends_ms - loop_now_ms(call->client->setup.loop),
-        /* A connection that fell silent is given up early where trying again is safe. */
+        /* A stalled connection is aborted early if a retry is safe. */
         .slow_bytes = 1,
         .slow_seconds = is_once ? 0 : SLOW_SECONDS,
         .body_max = call->request.body_max,
+        .may_send = call->creates ? may_create : NULL,
         .bytes = bytes,
         .done = done,
         .context = call,
@@ -206,15 +218,15 @@ void aws_call_send(struct aws_call *call, const struct aws_credentials *keys, ht
     arena_clear(&arena);
 }
 
-/* ---- what may come back ---- */
+/* ---- checking the reply ---- */
 
-/* Is it XML, and is its root element the one of this action? */
+/* Checks that the body is XML with the root element of this action. */
 struct root_check {
     const char *action;
     bool has_root, is_right;
 };
 
-static bool on_start(void *context, struct str name, struct err *err)
+static bool aws_call_send_on_start(void *context, struct str name, struct err *err)
 {
     struct root_check *check = context;
     (void)err;
@@ -227,7 +239,7 @@ static bool on_start(void *context, struct str name, struct err *err)
     return true;
 }
 
-static bool on_text(void *context, struct str text, struct err *err)
+static bool aws_call_send_on_text(void *context, struct str text, struct err *err)
 {
     (void)context;
     (void)text;
@@ -235,7 +247,7 @@ static bool on_text(void *context, struct str text, struct err *err)
     return true;
 }
 
-static bool on_end(void *context, struct err *err)
+static bool aws_call_send_on_end(void *context, struct err *err)
 {
     (void)context;
     (void)err;
@@ -244,13 +256,14 @@ static bool on_end(void *context, struct err *err)
 
 static bool check_xml(const char *action, struct str body, struct err *err)
 {
-    static const struct xml_listener listener = {on_start, on_text, on_end};
+    static const struct xml_listener listener = {aws_call_send_on_start, aws_call_send_on_text,
+                                                 aws_call_send_on_end};
     struct root_check check = {.action = action};
     struct xml_reply *reply = xml_reply_new(&listener, &check);
     bool ok = xml_reply_feed(reply, body, err) && xml_reply_end(reply, err);
     xml_reply_free(reply);
     return ok &&
-           (check.is_right || err_set(err, ERR_PROTOCOL, "XML, but not the reply to %s", action));
+           (check.is_right || err_set(err, ERR_PROTOCOL, "XML, but not a response to %s", action));
 }
 
 bool aws_call_check(const struct aws_call *call, struct str body, struct err *err)

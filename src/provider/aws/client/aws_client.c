@@ -1,8 +1,8 @@
-/* aws_client.c: the client, and the turns of its calls. */
+/* aws_client.c: the client object and the queues of its calls. */
 #include "provider/aws/client/aws_client.h"
 
 #include "io/file.h"
-#include "provider/aws/client/aws_client_parts.h"
+#include "provider/aws/client/aws_client_internal.h"
 
 #include <string.h>
 
@@ -15,19 +15,20 @@ enum {
 
 /* ---- files ---- */
 
-static bool is_name_char(char c)
+static bool aws_client_is_name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-/* "$NAME" or "${NAME}" at the start of `rest`; what is not set stays as it stands. */
-static size_t add_variable(struct buf *out, aws_environ env, struct str rest)
+/* Expands "$NAME" or "${NAME}" at the start of `rest`; an unset variable is left unchanged. */
+static size_t aws_client_add_variable(struct buf *out, aws_environ env, struct str rest)
 {
     char name[256];
     bool has_brace = rest.len > 1 && rest.ptr[1] == '{';
     size_t from = has_brace ? 2 : 1;
     size_t to = from;
-    while (to < rest.len && (has_brace ? rest.ptr[to] != '}' : is_name_char(rest.ptr[to]))) {
+    while (to < rest.len &&
+           (has_brace ? rest.ptr[to] != '}' : aws_client_is_name_char(rest.ptr[to]))) {
         to++;
     }
     size_t end = has_brace ? to + 1 : to;
@@ -49,7 +50,7 @@ struct str aws_client_expand(aws_environ env, struct str path, struct arena *are
     for (size_t i = 0; i < path.len;) {
         struct str rest = str_sub(path, i, path.len);
         if (rest.ptr[0] == '$') {
-            i += add_variable(&out, env, rest);
+            i += aws_client_add_variable(&out, env, rest);
         } else {
             buf_add_char(&out, path.ptr[i++]);
         }
@@ -62,13 +63,13 @@ struct str aws_client_expand(aws_environ env, struct str path, struct arena *are
     return arena_str(arena, expanded);
 }
 
-/* A file that is not there is no failure. */
+/* A missing file is not an error. */
 static bool read_shared_file(aws_environ env, struct str path, struct arena *arena,
                              struct str *ret_text, bool *ret_is_there, struct err *err)
 {
     struct buf bytes;
     struct str full = aws_client_expand(env, path, arena);
-    *ret_is_there = full.len > 0 && file_look(full.ptr).kind != FILE_MISSING;
+    *ret_is_there = full.len > 0 && file_stat(full.ptr).kind != FILE_MISSING;
     *ret_text = STR("");
     if (!*ret_is_there) {
         return true;
@@ -93,7 +94,7 @@ bool aws_client_load_profiles(const struct aws_client_setup *setup, struct arena
            aws_profiles_load(&input, arena, ret_profiles, err);
 }
 
-/* AWS_CA_BUNDLE, then the profile's ca_bundle; they win over what every program looks at. */
+/* AWS_CA_BUNDLE, then the profile's ca_bundle. They override the general variables of http.h. */
 static const char *find_certificates(struct aws_client *client)
 {
     const struct aws_profiles *profiles = &client->profiles;
@@ -106,19 +107,19 @@ static const char *find_certificates(struct aws_client *client)
     return path.len > 0 ? aws_client_expand(profiles->environ, path, &client->arena).ptr : NULL;
 }
 
-/* ---- turns ---- */
+/* ---- queues ---- */
 
 /*
- * Tokens, and tokens per second in thousandths. EC2 publishes 100 and 20 for each action that reads
- * (50 and 10 without filter and page size), 50 and 5 for changes, 5 and 2 for launches; ours is
- * for all actions of a kind together. The others publish less; this is what a tool may ask.
+ * Tokens, and thousandths of a token per second. EC2 documents 100 and 20 for each reading action
+ * (50 and 10 without filter and page size), 50 and 5 for changes, 5 and 2 for launches; ours apply
+ * to all actions of a kind together. Other services document less; their values are conservative.
  */
 static const struct {
     int64_t tokens, rate_milli;
 } ec2_paces[PACE_COUNT] = {{40, 9000}, {40, 4500}, {4, 1800}},
   other_paces[PACE_COUNT] = {{20, 8000}, {10, 3000}, {10, 3000}};
 
-static void give_turns(void *context)
+static void aws_client_give_turns(void *context)
 {
     struct aws_lane *lane = context;
     struct loop *loop = lane->client->setup.loop;
@@ -139,7 +140,7 @@ void aws_lane_join(struct aws_lane *lane, struct aws_call *call)
     *(lane->last ? &lane->last->lane_next : &lane->first) = call;
     lane->last = call;
     if (lane->first == call) {
-        give_turns(lane); /* http.h calls nobody back from inside its start */
+        aws_client_give_turns(lane); /* safe here: http.h never calls back from inside its start */
     }
 }
 
@@ -168,7 +169,7 @@ struct aws_lane *aws_lane_of(struct aws_client *client, enum aws_service service
                               .pace = pace,
                               .region = arena_str(&client->arena, region),
                               .next = client->lanes};
-    lane->timer = loop_timer_new(client->setup.loop, give_turns, lane);
+    lane->timer = loop_timer_new(client->setup.loop, aws_client_give_turns, lane);
     aws_bucket_init(&lane->bucket, is_ec2 ? ec2_paces[pace].tokens : other_paces[pace].tokens,
                     is_ec2 ? ec2_paces[pace].rate_milli : other_paces[pace].rate_milli,
                     loop_now_ms(client->setup.loop));
@@ -192,7 +193,7 @@ static void open_repeats(struct aws_client *client)
     }
 }
 
-/* ---- life ---- */
+/* ---- life cycle ---- */
 
 static void learn_secrets(const struct aws_client *client)
 {
@@ -219,7 +220,7 @@ bool aws_client_open(const struct aws_client_setup *setup, struct aws_client **r
                                            : aws_region(&client->profiles);
     client->setup.region = client->region;
     client->ca_file = find_certificates(client);
-    client->dice = (struct dice){setup->seed};
+    client->rng = (struct rng){setup->seed};
     client->credentials = credentials_new(client);
     learn_secrets(client);
     open_repeats(client);
@@ -232,7 +233,7 @@ void aws_client_close(struct aws_client *client)
     if (!client) {
         return;
     }
-    credentials_stop(client->credentials); /* which has calls of its own */
+    credentials_stop(client->credentials); /* first, because it has calls of its own */
     while (client->calls) {
         aws_call_cancel(client->calls);
     }
@@ -242,16 +243,23 @@ void aws_client_close(struct aws_client *client)
     free(client);
 }
 
-/* ---- questions ---- */
+/* ---- accessors ---- */
 
 struct str aws_client_region(const struct aws_client *client)
 {
     return client->region;
 }
 
+int64_t aws_client_now_ms(const struct aws_client *client)
+{
+    struct loop *loop = client->setup.loop;
+    return client->time.is_known ? server_clock_ms(&client->time, loop_now_ms(loop))
+                                 : clock_wall_ms(loop_clock(loop));
+}
+
 int64_t aws_client_now(const struct aws_client *client)
 {
-    return (clock_wall_ms(loop_clock(client->setup.loop)) + client->clock_offset_ms) / 1000;
+    return aws_client_now_ms(client) / 1000;
 }
 
 struct str aws_client_source(const struct aws_client *client)

@@ -1,14 +1,14 @@
-/* aws_pages.c: page after page, until none names a next one. */
+/* aws_pages.c: requests pages until one has no next token. */
 #include "provider/aws/client/aws_pages.h"
 
 #include "base/table.h"
-#include "io/heap.h"
+#include "io/xalloc.h"
 
 enum { PAGES_BYTES_MAX = 64 * 1024 * 1024 };
 
 struct aws_pages {
     struct aws_client *client;
-    struct aws_request request; /* texts in `arena` */
+    struct aws_request request; /* strings in `arena` */
     struct arena arena;
     struct aws_call *call;
     aws_pages_fn *done;
@@ -16,8 +16,8 @@ struct aws_pages {
     const struct xml_element **roots;
     size_t count, capacity;
     size_t bytes;
-    const struct xml_element *root; /* of the page that is being checked */
-    struct str *tokens;             /* all that were named so far */
+    const struct xml_element *root; /* page being checked */
+    struct str *tokens;             /* all tokens seen so far */
     size_t token_count, token_capacity;
     struct table seen;
     unsigned tries;
@@ -37,7 +37,7 @@ void aws_pages_cancel(struct aws_pages *pages)
     pages_free(pages);
 }
 
-static void finish(struct aws_pages *pages, const struct aws_reply *reply)
+static void aws_pages_finish(struct aws_pages *pages, const struct aws_reply *reply)
 {
     struct aws_reply told = *reply;
     told.tries = pages->tries;
@@ -46,7 +46,7 @@ static void finish(struct aws_pages *pages, const struct aws_reply *reply)
     pages_free(pages);
 }
 
-static void fail(struct aws_pages *pages, const char *why)
+static void aws_pages_fail(struct aws_pages *pages, const char *why)
 {
     struct aws_reply reply = {.error = {.code = STR("BadListing"),
                                         .message = str_from(why),
@@ -56,18 +56,18 @@ static void fail(struct aws_pages *pages, const char *why)
                                         .outcome = OUTCOME_UNKNOWN}};
     err_set(&reply.err, ERR_PROTOCOL, "%s %s: %s", aws_service_name(pages->request.service),
             pages->request.action, why);
-    finish(pages, &reply);
+    aws_pages_finish(pages, &reply);
 }
 
 /* ---- tokens ---- */
 
-static bool is_token(const void *context, size_t position)
+static bool aws_pages_is_token(const void *context, size_t position)
 {
     const struct aws_pages *pages = context;
     return str_eq(pages->tokens[position], pages->tokens[pages->token_count]);
 }
 
-/* False when it was there before. */
+/* False if the token was seen before. */
 static bool remember(struct aws_pages *pages, struct str token)
 {
     void *items = pages->tokens;
@@ -76,14 +76,14 @@ static bool remember(struct aws_pages *pages, struct str token)
                sizeof(struct str));
     pages->tokens = items;
     pages->tokens[pages->token_count] = token;
-    if (table_find(&pages->seen, hash, is_token, pages) != TABLE_NONE) {
+    if (table_find(&pages->seen, hash, aws_pages_is_token, pages) != TABLE_NONE) {
         return false;
     }
     table_add(&pages->seen, &pages->arena, hash, pages->token_count++);
     return true;
 }
 
-/* The token of the next page and the parameter it goes into; empty: this was the last. */
+/* The token of the next page and its parameter name; empty: last page. */
 static struct str next_token(const struct aws_pages *pages, const char **ret_name)
 {
     const struct xml_element *root = pages->root;
@@ -99,9 +99,9 @@ static struct str next_token(const struct aws_pages *pages, const char **ret_nam
 
 /* ---- pages ---- */
 
-static void ask(struct aws_pages *pages, const char *name, struct str token);
+static void aws_pages_request(struct aws_pages *pages, const char *name, struct str token);
 
-static bool read_page(void *context, struct str body, struct err *err)
+static bool aws_pages_read_page(void *context, struct str body, struct err *err)
 {
     struct aws_pages *pages = context;
     pages->bytes += body.len;
@@ -113,10 +113,10 @@ static bool read_page(void *context, struct str body, struct err *err)
     bool is_right = str_is(str_sub(name, action.len, name.len), "Response") &&
                     str_eq(str_sub(name, 0, action.len), action);
     return is_right ||
-           err_set(err, ERR_PROTOCOL, "XML, but not the reply to %s", pages->request.action);
+           err_set(err, ERR_PROTOCOL, "XML, but not a response to %s", pages->request.action);
 }
 
-static void on_page(void *context, const struct aws_reply *reply)
+static void aws_pages_on_page(void *context, const struct aws_reply *reply)
 {
     struct aws_pages *pages = context;
     const char *name;
@@ -124,7 +124,7 @@ static void on_page(void *context, const struct aws_reply *reply)
     pages->call = NULL;
     pages->tries += reply->tries;
     if (!reply->is_ok) {
-        finish(pages, reply);
+        aws_pages_finish(pages, reply);
         return;
     }
     arena_grow(&pages->arena, &items, pages->count, &pages->capacity,
@@ -133,24 +133,24 @@ static void on_page(void *context, const struct aws_reply *reply)
     pages->roots[pages->count++] = pages->root;
     struct str token = next_token(pages, &name);
     if (token.len == 0) {
-        finish(pages, reply);
+        aws_pages_finish(pages, reply);
     } else if (pages->count >= AWS_PAGES_MAX || pages->bytes > PAGES_BYTES_MAX) {
-        fail(pages, "the listing does not end");
+        aws_pages_fail(pages, "AWS returned too many pages");
     } else if (!remember(pages, token)) {
-        fail(pages, "the listing goes in a circle");
+        aws_pages_fail(pages, "AWS returned the same page token twice");
     } else {
-        ask(pages, name, token);
+        aws_pages_request(pages, name, token);
     }
 }
 
-static void ask(struct aws_pages *pages, const char *name, struct str token)
+static void aws_pages_request(struct aws_pages *pages, const char *name, struct str token)
 {
     struct aws_request request = pages->request;
     struct param input = {.kind = PARAM_MAP};
     if (request.input) {
         input = *request.input;
     }
-    /* The token goes behind the caller's parameters for this call only. */
+    /* Appended to the caller's parameters for this call only. */
     struct param last = {.kind = PARAM_TEXT, .name = str_from(name), .text = token};
     struct param *tail = input.last;
     if (token.len > 0) {
@@ -194,9 +194,9 @@ struct aws_pages *aws_pages_start(struct aws_client *client, const struct aws_re
     pages->request.care = AWS_READ;
     pages->request.begin = NULL;
     pages->request.bytes = NULL;
-    pages->request.check = read_page;
-    pages->request.done = on_page;
+    pages->request.check = aws_pages_read_page;
+    pages->request.done = aws_pages_on_page;
     pages->request.context = pages;
-    ask(pages, "", STR(""));
+    aws_pages_request(pages, "", STR(""));
     return pages;
 }

@@ -1,4 +1,4 @@
-/* aws_retry.c: the policy of repeating. */
+/* aws_retry.c: the retry policy. */
 #include "provider/aws/client/aws_retry.h"
 
 enum { WAIT_FIRST_MS = 200, WAIT_MOST_MS = 20000, DOUBLINGS_MAX = 7 };
@@ -23,12 +23,12 @@ bool aws_retry_may(const struct aws_try *try, const struct aws_error *error)
     return false;
 }
 
-int64_t aws_retry_wait_ms(unsigned tries, struct dice *dice)
+int64_t aws_retry_wait_ms(unsigned tries, struct rng *rng)
 {
     unsigned doublings = tries > 0 ? tries - 1 : 0;
     int64_t most = doublings < DOUBLINGS_MAX ? (int64_t)WAIT_FIRST_MS << doublings : WAIT_MOST_MS;
     most = most < WAIT_MOST_MS ? most : WAIT_MOST_MS;
-    return dice_between(dice, 0, most);
+    return rng_between(rng, 0, most);
 }
 
 bool aws_retry_settles_doubt(const struct aws_error *error)

@@ -1,36 +1,35 @@
-/*
- * aws_retry.h: whether a try that failed is made again, and when. Pure.
- */
+/* aws_retry.h: decides whether and when a failed try is repeated. Pure. */
 #pragma once
 
-#include "base/dice.h"
+#include "base/rng.h"
 #include "provider/aws/wire/aws_error.h"
 
 #include <stdbool.h>
 #include <stdint.h>
 
-enum aws_care {
-    AWS_READ,       /* changes nothing: repeated whenever that may help */
-    AWS_REPEATABLE, /* twice is the same as once, by its token or its nature: likewise */
-    AWS_ONCE,       /* repeated only when it certainly had no effect */
+enum aws_idempotency {
+    AWS_READ,       /* no side effects: retried whenever that may help */
+    AWS_REPEATABLE, /* idempotent, by token or by nature: retried in the same way */
+    AWS_ONCE,       /* retried only if it certainly had no effect */
 };
 
-/* One try that failed. */
+/* A failed try. */
 struct aws_try {
-    enum aws_care care;
-    bool settles;   /* the caller waits for what was made or removed a moment ago */
-    unsigned tries; /* so far, with this one */
+    enum aws_idempotency care;
+    bool settles;   /* waiting for eventual consistency */
+    unsigned tries; /* including this one */
 };
 
-/* Is there a point in the same call, later? `error` has been judged. */
+/* True if a later retry may succeed. `error` has been classified. */
 bool aws_retry_may(const struct aws_try *try, const struct aws_error *error);
 
-/* Full jitter: anything up to 0.2 s, doubled by every try, 20 s at most. */
-int64_t aws_retry_wait_ms(unsigned tries, struct dice *dice);
+/* Full jitter: up to 0.2 s, doubled with every try, at most 20 s. */
+int64_t aws_retry_wait_ms(unsigned tries, struct rng *rng);
 
 /*
- * What is known of a call of which an earlier try may have taken effect, when a later one was
- * refused. A refusal that looks at what is asked for settles it: with the same token it would have
- * been a success. One that looks at who asks, or how often, says nothing about the earlier try.
+ * For a call whose earlier try may have taken effect and whose later try was refused. True if the
+ * refusal proves that the earlier try had no effect: a refusal that depends on the request itself
+ * does, because the same token would have succeeded. A refusal that depends on the caller or the
+ * request rate proves nothing.
  */
 bool aws_retry_settles_doubt(const struct aws_error *error);

@@ -1,28 +1,28 @@
-/* credentials.c: keeping keys, and the queue of those who wait for them. */
+/* credentials.c: caches keys and queues calls that wait for them. */
 #include "provider/aws/client/credentials.h"
 
-#include "provider/aws/client/aws_client_parts.h"
-#include "provider/aws/client/secret_book.h"
+#include "provider/aws/client/aws_client_internal.h"
+#include "provider/aws/client/secret_registry.h"
 
 enum {
     ADVISORY_S = 15 * 60,
     MANDATORY_S = 10 * 60,
-    AGAIN_MS = 60 * 1000, /* after a fetch that failed while the old keys still count */
-    STABLE_S = 10 * 60,   /* keys of a machine whose service is ill are used on for so long */
+    AGAIN_MS = 60 * 1000, /* pause after a failed refresh while the old keys are valid */
+    STABLE_S = 10 * 60,   /* how long expired keys are used while the metadata service fails */
 };
 
 struct credentials {
     struct aws_client *client;
-    struct arena arena; /* secret: of `keys` */
+    struct arena arena; /* secret: holds `keys` */
     struct aws_credentials keys;
     bool has_keys, is_rejected;
     unsigned number;
     int64_t fetched_at;
-    int64_t again_ms; /* monotonic: no fetch in the background before */
+    int64_t again_ms; /* monotonic ms: no background refresh before */
     struct credentials_fetch *fetch;
     struct credentials_wait *waiting, *serving;
-    struct secret_book book, old_book; /* of these keys, and of those before */
-    struct arena words;                /* of what follows */
+    struct secret_registry book, old_book; /* secrets of these keys and of the previous ones */
+    struct arena words;                    /* for the fields below */
     struct str source, report;
 };
 
@@ -31,8 +31,8 @@ struct credentials *credentials_new(struct aws_client *client)
     struct credentials *credentials = HEAP_NEW(struct credentials);
     credentials->client = client;
     arena_init_secret(&credentials->arena);
-    secret_book_init(&credentials->book);
-    secret_book_init(&credentials->old_book);
+    secret_registry_init(&credentials->book);
+    secret_registry_init(&credentials->old_book);
     arena_init(&credentials->words);
     return credentials;
 }
@@ -47,20 +47,20 @@ void credentials_stop(struct credentials *credentials)
 
 void credentials_free(struct credentials *credentials)
 {
-    secret_book_clear(&credentials->book, NULL); /* the log outlives us */
-    secret_book_clear(&credentials->old_book, NULL);
+    secret_registry_clear(&credentials->book, NULL); /* keep them registered: the log outlives us */
+    secret_registry_clear(&credentials->old_book, NULL);
     arena_clear(&credentials->arena);
     arena_clear(&credentials->words);
     free(credentials);
 }
 
-/* ---- who waits ---- */
+/* ---- waiting calls ---- */
 
 static void serve(struct credentials *credentials, const struct err *err)
 {
     credentials->serving = credentials->waiting;
     credentials->waiting = NULL;
-    /* One at a time: whoever is told may take others out, or come back. */
+    /* One at a time: a callback may remove others or add itself again. */
     while (credentials->serving) {
         struct credentials_wait *wait = credentials->serving;
         credentials->serving = wait->next;
@@ -112,13 +112,14 @@ static void keep_words(struct credentials *credentials, const struct credentials
     credentials->source = arena_str(&credentials->words, found->source);
 }
 
-/* What is in flight may still quote the keys before these; those before them have had their day. */
-static void keep_book(struct credentials *credentials, struct secret_book *book)
+/* Messages in flight may still quote the previous keys, so those stay registered; older ones are
+ * dropped. */
+static void keep_book(struct credentials *credentials, struct secret_registry *book)
 {
-    secret_book_clear(&credentials->old_book, credentials->client->setup.redact);
+    secret_registry_clear(&credentials->old_book, credentials->client->setup.redact);
     credentials->old_book = credentials->book;
     credentials->book = *book;
-    secret_book_init(book);
+    secret_registry_init(book);
 }
 
 static void keep_keys(struct credentials *credentials, const struct aws_credentials *keys)
@@ -138,8 +139,8 @@ static void keep_keys(struct credentials *credentials, const struct aws_credenti
     credentials->client->counts.refreshed++;
 }
 
-/* Keys that are too old when they come. A machine's role is an exception: when its service cannot
- * renew them, AWS lets them live on, so they are tried. */
+/* Rejects keys that have expired on arrival. Exception: keys of a machine's role, because AWS
+ * accepts them longer when its metadata service cannot renew them. */
 static bool check_age(struct credentials *credentials, struct credentials_found *found)
 {
     int64_t now = aws_client_now(credentials->client);
@@ -148,7 +149,7 @@ static bool check_age(struct credentials *credentials, struct credentials_found 
     }
     if (found->decider == SOURCE_IMDS) {
         log_write(credentials->client->setup.log, LOG_LEVEL_WARNING,
-                  "the metadata service gave credentials that have expired; trying them");
+                  "the metadata service returned expired credentials; trying them anyway");
         found->keys.expires_at = now + STABLE_S;
         return true;
     }
@@ -157,7 +158,7 @@ static bool check_age(struct credentials *credentials, struct credentials_found 
                    STR_ARG(found->source));
 }
 
-static void on_found(void *context, const struct credentials_found *result)
+static void credentials_on_found(void *context, const struct credentials_found *result)
 {
     struct credentials *credentials = context;
     struct credentials_found found = *result;
@@ -180,7 +181,7 @@ static void on_found(void *context, const struct credentials_found *result)
     }
     credentials->again_ms = loop_now_ms(credentials->client->setup.loop) + AGAIN_MS;
     log_write(credentials->client->setup.log, LOG_LEVEL_WARNING,
-              "credentials cannot be renewed yet left_s=%lld error=\"%s\"",
+              "cannot refresh the credentials yet left_s=%lld error=\"%s\"",
               (long long)left_s(credentials), found.err.text);
     serve(credentials, NULL);
 }
@@ -188,13 +189,14 @@ static void on_found(void *context, const struct credentials_found *result)
 static void start_fetch(struct credentials *credentials)
 {
     if (!credentials->fetch) {
-        credentials->fetch = credentials_fetch_start(credentials->client, on_found, credentials);
+        credentials->fetch = credentials_fetch_start(credentials->client, credentials_on_found,
+                                                     credentials);
     }
 }
 
-/* ---- asking ---- */
+/* ---- requesting keys ---- */
 
-static int64_t least(int64_t a, int64_t b)
+static int64_t credentials_least(int64_t a, int64_t b)
 {
     return a < b ? a : b;
 }
@@ -209,8 +211,8 @@ const struct aws_credentials *credentials_now(struct credentials *credentials, u
         int64_t life = credentials->keys.expires_at - credentials->fetched_at;
         int64_t left = left_s(credentials);
         bool may_fetch = loop_now_ms(credentials->client->setup.loop) >= credentials->again_ms;
-        is_late = left <= 0 || (left <= least(MANDATORY_S, life / 6) && may_fetch);
-        if (left <= least(ADVISORY_S, life / 4) && may_fetch) {
+        is_late = left <= 0 || (left <= credentials_least(MANDATORY_S, life / 6) && may_fetch);
+        if (left <= credentials_least(ADVISORY_S, life / 4) && may_fetch) {
             start_fetch(credentials);
         }
     }

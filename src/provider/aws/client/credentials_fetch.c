@@ -1,6 +1,6 @@
-/* credentials_fetch.c: from the plan to keys: which source decides, then role by role. */
+/* credentials_fetch.c: fetches keys: selects the source, then assumes roles one after the other. */
 #include "io/file.h"
-#include "provider/aws/client/credentials_parts.h"
+#include "provider/aws/client/credentials_internal.h"
 #include "provider/aws/wire/sts_reply.h"
 
 #include <inttypes.h>
@@ -9,7 +9,7 @@
 
 enum { STS_MS = 30 * 1000, SECRET_FILE_MAX = 256 * 1024 };
 
-/* ---- its end ---- */
+/* ---- finishing ---- */
 
 static void fetch_free(struct credentials_fetch *fetch)
 {
@@ -23,7 +23,7 @@ static void fetch_free(struct credentials_fetch *fetch)
         child_forget(fetch->child);
     }
     loop_later_cancel(fetch->client->setup.loop, &fetch->start);
-    secret_book_clear(&fetch->book, fetch->client->setup.redact);
+    secret_registry_clear(&fetch->book, fetch->client->setup.redact);
     arena_clear(&fetch->arena);
     free(fetch);
 }
@@ -33,7 +33,8 @@ void credentials_fetch_cancel(struct credentials_fetch *fetch)
     fetch_free(fetch);
 }
 
-static void finish(struct credentials_fetch *fetch, struct credentials_found *found)
+static void credentials_fetch_finish(struct credentials_fetch *fetch,
+                                     struct credentials_found *found)
 {
     found->book = &fetch->book;
     fetch->done(fetch->context, found);
@@ -58,12 +59,12 @@ void fetch_fail(struct credentials_fetch *fetch, enum err_kind kind, const char 
     }
     err_set(&found.err, kind, "%.*s%s%s", STR_ARG(fetch->name), fetch->name.len > 0 ? ": " : "",
             clean.ptr ? clean.ptr : "");
-    finish(fetch, &found);
+    credentials_fetch_finish(fetch, &found);
 }
 
 void fetch_learn(struct credentials_fetch *fetch, struct str secret)
 {
-    secret_book_add(&fetch->book, fetch->client->setup.redact, secret);
+    secret_registry_add(&fetch->book, fetch->client->setup.redact, secret);
 }
 
 bool fetch_read_file(struct credentials_fetch *fetch, struct str path, struct str *ret_text)
@@ -101,13 +102,13 @@ static void on_sts(void *context, const struct aws_reply *reply)
     if (!reply->is_ok) {
         fetch_fail(fetch, reply->err.kind, "%s", reply->err.text);
     } else if (!sts_credentials_read(reply->body, &fetch->arena, &keys, &err)) {
-        fetch_fail(fetch, err.kind, "STS's answer: %s", err.text);
+        fetch_fail(fetch, err.kind, "invalid response from STS: %s", err.text);
     } else {
         fetch_take_keys(fetch, &keys);
     }
 }
 
-/* Asking for a role changes nothing that counts, so it may be asked again. */
+/* Assuming a role has no lasting effect, so it may be retried. */
 static void ask_sts(struct credentials_fetch *fetch, const char *action, const struct param *input,
                     const struct aws_credentials *keys)
 {
@@ -128,9 +129,9 @@ static void fetch_from_role(struct credentials_fetch *fetch)
     struct arena *arena = &fetch->arena;
     if (source->role.mfa_serial.len > 0) {
         fetch_fail(fetch, ERR_AUTH,
-                   "the role wants an MFA code, which is not asked for here; run `eval \"$(aws "
-                   "configure export-credentials --profile %.*s --format env)\"` and repeat "
-                   "without naming the profile",
+                   "the role needs an MFA code, which Shoal does not ask for; run `eval \"$(aws "
+                   "configure export-credentials --profile %.*s --format env)\"` and repeat the "
+                   "command without a profile",
                    STR_ARG(source->profile));
         return;
     }
@@ -162,7 +163,7 @@ static void fetch_from_web_identity(struct credentials_fetch *fetch)
     ask_sts(fetch, "AssumeRoleWithWebIdentity", input, NULL);
 }
 
-/* ---- source by source ---- */
+/* ---- sources ---- */
 
 static void fetch_from_keys(struct credentials_fetch *fetch)
 {
@@ -193,7 +194,7 @@ static void ask_next(struct credentials_fetch *fetch)
     ways[fetch->source->kind](fetch);
 }
 
-/* Keys end up in headers; those of files were not looked at yet. */
+/* Keys are sent in headers; those from files have not been checked yet. */
 static bool is_sendable(struct str text)
 {
     for (size_t i = 0; i < text.len; i++) {
@@ -208,7 +209,7 @@ void fetch_take_keys(struct credentials_fetch *fetch, const struct aws_credentia
 {
     if (!is_sendable(keys->access_key) || !is_sendable(keys->secret_key) ||
         !is_sendable(keys->session_token)) {
-        fetch_fail(fetch, ERR_AUTH, "the keys have a character that cannot be in them");
+        fetch_fail(fetch, ERR_AUTH, "the keys contain an invalid character");
         return;
     }
     fetch_learn(fetch, keys->secret_key);
@@ -223,12 +224,13 @@ void fetch_take_keys(struct credentials_fetch *fetch, const struct aws_credentia
                                       .source = fetch->name,
                                       .plan = &fetch->plan,
                                       .decider = fetch->decider};
-    finish(fetch, &found);
+    credentials_fetch_finish(fetch, &found);
 }
 
-/* ---- its beginning ---- */
+/* ---- starting ---- */
 
-static struct str describe(struct credentials_fetch *fetch, const struct aws_source *source)
+static struct str credentials_fetch_describe(struct credentials_fetch *fetch,
+                                             const struct aws_source *source)
 {
     const char *kind = aws_source_name(source->kind);
     return source->profile.len > 0
@@ -236,14 +238,14 @@ static struct str describe(struct credentials_fetch *fetch, const struct aws_sou
                : str_from(kind);
 }
 
-/* The files are read again each time: whoever renews keys by hand writes them there. */
-static void start(void *context)
+/* Reads the files each time, because users may renew keys there by hand. */
+static void credentials_fetch_do_start(void *context)
 {
     struct credentials_fetch *fetch = context;
     struct err err = {0};
     if (!aws_client_load_profiles(&fetch->client->setup, &fetch->arena, &fetch->profiles, &err)) {
         struct credentials_found found = {.decider = SOURCE_KIND_COUNT, .err = err};
-        finish(fetch, &found);
+        credentials_fetch_finish(fetch, &found);
         return;
     }
     aws_source_plan(&fetch->profiles, &fetch->arena, &fetch->plan);
@@ -253,11 +255,11 @@ static void start(void *context)
     }
     fetch->decider = decider;
     if (decider == SOURCE_KIND_COUNT) {
-        fetch_fail(fetch, ERR_AUTH, "there are no AWS credentials: no source of them is set up");
+        fetch_fail(fetch, ERR_AUTH, "no AWS credentials found: no source is configured");
         return;
     }
     const struct aws_source *source = &fetch->plan.sources[decider];
-    fetch->name = describe(fetch, source);
+    fetch->name = credentials_fetch_describe(fetch, source);
     if (source->state == SOURCE_BROKEN) {
         fetch_fail(fetch, ERR_AUTH, "%.*s", STR_ARG(source->reason));
         return;
@@ -274,12 +276,12 @@ struct credentials_fetch *credentials_fetch_start(struct aws_client *client,
 {
     struct credentials_fetch *fetch = HEAP_NEW(struct credentials_fetch);
     arena_init_secret(&fetch->arena);
-    secret_book_init(&fetch->book);
+    secret_registry_init(&fetch->book);
     fetch->client = client;
     fetch->done = done;
     fetch->context = context;
     fetch->name = STR("");
-    fetch->start = (struct loop_task){.run = start, .context = fetch};
-    loop_later(client->setup.loop, &fetch->start);
+    fetch->start = (struct loop_task){.run = credentials_fetch_do_start, .context = fetch};
+    loop_defer(client->setup.loop, &fetch->start);
     return fetch;
 }

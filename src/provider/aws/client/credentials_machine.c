@@ -1,18 +1,18 @@
-/* credentials_machine.c: credentials from a service of the machine: a container's, or EC2's. */
-#include "provider/aws/client/credentials_parts.h"
+/* credentials_machine.c: credentials from a container's or EC2's metadata service. */
+#include "provider/aws/client/credentials_internal.h"
 
 #include <string.h>
 
 enum {
     TRIES_MAX = 2,
-    IMDS_CONNECT_MS = 1000, /* on a machine that is not AWS's, nobody answers there */
+    IMDS_CONNECT_MS = 1000, /* outside AWS nothing answers at that address */
     IMDS_TOTAL_MS = 2000,
     CONTAINER_TOTAL_MS = 5000,
 };
 
-/* ---- asking ---- */
+/* ---- requests ---- */
 
-static void ask(struct credentials_fetch *fetch);
+static void credentials_machine_request(struct credentials_fetch *fetch);
 
 static void on_answer(void *context, const struct http_reply *reply)
 {
@@ -20,18 +20,18 @@ static void on_answer(void *context, const struct http_reply *reply)
     bool is_well = reply->outcome == HTTP_REPLIED && reply->status < 500;
     fetch->http = NULL;
     if (!is_well && fetch->tries < TRIES_MAX) {
-        ask(fetch);
+        credentials_machine_request(fetch);
         return;
     }
     fetch->question.answered(fetch, reply);
 }
 
-static void ask(struct credentials_fetch *fetch)
+static void credentials_machine_request(struct credentials_fetch *fetch)
 {
     const struct fetch_question *question = &fetch->question;
     bool is_imds = fetch->source->kind == SOURCE_IMDS;
-    /* Keys do not pass by a proxy; the client's certificates are for AWS, but a user's own https
-     * endpoint is most likely covered by them too. */
+    /* Keys must not go through a proxy. The client's certificates are for AWS, but a user's own
+     * https endpoint is most likely covered by them too. */
     struct http_request request = {
         .method = question->method,
         .url = question->url.ptr,
@@ -60,17 +60,17 @@ static void ask_new(struct credentials_fetch *fetch, const char *method, struct 
                                               .headers = {header},
                                               .header_count = header.name.len > 0 ? 1 : 0,
                                               .answered = answered};
-    ask(fetch);
+    credentials_machine_request(fetch);
 }
 
-/* False, and the fetch failed, unless it is a whole reply with status 200. */
+/* True for a complete reply with status 200; otherwise fails the fetch. */
 static bool is_answer(struct credentials_fetch *fetch, const struct http_reply *reply)
 {
     if (reply->outcome != HTTP_REPLIED) {
         fetch_fail(fetch, reply->err.kind, "%s", reply->err.text);
     } else if (reply->status != 200) {
         fetch_fail(fetch, reply->status >= 500 ? ERR_UNAVAILABLE : ERR_AUTH,
-                   "its service answered with HTTP status %d", reply->status);
+                   "the credential service answered with HTTP status %d", reply->status);
     }
     return reply->outcome == HTTP_REPLIED && reply->status == 200;
 }
@@ -85,7 +85,7 @@ static void on_container(struct credentials_fetch *fetch, const struct http_repl
         return;
     }
     if (!credential_from_container(reply->body, &fetch->arena, &keys, &err)) {
-        fetch_fail(fetch, err.kind, "what its service answered: %s", err.text);
+        fetch_fail(fetch, err.kind, "invalid response from the credential service: %s", err.text);
         return;
     }
     fetch_take_keys(fetch, &keys);
@@ -107,7 +107,7 @@ void fetch_from_container(struct credentials_fetch *fetch)
     ask_new(fetch, "GET", arena_str(&fetch->arena, source->container.url), header, on_container);
 }
 
-/* ---- machines of EC2 ---- */
+/* ---- EC2 instances ---- */
 
 static struct http_header token_header(const struct credentials_fetch *fetch)
 {
@@ -128,13 +128,13 @@ static void on_imds_keys(struct credentials_fetch *fetch, const struct http_repl
         return;
     }
     if (!credential_from_imds(reply->body, &fetch->arena, &keys, &err)) {
-        fetch_fail(fetch, err.kind, "what the metadata service answered: %s", err.text);
+        fetch_fail(fetch, err.kind, "invalid response from the metadata service: %s", err.text);
         return;
     }
     fetch_take_keys(fetch, &keys);
 }
 
-/* A role's name becomes a part of a URL. */
+/* A role's name becomes part of a URL. */
 static bool is_role_name(struct str name)
 {
     for (size_t i = 0; i < name.len; i++) {
@@ -159,21 +159,22 @@ static void on_role_name(struct credentials_fetch *fetch, const struct http_repl
     }
     struct str name = str_trim(str_cut(&rest, '\n'));
     if (!is_role_name(name)) {
-        fetch_fail(fetch, ERR_PROTOCOL, "the metadata service did not answer with a role's name");
+        fetch_fail(fetch, ERR_PROTOCOL, "the metadata service did not return a role name");
         return;
     }
     ask_new(fetch, "GET", imds_url(fetch, "meta-data/iam/security-credentials/", name),
             token_header(fetch), on_imds_keys);
 }
 
-static void on_token(struct credentials_fetch *fetch, const struct http_reply *reply)
+static void credentials_machine_on_token(struct credentials_fetch *fetch,
+                                         const struct http_reply *reply)
 {
     bool is_nobody = reply->outcome != HTTP_REPLIED;
     if (is_nobody && fetch->plan.sources[fetch->decider].kind == SOURCE_IMDS) {
         fetch->name = STR("");
         fetch_fail(fetch, ERR_AUTH,
-                   "there are no AWS credentials: no source of them is set up, and no metadata "
-                   "service answers at %.*s",
+                   "no AWS credentials found: no source is configured, and no metadata service "
+                   "answers at %.*s",
                    STR_ARG(fetch->source->imds.endpoint));
         return;
     }
@@ -188,5 +189,6 @@ static void on_token(struct credentials_fetch *fetch, const struct http_reply *r
 void fetch_from_imds(struct credentials_fetch *fetch)
 {
     struct http_header life = {STR("X-aws-ec2-metadata-token-ttl-seconds"), STR("21600")};
-    ask_new(fetch, "PUT", imds_url(fetch, "api/token", STR("")), life, on_token);
+    ask_new(fetch, "PUT", imds_url(fetch, "api/token", STR("")), life,
+            credentials_machine_on_token);
 }

@@ -1,11 +1,11 @@
-/* credentials_process.c: credentials that a program of the user's prints. */
-#include "provider/aws/client/credentials_parts.h"
+/* credentials_process.c: credentials printed by the user's credential_process. */
+#include "provider/aws/client/credentials_internal.h"
 
 #include <string.h>
 
 enum { PROGRAM_MS = 60 * 1000, NOISE_BYTES_MAX = 8 * 1024 };
 
-/* The last line that is not blank: what a program says before it gives up. */
+/* The last non-blank line, which usually explains a failure. */
 static struct str last_line(struct str text)
 {
     text = str_trim(text);
@@ -30,9 +30,9 @@ static void on_child(void *context, const struct child_result *result)
         return;
     }
     if (result->is_cut[CHILD_STDOUT]) {
-        fetch_fail(fetch, ERR_AUTH, "the program printed too much");
+        fetch_fail(fetch, ERR_AUTH, "the program's output is too large");
     } else if (!credential_from_process(result->output[CHILD_STDOUT], &fetch->arena, &keys, &err)) {
-        fetch_fail(fetch, ERR_AUTH, "what the program printed: %s", err.text);
+        fetch_fail(fetch, ERR_AUTH, "invalid output of the program: %s", err.text);
     } else {
         fetch_take_keys(fetch, &keys);
     }
@@ -47,7 +47,7 @@ void fetch_from_process(struct credentials_fetch *fetch)
     }
     struct child_spec spec = {
         .argv = argv,
-        .env_extra = fetch->client->setup.environ, /* it is the user's, and so are they */
+        .env_extra = fetch->client->setup.environ, /* the user's program, so all of it */
         .output = {[CHILD_STDOUT] = {.bytes_max = CREDENTIAL_BYTES_MAX},
                    [CHILD_STDERR] = {.bytes_max = NOISE_BYTES_MAX, .keeps_tail = true}},
         .deadline_ms = PROGRAM_MS,

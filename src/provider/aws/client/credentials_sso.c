@@ -1,12 +1,12 @@
 /*
- * credentials_sso.c: single sign-on: the token that `aws sso login` left, and keys for a role.
+ * credentials_sso.c: single sign-on: uses the token of `aws sso login` to get keys for a role.
  *
- * A token that has ended, or soon will, is renewed where the login left the means, and written back
- * to where it was found, as the AWS tools do.
+ * A token that has expired or soon will is refreshed if the login allows it, and written back to
+ * its file, as the AWS tools do.
  */
 #include "base/encode.h"
 #include "io/file.h"
-#include "provider/aws/client/credentials_parts.h"
+#include "provider/aws/client/credentials_internal.h"
 #include "provider/aws/wire/aws_json.h"
 
 enum { SSO_MS = 30 * 1000, RENEW_S = 15 * 60, QUERY_BYTES_MAX = 4096 };
@@ -25,18 +25,18 @@ static struct str cache_path(struct credentials_fetch *fetch)
 
 /* ---- keys ---- */
 
-static void on_keys(void *context, const struct aws_reply *reply)
+static void credentials_sso_on_keys(void *context, const struct aws_reply *reply)
 {
     struct credentials_fetch *fetch = context;
     struct aws_credentials keys;
     struct err err = {0};
     fetch->call = NULL;
     if (!reply->is_ok && reply->error.status == 401) {
-        fail_login(fetch, "single sign-on does not accept the token any more");
+        fail_login(fetch, "single sign-on no longer accepts the token");
     } else if (!reply->is_ok) {
         fetch_fail(fetch, reply->err.kind, "%s", reply->err.text);
     } else if (!credential_from_sso(reply->body, &fetch->arena, &keys, &err)) {
-        fetch_fail(fetch, err.kind, "single sign-on's answer: %s", err.text);
+        fetch_fail(fetch, err.kind, "invalid response from single sign-on: %s", err.text);
     } else {
         fetch_take_keys(fetch, &keys);
     }
@@ -60,14 +60,14 @@ static void ask_for_keys(struct credentials_fetch *fetch, const struct sso_token
                                   .action = "GetRoleCredentials",
                                   .care = AWS_READ,
                                   .deadline_ms = SSO_MS,
-                                  .done = on_keys,
+                                  .done = credentials_sso_on_keys,
                                   .context = fetch};
     fetch->call = aws_call_start_way(fetch->client, &request, &way);
 }
 
 /* ---- a new token ---- */
 
-/* Whoever cannot write it back has it for this run all the same. */
+/* If it cannot be written back, it is still used in this process. */
 static void write_back(struct credentials_fetch *fetch, struct str json)
 {
     struct err err = {0};
@@ -75,11 +75,11 @@ static void write_back(struct credentials_fetch *fetch, struct str json)
                                         &fetch->arena);
     if (!file_write(path.ptr, json, 0600, &err)) {
         log_write(fetch->client->setup.log, LOG_LEVEL_WARNING,
-                  "the new token of single sign-on cannot be kept error=\"%s\"", err.text);
+                  "cannot store the new single sign-on token error=\"%s\"", err.text);
     }
 }
 
-static void on_token(void *context, const struct aws_reply *reply)
+static void credentials_sso_on_token(void *context, const struct aws_reply *reply)
 {
     struct credentials_fetch *fetch = context;
     struct sso_token token;
@@ -87,7 +87,7 @@ static void on_token(void *context, const struct aws_reply *reply)
     fetch->call = NULL;
     if (!reply->is_ok && reply->error.class != AWS_AMBIGUOUS &&
         reply->error.class != AWS_THROTTLE && reply->error.class != AWS_DEFINITE_NO) {
-        fail_login(fetch, "the login has ended and cannot be renewed");
+        fail_login(fetch, "the login has expired and cannot be refreshed");
         return;
     }
     if (!reply->is_ok) {
@@ -101,7 +101,7 @@ static void on_token(void *context, const struct aws_reply *reply)
     struct str json = arena_str(&fetch->arena, buf_str(&renewed));
     buf_wipe(&renewed);
     if (!ok || !sso_token_read(json, &fetch->arena, &token, &err)) {
-        fetch_fail(fetch, err.kind, "single sign-on's new token: %s", err.text);
+        fetch_fail(fetch, err.kind, "invalid new single sign-on token: %s", err.text);
         return;
     }
     fetch_learn(fetch, token.access_token);
@@ -130,14 +130,14 @@ static void ask_for_token(struct credentials_fetch *fetch, const struct sso_toke
                                .method = "POST",
                                .path = STR("/token"),
                                .content_type = "application/json"};
-    /* A refresh token counts once: when no answer comes, only a login helps. */
+    /* A refresh token can be used once: if the reply is lost, the user must log in again. */
     struct aws_request request = {.service = AWS_SSO_OIDC,
                                   .region = fetch->source->sso.region,
                                   .action = "CreateToken",
                                   .body = arena_str(arena, buf_str(&body)),
                                   .care = AWS_ONCE,
                                   .deadline_ms = SSO_MS,
-                                  .done = on_token,
+                                  .done = credentials_sso_on_token,
                                   .context = fetch};
     buf_wipe(&body);
     fetch->call = aws_call_start_way(fetch->client, &request, &way);
@@ -150,8 +150,8 @@ void fetch_from_sso(struct credentials_fetch *fetch)
     struct err err = {0};
     struct str path = aws_client_expand(fetch->client->setup.environ, cache_path(fetch),
                                         &fetch->arena);
-    if (file_look(path.ptr).kind == FILE_MISSING) {
-        fail_login(fetch, "nobody is logged in by single sign-on");
+    if (file_stat(path.ptr).kind == FILE_MISSING) {
+        fail_login(fetch, "not logged in with single sign-on");
         return;
     }
     if (!fetch_read_file(fetch, path, &fetch->token)) {
@@ -172,7 +172,7 @@ void fetch_from_sso(struct credentials_fetch *fetch)
     if (token.expires_at - now < RENEW_S && can_renew) {
         ask_for_token(fetch, &token);
     } else if (token.expires_at <= now) {
-        fail_login(fetch, "the login has ended");
+        fail_login(fetch, "the login has expired");
     } else {
         ask_for_keys(fetch, &token);
     }

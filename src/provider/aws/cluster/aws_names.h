@@ -1,18 +1,20 @@
-/* aws_names.h: what the things are called that we make in an account. */
+/* aws_names.h: names of the resources that we create in an account. */
 #pragma once
 
 #include "base/arena.h"
 #include "base/str.h"
 
-#define TAG_LEASE_UNTIL "shoal-lease-until" /* on the anchor */
+#define TAG_LEASE_UNTIL "shoal-lease-until" /* on the lease object */
 #define ROLE_PATH "/shoal/"
 
 /*
- * The launch template that anchors a cluster: one name for one cluster in an account and region. A
- * cluster's name with characters that AWS does not take there, or too long, is marked by its hash.
+ * The launch template that is the lease object of a cluster: unique for a cluster name in an
+ * account and region. If the cluster's name is too long or has characters that AWS rejects, a hash
+ * is appended.
  */
-struct str aws_anchor_name(struct str cluster, struct arena *arena);
+struct str aws_lease_name(struct str cluster, struct arena *arena);
 
-/* "shoal-NAME-01234567" and a suffix: at most 64 characters. The uid makes it nobody else's. */
+/* "shoal-NAME-01234567" and a suffix: at most 64 characters. The part of the uid makes it
+ * unique. */
 struct str aws_own_name(struct str cluster, struct str uid, const char *suffix,
                         struct arena *arena);

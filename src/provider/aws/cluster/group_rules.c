@@ -1,4 +1,4 @@
-/* group_rules.c: rules out of replies and files, compared one by one. */
+/* group_rules.c: reads rules from replies and files and compares them. */
 #include "provider/aws/cluster/group_rules.h"
 
 #include <arpa/inet.h>
@@ -6,7 +6,7 @@
 
 /* ---- reading ---- */
 
-static void add(struct group_rules *rules, struct group_rule rule, struct arena *arena)
+static void group_rules_add(struct group_rules *rules, struct group_rule rule, struct arena *arena)
 {
     void *items = rules->items;
     arena_grow(arena, &items, rules->count, &rules->capacity, sizeof(*rules->items));
@@ -14,13 +14,13 @@ static void add(struct group_rules *rules, struct group_rule rule, struct arena 
     rules->items[rules->count++] = rule;
 }
 
-static int64_t port_of(struct str text)
+static int64_t group_rules_port_of(struct str text)
 {
     int64_t port;
     return str_to_i64(text, &port) ? port : -1;
 }
 
-/* Where a reply and a file have the sources of a rule, and how they are called there. */
+/* The fields of a rule's sources in a reply and in a file. */
 static const struct {
     enum rule_source kind;
     const char *reply_list, *reply_name;
@@ -39,8 +39,8 @@ void group_rules_read(const struct xml_element *group, struct group_rules *rules
     const struct xml_element *item = permissions ? permissions->first : NULL;
     for (; item; item = item->next) {
         struct group_rule rule = {.protocol = xml_child_text(item, "ipProtocol"),
-                                  .from = port_of(xml_child_text(item, "fromPort")),
-                                  .to = port_of(xml_child_text(item, "toPort"))};
+                                  .from = group_rules_port_of(xml_child_text(item, "fromPort")),
+                                  .to = group_rules_port_of(xml_child_text(item, "toPort"))};
         for (size_t i = 0; i < ARRAY_LEN(places); i++) {
             const struct xml_element *list = xml_child(item, places[i].reply_list);
             const struct xml_element *source = list ? list->first : NULL;
@@ -48,7 +48,7 @@ void group_rules_read(const struct xml_element *group, struct group_rules *rules
                 rule.source_kind = places[i].kind;
                 rule.source = xml_child_text(source, places[i].reply_name);
                 rule.description = xml_child_text(source, "description");
-                add(rules, rule, arena);
+                group_rules_add(rules, rule, arena);
             }
         }
     }
@@ -57,10 +57,12 @@ void group_rules_read(const struct xml_element *group, struct group_rules *rules
 static int64_t number_in(const struct param *map, const char *name)
 {
     const struct param *found = map->kind == PARAM_MAP ? param_find(map, name) : NULL;
-    return !found ? -1 : found->kind == PARAM_NUMBER ? found->number : port_of(found->text);
+    return !found                        ? -1
+           : found->kind == PARAM_NUMBER ? found->number
+                                         : group_rules_port_of(found->text);
 }
 
-/* A file may write -1 as a number. */
+/* A file may have -1 as a number. */
 static struct str protocol_in(const struct param *map, struct arena *arena)
 {
     const struct param *found = map->kind == PARAM_MAP ? param_find(map, "IpProtocol") : NULL;
@@ -88,7 +90,7 @@ void group_rules_from_file(const struct param *permissions, struct group_rules *
                 rule.source = param_text(source, places[i].file_name);
                 rule.description = param_text(source, "Description");
                 rule.raw = source;
-                add(rules, rule, arena);
+                group_rules_add(rules, rule, arena);
             }
         }
     }
@@ -97,26 +99,26 @@ void group_rules_from_file(const struct param *permissions, struct group_rules *
 void group_rules_add_caller(struct group_rules *rules, struct str cidr, struct arena *arena)
 {
     bool is_6 = str_find_char(cidr, ':') != SIZE_MAX;
-    add(rules,
-        (struct group_rule){.protocol = STR("tcp"),
-                            .from = 22,
-                            .to = 22,
-                            .source_kind = is_6 ? RULE_FROM_CIDR6 : RULE_FROM_CIDR,
-                            .source = cidr,
-                            .description = STR(RULE_MARK ": ssh")},
-        arena);
+    group_rules_add(rules,
+                    (struct group_rule){.protocol = STR("tcp"),
+                                        .from = 22,
+                                        .to = 22,
+                                        .source_kind = is_6 ? RULE_FROM_CIDR6 : RULE_FROM_CIDR,
+                                        .source = cidr,
+                                        .description = STR(RULE_MARK ": ssh")},
+                    arena);
 }
 
 void group_rules_add_members(struct group_rules *rules, struct str group, struct arena *arena)
 {
-    add(rules,
-        (struct group_rule){.protocol = STR("-1"),
-                            .from = -1,
-                            .to = -1,
-                            .source_kind = RULE_FROM_GROUP,
-                            .source = group,
-                            .description = STR("shoal: members")},
-        arena);
+    group_rules_add(rules,
+                    (struct group_rule){.protocol = STR("-1"),
+                                        .from = -1,
+                                        .to = -1,
+                                        .source_kind = RULE_FROM_GROUP,
+                                        .source = group,
+                                        .description = STR("shoal: members")},
+                    arena);
 }
 
 /* ---- comparing ---- */
@@ -130,19 +132,19 @@ static struct str plain_protocol(struct str protocol)
                                      : protocol;
 }
 
-static bool is_same(const struct group_rule *a, const struct group_rule *b)
+static bool group_rules_is_same(const struct group_rule *a, const struct group_rule *b)
 {
     struct str protocol = plain_protocol(a->protocol);
-    /* For "any" ports say nothing, and AWS does not tell them. */
+    /* With protocol "any", ports are meaningless and AWS does not return them. */
     bool same_ports = str_is(protocol, "-1") || (a->from == b->from && a->to == b->to);
     return str_eq(protocol, plain_protocol(b->protocol)) && same_ports &&
            a->source_kind == b->source_kind && a->source.len > 0 && str_eq(a->source, b->source);
 }
 
-static bool has(const struct group_rules *rules, const struct group_rule *rule)
+static bool group_rules_has(const struct group_rules *rules, const struct group_rule *rule)
 {
     for (size_t i = 0; i < rules->count; i++) {
-        if (is_same(&rules->items[i], rule)) {
+        if (group_rules_is_same(&rules->items[i], rule)) {
             return true;
         }
     }
@@ -154,8 +156,9 @@ struct group_rules group_rules_missing(const struct group_rules *wanted,
 {
     struct group_rules missing = {0};
     for (size_t i = 0; i < wanted->count; i++) {
-        if (!has(there, &wanted->items[i]) && !has(&missing, &wanted->items[i])) {
-            add(&missing, wanted->items[i], arena);
+        if (!group_rules_has(there, &wanted->items[i]) &&
+            !group_rules_has(&missing, &wanted->items[i])) {
+            group_rules_add(&missing, wanted->items[i], arena);
         }
     }
     return missing;
@@ -166,8 +169,9 @@ struct group_rules group_rules_stale(const struct group_rules *there,
 {
     struct group_rules stale = {0};
     for (size_t i = 0; i < there->count; i++) {
-        if (str_starts(there->items[i].description, RULE_MARK) && !has(wanted, &there->items[i])) {
-            add(&stale, there->items[i], arena);
+        if (str_starts(there->items[i].description, RULE_MARK) &&
+            !group_rules_has(wanted, &there->items[i])) {
+            group_rules_add(&stale, there->items[i], arena);
         }
     }
     return stale;

@@ -1,8 +1,8 @@
-/* prepare.c: what has to be made, and the row in which it is. */
+/* prepare.c: decides what to create, and runs the steps in order. */
 #include "provider/aws/cluster/prepare.h"
 
-#include "provider/aws/cluster/anchor.h"
 #include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/lease_object.h"
 
 enum { PREPARE_MS = 180 * 1000 };
 
@@ -12,41 +12,42 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
     struct arena *arena = &prepare->op.arena;
     void *items = prepare->things;
     arena_grow(arena, &items, prepare->thing_count, &prepare->thing_capacity,
-               sizeof(struct provider_thing));
+               sizeof(struct provider_resource));
     prepare->things = items;
-    prepare->things[prepare->thing_count++] = (struct provider_thing){
+    prepare->things[prepare->thing_count++] = (struct provider_resource){
         .kind = str_from(kind), .id = arena_str(arena, id), .note = str_from(note)};
 }
 
-bool prepare_looks_first(struct aws_script *op)
+bool prepare_looks_first(struct aws_workflow *op)
 {
     return !op->provider->is_new || prepare_of(op)->only_finds;
 }
 
-enum aws_turn prepare_look(struct aws_script *op, const struct aws_heard *heard, size_t step)
+enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *heard, size_t step)
 {
     op->provider->is_new = false;
     op->at = step;
-    return op_wait(op, heard);
+    return workflow_wait(op, heard);
 }
 
-enum aws_turn prepare_foreign(struct aws_script *op, const char *kind, struct str name)
+enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct str name)
 {
-    return op_end(op, OUTCOME_INVALID, ERR_EXISTS,
-                  "there is a %s %.*s which is not this cluster's (its tag " TAG_CLUSTER_UID
-                  " is missing or another one): remove it, or rename the cluster",
-                  kind, STR_ARG(name));
+    return workflow_end(op, OUTCOME_INVALID, ERR_EXISTS,
+                        "the %s %.*s does not belong to this cluster (its tag " TAG_CLUSTER_UID
+                        " is missing or different): delete it, or rename the cluster",
+                        kind, STR_ARG(name));
 }
 
-static enum aws_turn hear_anchor(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prepare_on_lease_object(struct aws_workflow *op,
+                                             const struct aws_result *heard)
 {
-    enum aws_turn turn = anchor_hear_find(op, heard);
-    return op->has_no_cluster ? op_end(op, OUTCOME_INVALID, ERR_INTERNAL,
-                                       "a cluster that nobody has taken cannot be prepared")
+    enum aws_next turn = lease_object_on_find(op, heard);
+    return op->has_no_cluster ? workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
+                                             "internal error: the cluster has no lease")
                               : turn;
 }
 
-static void prepare_finish(struct aws_script *op)
+static void prepare_finish(struct aws_workflow *op)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct aws_provider *provider = op->provider;
@@ -63,7 +64,7 @@ static void prepare_finish(struct aws_script *op)
                   ok ? prepare->thing_count : 0);
 }
 
-/* What the file names is used as it is; only what it does not name is made. */
+/* Resources named in the file are used as they are; only missing ones are created. */
 static void find_wishes(struct prepare_op *prepare)
 {
     const struct aws_provider *provider = prepare->op.provider;
@@ -81,22 +82,23 @@ static void find_wishes(struct prepare_op *prepare)
     }
 }
 
-static enum aws_ask ask_anchor(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_lease_object(struct aws_workflow *op, struct aws_request *request)
 {
     if (!op->provider->has_facts) {
-        op_end(op, OUTCOME_INVALID, ERR_INTERNAL, "a cluster cannot be prepared before its survey");
+        workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
+                     "internal error: the account has not been read");
         return ASK_NOTHING;
     }
-    return anchor_ask_find(op, request);
+    return lease_object_ask_find(op, request);
 }
 
-void aws_prepare(struct provider *base, struct str ssh_public_key, provider_things_fn *done,
+void aws_prepare(struct provider *base, struct str ssh_public_key, provider_resources_fn *done,
                  void *context)
 {
-    static const struct aws_step anchor = {ask_anchor, hear_anchor};
+    static const struct aws_step lease_object = {ask_lease_object, prepare_on_lease_object};
     struct aws_step steps[PREPARE_STEP_COUNT];
     const struct aws_step *const rows[PREPARE_STEP_COUNT] = {
-        [PREPARE_ANCHOR] = &anchor,
+        [PREPARE_LEASE_OBJECT] = &lease_object,
         [PREPARE_FIND_KEY] = &prepare_find_key,
         [PREPARE_IMPORT_KEY] = &prepare_import_key,
         [PREPARE_FIND_GROUP] = &prepare_find_group,
@@ -117,8 +119,8 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_thin
         steps[i] = *rows[i];
     }
     struct aws_provider *provider = aws_provider_of(base);
-    struct prepare_op *prepare = OP_NEW(provider, struct prepare_op, steps, PREPARE_MS,
-                                        prepare_finish);
+    struct prepare_op *prepare = WORKFLOW_NEW(provider, struct prepare_op, steps, PREPARE_MS,
+                                              prepare_finish);
     prepare->done = done;
     prepare->context = context;
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
@@ -127,5 +129,5 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_thin
         find_wishes(prepare);
     }
     prepare->wants_role = prepare->wants_role && !prepare->only_finds;
-    op_start(&prepare->op);
+    workflow_start(&prepare->op);
 }

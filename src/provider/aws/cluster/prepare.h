@@ -1,15 +1,15 @@
 /*
- * prepare.h: making what is missing around the machines, from inside: key, group, role. Each has a
- * file of its own with its steps; prepare.c puts them in a row.
+ * prepare.h: creates the missing resources of a cluster: key, group, role (private). Each has its
+ * own file with steps; prepare.c runs them in order.
  */
 #pragma once
 
-#include "provider/aws/aws_script.h"
-#include "provider/aws/aws_state.h"
+#include "provider/aws/aws_internal.h"
+#include "provider/aws/aws_workflow.h"
 #include "provider/aws/cluster/group_rules.h"
 
 enum prepare_step {
-    PREPARE_ANCHOR,
+    PREPARE_LEASE_OBJECT,
     PREPARE_FIND_KEY,
     PREPARE_IMPORT_KEY,
     PREPARE_FIND_GROUP,
@@ -29,10 +29,10 @@ enum prepare_step {
 };
 
 struct prepare_op {
-    struct aws_script op;
-    provider_things_fn *done;
+    struct aws_workflow op;
+    provider_resources_fn *done;
     void *context;
-    struct provider_thing *things;
+    struct provider_resource *things;
     size_t thing_count, thing_capacity;
     bool wants_key, wants_group, wants_role;
     bool only_finds;
@@ -41,17 +41,17 @@ struct prepare_op {
     struct str group; /* id */
     struct group_rules there, wanted, missing, stale;
     size_t rule_at;
-    bool has_place;                     /* it is known from where ssh comes */
-    const struct aws_type_facts **with; /* types whose machines get a role that the file names */
+    bool has_place;                     /* the source range for ssh is known */
+    const struct aws_type_facts **with; /* types whose machines get a role from the file */
     size_t with_count, with_at;
     struct str *worker_roles;
     size_t worker_role_count;
-    struct str role;               /* its name, and that of its profile */
-    struct str partition, account; /* it is in, by its ARN */
+    struct str role;               /* name of the role and of its profile */
+    struct str partition, account; /* from the role's ARN */
     bool is_profile_empty;
 };
 
-static inline struct prepare_op *prepare_of(struct aws_script *op)
+static inline struct prepare_op *prepare_of(struct aws_workflow *op)
 {
     return (struct prepare_op *)op;
 }
@@ -60,14 +60,14 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
                        const char *note);
 
 /*
- * For a cluster that was made a moment ago nothing is looked for first: names have its uid in them,
- * so what is there all the same was made by a try that was not answered. Then it is looked for.
+ * For a cluster created a moment ago nothing is looked up first: names contain its uid, so an
+ * existing resource was created by a try whose reply was lost. It is looked up then.
  */
-bool prepare_looks_first(struct aws_script *op);
-enum aws_turn prepare_look(struct aws_script *op, const struct aws_heard *heard, size_t step);
+bool prepare_looks_first(struct aws_workflow *op);
+enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *heard, size_t step);
 
-/* Ends: a thing with the name of ours that is not ours. */
-enum aws_turn prepare_foreign(struct aws_script *op, const char *kind, struct str name);
+/* Ends with an error: a resource has our name but is not ours. */
+enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct str name);
 
 extern const struct aws_step prepare_find_key, prepare_import_key;
 extern const struct aws_step prepare_find_group, prepare_make_group, prepare_find_caller,

@@ -1,6 +1,6 @@
 /*
- * prepare_group.c: the cluster's security group: everything among its members, ssh from where the
- * user is and from nowhere else, and what the file adds.
+ * prepare_group.c: the cluster's security group: all traffic between members, ssh only from the
+ * user's address, and rules from the file.
  */
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/prepare.h"
@@ -11,7 +11,7 @@ enum { CALLER_MS = 10 * 1000, CALLER_BYTES_MAX = 4096 };
 
 /* ---- the group ---- */
 
-static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
+static enum aws_ask prepare_group_ask_find(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct param *input = param_new_map(&op->arena);
@@ -28,11 +28,11 @@ static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
     return ask_pages(request, "DescribeSecurityGroups", input);
 }
 
-static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], "securityGroupInfo");
@@ -47,24 +47,25 @@ static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *he
             prepare->there = (struct group_rules){0};
             group_rules_read(item, &prepare->there, &op->arena);
             for (size_t k = 0; k < prepare->there.count; k++) {
-                /* The pages are gone after this call. */
+                /* Copied, because the pages are freed after this call. */
                 struct group_rule *rule = &prepare->there.items[k];
                 rule->protocol = arena_str(&op->arena, rule->protocol);
                 rule->source = arena_str(&op->arena, rule->source);
                 rule->description = arena_str(&op->arena, rule->description);
             }
             prepare_add_thing(prepare, "security group", prepare->group, "");
-            return op_goto(op, prepare->only_finds ? PREPARE_STEP_COUNT : PREPARE_FIND_CALLER);
+            return workflow_goto(op,
+                                 prepare->only_finds ? PREPARE_STEP_COUNT : PREPARE_FIND_CALLER);
         }
     }
     return prepare->only_finds
-               ? op_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
-                        "the cluster's security group %.*s is missing: run `shoal up` again",
-                        STR_ARG(prepare->group_name))
-               : TURN_NEXT;
+               ? workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
+                              "the cluster's security group %.*s is missing: run `shoal up` again",
+                              STR_ARG(prepare->group_name))
+               : NEXT_NEXT;
 }
 
-static enum aws_ask ask_make(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_make(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct param *input = param_new_map(&op->arena);
@@ -72,33 +73,33 @@ static enum aws_ask ask_make(struct aws_script *op, struct aws_request *request)
         return ASK_NOTHING;
     }
     param_add_text(input, "GroupName", prepare->group_name, &op->arena);
-    param_add_text(input, "Description", STR("Machines of a Ray cluster launched by Shoal"),
+    param_add_text(input, "Description", STR("Nodes of a Ray cluster launched by Shoal"),
                    &op->arena);
     param_add_text(input, "VpcId", op->provider->facts.vpc, &op->arena);
     input_own_tags(input, op->provider, "security-group", &op->arena);
     return ask_change(request, "CreateSecurityGroup", input);
 }
 
-static enum aws_turn hear_make(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_make(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (heard_code(heard, "InvalidGroup.Duplicate")) {
+    if (result_has_code(heard, "InvalidGroup.Duplicate")) {
         return prepare_look(op, heard, PREPARE_FIND_GROUP);
     }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     prepare->group = xml_child_text(heard->root, "groupId");
     if (prepare->group.len == 0) {
         return prepare_look(op, heard, PREPARE_FIND_GROUP);
     }
     prepare_add_thing(prepare, "security group", prepare->group, "new");
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-/* ---- from where ssh comes ---- */
+/* ---- source range for ssh ---- */
 
-/* provider.ssh_from: places that the user names; false when one of them is none. */
+/* Adds provider.ssh_from, the ranges named by the user; false if one is invalid. */
 static bool add_named_places(struct prepare_op *prepare, struct str *ret_wrong)
 {
     const struct param *given = prepare->op.provider->cluster->provider
@@ -119,10 +120,10 @@ static bool add_named_places(struct prepare_op *prepare, struct str *ret_wrong)
     return true;
 }
 
-/* Nobody could tell our address: the places of an earlier run stay, if there are any. */
-static enum aws_turn keep_places(struct prepare_op *prepare, const char *url, const char *why)
+/* Our address could not be determined: keeps the ranges of an earlier run, if any. */
+static enum aws_next keep_places(struct prepare_op *prepare, const char *url, const char *why)
 {
-    struct aws_script *op = &prepare->op;
+    struct aws_workflow *op = &prepare->op;
     for (size_t i = 0; i < prepare->there.count; i++) {
         if (str_starts(prepare->there.items[i].description, RULE_MARK)) {
             group_rules_add_caller(&prepare->wanted, prepare->there.items[i].source, &op->arena);
@@ -130,19 +131,19 @@ static enum aws_turn keep_places(struct prepare_op *prepare, const char *url, co
         }
     }
     if (!prepare->has_place) {
-        return op_end(op, OUTCOME_INVALID, ERR_UNAVAILABLE,
-                      "cannot learn from %s from which address ssh will come (%s): name it, "
-                      "metadata.shoal.ssh_from: [\"198.51.100.7/32\"]",
-                      url, why);
+        return workflow_end(op, OUTCOME_INVALID, ERR_UNAVAILABLE,
+                            "cannot get this machine's public address from %s (%s); set it: "
+                            "metadata.shoal.ssh_from: [\"198.51.100.7/32\"]",
+                            url, why);
     }
     log_write(op->provider->log, LOG_LEVEL_WARNING,
-              "ssh stays open to where it was open to: cannot learn this machine's address url=%s "
-              "error=%s",
+              "keeping the existing ssh rules, because this machine's public address is unknown "
+              "url=%s error=%s",
               url, why);
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-static const char *caller_url(const struct aws_script *op)
+static const char *caller_url(const struct aws_workflow *op)
 {
     const char *url = aws_variable(op->provider->environ, "SHOAL_CALLER_URL");
     return url && *url ? url : CALLER_URL;
@@ -150,25 +151,27 @@ static const char *caller_url(const struct aws_script *op)
 
 static void on_caller(void *context, const struct http_reply *reply)
 {
-    struct aws_script *op = context;
+    struct aws_workflow *op = context;
     struct prepare_op *prepare = prepare_of(op);
     struct str cidr;
     op->http = NULL;
     if (reply->outcome != HTTP_REPLIED) {
-        op_resume(op, keep_places(prepare, caller_url(op), reply->err.text));
+        workflow_resume(op, keep_places(prepare, caller_url(op), reply->err.text));
         return;
     }
     if (reply->status != 200 || str_find_char(reply->body, '/') != SIZE_MAX ||
         !cidr_read(reply->body, &op->arena, &cidr)) {
-        op_resume(op, keep_places(prepare, caller_url(op), "the answer is no address"));
+        workflow_resume(op, keep_places(prepare, caller_url(op),
+                                        "the response is not an IP "
+                                        "address"));
         return;
     }
     group_rules_add_caller(&prepare->wanted, cidr, &op->arena);
     prepare->has_place = true;
-    op_resume(op, TURN_NEXT);
+    workflow_resume(op, NEXT_NEXT);
 }
 
-static enum aws_ask ask_caller(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_caller(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     const struct aws_provider *provider = op->provider;
@@ -179,7 +182,8 @@ static enum aws_ask ask_caller(struct aws_script *op, struct aws_request *reques
     }
     prepare->wanted = (struct group_rules){0};
     if (!add_named_places(prepare, &wrong)) {
-        op_end(op, OUTCOME_INVALID, ERR_CONFIG, "ssh_from: \"%.*s\" is no address", STR_ARG(wrong));
+        workflow_end(op, OUTCOME_INVALID, ERR_CONFIG, "ssh_from: \"%.*s\" is not an IP address",
+                     STR_ARG(wrong));
         return ASK_NOTHING;
     }
     if (prepare->has_place || provider->facts.uses_private) {
@@ -193,8 +197,8 @@ static enum aws_ask ask_caller(struct aws_script *op, struct aws_request *reques
     return ASK_ELSEWHERE;
 }
 
-/* With use_internal_ips the user comes from inside the network. */
-static enum aws_ask ask_vpc(struct aws_script *op, struct aws_request *request)
+/* With use_internal_ips, the user connects from inside the VPC. */
+static enum aws_ask ask_vpc(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct param *input = param_new_map(&op->arena);
@@ -222,11 +226,11 @@ static void add_vpc_places(struct prepare_op *prepare, const struct xml_element 
     }
 }
 
-static enum aws_turn hear_vpc(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_vpc(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], "vpcSet");
@@ -234,10 +238,10 @@ static enum aws_turn hear_vpc(struct aws_script *op, const struct aws_heard *hea
             add_vpc_places(prepare, item);
         }
     }
-    return prepare->has_place
-               ? TURN_NEXT
-               : op_end(op, OUTCOME_INVALID, ERR_NOT_FOUND, "the network %.*s tells no addresses",
-                        STR_ARG(op->provider->facts.vpc));
+    return prepare->has_place ? NEXT_NEXT
+                              : workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
+                                             "the VPC %.*s has no address range",
+                                             STR_ARG(op->provider->facts.vpc));
 }
 
 /* ---- the rules ---- */
@@ -255,7 +259,7 @@ static void find_differences(struct prepare_op *prepare)
     prepare->stale = group_rules_stale(&prepare->there, &prepare->wanted, arena);
 }
 
-static enum aws_ask ask_add(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (!prepare->wants_group) {
@@ -273,21 +277,21 @@ static enum aws_ask ask_add(struct aws_script *op, struct aws_request *request)
         group_rule_input(&prepare->missing.items[prepare->rule_at], prepare->group, &op->arena));
 }
 
-static enum aws_turn hear_add(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_add(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard->reply->is_ok || heard_code(heard, "InvalidPermission.Duplicate")) {
+    if (heard->reply->is_ok || result_has_code(heard, "InvalidPermission.Duplicate")) {
         prepare_of(op)->rule_at++;
-        return TURN_REPEAT;
+        return NEXT_REPEAT;
     }
-    if (heard_code(heard, "InvalidGroup.NotFound") ||
-        heard_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        return op_wait(op, heard); /* made a moment ago */
+    if (result_has_code(heard, "InvalidGroup.NotFound") ||
+        result_has_code(heard, "InvalidSecurityGroupID.NotFound")) {
+        return workflow_wait(op, heard); /* the group was created a moment ago */
     }
-    return op_fail(op, heard);
+    return workflow_fail(op, heard);
 }
 
-/* The new place was added before: nobody is locked out in between. */
-static enum aws_ask ask_take(struct aws_script *op, struct aws_request *request)
+/* The new range was added before this, so that ssh is never locked out. */
+static enum aws_ask prepare_group_ask_take(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (prepare->rule_at >= prepare->stale.count) {
@@ -298,18 +302,18 @@ static enum aws_ask ask_take(struct aws_script *op, struct aws_request *request)
                       group_rule_input(&rule, prepare->group, &op->arena));
 }
 
-static enum aws_turn hear_take(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prepare_group_on_take(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard->reply->is_ok || heard_code(heard, "InvalidPermission.NotFound")) {
+    if (heard->reply->is_ok || result_has_code(heard, "InvalidPermission.NotFound")) {
         prepare_of(op)->rule_at++;
-        return TURN_REPEAT;
+        return NEXT_REPEAT;
     }
-    return op_fail(op, heard);
+    return workflow_fail(op, heard);
 }
 
-const struct aws_step prepare_find_group = {ask_find, hear_find};
-const struct aws_step prepare_make_group = {ask_make, hear_make};
+const struct aws_step prepare_find_group = {prepare_group_ask_find, prepare_group_on_find};
+const struct aws_step prepare_make_group = {ask_make, on_make};
 const struct aws_step prepare_find_caller = {ask_caller, NULL};
-const struct aws_step prepare_find_vpc = {ask_vpc, hear_vpc};
-const struct aws_step prepare_add_rules = {ask_add, hear_add};
-const struct aws_step prepare_take_rules = {ask_take, hear_take};
+const struct aws_step prepare_find_vpc = {ask_vpc, on_vpc};
+const struct aws_step prepare_add_rules = {ask_add, on_add};
+const struct aws_step prepare_take_rules = {prepare_group_ask_take, prepare_group_on_take};

@@ -1,13 +1,13 @@
-/* prepare_key.c: the cluster's key pair: imported, and compared when it is there. */
+/* prepare_key.c: imports the cluster's key pair, or compares it if it exists. */
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/prepare.h"
 
-static struct str key_name(struct aws_script *op)
+static struct str key_name(struct aws_workflow *op)
 {
     return aws_own_name(op->provider->cluster->name, op->provider->uid, "", &op->arena);
 }
 
-static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
+static enum aws_ask prepare_key_ask_find(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
     if (!prepare_of(op)->wants_key) {
@@ -25,7 +25,7 @@ static enum aws_ask ask_find(struct aws_script *op, struct aws_request *request)
     return ask_pages(request, "DescribeKeyPairs", input);
 }
 
-/* "ssh-ed25519 AAAA...": without the comment, which says nothing. */
+/* Compares "ssh-ed25519 AAAA...", without the comment. */
 static bool is_same_key(struct str a, struct str b)
 {
     struct str left = str_trim(a);
@@ -34,12 +34,12 @@ static bool is_same_key(struct str a, struct str b)
            str_eq(str_cut(&left, ' '), str_cut(&right, ' '));
 }
 
-static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prepare_key_on_find(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct str name = key_name(op);
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], "keySet");
@@ -51,20 +51,20 @@ static enum aws_turn hear_find(struct aws_script *op, const struct aws_heard *he
                 return prepare_foreign(op, "key pair", name);
             }
             if (!is_same_key(xml_child_text(item, "publicKey"), prepare->public_key)) {
-                return op_end(op, OUTCOME_INVALID, ERR_AUTH,
-                              "the cluster's key pair %.*s in AWS belongs to another private key "
-                              "than the one on this machine: use the machine that made the "
-                              "cluster, or copy its key here",
-                              STR_ARG(name));
+                return workflow_end(
+                    op, OUTCOME_INVALID, ERR_AUTH,
+                    "the cluster's key pair %.*s in AWS does not match the private key on this "
+                    "machine: use the machine that created the cluster, or copy its key here",
+                    STR_ARG(name));
             }
             prepare_add_thing(prepare, "key pair", name, "");
-            return op_goto(op, PREPARE_FIND_GROUP);
+            return workflow_goto(op, PREPARE_FIND_GROUP);
         }
     }
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-static enum aws_ask ask_import(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_import(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
     if (!prepare_of(op)->wants_key || prepare_of(op)->only_finds) {
@@ -76,18 +76,18 @@ static enum aws_ask ask_import(struct aws_script *op, struct aws_request *reques
     return ask_change(request, "ImportKeyPair", input);
 }
 
-static enum aws_turn hear_import(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_import(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard_code(heard, "InvalidKeyPair.Duplicate")) {
-        /* Ours, made by a try that was not answered, or another's. */
+    if (result_has_code(heard, "InvalidKeyPair.Duplicate")) {
+        /* Created by our earlier try whose reply was lost, or by another owner. */
         return prepare_look(op, heard, PREPARE_FIND_KEY);
     }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     prepare_add_thing(prepare_of(op), "key pair", key_name(op), "new");
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-const struct aws_step prepare_find_key = {ask_find, hear_find};
-const struct aws_step prepare_import_key = {ask_import, hear_import};
+const struct aws_step prepare_find_key = {prepare_key_ask_find, prepare_key_on_find};
+const struct aws_step prepare_import_key = {ask_import, on_import};

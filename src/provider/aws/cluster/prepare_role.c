@@ -1,4 +1,4 @@
-/* prepare_role.c: the role of the head and the profile that gives it to the machine. */
+/* prepare_role.c: the head's role and its instance profile. */
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/cluster/prepare.h"
 #include "provider/aws/cluster/role_policy.h"
@@ -6,50 +6,50 @@
 #include <string.h>
 
 #define POLICY_NAME "shoal-head"
-#define ADVICE "; or name an IamInstanceProfile for the head in its node_config"
+#define ADVICE "; or set an IamInstanceProfile for the head in its node_config"
 
-static struct str role_name(struct aws_script *op)
+static struct str prepare_role_name(struct aws_workflow *op)
 {
     return aws_own_name(op->provider->cluster->name, op->provider->uid, "-head", &op->arena);
 }
 
 /* An IAM call about the role or the profile. */
-static enum aws_ask ask_iam(struct aws_script *op, struct aws_request *request, const char *action,
-                            struct param *input, bool is_change)
+static enum aws_ask prepare_role_ask_iam(struct aws_workflow *op, struct aws_request *request,
+                                         const char *action, struct param *input, bool is_change)
 {
     request->service = AWS_IAM;
     (void)op;
     return is_change ? ask_change(request, action, input) : ask_call(request, action, input);
 }
 
-static struct param *role_input(struct aws_script *op, const char *field)
+static struct param *role_input(struct aws_workflow *op, const char *field)
 {
     struct param *input = param_new_map(&op->arena);
-    param_add_text(input, field, role_name(op), &op->arena);
+    param_add_text(input, field, prepare_role_name(op), &op->arena);
     return input;
 }
 
-static void add_tags(struct aws_script *op, struct param *input)
+static void prepare_role_add_tags(struct aws_workflow *op, struct param *input)
 {
     struct param *tags = param_add_list(input, "Tags", &op->arena);
     param_add_tag(tags, STR(TAG_CLUSTER_UID), op->provider->uid, &op->arena);
     param_add_tag(tags, STR("ray-cluster-name"), op->provider->cluster->name, &op->arena);
 }
 
-/* Many may launch machines and make no roles: they hear what they can do. */
-static enum aws_turn fail_role(struct aws_script *op, const struct aws_heard *heard)
+/* Many users may launch instances but not create roles: the error says what to do. */
+static enum aws_next fail_role(struct aws_workflow *op, const struct aws_result *heard)
 {
-    op_fail(op, heard);
+    workflow_fail(op, heard);
     struct err told = op->answer.err;
     if (heard->reply->error.class == AWS_AUTH) {
         err_set(&op->answer.err, told.kind, "%.400s" ADVICE, told.text);
     }
-    return TURN_END;
+    return NEXT_END;
 }
 
-/* ---- roles that the file gives to workers ---- */
+/* ---- roles for workers, from the file ---- */
 
-static enum aws_ask ask_worker_roles(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_worker_roles(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct param *input = param_new_map(&op->arena);
@@ -58,18 +58,18 @@ static enum aws_ask ask_worker_roles(struct aws_script *op, struct aws_request *
     }
     struct str name = prepare->with[prepare->with_at]->profile;
     while (str_find_char(name, '/') != SIZE_MAX) {
-        (void)str_cut(&name, '/'); /* of an ARN the name is the end */
+        (void)str_cut(&name, '/'); /* the name is the last part of an ARN */
     }
     param_add_text(input, "InstanceProfileName", name, &op->arena);
-    return ask_iam(op, request, "GetInstanceProfile", input, false);
+    return prepare_role_ask_iam(op, request, "GetInstanceProfile", input, false);
 }
 
-static const struct xml_element *profile_in(const struct aws_heard *heard)
+static const struct xml_element *profile_in(const struct aws_result *heard)
 {
     return xml_child(xml_child(heard->root, "GetInstanceProfileResult"), "InstanceProfile");
 }
 
-static enum aws_turn hear_worker_roles(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_worker_roles(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (!heard->reply->is_ok) {
@@ -85,12 +85,12 @@ static enum aws_turn hear_worker_roles(struct aws_script *op, const struct aws_h
         prepare->worker_roles[prepare->worker_role_count++] = arn;
     }
     prepare->with_at++;
-    return TURN_REPEAT;
+    return NEXT_REPEAT;
 }
 
 /* ---- the role ---- */
 
-/* "arn:PARTITION:iam::ACCOUNT:role/...": that of the caller, and nobody else need be asked. */
+/* "arn:PARTITION:iam::ACCOUNT:role/...": the caller's own account, so no further call is needed. */
 static void note_place(struct prepare_op *prepare, const struct xml_element *role)
 {
     struct str rest = xml_child_text(role, "Arn");
@@ -101,31 +101,31 @@ static void note_place(struct prepare_op *prepare, const struct xml_element *rol
     prepare->account = str_cut(&rest, ':');
 }
 
-static enum aws_ask ask_find_role(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_find_role(struct aws_workflow *op, struct aws_request *request)
 {
     return !prepare_of(op)->wants_role || !prepare_looks_first(op)
                ? ASK_NOTHING
-               : ask_iam(op, request, "GetRole", role_input(op, "RoleName"), false);
+               : prepare_role_ask_iam(op, request, "GetRole", role_input(op, "RoleName"), false);
 }
 
-static enum aws_turn hear_find_role(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard_code(heard, "NoSuchEntity")) {
-        return TURN_NEXT;
+    if (result_has_code(heard, "NoSuchEntity")) {
+        return NEXT_NEXT;
     }
     if (!heard->reply->is_ok) {
         return fail_role(op, heard);
     }
     const struct xml_element *role = xml_child(xml_child(heard->root, "GetRoleResult"), "Role");
     if (!str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid)) {
-        return prepare_foreign(op, "role", role_name(op));
+        return prepare_foreign(op, "role", prepare_role_name(op));
     }
     note_place(prepare_of(op), role);
-    prepare_add_thing(prepare_of(op), "role", role_name(op), "");
-    return op_goto(op, PREPARE_WRITE_POLICY);
+    prepare_add_thing(prepare_of(op), "role", prepare_role_name(op), "");
+    return workflow_goto(op, PREPARE_WRITE_POLICY);
 }
 
-static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_make_role(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "RoleName");
     if (!prepare_of(op)->wants_role) {
@@ -136,13 +136,13 @@ static enum aws_ask ask_make_role(struct aws_script *op, struct aws_request *req
                    role_trust_policy(op->provider->facts.region, &op->arena), &op->arena);
     param_add_text(input, "Description", STR("Head of a Ray cluster launched by Shoal"),
                    &op->arena);
-    add_tags(op, input);
-    return ask_iam(op, request, "CreateRole", input, true);
+    prepare_role_add_tags(op, input);
+    return prepare_role_ask_iam(op, request, "CreateRole", input, true);
 }
 
-static enum aws_turn hear_make_role(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_make_role(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard_code(heard, "EntityAlreadyExists")) {
+    if (result_has_code(heard, "EntityAlreadyExists")) {
         return prepare_look(op, heard, PREPARE_FIND_ROLE);
     }
     if (!heard->reply->is_ok) {
@@ -152,19 +152,19 @@ static enum aws_turn hear_make_role(struct aws_script *op, const struct aws_hear
     if (prepare_of(op)->account.len == 0) {
         return prepare_look(op, heard, PREPARE_FIND_ROLE);
     }
-    prepare_add_thing(prepare_of(op), "role", role_name(op), "new");
-    return TURN_NEXT;
+    prepare_add_thing(prepare_of(op), "role", prepare_role_name(op), "new");
+    return NEXT_NEXT;
 }
 
 /* ---- its policy ---- */
 
-struct wishes {
+struct prepare_role_wishes {
     struct arena *arena;
     struct str *items;
     size_t count, capacity;
 };
 
-static void wish(struct wishes *wishes, struct str text)
+static void wish(struct prepare_role_wishes *wishes, struct str text)
 {
     void *items = wishes->items;
     for (size_t i = 0; i < wishes->count; i++) {
@@ -177,8 +177,8 @@ static void wish(struct wishes *wishes, struct str text)
     wishes->items[wishes->count++] = text;
 }
 
-static void wish_arn(struct wishes *wishes, const struct role_needs *needs, bool is_owned,
-                     const char *kind, struct str id)
+static void wish_arn(struct prepare_role_wishes *wishes, const struct role_needs *needs,
+                     bool is_owned, const char *kind, struct str id)
 {
     if (id.len > 0) {
         wish(wishes, arena_printf(wishes->arena, "arn:%.*s:ec2:%.*s:%.*s:%s/%.*s",
@@ -187,8 +187,27 @@ static void wish_arn(struct wishes *wishes, const struct role_needs *needs, bool
     }
 }
 
-/* What a node_config may name beside: snapshots, placement groups, launch templates. */
-static void wish_extras(struct wishes *wishes, const struct role_needs *needs,
+/* By id. The preflight resolved a name from the file. */
+static bool wish_template(struct prepare_role_wishes *wishes, const struct role_needs *needs,
+                          const struct param *config, const struct aws_type_facts *facts,
+                          struct err *err)
+{
+    const struct param *template = config ? param_find(config, "LaunchTemplate") : NULL;
+    struct str id = param_text(template, "LaunchTemplateId");
+    id = id.len > 0 ? id : facts->template;
+    if (template && id.len == 0) {
+        return err_set(err, ERR_CONFIG,
+                       "the id of launch template %.*s is unknown, so the head's role cannot be "
+                       "limited to it: use LaunchTemplateId, or allow "
+                       "ec2:DescribeLaunchTemplateVersions",
+                       STR_ARG(param_text(template, "LaunchTemplateName")));
+    }
+    wish_arn(wishes, needs, true, "launch-template", template ? id : STR(""));
+    return true;
+}
+
+/* Other resources that a node_config may name: snapshots, placement groups. */
+static void wish_extras(struct prepare_role_wishes *wishes, const struct role_needs *needs,
                         const struct param *config)
 {
     const struct param *disks = config ? param_find(config, "BlockDeviceMappings") : NULL;
@@ -200,12 +219,6 @@ static void wish_extras(struct wishes *wishes, const struct role_needs *needs,
     }
     wish_arn(wishes, needs, true, "placement-group",
              param_text(config ? param_find(config, "Placement") : NULL, "GroupName"));
-    const struct param *template = config ? param_find(config, "LaunchTemplate") : NULL;
-    struct str id = param_text(template, "LaunchTemplateId");
-    wish_arn(wishes, needs, true, "launch-template",
-             !template    ? STR("")
-             : id.len > 0 ? id
-                          : STR("*"));
 }
 
 static void wish_metadata(struct role_needs *needs, const struct param *config)
@@ -221,7 +234,7 @@ static void wish_metadata(struct role_needs *needs, const struct param *config)
     }
 }
 
-static void wish_type(struct wishes *wishes, const struct role_needs *needs,
+static void wish_type(struct prepare_role_wishes *wishes, const struct role_needs *needs,
                       const struct aws_type_facts *facts)
 {
     wish_arn(wishes, needs, false, "image", facts->image);
@@ -236,15 +249,14 @@ static void wish_type(struct wishes *wishes, const struct role_needs *needs,
 
 static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, struct err *err)
 {
-    struct aws_script *op = &prepare->op;
+    struct aws_workflow *op = &prepare->op;
     const struct aws_provider *provider = op->provider;
-    struct wishes machines = {.arena = &op->arena};
-    struct wishes from = {.arena = &op->arena};
+    struct prepare_role_wishes machines = {.arena = &op->arena};
+    struct prepare_role_wishes from = {.arena = &op->arena};
     struct role_needs needs = {.partition = prepare->partition,
                                .account = prepare->account,
                                .region = provider->facts.region,
                                .uid = provider->uid,
-                               .anchor = provider->anchor,
                                .worker_roles = prepare->worker_roles,
                                .worker_role_count = prepare->worker_role_count,
                                .hop_limit = 1};
@@ -253,6 +265,9 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
         wish(&machines, provider->facts.types[i].machine);
         wish_type(&from, &needs, &provider->facts.types[i]);
         wish_extras(&from, &needs, config);
+        if (!wish_template(&from, &needs, config, &provider->facts.types[i], err)) {
+            return false;
+        }
         wish_metadata(&needs, config);
     }
     wish_arn(&from, &needs, true, "security-group", prepare->group);
@@ -267,7 +282,7 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
     return role_policy_write(&needs, &op->arena, ret_policy, err);
 }
 
-static enum aws_ask ask_policy(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "RoleName");
     struct str policy;
@@ -276,100 +291,101 @@ static enum aws_ask ask_policy(struct aws_script *op, struct aws_request *reques
         return ASK_NOTHING;
     }
     if (!write_policy(prepare_of(op), &policy, &err)) {
-        op_end(op, OUTCOME_INVALID, err.kind, "%s", err.text);
+        workflow_end(op, OUTCOME_INVALID, err.kind, "%s", err.text);
         return ASK_NOTHING;
     }
     param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
     param_add_text(input, "PolicyDocument", policy, &op->arena);
-    return ask_iam(op, request, "PutRolePolicy", input, true);
+    return prepare_role_ask_iam(op, request, "PutRolePolicy", input, true);
 }
 
-/* IAM knows what it made a moment ago not everywhere at once. */
-static enum aws_turn hear_young(struct aws_script *op, const struct aws_heard *heard)
+/* IAM is eventually consistent: resources created a moment ago may not be visible everywhere. */
+static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard_code(heard, "NoSuchEntity")) {
-        return op_wait(op, heard);
+    if (result_has_code(heard, "NoSuchEntity")) {
+        return workflow_wait(op, heard);
     }
-    return heard->reply->is_ok ? TURN_NEXT : fail_role(op, heard);
+    return heard->reply->is_ok ? NEXT_NEXT : fail_role(op, heard);
 }
 
 /* ---- the profile ---- */
 
-static enum aws_ask ask_find_profile(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_find_profile(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
     if (!prepare->wants_role) {
         return ASK_NOTHING;
     }
-    prepare->role = role_name(op);
+    prepare->role = prepare_role_name(op);
     prepare->is_profile_empty = true;
-    return prepare_looks_first(op) ? ask_iam(op, request, "GetInstanceProfile",
-                                             role_input(op, "InstanceProfileName"), false)
-                                   : ASK_NOTHING;
+    return prepare_looks_first(op)
+               ? prepare_role_ask_iam(op, request, "GetInstanceProfile",
+                                      role_input(op, "InstanceProfileName"), false)
+               : ASK_NOTHING;
 }
 
-static enum aws_turn hear_find_profile(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_find_profile(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (heard_code(heard, "NoSuchEntity")) {
-        return TURN_NEXT;
+    if (result_has_code(heard, "NoSuchEntity")) {
+        return NEXT_NEXT;
     }
     if (!heard->reply->is_ok) {
         return fail_role(op, heard);
     }
     const struct xml_element *profile = profile_in(heard);
     if (!str_eq(tag_in(profile, TAG_CLUSTER_UID), op->provider->uid)) {
-        return prepare_foreign(op, "instance profile", role_name(op));
+        return prepare_foreign(op, "instance profile", prepare_role_name(op));
     }
     struct str has = xml_child_text(xml_child(xml_child(profile, "Roles"), "member"), "RoleName");
     prepare->is_profile_empty = has.len == 0;
     prepare_add_thing(prepare, "instance profile", prepare->role, "");
-    return op_goto(op, PREPARE_FILL_PROFILE);
+    return workflow_goto(op, PREPARE_FILL_PROFILE);
 }
 
-static enum aws_ask ask_make_profile(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_make_profile(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "InstanceProfileName");
     if (!prepare_of(op)->wants_role) {
         return ASK_NOTHING;
     }
     param_add_text(input, "Path", STR(ROLE_PATH), &op->arena);
-    add_tags(op, input);
-    return ask_iam(op, request, "CreateInstanceProfile", input, true);
+    prepare_role_add_tags(op, input);
+    return prepare_role_ask_iam(op, request, "CreateInstanceProfile", input, true);
 }
 
-static enum aws_turn hear_make_profile(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_make_profile(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (heard_code(heard, "EntityAlreadyExists")) {
+    if (result_has_code(heard, "EntityAlreadyExists")) {
         return prepare_look(op, heard, PREPARE_FIND_PROFILE);
     }
     if (!heard->reply->is_ok) {
         return fail_role(op, heard);
     }
-    prepare_add_thing(prepare_of(op), "instance profile", role_name(op), "new");
-    return TURN_NEXT;
+    prepare_add_thing(prepare_of(op), "instance profile", prepare_role_name(op), "new");
+    return NEXT_NEXT;
 }
 
-static enum aws_ask ask_fill(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_fill(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = role_input(op, "InstanceProfileName");
     if (!prepare_of(op)->wants_role || !prepare_of(op)->is_profile_empty) {
         return ASK_NOTHING;
     }
-    param_add_text(input, "RoleName", role_name(op), &op->arena);
-    return ask_iam(op, request, "AddRoleToInstanceProfile", input, true);
+    param_add_text(input, "RoleName", prepare_role_name(op), &op->arena);
+    return prepare_role_ask_iam(op, request, "AddRoleToInstanceProfile", input, true);
 }
 
-static enum aws_turn hear_fill(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_fill(struct aws_workflow *op, const struct aws_result *heard)
 {
-    /* A profile takes one role, and it has one: a try before this was not answered. */
-    return heard_code(heard, "LimitExceeded") ? TURN_NEXT : hear_young(op, heard);
+    /* A profile has at most one role: an earlier try added it and its reply was lost. */
+    return result_has_code(heard, "LimitExceeded") ? NEXT_NEXT : on_young(op, heard);
 }
 
-const struct aws_step prepare_find_worker_roles = {ask_worker_roles, hear_worker_roles};
-const struct aws_step prepare_find_role = {ask_find_role, hear_find_role};
-const struct aws_step prepare_make_role = {ask_make_role, hear_make_role};
-const struct aws_step prepare_write_policy = {ask_policy, hear_young};
-const struct aws_step prepare_find_profile = {ask_find_profile, hear_find_profile};
-const struct aws_step prepare_make_profile = {ask_make_profile, hear_make_profile};
-const struct aws_step prepare_fill_profile = {ask_fill, hear_fill};
+const struct aws_step prepare_find_worker_roles = {ask_worker_roles, on_worker_roles};
+const struct aws_step prepare_find_role = {ask_find_role, on_find_role};
+const struct aws_step prepare_make_role = {ask_make_role, on_make_role};
+const struct aws_step prepare_write_policy = {ask_policy, on_young};
+const struct aws_step prepare_find_profile = {ask_find_profile, on_find_profile};
+const struct aws_step prepare_make_profile = {ask_make_profile, on_make_profile};
+const struct aws_step prepare_fill_profile = {ask_fill, on_fill};

@@ -1,94 +1,80 @@
 /*
- * remove.c: takes away what take() and prepare() made: profile, role, group, key, and the anchor
- * last, because it knows the uid by which the rest is found.
+ * remove.c: deletes the resources of take() and prepare(): instance profile, role, security group,
+ * key pair, and the lease object last, because its uid is needed to find the rest.
  *
- * Only what bears the cluster's uid is touched. What cannot be removed is told, and then the anchor
- * stays, so that the next try finds it.
+ * Only resources with the cluster's uid are deleted. Each one that could not be deleted, or that
+ * this caller may not list, is reported as left; the lease object then stays, so that the next run
+ * finds the rest. A denied call is never taken for "does not exist".
  */
-#include "provider/aws/aws_state.h"
-#include "provider/aws/cluster/anchor.h"
-#include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/lease_object.h"
+#include "provider/aws/cluster/remove_internal.h"
 
 enum {
     REMOVE_MS = 300 * 1000,
-    PATIENCE_MS = 90 * 1000, /* with a group whose machines have just ended */
+    PATIENCE_MS = 90 * 1000, /* for a resource that terminating instances still use */
 };
 
-enum remove_step {
-    FIND_ANCHOR,
-    FIND_MACHINES,
-    FIND_PROFILE,
-    EMPTY_PROFILE,
-    DELETE_PROFILE,
-    FIND_ROLE,
-    FIND_POLICIES,
-    DELETE_POLICY,
-    FIND_ATTACHED,
-    DETACH_POLICY,
-    DELETE_ROLE,
-    FIND_GROUPS,
-    DELETE_GROUP,
-    FIND_MEMBERS,
-    FIND_KEYS,
-    DELETE_KEY,
-    FIND_VOLUMES,
-    PROVE_GROUPS,
-    PROVE_KEYS,
-    DELETE_ANCHOR,
-    PROVE_ANCHOR,
-};
-
-struct ids {
-    struct str *items;
-    size_t count, capacity, at;
-};
-
-struct remove_op {
-    struct aws_script op;
-    provider_things_fn *done;
-    void *context;
-    struct provider_thing *things; /* that are left */
-    size_t thing_count, thing_capacity;
-    struct provider_thing *gone;
-    size_t gone_count, gone_capacity;
-    struct ids policies, attached, groups, keys;
-    int64_t used_since; /* the group that is being deleted, on the loop's clock; 0: not so far */
-};
-
-static struct remove_op *remove_of(struct aws_script *op)
-{
-    return (struct remove_op *)op;
-}
-
-static void add_left(struct aws_script *op, const char *kind, struct str id, struct str note)
+void remove_add_left(struct aws_workflow *op, const char *kind, struct str id, struct str note)
 {
     struct remove_op *remove = remove_of(op);
     void *items = remove->things;
     arena_grow(&op->arena, &items, remove->thing_count, &remove->thing_capacity,
-               sizeof(struct provider_thing));
+               sizeof(struct provider_resource));
     remove->things = items;
-    remove->things[remove->thing_count++] = (struct provider_thing){
+    remove->things[remove->thing_count++] = (struct provider_resource){
         .kind = str_from(kind),
         .id = arena_str(&op->arena, id),
         .note = arena_str(&op->arena, note)};
 }
 
-static void add_gone(struct aws_script *op, const struct aws_heard *heard, const char *kind,
+void remove_add_gone(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
                      struct str id)
 {
     struct remove_op *remove = remove_of(op);
     void *items = remove->gone;
     if (!heard->reply->is_ok) {
-        return; /* it was not there */
+        return; /* it did not exist */
     }
     arena_grow(&op->arena, &items, remove->gone_count, &remove->gone_capacity,
-               sizeof(struct provider_thing));
+               sizeof(struct provider_resource));
     remove->gone = items;
-    remove->gone[remove->gone_count++] = (struct provider_thing){
+    remove->gone[remove->gone_count++] = (struct provider_resource){
         .kind = str_from(kind), .id = arena_str(&op->arena, id), .is_gone = true};
 }
 
-static bool is_left(const struct remove_op *remove, struct str id)
+bool remove_is_denied(const struct aws_result *heard)
+{
+    return result_has_code(heard, "AccessDenied") ||
+           result_has_code(heard, "AccessDeniedException") ||
+           result_has_code(heard, "UnauthorizedOperation");
+}
+
+void remove_add_unseen(struct aws_workflow *op, const char *kind, struct str id, const char *action)
+{
+    remove_add_left(
+        op, kind, id,
+        arena_printf(&op->arena, "not allowed to check whether it exists: needs %s", action));
+}
+
+void remove_add_refused(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
+                        struct str id, const char *action)
+{
+    struct str why = heard->reply->error.message;
+    why = why.len > 0 ? why : str_from(heard->reply->err.text);
+    remove_add_left(op, kind, id,
+                    remove_is_denied(heard)
+                        ? arena_printf(&op->arena, "not allowed to delete it: needs %s", action)
+                        : arena_printf(&op->arena, "could not be deleted: %.*s", STR_ARG(why)));
+}
+
+bool remove_is_worth_waiting(struct remove_op *remove)
+{
+    int64_t now = loop_now_ms(remove->op.provider->loop);
+    remove->used_since = remove->used_since == 0 ? now : remove->used_since;
+    return now - remove->used_since < PATIENCE_MS;
+}
+
+static bool remove_is_left(const struct remove_op *remove, struct str id)
 {
     for (size_t i = 0; i < remove->thing_count; i++) {
         if (str_eq(remove->things[i].id, id)) {
@@ -98,7 +84,7 @@ static bool is_left(const struct remove_op *remove, struct str id)
     return false;
 }
 
-static void add_id(struct aws_script *op, struct ids *ids, struct str id)
+void remove_add_id(struct aws_workflow *op, struct remove_ids *ids, struct str id)
 {
     void *items = ids->items;
     arena_grow(&op->arena, &items, ids->count, &ids->capacity, sizeof(struct str));
@@ -107,37 +93,48 @@ static void add_id(struct aws_script *op, struct ids *ids, struct str id)
 }
 
 /* Every <item> of a set on all pages. */
-static void add_ids(struct aws_script *op, struct ids *ids, const struct aws_heard *heard,
+static void add_ids(struct aws_workflow *op, struct remove_ids *ids, const struct aws_result *heard,
                     const char *set_name, const char *name)
 {
-    *ids = (struct ids){0};
+    *ids = (struct remove_ids){0};
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], set_name);
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
-            /* The filter has asked for it; AWS's word is checked all the same. */
+            /* Checks the filter again. */
             if (str_eq(tag_in(item, TAG_CLUSTER_UID), op->provider->uid)) {
-                add_id(op, ids, xml_child_text(item, name));
+                remove_add_id(op, ids, xml_child_text(item, name));
             }
         }
     }
 }
 
-static struct param *by_uid(struct aws_script *op)
+static struct param *by_uid(struct aws_workflow *op)
 {
     struct param *input = param_new_map(&op->arena);
     input_filter(input, "tag:" TAG_CLUSTER_UID, op->provider->uid, &op->arena);
     return input;
 }
 
-/* ---- anchor and machines ---- */
+/* ---- lease object and instances ---- */
 
-static enum aws_turn hear_anchor(struct aws_script *op, const struct aws_heard *heard)
+/* If the uid is known, a lease object with another one belongs to a newer cluster of this name and
+ * stays. */
+static enum aws_next remove_on_lease_object(struct aws_workflow *op, const struct aws_result *heard)
 {
-    op->provider->uid = STR(""); /* what is known may be of a cluster before this one */
-    return anchor_hear_find(op, heard);
+    struct aws_provider *provider = op->provider;
+    struct lease_object found;
+    if (!heard->reply->is_ok) {
+        return workflow_fail(op, heard);
+    }
+    if (provider->uid.len == 0) {
+        return lease_object_on_find(op, heard);
+    }
+    bool is_ours = lease_object_read(op, heard, &found) && str_eq(found.uid, provider->uid);
+    provider->lease_object = is_ours ? arena_str(&provider->own_arena, found.id) : STR("");
+    return NEXT_NEXT;
 }
 
-static enum aws_ask ask_machines(struct aws_script *op, struct aws_request *request)
+static enum aws_ask remove_ask_machines(struct aws_workflow *op, struct aws_request *request)
 {
     static const struct str states[] = {
         {"pending", 7}, {"running", 7}, {"shutting-down", 13}, {"stopping", 8}, {"stopped", 7}};
@@ -147,275 +144,98 @@ static enum aws_ask ask_machines(struct aws_script *op, struct aws_request *requ
     return ask_pages(request, "DescribeInstances", input);
 }
 
-static bool add_machines(struct aws_script *op, const struct xml_element *reservation)
+static bool remove_add_machines(struct aws_workflow *op, const struct xml_element *reservation)
 {
     const struct xml_element *set = xml_child(reservation, "instancesSet");
     bool are_ending = true;
     for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
         struct str state = xml_child_text(xml_child(item, "instanceState"), "name");
         are_ending = are_ending && str_is(state, "shutting-down");
-        add_left(op, "machine", xml_child_text(item, "instanceId"), state);
+        remove_add_left(op, "instance", xml_child_text(item, "instanceId"), state);
     }
     return are_ending;
 }
 
-static enum aws_turn hear_machines(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next remove_on_machines(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct remove_op *remove = remove_of(op);
     bool are_ending = true;
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     remove->thing_count = 0;
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], "reservationSet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
-            are_ending = add_machines(op, item) && are_ending;
+            are_ending = remove_add_machines(op, item) && are_ending;
         }
     }
     if (remove->thing_count == 0) {
-        return TURN_NEXT;
+        return NEXT_NEXT;
     }
-    /* Those that end are waited for; for the others there is nothing to wait for. */
-    return are_ending ? TURN_WAIT : TURN_END;
-}
-
-/* ---- profile and role ---- */
-
-static struct str role_name(struct aws_script *op)
-{
-    return aws_own_name(op->provider->cluster->name, op->provider->uid, "-head", &op->arena);
-}
-
-static enum aws_ask ask_iam(struct aws_script *op, struct aws_request *request, const char *action,
-                            const char *field)
-{
-    struct param *input = param_new_map(&op->arena);
-    param_add_text(input, field, role_name(op), &op->arena);
-    request->service = AWS_IAM;
-    return str_starts(str_from(action), "Get") ? ask_call(request, action, input)
-                                               : ask_change(request, action, input);
-}
-
-static enum aws_ask ask_profile(struct aws_script *op, struct aws_request *request)
-{
-    return ask_iam(op, request, "GetInstanceProfile", "InstanceProfileName");
-}
-
-/* Not allowed to look at roles: then nobody with these rights has made one either. */
-static bool is_none(const struct aws_heard *heard)
-{
-    return heard_code(heard, "NoSuchEntity") || heard_code(heard, "AccessDenied");
-}
-
-static enum aws_turn hear_profile(struct aws_script *op, const struct aws_heard *heard)
-{
-    if (is_none(heard)) {
-        return op_goto(op, FIND_ROLE);
-    }
-    if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
-    }
-    const struct xml_element *profile = xml_child(
-        xml_child(heard->root, "GetInstanceProfileResult"), "InstanceProfile");
-    bool is_ours = str_eq(tag_in(profile, TAG_CLUSTER_UID), op->provider->uid);
-    bool has_role = xml_child(xml_child(profile, "Roles"), "member") != NULL;
-    return op_goto(op, !is_ours ? FIND_ROLE : has_role ? EMPTY_PROFILE : DELETE_PROFILE);
-}
-
-static enum aws_ask ask_empty_profile(struct aws_script *op, struct aws_request *request)
-{
-    struct param *input = param_new_map(&op->arena);
-    param_add_text(input, "InstanceProfileName", role_name(op), &op->arena);
-    param_add_text(input, "RoleName", role_name(op), &op->arena);
-    request->service = AWS_IAM;
-    return ask_change(request, "RemoveRoleFromInstanceProfile", input);
-}
-
-/* What is not there is removed. What is in use a moment longer is waited for. */
-static enum aws_turn hear_removed(struct aws_script *op, const struct aws_heard *heard)
-{
-    if (heard->reply->is_ok || heard_code(heard, "NoSuchEntity")) {
-        return TURN_NEXT;
-    }
-    return heard_code(heard, "DeleteConflict") ? op_wait(op, heard) : op_fail(op, heard);
-}
-
-static enum aws_turn hear_profile_gone(struct aws_script *op, const struct aws_heard *heard)
-{
-    add_gone(op, heard, "instance profile", role_name(op));
-    return hear_removed(op, heard);
-}
-
-static enum aws_turn hear_role_gone(struct aws_script *op, const struct aws_heard *heard)
-{
-    add_gone(op, heard, "role", role_name(op));
-    return hear_removed(op, heard);
-}
-
-static enum aws_ask ask_delete_profile(struct aws_script *op, struct aws_request *request)
-{
-    return ask_iam(op, request, "DeleteInstanceProfile", "InstanceProfileName");
-}
-
-static enum aws_ask ask_role(struct aws_script *op, struct aws_request *request)
-{
-    return ask_iam(op, request, "GetRole", "RoleName");
-}
-
-static enum aws_turn hear_role(struct aws_script *op, const struct aws_heard *heard)
-{
-    if (is_none(heard)) {
-        return op_goto(op, FIND_GROUPS);
-    }
-    if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
-    }
-    const struct xml_element *role = xml_child(xml_child(heard->root, "GetRoleResult"), "Role");
-    bool is_ours = str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid);
-    return op_goto(op, is_ours ? FIND_POLICIES : FIND_GROUPS);
-}
-
-static enum aws_ask ask_policies(struct aws_script *op, struct aws_request *request)
-{
-    (void)ask_iam(op, request, "ListRolePolicies", "RoleName");
-    request->care = AWS_READ;
-    return ASK_CALL;
-}
-
-static enum aws_turn hear_policies(struct aws_script *op, const struct aws_heard *heard)
-{
-    struct remove_op *remove = remove_of(op);
-    if (!heard->reply->is_ok) {
-        return hear_removed(op, heard);
-    }
-    const struct xml_element *names = xml_child(xml_child(heard->root, "ListRolePoliciesResult"),
-                                                "PolicyNames");
-    remove->policies = (struct ids){0};
-    for (const struct xml_element *item = names ? names->first : NULL; item; item = item->next) {
-        add_id(op, &remove->policies, item->text);
-    }
-    return TURN_NEXT;
-}
-
-static enum aws_ask ask_delete_policy(struct aws_script *op, struct aws_request *request)
-{
-    struct ids *ids = &remove_of(op)->policies;
-    struct param *input = param_new_map(&op->arena);
-    if (ids->at == ids->count) {
-        return ASK_NOTHING;
-    }
-    param_add_text(input, "RoleName", role_name(op), &op->arena);
-    param_add_text(input, "PolicyName", ids->items[ids->at], &op->arena);
-    request->service = AWS_IAM;
-    return ask_change(request, "DeleteRolePolicy", input);
-}
-
-static enum aws_turn hear_delete_policy(struct aws_script *op, const struct aws_heard *heard)
-{
-    enum aws_turn turn = hear_removed(op, heard);
-    remove_of(op)->policies.at += turn == TURN_NEXT;
-    return turn == TURN_NEXT ? TURN_REPEAT : turn;
-}
-
-static enum aws_ask ask_attached(struct aws_script *op, struct aws_request *request)
-{
-    (void)ask_iam(op, request, "ListAttachedRolePolicies", "RoleName");
-    request->care = AWS_READ;
-    return ASK_CALL;
-}
-
-static enum aws_turn hear_attached(struct aws_script *op, const struct aws_heard *heard)
-{
-    struct remove_op *remove = remove_of(op);
-    if (!heard->reply->is_ok) {
-        return hear_removed(op, heard);
-    }
-    const struct xml_element *list = xml_child(
-        xml_child(heard->root, "ListAttachedRolePoliciesResult"), "AttachedPolicies");
-    remove->attached = (struct ids){0};
-    for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
-        add_id(op, &remove->attached, xml_child_text(item, "PolicyArn"));
-    }
-    return TURN_NEXT;
-}
-
-static enum aws_ask ask_detach(struct aws_script *op, struct aws_request *request)
-{
-    struct ids *ids = &remove_of(op)->attached;
-    struct param *input = param_new_map(&op->arena);
-    if (ids->at == ids->count) {
-        return ASK_NOTHING;
-    }
-    param_add_text(input, "RoleName", role_name(op), &op->arena);
-    param_add_text(input, "PolicyArn", ids->items[ids->at], &op->arena);
-    request->service = AWS_IAM;
-    return ask_change(request, "DetachRolePolicy", input);
-}
-
-static enum aws_turn hear_detach(struct aws_script *op, const struct aws_heard *heard)
-{
-    enum aws_turn turn = hear_removed(op, heard);
-    remove_of(op)->attached.at += turn == TURN_NEXT;
-    return turn == TURN_NEXT ? TURN_REPEAT : turn;
-}
-
-static enum aws_ask ask_delete_role(struct aws_script *op, struct aws_request *request)
-{
-    return ask_iam(op, request, "DeleteRole", "RoleName");
+    /* Waits for instances that are shutting down; waiting does not help with the others. */
+    return are_ending ? NEXT_WAIT : NEXT_END;
 }
 
 /* ---- groups ---- */
 
-static enum aws_ask ask_groups(struct aws_script *op, struct aws_request *request)
+static enum aws_ask remove_ask_groups(struct aws_workflow *op, struct aws_request *request)
 {
     return ask_pages(request, "DescribeSecurityGroups", by_uid(op));
 }
 
-static enum aws_turn hear_groups(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next remove_on_groups(struct aws_workflow *op, const struct aws_result *heard)
 {
+    if (remove_is_denied(heard)) {
+        remove_add_unseen(op, "security group", STR("of this cluster"),
+                          "ec2:DescribeSecurityGroups");
+        return NEXT_NEXT;
+    }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     add_ids(op, &remove_of(op)->groups, heard, "securityGroupInfo", "groupId");
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-static enum aws_ask ask_delete_group(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_delete_group(struct aws_workflow *op, struct aws_request *request)
 {
-    struct ids *ids = &remove_of(op)->groups;
+    struct remove_ids *ids = &remove_of(op)->groups;
     struct param *input = param_new_map(&op->arena);
     if (ids->at == ids->count) {
-        op->at = FIND_MEMBERS; /* there is none whose members count */
+        op->at = REMOVE_FIND_MEMBERS; /* no group whose members to look up */
         return ASK_NOTHING;
     }
     param_add_text(input, "GroupId", ids->items[ids->at], &op->arena);
     return ask_change(request, "DeleteSecurityGroup", input);
 }
 
-static enum aws_turn hear_delete_group(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_delete_group(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct remove_op *remove = remove_of(op);
-    int64_t now = loop_now_ms(op->provider->loop);
-    bool is_used = heard_code(heard, "DependencyViolation") ||
-                   heard_code(heard, "InvalidGroup.InUse");
-    if (heard->reply->is_ok || heard_code(heard, "InvalidGroup.NotFound") ||
-        heard_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        add_gone(op, heard, "security group", remove->groups.items[remove->groups.at++]);
+    bool is_used = result_has_code(heard, "DependencyViolation") ||
+                   result_has_code(heard, "InvalidGroup.InUse");
+    if (heard->reply->is_ok || result_has_code(heard, "InvalidGroup.NotFound") ||
+        result_has_code(heard, "InvalidSecurityGroupID.NotFound")) {
+        remove_add_gone(op, heard, "security group", remove->groups.items[remove->groups.at++]);
         remove->used_since = 0;
-        return TURN_REPEAT;
+        return NEXT_REPEAT;
+    }
+    if (!is_used && heard->reply->error.outcome != OUTCOME_UNKNOWN) {
+        remove_add_refused(op, heard, "security group", remove->groups.items[remove->groups.at++],
+                           "ec2:DeleteSecurityGroup");
+        return NEXT_REPEAT;
     }
     if (!is_used) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
-    remove->used_since = remove->used_since == 0 ? now : remove->used_since;
-    return now - remove->used_since < PATIENCE_MS ? op_wait(op, heard) : TURN_NEXT;
+    return remove_is_worth_waiting(remove) ? workflow_wait(op, heard) : NEXT_NEXT;
 }
 
-/* Who still uses it: interfaces of machines, mostly. */
-static enum aws_ask ask_members(struct aws_script *op, struct aws_request *request)
+/* Finds the users of a group, mostly network interfaces of instances. */
+static enum aws_ask ask_members(struct aws_workflow *op, struct aws_request *request)
 {
-    struct ids *ids = &remove_of(op)->groups;
+    struct remove_ids *ids = &remove_of(op)->groups;
     struct param *input = param_new_map(&op->arena);
     if (ids->at == ids->count) {
         return ASK_NOTHING;
@@ -424,9 +244,9 @@ static enum aws_ask ask_members(struct aws_script *op, struct aws_request *reque
     return ask_pages(request, "DescribeNetworkInterfaces", input);
 }
 
-static enum aws_turn hear_members(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_members(struct aws_workflow *op, const struct aws_result *heard)
 {
-    struct ids *ids = &remove_of(op)->groups;
+    struct remove_ids *ids = &remove_of(op)->groups;
     AUTO_BUF struct buf note;
     size_t count = 0;
     buf_init(&note, 512);
@@ -440,31 +260,35 @@ static enum aws_turn hear_members(struct aws_script *op, const struct aws_heard 
                      machine.len > 0 ? " of " : "", STR_ARG(machine));
         }
     }
-    add_left(op, "security group", ids->items[ids->at], buf_str(&note));
+    remove_add_left(op, "security group", ids->items[ids->at], buf_str(&note));
     ids->at++;
     remove_of(op)->used_since = 0;
-    return op_goto(op, DELETE_GROUP);
+    return workflow_goto(op, REMOVE_DELETE_GROUP);
 }
 
 /* ---- keys and volumes ---- */
 
-static enum aws_ask ask_keys(struct aws_script *op, struct aws_request *request)
+static enum aws_ask remove_request_keys(struct aws_workflow *op, struct aws_request *request)
 {
     return ask_pages(request, "DescribeKeyPairs", by_uid(op));
 }
 
-static enum aws_turn hear_keys(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next remove_on_keys(struct aws_workflow *op, const struct aws_result *heard)
 {
+    if (remove_is_denied(heard)) {
+        remove_add_unseen(op, "key pair", STR("of this cluster"), "ec2:DescribeKeyPairs");
+        return NEXT_NEXT;
+    }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     add_ids(op, &remove_of(op)->keys, heard, "keySet", "keyName");
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-static enum aws_ask ask_delete_key(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_delete_key(struct aws_workflow *op, struct aws_request *request)
 {
-    struct ids *ids = &remove_of(op)->keys;
+    struct remove_ids *ids = &remove_of(op)->keys;
     struct param *input = param_new_map(&op->arena);
     if (ids->at == ids->count) {
         return ASK_NOTHING;
@@ -473,141 +297,164 @@ static enum aws_ask ask_delete_key(struct aws_script *op, struct aws_request *re
     return ask_change(request, "DeleteKeyPair", input);
 }
 
-static enum aws_turn hear_delete_key(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_delete_key(struct aws_workflow *op, const struct aws_result *heard)
 {
-    if (!heard->reply->is_ok && !heard_code(heard, "InvalidKeyPair.NotFound")) {
-        return op_fail(op, heard);
+    struct remove_ids *ids = &remove_of(op)->keys;
+    if (!heard->reply->is_ok && !result_has_code(heard, "InvalidKeyPair.NotFound")) {
+        if (heard->reply->error.outcome == OUTCOME_UNKNOWN) {
+            return workflow_fail(op, heard);
+        }
+        remove_add_refused(op, heard, "key pair", ids->items[ids->at++], "ec2:DeleteKeyPair");
+        return NEXT_REPEAT;
     }
-    struct ids *ids = &remove_of(op)->keys;
-    add_gone(op, heard, "key pair", ids->items[ids->at++]);
-    return TURN_REPEAT;
+    remove_add_gone(op, heard, "key pair", ids->items[ids->at++]);
+    return NEXT_REPEAT;
 }
 
-/* A disk that outlives its machine does so because the file says it shall: it is told, and kept. */
-static enum aws_ask ask_volumes(struct aws_script *op, struct aws_request *request)
+/* Volumes outlive their instance only if the file says so: they are reported and kept. */
+static enum aws_ask ask_volumes(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = by_uid(op);
     input_filter(input, "status", STR("available"), &op->arena);
     return ask_pages(request, "DescribeVolumes", input);
 }
 
-static enum aws_turn hear_volumes(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_volumes(struct aws_workflow *op, const struct aws_result *heard)
 {
-    struct ids volumes;
+    struct remove_ids volumes;
+    if (remove_is_denied(heard)) {
+        remove_add_unseen(op, "volume", STR("of this cluster"), "ec2:DescribeVolumes");
+        return NEXT_NEXT;
+    }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     add_ids(op, &volumes, heard, "volumeSet", "volumeId");
     for (size_t i = 0; i < volumes.count; i++) {
-        add_left(op, "volume", volumes.items[i],
-                 STR("kept: its machine was launched with DeleteOnTermination: false"));
+        remove_add_left(op, "volume", volumes.items[i],
+                        STR("kept: its instance was launched with DeleteOnTermination: false"));
     }
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-/* ---- the proof ---- */
+/* ---- verifying ---- */
 
-static enum aws_turn prove_none(struct aws_script *op, const struct aws_heard *heard,
+static enum aws_next prove_none(struct aws_workflow *op, const struct aws_result *heard,
                                 const char *set_name, const char *name)
 {
-    struct ids there;
+    struct remove_ids there;
+    if (remove_is_denied(heard)) {
+        return NEXT_NEXT; /* already reported as left */
+    }
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     add_ids(op, &there, heard, set_name, name);
     for (size_t i = 0; i < there.count; i++) {
-        if (!is_left(remove_of(op), there.items[i])) {
-            return op_not_yet(op, "AWS still lists what was removed");
+        if (!remove_is_left(remove_of(op), there.items[i])) {
+            return workflow_not_yet(op, "AWS still lists deleted resources");
         }
     }
-    return TURN_NEXT;
+    return NEXT_NEXT;
 }
 
-static enum aws_turn prove_groups(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prove_groups(struct aws_workflow *op, const struct aws_result *heard)
 {
     return prove_none(op, heard, "securityGroupInfo", "groupId");
 }
 
-static enum aws_turn prove_keys(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next prove_keys(struct aws_workflow *op, const struct aws_result *heard)
 {
     return prove_none(op, heard, "keySet", "keyName");
 }
 
-static enum aws_ask ask_delete_anchor(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_delete_lease_object(struct aws_workflow *op, struct aws_request *request)
 {
     struct param *input = param_new_map(&op->arena);
-    if (remove_of(op)->thing_count > 0) {
-        add_left(op, "launch template", op->provider->anchor,
-                 STR("kept: it knows what the others belong to"));
+    if (remove_of(op)->thing_count > 0 && op->provider->lease_object.len > 0) {
+        remove_add_left(op, "launch template", op->provider->lease_object,
+                        STR("kept: the next shoal down needs it to find the rest"));
+    }
+    if (remove_of(op)->thing_count > 0 || op->provider->lease_object.len == 0) {
         op->is_over = true;
         return ASK_NOTHING;
     }
-    param_add_text(input, "LaunchTemplateId", op->provider->anchor, &op->arena);
+    param_add_text(input, "LaunchTemplateId", op->provider->lease_object, &op->arena);
     return ask_change(request, "DeleteLaunchTemplate", input);
 }
 
-static enum aws_turn hear_delete_anchor(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_delete_lease_object(struct aws_workflow *op, const struct aws_result *heard)
 {
     bool is_gone = str_starts(heard->reply->error.code, "InvalidLaunchTemplate");
-    return heard->reply->is_ok || is_gone ? TURN_NEXT : op_fail(op, heard);
-}
-
-static enum aws_turn prove_anchor(struct aws_script *op, const struct aws_heard *heard)
-{
-    struct anchor_found found;
-    if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+    if (heard->reply->is_ok || is_gone) {
+        return NEXT_NEXT;
     }
-    bool is_there = anchor_read(op, heard, &found) && str_eq(found.uid, op->provider->uid);
-    return is_there ? op_not_yet(op, "AWS still lists the cluster's anchor") : TURN_NEXT;
+    if (heard->reply->error.outcome == OUTCOME_UNKNOWN) {
+        return workflow_fail(op, heard);
+    }
+    remove_add_refused(op, heard, "launch template", op->provider->lease_object,
+                       "ec2:DeleteLaunchTemplate");
+    op->is_over = true;
+    return NEXT_END;
 }
 
-static void remove_finish(struct aws_script *op)
+static enum aws_next prove_lease_object(struct aws_workflow *op, const struct aws_result *heard)
+{
+    struct lease_object found;
+    if (!heard->reply->is_ok) {
+        return workflow_fail(op, heard);
+    }
+    bool is_there = lease_object_read(op, heard, &found) && str_eq(found.uid, op->provider->uid);
+    return is_there ? workflow_not_yet(op, "AWS still lists the cluster's lease object")
+                    : NEXT_NEXT;
+}
+
+static void remove_finish(struct aws_workflow *op)
 {
     struct remove_op *remove = remove_of(op);
     struct aws_provider *provider = op->provider;
     if (op->answer.outcome == OUTCOME_DONE && remove->thing_count == 0) {
-        provider->uid = provider->anchor = STR("");
+        provider->uid = provider->lease_object = STR("");
         provider->is_new = false;
         provider->own_group = provider->own_key = provider->own_profile = STR("");
         provider->epoch = 0;
     }
     size_t count = remove->gone_count + remove->thing_count;
-    struct provider_thing *all = ARENA_ARRAY(&op->arena, count, struct provider_thing);
+    struct provider_resource *all = ARENA_ARRAY(&op->arena, count, struct provider_resource);
     for (size_t i = 0; i < count; i++) {
         all[i] = i < remove->gone_count ? remove->gone[i] : remove->things[i - remove->gone_count];
     }
     remove->done(remove->context, &op->answer, all, count);
 }
 
-void aws_remove(struct provider *base, provider_things_fn *done, void *context)
+void aws_remove(struct provider *base, provider_resources_fn *done, void *context)
 {
-    static const struct aws_step steps[] = {
-        [FIND_ANCHOR] = {anchor_ask, hear_anchor},
-        [FIND_MACHINES] = {ask_machines, hear_machines},
-        [FIND_PROFILE] = {ask_profile, hear_profile},
-        [EMPTY_PROFILE] = {ask_empty_profile, hear_removed},
-        [DELETE_PROFILE] = {ask_delete_profile, hear_profile_gone},
-        [FIND_ROLE] = {ask_role, hear_role},
-        [FIND_POLICIES] = {ask_policies, hear_policies},
-        [DELETE_POLICY] = {ask_delete_policy, hear_delete_policy},
-        [FIND_ATTACHED] = {ask_attached, hear_attached},
-        [DETACH_POLICY] = {ask_detach, hear_detach},
-        [DELETE_ROLE] = {ask_delete_role, hear_role_gone},
-        [FIND_GROUPS] = {ask_groups, hear_groups},
-        [DELETE_GROUP] = {ask_delete_group, hear_delete_group},
-        [FIND_MEMBERS] = {ask_members, hear_members},
-        [FIND_KEYS] = {ask_keys, hear_keys},
-        [DELETE_KEY] = {ask_delete_key, hear_delete_key},
-        [FIND_VOLUMES] = {ask_volumes, hear_volumes},
-        [PROVE_GROUPS] = {ask_groups, prove_groups},
-        [PROVE_KEYS] = {ask_keys, prove_keys},
-        [DELETE_ANCHOR] = {ask_delete_anchor, hear_delete_anchor},
-        [PROVE_ANCHOR] = {anchor_ask, prove_anchor},
+    const struct aws_step steps[] = {
+        [REMOVE_FIND_LEASE_OBJECT] = {lease_object_ask, remove_on_lease_object},
+        [REMOVE_FIND_MACHINES] = {remove_ask_machines, remove_on_machines},
+        [REMOVE_FIND_PROFILE] = remove_find_profile,
+        [REMOVE_EMPTY_PROFILE] = remove_empty_profile,
+        [REMOVE_DELETE_PROFILE] = remove_delete_profile,
+        [REMOVE_FIND_ROLE] = remove_find_role,
+        [REMOVE_FIND_POLICIES] = remove_find_policies,
+        [REMOVE_DELETE_POLICY] = remove_delete_policy,
+        [REMOVE_FIND_ATTACHED] = remove_find_attached,
+        [REMOVE_DETACH_POLICY] = remove_detach_policy,
+        [REMOVE_DELETE_ROLE] = remove_delete_role,
+        [REMOVE_FIND_GROUPS] = {remove_ask_groups, remove_on_groups},
+        [REMOVE_DELETE_GROUP] = {ask_delete_group, on_delete_group},
+        [REMOVE_FIND_MEMBERS] = {ask_members, on_members},
+        [REMOVE_FIND_KEYS] = {remove_request_keys, remove_on_keys},
+        [REMOVE_DELETE_KEY] = {ask_delete_key, on_delete_key},
+        [REMOVE_FIND_VOLUMES] = {ask_volumes, on_volumes},
+        [REMOVE_PROVE_GROUPS] = {remove_ask_groups, prove_groups},
+        [REMOVE_PROVE_KEYS] = {remove_request_keys, prove_keys},
+        [REMOVE_DELETE_LEASE_OBJECT] = {ask_delete_lease_object, on_delete_lease_object},
+        [REMOVE_PROVE_LEASE_OBJECT] = {lease_object_ask, prove_lease_object},
     };
-    struct remove_op *remove = OP_NEW(aws_provider_of(base), struct remove_op, steps, REMOVE_MS,
-                                      remove_finish);
+    struct remove_op *remove = WORKFLOW_NEW(aws_provider_of(base), struct remove_op, steps,
+                                            REMOVE_MS, remove_finish);
     remove->done = done;
     remove->context = context;
-    op_start(&remove->op);
+    workflow_start(&remove->op);
 }

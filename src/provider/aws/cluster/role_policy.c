@@ -9,7 +9,7 @@
 
 /* ---- JSON ---- */
 
-static json_t *text(struct str value)
+static json_t *role_policy_text(struct str value)
 {
     return json_stringn(value.ptr ? value.ptr : "", value.len);
 }
@@ -27,13 +27,13 @@ static json_t *views(const struct str *values, size_t count)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < count; i++) {
-        json_array_append_new(list, text(values[i]));
+        json_array_append_new(list, role_policy_text(values[i]));
     }
     return list;
 }
 
-static json_t *add(json_t *statements, const char *name, const char *effect, json_t *action,
-                   json_t *resource)
+static json_t *role_policy_add(json_t *statements, const char *name, const char *effect,
+                               json_t *action, json_t *resource)
 {
     json_t *statement = json_object();
     json_object_set_new(statement, "Sid", json_string(name));
@@ -44,7 +44,8 @@ static json_t *add(json_t *statements, const char *name, const char *effect, jso
     return statement;
 }
 
-static void need(json_t *statement, const char *operator, const char * key, json_t *value)
+static void role_policy_need(json_t *statement, const char *operator, const char * key,
+                             json_t *value)
 {
     json_t *conditions = json_object_get(statement, "Condition");
     if (!conditions) {
@@ -63,12 +64,12 @@ static void need(json_t *statement, const char *operator, const char * key, json
 #define REQUEST_UID "aws:RequestTag/" TAG_CLUSTER_UID
 #define RESOURCE_UID "aws:ResourceTag/" TAG_CLUSTER_UID
 
-/* An allowance holds in the cluster's region only. */
+/* Limited to the cluster's region. */
 static json_t *allow(json_t *statements, const struct role_needs *needs, const char *name,
                      json_t *action, json_t *resource)
 {
-    json_t *statement = add(statements, name, "Allow", action, resource);
-    need(statement, EQUALS, "aws:RequestedRegion", text(needs->region));
+    json_t *statement = role_policy_add(statements, name, "Allow", action, resource);
+    role_policy_need(statement, EQUALS, "aws:RequestedRegion", role_policy_text(needs->region));
     return statement;
 }
 
@@ -79,7 +80,7 @@ static json_t *ec2_arn(const struct role_needs *needs, const char *kind, struct 
                         STR_ARG(needs->region), STR_ARG(needs->account), kind, STR_ARG(id));
 }
 
-static json_t *all_of(const struct role_needs *needs, const char *const *kinds)
+static json_t *role_policy_all_of(const struct role_needs *needs, const char *const *kinds)
 {
     json_t *list = json_array();
     for (; *kinds; kinds++) {
@@ -88,7 +89,7 @@ static json_t *all_of(const struct role_needs *needs, const char *const *kinds)
     return list;
 }
 
-/* ---- what it may ---- */
+/* ---- allowed ---- */
 
 static void allow_looking(json_t *statements, const struct role_needs *needs)
 {
@@ -117,20 +118,24 @@ static void allow_launching(json_t *statements, const struct role_needs *needs)
     static const char *const run[] = {"ec2:RunInstances", NULL};
     json_t *machines = allow(statements, needs, "LaunchMachines", texts(run),
                              ec2_arn(needs, "instance", STR("*")));
-    need(machines, EQUALS, REQUEST_UID, text(needs->uid));
-    need(machines, EQUALS, "ec2:InstanceType", views(needs->machines, needs->machine_count));
+    role_policy_need(machines, EQUALS, REQUEST_UID, role_policy_text(needs->uid));
+    /* The next `up` would give the cluster's keys to an instance tagged as head. */
+    role_policy_need(machines, EQUALS, "aws:RequestTag/ray-node-type", json_string("worker"));
+    role_policy_need(machines, EQUALS, "ec2:InstanceType",
+                     views(needs->machines, needs->machine_count));
     if (!needs->takes_old_metadata) {
-        need(machines, EQUALS, "ec2:MetadataHttpTokens", json_string("required"));
+        role_policy_need(machines, EQUALS, "ec2:MetadataHttpTokens", json_string("required"));
     }
-    need(machines, "NumericLessThanEquals", "ec2:MetadataHttpPutResponseHopLimit",
-         json_sprintf("%lld", (long long)needs->hop_limit));
-    json_t *around = allow(statements, needs, "LaunchParts", texts(run), all_of(needs, parts));
-    need(around, EQUALS, REQUEST_UID, text(needs->uid));
+    role_policy_need(machines, "NumericLessThanEquals", "ec2:MetadataHttpPutResponseHopLimit",
+                     json_sprintf("%lld", (long long)needs->hop_limit));
+    json_t *around = allow(statements, needs, "LaunchParts", texts(run),
+                           role_policy_all_of(needs, parts));
+    role_policy_need(around, EQUALS, REQUEST_UID, role_policy_text(needs->uid));
     (void)allow(statements, needs, "LaunchFrom", texts(run),
                 views(needs->launch_from, needs->launch_from_count));
 }
 
-/* What a machine is, and whose, is said at its birth; later only how it fares. */
+/* Identity and owner are set at launch; later only the state may change. */
 static void allow_tagging(json_t *statements, const struct role_needs *needs)
 {
     static const char *const kinds[] = {"instance", "volume", "network-interface",
@@ -142,27 +147,36 @@ static void allow_tagging(json_t *statements, const struct role_needs *needs)
                                         "ray-node-status",
                                         "ray-runtime-config",
                                         TAG_EPOCH,
-                                        TAG_LAUNCH, /* of a worker that is started again */
+                                        TAG_LAUNCH, /* of a restarted worker */
                                         NULL};
-    json_t *born = allow(statements, needs, "TagAtLaunch", texts(tag), all_of(needs, kinds));
-    need(born, EQUALS, "ec2:CreateAction", json_string("RunInstances"));
-    need(born, EQUALS, REQUEST_UID, text(needs->uid));
+    json_t *born = allow(statements, needs, "TagAtLaunch", texts(tag),
+                         role_policy_all_of(needs, kinds));
+    role_policy_need(born, EQUALS, "ec2:CreateAction", json_string("RunInstances"));
+    role_policy_need(born, EQUALS, REQUEST_UID, role_policy_text(needs->uid));
     json_t *status = allow(statements, needs, "TagLater", texts(tag),
                            ec2_arn(needs, "instance", STR("*")));
-    need(status, EQUALS, RESOURCE_UID, text(needs->uid));
-    need(status, "ForAllValues:StringEquals", "aws:TagKeys", texts(later));
+    role_policy_need(status, EQUALS, RESOURCE_UID, role_policy_text(needs->uid));
+    role_policy_need(status, "ForAllValues:StringEquals", "aws:TagKeys", texts(later));
 }
 
 static void allow_ending(json_t *statements, const struct role_needs *needs)
 {
     static const char *const actions[] = {"ec2:StartInstances", "ec2:StopInstances",
                                           "ec2:TerminateInstances", NULL};
+    static const char *const terminate[] = {"ec2:TerminateInstances", NULL};
     json_t *workers = allow(statements, needs, "EndWorkers", texts(actions),
                             ec2_arn(needs, "instance", STR("*")));
-    need(workers, EQUALS, RESOURCE_UID, text(needs->uid));
-    need(workers, EQUALS, "aws:ResourceTag/ray-node-type", json_string("worker"));
+    role_policy_need(workers, EQUALS, RESOURCE_UID, role_policy_text(needs->uid));
+    role_policy_need(workers, EQUALS, "aws:ResourceTag/ray-node-type", json_string("worker"));
+    /* A second head from a delayed launch of a suspended laptop: it was never set up. */
+    json_t *heads = allow(statements, needs, "EndHeads", texts(terminate),
+                          ec2_arn(needs, "instance", STR("*")));
+    role_policy_need(heads, EQUALS, RESOURCE_UID, role_policy_text(needs->uid));
+    role_policy_need(heads, EQUALS, "aws:ResourceTag/ray-node-type", json_string("head"));
+    role_policy_need(heads, "Null", "aws:ResourceTag/" TAG_HEAD, json_string("true"));
 }
 
+/* By tag: a lease object that was deleted and recreated has another id. */
 static void allow_leading(json_t *statements, const struct role_needs *needs)
 {
     static const char *const actions[] = {"ec2:CreateLaunchTemplateVersion",
@@ -171,45 +185,48 @@ static void allow_leading(json_t *statements, const struct role_needs *needs)
     static const char *const tag[] = {"ec2:CreateTags", NULL};
     static const char *const keys[] = {"shoal-lease-until", NULL};
     json_t *lease = allow(statements, needs, "Lease", texts(actions),
-                          ec2_arn(needs, "launch-template", needs->anchor));
-    need(lease, EQUALS, RESOURCE_UID, text(needs->uid));
+                          ec2_arn(needs, "launch-template", STR("*")));
+    role_policy_need(lease, EQUALS, RESOURCE_UID, role_policy_text(needs->uid));
     json_t *renewal = allow(statements, needs, "LeaseEnd", texts(tag),
-                            ec2_arn(needs, "launch-template", needs->anchor));
-    need(renewal, EQUALS, RESOURCE_UID, text(needs->uid));
-    need(renewal, "ForAllValues:StringEquals", "aws:TagKeys", texts(keys));
+                            ec2_arn(needs, "launch-template", STR("*")));
+    role_policy_need(renewal, EQUALS, RESOURCE_UID, role_policy_text(needs->uid));
+    role_policy_need(renewal, "ForAllValues:StringEquals", "aws:TagKeys", texts(keys));
     if (needs->worker_role_count > 0) {
-        /* IAM is not regional: the region is not asked for. */
-        json_t *pass = add(statements, "GiveWorkersTheirRole", "Allow", json_string("iam:PassRole"),
-                           views(needs->worker_roles, needs->worker_role_count));
-        need(pass, EQUALS, "iam:PassedToService", json_string("ec2.amazonaws.com"));
+        /* IAM is not regional, so there is no region condition. */
+        json_t *pass = role_policy_add(statements, "GiveWorkersTheirRole", "Allow",
+                                       json_string("iam:PassRole"),
+                                       views(needs->worker_roles, needs->worker_role_count));
+        role_policy_need(pass, EQUALS, "iam:PassedToService", json_string("ec2.amazonaws.com"));
     }
 }
 
-/* ---- what it may never ---- */
+/* ---- always denied ---- */
 
 static void deny(json_t *statements, const struct role_needs *needs)
 {
     static const char *const opening[] = {
         "ec2:ModifyInstanceAttribute", "ec2:ModifyInstanceMetadataOptions", "ec2:DeleteTags", NULL};
-    static const char *const identity[] = {TAG_CLUSTER_UID, "ray-node-type", NULL};
-    json_t *iam = add(statements, "NeverIdentities", "Deny", json_string("iam:*"),
-                      json_string("*"));
+    static const char *const identity[] = {TAG_CLUSTER_UID, "ray-node-type", TAG_HEAD, NULL};
+    json_t *iam = role_policy_add(statements, "NeverIdentities", "Deny", json_string("iam:*"),
+                                  json_string("*"));
     if (needs->worker_role_count > 0) {
         json_object_del(iam, "Resource");
         json_object_set_new(iam, "NotResource",
                             views(needs->worker_roles, needs->worker_role_count));
     }
-    (void)add(statements, "NeverOpenMachines", "Deny", texts(opening), json_string("*"));
-    json_t *relabel = add(statements, "NeverRelabel", "Deny", json_string("ec2:CreateTags"),
+    (void)role_policy_add(statements, "NeverOpenMachines", "Deny", texts(opening),
                           json_string("*"));
-    need(relabel, "ForAnyValue:StringEquals", "aws:TagKeys", texts(identity));
-    need(relabel, "StringNotEquals", "ec2:CreateAction", json_string("RunInstances"));
-    /* Credentials by way of the old metadata service: any web page could have asked for them. */
-    json_t *old = add(statements, "NeverByOldMetadata", "Deny", json_string("*"), json_string("*"));
-    need(old, "NumericLessThan", "ec2:RoleDelivery", json_string("2.0"));
+    json_t *relabel = role_policy_add(statements, "NeverRelabel", "Deny",
+                                      json_string("ec2:CreateTags"), json_string("*"));
+    role_policy_need(relabel, "ForAnyValue:StringEquals", "aws:TagKeys", texts(identity));
+    role_policy_need(relabel, "StringNotEquals", "ec2:CreateAction", json_string("RunInstances"));
+    /* Credentials obtained through IMDSv1, which a server-side request forgery could read. */
+    json_t *old = role_policy_add(statements, "NeverByOldMetadata", "Deny", json_string("*"),
+                                  json_string("*"));
+    role_policy_need(old, "NumericLessThan", "ec2:RoleDelivery", json_string("2.0"));
 }
 
-/* ---- the whole ---- */
+/* ---- the policy ---- */
 
 static struct str dump(json_t *root, struct arena *arena)
 {
@@ -236,8 +253,8 @@ bool role_policy_write(const struct role_needs *needs, struct arena *arena, stru
     struct str policy = dump(root, arena);
     if (policy.len > ROLE_POLICY_BYTES_MAX) {
         return err_set(err, ERR_CONFIG,
-                       "the policy of the head's role has %zu bytes and AWS takes %d: use fewer "
-                       "node types, or name an IamInstanceProfile for the head",
+                       "the policy of the head's role has %zu bytes, and AWS accepts %d: use "
+                       "fewer node types, or set an IamInstanceProfile for the head",
                        policy.len, ROLE_POLICY_BYTES_MAX);
     }
     *ret_policy = policy;

@@ -1,7 +1,7 @@
 /*
- * role_policy.h: what the head of a cluster may do in its account, as an IAM policy: see, launch
- * what the cluster file names, end its own workers, keep its lease. Nothing else, and some things
- * not even if somebody should attach more to the role.
+ * role_policy.h: the IAM policy of a cluster's head: list, launch what the cluster file names,
+ * terminate its own workers, keep its lease. Nothing else; some actions are denied even if more
+ * policies are attached to the role.
  */
 #pragma once
 
@@ -19,23 +19,22 @@ struct role_needs {
     struct str account;
     struct str region;
     struct str uid;
-    struct str anchor; /* id of the launch template */
-    /* Without repeats. */
+    /* Without duplicates. */
     const struct str *machines;
     size_t machine_count;
-    const struct str *launch_from; /* ARNs: images, subnets, groups, keys, what else is named */
+    const struct str *launch_from; /* ARNs: images, subnets, groups, keys, others */
     size_t launch_from_count;
-    const struct str *worker_roles; /* ARNs that workers may be given */
+    const struct str *worker_roles; /* ARNs of roles that workers may get */
     size_t worker_role_count;
-    bool takes_old_metadata; /* a type of the file wants IMDSv1 */
-    int64_t hop_limit;       /* of the metadata service, the largest that a type wants */
+    bool takes_old_metadata; /* a type in the file allows IMDSv1 */
+    int64_t hop_limit;       /* of the metadata service; the maximum over all types */
 };
 
-enum { ROLE_POLICY_BYTES_MAX = 10240 }; /* AWS's, for all policies inside one role */
+enum { ROLE_POLICY_BYTES_MAX = 10240 }; /* AWS's limit for all inline policies of a role */
 
-/* Compact JSON. Fails when it would be longer than AWS takes. */
+/* Compact JSON. Fails if it would exceed AWS's limit. */
 bool role_policy_write(const struct role_needs *needs, struct arena *arena, struct str *ret_policy,
                        struct err *err) MUST_USE;
 
-/* Who may take the role on: EC2 machines. */
+/* Allows EC2 instances to assume the role. */
 struct str role_trust_policy(struct str region, struct arena *arena);

@@ -1,4 +1,4 @@
-/* instance_reply.c: a walk along a table of the elements that count; all others are passed over. */
+/* instance_reply.c: follows a table of known elements and skips all others. */
 #include "provider/aws/machines/instance_reply.h"
 
 #include "base/buf.h"
@@ -11,9 +11,9 @@
 
 enum { TEXT_BYTES_MAX = 64 * 1024, TAGS_MAX = 512 };
 
-/* Places in a reply. Where a place has text of interest, its end says which. */
+/* Positions in a reply. Leaves are positions whose text is used. */
 enum place {
-    PLACE_NONE, /* in row: ends the table */
+    PLACE_NONE, /* as a row: end of the table */
     AT_TOP,     /* before the root element */
     AT_ROOT_LISTED,
     AT_ROOT_LAUNCHED,
@@ -49,13 +49,13 @@ enum place {
     PLACE_COUNT
 };
 
-struct row {
+struct instance_reply_row {
     enum place parent;
     struct str name;
     enum place place;
 };
 
-static const struct row rows[] = {
+static const struct instance_reply_row rows[] = {
     {AT_TOP, {"DescribeInstancesResponse", 25}, AT_ROOT_LISTED},
     {AT_TOP, {"RunInstancesResponse", 20}, AT_ROOT_LAUNCHED},
     {AT_TOP, {"TerminateInstancesResponse", 26}, AT_ROOT_CHANGED},
@@ -99,23 +99,23 @@ struct instance_reply {
     struct arena *arena;
     const char *const *tag_prefixes;
     enum place wanted_root;
-    uint8_t first_row[PLACE_COUNT]; /* of each parent in `rows` */
+    uint8_t first_row[PLACE_COUNT]; /* first row of each parent in `rows` */
     enum place path[XML_REPLY_DEPTH_MAX + 2];
     size_t depth;
-    size_t unknown_depth; /* above 0: inside an element that does not count */
+    size_t unknown_depth; /* nesting depth inside an unknown element; 0: none */
     struct buf text;
     struct instance_list list;
     size_t capacity;
-    struct instance_record record;   /* being read */
-    struct instance_record previous; /* the one before, whose texts may be shared */
+    struct instance_record record;   /* current record */
+    struct instance_record previous; /* previous record, whose strings may be shared */
     struct instance_tag tags[TAGS_MAX];
     struct instance_tag tag;
 };
 
-/* ---- texts ---- */
+/* ---- strings ---- */
 
-/* Neighbours in a listing are alike: what the one before has too is kept once. */
-static struct str keep(struct instance_reply *reply, struct str like)
+/* Consecutive instances have many equal values: shares the string of the previous record. */
+static struct str instance_reply_save(struct instance_reply *reply, struct str like)
 {
     struct str text = buf_str(&reply->text);
     return str_eq(text, like) ? like : arena_str(reply->arena, text);
@@ -148,7 +148,7 @@ static enum instance_market market_named(struct str name)
 
 /* ---- tags ---- */
 
-static bool is_wanted(const struct instance_reply *reply, struct str key)
+static bool instance_reply_is_wanted(const struct instance_reply *reply, struct str key)
 {
     const char *const *prefix = reply->tag_prefixes;
     bool is_wanted = !prefix;
@@ -167,11 +167,11 @@ static struct instance_tag tag_like(const struct instance_reply *reply)
 
 static bool end_tag(struct instance_reply *reply, struct err *err)
 {
-    if (reply->tag.key.len == 0 || !is_wanted(reply, reply->tag.key)) {
+    if (reply->tag.key.len == 0 || !instance_reply_is_wanted(reply, reply->tag.key)) {
         return true;
     }
     if (reply->record.tag_count == TAGS_MAX) {
-        return err_set(err, ERR_PROTOCOL, "a machine with more than %d tags", TAGS_MAX);
+        return err_set(err, ERR_PROTOCOL, "an instance with more than %d tags", TAGS_MAX);
     }
     reply->tags[reply->record.tag_count++] = reply->tag;
     return true;
@@ -184,7 +184,7 @@ static bool end_record(struct instance_reply *reply, struct err *err)
     struct instance_record *record = &reply->record;
     void *items = reply->list.items;
     if (record->id.len == 0) {
-        return err_set(err, ERR_PROTOCOL, "a machine without an id");
+        return err_set(err, ERR_PROTOCOL, "an instance without an id");
     }
     record->tags = ARENA_ARRAY(reply->arena, record->tag_count, struct instance_tag);
     if (record->tag_count > 0) {
@@ -223,7 +223,7 @@ static void end_text(struct instance_reply *reply, enum place place)
     };
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         if (texts[i].place == place) {
-            *texts[i].target = keep(reply, texts[i].like);
+            *texts[i].target = instance_reply_save(reply, texts[i].like);
             return;
         }
     }
@@ -238,7 +238,7 @@ static bool end_leaf(struct instance_reply *reply, enum place place, struct err 
         reply->record.market = (uint8_t)market_named(text);
     } else if (place == LEAF_LAUNCH_TIME) {
         return aws_time_parse(text, &reply->record.launched_at) ||
-               err_set(err, ERR_PROTOCOL, "a launch time that is no time");
+               err_set(err, ERR_PROTOCOL, "an invalid launch time");
     } else {
         end_text(reply, place);
     }
@@ -249,7 +249,8 @@ static bool end_leaf(struct instance_reply *reply, enum place place, struct err 
 
 static enum place find_place(const struct instance_reply *reply, enum place parent, struct str name)
 {
-    for (const struct row *row = &rows[reply->first_row[parent]]; row->parent == parent; row++) {
+    for (const struct instance_reply_row *row = &rows[reply->first_row[parent]];
+         row->parent == parent; row++) {
         if (str_eq(name, row->name)) {
             return row->place;
         }
@@ -257,7 +258,7 @@ static enum place find_place(const struct instance_reply *reply, enum place pare
     return PLACE_NONE;
 }
 
-static bool on_start(void *context, struct str name, struct err *err)
+static bool instance_reply_on_start(void *context, struct str name, struct err *err)
 {
     struct instance_reply *reply = context;
     enum place place = PLACE_NONE;
@@ -265,7 +266,7 @@ static bool on_start(void *context, struct str name, struct err *err)
         place = find_place(reply, reply->path[reply->depth], name);
     }
     if (reply->depth == 0 && reply->unknown_depth == 0 && place != reply->wanted_root) {
-        return err_set(err, ERR_PROTOCOL, "a reply of another kind");
+        return err_set(err, ERR_PROTOCOL, "unexpected response");
     }
     if (place == PLACE_NONE) {
         reply->unknown_depth++;
@@ -281,7 +282,7 @@ static bool on_start(void *context, struct str name, struct err *err)
     return true;
 }
 
-static bool on_text(void *context, struct str text, struct err *err)
+static bool instance_reply_on_text(void *context, struct str text, struct err *err)
 {
     struct instance_reply *reply = context;
     if (reply->unknown_depth > 0 || reply->path[reply->depth] < LEAF_ID) {
@@ -289,10 +290,10 @@ static bool on_text(void *context, struct str text, struct err *err)
     }
     buf_add(&reply->text, text);
     return !reply->text.is_full ||
-           err_set(err, ERR_PROTOCOL, "a text of more than %d bytes", TEXT_BYTES_MAX);
+           err_set(err, ERR_PROTOCOL, "a string of more than %d bytes", TEXT_BYTES_MAX);
 }
 
-static bool on_end(void *context, struct err *err)
+static bool instance_reply_on_end(void *context, struct err *err)
 {
     struct instance_reply *reply = context;
     if (reply->unknown_depth > 0) {
@@ -314,13 +315,14 @@ static bool on_end(void *context, struct err *err)
 struct instance_reply *instance_reply_new(enum instance_reply_kind kind,
                                           const char *const *tag_prefixes, struct arena *arena)
 {
-    static const struct xml_listener listener = {on_start, on_text, on_end};
+    static const struct xml_listener listener = {instance_reply_on_start, instance_reply_on_text,
+                                                 instance_reply_on_end};
     static const enum place roots[] = {[INSTANCES_LISTED] = AT_ROOT_LISTED,
                                        [INSTANCES_LAUNCHED] = AT_ROOT_LAUNCHED,
                                        [INSTANCES_CHANGED] = AT_ROOT_CHANGED};
     struct instance_reply *reply = calloc(1, sizeof(*reply));
     if (!reply) {
-        panic("out of memory (a reader of machines)");
+        panic("out of memory (instance parser)");
     }
     reply->arena = arena;
     reply->tag_prefixes = tag_prefixes;

@@ -1,8 +1,8 @@
 /*
- * instance_reply.h: machines as EC2 lists, launches and ends them, read as the reply arrives.
+ * instance_reply.h: reads instances from EC2 replies as they arrive.
  *
- * One record for each machine, with what we act on and nothing else. Texts that many machines
- * share are kept once. A reply in which a machine has no id is not believed at all.
+ * One record per instance, with only the fields we use. Strings that many instances share are
+ * stored once. A reply with an instance without id is rejected as a whole.
  */
 #pragma once
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 enum instance_state {
-    INSTANCE_STATE_OTHER, /* a word we do not know, or none */
+    INSTANCE_STATE_OTHER, /* unknown or missing */
     INSTANCE_PENDING,
     INSTANCE_RUNNING,
     INSTANCE_SHUTTING_DOWN,
@@ -39,33 +39,33 @@ struct instance_record {
     struct str subnet;
     struct str private_ip;
     struct str public_ip;
-    struct str reason;      /* code of the state's reason: "Client.UserInitiatedShutdown" */
-    struct str reason_text; /* the same for people */
+    struct str reason;      /* code of the state reason: "Client.UserInitiatedShutdown" */
+    struct str reason_text; /* the same for display */
     struct str client_token;
-    int64_t launched_at;       /* seconds since 1970; INT64_MIN: not told */
-    struct instance_tag *tags; /* the wanted ones, in the order of the reply */
+    int64_t launched_at;       /* seconds since 1970; INT64_MIN: unknown */
+    struct instance_tag *tags; /* selected tags, in reply order */
     uint32_t tag_count;
-    uint8_t state;  /* enum instance_state; of a change, the new one */
+    uint8_t state;  /* enum instance_state; after a change, the new state */
     uint8_t market; /* enum instance_market */
 };
 
 struct instance_list {
     struct instance_record *items;
     size_t count;
-    struct str next_token; /* empty: this was the last page */
+    struct str next_token; /* empty: last page */
 };
 
 enum instance_reply_kind {
     INSTANCES_LISTED,   /* DescribeInstances */
     INSTANCES_LAUNCHED, /* RunInstances */
-    INSTANCES_CHANGED,  /* TerminateInstances, StopInstances, StartInstances: id and state only */
+    INSTANCES_CHANGED,  /* TerminateInstances, StopInstances, StartInstances: only id and state */
 };
 
 struct instance_reply;
 
 /*
- * Keeps tags whose key starts with one of `tag_prefixes` (a NULL ends them; NULL alone keeps all).
- * Records live in `arena`; the prefixes must outlive the reader.
+ * Keeps tags whose key starts with one of `tag_prefixes` (ends with NULL; NULL itself keeps all).
+ * Records are allocated in `arena`; the prefixes must outlive the reader.
  */
 struct instance_reply *instance_reply_new(enum instance_reply_kind kind,
                                           const char *const *tag_prefixes, struct arena *arena);
@@ -73,6 +73,6 @@ void instance_reply_free(struct instance_reply *reply);
 
 bool instance_reply_feed(struct instance_reply *reply, struct str bytes, struct err *err) MUST_USE;
 
-/* The whole reply has come. Only now is there a list. */
+/* Call at the end of the reply. The list is available only now. */
 bool instance_reply_end(struct instance_reply *reply, struct instance_list *ret_list,
                         struct err *err) MUST_USE;

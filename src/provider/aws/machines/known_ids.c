@@ -1,26 +1,26 @@
 /* known_ids.c: a set of ids. */
 #include "provider/aws/machines/known_ids.h"
 
-struct question {
+struct known_ids_question {
     const struct known_ids *known;
     struct str id;
 };
 
-static bool is_same(const void *context, size_t position)
+static bool known_ids_is_same(const void *context, size_t position)
 {
-    const struct question *question = context;
+    const struct known_ids_question *question = context;
     return str_eq(question->known->items[position].id, question->id);
 }
 
-static size_t find(const struct known_ids *known, struct str id)
+static size_t known_ids_find(const struct known_ids *known, struct str id)
 {
-    struct question question = {known, id};
-    return table_find(&known->table, str_hash(id), is_same, &question);
+    struct known_ids_question question = {known, id};
+    return table_find(&known->table, str_hash(id), known_ids_is_same, &question);
 }
 
 bool known_ids_has(const struct known_ids *known, struct str id)
 {
-    return find(known, id) != TABLE_NONE;
+    return known_ids_find(known, id) != TABLE_NONE;
 }
 
 void known_ids_add(struct known_ids *known, struct str id, int64_t since)

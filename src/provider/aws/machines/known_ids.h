@@ -1,7 +1,6 @@
 /*
- * known_ids.h: machines of which we know for certain that they are the cluster's, because a listing
- * by its uid or the answer to one of its launches has named them. Whoever is not in here is asked
- * about before it is touched.
+ * known_ids.h: instances known to belong to the cluster, because a listing by its uid or the reply
+ * to one of its launches contained them. All others are looked up before they are changed.
  */
 #pragma once
 
@@ -14,7 +13,7 @@
 
 struct known_id {
     struct str id;
-    int64_t since; /* when it was learnt from a launch, on the loop's clock; 0: from a listing */
+    int64_t since; /* when a launch returned it, on the loop's clock; 0: from a listing */
 };
 
 struct known_ids {
@@ -27,6 +26,6 @@ struct known_ids {
 void known_ids_add(struct known_ids *known, struct str id, int64_t since);
 bool known_ids_has(const struct known_ids *known, struct str id);
 
-/* Forgets what is older than a listing, which will be added next: else it would only ever grow.
- * What was launched since `from` stays, for the listing may not show it yet. */
+/* Drops ids before a new listing is added; otherwise the set would only grow. Keeps instances
+ * launched since `from`, which the listing may not show yet. */
 void known_ids_renew(struct known_ids *known, int64_t from);

@@ -1,13 +1,13 @@
 /*
- * launch.c: one RunInstances call, made as often as it takes to know what became of it.
+ * launch.c: sends one RunInstances call until its outcome is known.
  *
- * The call carries its token, so making it again is the same launch. It ends with the machines,
- * with a refusal that is certain, or with OUTCOME_UNKNOWN: then the same bytes, later, by whoever
- * has them, will tell.
+ * The call has a client token, so sending it again is the same launch. It ends with instances, with
+ * a definite error, or with OUTCOME_UNKNOWN: then any process that sends the same bytes later gets
+ * the result.
  */
-#include "provider/aws/aws_script.h"
-#include "provider/aws/aws_state.h"
-#include "provider/aws/machines/launch_draft.h"
+#include "provider/aws/aws_internal.h"
+#include "provider/aws/aws_workflow.h"
+#include "provider/aws/machines/launch_encode.h"
 #include "provider/aws/machines/machines.h"
 
 enum { LAUNCH_MS = 90 * 1000 };
@@ -17,7 +17,9 @@ bool aws_draft(struct provider *base, const struct launch_request *request, stru
 {
     struct aws_provider *provider = aws_provider_of(base);
     if (!provider->has_facts || request->type >= provider->cluster->type_count) {
-        return err_set(err, ERR_INTERNAL, "a launch before the survey, or of an unknown type");
+        return err_set(err, ERR_INTERNAL,
+                       "internal error: launch before the account was read, or "
+                       "of an unknown node type");
     }
     struct launch_draft draft = {
         .request = request,
@@ -34,7 +36,7 @@ bool aws_draft(struct provider *base, const struct launch_request *request, stru
 }
 
 struct launch_op {
-    struct aws_script op;
+    struct aws_workflow op;
     struct str call;
     provider_machines_fn *done;
     void *context;
@@ -43,12 +45,12 @@ struct launch_op {
     struct instance_list made;
 };
 
-static struct launch_op *launch_of(struct aws_script *op)
+static struct launch_op *launch_do_launch_of(struct aws_workflow *op)
 {
     return (struct launch_op *)op;
 }
 
-static void begin_reply(void *context)
+static void launch_begin_reply(void *context)
 {
     struct launch_op *launch = context;
     instance_reply_free(launch->reader);
@@ -57,7 +59,7 @@ static void begin_reply(void *context)
     launch->broken = (struct err){0};
 }
 
-static void take_bytes(void *context, struct str bytes)
+static void launch_take_bytes(void *context, struct str bytes)
 {
     struct launch_op *launch = context;
     if (launch->broken.kind == ERR_NONE &&
@@ -77,25 +79,27 @@ static bool check_reply(void *context, struct str body, struct err *err)
     return instance_reply_end(launch->reader, &launch->made, err);
 }
 
-static enum aws_ask launch_ask(struct aws_script *op, struct aws_request *request)
+static enum aws_ask launch_ask(struct aws_workflow *op, struct aws_request *request)
 {
-    struct launch_op *launch = launch_of(op);
+    struct launch_op *launch = launch_do_launch_of(op);
     if (!str_starts(launch->call, "Action=RunInstances&")) {
-        op_end(op, OUTCOME_INVALID, ERR_INTERNAL, "what is to be launched is no launch");
+        workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
+                     "internal error: the stored call is not "
+                     "RunInstances");
         return ASK_NOTHING;
     }
     request->action = "RunInstances";
     request->body = launch->call;
     request->care = AWS_REPEATABLE;
-    request->begin = begin_reply;
-    request->bytes = take_bytes;
+    request->begin = launch_begin_reply;
+    request->bytes = launch_take_bytes;
     request->check = check_reply;
     return ASK_CALL;
 }
 
-/* Something that prepare() made a moment ago and that not all of EC2 knows yet. What the file names
- * is not waited for: it is missing, and the user should hear it now. */
-static bool is_too_early(const struct aws_provider *provider, const struct aws_error *error)
+/* True for a resource that prepare() just created and that is not visible everywhere in EC2 yet. A
+ * missing resource from the file is reported immediately instead. */
+static bool launch_is_too_early(const struct aws_provider *provider, const struct aws_error *error)
 {
     const struct {
         const char *code;
@@ -115,22 +119,24 @@ static bool is_too_early(const struct aws_provider *provider, const struct aws_e
     return false;
 }
 
-static enum aws_turn launch_hear(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next launch_hear(struct aws_workflow *op, const struct aws_result *heard)
 {
     const struct aws_reply *reply = heard->reply;
     if (reply->is_ok) {
-        return TURN_NEXT;
+        return NEXT_NEXT;
     }
-    if (heard_code(heard, "IdempotentInstanceTerminated")) {
-        launch_of(op)->made = (struct instance_list){0}; /* it was launched, and is gone */
-        return TURN_NEXT;
+    if (result_has_code(heard, "IdempotentInstanceTerminated")) {
+        launch_do_launch_of(op)->made = (struct instance_list){
+            0}; /* launched and already terminated */
+        return NEXT_NEXT;
     }
-    return is_too_early(op->provider, &reply->error) ? op_wait(op, heard) : op_fail(op, heard);
+    return launch_is_too_early(op->provider, &reply->error) ? workflow_wait(op, heard)
+                                                            : workflow_fail(op, heard);
 }
 
-static void launch_finish(struct aws_script *op)
+static void launch_finish(struct aws_workflow *op)
 {
-    struct launch_op *launch = launch_of(op);
+    struct launch_op *launch = launch_do_launch_of(op);
     struct machine *machines = ARENA_ARRAY(&op->arena, launch->made.count, struct machine);
     bool ok = op->answer.outcome == OUTCOME_DONE;
     for (size_t i = 0; i < launch->made.count && ok; i++) {
@@ -140,19 +146,19 @@ static void launch_finish(struct aws_script *op)
     launch->done(launch->context, &op->answer, ok ? machines : NULL, ok ? launch->made.count : 0);
 }
 
-static void launch_dispose(struct aws_script *op)
+static void launch_dispose(struct aws_workflow *op)
 {
-    instance_reply_free(launch_of(op)->reader);
+    instance_reply_free(launch_do_launch_of(op)->reader);
 }
 
 void aws_launch(struct provider *base, struct str call, provider_machines_fn *done, void *context)
 {
     static const struct aws_step steps[] = {{launch_ask, launch_hear}};
-    struct launch_op *launch = OP_NEW(aws_provider_of(base), struct launch_op, steps, LAUNCH_MS,
-                                      launch_finish);
+    struct launch_op *launch = WORKFLOW_NEW(aws_provider_of(base), struct launch_op, steps,
+                                            LAUNCH_MS, launch_finish);
     launch->op.dispose = launch_dispose;
     launch->call = arena_str(&launch->op.arena, call);
     launch->done = done;
     launch->context = context;
-    op_start(&launch->op);
+    workflow_start(&launch->op);
 }

@@ -1,38 +1,38 @@
 /*
- * machines_change.c: ending, stopping, starting and tagging machines.
+ * machines_change.c: terminates, stops, starts and tags instances.
  *
- * EC2 does one of these for all machines of a call or for none, so those that it does not know are
- * taken out and the rest is asked for again. A machine of which we do not know that it is the
- * cluster's is looked up by id and uid before it is touched.
+ * EC2 applies a call to all its instances or to none, so unknown ones are removed from the call and
+ * it is sent again. An instance that is not known to belong to the cluster is looked up by id and
+ * uid before it is changed.
  */
-#include "provider/aws/aws_state.h"
-#include "provider/aws/cluster/anchor.h"
+#include "provider/aws/aws_internal.h"
+#include "provider/aws/cluster/lease_object.h"
 
 #include <string.h>
 
 enum {
     CHANGE_MS = 60 * 1000,
-    MACHINES_MAX = 1000, /* in one call */
-    FILTER_VALUES = 200, /* what a filter takes */
+    MACHINES_MAX = 1000, /* per call */
+    FILTER_VALUES = 200, /* EC2's limit */
 };
 
 struct change_op {
-    struct aws_script op;
+    struct aws_workflow op;
     const char *action;
-    const struct machine_tag *tags; /* of CreateTags */
+    const struct machine_tag *tags; /* for CreateTags */
     size_t tag_count;
     provider_done_fn *done;
     void *context;
-    struct str *strangers; /* to be looked up */
+    struct str *strangers; /* ids to look up */
     size_t stranger_count, stranger_at;
-    struct str *ids; /* to be acted on */
+    struct str *ids; /* ids to change */
     size_t count, at;
-    size_t in_call;   /* how many the call under way names */
-    size_t missing;   /* that EC2 does not know, or not as the cluster's */
-    struct str first; /* of them */
+    size_t in_call;   /* number of ids in the current call */
+    size_t missing;   /* unknown to EC2, or not the cluster's */
+    struct str first; /* of the missing ones */
 };
 
-static struct change_op *change_of(struct aws_script *op)
+static struct change_op *change_of(struct aws_workflow *op)
 {
     return (struct change_op *)op;
 }
@@ -43,9 +43,9 @@ static void miss(struct change_op *change, struct str id)
     change->missing++;
 }
 
-/* ---- whose are they? ---- */
+/* ---- looking up ---- */
 
-static enum aws_ask ask_whose(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_whose(struct aws_workflow *op, struct aws_request *request)
 {
     struct change_op *change = change_of(op);
     struct param *input = param_new_map(&op->arena);
@@ -60,7 +60,7 @@ static enum aws_ask ask_whose(struct aws_script *op, struct aws_request *request
     return ask_pages(request, "DescribeInstances", input);
 }
 
-static bool is_in(const struct aws_heard *heard, struct str id)
+static bool machines_change_is_in(const struct aws_result *heard, struct str id)
 {
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *set = xml_child(heard->pages[i], "reservationSet");
@@ -77,28 +77,28 @@ static bool is_in(const struct aws_heard *heard, struct str id)
     return false;
 }
 
-static enum aws_turn hear_whose(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_whose(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct change_op *change = change_of(op);
     if (!heard->reply->is_ok) {
-        return op_fail(op, heard);
+        return workflow_fail(op, heard);
     }
     size_t end = change->stranger_at + FILTER_VALUES;
     end = end < change->stranger_count ? end : change->stranger_count;
     for (; change->stranger_at < end; change->stranger_at++) {
         struct str id = change->strangers[change->stranger_at];
-        if (is_in(heard, id)) {
+        if (machines_change_is_in(heard, id)) {
             change->ids[change->count++] = id;
         } else {
             miss(change, id);
         }
     }
-    return TURN_REPEAT;
+    return NEXT_REPEAT;
 }
 
 /* ---- the change ---- */
 
-static enum aws_ask ask_change_them(struct aws_script *op, struct aws_request *request)
+static enum aws_ask ask_change_them(struct aws_workflow *op, struct aws_request *request)
 {
     struct change_op *change = change_of(op);
     struct arena *arena = &op->arena;
@@ -124,7 +124,7 @@ static enum aws_ask ask_change_them(struct aws_script *op, struct aws_request *r
     return ask_change(request, change->action, input);
 }
 
-/* Takes those that a refusal names out of the call; false when it names none of them. */
+/* Removes the ids in an error message from the call; false if it contains none of them. */
 static bool drop_named(struct change_op *change, struct str message)
 {
     size_t kept = change->at;
@@ -142,26 +142,26 @@ static bool drop_named(struct change_op *change, struct str message)
     return change->missing > before;
 }
 
-static enum aws_turn hear_change(struct aws_script *op, const struct aws_heard *heard)
+static enum aws_next on_change(struct aws_workflow *op, const struct aws_result *heard)
 {
     struct change_op *change = change_of(op);
     const struct aws_reply *reply = heard->reply;
     if (reply->is_ok) {
         change->at += change->in_call;
-        return TURN_REPEAT;
+        return NEXT_REPEAT;
     }
     bool is_unknown = str_is(reply->error.code, "InvalidInstanceID.NotFound") ||
                       str_is(reply->error.code, "InvalidInstanceID") ||
                       str_is(reply->error.code, "InvalidID");
     if (is_unknown && drop_named(change, reply->error.message)) {
-        return TURN_REPEAT;
+        return NEXT_REPEAT;
     }
-    return op_fail(op, heard);
+    return workflow_fail(op, heard);
 }
 
-/* ---- around it ---- */
+/* ---- start and end ---- */
 
-static void change_finish(struct aws_script *op)
+static void change_finish(struct aws_workflow *op)
 {
     struct change_op *change = change_of(op);
     if (op->has_no_cluster) {
@@ -169,15 +169,15 @@ static void change_finish(struct aws_script *op)
         change->first = change->strangers[0];
     }
     if (op->answer.outcome == OUTCOME_DONE && change->missing > 0) {
-        op_end(op, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
-               "%zu machine%s not known to EC2 as the cluster's: %.*s%s", change->missing,
-               change->missing == 1 ? " is" : "s are", STR_ARG(change->first),
-               change->missing == 1 ? "" : ", ...");
+        workflow_end(op, OUTCOME_NOT_FOUND, ERR_NOT_FOUND,
+                     "%zu instance%s not found in this cluster: %.*s%s", change->missing,
+                     change->missing == 1 ? " is" : "s are", STR_ARG(change->first),
+                     change->missing == 1 ? "" : ", ...");
     }
     change->done(change->context, &op->answer);
 }
 
-/* What we know goes to the front of `ids`, what we do not to be looked up. */
+/* Moves known ids to the front of `ids` and the others to `strangers`. */
 static void sort_ids(struct change_op *change, const struct str *ids, size_t count)
 {
     struct arena *arena = &change->op.arena;
@@ -198,17 +198,17 @@ static struct change_op *new_change(struct provider *base, const char *action,
                                     void *context)
 {
     static const struct aws_step steps[] = {
-        ANCHOR_STEP,
-        {ask_whose, hear_whose},
-        {ask_change_them, hear_change},
+        LEASE_OBJECT_STEP,
+        {ask_whose, on_whose},
+        {ask_change_them, on_change},
     };
-    struct change_op *change = OP_NEW(aws_provider_of(base), struct change_op, steps, CHANGE_MS,
-                                      change_finish);
+    struct change_op *change = WORKFLOW_NEW(aws_provider_of(base), struct change_op, steps,
+                                            CHANGE_MS, change_finish);
     change->action = action;
     change->done = done;
     change->context = context;
     sort_ids(change, ids, count);
-    op_start(&change->op);
+    workflow_start(&change->op);
     return change;
 }
 

@@ -1,4 +1,4 @@
-/* aws_error.c: the table of error codes, and the four forms in which they come. */
+/* aws_error.c: the table of error codes, and the four error formats. */
 #include "provider/aws/wire/aws_error.h"
 
 #include "base/buf.h"
@@ -13,11 +13,11 @@ enum { BODY_BYTES_MAX = 64 * 1024, MESSAGE_BYTES_MAX = 1024, CODE_BYTES_MAX = 12
 
 /* ---- the table ---- */
 
-struct judgement {
+struct aws_error_judgement {
     const char *code;
     enum aws_error_class class;
     enum aws_remedy remedy;
-    enum outcome outcome; /* OUTCOME_DONE: the one that follows from the class */
+    enum outcome outcome; /* OUTCOME_DONE: derived from the class */
 };
 
 #define ROW(code, class)                           \
@@ -37,15 +37,14 @@ struct judgement {
         code, class, AWS_REMEDY_NONE, outcome \
     }
 
-/* In the order of strcmp(). Codes that AWS documents for the calls of EC2, IAM, STS, SSM, S3 and
- * Pricing that we make, and those that are common to all; botocore's models
- * and its table of retries have been looked through for them. */
-static const struct judgement judgements[] = {
+/* Sorted by strcmp(). Contains the codes that AWS documents for our calls of EC2, IAM, STS, SSM, S3
+ * and Pricing, the common ones, and those in botocore's models and retry table. */
+static const struct aws_error_judgement judgements[] = {
     ROW("AWSServiceAccessNotEnabledException", AWS_AUTH),
     ROW("AccessDenied", AWS_AUTH),
     ROW("AccessDeniedException", AWS_AUTH),
     ROW("AddressLimitExceeded", AWS_QUOTA),
-    REMEDY("AuthFailure", AWS_AUTH, AWS_REMEDY_CLOCK), /* EC2's word for a wrong clock too */
+    REMEDY("AuthFailure", AWS_AUTH, AWS_REMEDY_CLOCK), /* EC2 also uses it for a wrong clock */
     ROW("AuthorizationHeaderMalformed", AWS_PERMANENT),
     ROW("BandwidthLimitExceeded", AWS_THROTTLE),
     ROW("Blocked", AWS_AUTH),
@@ -53,12 +52,12 @@ static const struct judgement judgements[] = {
     ROW("BucketAlreadyOwnedByYou", AWS_PERMANENT),
     ROW("CapacityReservationUnsupported", AWS_PERMANENT),
     ROW("ClientInternalError", AWS_AMBIGUOUS),
-    /* Somebody else is at it: gone in a moment. */
+    /* A concurrent change, over in a moment. */
     REMEDY("ConcurrentModification", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     REMEDY("ConcurrentModificationException", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     REMEDY("ConcurrentMutationLimitExceeded", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     REMEDY("ConcurrentTagAccess", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
-    /* What is in the way may be on its way out. */
+    /* The blocking resource may be about to disappear. */
     REMEDY("DeleteConflict", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
     ROW("DependencyAccessDeniedException", AWS_AUTH),
     REMEDY("DependencyViolation", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
@@ -74,7 +73,7 @@ static const struct judgement judgements[] = {
     ROW("HostLimitExceeded", AWS_QUOTA),
     REMEDY("IDPCommunicationError", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     ROW("IDPRejectedClaim", AWS_AUTH),
-    /* The token's machine is gone for good; a new launch needs a new token. */
+    /* The token's instance is terminated; a new launch needs a new token. */
     ROW("IdempotentInstanceTerminated", AWS_PERMANENT),
     OUTCOME("IdempotentParameterMismatch", AWS_PERMANENT, OUTCOME_MISMATCH),
     OUTCOME("IdempotentParameterMismatchException", AWS_PERMANENT, OUTCOME_MISMATCH),
@@ -120,7 +119,7 @@ static const struct judgement judgements[] = {
     ROW("InvalidGrantException", AWS_AUTH),
     ROW("InvalidGroup.Duplicate", AWS_PERMANENT),
     REMEDY("InvalidGroup.InUse", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE),
-    /* Groups, profiles and machines made a moment ago are not known everywhere yet. */
+    /* Groups, profiles and instances created a moment ago may not be visible everywhere. */
     BOTH("InvalidGroup.NotFound", AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID),
     ROW("InvalidGroup.Reserved", AWS_PERMANENT),
     ROW("InvalidGroupId.Malformed", AWS_PERMANENT),
@@ -296,14 +295,14 @@ static const struct judgement judgements[] = {
 static int compare_code(const void *key, const void *row)
 {
     const struct str *code = key;
-    return str_cmp(*code, str_from(((const struct judgement *)row)->code));
+    return str_cmp(*code, str_from(((const struct aws_error_judgement *)row)->code));
 }
 
-/* What EC2 says of a profile, and IAM of a role, that was made a moment ago and is not known
- * everywhere yet; the codes alone mean any wrong value. */
+/* Messages of EC2 about a profile, and of IAM about a role, created a moment ago and not visible
+ * everywhere; the codes alone mean any invalid value. */
 static const struct {
     const char *code, *words;
-    struct judgement judgement;
+    struct aws_error_judgement judgement;
 } by_words[] = {
     {"InvalidParameterValue",
      "Invalid IAM Instance Profile",
@@ -313,10 +312,10 @@ static const struct {
      {NULL, AWS_DEFINITE_NO, AWS_REMEDY_SETTLE, OUTCOME_INVALID}},
 };
 
-static const struct judgement *find_row(const struct aws_error *error)
+static const struct aws_error_judgement *find_row(const struct aws_error *error)
 {
     struct str code = error->code;
-    /* Some calls of EC2 say whose fault it was before the code. */
+    /* Some EC2 calls prefix the code with the party at fault. */
     if (str_starts(code, "Client.") || str_starts(code, "Server.")) {
         code = str_sub(code, strlen("Client."), code.len);
     }
@@ -342,14 +341,14 @@ static enum aws_error_class class_of_status(int status)
 
 void aws_error_judge(struct aws_error *error)
 {
-    /* To the core, "not now, no effect" and "slow down" are the same: try again later. */
+    /* To the core, "no effect now" and "slow down" are the same: retry later. */
     static const enum outcome outcomes[AWS_ERROR_CLASS_COUNT] = {
         [AWS_DEFINITE_NO] = OUTCOME_THROTTLED, [AWS_AMBIGUOUS] = OUTCOME_UNKNOWN,
         [AWS_THROTTLE] = OUTCOME_THROTTLED,    [AWS_AUTH] = OUTCOME_DENIED,
         [AWS_QUOTA] = OUTCOME_QUOTA,           [AWS_CAPACITY] = OUTCOME_CAPACITY,
         [AWS_PERMANENT] = OUTCOME_INVALID,
     };
-    const struct judgement *row = find_row(error);
+    const struct aws_error_judgement *row = find_row(error);
     error->class = row ? row->class : class_of_status(error->status);
     error->remedy = row ? row->remedy : AWS_REMEDY_NONE;
     error->outcome = row && row->outcome != OUTCOME_DONE ? row->outcome : outcomes[error->class];
@@ -397,8 +396,8 @@ enum err_kind aws_error_kind(const struct aws_error *error)
 
 /* ---- bodies ---- */
 
-/* AWS's words reach terminals and logs: nothing in them may play tricks there. */
-static struct str visible(struct arena *arena, struct str text, size_t max)
+/* AWS's messages are shown on terminals and in logs: escapes control characters. */
+static struct str aws_error_visible(struct arena *arena, struct str text, size_t max)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, max * 4);
@@ -406,12 +405,12 @@ static struct str visible(struct arena *arena, struct str text, size_t max)
     return arena_str(arena, buf_str(&out));
 }
 
-static void take(struct aws_error *error, struct arena *arena, struct str code, struct str message,
-                 struct str request_id)
+static void aws_error_take(struct aws_error *error, struct arena *arena, struct str code,
+                           struct str message, struct str request_id)
 {
-    error->code = visible(arena, code, CODE_BYTES_MAX);
-    error->message = visible(arena, message, MESSAGE_BYTES_MAX);
-    error->request_id = visible(arena, request_id, CODE_BYTES_MAX);
+    error->code = aws_error_visible(arena, code, CODE_BYTES_MAX);
+    error->message = aws_error_visible(arena, message, MESSAGE_BYTES_MAX);
+    error->request_id = aws_error_visible(arena, request_id, CODE_BYTES_MAX);
 }
 
 static void read_xml(struct aws_error *error, struct str body, struct arena *arena)
@@ -426,7 +425,8 @@ static void read_xml(struct aws_error *error, struct str body, struct arena *are
     inner = inner ? inner : str_is(root->name, "Error") ? root : NULL;
     struct str id = xml_child_text(root, "RequestID");
     id = id.len > 0 ? id : xml_child_text(root, "RequestId");
-    take(error, arena, xml_child_text(inner, "Code"), xml_child_text(inner, "Message"), id);
+    aws_error_take(error, arena, xml_child_text(inner, "Code"), xml_child_text(inner, "Message"),
+                   id);
 }
 
 static struct str member(const json_t *json, const char *name)
@@ -436,7 +436,7 @@ static struct str member(const json_t *json, const char *name)
                                  : STR("");
 }
 
-/* "namespace#Code:http://..." is "Code". */
+/* "namespace#Code:http://..." gives "Code". */
 static struct str bare_code(struct str code)
 {
     struct str head = str_cut(&code, ':');
@@ -450,8 +450,8 @@ static void read_json(struct aws_error *error, struct str body, struct arena *ar
     struct str code = member(json, "__type");
     struct str message = member(json, "message");
     code = code.len > 0 ? code : member(json, "code");
-    take(error, arena, bare_code(code), message.len > 0 ? message : member(json, "Message"),
-         STR(""));
+    aws_error_take(error, arena, bare_code(code),
+                   message.len > 0 ? message : member(json, "Message"), STR(""));
     json_decref(json);
 }
 
@@ -466,7 +466,7 @@ struct aws_error aws_error_read(int status, struct str type_header, struct str b
         read_json(&error, start, arena);
     }
     if (type_header.len > 0) {
-        error.code = visible(arena, bare_code(type_header), CODE_BYTES_MAX);
+        error.code = aws_error_visible(arena, bare_code(type_header), CODE_BYTES_MAX);
     }
     aws_error_judge(&error);
     return error;

@@ -1,4 +1,4 @@
-/* aws_json.c: the walk that writes JSON. */
+/* aws_json.c: writes parameters as JSON. */
 #include "provider/aws/wire/aws_json.h"
 
 #include "base/utf8.h"
@@ -6,9 +6,10 @@
 
 #include <inttypes.h>
 
-static bool write_value(const struct param *param, int depth, struct buf *out, struct err *err);
+static bool aws_json_write_value(const struct param *param, int depth, struct buf *out,
+                                 struct err *err);
 
-static bool write_text(struct str text, struct buf *out, struct err *err)
+static bool aws_json_write_text(struct str text, struct buf *out, struct err *err)
 {
     if (!utf8_is_valid(text)) {
         return err_set(err, ERR_CONFIG, "a parameter is not UTF-8");
@@ -36,12 +37,12 @@ static bool write_children(const struct param *parent, int depth, struct buf *ou
     for (const struct param *child = parent->first; child; child = child->next) {
         buf_add_c(out, child == parent->first ? "" : ",");
         if (is_map) {
-            if (!write_text(child->name, out, err)) {
+            if (!aws_json_write_text(child->name, out, err)) {
                 return false;
             }
             buf_add_char(out, ':');
         }
-        if (!write_value(child, depth + 1, out, err)) {
+        if (!aws_json_write_value(child, depth + 1, out, err)) {
             return false;
         }
     }
@@ -49,14 +50,15 @@ static bool write_children(const struct param *parent, int depth, struct buf *ou
     return true;
 }
 
-static bool write_value(const struct param *param, int depth, struct buf *out, struct err *err)
+static bool aws_json_write_value(const struct param *param, int depth, struct buf *out,
+                                 struct err *err)
 {
     if (depth > QUERY_DEPTH_MAX) {
         return err_set(err, ERR_CONFIG, "parameters are nested too deeply");
     }
     switch (param->kind) {
     case PARAM_TEXT:
-        return write_text(param->text, out, err);
+        return aws_json_write_text(param->text, out, err);
     case PARAM_NUMBER:
         buf_addf(out, "%" PRId64, param->number);
         return true;
@@ -73,7 +75,7 @@ static bool write_value(const struct param *param, int depth, struct buf *out, s
 bool aws_json_write(const struct param *input, struct buf *out, struct err *err)
 {
     static const struct param nothing = {.kind = PARAM_MAP};
-    if (!write_value(input ? input : &nothing, 0, out, err)) {
+    if (!aws_json_write_value(input ? input : &nothing, 0, out, err)) {
         return false;
     }
     return !out->is_full ||

@@ -1,4 +1,4 @@
-/* aws_time.c: days to dates and back, without the C library's calendar and its time zones. */
+/* aws_time.c: converts days to dates and back, without the C library's calendar and time zones. */
 #include "provider/aws/wire/aws_time.h"
 
 #include <stdio.h>
@@ -8,7 +8,7 @@ enum { DAY_SECONDS = 86400 };
 static const int64_t moment_min = -62135596800; /* 0001-01-01T00:00:00Z */
 static const int64_t moment_max = 253402300799; /* 9999-12-31T23:59:59Z */
 
-/* Days since 1970-01-01. The year is counted from March, so that the leap day is its last. */
+/* Days since 1970-01-01. The year starts in March, so that the leap day is its last. */
 static int64_t days_from_date(int64_t year, int64_t month, int64_t day)
 {
     int64_t y = month <= 2 ? year - 1 : year;
@@ -40,7 +40,7 @@ void aws_time_basic(int64_t moment, char ret_text[AWS_TIME_SIZE])
     int64_t days = (moment >= 0 ? moment : moment - (DAY_SECONDS - 1)) / DAY_SECONDS;
     int left = (int)(moment - days * DAY_SECONDS);
     date_from_days(days, &year, &month, &day);
-    /* The remainders change nothing; they tell the compiler how long the text can get. */
+    /* The remainders have no effect; they tell the compiler the maximum length of the text. */
     snprintf(ret_text, AWS_TIME_SIZE, "%04u%02u%02uT%02u%02u%02uZ", (unsigned)year % 10000,
              (unsigned)month % 100, (unsigned)day % 100, (unsigned)left / 3600 % 100,
              (unsigned)left / 60 % 60, (unsigned)left % 60);
@@ -54,8 +54,8 @@ void aws_time_iso(int64_t moment, char ret_text[AWS_TIME_ISO_SIZE])
              basic + 6, basic + 9, basic + 11, basic + 13);
 }
 
-/* Takes exactly `count` digits off the front. */
-static bool take_number(struct str *text, size_t count, int64_t *ret_value)
+/* Reads exactly `count` digits. */
+static bool aws_time_take_number(struct str *text, size_t count, int64_t *ret_value)
 {
     int64_t value = 0;
     if (text->len < count) {
@@ -83,7 +83,7 @@ static bool take_any_of(struct str *text, const char *set)
     return false;
 }
 
-/* What stands behind the seconds, as seconds to take away. */
+/* Reads the time zone as an offset in seconds to subtract. */
 static bool parse_zone(struct str text, int64_t *ret_offset)
 {
     int64_t hours;
@@ -93,11 +93,11 @@ static bool parse_zone(struct str text, int64_t *ret_offset)
         *ret_offset = 0;
         return true;
     }
-    if (!take_any_of(&text, "+-") || !take_number(&text, 2, &hours)) {
+    if (!take_any_of(&text, "+-") || !aws_time_take_number(&text, 2, &hours)) {
         return false;
     }
     (void)take_any_of(&text, ":");
-    if (!take_number(&text, 2, &minutes) || text.len > 0 || hours > 23 || minutes > 59) {
+    if (!aws_time_take_number(&text, 2, &minutes) || text.len > 0 || hours > 23 || minutes > 59) {
         return false;
     }
     *ret_offset = (hours * 3600 + minutes * 60) * (is_west ? -1 : 1);
@@ -111,16 +111,16 @@ static int64_t days_in_month(int64_t year, int64_t month)
     return month == 2 && is_leap ? 29 : days[month - 1];
 }
 
-static bool take_fraction(struct str *text)
+static bool aws_time_take_fraction(struct str *text)
 {
     int64_t digit;
     if (!take_any_of(text, ".")) {
         return true;
     }
-    if (!take_number(text, 1, &digit)) {
+    if (!aws_time_take_number(text, 1, &digit)) {
         return false;
     }
-    while (take_number(text, 1, &digit)) {
+    while (aws_time_take_number(text, 1, &digit)) {
     }
     return true;
 }
@@ -134,16 +134,16 @@ bool aws_time_parse(struct str text, int64_t *ret_moment)
     int64_t minute;
     int64_t second;
     int64_t offset;
-    bool is_date = take_number(&text, 4, &year) && take_any_of(&text, "-") &&
-                   take_number(&text, 2, &month) && take_any_of(&text, "-") &&
-                   take_number(&text, 2, &day) && take_any_of(&text, "Tt ");
+    bool is_date = aws_time_take_number(&text, 4, &year) && take_any_of(&text, "-") &&
+                   aws_time_take_number(&text, 2, &month) && take_any_of(&text, "-") &&
+                   aws_time_take_number(&text, 2, &day) && take_any_of(&text, "Tt ");
     if (!is_date || year < 1 || month < 1 || month > 12 || day < 1 ||
         day > days_in_month(year, month)) {
         return false;
     }
-    bool is_clock = take_number(&text, 2, &hour) && take_any_of(&text, ":") &&
-                    take_number(&text, 2, &minute) && take_any_of(&text, ":") &&
-                    take_number(&text, 2, &second) && take_fraction(&text);
+    bool is_clock = aws_time_take_number(&text, 2, &hour) && take_any_of(&text, ":") &&
+                    aws_time_take_number(&text, 2, &minute) && take_any_of(&text, ":") &&
+                    aws_time_take_number(&text, 2, &second) && aws_time_take_fraction(&text);
     if (!is_clock || hour > 23 || minute > 59 || second > 59 || !parse_zone(text, &offset)) {
         return false;
     }
@@ -179,15 +179,15 @@ bool aws_time_parse_http(struct str text, int64_t *ret_moment)
         return false;
     }
     text = str_sub(text, comma + 1, text.len);
-    bool is_date = take_any_of(&text, " ") && take_number(&text, 2, &day) &&
+    bool is_date = take_any_of(&text, " ") && aws_time_take_number(&text, 2, &day) &&
                    take_any_of(&text, " ") && take_month(&text, &month) &&
-                   take_any_of(&text, " ") && take_number(&text, 4, &year);
+                   take_any_of(&text, " ") && aws_time_take_number(&text, 4, &year);
     if (!is_date || year < 1 || day < 1 || day > days_in_month(year, month)) {
         return false;
     }
-    bool is_clock = take_any_of(&text, " ") && take_number(&text, 2, &hour) &&
-                    take_any_of(&text, ":") && take_number(&text, 2, &minute) &&
-                    take_any_of(&text, ":") && take_number(&text, 2, &second);
+    bool is_clock = take_any_of(&text, " ") && aws_time_take_number(&text, 2, &hour) &&
+                    take_any_of(&text, ":") && aws_time_take_number(&text, 2, &minute) &&
+                    take_any_of(&text, ":") && aws_time_take_number(&text, 2, &second);
     if (!is_clock || hour > 23 || minute > 59 || second > 60 || !str_is(text, " GMT")) {
         return false;
     }

@@ -1,4 +1,4 @@
-/* credential_json.c: the five JSON forms of credentials, each as a list of its fields. */
+/* credential_json.c: the five JSON formats of credentials, each as a list of fields. */
 #include "provider/aws/wire/credential_json.h"
 
 #include "provider/aws/wire/aws_time.h"
@@ -9,15 +9,16 @@ enum { FIELD_BYTES_MAX = 32 * 1024, CODE_SHOWN_MAX = 64 };
 
 /* ---- one document ---- */
 
-static void drop(json_t **json)
+static void credential_json_drop(json_t **json)
 {
     json_decref(*json);
 }
 
-#define AUTO_JSON __attribute__((cleanup(drop)))
+#define AUTO_JSON __attribute__((cleanup(credential_json_drop)))
 
-/* NULL, and the error, when it is not one JSON object. jansson's own message quotes the text. */
-static json_t *load(struct str text, struct err *err)
+/* NULL with an error if it is not one JSON object. jansson's own message is not used because it
+ * quotes the text. */
+static json_t *credential_json_load(struct str text, struct err *err)
 {
     json_error_t where;
     if (text.len > CREDENTIAL_BYTES_MAX) {
@@ -41,9 +42,9 @@ static json_t *load(struct str text, struct err *err)
 
 enum need { OPTIONAL, REQUIRED };
 
-/* Absent and null are the same; an optional one then is the empty text. */
-static bool get_text(const json_t *json, const char *name, enum need need, struct arena *arena,
-                     struct str *ret_text, struct err *err)
+/* Missing and null are equivalent; an optional field is then empty. */
+static bool credential_json_get_text(const json_t *json, const char *name, enum need need,
+                                     struct arena *arena, struct str *ret_text, struct err *err)
 {
     const json_t *value = json_object_get(json, name);
     if (!value || json_is_null(value)) {
@@ -51,7 +52,7 @@ static bool get_text(const json_t *json, const char *name, enum need need, struc
         return need == OPTIONAL || err_set(err, ERR_PROTOCOL, "%s is missing", name);
     }
     if (!json_is_string(value)) {
-        return err_set(err, ERR_PROTOCOL, "%s is not a text", name);
+        return err_set(err, ERR_PROTOCOL, "%s is not a string", name);
     }
     struct str text = {json_string_value(value), json_string_length(value)};
     if (text.len > FIELD_BYTES_MAX) {
@@ -73,7 +74,7 @@ static bool get_time(const json_t *json, const char *name, enum need need, struc
                      int64_t *ret_moment, struct err *err)
 {
     struct str text;
-    if (!get_text(json, name, need, arena, &text, err)) {
+    if (!credential_json_get_text(json, name, need, arena, &text, err)) {
         return false;
     }
     if (text.len == 0) {
@@ -83,8 +84,8 @@ static bool get_time(const json_t *json, const char *name, enum need need, struc
     return aws_time_parse(text, ret_moment) || err_set(err, ERR_PROTOCOL, "%s is not a time", name);
 }
 
-/* The names of one form. */
-struct form {
+/* The field names of one format. */
+struct credential_json_form {
     const char *access_key;
     const char *secret_key;
     const char *session_token;
@@ -93,15 +94,17 @@ struct form {
     enum need need_expiration;
 };
 
-static bool get_keys(const json_t *json, const struct form *form, struct arena *arena,
-                     struct aws_credentials *ret_credentials, struct err *err)
+static bool get_keys(const json_t *json, const struct credential_json_form *form,
+                     struct arena *arena, struct aws_credentials *ret_credentials, struct err *err)
 {
     struct aws_credentials got = {.expires_at = INT64_MAX};
-    bool ok = get_text(json, form->access_key, REQUIRED, arena, &got.access_key, err) &&
-              get_text(json, form->secret_key, REQUIRED, arena, &got.secret_key, err) &&
-              get_text(json, form->session_token, form->need_token, arena, &got.session_token,
-                       err) &&
-              get_text(json, "AccountId", OPTIONAL, arena, &got.account_id, err) &&
+    bool ok = credential_json_get_text(json, form->access_key, REQUIRED, arena, &got.access_key,
+                                       err) &&
+              credential_json_get_text(json, form->secret_key, REQUIRED, arena, &got.secret_key,
+                                       err) &&
+              credential_json_get_text(json, form->session_token, form->need_token, arena,
+                                       &got.session_token, err) &&
+              credential_json_get_text(json, "AccountId", OPTIONAL, arena, &got.account_id, err) &&
               (!form->expiration || get_time(json, form->expiration, form->need_expiration, arena,
                                              &got.expires_at, err));
     if (ok) {
@@ -110,17 +113,17 @@ static bool get_keys(const json_t *json, const struct form *form, struct arena *
     return ok;
 }
 
-/* ---- the forms ---- */
+/* ---- formats ---- */
 
-static const struct form machine_form = {"AccessKeyId", "SecretAccessKey", "Token",
-                                         "Expiration",  REQUIRED,          REQUIRED};
+static const struct credential_json_form machine_form = {
+    "AccessKeyId", "SecretAccessKey", "Token", "Expiration", REQUIRED, REQUIRED};
 
 bool credential_from_process(struct str json, struct arena *arena,
                              struct aws_credentials *ret_credentials, struct err *err)
 {
-    static const struct form form = {"AccessKeyId", "SecretAccessKey", "SessionToken",
-                                     "Expiration",  OPTIONAL,          OPTIONAL};
-    AUTO_JSON json_t *root = load(json, err);
+    static const struct credential_json_form form = {
+        "AccessKeyId", "SecretAccessKey", "SessionToken", "Expiration", OPTIONAL, OPTIONAL};
+    AUTO_JSON json_t *root = credential_json_load(json, err);
     if (!root) {
         return false;
     }
@@ -129,13 +132,13 @@ bool credential_from_process(struct str json, struct arena *arena,
         return err_set(err, ERR_PROTOCOL, "Version is missing or not a number");
     }
     if (json_integer_value(version) != 1) {
-        return err_set(err, ERR_PROTOCOL, "Version is %lld; only 1 is known",
+        return err_set(err, ERR_PROTOCOL, "Version is %lld; only 1 is supported",
                        (long long)json_integer_value(version));
     }
     return get_keys(root, &form, arena, ret_credentials, err);
 }
 
-/* Where the other side says why not: a code is short and has no blanks, else it is not shown. */
+/* Reports the other side's error code; it is shown only if it is short and has no blanks. */
 static bool fail_with_code(const json_t *code, struct err *err)
 {
     struct str text = {json_string_value(code), json_string_length(code)};
@@ -146,13 +149,13 @@ static bool fail_with_code(const json_t *code, struct err *err)
                   c == '_' || c == '-' || c == '.';
     }
     return is_code ? err_set(err, ERR_AUTH, "refused: %.*s", STR_ARG(text))
-                   : err_set(err, ERR_AUTH, "refused, without a code");
+                   : err_set(err, ERR_AUTH, "refused, without an error code");
 }
 
 bool credential_from_container(struct str json, struct arena *arena,
                                struct aws_credentials *ret_credentials, struct err *err)
 {
-    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *root = credential_json_load(json, err);
     if (!root) {
         return false;
     }
@@ -166,7 +169,7 @@ bool credential_from_container(struct str json, struct arena *arena,
 bool credential_from_imds(struct str json, struct arena *arena,
                           struct aws_credentials *ret_credentials, struct err *err)
 {
-    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *root = credential_json_load(json, err);
     if (!root) {
         return false;
     }
@@ -181,10 +184,10 @@ bool credential_from_imds(struct str json, struct arena *arena,
 bool credential_from_sso(struct str json, struct arena *arena,
                          struct aws_credentials *ret_credentials, struct err *err)
 {
-    static const struct form form = {"accessKeyId", "secretAccessKey", "sessionToken",
-                                     NULL,          REQUIRED,          REQUIRED};
+    static const struct credential_json_form form = {
+        "accessKeyId", "secretAccessKey", "sessionToken", NULL, REQUIRED, REQUIRED};
     static const json_int_t milliseconds = 1000;
-    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *root = credential_json_load(json, err);
     if (!root) {
         return false;
     }
@@ -207,25 +210,25 @@ bool sso_token_read(struct str json, struct arena *arena, struct sso_token *ret_
                     struct err *err)
 {
     struct sso_token got;
-    AUTO_JSON json_t *root = load(json, err);
+    AUTO_JSON json_t *root = credential_json_load(json, err);
     if (!root) {
         return false;
     }
-    bool ok = get_text(root, "accessToken", REQUIRED, arena, &got.access_token, err) &&
-              get_time(root, "expiresAt", REQUIRED, arena, &got.expires_at, err) &&
-              get_text(root, "refreshToken", OPTIONAL, arena, &got.refresh_token, err) &&
-              get_text(root, "clientId", OPTIONAL, arena, &got.client_id, err) &&
-              get_text(root, "clientSecret", OPTIONAL, arena, &got.client_secret, err) &&
-              get_time(root, "registrationExpiresAt", OPTIONAL, arena, &got.registration_expires_at,
-                       err);
+    bool ok =
+        credential_json_get_text(root, "accessToken", REQUIRED, arena, &got.access_token, err) &&
+        get_time(root, "expiresAt", REQUIRED, arena, &got.expires_at, err) &&
+        credential_json_get_text(root, "refreshToken", OPTIONAL, arena, &got.refresh_token, err) &&
+        credential_json_get_text(root, "clientId", OPTIONAL, arena, &got.client_id, err) &&
+        credential_json_get_text(root, "clientSecret", OPTIONAL, arena, &got.client_secret, err) &&
+        get_time(root, "registrationExpiresAt", OPTIONAL, arena, &got.registration_expires_at, err);
     if (ok) {
         *ret_token = got;
     }
     return ok;
 }
 
-/* Puts `value` in, or takes the name away when there is none. */
-static bool set_text(json_t *json, const char *name, struct str value)
+/* Sets the field, or removes it if `value` is empty. */
+static bool credential_json_set_text(json_t *json, const char *name, struct str value)
 {
     if (value.len == 0) {
         (void)json_object_del(json, name);
@@ -234,7 +237,7 @@ static bool set_text(json_t *json, const char *name, struct str value)
     return json_object_set_new(json, name, json_stringn(value.ptr, value.len)) == 0;
 }
 
-static int add_piece(const char *bytes, size_t count, void *context)
+static int credential_json_add_piece(const char *bytes, size_t count, void *context)
 {
     buf_add(context, (struct str){bytes, count});
     return 0;
@@ -248,26 +251,27 @@ static bool renew(json_t *root, const json_t *reply, int64_t now, struct arena *
     struct str refresh;
     char until[AWS_TIME_ISO_SIZE];
     const json_t *life = json_object_get(reply, "expiresIn");
-    if (!get_text(reply, "accessToken", REQUIRED, arena, &access, err) ||
-        !get_text(reply, "refreshToken", OPTIONAL, arena, &refresh, err)) {
+    if (!credential_json_get_text(reply, "accessToken", REQUIRED, arena, &access, err) ||
+        !credential_json_get_text(reply, "refreshToken", OPTIONAL, arena, &refresh, err)) {
         return false;
     }
     if (!json_is_integer(life) || json_integer_value(life) <= 0 ||
         json_integer_value(life) > life_max) {
-        return err_set(err, ERR_PROTOCOL, "expiresIn is missing or not a sensible number");
+        return err_set(err, ERR_PROTOCOL, "expiresIn is missing or out of range");
     }
     aws_time_iso(now + json_integer_value(life), until);
-    bool ok = set_text(root, "accessToken", access) && set_text(root, "refreshToken", refresh) &&
-              set_text(root, "expiresAt", str_from(until)) &&
-              json_dump_callback(root, add_piece, out, JSON_COMPACT) == 0;
-    return (ok && !out->is_full) || err_set(err, ERR_INTERNAL, "the token cannot be written");
+    bool ok = credential_json_set_text(root, "accessToken", access) &&
+              credential_json_set_text(root, "refreshToken", refresh) &&
+              credential_json_set_text(root, "expiresAt", str_from(until)) &&
+              json_dump_callback(root, credential_json_add_piece, out, JSON_COMPACT) == 0;
+    return (ok && !out->is_full) || err_set(err, ERR_INTERNAL, "cannot encode the token");
 }
 
 bool sso_token_renew(struct str json, struct str answer, int64_t now, struct buf *out,
                      struct err *err)
 {
-    AUTO_JSON json_t *root = load(json, err);
-    AUTO_JSON json_t *reply = root ? load(answer, err) : NULL;
+    AUTO_JSON json_t *root = credential_json_load(json, err);
+    AUTO_JSON json_t *reply = root ? credential_json_load(answer, err) : NULL;
     if (!root || !reply) {
         return false;
     }

@@ -1,11 +1,11 @@
 /*
- * credential_json.h: credentials as programs, machines and AWS's token files hand them out, in
- * JSON.
+ * credential_json.h: reads credentials in JSON from programs, metadata services and AWS's token
+ * files.
  *
- * Strict and bounded: a name twice, a value of another kind, a control character (it would end up
- * in a header), or more than CREDENTIAL_BYTES_MAX bytes are refused with ERR_PROTOCOL. What the
- * other side refuses is ERR_AUTH. No message quotes what was read, but for the other side's own
- * error code. Whether something has expired is for the caller to see, who has the clock.
+ * Strict and bounded: a duplicate name, a value of the wrong type, a control character (values are
+ * sent in headers), or more than CREDENTIAL_BYTES_MAX bytes fail with ERR_PROTOCOL. A refusal by
+ * the other side is ERR_AUTH. Errors never quote the input, except the other side's error code. The
+ * caller, which has the clock, must check expiry.
  */
 #pragma once
 
@@ -22,35 +22,35 @@ enum { CREDENTIAL_BYTES_MAX = 256 * 1024 };
 struct aws_credentials {
     struct str access_key;
     struct str secret_key;
-    struct str session_token; /* empty: none */
-    struct str account_id;    /* empty: not told */
+    struct str session_token; /* may be empty */
+    struct str account_id;    /* empty: unknown */
     int64_t expires_at;       /* seconds since 1970; INT64_MAX: never */
 };
 
-/* What a credential_process printed. */
+/* The output of a credential_process. */
 bool credential_from_process(struct str json, struct arena *arena,
                              struct aws_credentials *ret_credentials, struct err *err) MUST_USE;
 
-/* The answer of a container's credential endpoint. */
+/* The reply of a container's credential endpoint. */
 bool credential_from_container(struct str json, struct arena *arena,
                                struct aws_credentials *ret_credentials, struct err *err) MUST_USE;
 
-/* The answer of a machine's metadata service for its role. */
+/* The reply of a machine's metadata service for its role. */
 bool credential_from_imds(struct str json, struct arena *arena,
                           struct aws_credentials *ret_credentials, struct err *err) MUST_USE;
 
-/* The answer of single sign-on's GetRoleCredentials. */
+/* The reply of single sign-on's GetRoleCredentials. */
 bool credential_from_sso(struct str json, struct arena *arena,
                          struct aws_credentials *ret_credentials, struct err *err) MUST_USE;
 
 struct sso_token {
     struct str access_token;
     int64_t expires_at;
-    /* To get a new one without the user; empty in the older form. */
+    /* For a new token without user interaction; empty in the older format. */
     struct str refresh_token;
     struct str client_id;
     struct str client_secret;
-    int64_t registration_expires_at; /* of the client; INT64_MAX: not told */
+    int64_t registration_expires_at; /* of the client; INT64_MAX: unknown */
 };
 
 /* A file of ~/.aws/sso/cache. */
@@ -58,8 +58,8 @@ bool sso_token_read(struct str json, struct arena *arena, struct sso_token *ret_
                     struct err *err) MUST_USE;
 
 /*
- * The same file with what single sign-on answered to a request for a new token, for the next who
- * reads it, botocore among them. `now` is in seconds since 1970.
+ * Updates the contents of that file with single sign-on's reply to a token refresh, for later
+ * readers including botocore. `now` is in seconds since 1970.
  */
 bool sso_token_renew(struct str json, struct str answer, int64_t now, struct buf *out,
                      struct err *err) MUST_USE;

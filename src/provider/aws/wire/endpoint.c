@@ -1,7 +1,7 @@
-/* endpoint.c: partitions, the services' own rules, and overrides. */
+/* endpoint.c: partitions, special rules of services, and overrides. */
 #include "provider/aws/wire/endpoint.h"
 
-#include "provider/aws/login/shell_words.h"
+#include "provider/aws/config/shell_split.h"
 
 #include <string.h>
 #include <strings.h>
@@ -11,8 +11,8 @@ enum { REGION_LEN_MAX = 63 };
 /* ---- tables ---- */
 
 static const struct {
-    const char *name;        /* as it is signed */
-    const char *host_prefix; /* what stands before the region */
+    const char *name;        /* signing name */
+    const char *host_prefix; /* before the region */
     const char *variable;    /* AWS_ENDPOINT_URL_ and the service */
     const char *config_name; /* in a [services] section */
 } services[AWS_SERVICE_COUNT] = {
@@ -33,18 +33,19 @@ const char *aws_service_name(enum aws_service service)
     return services[service].config_name;
 }
 
-/* Endpoints come in four kinds; these are bits of an index. */
+/* Bits of an index: there are four kinds of endpoints. */
 enum { KIND_FIPS = 1, KIND_DUAL = 2, KIND_COUNT = 4 };
 
-/* A partition of AWS: regions that share accounts and a domain. The first fits all the rest. */
+/* An AWS partition: regions that share accounts and a domain. The first one matches all other
+ * regions. */
 struct partition {
     const char *region_prefix;
     const char *domain;
-    const char *dual_domain;           /* of endpoints that speak IPv6, too */
-    const char *iam_hosts[KIND_COUNT]; /* IAM is one for the partition, and follows no rule */
-    const char *iam_region;            /* for which IAM's requests are signed */
-    const char *pricing_region;        /* one that has the Pricing API; NULL: none does */
-    bool has_plain_fips;               /* what is not dual is always FIPS, under the usual names */
+    const char *dual_domain;           /* for endpoints that also have IPv6 */
+    const char *iam_hosts[KIND_COUNT]; /* one per partition, without a naming rule */
+    const char *iam_region;            /* signing region of IAM */
+    const char *pricing_region;        /* a region with the Pricing API; NULL: none */
+    bool has_plain_fips;               /* without dual-stack, the usual names are always FIPS */
     bool has_no_s3_fips;
 };
 
@@ -126,7 +127,7 @@ static struct str variable(const struct aws_profiles *profiles, const char *name
     return str_from(aws_variable(profiles->environ, name));
 }
 
-/* endpoint_url in the part of a [services NAME] section that is about this service. */
+/* endpoint_url for this service in a [services NAME] section. */
 static struct str in_section(const struct ini *config, const struct ini_section *section,
                              enum aws_service service)
 {
@@ -147,7 +148,7 @@ static struct str in_services(const struct aws_profiles *profiles, struct str na
         struct str *words;
         size_t count;
         if (str_starts(config->sections[i].name, "services") &&
-            shell_words(config->sections[i].name, arena, &words, &count) && count == 2 &&
+            shell_split(config->sections[i].name, arena, &words, &count) && count == 2 &&
             str_eq(words[1], name)) {
             return in_section(config, &config->sections[i], service);
         }
@@ -164,7 +165,7 @@ static bool is_ignored(const struct aws_profiles *profiles, const struct aws_pro
     return str_is(value, "true") || str_is(value, "True") || str_is(value, "TRUE");
 }
 
-/* Empty when the user has not said any. */
+/* Empty if the user set none. */
 static struct str find_override(const struct aws_profiles *profiles, enum aws_service service,
                                 struct arena *arena)
 {
@@ -220,16 +221,15 @@ static bool parse_url(struct str url, struct aws_endpoint *endpoint, struct err 
         char c = endpoint->path.ptr[i];
         if (c <= ' ' || c > '~' || c == '?' || c == '#') {
             return err_set(err, ERR_CONFIG,
-                           "the path of an endpoint has a character that cannot "
-                           "be in it");
+                           "the path of an endpoint contains an invalid character");
         }
     }
     return true;
 }
 
-/* ---- the answer ---- */
+/* ---- finding the endpoint ---- */
 
-/* The region becomes a part of a host name: nothing else may come along. */
+/* The region becomes part of a host name, so its characters are checked. */
 static bool check_region(struct str region, struct err *err)
 {
     bool is_label = region.len > 0 && region.len <= REGION_LEN_MAX && region.ptr[0] != '-';
@@ -242,7 +242,7 @@ static bool check_region(struct str region, struct err *err)
                                                : "the AWS region is not a name like us-east-1");
 }
 
-/* A switch of the user's: the variable, then the profile's option; "true" in any case. */
+/* A user's switch: the variable, then the profile's option; "true" in any letter case. */
 static bool is_switched_on(const struct aws_profiles *profiles, const char *variable_name,
                            const char *option_name)
 {
@@ -263,13 +263,14 @@ static unsigned wanted_kind(const struct aws_profiles *profiles)
     return (is_fips ? KIND_FIPS : 0) | (is_dual ? KIND_DUAL : 0);
 }
 
-static bool find_host(const struct partition *partition, enum aws_service service, unsigned kind,
-                      struct arena *arena, struct aws_endpoint *endpoint, struct err *err)
+static bool endpoint_find_host(const struct partition *partition, enum aws_service service,
+                               unsigned kind, struct arena *arena, struct aws_endpoint *endpoint,
+                               struct err *err)
 {
     bool is_dual = kind & KIND_DUAL;
     bool is_fips = kind & KIND_FIPS;
     if (service == AWS_PRICING && !partition->pricing_region) {
-        return err_set(err, ERR_NOT_FOUND, "there is no Pricing API in this part of AWS");
+        return err_set(err, ERR_NOT_FOUND, "this AWS partition has no Pricing API");
     }
     if (service == AWS_IAM) {
         endpoint->host = str_from(partition->iam_hosts[kind]);
@@ -277,8 +278,7 @@ static bool find_host(const struct partition *partition, enum aws_service servic
     }
     if (service == AWS_S3) {
         if (is_fips && partition->has_no_s3_fips) {
-            return err_set(err, ERR_CONFIG,
-                           "there are no FIPS endpoints of S3 in this part of AWS");
+            return err_set(err, ERR_CONFIG, "this AWS partition has no FIPS endpoints for S3");
         }
         endpoint->host = arena_printf(arena, "s3%s%s.%.*s.%s", is_fips ? "-fips" : "",
                                       is_dual ? ".dualstack" : "",
@@ -312,15 +312,14 @@ bool aws_endpoint_find(const struct aws_profiles *profiles, enum aws_service ser
     if (override.len > 0) {
         endpoint.is_override = true;
         if (kind != 0) {
-            return err_set(err, ERR_CONFIG,
-                           "an endpoint of your own cannot be had together with %s; unset one",
-                           kind & KIND_FIPS ? "AWS_USE_FIPS_ENDPOINT"
-                                            : "AWS_USE_DUALSTACK_ENDPOINT");
+            return err_set(
+                err, ERR_CONFIG, "a custom endpoint cannot be combined with %s; unset one",
+                kind & KIND_FIPS ? "AWS_USE_FIPS_ENDPOINT" : "AWS_USE_DUALSTACK_ENDPOINT");
         }
         if (!parse_url(override, &endpoint, err)) {
             return err_wrap(err, "%s", services[service].config_name);
         }
-    } else if (!find_host(partition, service, kind, arena, &endpoint, err)) {
+    } else if (!endpoint_find_host(partition, service, kind, arena, &endpoint, err)) {
         return false;
     }
     *ret_endpoint = endpoint;

@@ -1,11 +1,10 @@
 /*
- * endpoint.h: where a service of AWS is reached for a region, and for which region and name its
- * requests are signed.
+ * endpoint.h: the endpoint of an AWS service in a region, and its signing region and name.
  *
- * A small table of partitions instead of AWS's list of every service in every region. Overrides by
- * the user come first, in botocore's order: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, the
+ * Uses a small table of partitions instead of AWS's list of every service in every region. User
+ * overrides come first, in botocore's order: AWS_ENDPOINT_URL_<SERVICE>, AWS_ENDPOINT_URL, the
  * [services] section of the profile, the profile's endpoint_url. FIPS and dual-stack endpoints are
- * found where the user wants them, and refused together with an override, as botocore does.
+ * used if the user wants them, and rejected together with an override, as in botocore.
  */
 #pragma once
 
@@ -13,7 +12,7 @@
 #include "base/attr.h"
 #include "base/err.h"
 #include "base/str.h"
-#include "provider/aws/login/profile.h"
+#include "provider/aws/config/profile.h"
 
 #include <stdbool.h>
 
@@ -24,17 +23,17 @@ enum aws_service {
     AWS_SSM,
     AWS_S3,
     AWS_PRICING,
-    AWS_SSO,      /* single sign-on's portal */
-    AWS_SSO_OIDC, /* its tokens */
+    AWS_SSO,      /* single sign-on portal */
+    AWS_SSO_OIDC, /* single sign-on tokens */
     AWS_QUOTAS,   /* Service Quotas */
     AWS_SERVICE_COUNT
 };
 
 struct aws_endpoint {
     bool is_tls;
-    struct str host;           /* with ":port" where it is not the usual one */
-    struct str path;           /* before the service's own; no '/' at its end, often empty */
-    struct str signing_region; /* where IAM is global, its home and not the caller's */
+    struct str host;           /* with ":port" unless it is the default */
+    struct str path;           /* prefix of the service's path; no trailing '/', often empty */
+    struct str signing_region; /* for global IAM its home region, not the caller's */
     struct str signing_name;
     bool is_override;
 };
@@ -43,8 +42,8 @@ struct aws_endpoint {
 const char *aws_service_name(enum aws_service service);
 
 /*
- * `profiles` may be NULL: no overrides. Fails for a region that cannot be a part of a host name,
- * for a service that the region's partition does not have, and for an override that is no URL.
+ * `profiles` may be NULL: no overrides. Fails for a region that cannot be part of a host name, for
+ * a service that the region's partition does not have, and for an override that is not a URL.
  */
 bool aws_endpoint_find(const struct aws_profiles *profiles, enum aws_service service,
                        struct str region, struct arena *arena, struct aws_endpoint *ret_endpoint,

@@ -1,4 +1,4 @@
-/* query.c: the names of the wire, and the walk that writes them. */
+/* query.c: derives wire names and writes the body. */
 #include "provider/aws/wire/query.h"
 
 #include "base/encode.h"
@@ -9,9 +9,9 @@ enum { PREFIX_BYTES_MAX = 4096 };
 
 /* ---- names ---- */
 
-/* EC2's lists that the rule of the singular does not fit. */
+/* EC2 lists whose wire name is not the singular. */
 static const struct {
-    const char *parent; /* NULL: wherever it stands */
+    const char *parent; /* NULL: any parent */
     const char *name;
     const char *wire;
 } odd_lists[] = {
@@ -52,9 +52,9 @@ struct str query_ec2_list_name(struct str parent, struct str name, struct arena 
     return singular(name, arena);
 }
 
-/* ---- the walk ---- */
+/* ---- writing ---- */
 
-struct writer {
+struct query_writer {
     enum query_service service;
     struct str action;
     struct buf *out;
@@ -63,7 +63,7 @@ struct writer {
     int depth;
 };
 
-static void add_pair(struct writer *writer, struct str value)
+static void query_add_pair(struct query_writer *writer, struct str value)
 {
     buf_add_c(writer->out, writer->out->len > 0 ? "&" : "");
     encode_uri(writer->out, buf_str(&writer->prefix), "");
@@ -71,29 +71,29 @@ static void add_pair(struct writer *writer, struct str value)
     encode_uri(writer->out, value, "");
 }
 
-/* What the wire wants in base64 and people write as it is. */
-static bool is_blob(const struct writer *writer, const struct param *param)
+/* Parameters that are base64 on the wire but plain text in the input. */
+static bool is_blob(const struct query_writer *writer, const struct param *param)
 {
     return writer->service == QUERY_EC2 && writer->depth == 1 &&
            ((str_is(writer->action, "RunInstances") && str_is(param->name, "UserData")) ||
             (str_is(writer->action, "ImportKeyPair") && str_is(param->name, "PublicKeyMaterial")));
 }
 
-static void write_text(struct writer *writer, const struct param *param)
+static void query_write_text(struct query_writer *writer, const struct param *param)
 {
     AUTO_BUF struct buf encoded;
     buf_init(&encoded, writer->out->cap);
     if (is_blob(writer, param)) {
         encode_base64(&encoded, param->text);
-        add_pair(writer, buf_str(&encoded));
-        /* A cut text must not look like a whole one. */
+        query_add_pair(writer, buf_str(&encoded));
+        /* A truncated text must not look complete. */
         writer->out->is_full = writer->out->is_full || encoded.is_full;
     } else {
-        add_pair(writer, param->text);
+        query_add_pair(writer, param->text);
     }
 }
 
-static void cut_prefix(struct writer *writer, size_t len)
+static void cut_prefix(struct query_writer *writer, size_t len)
 {
     writer->prefix.len = len;
     if (writer->prefix.ptr) {
@@ -101,7 +101,8 @@ static void cut_prefix(struct writer *writer, size_t len)
     }
 }
 
-static struct str wire_name(struct writer *writer, struct str parent, const struct param *param)
+static struct str wire_name(struct query_writer *writer, struct str parent,
+                            const struct param *param)
 {
     if (writer->service != QUERY_EC2) {
         return param->name;
@@ -113,11 +114,11 @@ static struct str wire_name(struct writer *writer, struct str parent, const stru
     return is_group && str_is(param->name, "Description") ? STR("GroupDescription") : param->name;
 }
 
-static bool write_param(struct writer *writer, const struct param *param, struct str parent,
+static bool write_param(struct query_writer *writer, const struct param *param, struct str parent,
                         struct err *err);
 
-static bool write_map(struct writer *writer, const struct param *map, struct str parent,
-                      struct err *err)
+static bool query_write_map(struct query_writer *writer, const struct param *map, struct str parent,
+                            struct err *err)
 {
     size_t len = writer->prefix.len;
     for (const struct param *child = map->first; child; child = child->next) {
@@ -131,11 +132,11 @@ static bool write_map(struct writer *writer, const struct param *map, struct str
     return true;
 }
 
-static bool write_list(struct writer *writer, const struct param *list, struct str parent,
-                       struct err *err)
+static bool query_write_list(struct query_writer *writer, const struct param *list,
+                             struct str parent, struct err *err)
 {
     if (!list->first && writer->service != QUERY_EC2) {
-        add_pair(writer, STR("")); /* an empty list is said; to EC2 it is not */
+        query_add_pair(writer, STR("")); /* IAM sends an empty list, EC2 does not */
     }
     buf_add_c(&writer->prefix, writer->service == QUERY_EC2 ? "" : ".member");
     size_t len = writer->prefix.len;
@@ -150,31 +151,31 @@ static bool write_list(struct writer *writer, const struct param *list, struct s
     return true;
 }
 
-static bool write_value(struct writer *writer, const struct param *param, struct str parent,
-                        struct err *err)
+static bool query_write_value(struct query_writer *writer, const struct param *param,
+                              struct str parent, struct err *err)
 {
     char number[32];
     switch (param->kind) {
     case PARAM_TEXT:
-        write_text(writer, param);
+        query_write_text(writer, param);
         return true;
     case PARAM_NUMBER:
         snprintf(number, sizeof(number), "%" PRId64, param->number);
-        add_pair(writer, str_from(number));
+        query_add_pair(writer, str_from(number));
         return true;
     case PARAM_BOOL:
-        add_pair(writer, param->boolean ? STR("true") : STR("false"));
+        query_add_pair(writer, param->boolean ? STR("true") : STR("false"));
         return true;
     case PARAM_LIST:
-        return write_list(writer, param, parent, err);
+        return query_write_list(writer, param, parent, err);
     case PARAM_MAP:
-        return write_map(writer, param, parent, err);
+        return query_write_map(writer, param, parent, err);
     }
     return true;
 }
 
-/* `parent` is the name of the innermost map or list that has one. */
-static bool write_param(struct writer *writer, const struct param *param, struct str parent,
+/* `parent` is the name of the innermost named map or list. */
+static bool write_param(struct query_writer *writer, const struct param *param, struct str parent,
                         struct err *err)
 {
     if (writer->depth == QUERY_DEPTH_MAX || writer->prefix.is_full) {
@@ -182,7 +183,7 @@ static bool write_param(struct writer *writer, const struct param *param, struct
                        STR_ARG(writer->action));
     }
     writer->depth++;
-    bool ok = write_value(writer, param, parent, err);
+    bool ok = query_write_value(writer, param, parent, err);
     writer->depth--;
     return ok;
 }
@@ -192,11 +193,11 @@ bool query_write(enum query_service service, const char *action, const struct pa
 {
     static const char *const versions[] = {
         [QUERY_EC2] = "2016-11-15", [QUERY_IAM] = "2010-05-08", [QUERY_STS] = "2011-06-15"};
-    struct writer writer = {.service = service, .action = str_from(action), .out = out};
+    struct query_writer writer = {.service = service, .action = str_from(action), .out = out};
     buf_init(&writer.prefix, PREFIX_BYTES_MAX);
     arena_init(&writer.arena);
     buf_addf(out, "Action=%s&Version=%s", action, versions[service]);
-    bool ok = !input || write_map(&writer, input, STR(""), err);
+    bool ok = !input || query_write_map(&writer, input, STR(""), err);
     arena_clear(&writer.arena);
     buf_clear(&writer.prefix);
     if (ok && out->is_full) {

@@ -1,4 +1,4 @@
-/* sigv4.c: the canonical request, the string to sign, the key chain and the two forms of output. */
+/* sigv4.c: the canonical request, the string to sign, the signing key and the two output forms. */
 #include "provider/aws/wire/sigv4.h"
 
 #include "base/buf.h"
@@ -19,7 +19,7 @@ enum { DIGEST_BYTES = 32, TEXT_BYTES_MAX = 64 * 1024 * 1024, DATE_LEN = 8 };
 #define ALGORITHM "AWS4-HMAC-SHA256"
 #define UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD"
 
-/* One signing: the inputs and what several steps need of them. */
+/* The inputs and intermediate values of one signature. */
 struct signing {
     const struct sigv4_request *request;
     const struct sigv4_signer *signer;
@@ -28,7 +28,7 @@ struct signing {
     struct str scope;                    /* date/region/service/aws4_request */
     struct sigv4_header *signed_headers; /* lower-case names, sorted, values trimmed and joined */
     size_t signed_count;
-    struct str signed_names; /* with ';' between */
+    struct str signed_names; /* separated by ';' */
 };
 
 static bool is_s3(const struct signing *signing)
@@ -36,7 +36,7 @@ static bool is_s3(const struct signing *signing)
     return str_is(signing->signer->service, "s3");
 }
 
-static struct str keep(struct arena *arena, const struct buf *text)
+static struct str sigv4_save(struct arena *arena, const struct buf *text)
 {
     if (text->is_full) {
         panic("sigv4: a request of more than %d bytes", TEXT_BYTES_MAX);
@@ -66,7 +66,7 @@ static void mac(struct str key, struct str text, uint8_t ret_digest[EVP_MAX_MD_S
     }
 }
 
-/* Each step's digest is the next step's key; none of them outlives the function. */
+/* Each digest is the key of the next step; all are erased before return. */
 static struct str signature_of(const struct signing *signing, struct str text)
 {
     struct str steps[] = {{signing->time, DATE_LEN},
@@ -94,7 +94,7 @@ static struct str signature_of(const struct signing *signing, struct str text)
 
 /* ---- headers ---- */
 
-static bool is_one_of(struct str name, const char *const *names, size_t count)
+static bool sigv4_is_one_of(struct str name, const char *const *names, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) == name.len && strncasecmp(names[i], name.ptr, name.len) == 0) {
@@ -104,7 +104,7 @@ static bool is_one_of(struct str name, const char *const *names, size_t count)
     return false;
 }
 
-/* What proxies and clients change on the way, and what is made here. */
+/* Headers that proxies and clients change, and those generated here. */
 static bool is_left_out(struct str name)
 {
     static const char *const names[] = {"baggage",    "connection",          "expect",
@@ -114,21 +114,21 @@ static bool is_left_out(struct str name)
                                         "user-agent", "x-amzn-trace-id",     "authorization",
                                         "date",       "x-amz-date",          "x-amz-security-token",
                                         "host",       "x-amz-content-sha256"};
-    return is_one_of(name, names, ARRAY_LEN(names));
+    return sigv4_is_one_of(name, names, ARRAY_LEN(names));
 }
 
-static bool is_blank(char c)
+static bool sigv4_is_blank(char c)
 {
     return c == ' ' || (c >= '\t' && c <= '\r') || (c >= '\x1c' && c <= '\x1f');
 }
 
-/* Without blanks at the ends, and one blank for each run inside. */
+/* Trims blanks and collapses runs of blanks to one. */
 static void add_trimmed(struct buf *out, struct str value)
 {
     size_t start = out->len;
     bool is_gap = false;
     for (size_t i = 0; i < value.len; i++) {
-        if (is_blank(value.ptr[i])) {
+        if (sigv4_is_blank(value.ptr[i])) {
             is_gap = true;
             continue;
         }
@@ -140,7 +140,7 @@ static void add_trimmed(struct buf *out, struct str value)
     }
 }
 
-static struct str lower(struct arena *arena, struct str name)
+static struct str sigv4_lower(struct arena *arena, struct str name)
 {
     char *text = arena_alloc(arena, name.len + 1);
     for (size_t i = 0; i < name.len; i++) {
@@ -150,22 +150,22 @@ static struct str lower(struct arena *arena, struct str name)
     return str_trim((struct str){text, name.len});
 }
 
-/* A header that may meet its like, with its place: equal names keep the order they came in. */
-struct numbered {
+/* A header with its index: headers of equal name keep their order. */
+struct sigv4_numbered {
     struct sigv4_header header;
     size_t place;
 };
 
 static int compare_headers(const void *left, const void *right)
 {
-    const struct numbered *a = left;
-    const struct numbered *b = right;
+    const struct sigv4_numbered *a = left;
+    const struct sigv4_numbered *b = right;
     int order = str_cmp(a->header.name, b->header.name);
     return order != 0 ? order : (a->place > b->place) - (a->place < b->place);
 }
 
-/* Sorts, joins equal names with commas, and writes down the names. */
-static void settle_headers(struct signing *signing, struct numbered *all, size_t count)
+/* Sorts the headers, joins those of equal name with commas, and collects the names. */
+static void settle_headers(struct signing *signing, struct sigv4_numbered *all, size_t count)
 {
     AUTO_BUF struct buf names;
     AUTO_BUF struct buf value;
@@ -182,9 +182,9 @@ static void settle_headers(struct signing *signing, struct numbered *all, size_t
         buf_add_c(&names, signing->signed_count > 0 ? ";" : "");
         buf_add(&names, name);
         signing->signed_headers[signing->signed_count++] = (struct sigv4_header){
-            name, keep(signing->arena, &value)};
+            name, sigv4_save(signing->arena, &value)};
     }
-    signing->signed_names = keep(signing->arena, &names);
+    signing->signed_names = sigv4_save(signing->arena, &names);
 }
 
 static void gather_headers(struct signing *signing, const struct sigv4_header *own,
@@ -193,19 +193,20 @@ static void gather_headers(struct signing *signing, const struct sigv4_header *o
     const struct sigv4_request *request = signing->request;
     size_t count = 0;
     size_t room = request->header_count + own_count + 1;
-    struct numbered *all = ARENA_ARRAY(signing->arena, room, struct numbered);
+    struct sigv4_numbered *all = ARENA_ARRAY(signing->arena, room, struct sigv4_numbered);
     signing->signed_headers = ARENA_ARRAY(signing->arena, room, struct sigv4_header);
     signing->signed_count = 0;
-    all[count] = (struct numbered){{STR("host"), request->host}, count};
+    all[count] = (struct sigv4_numbered){{STR("host"), request->host}, count};
     count++;
     for (size_t i = 0; i < own_count; i++, count++) {
-        all[count].header = (struct sigv4_header){lower(signing->arena, own[i].name), own[i].value};
+        all[count].header = (struct sigv4_header){sigv4_lower(signing->arena, own[i].name),
+                                                  own[i].value};
         all[count].place = count;
     }
     for (size_t i = 0; i < request->header_count; i++) {
-        struct str name = lower(signing->arena, request->headers[i].name);
+        struct str name = sigv4_lower(signing->arena, request->headers[i].name);
         if (!is_left_out(name)) {
-            all[count] = (struct numbered){{name, request->headers[i].value}, count};
+            all[count] = (struct sigv4_numbered){{name, request->headers[i].value}, count};
             count++;
         }
     }
@@ -214,8 +215,8 @@ static void gather_headers(struct signing *signing, const struct sigv4_header *o
 
 /* ---- path and query ---- */
 
-/* All but S3 sign the path with dots and empty segments resolved, encoded once more. */
-static void add_path(struct buf *out, const struct signing *signing)
+/* Except for S3, the path is normalized (dots, empty segments) and encoded once more. */
+static void sigv4_add_path(struct buf *out, const struct signing *signing)
 {
     struct str path = signing->request->path;
     if (is_s3(signing)) {
@@ -277,10 +278,10 @@ static void add_query(struct buf *out, struct arena *arena, struct str query)
     }
 }
 
-/* ---- putting it together ---- */
+/* ---- signing ---- */
 
-static void start(struct signing *signing, const struct sigv4_request *request,
-                  const struct sigv4_signer *signer, struct arena *arena)
+static void sigv4_start(struct signing *signing, const struct sigv4_request *request,
+                        const struct sigv4_signer *signer, struct arena *arena)
 {
     *signing = (struct signing){.request = request, .signer = signer, .arena = arena};
     aws_time_basic(signer->time, signing->time);
@@ -311,7 +312,7 @@ static struct str canonical_request(const struct signing *signing, struct str qu
         buf_add_char(&out, c >= 'a' && c <= 'z' ? (char)(c - 'a' + 'A') : c);
     }
     buf_add_char(&out, '\n');
-    add_path(&out, signing);
+    sigv4_add_path(&out, signing);
     buf_add_char(&out, '\n');
     add_query(&out, signing->arena, query);
     buf_add_char(&out, '\n');
@@ -325,7 +326,7 @@ static struct str canonical_request(const struct signing *signing, struct str qu
     buf_add(&out, signing->signed_names);
     buf_add_char(&out, '\n');
     buf_add(&out, hash);
-    return keep(signing->arena, &out);
+    return sigv4_save(signing->arena, &out);
 }
 
 static struct str sign_canonical(const struct signing *signing, struct str canonical)
@@ -336,7 +337,7 @@ static struct str sign_canonical(const struct signing *signing, struct str canon
     return signature_of(signing, text);
 }
 
-static void add_header(struct sigv4_result *result, const char *name, struct str value)
+static void sigv4_add_header(struct sigv4_result *result, const char *name, struct str value)
 {
     result->headers[result->header_count++] = (struct sigv4_header){str_from(name), value};
 }
@@ -346,23 +347,23 @@ void sigv4_sign(const struct sigv4_request *request, const struct sigv4_signer *
 {
     struct signing signing;
     struct sigv4_result result = {0};
-    start(&signing, request, signer, arena);
+    sigv4_start(&signing, request, signer, arena);
     struct str hash = payload_hash(&signing);
-    add_header(&result, "X-Amz-Date", arena_str(arena, str_from(signing.time)));
+    sigv4_add_header(&result, "X-Amz-Date", arena_str(arena, str_from(signing.time)));
     if (signer->session_token.len > 0) {
-        add_header(&result, "X-Amz-Security-Token", signer->session_token);
+        sigv4_add_header(&result, "X-Amz-Security-Token", signer->session_token);
     }
     if (is_s3(&signing) || request->payload != SIGV4_BODY) {
-        add_header(&result, "X-Amz-Content-SHA256", hash);
+        sigv4_add_header(&result, "X-Amz-Content-SHA256", hash);
     }
     gather_headers(&signing, result.headers, result.header_count);
     result.canonical = canonical_request(&signing, request->query, hash);
     result.signature = sign_canonical(&signing, result.canonical);
-    add_header(&result, "Authorization",
-               arena_printf(arena,
-                            ALGORITHM " Credential=%.*s/%.*s, SignedHeaders=%.*s, Signature=%.*s",
-                            STR_ARG(signer->access_key), STR_ARG(signing.scope),
-                            STR_ARG(signing.signed_names), STR_ARG(result.signature)));
+    sigv4_add_header(
+        &result, "Authorization",
+        arena_printf(arena, ALGORITHM " Credential=%.*s/%.*s, SignedHeaders=%.*s, Signature=%.*s",
+                     STR_ARG(signer->access_key), STR_ARG(signing.scope),
+                     STR_ARG(signing.signed_names), STR_ARG(result.signature)));
     *ret_result = result;
 }
 
@@ -380,7 +381,7 @@ struct str sigv4_presign(const struct sigv4_request *request, const struct sigv4
     struct signing signing;
     AUTO_BUF struct buf query;
     buf_init(&query, TEXT_BYTES_MAX);
-    start(&signing, request, signer, arena);
+    sigv4_start(&signing, request, signer, arena);
     gather_headers(&signing, NULL, 0);
     buf_add(&query, request->query);
     add_parameter(&query, "X-Amz-Algorithm", STR(ALGORITHM));
@@ -393,9 +394,9 @@ struct str sigv4_presign(const struct sigv4_request *request, const struct sigv4
     if (signer->session_token.len > 0) {
         add_parameter(&query, "X-Amz-Security-Token", signer->session_token);
     }
-    /* Whoever makes a URL for S3 does not know what will be sent to it. */
+    /* The payload of a presigned S3 URL is not known yet. */
     struct str hash = is_s3(&signing) ? STR(UNSIGNED_PAYLOAD) : payload_hash(&signing);
     struct str canonical = canonical_request(&signing, buf_str(&query), hash);
     add_parameter(&query, "X-Amz-Signature", sign_canonical(&signing, canonical));
-    return keep(arena, &query);
+    return sigv4_save(arena, &query);
 }

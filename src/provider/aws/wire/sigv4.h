@@ -1,9 +1,9 @@
 /*
- * sigv4.h: AWS signature version 4 as a function of the request, the keys and the time.
+ * sigv4.h: AWS signature version 4 as a function of request, keys and time.
  *
- * Path and query are taken as they are sent, already encoded: what is signed is what goes over the
- * wire, and nothing here changes it. The service "s3" has rules of its own (its path is signed as
- * it stands, its payload hash is always sent); they follow from the service's name.
+ * Path and query are passed as sent, already encoded, and are not changed here. The service "s3"
+ * has its own rules (its path is signed unchanged, its payload hash is always sent), selected by
+ * the service's name.
  */
 #pragma once
 
@@ -14,23 +14,23 @@
 #include <stdint.h>
 
 struct sigv4_header {
-    struct str name; /* in any case */
+    struct str name; /* any letter case */
     struct str value;
 };
 
 enum sigv4_payload {
     SIGV4_BODY,     /* hash `body` */
-    SIGV4_HASH,     /* `body` is elsewhere; its SHA-256 in hexadecimal is `body_hash` */
-    SIGV4_UNSIGNED, /* the body is not part of the signature; only over TLS */
+    SIGV4_HASH,     /* `body_hash` is the SHA-256 of the body in hexadecimal */
+    SIGV4_UNSIGNED, /* the body is not signed; only over TLS */
 };
 
 struct sigv4_request {
     struct str method;
     struct str host;  /* the value of the Host header */
-    struct str path;  /* encoded, as sent, from its first '/' */
-    struct str query; /* encoded, as sent, without '?' */
-    /* More headers to sign. Those that proxies change are left out, and so are Host and those that
-     * this module makes itself, whatever their values. Equal names count as one header. */
+    struct str path;  /* encoded as sent, from the first '/' */
+    struct str query; /* encoded as sent, without '?' */
+    /* More headers to sign. Headers that proxies change, Host, and those generated here are
+     * skipped. Headers of equal name are joined. */
     const struct sigv4_header *headers;
     size_t header_count;
     struct str body;
@@ -43,26 +43,26 @@ struct sigv4_signer {
     struct str secret_key;
     struct str session_token; /* empty for long-lived keys */
     struct str region;
-    struct str service; /* the signing name: "ec2", "s3", ... */
-    int64_t time;       /* seconds since 1970; the server allows 5 minutes of difference */
+    struct str service; /* signing name: "ec2", "s3", ... */
+    int64_t time;       /* seconds since 1970; the server tolerates 5 minutes of difference */
 };
 
 enum { SIGV4_HEADERS_MAX = 4 };
 
 struct sigv4_result {
-    struct sigv4_header headers[SIGV4_HEADERS_MAX]; /* to be added to the request */
+    struct sigv4_header headers[SIGV4_HEADERS_MAX]; /* to add to the request */
     size_t header_count;
     struct str signature;
-    struct str canonical; /* what was signed; holds the session token, so not for logs */
+    struct str canonical; /* canonical request; contains the session token, so do not log it */
 };
 
-/* The result lives in `arena`. */
+/* The result is allocated in `arena`. */
 void sigv4_sign(const struct sigv4_request *request, const struct sigv4_signer *signer,
                 struct arena *arena, struct sigv4_result *ret_result);
 
 /*
- * The query, without '?', that makes the bare URL do the request for `expires_s` seconds. Who has
- * the URL has the right: it is a secret.
+ * Returns the query, without '?', that authorizes the bare URL for `expires_s` seconds. The URL is
+ * a secret.
  */
 struct str sigv4_presign(const struct sigv4_request *request, const struct sigv4_signer *signer,
                          int64_t expires_s, struct arena *arena);

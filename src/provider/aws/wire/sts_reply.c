@@ -1,4 +1,4 @@
-/* sts_reply.c: STS's replies; all parts of keys must be there, else there are no keys. */
+/* sts_reply.c: reads STS replies; incomplete keys are an error. */
 #include "provider/aws/wire/sts_reply.h"
 
 #include "provider/aws/wire/aws_time.h"
@@ -6,7 +6,7 @@
 
 enum { BYTES_MAX = 256 * 1024 };
 
-/* The element below <ActionResponse><ActionResult>; NULL, and the error, for anything else. */
+/* The element below <ActionResponse><ActionResult>; NULL with an error for any other reply. */
 static const struct xml_element *result_of(struct str xml, struct arena *arena, struct err *err)
 {
     const struct xml_element *root;
@@ -19,15 +19,15 @@ static const struct xml_element *result_of(struct str xml, struct arena *arena, 
     }
     const struct xml_element *result = root->first;
     if (!str_ends(root->name, "Response") || !result || !str_ends(result->name, "Result")) {
-        err_set(err, ERR_PROTOCOL, "a reply of another kind");
+        err_set(err, ERR_PROTOCOL, "unexpected response");
         return NULL;
     }
     return result;
 }
 
-/* Keys go into headers: nothing but visible ASCII. */
-static bool get(const struct xml_element *element, const char *name, struct str *ret_text,
-                struct err *err)
+/* Visible ASCII only, because keys are sent in headers. */
+static bool sts_reply_get(const struct xml_element *element, const char *name, struct str *ret_text,
+                          struct err *err)
 {
     struct str text = xml_child_text(element, name);
     if (text.len == 0) {
@@ -35,7 +35,7 @@ static bool get(const struct xml_element *element, const char *name, struct str 
     }
     for (size_t i = 0; i < text.len; i++) {
         if (text.ptr[i] <= ' ' || text.ptr[i] > '~') {
-            return err_set(err, ERR_PROTOCOL, "%s has a character that cannot be in it", name);
+            return err_set(err, ERR_PROTOCOL, "%s contains an invalid character", name);
         }
     }
     *ret_text = text;
@@ -47,8 +47,9 @@ bool sts_identity_read(struct str xml, struct arena *arena, struct sts_identity 
 {
     struct sts_identity got;
     const struct xml_element *result = result_of(xml, arena, err);
-    if (!result || !get(result, "Account", &got.account, err) ||
-        !get(result, "Arn", &got.arn, err) || !get(result, "UserId", &got.user_id, err)) {
+    if (!result || !sts_reply_get(result, "Account", &got.account, err) ||
+        !sts_reply_get(result, "Arn", &got.arn, err) ||
+        !sts_reply_get(result, "UserId", &got.user_id, err)) {
         return false;
     }
     *ret_identity = got;
@@ -65,10 +66,10 @@ bool sts_credentials_read(struct str xml, struct arena *arena,
         return false;
     }
     const struct xml_element *keys = xml_child(result, "Credentials");
-    if (!get(keys, "AccessKeyId", &got.access_key, err) ||
-        !get(keys, "SecretAccessKey", &got.secret_key, err) ||
-        !get(keys, "SessionToken", &got.session_token, err) ||
-        !get(keys, "Expiration", &expiration, err)) {
+    if (!sts_reply_get(keys, "AccessKeyId", &got.access_key, err) ||
+        !sts_reply_get(keys, "SecretAccessKey", &got.secret_key, err) ||
+        !sts_reply_get(keys, "SessionToken", &got.session_token, err) ||
+        !sts_reply_get(keys, "Expiration", &expiration, err)) {
         return false;
     }
     if (!aws_time_parse(expiration, &got.expires_at)) {

@@ -1,4 +1,4 @@
-/* sts_reply.h: what STS answers: who we are, and keys for a role. */
+/* sts_reply.h: reads STS replies: the caller's identity, and keys for a role. */
 #pragma once
 
 #include "base/arena.h"
@@ -16,6 +16,6 @@ struct sts_identity {
 bool sts_identity_read(struct str xml, struct arena *arena, struct sts_identity *ret_identity,
                        struct err *err) MUST_USE;
 
-/* The answer to AssumeRole, AssumeRoleWithWebIdentity or GetSessionToken. */
+/* The reply to AssumeRole, AssumeRoleWithWebIdentity or GetSessionToken. */
 bool sts_credentials_read(struct str xml, struct arena *arena,
                           struct aws_credentials *ret_credentials, struct err *err) MUST_USE;

@@ -1,4 +1,4 @@
-/* xml_reply.c: expat behind limits. */
+/* xml_reply.c: expat with limits. */
 #include "provider/aws/wire/xml_reply.h"
 
 #include "base/panic.h"
@@ -18,28 +18,28 @@ struct xml_reply {
     struct err err;
 };
 
-static void stop(struct xml_reply *reply)
+static void xml_reply_stop(struct xml_reply *reply)
 {
     reply->has_failed = true;
     XML_StopParser(reply->parser, XML_FALSE);
 }
 
-static void on_start(void *user, const XML_Char *name, const XML_Char **attributes)
+static void xml_reply_on_start(void *user, const XML_Char *name, const XML_Char **attributes)
 {
     struct xml_reply *reply = user;
     (void)attributes;
     if (reply->has_failed) {
-        return; /* expat may still deliver what it has at hand */
+        return; /* expat may still deliver buffered events */
     }
     if (++reply->depth > XML_REPLY_DEPTH_MAX) {
         err_set(&reply->err, ERR_PROTOCOL, "XML of more than %d levels", XML_REPLY_DEPTH_MAX);
-        stop(reply);
+        xml_reply_stop(reply);
     } else if (!reply->listener->start(reply->context, str_from(name), &reply->err)) {
-        stop(reply);
+        xml_reply_stop(reply);
     }
 }
 
-static void on_end(void *user, const XML_Char *name)
+static void xml_reply_on_end(void *user, const XML_Char *name)
 {
     struct xml_reply *reply = user;
     (void)name;
@@ -48,16 +48,16 @@ static void on_end(void *user, const XML_Char *name)
     }
     reply->depth--;
     if (!reply->listener->end(reply->context, &reply->err)) {
-        stop(reply);
+        xml_reply_stop(reply);
     }
 }
 
-static void on_text(void *user, const XML_Char *text, int len)
+static void xml_reply_on_text(void *user, const XML_Char *text, int len)
 {
     struct xml_reply *reply = user;
     if (!reply->has_failed &&
         !reply->listener->text(reply->context, (struct str){text, (size_t)len}, &reply->err)) {
-        stop(reply);
+        xml_reply_stop(reply);
     }
 }
 
@@ -70,7 +70,7 @@ static void on_doctype(void *user, const XML_Char *name, const XML_Char *system_
     (void)public_id;
     (void)has_subset;
     err_set(&reply->err, ERR_PROTOCOL, "XML with a document type");
-    stop(reply);
+    xml_reply_stop(reply);
 }
 
 struct xml_reply *xml_reply_new(const struct xml_listener *listener, void *context)
@@ -78,12 +78,12 @@ struct xml_reply *xml_reply_new(const struct xml_listener *listener, void *conte
     struct xml_reply *reply = calloc(1, sizeof(*reply));
     XML_Parser parser = XML_ParserCreate("UTF-8");
     if (!reply || !parser) {
-        panic("out of memory (an XML parser)");
+        panic("out of memory (XML parser)");
     }
     *reply = (struct xml_reply){.parser = parser, .listener = listener, .context = context};
     XML_SetUserData(parser, reply);
-    XML_SetElementHandler(parser, on_start, on_end);
-    XML_SetCharacterDataHandler(parser, on_text);
+    XML_SetElementHandler(parser, xml_reply_on_start, xml_reply_on_end);
+    XML_SetCharacterDataHandler(parser, xml_reply_on_text);
     XML_SetStartDoctypeDeclHandler(parser, on_doctype);
     return reply;
 }
@@ -96,13 +96,14 @@ void xml_reply_free(struct xml_reply *reply)
     }
 }
 
-static bool parse(struct xml_reply *reply, struct str bytes, bool is_last, struct err *err)
+static bool xml_reply_parse(struct xml_reply *reply, struct str bytes, bool is_last,
+                            struct err *err)
 {
     if (!reply->has_failed &&
         XML_Parse(reply->parser, bytes.ptr, (int)bytes.len, is_last) != XML_STATUS_OK &&
         !reply->has_failed) {
         reply->has_failed = true;
-        err_set(&reply->err, ERR_PROTOCOL, "XML that breaks off or is damaged at line %lu (%s)",
+        err_set(&reply->err, ERR_PROTOCOL, "truncated or invalid XML at line %lu (%s)",
                 (unsigned long)XML_GetCurrentLineNumber(reply->parser),
                 XML_ErrorString(XML_GetErrorCode(reply->parser)));
     }
@@ -119,16 +120,16 @@ bool xml_reply_feed(struct xml_reply *reply, struct str bytes, struct err *err)
         err_set(&reply->err, ERR_PROTOCOL, "XML of more than %d bytes", XML_REPLY_BYTES_MAX);
     }
     reply->bytes += reply->has_failed ? 0 : bytes.len;
-    return parse(reply, reply->has_failed ? STR("") : bytes, false, err);
+    return xml_reply_parse(reply, reply->has_failed ? STR("") : bytes, false, err);
 }
 
 bool xml_reply_end(struct xml_reply *reply, struct err *err)
 {
-    bool ok = parse(reply, STR(""), true, err);
-    /* Nobody may feed on behind the end. */
+    bool ok = xml_reply_parse(reply, STR(""), true, err);
+    /* No more input is accepted after the end. */
     if (ok) {
         reply->has_failed = true;
-        err_set(&reply->err, ERR_INTERNAL, "the reply has ended");
+        err_set(&reply->err, ERR_INTERNAL, "the response has already ended");
     }
     return ok;
 }

@@ -1,10 +1,10 @@
 /*
- * xml_reply.h: an XML reply of AWS in one pass, as it arrives.
+ * xml_reply.h: parses an AWS XML reply as it arrives.
  *
- * Bounded: XML_REPLY_BYTES_MAX bytes, XML_REPLY_DEPTH_MAX elements deep. A document type, and with
- * it every entity but the five of XML itself, is refused. Attributes and comments are not looked
- * at. A reply that does not parse to its end is no reply: only when xml_reply_end() has said true
- * may what was heard be believed.
+ * Bounded: XML_REPLY_BYTES_MAX bytes, XML_REPLY_DEPTH_MAX nested elements. Document types are
+ * rejected, and with them all entities except XML's five. Attributes and comments are ignored. Do
+ * not use the parsed data before xml_reply_end() has returned true: a reply may turn out to be
+ * malformed at its end.
  */
 #pragma once
 
@@ -16,8 +16,7 @@
 
 enum { XML_REPLY_BYTES_MAX = 32 * 1024 * 1024, XML_REPLY_DEPTH_MAX = 64 };
 
-/* What hears the reply. Text may come in pieces. Returning false stops the reading; `err` is then
- * what the reader's caller gets. */
+/* Parser callbacks. Text may come in pieces. Returning false stops parsing with `err`. */
 struct xml_listener {
     bool (*start)(void *context, struct str name, struct err *err);
     bool (*text)(void *context, struct str text, struct err *err);
@@ -28,8 +27,8 @@ struct xml_reply;
 
 /* `listener` and `context` must outlive the reader. */
 struct xml_reply *xml_reply_new(const struct xml_listener *listener, void *context);
-void xml_reply_free(struct xml_reply *reply); /* NULL is fine */
+void xml_reply_free(struct xml_reply *reply); /* NULL is allowed */
 
-/* After a failure every further call fails in the same way. */
+/* After a failure all further calls fail with the same error. */
 bool xml_reply_feed(struct xml_reply *reply, struct str bytes, struct err *err) MUST_USE;
 bool xml_reply_end(struct xml_reply *reply, struct err *err) MUST_USE;

@@ -1,6 +1,6 @@
 /*
- * xml_scan.c: cuts the bytes into tokens (a tag, a text, a comment, a CDATA section) and checks
- * each. A token that is not complete waits, with nothing believed of it, for the bytes to come.
+ * xml_scan.c: splits the input into tokens (tag, text, comment, CDATA section) and checks each. An
+ * incomplete token is kept until the rest of it arrives.
  */
 #include "provider/aws/wire/xml_scan.h"
 
@@ -16,24 +16,24 @@ enum { NAME_MAX_BYTES = 63, ATTRIBUTES_MAX = 16, REFERENCE_MAX = 10 };
 struct xml_scan {
     const struct xml_listener *listener;
     void *context;
-    struct buf carry;   /* an incomplete token */
-    struct buf decoded; /* a text with its references resolved */
+    struct buf carry;   /* incomplete token */
+    struct buf decoded; /* text with references resolved */
     size_t bytes;
     size_t depth;
     uint8_t name_lens[XML_REPLY_DEPTH_MAX];
     char names[XML_REPLY_DEPTH_MAX][NAME_MAX_BYTES];
     bool has_root;
-    bool is_past_start; /* the declaration may not come any more */
+    bool is_past_start; /* an XML declaration is no longer allowed */
     bool has_failed;
-    bool is_waiting; /* for more bytes, to complete a token */
+    bool is_waiting; /* a token is incomplete */
     struct err err;
 };
 
-/* Why a token was not taken: false from a function below means one of these two. */
-static bool fail(struct xml_scan *scan, const char *why)
+/* Functions below return false either after this, or with is_waiting set. */
+static bool xml_scan_fail(struct xml_scan *scan, const char *why)
 {
     scan->has_failed = true;
-    return err_set(&scan->err, ERR_PROTOCOL, "XML that breaks off or is damaged near byte %zu (%s)",
+    return err_set(&scan->err, ERR_PROTOCOL, "truncated or invalid XML near byte %zu (%s)",
                    scan->bytes, why);
 }
 
@@ -45,17 +45,17 @@ static bool wait_for_more(struct xml_scan *scan)
 
 /* ---- characters ---- */
 
-static bool is_blank(char c)
+static bool xml_scan_is_blank(char c)
 {
     return c == ' ' || c == '\n' || c == '\t' || c == '\r';
 }
 
-/* Sets of ASCII characters, a bit for each: looked at once for every byte of a reply. */
+/* Bit sets of ASCII characters: tested once for every byte of a reply. */
 static const uint64_t name_starts[2] = {UINT64_C(0x0400000000000000), UINT64_C(0x07FFFFFE87FFFFFE)};
 static const uint64_t name_chars[2] = {UINT64_C(0x07FF600000000000), UINT64_C(0x07FFFFFE87FFFFFE)};
 static const uint64_t plain_chars[2] = {UINT64_C(0xFFFFFFBF00000600), UINT64_C(0x7FFFFFFFDFFFFFFF)};
 
-static bool is_in(const uint64_t set[2], char c)
+static bool xml_scan_is_in(const uint64_t set[2], char c)
 {
     unsigned char byte = (unsigned char)c;
     return byte < 128 && (set[byte >> 6] >> (byte & 63) & 1) != 0;
@@ -68,13 +68,13 @@ static bool is_xml_point(uint32_t point)
            point == '\r';
 }
 
-/* Characters that XML has, in UTF-8. */
+/* Valid UTF-8 with only characters that XML allows. */
 static bool are_characters(struct str text)
 {
     for (size_t i = 0; i < text.len;) {
         unsigned char c = (unsigned char)text.ptr[i];
         size_t len = 1;
-        if (c < 0x20 && !is_blank((char)c)) {
+        if (c < 0x20 && !xml_scan_is_blank((char)c)) {
             return false;
         }
         if (c >= 0x80) {
@@ -88,7 +88,7 @@ static bool are_characters(struct str text)
     return true;
 }
 
-/* The number of a character, "#65" or "#x41". */
+/* A character reference, "#65" or "#x41". */
 static bool parse_number(struct str digits, uint32_t *ret_point)
 {
     bool is_hex = str_starts(digits, "#x");
@@ -110,7 +110,7 @@ static bool parse_number(struct str digits, uint32_t *ret_point)
     return digits.len > 0 && is_xml_point(value);
 }
 
-/* What stands between '&' and ';'. */
+/* Resolves the reference between '&' and ';'. */
 static bool add_reference(struct buf *out, struct str name)
 {
     static const struct {
@@ -131,8 +131,8 @@ static bool add_reference(struct buf *out, struct str name)
     return true;
 }
 
-/* Resolves references and makes every line end "\n". False for a bad reference. */
-static bool decode(struct buf *out, struct str text, bool has_references)
+/* Resolves references and normalizes line ends to a newline. False for an invalid reference. */
+static bool xml_scan_decode(struct buf *out, struct str text, bool has_references)
 {
     out->len = 0;
     for (size_t i = 0; i < text.len; i++) {
@@ -154,7 +154,7 @@ static bool decode(struct buf *out, struct str text, bool has_references)
     return true;
 }
 
-/* ---- tokens: each is taken off the front of `*rest` when it is whole ---- */
+/* ---- tokens: each function consumes one complete token from `*rest` ---- */
 
 static bool tell_text(struct xml_scan *scan, struct str text)
 {
@@ -165,17 +165,18 @@ static bool tell_text(struct xml_scan *scan, struct str text)
     return true;
 }
 
-/* ASCII without references, carriage returns and what "]]>" is made of: a text as it stands. */
-static bool is_plain(struct str text)
+/* ASCII without references, carriage returns or the characters of "]]>": text that needs no
+ * decoding. */
+static bool xml_scan_is_plain(struct str text)
 {
     size_t i = 0;
-    while (i < text.len && is_in(plain_chars, text.ptr[i])) {
+    while (i < text.len && xml_scan_is_in(plain_chars, text.ptr[i])) {
         i++;
     }
     return i == text.len;
 }
 
-static bool take_text(struct xml_scan *scan, struct str *rest)
+static bool xml_scan_take_text(struct xml_scan *scan, struct str *rest)
 {
     size_t end = str_find_char(*rest, '<');
     if (end == SIZE_MAX) {
@@ -186,18 +187,18 @@ static bool take_text(struct xml_scan *scan, struct str *rest)
     scan->is_past_start = true;
     if (scan->depth == 0) {
         for (size_t i = 0; i < text.len; i++) {
-            if (!is_blank(text.ptr[i])) {
-                return fail(scan, "text outside of the root");
+            if (!xml_scan_is_blank(text.ptr[i])) {
+                return xml_scan_fail(scan, "text outside of the root");
             }
         }
         return true;
     }
-    if (is_plain(text)) {
+    if (xml_scan_is_plain(text)) {
         return tell_text(scan, text);
     }
     if (!are_characters(text) || str_find(text, "]]>") != SIZE_MAX ||
-        !decode(&scan->decoded, text, true)) {
-        return fail(scan, "a character or a reference that may not be there");
+        !xml_scan_decode(&scan->decoded, text, true)) {
+        return xml_scan_fail(scan, "an invalid character or reference");
     }
     return tell_text(scan, buf_str(&scan->decoded));
 }
@@ -205,10 +206,10 @@ static bool take_text(struct xml_scan *scan, struct str *rest)
 static bool start_element(struct xml_scan *scan, struct str name)
 {
     if (scan->depth == 0 && scan->has_root) {
-        return fail(scan, "a second root");
+        return xml_scan_fail(scan, "a second root");
     }
     if (scan->depth == XML_REPLY_DEPTH_MAX) {
-        return fail(scan, "too many levels");
+        return xml_scan_fail(scan, "too many levels");
     }
     memcpy(scan->names[scan->depth], name.ptr, name.len);
     scan->name_lens[scan->depth++] = (uint8_t)name.len;
@@ -233,8 +234,8 @@ static bool end_element(struct xml_scan *scan)
 static size_t name_len(struct str text)
 {
     size_t len = 0;
-    if (text.len > 0 && is_in(name_starts, text.ptr[0])) {
-        while (len < text.len && is_in(name_chars, text.ptr[len])) {
+    if (text.len > 0 && xml_scan_is_in(name_starts, text.ptr[0])) {
+        while (len < text.len && xml_scan_is_in(name_chars, text.ptr[len])) {
             len++;
         }
     }
@@ -244,37 +245,37 @@ static size_t name_len(struct str text)
 static struct str skip_blanks(struct str text)
 {
     size_t at = 0;
-    while (at < text.len && is_blank(text.ptr[at])) {
+    while (at < text.len && xml_scan_is_blank(text.ptr[at])) {
         at++;
     }
     return str_sub(text, at, text.len);
 }
 
-/* name="value", taken off the front. */
+/* Consumes name="value". */
 static bool take_attribute(struct xml_scan *scan, struct str *rest, struct str *ret_name)
 {
     size_t len = name_len(*rest);
     *ret_name = str_sub(*rest, 0, len);
     struct str text = skip_blanks(str_sub(*rest, len, rest->len));
     if (len == 0 || !str_starts(text, "=")) {
-        return fail(scan, "an attribute that is none");
+        return xml_scan_fail(scan, "an invalid attribute");
     }
     text = skip_blanks(str_sub(text, 1, text.len));
     if (text.len == 0 || (text.ptr[0] != '"' && text.ptr[0] != '\'')) {
-        return fail(scan, "an attribute without quotes");
+        return xml_scan_fail(scan, "an attribute without quotes");
     }
     char quote = text.ptr[0];
     text = str_sub(text, 1, text.len);
     struct str value = str_cut(&text, quote);
     if (!are_characters(value) || str_find_char(value, '<') != SIZE_MAX ||
-        !decode(&scan->decoded, value, true)) {
-        return fail(scan, "an attribute with a value that may not be there");
+        !xml_scan_decode(&scan->decoded, value, true)) {
+        return xml_scan_fail(scan, "an attribute with an invalid value");
     }
     *rest = text;
     return true;
 }
 
-/* Attributes mean nothing to us, but must be well formed and not twice. */
+/* Attributes are ignored, but must be well-formed and unique. */
 static bool check_attributes(struct xml_scan *scan, struct str text)
 {
     struct str names[ATTRIBUTES_MAX];
@@ -285,7 +286,7 @@ static bool check_attributes(struct xml_scan *scan, struct str text)
             return true;
         }
         if (next.len == text.len || count == ATTRIBUTES_MAX) {
-            return fail(scan, "attributes that are not set apart, or too many");
+            return xml_scan_fail(scan, "attributes without spaces between them, or too many");
         }
         text = next;
         if (!take_attribute(scan, &text, &names[count])) {
@@ -293,14 +294,14 @@ static bool check_attributes(struct xml_scan *scan, struct str text)
         }
         for (size_t i = 0; i < count; i++) {
             if (str_eq(names[i], names[count])) {
-                return fail(scan, "an attribute twice");
+                return xml_scan_fail(scan, "a duplicate attribute");
             }
         }
         count++;
     }
 }
 
-/* The place of the '>' that ends a tag: not one inside quotes. SIZE_MAX: not here yet. */
+/* The offset of the '>' that ends a tag, not one inside quotes. SIZE_MAX: incomplete. */
 static size_t tag_end(struct str tag)
 {
     char quote = '\0';
@@ -317,7 +318,7 @@ static size_t tag_end(struct str tag)
     return SIZE_MAX;
 }
 
-/* A tag with more than a name: attributes, blanks, an element that ends where it starts. */
+/* A tag with attributes, blanks or a closing slash. */
 static bool take_long_tag(struct xml_scan *scan, struct str *rest)
 {
     size_t end = tag_end(*rest);
@@ -333,19 +334,20 @@ static bool take_long_tag(struct xml_scan *scan, struct str *rest)
     struct str name = str_sub(inner, 0, len);
     struct str more = str_sub(inner, len, inner.len);
     if (len == 0 || len > NAME_MAX_BYTES) {
-        return fail(scan, "a name that is none");
+        return xml_scan_fail(scan, "an invalid name");
     }
     if (is_end) {
         bool is_due = scan->depth > 0 && skip_blanks(more).len == 0 &&
                       str_eq(name, (struct str){scan->names[scan->depth - 1],
                                                 scan->name_lens[scan->depth - 1]});
-        return is_due ? end_element(scan) : fail(scan, "an end that does not fit its start");
+        return is_due ? end_element(scan)
+                      : xml_scan_fail(scan, "an end tag that does not match its start tag");
     }
     return (more.len == 0 || check_attributes(scan, more)) && start_element(scan, name) &&
            (!is_empty || end_element(scan));
 }
 
-/* The end that must come, and nothing but it: no need to look what kind of name it has. */
+/* True for exactly the end tag of the current element; its name need not be checked. */
 static bool is_due_end(const struct xml_scan *scan, struct str rest)
 {
     size_t len = scan->depth > 0 ? scan->name_lens[scan->depth - 1] : 0;
@@ -371,7 +373,7 @@ static bool take_tag(struct xml_scan *scan, struct str *rest)
     return start_element(scan, name);
 }
 
-/* From behind `open` to `close`; SIZE_MAX: not here yet. */
+/* From after `open` to `close`; SIZE_MAX: incomplete. */
 static size_t find_close(struct str text, const char *open, const char *close)
 {
     size_t skip = strlen(open);
@@ -386,7 +388,7 @@ static bool take_comment(struct xml_scan *scan, struct str *rest)
         return wait_for_more(scan);
     }
     if (rest->ptr[end + 2] != '>' || !are_characters(str_sub(*rest, 4, end))) {
-        return fail(scan, "a comment that is none");
+        return xml_scan_fail(scan, "an invalid comment");
     }
     *rest = str_sub(*rest, end + 3, rest->len);
     scan->is_past_start = true;
@@ -402,13 +404,13 @@ static bool take_cdata(struct xml_scan *scan, struct str *rest)
     struct str text = str_sub(*rest, 9, end);
     *rest = str_sub(*rest, end + 3, rest->len);
     if (scan->depth == 0 || !are_characters(text)) {
-        return fail(scan, "a CDATA section that may not be there");
+        return xml_scan_fail(scan, "an unexpected CDATA section");
     }
-    (void)decode(&scan->decoded, text, false);
+    (void)xml_scan_decode(&scan->decoded, text, false);
     return tell_text(scan, buf_str(&scan->decoded));
 }
 
-static bool is_one_of(struct str text, const char *const *words, size_t count)
+static bool xml_scan_is_one_of(struct str text, const char *const *words, size_t count)
 {
     for (size_t i = 0; i < count; i++) {
         if (str_is(text, words[i])) {
@@ -418,7 +420,7 @@ static bool is_one_of(struct str text, const char *const *words, size_t count)
     return false;
 }
 
-/* The forms that are met, instead of a parser for all that are allowed. */
+/* Accepts the common forms only. */
 static bool take_declaration(struct xml_scan *scan, struct str *rest)
 {
     static const char *const forms[] = {
@@ -437,15 +439,16 @@ static bool take_declaration(struct xml_scan *scan, struct str *rest)
     if (end == SIZE_MAX) {
         return wait_for_more(scan);
     }
-    if (scan->is_past_start || !is_one_of(str_sub(*rest, 0, end + 2), forms, ARRAY_LEN(forms))) {
-        return fail(scan, "a declaration that is not understood");
+    if (scan->is_past_start ||
+        !xml_scan_is_one_of(str_sub(*rest, 0, end + 2), forms, ARRAY_LEN(forms))) {
+        return xml_scan_fail(scan, "an unsupported declaration");
     }
     scan->is_past_start = true;
     *rest = str_sub(*rest, end + 2, rest->len);
     return true;
 }
 
-/* True while the bytes at hand could still become `word`. */
+/* True if the input so far is a prefix of `word`. */
 static bool may_become(struct str text, const char *word)
 {
     size_t len = strlen(word);
@@ -455,7 +458,7 @@ static bool may_become(struct str text, const char *word)
 static bool take_token(struct xml_scan *scan, struct str *rest)
 {
     if (rest->ptr[0] != '<') {
-        return take_text(scan, rest);
+        return xml_scan_take_text(scan, rest);
     }
     if (rest->len == 1) {
         return wait_for_more(scan);
@@ -472,7 +475,7 @@ static bool take_token(struct xml_scan *scan, struct str *rest)
     if (may_become(*rest, "<![CDATA[")) {
         return rest->len < 9 ? wait_for_more(scan) : take_cdata(scan, rest);
     }
-    return fail(scan, "a document type");
+    return xml_scan_fail(scan, "a document type");
 }
 
 /* ---- the scanner ---- */
@@ -481,11 +484,11 @@ struct xml_scan *xml_scan_new(const struct xml_listener *listener, void *context
 {
     struct xml_scan *scan = calloc(1, sizeof(*scan));
     if (!scan) {
-        panic("out of memory (an XML scanner)");
+        panic("out of memory (XML scanner)");
     }
     scan->listener = listener;
     scan->context = context;
-    /* A reference is longer than what it stands for, so a decoded text never grows. */
+    /* A reference is longer than its character, so decoded text never grows. */
     buf_init(&scan->carry, XML_REPLY_BYTES_MAX);
     buf_init(&scan->decoded, XML_REPLY_BYTES_MAX);
     return scan;
@@ -500,7 +503,7 @@ void xml_scan_free(struct xml_scan *scan)
     }
 }
 
-static void take_all(struct xml_scan *scan, struct str *rest)
+static void xml_scan_take_all(struct xml_scan *scan, struct str *rest)
 {
     scan->is_waiting = false;
     while (rest->len > 0 && !scan->has_failed && !scan->is_waiting) {
@@ -509,15 +512,15 @@ static void take_all(struct xml_scan *scan, struct str *rest)
         size_t taken = before - rest->len;
         scan->bytes += taken;
         if (!scan->has_failed && taken > XML_SCAN_TOKEN_MAX) {
-            fail(scan, "a token that is too long");
+            xml_scan_fail(scan, "a token that is too long");
         }
     }
     if (!scan->has_failed && rest->len > XML_SCAN_TOKEN_MAX) {
-        fail(scan, "a token that is too long");
+        xml_scan_fail(scan, "a token that is too long");
     }
 }
 
-/* A token that waits can only be completed by one of these. */
+/* Only one of these can complete a waiting token. */
 static bool has_bracket(struct str bytes)
 {
     return str_find_char(bytes, '<') != SIZE_MAX || str_find_char(bytes, '>') != SIZE_MAX;
@@ -526,19 +529,19 @@ static bool has_bracket(struct str bytes)
 bool xml_scan_feed(struct xml_scan *scan, struct str bytes, struct err *err)
 {
     if (!scan->has_failed && bytes.len > XML_REPLY_BYTES_MAX - scan->bytes - scan->carry.len) {
-        fail(scan, "more bytes than a reply may have");
+        xml_scan_fail(scan, "a response that is too large");
     }
     if (!scan->has_failed && scan->carry.len > 0) {
         buf_add(&scan->carry, bytes);
         struct str rest = buf_str(&scan->carry);
         if (has_bracket(bytes) || rest.len > XML_SCAN_TOKEN_MAX) {
-            take_all(scan, &rest);
+            xml_scan_take_all(scan, &rest);
             memmove(scan->carry.ptr, rest.ptr, rest.len);
             scan->carry.len = rest.len;
         }
     } else if (!scan->has_failed) {
         struct str rest = bytes;
-        take_all(scan, &rest);
+        xml_scan_take_all(scan, &rest);
         buf_add(&scan->carry, rest);
     }
     if (scan->has_failed) {
@@ -547,7 +550,7 @@ bool xml_scan_feed(struct xml_scan *scan, struct str bytes, struct err *err)
     return !scan->has_failed;
 }
 
-/* Blanks behind the root wait for a '<' that does not come. */
+/* Blanks after the root wait for a '<' that never comes. */
 static bool is_only_blanks(struct str text)
 {
     return skip_blanks(text).len == 0;
@@ -557,11 +560,11 @@ bool xml_scan_end(struct xml_scan *scan, struct err *err)
 {
     bool is_whole = scan->has_root && scan->depth == 0 && is_only_blanks(buf_str(&scan->carry));
     if (!scan->has_failed && !is_whole) {
-        fail(scan, "it ends too early");
+        xml_scan_fail(scan, "it is truncated");
     }
     bool ok = !scan->has_failed;
-    if (ok) { /* nobody may feed on behind the end */
-        fail(scan, "the reply has ended");
+    if (ok) { /* no input may follow the end */
+        xml_scan_fail(scan, "the response has already ended");
     } else {
         *err = scan->err;
     }

@@ -1,11 +1,11 @@
 /*
- * xml_scan.h: the same pass over an XML reply as xml_reply.h, several times faster, for the one
- * kind of reply that is large: listings of machines.
+ * xml_scan.h: does the same as xml_reply.h several times faster, for the one large kind of reply:
+ * listings of instances.
  *
- * Takes a part of XML only: UTF-8 without a mark, names in ASCII, no document type, no processing
- * instruction but the declaration, tokens of at most XML_SCAN_TOKEN_MAX bytes. AWS sends nothing
- * else. Whatever it accepts, expat accepts with the same elements and texts; a fuzz target holds it
- * to that. The limits of xml_reply.h hold too.
+ * Supports a subset of XML: UTF-8 without byte order mark, ASCII names, no document type, no
+ * processing instruction except the declaration, tokens of at most XML_SCAN_TOKEN_MAX bytes. AWS
+ * sends nothing else. Expat accepts everything that this scanner accepts, with the same elements
+ * and texts; a fuzz target checks that. The limits of xml_reply.h apply too.
  */
 #pragma once
 
@@ -20,8 +20,8 @@ struct xml_scan;
 
 /* `listener` and `context` must outlive the scanner. */
 struct xml_scan *xml_scan_new(const struct xml_listener *listener, void *context);
-void xml_scan_free(struct xml_scan *scan); /* NULL is fine */
+void xml_scan_free(struct xml_scan *scan); /* NULL is allowed */
 
-/* After a failure every further call fails in the same way. */
+/* After a failure all further calls fail with the same error. */
 bool xml_scan_feed(struct xml_scan *scan, struct str bytes, struct err *err) MUST_USE;
 bool xml_scan_end(struct xml_scan *scan, struct err *err) MUST_USE;

@@ -1,4 +1,4 @@
-/* xml_tree.c: elements hung below each other as they start and end. */
+/* xml_tree.c: builds the tree as elements start and end. */
 #include "provider/aws/wire/xml_tree.h"
 
 #include "base/buf.h"
@@ -14,8 +14,8 @@ struct builder {
     struct buf text; /* of the innermost open element, since its last child */
 };
 
-/* Text between children is layout; the first piece that is kept is that of a leaf. */
-static void keep_text(struct builder *builder)
+/* Text between children is layout and is dropped; only text before the first child is kept. */
+static void xml_tree_keep_text(struct builder *builder)
 {
     if (builder->open && !builder->open->first && builder->text.len > 0) {
         builder->open->text = arena_str(builder->arena, buf_str(&builder->text));
@@ -23,7 +23,7 @@ static void keep_text(struct builder *builder)
     builder->text.len = 0;
 }
 
-static bool on_start(void *context, struct str name, struct err *err)
+static bool xml_tree_on_start(void *context, struct str name, struct err *err)
 {
     struct builder *builder = context;
     if (++builder->count > XML_TREE_ELEMENTS_MAX) {
@@ -46,18 +46,19 @@ static bool on_start(void *context, struct str name, struct err *err)
     return true;
 }
 
-static bool on_text(void *context, struct str text, struct err *err)
+static bool xml_tree_on_text(void *context, struct str text, struct err *err)
 {
     struct builder *builder = context;
     buf_add(&builder->text, text);
-    return !builder->text.is_full || err_set(err, ERR_PROTOCOL, "XML with an overlong text");
+    return !builder->text.is_full ||
+           err_set(err, ERR_PROTOCOL, "XML with a string that is too long");
 }
 
-static bool on_end(void *context, struct err *err)
+static bool xml_tree_on_end(void *context, struct err *err)
 {
     struct builder *builder = context;
     (void)err;
-    keep_text(builder);
+    xml_tree_keep_text(builder);
     builder->open = builder->open->parent;
     return true;
 }
@@ -65,7 +66,8 @@ static bool on_end(void *context, struct err *err)
 bool xml_tree_parse(struct str bytes, struct arena *arena, const struct xml_element **ret_root,
                     struct err *err)
 {
-    static const struct xml_listener listener = {on_start, on_text, on_end};
+    static const struct xml_listener listener = {xml_tree_on_start, xml_tree_on_text,
+                                                 xml_tree_on_end};
     struct builder builder = {.arena = arena};
     buf_init(&builder.text, XML_REPLY_BYTES_MAX);
     struct xml_reply *reply = xml_reply_new(&listener, &builder);

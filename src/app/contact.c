@@ -1,0 +1,92 @@
+/* contact.c: settings, script and messages of the dead-man switch. */
+#include "app/contact.h"
+
+#include "base/buf.h"
+#include "config/embedded_data.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <string.h>
+#include <unistd.h>
+
+extern const struct embedded_file setup_scripts[];
+
+enum {
+    MINUTE_MS = 60 * 1000,
+    MINUTES_MAX = 365 * 24 * 60,
+    SCRIPT_BYTES_MAX = 16 * 1024,
+    EVERY_MOST_MS = 5 * 60 * 1000
+};
+
+int64_t contact_timeout_ms(const struct value *shoal)
+{
+    double minutes = CONTACT_USUAL_MINUTES;
+    const struct value *given = value_get_c(shoal, "contact_timeout_minutes");
+    if (given && !value_number(given, &minutes)) {
+        minutes = CONTACT_USUAL_MINUTES;
+    }
+    if (!(minutes > 0)) {
+        return 0;
+    }
+    return (int64_t)((minutes < MINUTES_MAX ? minutes : MINUTES_MAX) * MINUTE_MS);
+}
+
+int64_t contact_checks(int64_t timeout_ms)
+{
+    int64_t checks = (timeout_ms + CONTACT_CHECK_MS - 1) / CONTACT_CHECK_MS;
+    return checks > 0 ? checks : 1;
+}
+
+/* Tolerates three lost messages. */
+int64_t contact_every_ms(int64_t timeout_ms)
+{
+    int64_t every = timeout_ms / 4;
+    every = every > EVERY_MOST_MS ? EVERY_MOST_MS : every;
+    return every < CONTACT_CHECK_MS ? CONTACT_CHECK_MS : every;
+}
+
+/* Strips comments and indentation, because user-data is limited in size. */
+static void add_script(struct buf *out)
+{
+    const struct embedded_file *file = &setup_scripts[0];
+    while (strcmp(file->name, "contact.sh") != 0) {
+        file++;
+    }
+    for (struct str rest = {(const char *)file->bytes, file->size}; rest.len > 0;) {
+        struct str line = str_trim(str_cut(&rest, '\n'));
+        if (line.len > 0 && line.ptr[0] != '#') {
+            buf_add(out, line);
+            buf_add_char(out, '\n');
+        }
+    }
+}
+
+struct str contact_hook(int64_t timeout_ms, bool is_head, struct arena *arena)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, SCRIPT_BYTES_MAX);
+    if (timeout_ms == 0) {
+        return STR("");
+    }
+    buf_addf(&text, "#!/bin/sh\nrole=%s\nlimit=%lld\n", is_head ? "head" : "worker",
+             (long long)contact_checks(timeout_ms));
+    add_script(&text);
+    return arena_str(arena, buf_str(&text));
+}
+
+/* Root creates the file at boot if there is a switch; this function never creates it. */
+bool contact_write(const char *path, struct str word, struct err *err)
+{
+    int descriptor = open(path, O_WRONLY | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (descriptor < 0 && errno == ENOENT) {
+        return true;
+    }
+    bool ok = descriptor >= 0 && write(descriptor, word.ptr, word.len) == (ssize_t)word.len;
+    if (!ok) {
+        err_set(err, ERR_IO, "%s cannot be written: %s", path, strerror(errno));
+    }
+    if (descriptor >= 0) {
+        close(descriptor);
+    }
+    return ok;
+}

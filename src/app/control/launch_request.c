@@ -1,0 +1,137 @@
+/* launch_request.c: adds Ray's tags and the host key of the launch. */
+#include "app/control/launch_request.h"
+
+#include "app/contact.h"
+#include "app/idle_stop.h"
+#include "app/local_host.h"
+#include "config/hash.h"
+#include "provider/launch_token.h"
+#include "remote/first_boot.h"
+
+/* If the file names no zone, the core uses the region as the only zone. The provider then takes the
+ * first usable subnet, as Ray does. */
+static struct str zone_of(const struct launch_wish *wish)
+{
+    struct str region = value_text(value_get_c(wish->config->provider, "region"));
+    bool is_zone = !str_eq(wish->zone, region) && !str_eq(wish->zone, wish->config->provider_type);
+    return is_zone ? wish->zone : STR("");
+}
+
+/* Keeps the file's own user data: both go into one MIME message. */
+static bool add_user_data(const struct launch_wish *wish, struct arena *arena,
+                          struct launch_request *request, struct err *err)
+{
+    const struct config_node_type *type = &wish->config->node_types[wish->type];
+    struct ssh_key host_key;
+    AUTO_BUF struct buf text;
+    buf_init(&text, FIRST_BOOT_BYTES_MAX);
+    if (!ssh_key_of_launch(wish->secret, wish->launch, &host_key, err)) {
+        return false;
+    }
+    bool ok = first_boot_compose(
+        &(struct first_boot_setup){
+            .host_key = &host_key,
+            .boot_hook = contact_hook(contact_timeout_ms(wish->config->shoal), wish->is_head,
+                                      arena),
+            .user_data = value_text(value_get_c(type->node_config, "UserData")),
+            .user = wish->config->ssh_user,
+            .authorized_key = wish->cluster_key,
+        },
+        &text, err);
+    ssh_key_wipe(&host_key);
+    if (!ok) {
+        return err_wrap(err, "available_node_types.%.*s.node_config.UserData", STR_ARG(type->name));
+    }
+    request->user_data = arena_str(arena, buf_str(&text));
+    return true;
+}
+
+bool launch_hash(const struct config *config, size_t type, struct arena *arena,
+                 struct str *ret_hash, struct err *err)
+{
+    return hash_launch(arena, local_host(), config->node_types[type].node_config, config->auth,
+                       ret_hash, err);
+}
+
+bool launch_config_hash(const struct config *config, size_t type, struct arena *arena,
+                        struct str *ret_hash, struct err *err)
+{
+    struct place nowhere = {0};
+    struct value *no_auth = value_new(arena, VALUE_MAP, nowhere);
+    return hash_launch(arena, local_host(), config->node_types[type].node_config, no_auth, ret_hash,
+                       err);
+}
+
+bool launch_config_hashes(const struct config *config, struct arena *arena,
+                          const struct str **ret_hashes, struct err *err)
+{
+    struct str *hashes = ARENA_ARRAY(arena, config->node_type_count, struct str);
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        if (!launch_config_hash(config, i, arena, &hashes[i], err)) {
+            return false;
+        }
+    }
+    *ret_hashes = hashes;
+    return true;
+}
+
+static bool launch_request_add_tags(const struct launch_wish *wish, struct arena *arena,
+                                    struct launch_request *request, struct err *err)
+{
+    const struct config *config = wish->config;
+    const struct config_node_type *type = &config->node_types[wish->type];
+    const char *kind = wish->is_head ? "head" : "worker";
+    struct str hash = STR("");
+    struct str config_hash = STR("");
+    if (!launch_hash(config, wish->type, arena, &hash, err) ||
+        !launch_config_hash(config, wish->type, arena, &config_hash, err)) {
+        return false;
+    }
+    const struct machine_tag tags[] = {
+        {STR("ray-node-name"),
+         arena_printf(arena, "ray-%.*s-%s", STR_ARG(config->cluster_name), kind)},
+        {STR("ray-node-type"), str_from(kind)},
+        {STR("ray-node-status"), STR("uninitialized")},
+        {STR("ray-launch-config"), hash},
+        {STR("ray-user-node-type"), type->name},
+        {STR(TAG_NODE_CONFIG), config_hash},
+    };
+    struct machine_tag *copies = ARENA_ARRAY(arena, ARRAY_LEN(tags), struct machine_tag);
+    for (size_t i = 0; i < ARRAY_LEN(tags); i++) {
+        copies[i] = tags[i];
+    }
+    request->tags = copies;
+    request->tag_count = ARRAY_LEN(tags);
+    return true;
+}
+
+/* A head that stops itself when idle must keep its disk. Spot machines cannot be stopped. */
+static bool rests(const struct launch_wish *wish)
+{
+    return wish->is_head && wish->market == MARKET_ON_DEMAND &&
+           idle_stop_after(wish->config->shoal) > 0;
+}
+
+bool launch_request_make(const struct launch_wish *wish, struct provider *provider,
+                         struct arena *arena, struct str *ret_token, struct str *ret_call,
+                         struct err *err)
+{
+    struct launch_request request = {.token = launch_token(wish->uid, wish->launch, arena),
+                                     .launch = wish->launch,
+                                     .type = wish->type,
+                                     .zone = zone_of(wish),
+                                     .market = wish->market,
+                                     .count = wish->count,
+                                     .rests = rests(wish)};
+    if (wish->type >= wish->config->node_type_count) {
+        return err_set(err, ERR_INTERNAL,
+                       "cannot launch a node type that is not in the cluster file");
+    }
+    if (!add_user_data(wish, arena, &request, err) ||
+        !launch_request_add_tags(wish, arena, &request, err) ||
+        !provider->ops->draft(provider, &request, arena, ret_call, err)) {
+        return false;
+    }
+    *ret_token = request.token;
+    return true;
+}

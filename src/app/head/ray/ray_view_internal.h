@@ -1,0 +1,168 @@
+/* ray_view_internal.h: struct ray_view, shared by the files that implement it. */
+#pragma once
+
+#include "app/head/ray/ray_view.h"
+#include "base/table.h"
+#include "io/xalloc.h"
+#include "ray/state.h"
+
+/* ---- ray_view_names.c: Ray's texts as names of the core ---- */
+
+/*
+ * Names are never freed, but Ray keeps generating texts: ids of placement groups and nodes,
+ * addresses. So a text of a node becomes a name only if it is requested somewhere, and ids get
+ * names that are reused: slots.
+ */
+enum ray_view_slot_kind { SLOT_GROUP, SLOT_OTHER };
+
+struct ray_view_slot {
+    char *text;
+    size_t len;
+    enum ray_view_slot_kind kind;
+    uint32_t name;    /* "group 3", as in reasons */
+    uint64_t used_in; /* last round whose load used it */
+};
+
+struct ray_view_names {
+    struct names *all;
+    bool *is_wanted; /* by name: used by node types or the load */
+    size_t wanted_count;
+    size_t load_count, node_count; /* names added for them */
+    struct ray_view_slot *slots;
+    size_t slot_count, slot_capacity;
+    size_t next_free[2]; /* by kind: all slots before it are in use */
+    struct arena slot_memory;
+    struct table slot_index; /* by text */
+    uint64_t round;          /* incremented with every load */
+    uint32_t version;        /* if it changes, nodes must be read again */
+    uint32_t empty, other, own_node, together;
+};
+
+void ray_view_names_init(struct ray_view_names *names, struct names *all);
+void ray_view_names_clear(struct ray_view_names *names);
+
+/* Starts naming the texts of a load. */
+void ray_view_names_begin(struct ray_view_names *names, const struct ray_load_read *load);
+/* Ids and other unique texts get a slot. */
+uint32_t ray_view_names_of_load(struct ray_view_names *names, struct str text);
+uint32_t ray_view_names_of_id(struct ray_view_names *names, struct str text,
+                              enum ray_view_slot_kind kind);
+bool ray_view_names_is_id_key(struct str key); /* do its values identify single nodes? */
+void ray_view_names_end(struct ray_view_names *names);
+
+/* A text of a node; NAME_NONE if not requested anywhere. */
+uint32_t ray_view_names_find(const struct ray_view_names *names, struct str text);
+/* A resource of a node; NAME_NONE if irrelevant. */
+uint32_t ray_view_names_of_resource(struct ray_view_names *names, struct str text);
+/* A resource that exists only inside a placement group: "CPU_group_0_<36 digits>". */
+bool ray_view_names_is_of_group(struct str text);
+
+/* The text of a name or slot. */
+struct str ray_view_names_text(const struct ray_view_names *names, uint32_t name);
+
+/* In ten-thousandths, rounded as Ray does; capped, never negative. */
+int64_t ray_view_amount(double amount);
+
+/* ---- ray_view_node.c: nodes for the core ---- */
+
+/* One block of memory, reported and freed as a whole. */
+struct ray_view_facts {
+    const struct label *labels; /* stored after the capacities */
+    uint32_t label_count;
+    uint32_t capacity_count;
+    struct capacity capacities[]; /* sorted by name */
+};
+
+struct ray_view_node {
+    uint8_t id[RAY_ID_BYTES];
+    uint32_t read_in; /* version of names used to read the facts */
+    uint64_t mark;    /* of the summary they were read from */
+    uint64_t seen_in; /* last reply that contained it; 0 if none was applied */
+    uint64_t order;   /* increases with the time of first sight */
+    uint64_t instance;
+    int64_t idle_since;           /* or NOT_IDLE */
+    int64_t store_free;           /* free object_store_memory; changes too often to be reported */
+    struct ray_view_facts *facts; /* NULL if dead */
+    struct ray_view_facts *fresh; /* replaces `facts` once reported */
+    char *activity;               /* or NULL */
+    uint8_t status;               /* enum ray_node_status */
+    bool is_head;
+};
+
+/* Reads a node whose mark changed; sets `fresh` if the core would see a difference. */
+bool ray_view_node_read(struct ray_view_node *node, const struct ray_node_summary *glance,
+                        struct ray_view_names *names, bool is_store_asked, struct arena *scratch,
+                        struct err *err) MUST_USE;
+void ray_view_node_free(struct ray_view_node *node);
+
+static inline bool ray_view_is_alive(const struct ray_view_node *node)
+{
+    return node->status != RAY_NODE_DEAD;
+}
+
+/* ---- ray_view_load.c: pending demand ---- */
+
+struct ray_view_waiting {
+    uint64_t key; /* the same for the same shape in every load */
+    int64_t since_ms;
+    enum demand_source source;
+    const struct request *requests; /* all of a gang, otherwise one */
+    size_t request_count;
+    int64_t count;
+    struct str strategy; /* of a gang */
+    struct str bytes;
+};
+
+struct ray_view_load {
+    struct arena memory;
+    struct ray_load told;
+    struct ray_view_waiting *items; /* demands, gangs, constraint */
+    size_t count;
+    struct table index; /* by key */
+    bool asks_store;    /* object_store_memory is requested */
+};
+
+void ray_view_load_init(struct ray_view_load *load);
+void ray_view_load_clear(struct ray_view_load *load);
+
+/* Reads into an empty load. `before` provides the times of requests that were already pending. */
+bool ray_view_load_read(struct ray_view_load *load, struct str bytes,
+                        const struct ray_view_load *before, struct ray_view_names *names,
+                        int64_t wall_ms, struct arena *scratch, struct err *err) MUST_USE;
+
+/* ---- ray_view.c ---- */
+
+/* A machine and the Ray node that represents it. */
+struct ray_view_machine {
+    uint64_t instance;
+    struct ray_view_node *best;
+    struct ray_view_node *told; /* the core points to its facts; NULL if reported absent or never */
+    int64_t told_idle_since;
+    uint8_t told_status; /* enum ray_status */
+    bool is_owed;        /* reported with the next reply in any case */
+};
+
+struct ray_view {
+    struct ray_view_hooks hooks;
+    struct ray_view_names names;
+    struct ray_view_node **nodes;
+    size_t node_count, node_capacity;
+    struct ray_view_machine *seats;
+    size_t seat_count, seat_capacity;
+    struct arena index_memory;
+    struct table by_id, by_instance;
+    struct ray_view_load load;
+    uint64_t load_mark;
+    bool is_load_told;
+    uint64_t replies;
+    uint64_t orders;
+    int64_t version;
+    int64_t asked_at_ms; /* of the last reply */
+    size_t alive;
+    uint64_t mark;
+    char head[2 * RAY_ID_BYTES + 1];
+    char session[100];
+};
+
+/* NULL if none. */
+struct ray_view_machine *ray_view_machine_find(const struct ray_view *mirror, uint64_t instance);

@@ -1,0 +1,163 @@
+/*
+ * service_death.c: finds out why a node died in Ray.
+ *
+ * When an idle node is drained because of a spot interruption, Ray removes it immediately, so the
+ * state shows a dead node that was never seen draining. Only the list of nodes says that it was
+ * preempted. The death is held until that is known; then the core is notified that the node drains
+ * and that it is dead, as for a node that had work to finish.
+ */
+#include "app/head/service_internal.h"
+#include "io/xalloc.h"
+
+#include <string.h>
+
+/* Deaths that are held until Ray has given their cause. */
+struct deaths {
+    uint64_t *instances; /* heap */
+    size_t count, capacity;
+    size_t asked; /* the first `asked` are in the request in flight */
+};
+
+void service_open_deaths(struct service *service)
+{
+    service->deaths = HEAP_NEW(struct deaths);
+}
+
+void service_close_deaths(struct service *service)
+{
+    if (service->deaths) {
+        free(service->deaths->instances);
+        free(service->deaths);
+        service->deaths = NULL;
+    }
+}
+
+static void service_death_report(struct service *service, uint64_t instance, enum ray_status status)
+{
+    struct ray_node node = {.instance = instance, .status = status, .idle_since = NOT_IDLE};
+    if (service->controller) {
+        controller_ray_node(service->controller, &node);
+    }
+}
+
+/* ---- the list ---- */
+
+static void service_death_hold(struct deaths *deaths, uint64_t instance)
+{
+    if (deaths->count == deaths->capacity) {
+        size_t capacity = deaths->capacity > 0 ? 2 * deaths->capacity : 16;
+        uint64_t *instances = heap_zeroed(capacity * sizeof(*instances));
+        if (deaths->count > 0) {
+            memcpy(instances, deaths->instances, deaths->count * sizeof(*instances));
+        }
+        free(deaths->instances);
+        deaths->instances = instances;
+        deaths->capacity = capacity;
+    }
+    deaths->instances[deaths->count++] = instance;
+}
+
+bool service_drop_death(struct service *service, uint64_t instance)
+{
+    struct deaths *deaths = service->deaths;
+    for (size_t i = 0; i < deaths->count; i++) {
+        if (deaths->instances[i] == instance) {
+            deaths->count--;
+            memmove(&deaths->instances[i], &deaths->instances[i + 1],
+                    (deaths->count - i) * sizeof(*deaths->instances));
+            deaths->asked -= i < deaths->asked;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- answers ---- */
+
+static bool is_preempted(struct service *service, uint64_t instance, const struct gcs_node *nodes,
+                         size_t count)
+{
+    struct managed_node managed_node;
+    const struct gcs_node *last = NULL;
+    if (!controller_find(service->controller, instance, &managed_node) || !managed_node.machine) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        bool is_its = !nodes[i].is_alive && str_eq(nodes[i].instance_id, managed_node.machine->id);
+        if (is_its && (!last || nodes[i].ended_ms >= last->ended_ms)) {
+            last = &nodes[i];
+        }
+    }
+    return last && last->is_preempted;
+}
+
+void service_hear_deaths(struct service *service, size_t asked, const struct gcs_node *nodes,
+                         size_t count)
+{
+    struct deaths *deaths = service->deaths;
+    deaths->asked = 0;
+    while (asked-- > 0 && deaths->count > 0) {
+        uint64_t instance = deaths->instances[0];
+        (void)service_drop_death(service, instance);
+        if (service->controller && is_preempted(service, instance, nodes, count)) {
+            service_death_report(service, instance, RAY_DRAINING);
+        }
+        service_death_report(service, instance, RAY_DEAD);
+    }
+    service_ask_deaths(service);
+}
+
+static void on_nodes(void *context, const struct gcs_answer *answer, const struct gcs_node *nodes,
+                     size_t count)
+{
+    struct service *service = context;
+    if (answer->trouble != GCS_FINE) {
+        LOG(service, WARNING, "cannot read from Ray why nodes died: %s", answer->err.text);
+    }
+    service_hear_deaths(service, service->deaths->asked, nodes, count);
+}
+
+void service_ask_deaths(struct service *service)
+{
+    struct deaths *deaths = service->deaths;
+    struct gcs *gcs = gcs_poller_gcs(service->ray);
+    if (deaths->asked > 0 || deaths->count == 0) {
+        return;
+    }
+    if (gcs) {
+        deaths->asked = deaths->count;
+        gcs_list_dead_nodes(gcs, on_nodes, service);
+    } else {
+        service_deaths_lost(service);
+    }
+}
+
+/* ---- interface ---- */
+
+/* Does the node run, for the core? Deaths of drained or never joined nodes are reported at once. */
+static bool is_sudden(const struct service *service, uint64_t instance)
+{
+    struct managed_node managed_node;
+    return service->controller && controller_find(service->controller, instance, &managed_node) &&
+           !managed_node.is_head && managed_node.node &&
+           node_state_table[managed_node.node->state].is_running;
+}
+
+bool service_hold_death(struct service *service, uint64_t instance)
+{
+    bool is_held = is_sudden(service, instance);
+    if (is_held) {
+        service_death_hold(service->deaths, instance);
+    }
+    return is_held;
+}
+
+void service_forget_deaths(struct service *service)
+{
+    service->deaths->count = service->deaths->asked = 0;
+}
+
+void service_deaths_lost(struct service *service)
+{
+    service_hear_deaths(service, service->deaths->count, NULL, 0);
+}

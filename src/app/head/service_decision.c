@@ -1,0 +1,427 @@
+/*
+ * service_decision.c: why demand is pending, from the state of Ray and the last decision.
+ *
+ * A decision points into memory of its step, so the parts needed later are copied. Only unmet
+ * requests are copied, which are few however many are pending.
+ */
+#include "app/head/explain/pending_reason.h"
+#include "app/head/service_internal.h"
+#include "io/xalloc.h"
+
+#include <string.h>
+
+enum { INFEASIBLE_MAX = 16 }; /* reported individually */
+
+struct unmet_note {
+    uint32_t index;
+    int64_t count;
+    struct refusal refusal;    /* for demands, the request is found by index */
+    struct pending_reason why; /* of gangs and the constraint */
+};
+
+struct last_decision {
+    struct ray_load load; /* latest load, in memory of the Ray view */
+    uint64_t load_number;
+    struct arena memory; /* of the following fields */
+    uint64_t judged;     /* load_number of the load it was made for; 0 if none */
+    int64_t wall_ms;     /* time of the decision */
+    enum permission launching, ending;
+    bool has_stance;
+    struct unmet_note *demands, *gangs;
+    size_t demand_count, gang_count;
+    bool is_constraint_unmet;
+    struct unmet_note constraint;
+    struct hold *holds;
+    size_t hold_count;
+};
+
+void service_open_judgement(struct service *service)
+{
+    service->judgement = HEAP_NEW(struct last_decision);
+    arena_init(&service->judgement->memory);
+}
+
+void service_close_judgement(struct service *service)
+{
+    if (service->judgement) {
+        arena_clear(&service->judgement->memory);
+        free(service->judgement);
+        service->judgement = NULL;
+    }
+}
+
+void service_note_load(struct service *service, const struct ray_load *load)
+{
+    service->judgement->load = *load;
+    service->judgement->load_number++;
+}
+
+/* ---- the last decision ---- */
+
+static struct pending_reason why(const struct service *service, const struct refusal *refusal,
+                                 struct arena *arena)
+{
+    return pending_refused(&service->core.settings, refusal, service_launch_trouble(service),
+                           arena);
+}
+
+static void copy_unmet(struct service *service, const struct plan *plan)
+{
+    struct last_decision *judgement = service->judgement;
+    struct arena *memory = &judgement->memory;
+    judgement->demands = ARENA_ARRAY(memory, plan->unmet_count, struct unmet_note);
+    judgement->demand_count = plan->unmet_count;
+    for (size_t i = 0; i < plan->unmet_count; i++) {
+        const struct plan_unmet *unmet = &plan->unmet[i];
+        judgement->demands[i] = (struct unmet_note){
+            .index = unmet->demand, .count = unmet->count, .refusal = unmet->refusal};
+    }
+    judgement->gangs = ARENA_ARRAY(memory, plan->unmet_gang_count, struct unmet_note);
+    judgement->gang_count = plan->unmet_gang_count;
+    for (size_t i = 0; i < plan->unmet_gang_count; i++) {
+        const struct plan_unmet_gang *unmet = &plan->unmet_gangs[i];
+        judgement->gangs[i] = (struct unmet_note){.index = unmet->gang,
+                                                  .count = 1,
+                                                  .refusal = unmet->refusal,
+                                                  .why = why(service, &unmet->refusal, memory)};
+    }
+    judgement->is_constraint_unmet = plan->is_constraint_unmet;
+    if (plan->is_constraint_unmet) {
+        judgement->constraint = (struct unmet_note){
+            .refusal = plan->constraint_refusal,
+            .why = why(service, &plan->constraint_refusal, memory)};
+    }
+}
+
+void service_judge(struct service *service, const struct core_answer *answer)
+{
+    struct last_decision *judgement = service->judgement;
+    judgement->launching = answer->launching;
+    judgement->ending = answer->ending;
+    judgement->has_stance = true;
+    if (!answer->is_decision) {
+        return;
+    }
+    arena_clear(&judgement->memory);
+    arena_init(&judgement->memory);
+    judgement->judged = judgement->load_number;
+    judgement->wall_ms = clock_wall_ms(loop_clock(service->session.loop));
+    copy_unmet(service, &answer->plan);
+    judgement->holds = ARENA_ARRAY(&judgement->memory, answer->hold_count, struct hold);
+    judgement->hold_count = answer->hold_count;
+    if (answer->hold_count > 0) {
+        memcpy(judgement->holds, answer->holds, answer->hold_count * sizeof(*answer->holds));
+    }
+}
+
+/* ---- infeasible requests ---- */
+
+struct fitting {
+    const struct request *request;
+    bool fits;
+};
+
+static void try_node(void *context, const struct managed_node *managed_node)
+{
+    struct fitting *fitting = context;
+    const struct node *node = managed_node->node;
+    if (fitting->fits || !node ||
+        !(managed_node->is_head || node_state_table[node->state].is_running)) {
+        return;
+    }
+    fitting->fits = pending_fits(node->capacities, node->capacity_count, fitting->request);
+}
+
+/* By its cause, unless a node fits it: one started by hand may have resources that no type has. */
+static bool is_infeasible(const struct service *service, const struct refusal *refusal,
+                          const struct request *request)
+{
+    struct fitting fitting = {.request = request};
+    if (refusal->cause != REFUSED_TOO_LARGE && refusal->cause != REFUSED_COMBINATION &&
+        refusal->cause != REFUSED_LABELS) {
+        return false;
+    }
+    if (request && service->controller && refusal->cause != REFUSED_LABELS) {
+        controller_each(service->controller, try_node, &fitting);
+    }
+    return !fitting.fits;
+}
+
+static const struct request *demand_request(const struct last_decision *judgement, uint32_t index)
+{
+    return index < judgement->load.demand_count ? &judgement->load.demands[index].request : NULL;
+}
+
+static bool is_demand_infeasible(const struct service *service, const struct unmet_note *note)
+{
+    return is_infeasible(service, &note->refusal, demand_request(service->judgement, note->index));
+}
+
+/* Was the decision made for the current load? */
+static bool is_current(const struct last_decision *judgement)
+{
+    return judgement->judged == judgement->load_number && judgement->judged > 0;
+}
+
+static bool has_infeasible(const struct service *service)
+{
+    const struct last_decision *judgement = service->judgement;
+    bool has = judgement->is_constraint_unmet &&
+               is_infeasible(service, &judgement->constraint.refusal, NULL);
+    for (size_t i = 0; i < judgement->demand_count && i < INFEASIBLE_MAX && !has; i++) {
+        has = is_demand_infeasible(service, &judgement->demands[i]);
+    }
+    for (size_t i = 0; i < judgement->gang_count && i < INFEASIBLE_MAX && !has; i++) {
+        has = is_infeasible(service, &judgement->gangs[i].refusal, NULL);
+    }
+    return has && is_current(judgement);
+}
+
+/* ---- reasons ---- */
+
+/* The plan has room for it on a node whose launch is held back. */
+static struct pending_reason held_why(const struct service *service, const struct request *request,
+                                      struct arena *arena)
+{
+    const struct last_decision *judgement = service->judgement;
+    return pending_held_back(&service->core.settings, request, judgement->holds,
+                             judgement->hold_count, judgement->launching,
+                             service_launch_trouble(service), arena);
+}
+
+static void tell_why(struct pending_demand *demand, struct pending_reason why)
+{
+    demand->why = why.text;
+    demand->cause = why.cause;
+}
+
+static void judge_demands(const struct service *service, struct pending_demand *demands,
+                          struct arena *arena)
+{
+    const struct last_decision *judgement = service->judgement;
+    for (size_t i = 0; i < judgement->demand_count; i++) {
+        const struct unmet_note *note = &judgement->demands[i];
+        struct refusal refusal = note->refusal;
+        if (note->index < judgement->load.demand_count) {
+            refusal.request = demand_request(judgement, note->index);
+            demands[note->index].unmet = note->count;
+            tell_why(&demands[note->index], why(service, &refusal, arena));
+            demands[note->index].is_infeasible = is_demand_infeasible(service, note);
+        }
+    }
+    for (size_t i = 0; i < judgement->load.demand_count && judgement->hold_count > 0; i++) {
+        if (demands[i].unmet == 0) {
+            tell_why(&demands[i], held_why(service, &judgement->load.demands[i].request, arena));
+            demands[i].unmet = demands[i].why.len > 0 ? demands[i].count : 0;
+        }
+    }
+}
+
+static void judge_rest(const struct service *service, struct pending_demand *gangs,
+                       struct pending_demand *constraint)
+{
+    const struct last_decision *judgement = service->judgement;
+    for (size_t i = 0; i < judgement->gang_count; i++) {
+        const struct unmet_note *note = &judgement->gangs[i];
+        if (note->index < judgement->load.gang_count) {
+            gangs[note->index].unmet = gangs[note->index].count;
+            tell_why(&gangs[note->index], note->why);
+            gangs[note->index].is_infeasible = is_infeasible(service, &note->refusal, NULL);
+        }
+    }
+    for (size_t i = 0; i < judgement->load.constraint_count && judgement->is_constraint_unmet;
+         i++) {
+        constraint[i].unmet = constraint[i].count;
+        tell_why(&constraint[i], judgement->constraint.why);
+        constraint[i].is_infeasible = is_infeasible(service, &judgement->constraint.refusal, NULL);
+    }
+}
+
+static struct pending_demand *judged_demands(const struct service *service, struct arena *arena,
+                                             size_t *ret_count)
+{
+    const struct last_decision *judgement = service->judgement;
+    struct pending_demand *demands = NULL;
+    size_t count = 0;
+    ray_view_demands(service->mirror, arena, &demands, &count);
+    const struct ray_load *load = &judgement->load;
+    size_t expected = load->demand_count + load->gang_count + load->constraint_count;
+    if (is_current(judgement) && count == expected) {
+        judge_demands(service, demands, arena);
+        judge_rest(service, demands + load->demand_count,
+                   demands + load->demand_count + load->gang_count);
+    }
+    *ret_count = count;
+    return demands;
+}
+
+/* ---- for the report, events and drivers ---- */
+
+typedef void infeasible_fn(void *context, const struct pending_demand *demand);
+
+static void each_infeasible(const struct service *service, infeasible_fn *take, void *context)
+{
+    struct arena arena;
+    size_t count;
+    size_t told = 0;
+    if (!has_infeasible(service)) {
+        return;
+    }
+    arena_init(&arena);
+    const struct pending_demand *demands = judged_demands(service, &arena, &count);
+    for (size_t i = 0; i < count && told < INFEASIBLE_MAX; i++) {
+        if (demands[i].is_infeasible) {
+            take(context, &demands[i]);
+            told++;
+        }
+    }
+    arena_clear(&arena);
+}
+
+struct infeasible {
+    struct service *service;
+    struct arena *arena;
+    struct str singles[INFEASIBLE_MAX], gangs[INFEASIBLE_MAX];
+    size_t single_count, gang_count;
+};
+
+static void take_infeasible(void *context, const struct pending_demand *demand)
+{
+    struct infeasible *found = context;
+    struct str bytes = arena_str(found->arena, demand->bytes);
+    service_log_infeasible(found->service, demand);
+    if (demand->source == DEMAND_TASKS) {
+        found->singles[found->single_count++] = bytes;
+    } else if (demand->source == DEMAND_PLACEMENT_GROUP) {
+        found->gangs[found->gang_count++] = bytes;
+    }
+}
+
+void service_infeasible(struct service *service, struct arena *arena, struct ray_report *report)
+{
+    struct infeasible *found = ARENA_NEW(arena, struct infeasible);
+    found->service = service;
+    found->arena = arena;
+    each_infeasible(service, take_infeasible, found);
+    report->infeasible = found->singles;
+    report->infeasible_count = found->single_count;
+    report->infeasible_gangs = found->gangs;
+    report->infeasible_gang_count = found->gang_count;
+}
+
+struct str service_load_text(const struct service *service, struct arena *arena)
+{
+    return pending_load_text(service->core.settings.names, &service->judgement->load, arena);
+}
+
+/* ---- why fewer run than min_workers ---- */
+
+struct present {
+    const struct core_settings *settings;
+    int64_t *counts; /* by type, running and pending nodes */
+};
+
+static void count_present(void *context, const struct managed_node *managed_node)
+{
+    struct present *present = context;
+    const struct node *node = managed_node->node;
+    if (node && !managed_node->is_head && !node->is_outdated &&
+        node->offering < present->settings->offering_count &&
+        (node_state_table[node->state].is_pending || node_state_table[node->state].is_running)) {
+        present->counts[present->settings->offerings[node->offering].type]++;
+    }
+}
+
+static void service_decision_add_held(const struct service *service, struct arena *arena,
+                                      struct cluster_status *cluster_status)
+{
+    const struct last_decision *judgement = service->judgement;
+    const struct core_settings *settings = &service->core.settings;
+    struct present present = {settings, ARENA_ARRAY(arena, settings->type_count, int64_t)};
+    struct str *lines = ARENA_ARRAY(arena, judgement->hold_count, struct str);
+    if (service->controller) {
+        controller_each(service->controller, count_present, &present);
+    }
+    for (size_t i = 0; i < judgement->hold_count; i++) {
+        const struct hold *hold = &judgement->holds[i];
+        int64_t missing = settings->types[hold->type].min_nodes - present.counts[hold->type];
+        struct pending_reason why = pending_held(settings, hold, judgement->launching,
+                                                 service_launch_trouble(service), arena);
+        if (missing > 0 && why.text.len > 0) {
+            lines[cluster_status->held_count++] = why.text;
+        }
+    }
+    cluster_status->held = lines;
+}
+
+/* ---- cluster status ---- */
+
+struct pricing {
+    const struct service *service;
+    int64_t sum;
+    bool is_all_known;
+    size_t count;
+};
+
+static void service_decision_add_price(void *context, const struct managed_node *managed_node)
+{
+    struct pricing *pricing = context;
+    const struct core_settings *settings = &pricing->service->core.settings;
+    const struct machine *machine = managed_node->machine;
+    const struct node *node = managed_node->node;
+    int64_t price = PRICE_UNKNOWN;
+    if (!node || managed_node->is_head || !node_state_table[node->state].counts) {
+        return;
+    }
+    if (machine) {
+        price = core_setup_price(pricing->service->config, machine->type,
+                                 machine->market == MARKET_SPOT);
+    } else if (node->offering < settings->offering_count) {
+        price = settings->offerings[node->offering].price;
+    }
+    pricing->count++;
+    pricing->sum += price > 0 ? price : 0;
+    pricing->is_all_known = pricing->is_all_known && price != PRICE_UNKNOWN;
+}
+
+static void add_prices(const struct service *service, struct cluster_status *cluster_status)
+{
+    const struct core_settings *settings = &service->core.settings;
+    int64_t head = service->core.facts[settings->head_type].price;
+    struct pricing pricing = {service, head > 0 ? head : 0, head != PRICE_UNKNOWN, 1};
+    if (service->controller) {
+        controller_each(service->controller, service_decision_add_price, &pricing);
+    }
+    cluster_status->price = pricing.is_all_known ? pricing.sum : -1;
+    cluster_status->billed_count = pricing.count;
+    cluster_status->price_limit = settings->max_price == PLAN_NO_LIMIT
+                                      ? -1
+                                      : settings->max_price + (head > 0 ? head : 0);
+}
+
+/* Why launches are not permitted. */
+static const char *launching_words(const struct service *service, struct arena *arena)
+{
+    struct str trouble = service_journal_text(service, arena);
+    return trouble.len > 0 ? trouble.ptr : permission_text(service->judgement->launching, false);
+}
+
+void service_cluster_status(const struct service *service, struct arena *arena,
+                            struct cluster_status *ret)
+{
+    const struct last_decision *judgement = service->judgement;
+    struct gcs_poller_figures figures = gcs_poller_figures(service->ray);
+    bool is_acting = service->controller && service->is_leading && judgement->has_stance;
+    *ret = (struct cluster_status){
+        .seen_ms = service->seen_wall_ms,
+        .decided_ms = judgement->wall_ms,
+        .launching = is_acting ? launching_words(service, arena) : "standing by",
+        .ending = is_acting ? permission_text(judgement->ending, true) : "standing by",
+        .polls = figures.polls,
+        .poll_ms = figures.poll_ms,
+    };
+    ret->demands = judged_demands(service, arena, &ret->demand_count);
+    ray_view_nodes(service->mirror, arena, &ret->nodes, &ret->node_count);
+    add_prices(service, ret);
+    service_decision_add_held(service, arena, ret);
+}

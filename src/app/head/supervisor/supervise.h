@@ -1,0 +1,52 @@
+/*
+ * supervise.h: restarts the service when it dies.
+ *
+ * A small separate process: it starts the service, writes its output to the log, and waits. There
+ * is one per folder, as a systemd unit where possible (systemd_unit.h).
+ *
+ * A service that dies repeatedly is started frozen: it only answers requests and reports the
+ * reason, until `shoal up` or SIGHUP lets it act again.
+ */
+#pragma once
+
+#include "base/attr.h"
+#include "base/err.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    SUPERVISE_DEATHS = 10, /* this many deaths ... */
+    SUPERVISE_WINDOW_MS = 60 * 1000,
+    SUPERVISE_PAUSE_MS = 30 * 1000, /* ... in that time are a crash loop; a frozen service then
+                                     * pauses this long */
+    SUPERVISE_WELL_MS = 10 * 1000,  /* after this uptime the delays start over */
+    SUPERVISE_FIRST_MS = 100,
+    SUPERVISE_MOST_MS = 4 * 1000, /* so that it answers again within five seconds */
+};
+
+/* Environment of a frozen service: how it died last. */
+#define SUPERVISE_CRASH_LOOPING "SHOAL_FROZEN"
+
+/* Recent deaths. */
+struct supervise_deaths {
+    int64_t at_ms[SUPERVISE_DEATHS]; /* ring */
+    size_t count;
+    int64_t delay_ms; /* the last delay */
+    bool is_frozen;   /* start it frozen; reset with the rest */
+};
+
+/* It died now after `lived_ms`: returns the delay before the restart. */
+int64_t supervise_delay(struct supervise_deaths *deaths, int64_t now_ms, int64_t lived_ms);
+
+/*
+ * Runs `argv` (which ends with NULL) until it ends with status 0, or until SIGTERM, which it hands
+ * on. SIGHUP ends a pause, and goes to a frozen service. The log is FOLDER/service.log; a long one
+ * becomes service.log.1 (retention.h). Returns an exit status; ERR_EXISTS when there is one for
+ * this folder already.
+ */
+int supervise_run(const char *folder, const char *const *argv, struct err *err);
+
+/* The pid of the supervisor of this folder, or 0. */
+int supervise_pid(const char *folder);

@@ -1,0 +1,68 @@
+/* cluster_session.h: state shared by `up`, `down` and the commands that connect to the head. */
+#pragma once
+
+#include "app/cluster_state.h"
+#include "app/control/controller.h"
+#include "app/core_setup.h"
+#include "app/launch/launcher.h"
+#include "app/machine_tags.h"
+#include "store/journal.h"
+
+struct head_wanted; /* head_plan.c */
+
+/* One run of `up` or `down` and everything it holds open. */
+struct cluster_session {
+    const struct launcher_setup *setup;
+    struct launcher_result *result;
+    struct arena *arena;
+    struct cloud_session *session;
+    const struct config *config;
+    struct provider *provider;
+    struct cluster_state state;
+    struct journal *journal;
+    struct diag_list diags;
+    struct core_setup core;
+    /* Availability of instance types by zone, from the last preflight (app/type_zones.h). */
+    struct str type_zones;
+    struct controller *controller;
+    const struct head_wanted *wanted; /* NULL until computed */
+    int64_t began_ms;
+    struct err err; /* why the run failed; ERR_NONE on success */
+    bool is_ok;
+};
+
+/* Opens the provider, the state folder and the journal, and builds the core's settings. ERR_EXISTS:
+ * another process holds the journal's lock. `verb` "down" first asks a running `up` to stop and
+ * waits for it. Call launch_close() even after a failure. */
+bool launch_open(struct cluster_session *launch, const char *verb, bool makes_state,
+                 struct err *err) MUST_USE;
+void launch_close(struct cluster_session *launch);
+/* Call after the preflight: queries which zones offer the instance types, applies the result to the
+ * core's settings and stores it in the journal. */
+bool launch_place(struct cluster_session *launch, struct err *err) MUST_USE;
+
+/* Ends the run. `err` is NULL on success. Only the first call has an effect. */
+/* Passes the findings of preflight_run() to the hooks; false if one of them is an error. */
+bool launch_is_fit(struct cluster_session *launch, const struct finding *findings, size_t count,
+                   struct err *err) MUST_USE;
+/* A cluster that was launched from this machine before needs only the checks for a launch. */
+enum preflight_scope launch_scope(const struct cluster_session *launch);
+
+void launch_end(struct cluster_session *launch, const struct err *err);
+
+void launch_note(const struct cluster_session *launch, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* The lease holder, for example "shoal up, pid 4711 of me@laptop". */
+struct str launch_holder(const char *verb, struct arena *arena);
+
+/* Fills in the view of a machine: name, type, location, price and cloud state. Strings live in
+ * `arena`. */
+void launch_view(const struct cluster_session *launch, const struct managed_node *managed_node,
+                 struct arena *arena, struct node_view *ret_view);
+
+/* The ssh target of the head. */
+bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
+                       struct ssh_target *ret_place);
+
+/* The address at which this machine reaches `machine`; empty if it has none yet. */
+struct str launch_address(const struct config *config, const struct machine *machine, bool is_head);

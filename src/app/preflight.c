@@ -1,0 +1,199 @@
+/* preflight.c: adds findings about payloads, containers and Python to the provider's. */
+#include "app/preflight.h"
+
+#include "ray/version.h"
+
+struct preflight_state {
+    struct provider *provider;
+    const struct config *config;
+    struct arena *arena;
+    provider_preflight_fn *done;
+    void *context;
+};
+
+static struct finding *preflight_add(struct preflight_findings *all, const char *subject,
+                                     struct str text, struct str remedy)
+{
+    struct finding *finding = &all->items[all->count++];
+    *finding = (struct finding){
+        .level = FINDING_ERROR, .subject = str_from(subject), .text = text, .remedy = remedy};
+    return finding;
+}
+
+/* ---- containers ---- */
+
+static void find_docker(const struct config *config, struct preflight_findings *all)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        if (config->node_types[i].docker.image.len > 0) {
+            preflight_add(
+                all, "docker",
+                STR("this release of shoal cannot run nodes in containers, so it does not launch a "
+                    "file with a docker section"),
+                STR("remove the docker section, or start this cluster with ray up"))
+                ->path = STR("docker");
+            return;
+        }
+    }
+}
+
+/* ---- payloads ---- */
+
+static bool is_first(const struct provider_type_facts *types, size_t index)
+{
+    for (size_t i = 0; i < index; i++) {
+        if (str_eq(types[i].architecture, types[index].architecture)) {
+            return false;
+        }
+    }
+    return types[index].architecture.len > 0;
+}
+
+static void find_payloads(const struct config *config, const struct provider_type_facts *types,
+                          const struct payload_places *places, struct arena *arena,
+                          struct preflight_findings *all)
+{
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        struct str path;
+        struct err err;
+        if (is_first(types, i) &&
+            !payload_find(arena, places, types[i].architecture, &path, &err)) {
+            struct str remedy = arena_str(arena, str_from(err.text));
+            struct str text = str_cut(&remedy, '\n');
+            preflight_add(all, "program", text, str_trim(remedy));
+        }
+    }
+}
+
+/* The head sets up its workers with the program that it runs itself. */
+static void find_mixture(const struct config *config, const struct provider_type_facts *types,
+                         struct arena *arena, struct preflight_findings *all)
+{
+    struct str head = types[config->head_type].architecture;
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        struct str name = config->node_types[i].name;
+        struct str own = types[i].architecture;
+        if (head.len > 0 && own.len > 0 && !str_eq(own, head)) {
+            struct str text = arena_printf(
+                arena,
+                "node type %.*s has %.*s machines and the head is %.*s: this release of shoal "
+                "needs one architecture for all of them",
+                STR_ARG(name), STR_ARG(own), STR_ARG(head));
+            struct finding *finding = preflight_add(all, "program", text,
+                                                    STR("choose another InstanceType"));
+            finding->path = arena_printf(
+                arena, "available_node_types.%.*s.node_config.InstanceType", STR_ARG(name));
+            return;
+        }
+    }
+}
+
+/* ---- Python ---- */
+
+/* The Python version in well-known images, by the publishers' image names. */
+static const struct {
+    const char *name, *os, *python;
+} pythons[] = {
+    {"Ubuntu 18.04", "Ubuntu 18.04", "3.6"},    {"ubuntu-bionic-18.04", "Ubuntu 18.04", "3.6"},
+    {"Ubuntu 20.04", "Ubuntu 20.04", "3.8"},    {"ubuntu-focal-20.04", "Ubuntu 20.04", "3.8"},
+    {"amzn2-ami", "Amazon Linux 2", "3.7"},     {"(Amazon Linux 2)", "Amazon Linux 2", "3.7"},
+    {"al2023-ami", "Amazon Linux 2023", "3.9"}, {"debian-11-", "Debian 11", "3.9"},
+};
+
+/* Other Ray releases may support an older Python; this is not known here. */
+static bool installs_tested_ray(const struct config *config)
+{
+    struct str version = value_text(value_get_c(config->shoal, "ray_version"));
+    return version.len == 0 || str_is(version, RAY_VERSION_TESTED);
+}
+
+static void warn_of_python(const struct config *config, const struct provider_type_facts *types,
+                           size_t at, struct arena *arena, struct preflight_findings *all)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pythons); i++) {
+        if (str_find(types[at].image_name, pythons[i].name) == SIZE_MAX) {
+            continue;
+        }
+        struct finding *finding = preflight_add(
+            all, "image",
+            arena_printf(arena,
+                         "image %.*s is %s, which comes with Python %s; Ray " RAY_VERSION_TESTED
+                         " needs " RAY_PYTHON_LEAST " or newer",
+                         STR_ARG(types[at].image), pythons[i].os, pythons[i].python),
+            STR("use a newer image (ImageId), or install a newer Python in setup_commands"));
+        finding->level = FINDING_WARNING;
+        finding->path = arena_printf(arena, "available_node_types.%.*s.node_config.ImageId",
+                                     STR_ARG(config->node_types[at].name));
+        return;
+    }
+}
+
+static void find_pythons(const struct config *config, const struct provider_type_facts *types,
+                         struct arena *arena, struct preflight_findings *all)
+{
+    for (size_t i = 0; i < config->node_type_count && installs_tested_ray(config); i++) {
+        bool is_known = false;
+        for (size_t k = 0; k < i; k++) {
+            is_known = is_known || str_eq(types[k].image, types[i].image);
+        }
+        if (!is_known) {
+            warn_of_python(config, types, i, arena, all);
+        }
+    }
+}
+
+/* ---- entry points ---- */
+
+struct preflight_findings preflight_local(const struct config *config,
+                                          const struct provider_type_facts *types,
+                                          const struct payload_places *places, struct arena *arena)
+{
+    enum { OTHERS = 2 };
+    struct preflight_findings all = {
+        .items = ARENA_ARRAY(arena, 2 * config->node_type_count + OTHERS, struct finding)};
+    find_docker(config, &all);
+    find_payloads(config, types, places, arena, &all);
+    find_mixture(config, types, arena, &all);
+    find_pythons(config, types, arena, &all);
+    return all;
+}
+
+static void preflight_on_preflight(void *context, const struct provider_answer *answer,
+                                   const struct finding *findings, size_t count)
+{
+    struct preflight_state *run = context;
+    struct arena *arena = run->arena;
+    struct payload_places places;
+    struct provider_answer failed = {.outcome = OUTCOME_INVALID};
+    size_t type_count = run->config->node_type_count;
+    if (answer->outcome != OUTCOME_DONE) {
+        run->done(run->context, answer, findings, count);
+        return;
+    }
+    if (!payload_places_find(arena, &places, &failed.err)) {
+        run->done(run->context, &failed, NULL, 0);
+        return;
+    }
+    struct provider_type_facts *types = ARENA_ARRAY(arena, type_count, struct provider_type_facts);
+    for (size_t i = 0; i < type_count; i++) {
+        types[i] = run->provider->ops->type_facts(run->provider, i);
+    }
+    struct preflight_findings more = preflight_local(run->config, types, &places, arena);
+    struct finding *all = ARENA_ARRAY(arena, count + more.count, struct finding);
+    for (size_t i = 0; i < count; i++) {
+        all[i] = findings[i];
+    }
+    for (size_t i = 0; i < more.count; i++) {
+        all[count + i] = more.items[i];
+    }
+    run->done(run->context, answer, all, count + more.count);
+}
+
+void preflight_run(struct provider *provider, const struct config *config,
+                   enum preflight_scope scope, struct arena *arena, provider_preflight_fn *done,
+                   void *context)
+{
+    struct preflight_state *run = ARENA_NEW(arena, struct preflight_state);
+    *run = (struct preflight_state){provider, config, arena, done, context};
+    provider->ops->preflight(provider, scope, preflight_on_preflight, run);
+}

@@ -1,0 +1,106 @@
+# contact.sh: shuts this machine down when its cluster has not been in contact for too long.
+#
+# Part of the user-data of every machine: cloud-init runs it as root at every boot, before sshd
+# starts, so it works also when no program of Shoal ever arrives. It needs no credentials. What
+# counts as contact, and why: docs/decisions/0016-contact.md. contact.c puts two lines before this
+# text: the role of the machine ("head" or "worker") and how many checks in a row may fail.
+#
+# It counts failed checks and never reads a clock: a machine that was frozen, or whose clock was
+# set, has not missed the checks of that time.
+every=15
+# For tests: another root folder.
+r=${SHOAL_CONTACT_ROOT-}
+told=$r/run/shoal/contact
+# A head that was set up once stays. Per instance, so that an image of this head does not have it.
+kept=$r/var/lib/cloud/instance/shoal-kept
+PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin
+
+say() {
+    echo "shoal: $*" >"$r/dev/console"
+    logger -t shoal "$*"
+} 2>/dev/null
+
+# A raylet ends by itself a minute after its GCS stopped answering; after ten minutes with
+# metadata.shoal.gcs_store: disk.
+has_raylet() {
+    grep -sqx raylet "$r"/proc/[0-9]*/comm
+}
+
+# An ssh connection whose other end has sent something, or acknowledged something, since the last
+# check but one. The connection of a head that vanished stays open for two hours and does neither.
+has_ssh() {
+    if command -v ss >/dev/null; then
+        ss -tin state established '( sport = :22 )' 2>/dev/null | awk -v most=$((every * 2000)) '
+            /rto:/ {
+                last["rcv"] = last["ack"] = 0
+                for (i = 1; i <= NF; i++)
+                    if ($i ~ /^last(rcv|ack):/) last[substr($i, 5, 3)] = substr($i, 9) + 0
+                if (last["rcv"] < most || last["ack"] < most) found = 1
+            }
+            END { exit !found }'
+    else
+        grep -sqE '^ *[0-9]+: [0-9A-F]+:0016 [0-9A-F]+:[0-9A-F]+ 01 ' "$r/proc/net/tcp" \
+            "$r/proc/net/tcp6"
+    fi
+}
+
+# The cluster's service, or the program that it starts here, wrote into the file.
+was_told() {
+    [ -s "$told" ] || return 1
+    if [ "$role" = head ] && grep -q keep "$told"; then
+        : >"$kept"
+    fi
+    : >"$told"
+}
+
+is_kept() {
+    [ "$role" = head ] && [ -e "$kept" ]
+}
+
+switch_off() {
+    say "no contact with the cluster for $limit checks of $every s: this $role shuts down"
+    shutdown -h now || poweroff || halt -p
+}
+
+watch() {
+    missed=0
+    until is_kept; do
+        sleep "$every"
+        # All three are asked: a message is read even when a raylet runs.
+        contact=0
+        if was_told; then contact=1; fi
+        if has_raylet || has_ssh; then contact=1; fi
+        if [ "$contact" = 1 ]; then
+            missed=0
+        else
+            missed=$((missed + 1))
+        fi
+        if [ "$missed" -ge $((limit + 20)) ]; then
+            poweroff -f # the orderly way has hung for five minutes
+        elif [ "$missed" -ge "$limit" ]; then
+            switch_off
+        fi
+    done
+}
+
+# Runs in the background: cloud-init continues the boot when this returns.
+start() {
+    mkdir -p "${told%/*}"
+    : >"$told"
+    chmod 622 "$told"
+    if is_kept; then
+        return
+    fi
+    if [ -d "$r/run/systemd/system" ] &&
+        systemd-run --quiet --no-block --unit=shoal-contact -p DefaultDependencies=no \
+            -p Restart=on-failure -p OOMScoreAdjust=-900 \
+            --description='Shuts down a machine that lost its cluster' /bin/sh "$0" watch; then
+        return
+    fi
+    /bin/sh "$0" watch </dev/null >/dev/null 2>&1 &
+}
+
+case ${1-} in
+watch) watch ;;
+*) start ;;
+esac

@@ -1,0 +1,52 @@
+/*
+ * node_jobs.h: the `shoal node` subcommands that are steps of a node's setup.
+ *
+ * They run in the user's login shell, so they see the same PATH as the user's commands. Each prints
+ * its result to standard output, prints errors and their remedy to standard error, and returns the
+ * exit status of the process.
+ */
+#pragma once
+
+#include <stdbool.h>
+#include <stdint.h>
+
+struct node_probe_setup {
+    bool is_bare;     /* the file has no commands that could install what is missing */
+    const char *need; /* program that the first command calls; NULL if unknown */
+};
+
+/* Inspects the machine, and fails early if the setup is sure to fail. */
+int node_probe(const struct node_probe_setup *setup);
+
+/* Checks that Ray is installed; if not, installs this version into ~/.shoal/ray. */
+int node_ray(const char *version);
+
+enum node_env_token { NODE_ENV_NO_TOKEN, NODE_ENV_TOKEN, NODE_ENV_MAKE_TOKEN };
+
+/* Sets Ray's location and authentication for all shells of the user. */
+int node_env(enum node_env_token token);
+
+struct node_gate_setup {
+    const char *gcs;        /* "10.0.0.4:6379" */
+    const char *token_file; /* NULL without authentication */
+    int64_t deadline_ms;    /* 0 for the default of 15 minutes */
+};
+
+/* Waits for the head's Ray and compares its versions with the local ones. */
+int node_gate(const struct node_gate_setup *setup);
+
+/* Prints what the shell of the head's start command must evaluate first. */
+int node_start(void);
+
+/* On the head: creates the folder for the GCS tables of this cluster on this machine, prints its
+ * path, and deletes the stores of other clusters. */
+int node_store(void);
+
+/* On the head, after a reboot: starts a runner with the head's start commands. Calling it again
+ * with the same name does nothing. Returns 0 if the runner is or was started, NODE_RESUME_BUSY
+ * while the machine is being set up. */
+enum { NODE_RESUME_BUSY = 3 };
+int node_resume(const char *run);
+
+/* Returns 0 if no process is running that `ray stop` would kill. */
+int node_idle(void);

@@ -1,0 +1,119 @@
+/* bundles.c: reads and counts resource bundles. */
+#include "cli/bundles.h"
+
+#include "config/document/yaml_read.h"
+
+#include <stdlib.h>
+
+struct wishing {
+    struct arena *arena;
+    struct gcs_bundle *items;
+    size_t count, capacity;
+};
+
+static int bundles_by_name(const void *a, const void *b)
+{
+    const struct ray_quantity *left = a;
+    const struct ray_quantity *right = b;
+    return str_cmp(left->name, right->name);
+}
+
+static bool bundles_is_same(const struct gcs_bundle *wish, const struct ray_quantity *amounts,
+                            size_t count)
+{
+    if (wish->amount_count != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (!str_eq(wish->amounts[i].name, amounts[i].name) ||
+            wish->amounts[i].amount < amounts[i].amount ||
+            wish->amounts[i].amount > amounts[i].amount) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Sorted by name. */
+static void bundles_add(struct wishing *wishing, struct ray_quantity *amounts, size_t count,
+                        int64_t times)
+{
+    qsort(amounts, count, sizeof(*amounts), bundles_by_name);
+    for (size_t i = 0; i < wishing->count; i++) {
+        if (bundles_is_same(&wishing->items[i], amounts, count)) {
+            wishing->items[i].count += times;
+            return;
+        }
+    }
+    arena_grow(wishing->arena, (void **)&wishing->items, wishing->count, &wishing->capacity,
+               sizeof(*wishing->items));
+    wishing->items[wishing->count++] = (struct gcs_bundle){amounts, count, times};
+}
+
+static bool bundles_read_bundle(struct wishing *wishing, const struct value *bundle,
+                                struct err *err)
+{
+    if (bundle->kind != VALUE_MAP || bundle->map.count == 0) {
+        return err_set(err, ERR_USAGE,
+                       "--bundles: each bundle is a map of resources such as {\"CPU\": 4}");
+    }
+    size_t count = bundle->map.count;
+    struct ray_quantity *amounts = ARENA_ARRAY(wishing->arena, count, struct ray_quantity);
+    for (size_t i = 0; i < count; i++) {
+        const struct value_entry *entry = &bundle->map.entries[i];
+        double amount = 0;
+        bool is_number = entry->value->kind != VALUE_BOOL && value_number(entry->value, &amount);
+        if (entry->key->kind != VALUE_STRING || entry->key->text.len == 0) {
+            return err_set(err, ERR_USAGE, "--bundles: the name of a resource must be a string");
+        }
+        if (!is_number || !(amount > 0) || amount > 1e14) {
+            return err_set(err, ERR_USAGE, "--bundles: the amount of %.*s must be a number above 0",
+                           STR_ARG(str_sub(entry->key->text, 0, 60)));
+        }
+        amounts[i] = (struct ray_quantity){entry->key->text, amount};
+    }
+    bundles_add(wishing, amounts, count, 1);
+    return true;
+}
+
+static bool bundles_read_bundles(struct wishing *wishing, const char *bundles, struct err *err)
+{
+    struct diag_list diags;
+    struct source *source = ARENA_NEW(wishing->arena, struct source);
+    *source = (struct source){STR("--bundles"), str_from(bundles), false};
+    diag_list_init(&diags, wishing->arena);
+    const struct value *list = yaml_read(wishing->arena, source, &diags);
+    if (!list || list->kind != VALUE_LIST) {
+        return err_set(err, ERR_USAGE,
+                       "--bundles: not a list of bundles such as '[{\"GPU\": 1}, {\"CPU\": 4}]'");
+    }
+    if (list->list.count > WISHES_MAX) {
+        return err_set(err, ERR_USAGE, "--bundles: at most %d bundles", WISHES_MAX);
+    }
+    for (size_t i = 0; i < list->list.count; i++) {
+        if (!bundles_read_bundle(wishing, list->list.items[i], err)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool wishes_read(int64_t cpus, const char *bundles, struct arena *arena,
+                 const struct gcs_bundle **ret_wishes, size_t *ret_count, struct err *err)
+{
+    struct wishing wishing = {.arena = arena};
+    if (cpus < 0) {
+        return err_set(err, ERR_USAGE, "--num-cpus cannot be less than 0");
+    }
+    if (cpus > 0) {
+        struct ray_quantity *one = ARENA_NEW(arena, struct ray_quantity);
+        *one = (struct ray_quantity){STR("CPU"), 1};
+        bundles_add(&wishing, one, 1, cpus);
+    }
+    if (bundles && !bundles_read_bundles(&wishing, bundles, err)) {
+        return false;
+    }
+    *ret_wishes = wishing.items;
+    *ret_count = wishing.count;
+    return true;
+}

@@ -1,0 +1,50 @@
+/* plan_ask.c: makes the plan and asks the head for running jobs. */
+#include "cli/plan_ask.h"
+
+#include "cli/ctl_query.h"
+#include "cli/output.h"
+
+enum { ANSWER_MS = 10 * 1000 };
+
+static void plan_ask_give_up(void *context)
+{
+    cloud_session_stop(context);
+}
+
+static void ask_for_jobs(struct target *target, struct up_plan *plan)
+{
+    struct arena *arena = target->cli.arena;
+    struct launcher_head head;
+    struct ssh_target place;
+    struct ctl_query_status status = {0};
+    struct err ignored;
+    struct loop_timer *timer = loop_timer_new(target->session.loop, plan_ask_give_up,
+                                              &target->session);
+    loop_timer_start(timer, ANSWER_MS);
+    if (target_find(target, &head, &place, &ignored) &&
+        ctl_query_status(&target->session, &place, arena, &status, &ignored) && status.has_status) {
+        plan->jobs = status.status.jobs;
+    }
+    loop_timer_free(timer);
+}
+
+bool plan_ask(struct target *target, struct up_plan *ret_plan, struct err *err)
+{
+    if (!launcher_plan(&target->setup, target->cli.arena, ret_plan, err)) {
+        return false;
+    }
+    if (ret_plan->restarts > 0) {
+        ask_for_jobs(target, ret_plan);
+    }
+    return true;
+}
+
+int plan_check_restart(const struct cli *cli, bool no_restart, bool restart_only)
+{
+    struct err err;
+    if (!no_restart || !restart_only) {
+        return 0;
+    }
+    err_set(&err, ERR_USAGE, "--no-restart and --restart-only contradict each other");
+    return output_error(cli, &err);
+}

@@ -1,0 +1,332 @@
+/* verb_gc.c: deletes resources of clusters that have no instances. */
+#include "base/utf8.h"
+#include "cli/cloud.h"
+#include "cli/confirm.h"
+#include "cli/json_object.h"
+#include "cli/ls/gather.h"
+#include "cli/ls/print.h"
+#include "cli/output.h"
+#include "cli/target.h"
+#include "config/document/json_write.h"
+
+#include <string.h>
+
+enum { SUMMARY_BYTES_MAX = 1024 };
+
+struct gc_fields {
+    struct gathering_fields gather;
+    bool deletes;
+    bool yes;
+};
+
+static const struct option options[] = {
+    {"delete", 0, OPTION_FLAG, offsetof(struct gc_fields, deletes), NULL, NULL,
+     "Delete the listed resources. Without it nothing is changed."},
+    {"yes", 'y', OPTION_FLAG, offsetof(struct gc_fields, yes), NULL, NULL,
+     "Do not ask before deleting."},
+    GATHERING_OPTIONS(struct gc_fields),
+};
+
+static const struct example examples[] = {
+    {"shoal gc", "List leftover resources in every region."},
+    {"shoal gc --delete", "Ask, then delete it."},
+    {"shoal gc --delete -y --region us-west-2", "Delete it in one region without asking."},
+};
+
+/* ---- leftovers ---- */
+
+struct leftover {
+    const struct account_cluster *cluster;
+    struct str region; /* where to look for it: a role alone has no region */
+    bool is_deleted;
+    struct launcher_result result;
+    struct err err; /* why it was not tried */
+};
+
+struct gc {
+    const struct cli *cli;
+    const struct gc_fields *given;
+    const struct account *account;
+    struct leftover *leftovers;
+    size_t count;
+    size_t resources; /* in all leftovers, without volumes */
+    bool is_json;
+};
+
+/* Resources without a uid are not Shoal's; with an instance it is still a cluster. */
+static bool is_leftover(const struct account_cluster *cluster)
+{
+    return cluster->state == ACCOUNT_LEFTOVER && cluster->owner.uid.len > 0;
+}
+
+static void verb_gc_find(struct gc *gc)
+{
+    const struct account *account = gc->account;
+    gc->leftovers = ARENA_ARRAY(gc->cli->arena, account->cluster_count, struct leftover);
+    for (size_t i = 0; i < account->cluster_count; i++) {
+        const struct account_cluster *cluster = &account->clusters[i];
+        struct str region = cluster->owner.region;
+        if (is_leftover(cluster)) {
+            gc->leftovers[gc->count++] = (struct leftover){
+                .cluster = cluster, .region = region.len > 0 ? region : account->regions[0]};
+            gc->resources += cluster->thing_count;
+        }
+    }
+}
+
+/* ---- deleting ---- */
+
+static void ignore_thing(void *context, const struct provider_resource *thing, bool is_made)
+{
+    (void)context;
+    (void)thing;
+    (void)is_made;
+}
+
+static void ignore_node(void *context, const struct node_view *view)
+{
+    (void)context;
+    (void)view;
+}
+
+static void print_note(void *context, struct str text)
+{
+    cloud_print_lines(context, "note", text);
+}
+
+static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err)
+{
+    const struct account_owner *owner = &leftover->cluster->owner;
+    struct cli cli = *gc->cli;
+    struct target target;
+    struct target_fields fields = {.file = arena_str(cli.arena, owner->name).ptr,
+                                   .profile = gc->given->gather.profile};
+    if (owner->name.len == 0) {
+        return err_set(err, ERR_NOT_FOUND,
+                       "its resources have no tag ray-cluster-name, so its "
+                       "role is not known: delete them by hand");
+    }
+    if (target_open_named(&target, &cli, &fields, leftover->region) != 0 ||
+        target_connect(&target) != 0) {
+        target_close(&target);
+        return err_set(err, ERR_IO, "see the error above");
+    }
+    target.setup.uid = owner->uid;
+    target.setup.is_leftover = true;
+    target.setup.hooks = (struct launcher_hooks){
+        .context = &cli, .thing = ignore_thing, .node = ignore_node, .note = print_note};
+    bool ok = launcher_down(&target.setup, cli.arena, &leftover->result, err);
+    leftover->is_deleted = ok && leftover->result.is_proven;
+    target_close(&target);
+    return ok;
+}
+
+/* Returns 1 if something is left, otherwise 0. */
+static int delete_all(struct gc *gc)
+{
+    int status = 0;
+    for (size_t i = 0; i < gc->count; i++) {
+        struct leftover *leftover = &gc->leftovers[i];
+        if (!delete_one(gc, leftover, &leftover->err) || !leftover->is_deleted) {
+            status = 1;
+        }
+    }
+    return status;
+}
+
+/* ---- printing ---- */
+
+static void verb_gc_add_resources(struct buf *out, const struct account_cluster *cluster)
+{
+    for (size_t i = 0; i < cluster->thing_count; i++) {
+        const struct account_thing *thing = &cluster->things[i];
+        buf_addf(out, "  %-17s ", account_thing_name(thing->kind));
+        utf8_add_visible(out, thing->id, false);
+        buf_add_char(out, '\n');
+    }
+    for (size_t i = 0; i < cluster->volume_count; i++) {
+        buf_addf(out, "  %-17s %.*s, %lld GB: kept, it may hold data; aws ec2 delete-volume\n",
+                 "volume", STR_ARG(cluster->volumes[i].id), (long long)cluster->volumes[i].gb);
+    }
+}
+
+static void add_outcome(struct buf *out, const struct leftover *leftover)
+{
+    if (leftover->is_deleted) {
+        buf_add_c(out, ": deleted");
+    } else if (leftover->err.kind != ERR_NONE) {
+        buf_add_c(out, ": not deleted, ");
+        utf8_add_visible(out, str_from(leftover->err.text), false);
+    } else {
+        buf_add_c(out, ": some resources could not be deleted");
+    }
+}
+
+static void verb_gc_print_text(const struct gc *gc, bool is_done)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    for (size_t i = 0; i < gc->count; i++) {
+        const struct leftover *leftover = &gc->leftovers[i];
+        const struct account_owner *owner = &leftover->cluster->owner;
+        utf8_add_visible(&out, owner->name.len > 0 ? owner->name : STR("(no name)"), false);
+        buf_addf(&out, "  %.*s  %.*s", STR_ARG(leftover->region), STR_ARG(owner->uid));
+        if (is_done) {
+            add_outcome(&out, leftover);
+        }
+        buf_add_char(&out, '\n');
+        if (!is_done) {
+            verb_gc_add_resources(&out, leftover->cluster);
+        }
+        for (size_t j = 0; is_done && j < leftover->result.left_count; j++) {
+            const struct provider_resource *thing = &leftover->result.left[j];
+            buf_addf(&out, "  left      %.*s %.*s: ", STR_ARG(thing->kind), STR_ARG(thing->id));
+            utf8_add_visible(&out, thing->note, false);
+            buf_add_char(&out, '\n');
+        }
+    }
+    fwrite(out.ptr ? out.ptr : "", 1, out.len, gc->cli->out);
+}
+
+static struct value *leftover_record(struct arena *arena, const struct leftover *leftover)
+{
+    const struct account_cluster *cluster = leftover->cluster;
+    struct value *record = record_new(arena);
+    struct value *things = record_list(arena);
+    struct value *volumes = record_list(arena);
+    for (size_t i = 0; i < cluster->thing_count; i++) {
+        struct value *thing = record_new(arena);
+        record_text(arena, thing, "kind", str_from(account_thing_name(cluster->things[i].kind)));
+        record_text(arena, thing, "id", cluster->things[i].id);
+        value_list_add(arena, things, thing);
+    }
+    for (size_t i = 0; i < cluster->volume_count; i++) {
+        value_list_add(arena, volumes,
+                       value_string(arena, cluster->volumes[i].id, (struct place){0}));
+    }
+    record_text(arena, record, "name", cluster->owner.name);
+    record_text(arena, record, "region", leftover->region);
+    record_text(arena, record, "uid", cluster->owner.uid);
+    value_map_set_c(arena, record, "things", things);
+    value_map_set_c(arena, record, "volumes", volumes);
+    record_flag(arena, record, "deleted", leftover->is_deleted);
+    record_text(arena, record, "error", str_from(leftover->err.text));
+    return record;
+}
+
+static int verb_gc_print_json(const struct gc *gc)
+{
+    AUTO_BUF struct buf out;
+    struct arena *arena = gc->cli->arena;
+    struct value *record = record_new(arena);
+    struct value *list = record_list(arena);
+    struct err err;
+    buf_init(&out, OUTPUT_BYTES_MAX);
+    for (size_t i = 0; i < gc->count; i++) {
+        value_list_add(arena, list, leftover_record(arena, &gc->leftovers[i]));
+    }
+    record_flag(arena, record, "complete", gc->account->gap_count == 0);
+    value_map_set_c(arena, record, "leftovers", list);
+    if (!json_write(&out, record, JSON_PRETTY, &err)) {
+        return output_error(gc->cli, &err);
+    }
+    buf_add_char(&out, '\n');
+    return output_write(gc->cli, gc->cli->out, &out);
+}
+
+static void say_summary(const struct gc *gc)
+{
+    const struct cli *cli = gc->cli;
+    if (gc->count == 0) {
+        fprintf(cli->err, "No leftover resources%s.\n",
+                gc->account->gap_count > 0 ? " in what could be listed" : "");
+        return;
+    }
+    AUTO_BUF struct buf out;
+    buf_init(&out, SUMMARY_BYTES_MAX);
+    buf_addf(&out,
+             "%zu resource%s of %zu cluster%s without instances. Nothing was changed; delete them "
+             "with: shoal gc --delete\n",
+             gc->resources, gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s");
+    output_print(cli->err, buf_str(&out));
+}
+
+/* ---- the verb ---- */
+
+static bool verb_gc_request(const struct gc *gc, struct err *err)
+{
+    struct str question = arena_printf(
+        gc->cli->arena, "%zu resource%s of %zu cluster%s will be deleted.", gc->resources,
+        gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s");
+    return confirm(gc->cli, question.ptr, gc->given->yes, err);
+}
+
+static int verb_gc_work(struct gc *gc)
+{
+    int status = gc->account->gap_count > 0;
+    struct err err;
+    AUTO_BUF struct buf gaps;
+    buf_init(&gaps, OUTPUT_BYTES_MAX);
+    ls_print_gaps(&gaps, gc->cli->arena, gc->account);
+    cloud_print_lines(gc->cli, "warning", buf_str(&gaps));
+    bool deletes = gc->given->deletes && gc->count > 0;
+    if (!gc->is_json) {
+        verb_gc_print_text(gc, false);
+    }
+    if (deletes) {
+        fflush(gc->cli->out);
+        if (!verb_gc_request(gc, &err)) {
+            return output_error(gc->cli, &err);
+        }
+        status |= delete_all(gc);
+    }
+    if (gc->is_json) {
+        return status | verb_gc_print_json(gc);
+    }
+    if (deletes) {
+        verb_gc_print_text(gc, true);
+    } else {
+        say_summary(gc);
+    }
+    return status;
+}
+
+static int verb_gc_run(const struct cli *cli, const void *fields)
+{
+    const struct gc_fields *given = fields;
+    struct gathering gathering = {.cli = cli, .arena = cli->arena};
+    struct gc gc = {.cli = cli, .given = given};
+    int status = gathering_run(&gathering, &given->gather);
+    gc.account = gathering.account;
+    gathering_close(&gathering);
+    if (status != 0) {
+        return status;
+    }
+    gc.is_json = given->gather.output && strcmp(given->gather.output, "json") == 0;
+    verb_gc_find(&gc);
+    return verb_gc_work(&gc);
+}
+
+const struct verb verb_gc = {
+    .name = "gc",
+    .summary = "list and delete leftover resources of removed clusters",
+    .description =
+        "Looks at all regions of an AWS account and lists every security group, key pair, launch "
+        "template, role and instance profile with Shoal's tag (shoal-cluster-uid) whose cluster "
+        "has no instances left and that no other process works on. Nothing is changed without "
+        "--delete.\n\n"
+        "With --delete it asks, checks once more that each cluster has no instances, and "
+        "deletes the rest as shoal down does. It never terminates an instance, never touches what "
+        "lacks the tag (such as resources of Ray's own launcher), and never deletes a volume: "
+        "volumes are listed, because they may hold data.\n\n"
+        "A region that cannot be listed is named on standard error; nothing in it counts as "
+        "left over.",
+    .options = options,
+    .option_count = ARRAY_LEN(options),
+    .examples = examples,
+    .example_count = ARRAY_LEN(examples),
+    .exit_status = "0 if everything could be listed and, with --delete, deleted; 1 otherwise, 2 "
+                   "for a usage error, 130 after Ctrl-C.",
+    .fields_size = sizeof(struct gc_fields),
+    .run = verb_gc_run,
+};

@@ -1,0 +1,57 @@
+/*
+ * permission.c: what the core may do with its current view.
+ *
+ * Launching requires the lease, the records, and a listing that is sure to show everything launched
+ * before. Terminating requires the lease and a fresh view of the cloud and of Ray; to delete the
+ * cluster, the lease and any complete listing are enough.
+ */
+#include "core/live/core_internal.h"
+
+enum permission permission_to_act(const struct core *core)
+{
+    if (!core->has_records) {
+        return PERMIT_NOT_STARTED;
+    }
+    if (core->now >= core->lease_until && !MUTANT(core, acts_without_lease)) {
+        return PERMIT_NO_LEASE;
+    }
+    return core->is_fenced ? PERMIT_FENCED : PERMIT_OK;
+}
+
+bool ray_view_is_fresh(const struct core *core)
+{
+    return core->ray_seen_at >= 0 &&
+           core->now - core->ray_seen_at <= core->settings->times.ray_fresh;
+}
+
+bool cloud_view_is_fresh(const struct core *core)
+{
+    return core->listed_at >= 0 && core->now - core->listed_at <= core->settings->times.cloud_fresh;
+}
+
+enum permission permission_to_launch(const struct core *core)
+{
+    enum permission permission = permission_to_act(core);
+    if (permission != PERMIT_OK) {
+        return permission;
+    }
+    bool is_listed = core->listed_at >= core->trusted_from;
+    return is_listed || MUTANT(core, launches_unseen) ? PERMIT_OK : PERMIT_NO_LISTING;
+}
+
+enum permission permission_to_terminate(const struct core *core)
+{
+    enum permission permission = permission_to_act(core);
+    if (permission != PERMIT_OK) {
+        return permission;
+    }
+    if (core->goal == GOAL_DOWN) {
+        return core->listed_at >= 0 ? PERMIT_OK : PERMIT_NO_LISTING;
+    }
+    bool sees_ray = ray_view_is_fresh(core) || MUTANT(core, ends_while_gcs_away);
+    bool is_quiet = core->now < core->quiet_until;
+    if (!cloud_view_is_fresh(core) || !sees_ray) {
+        return PERMIT_NO_LISTING;
+    }
+    return is_quiet ? PERMIT_QUIET : PERMIT_OK;
+}

@@ -1,0 +1,148 @@
+/* find.c: finds out whether a cluster exists: its lease object, or groups and keys with its
+ * name. */
+#include "provider/aws/aws_internal.h"
+#include "provider/aws/cluster/aws_names.h"
+#include "provider/aws/cluster/lease_object.h"
+
+enum { FIND_MS = 60 * 1000 };
+
+struct find_op {
+    struct aws_workflow op;
+    provider_found_fn *done;
+    void *context;
+    struct cluster_found found;
+    struct str *uids;
+    size_t uid_capacity;
+};
+
+static struct find_op *find_of(struct aws_workflow *op)
+{
+    return (struct find_op *)op;
+}
+
+/* Reads "EPOCH UNTIL" on the lease object; without it only the versions have the time, which are
+ * not read here. */
+static int64_t lease_until(const struct aws_result *heard, struct str id)
+{
+    for (size_t i = 0; i < heard->page_count; i++) {
+        const struct xml_element *list = xml_child(heard->pages[i], "launchTemplates");
+        for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
+            struct str rest = tag_in(item, TAG_LEASE_UNTIL);
+            int64_t until;
+            (void)str_cut(&rest, ' ');
+            if (str_eq(xml_child_text(item, "launchTemplateId"), id) && str_to_i64(rest, &until)) {
+                return until;
+            }
+        }
+    }
+    return INT64_MAX;
+}
+
+static enum aws_next on_lease(struct aws_workflow *op, const struct aws_result *heard)
+{
+    struct find_op *find = find_of(op);
+    struct lease_object found;
+    if (!heard->reply->is_ok) {
+        return workflow_fail(op, heard);
+    }
+    if (lease_object_read(op, heard, &found) && found.uid.len > 0) {
+        find->found.has_lease = true;
+        find->found.uid = found.uid;
+        find->found.lease_until = lease_until(heard, found.id);
+    }
+    return NEXT_NEXT;
+}
+
+static struct param *find_by_name(struct aws_workflow *op)
+{
+    struct param *input = param_new_map(&op->arena);
+    input_filter(input, "tag:ray-cluster-name", op->provider->cluster->name, &op->arena);
+    return input;
+}
+
+static void find_add_uid(struct find_op *find, struct str uid)
+{
+    struct cluster_found *found = &find->found;
+    void *items = find->uids;
+    for (size_t i = 0; i < found->uid_count; i++) {
+        if (str_eq(find->uids[i], uid)) {
+            return;
+        }
+    }
+    arena_grow(&find->op.arena, &items, found->uid_count, &find->uid_capacity, sizeof(struct str));
+    find->uids = items;
+    find->uids[found->uid_count++] = arena_str(&find->op.arena, uid);
+    found->uids = find->uids;
+}
+
+static enum aws_next on_uids(struct aws_workflow *op, const struct aws_result *heard,
+                             const char *set_name)
+{
+    if (!heard->reply->is_ok) {
+        return workflow_fail(op, heard);
+    }
+    for (size_t i = 0; i < heard->page_count; i++) {
+        const struct xml_element *set = xml_child(heard->pages[i], set_name);
+        for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
+            struct str uid = tag_in(item, TAG_CLUSTER_UID);
+            if (uid.len > 0) {
+                find_add_uid(find_of(op), uid);
+            }
+        }
+    }
+    return NEXT_NEXT;
+}
+
+static enum aws_ask find_ask_groups(struct aws_workflow *op, struct aws_request *request)
+{
+    return ask_pages(request, "DescribeSecurityGroups", find_by_name(op));
+}
+
+static enum aws_next find_on_groups(struct aws_workflow *op, const struct aws_result *heard)
+{
+    return on_uids(op, heard, "securityGroupInfo");
+}
+
+static enum aws_ask find_request_keys(struct aws_workflow *op, struct aws_request *request)
+{
+    return ask_pages(request, "DescribeKeyPairs", find_by_name(op));
+}
+
+static enum aws_next find_on_keys(struct aws_workflow *op, const struct aws_result *heard)
+{
+    return on_uids(op, heard, "keySet");
+}
+
+static void find_finish(struct aws_workflow *op)
+{
+    struct find_op *find = find_of(op);
+    bool ok = op->answer.outcome == OUTCOME_DONE;
+    find->done(find->context, &op->answer, ok ? &find->found : NULL);
+}
+
+void aws_find(struct provider *base, provider_found_fn *done, void *context)
+{
+    static const struct aws_step steps[] = {
+        {lease_object_ask, on_lease},
+        {find_ask_groups, find_on_groups},
+        {find_request_keys, find_on_keys},
+    };
+    struct find_op *find = WORKFLOW_NEW(aws_provider_of(base), struct find_op, steps, FIND_MS,
+                                        find_finish);
+    find->found.lease_until = INT64_MAX;
+    find->done = done;
+    find->context = context;
+    workflow_start(&find->op);
+}
+
+void aws_adopt(struct provider *base, struct str uid)
+{
+    struct aws_provider *provider = aws_provider_of(base);
+    if (!str_eq(provider->uid, uid)) {
+        provider->uid = arena_str(&provider->own_arena, uid);
+        provider->lease_object = provider->own_group = provider->own_key = provider->own_profile =
+            STR("");
+        provider->is_new = false;
+        known_ids_renew(&provider->known, INT64_MAX);
+    }
+}

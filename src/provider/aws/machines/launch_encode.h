@@ -1,0 +1,30 @@
+/*
+ * launch_encode.h: encodes a launch as one RunInstances call.
+ *
+ * The file's settings for a type are passed through as in Ray and merged with ours. The same input
+ * gives the same bytes, so that EC2 treats a repeated call as the same launch.
+ */
+#pragma once
+
+#include "base/arena.h"
+#include "base/attr.h"
+#include "base/err.h"
+#include "provider/aws/aws_facts.h"
+#include "provider/provider.h"
+
+struct launch_draft {
+    const struct launch_request *request;
+    const struct param *node_config;
+    const struct aws_type_facts *facts;
+    struct str cluster_name;
+    struct str uid;
+    uint64_t epoch;
+    struct str own_group; /* created by prepare(); may be empty */
+    struct str own_key;
+    struct str own_profile;
+};
+
+enum { LAUNCH_DRAFT_BYTES_MAX = 256 * 1024 };
+
+bool launch_draft_write(const struct launch_draft *draft, struct arena *arena, struct str *ret_body,
+                        struct err *err) MUST_USE;

@@ -1,0 +1,57 @@
+"""Machines that lose their cluster shut themselves down, and the cloud terminates them."""
+
+import time
+
+import driver
+import files
+import pytest
+
+# A raylet that gives up its GCS after 5 s instead of 60.
+IMPATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s=5 "
+
+
+def config(name, minutes, workers=1, **more):
+    made = files.quick(name, workers=workers, **more)
+    made.update(files.start_commands(IMPATIENT))
+    made["metadata"] = {"shoal": {"contact_timeout_minutes": minutes}}
+    return made
+
+
+def terminated(made, ids):
+    """Of these machines, those that the cloud has terminated, with the reason that it gives."""
+    found = made.aws("ec2").describe_instances(InstanceIds=ids)
+    return {i["InstanceId"]: i["StateReason"]["Code"] for r in found["Reservations"]
+            for i in r["Instances"] if i["State"]["Name"] in ("shutting-down", "terminated")}
+
+
+def test_workers_of_a_head_that_is_gone_are_terminated(cluster):
+    made = cluster(config("lost", 0.5))
+    made.up()
+    workers = [i["InstanceId"] for i in made.machines()[1:]]
+    made.bed.node(made.head, "kill")
+    driver.wait_for(lambda: len(terminated(made, workers)) == 1, 120, 0.5, "the worker's end")
+    assert terminated(made, workers)[workers[0]] == "Client.InstanceInitiatedShutdown"
+
+
+@pytest.mark.long(seconds=600)
+def test_workers_of_a_head_that_lives_stay(cluster):
+    """Three times as long as the timeout, with Ray and then without it on the head: the service
+    is in contact with workers that are not in Ray."""
+    made = cluster(config("living", 1))
+    made.up()
+    before = [i["InstanceId"] for i in made.machines()]
+    time.sleep(180)
+    driver.in_machine(made.head, "bash", "-lc", "ray stop")
+    time.sleep(180)
+    assert terminated(made, before) == {}
+    assert [i["InstanceId"] for i in made.machines()] == before
+
+
+@pytest.mark.long
+def test_a_head_that_nobody_sets_up_is_terminated(cluster):
+    """`up` died after it launched the head, which would otherwise run for ever."""
+    made = cluster(config("surplus", 0.5, workers=0))
+    done = made.run("up", "-y", env={"SHOAL_FAILPOINT": "up:after-head-launch"})
+    assert done.status == -9, done
+    head = made.machines()[0]["InstanceId"]
+    driver.wait_for(lambda: terminated(made, [head]), 120, 0.5, "the head's end")

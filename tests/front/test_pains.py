@@ -1,0 +1,44 @@
+"""Failures that users of `ray up` report: when Shoal names the cause, and what exists by then.
+
+`front_long` runs real Ray as well and prints both transcripts (docs/user/failures.md).
+"""
+
+import pains
+import pytest
+
+# Found before anything is created.
+BEFORE = {
+    "no_public_subnet": "assigns no public addresses  -> provider.use_internal_ips: true",
+    "no_credentials": "AWS_ACCESS_KEY_ID is not set",
+    "wrong_architecture": "is for arm64, but m5.large runs x86_64",
+}
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_it_is_found_before_anything_is_created(front, name):
+    got = pains.SCENES[name](front, "shoal")
+    assert got.status == 1 and BEFORE[name] in got.text, got.text
+    assert "nothing was created" in got.text
+    assert got.existed == {} and got.left == {}
+
+
+def test_a_region_without_rays_image_is_no_obstacle(front):
+    got = pains.no_default_image(front, "shoal")
+    assert got.status == 0 and "demo is up" in got.text, got.text
+
+
+def test_a_missing_program_is_named_with_its_line(front):
+    got = pains.no_pip(front, "shoal")
+    assert got.status == 1, got.text
+    for words in ("said      bash: pip-of-no-image: command not found", "written   cluster.yaml:",
+                  "install it in setup_commands before it is used", "shoal down cluster.yaml"):
+        assert words in got.text, got.text
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("name", pains.SCENES)
+def test_both_tools(name):
+    ours = pains.show(name)["shoal"]
+    assert ours.status == (1 if name in BEFORE or name == "no_pip" else 0), ours.text
+    if name == "down_leaves":
+        assert ours.left == {}

@@ -1,0 +1,104 @@
+"""`shoal policy`: a user who may do what it prints launches and removes a cluster, and each of its
+statements is needed for that."""
+
+import copy
+import json
+
+import pytest
+
+SOON = {"SHOAL_TEST_TIMES": "horizon=500,call_timeout=500"}  # listings do not lag here
+DENIED = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}
+
+
+def cluster(front, **more):
+    """With spot workers, so that everything is asked that a launch may need."""
+    file = front.cluster("demo", workers=1, **more)
+    file["available_node_types"]["worker"] = copy.deepcopy(file["available_node_types"]["worker"])
+    file["available_node_types"]["worker"]["node_config"]["InstanceMarketOptions"] = {
+        "MarketType": "spot"}
+    return file
+
+
+def policy_of(laptop, file):
+    return json.loads(laptop("policy", file).out)
+
+
+def refused(front, name):
+    return sorted({row["action"] for row in front.calls()
+                   if row.get("as") == f"user/{name}" and row.get("refused") in DENIED})
+
+
+def test_it_is_enough(front):
+    admin = front.laptop("admin")
+    policy = policy_of(admin, admin.file("cluster.yaml", cluster(front)))
+    ada = front.limited_laptop("ada", policy)
+    file = ada.file("cluster.yaml", cluster(front))
+    checked = ada("check", file)
+    assert "warning" not in checked.out, checked.out
+    ada("up", "-y", file)
+    assert "demo" in ada("ls", "--region", "us-west-2").out
+    ada("down", "-y", file, env=SOON)
+    assert refused(front, "ada") == []
+    assert front.remains() == {}
+
+
+# By statement: a question that fails without it. What `up` and `down` need is tried with them.
+NEEDED = {"Look": "check", "LookAtAccount": "ls", "FindNewestImage": "check", "Launch": "check",
+          "LaunchFrom": "check", "MakeKeyGroupAndLease": "check", "TagWhatIsMade": "check",
+          "ChangeOwn": "up", "HeadRole": "up", "ListRoles": "ls", "FindSpotRole": "check"}
+
+
+def test_each_statement_is_needed(front):
+    admin = front.laptop("admin")
+    text = cluster(front)
+    for node_type in text["available_node_types"].values():
+        node_type["node_config"].pop("ImageId")
+    with_image = admin.file("cluster.yaml", cluster(front))
+    policy = policy_of(admin, with_image)
+    assert {s["Sid"] for s in policy["Statement"]} == set(NEEDED)
+    for sid, verb in NEEDED.items():
+        name = sid.lower()
+        less = {**policy, "Statement": [s for s in policy["Statement"] if s["Sid"] != sid]}
+        user = front.limited_laptop(name, less)
+        file = user.file("cluster.yaml", cluster(front))
+        if sid == "FindNewestImage":  # of a region without an image of Ray's
+            text["provider"] = {**text["provider"], "region": "us-east-1"}
+            file = user.file("other.yaml", text)
+            other = policy_of(admin, admin.file("other.yaml", text))
+            other["Statement"] = [s for s in other["Statement"] if s["Sid"] != sid]
+            user = front.limited_laptop(name, other)
+        words = {"check": ["check", file], "ls": ["ls"], "up": ["up", "-y", file]}[verb]
+        done = user.run(*words)
+        assert refused(front, name), (sid, done)
+        if verb == "up":
+            assert done.status != 0, (sid, done)
+            admin.run("down", "-y", with_image, env=SOON)
+
+
+@pytest.mark.parametrize("more, sid", [({"IamInstanceProfile": {"Name": "team"}}, "NamedProfiles")])
+def test_a_file_that_names_its_profile(front, more, sid):
+    laptop = front.laptop("admin")
+    text = cluster(front)
+    for node_type in text["available_node_types"].values():
+        node_type["node_config"].update(more)
+    names = {s["Sid"] for s in policy_of(laptop, laptop.file("c.yaml", text))["Statement"]}
+    assert sid in names and "HeadRole" not in names
+
+
+def test_a_lease_that_may_not_be_taken(front):
+    """`up` ends at once and says which permission is missing."""
+    admin = front.laptop("admin")
+    policy = policy_of(admin, admin.file("cluster.yaml", cluster(front)))
+    for statement in policy["Statement"]:
+        actions = statement["Action"]
+        if isinstance(actions, list) and "ec2:CreateLaunchTemplateVersion" in actions:
+            actions.remove("ec2:CreateLaunchTemplateVersion")
+    ada = front.limited_laptop("ada", policy)
+    file = ada.file("cluster.yaml", cluster(front))
+    # The lease object exists now; to take the lease again, a version of it must be created.
+    assert ada.run("up", "-y", file, env={"SHOAL_FAILPOINT": "up:after-take"}).status == -9
+    done = ada.run("up", "-y", file)
+    assert done.status == 1, str(done)
+    assert "the cluster's lease cannot be taken, so nothing was launched" in done.err, str(done)
+    assert "CreateLaunchTemplateVersion" in done.err, str(done)
+    assert front.alive() == []

@@ -1,0 +1,35 @@
+"""The parent of all fronts of one test process: has moto loaded and seeded, which takes seconds,
+and forks a front for each line of JSON on its input ({"folder": PATH}). Ends with its input.
+"""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent / "bed"), str(HERE)]
+
+
+def main():
+    scratch = tempfile.TemporaryDirectory(prefix="shoal-zygote-")
+    os.environ["SHOAL_BED_HOME"] = scratch.name
+    import world
+    from cloud import backend
+    moto = backend.Moto()
+    moto.seed()
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # fronts need no waiting
+    for line in sys.stdin:
+        if os.fork() == 0:
+            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            random.seed()
+            world.run(json.loads(line)["folder"], moto)
+    scratch.cleanup()
+
+
+if __name__ == "__main__":
+    world_dies = __import__("ctypes").CDLL(None).prctl(1, signal.SIGKILL, 0, 0, 0)
+    main()

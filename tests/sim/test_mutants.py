@@ -1,0 +1,35 @@
+"""Every deliberate mutant of src/core/mutant.h must be noticed within 2,000 seeds.
+
+usage: test_mutants.py SIMULATOR_WITH_MUTANTS
+"""
+
+import concurrent.futures
+import os
+import subprocess
+import sys
+
+SEEDS = "1-2000"
+
+
+def first_line(simulator, mutant):
+    done = subprocess.run([simulator, "--seeds", SEEDS, "--mutant", mutant, "--quiet"], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=200)
+    return done.returncode == 1, done.stdout.split("\n", 1)[0]
+
+
+def main(simulator):
+    mutants = subprocess.run([simulator, "--mutants"], text=True, check=True,
+                             stdout=subprocess.PIPE).stdout.split()
+    missed = []
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        lines = pool.map(lambda mutant: first_line(simulator, mutant), mutants)
+        for mutant, (is_caught, line) in zip(mutants, lines):
+            print(f"{mutant:26} {line}")
+            if not is_caught:
+                missed.append(mutant)
+    print(f"{len(mutants) - len(missed)} of {len(mutants)} mutants were caught")
+    return bool(missed) or len(mutants) < 15
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,19 @@
+/*
+ * world.h: a small random world from a seed: types, offerings, limits, work, faults.
+ *
+ * Everything that is asked for can be had once the faults stop, so that the yard can demand that
+ * the cluster comes to rest.
+ */
+#pragma once
+
+#include "sim/simulation.h"
+
+struct world {
+    struct simulation_setup setup;
+    struct core_settings settings;
+    struct workload workload;
+    struct names names;
+};
+
+/* `without` switches classes of faults off again, by number. */
+void world_make(struct world *world, uint64_t seed, const bool *without, struct arena *arena);

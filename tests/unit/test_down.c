@@ -1,0 +1,560 @@
+/* test_down.c: `down` on a real loop, over a cloud in memory: what it terminates, what it proves
+ * and what it reports. */
+#include "app/launch/down_internal.h"
+
+#include "fake_provider.h"
+#include "fixture.h"
+#include "scratch.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define UID "0123456789abcdef0123456789abcdef"
+#define OTHER "fedcba9876543210fedcba9876543210"
+#define YAML                                                                 \
+    "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"         \
+    "auth: {ssh_user: ubuntu}\nmax_workers: 4\nhead_node_type: head\n"       \
+    "available_node_types:\n"                                                \
+    "  head: {node_config: {InstanceType: m5.large}, resources: {CPU: 2}}\n" \
+    "  w: {node_config: {InstanceType: m5.large}, min_workers: 1, max_workers: 2}\n"
+
+enum { HORIZON_MS = 400, CALL_MS = 100 };
+
+struct scene {
+    struct fixture *fixture;
+    struct fake_cloud cloud;
+    struct cloud_session session;
+    struct launcher_setup setup;
+    struct launcher_result result;
+    struct down down;
+    char folder[64];
+    struct buf told;
+    struct err err;
+};
+
+static void on_thing(void *context, const struct provider_resource *thing, bool is_made)
+{
+    struct scene *scene = context;
+    (void)is_made;
+    buf_addf(&scene->told, "removed %.*s\n", STR_ARG(thing->id));
+}
+
+static void on_node(void *context, const struct node_view *view)
+{
+    struct scene *scene = context;
+    buf_addf(&scene->told, "%.*s %.*s %s\n", STR_ARG(view->name), STR_ARG(view->id),
+             node_phase_name(view->phase));
+}
+
+static void on_note(void *context, struct str text)
+{
+    struct scene *scene = context;
+    buf_addf(&scene->told, "note %.*s\n", STR_ARG(text));
+}
+
+static struct scene *scene_new(void)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    scene->fixture = fixture_new();
+    memcpy(scene->folder, "/tmp/shoal-down-XXXXXX", 23);
+    assert_non_null(mkdtemp(scene->folder));
+    const struct value *tree = fixture_prepare(scene->fixture, YAML);
+    fake_cloud_init(&scene->cloud);
+    buf_init(&scene->told, 1 << 20);
+    assert_true(cloud_session_open(&scene->session, &(struct cloud_session_setup){0}, &scene->err));
+    scene->setup = (struct launcher_setup){
+        .session = &scene->session,
+        .config = config_type(&scene->fixture->arena, tree),
+        .hooks = {.context = scene, .thing = on_thing, .node = on_node, .note = on_note}};
+    scene->down.launch = (struct cluster_session){.setup = &scene->setup,
+                                                  .result = &scene->result,
+                                                  .arena = &scene->fixture->arena,
+                                                  .session = &scene->session,
+                                                  .config = scene->setup.config};
+    scene->down.launch.provider = fake_provider_new(&scene->cloud, scene->session.loop);
+    return scene;
+}
+
+static void scene_free(struct scene *scene)
+{
+    launch_close(&scene->down.launch);
+    cloud_session_close(&scene->session);
+    fake_cloud_clear(&scene->cloud);
+    buf_clear(&scene->told);
+    fixture_free(&scene->fixture);
+    scratch_remove(scene->folder);
+    free(scene);
+}
+
+static bool run(struct scene *scene)
+{
+    scene->down.launch.began_ms = loop_now_ms(scene->session.loop);
+    return down_run(&scene->down, &scene->err);
+}
+
+static bool called(const struct scene *scene, const char *what)
+{
+    return str_find(buf_str(&scene->cloud.calls), what) != SIZE_MAX;
+}
+
+static bool told(const struct scene *scene, const char *what)
+{
+    return str_find(buf_str(&scene->told), what) != SIZE_MAX;
+}
+
+/* A cluster whose lease ended long ago. */
+static void add_old_cluster(struct scene *scene)
+{
+    scene->cloud.epoch = 3;
+    scene->cloud.is_released = true;
+    scene->cloud.lease_until = 1000;
+    fake_cloud_add(&scene->cloud, UID, "head", "1.2147483648");
+    fake_cloud_add(&scene->cloud, UID, "worker", "1.1");
+}
+
+/* The journal of an `up` that has just made a call and was killed. Returns when `down` may have
+ * begun at the earliest. */
+static int64_t add_journal(struct scene *scene, uint64_t launch, bool is_settled, const char *id)
+{
+    struct journal **journal = &scene->down.launch.journal;
+    /* By a clock that was ahead, so that it is young however long this machine takes to begin. */
+    int64_t began = clock_wall_ms(&clock_of_machine);
+    int64_t now = began + 60 * 1000;
+    struct journal_intent intent = {
+        .launch = launch, .count = 1, .token = STR("t"), .call = STR("c"), .wall_ms = now};
+    uint64_t number;
+    assert_true(journal_open(scene->folder, "shoal up, pid 1 of me@here", journal, &scene->err));
+    assert_true(journal_begin(*journal, &scene->err));
+    assert_true(journal_set(*journal, "uid", STR(UID), &scene->err));
+    assert_true(journal_number(*journal, STR("head"), &number, &scene->err));
+    assert_true(journal_set(*journal, "holders", STR("me"), &scene->err));
+    assert_true(journal_intend(*journal, &intent, &scene->err));
+    if (is_settled) {
+        assert_true(journal_settle(*journal, launch, OUTCOME_DONE, &scene->err));
+    }
+    if (id) {
+        assert_true(journal_number(*journal, str_from(id), &number, &scene->err));
+        assert_true(journal_launched(*journal, &(struct journal_launched){launch, number, now},
+                                     &scene->err));
+    }
+    assert_true(journal_commit(*journal, &scene->err));
+    return began;
+}
+
+/* ---- the ordinary end ---- */
+
+static void test_an_old_cluster_is_removed_without_waiting(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_int_equal(scene->result.terminated_count, 2);
+    assert_true(scene->result.is_proven);
+    assert_int_equal(scene->result.left_count, 0);
+    assert_true(called(scene, "terminate i-1 i-2\n") && called(scene, "remove\n"));
+    assert_false(told(scene, "the last check is at"));
+    scene_free(scene);
+}
+
+static void test_all_heads_are_terminated_and_only_those_that_lived_are_counted(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    fake_cloud_add(&scene->cloud, UID, "head", "2.2147483648");
+    fake_cloud_add(&scene->cloud, UID, "worker", "1.2")->state = MACHINE_GONE;
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_int_equal(scene->result.terminated_count, 3);
+    assert_true(told(scene, "head-2 i-3") && !told(scene, "i-4"));
+    scene_free(scene);
+}
+
+static void test_with_cache_stopped_nodes_the_head_is_stopped_and_nothing_removed(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->setup.keeps_stopped = true;
+    assert_true(run(scene));
+    assert_true(called(scene, "stop i-1 i-2\n") && !called(scene, "terminate"));
+    assert_true(!called(scene, "remove") && called(scene, "release"));
+    assert_int_equal(scene->result.stopped_count, 2);
+    assert_false(scene->result.is_proven);
+    scene_free(scene);
+}
+
+static void test_workers_only(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->setup.is_workers_only = true;
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_find(&scene->cloud, "i-1")->state, MACHINE_RUNNING);
+    assert_int_equal(fake_cloud_find(&scene->cloud, "i-2")->state, MACHINE_GONE);
+    assert_true(!called(scene, "remove") && called(scene, "release"));
+    scene_free(scene);
+}
+
+/* ---- without a lease object ---- */
+
+static void test_without_a_lease_object_none_is_created_and_all_is_removed(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.has_no_lease = true;
+    assert_true(run(scene));
+    assert_true(!called(scene, "take") && called(scene, "adopt " UID));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_true(scene->result.is_proven);
+    /* Nobody knows who else launched: the last listing comes after the horizon. */
+    assert_true(scene->result.took_ms >= HORIZON_MS + CALL_MS);
+    scene_free(scene);
+}
+
+static void test_a_lease_object_that_vanishes_does_not_stop_it(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.next[FAKE_TAKE] = OUTCOME_NOT_FOUND;
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_true(called(scene, "adopt " UID));
+    scene_free(scene);
+}
+
+static void test_several_clusters_of_one_name_are_not_guessed_at(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.has_no_lease = true;
+    fake_cloud_add(&scene->cloud, OTHER, "head", "1.2147483648");
+    assert_false(run(scene));
+    assert_non_null(strstr(scene->err.text, "--uid"));
+    assert_non_null(strstr(scene->err.text, OTHER));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 3);
+    scene_free(scene);
+
+    scene = scene_new();
+    add_old_cluster(scene);
+    scene->cloud.has_no_lease = true;
+    fake_cloud_add(&scene->cloud, OTHER, "head", "1.2147483648");
+    scene->setup.uid = STR(OTHER);
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_find(&scene->cloud, "i-3")->state, MACHINE_GONE);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 2);
+    assert_int_equal(scene->result.left_count, 2); /* the other one, with how to remove it */
+    assert_non_null(strstr(scene->result.left[0].note.ptr, "--uid " UID));
+    scene_free(scene);
+}
+
+static void test_no_evidence_is_no_cluster(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    assert_true(run(scene));
+    assert_true(scene->result.is_absent && !scene->result.is_proven);
+    assert_true(!called(scene, "take") && !called(scene, "remove"));
+    scene_free(scene);
+}
+
+/* ---- this machine's key and journal ---- */
+
+/* `up` was killed before it had a lease: its journal knows no cluster. */
+static void test_the_files_of_a_cluster_that_never_was_may_go(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    assert_true(run(scene));
+    assert_false(down_may_forget(&scene->down)); /* without a journal nobody knows */
+    assert_true(
+        journal_open(scene->folder, "shoal down", &scene->down.launch.journal, &scene->err));
+    assert_true(run(scene));
+    assert_true(scene->result.is_absent && down_may_forget(&scene->down));
+    scene->setup.is_workers_only = true;
+    assert_true(run(scene));
+    assert_false(down_may_forget(&scene->down));
+    scene_free(scene);
+}
+
+static void test_the_files_of_another_cluster_stay(void **state)
+{
+    struct scene *scene = scene_new();
+    struct down *down = &scene->down;
+    (void)state;
+    down->launch.result->is_proven = true;
+    assert_true(down_may_forget(down));
+    down->uid = STR(UID);
+    down->has_journal_uid = true;
+    down->journal_uid = STR(UID);
+    assert_true(down_may_forget(down));
+    down->journal_uid = STR(OTHER);
+    assert_false(down_may_forget(down));
+    down->launch.result->is_proven = false; /* something is left */
+    down->journal_uid = STR(UID);
+    assert_false(down_may_forget(down));
+    scene_free(scene);
+}
+
+/* A call may be under way, whatever else the journal lacks. */
+static void test_a_journal_with_a_launch_is_a_past(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    (void)add_journal(scene, 1, false, NULL);
+    assert_true(journal_set(scene->down.launch.journal, "uid", STR(""), &scene->err));
+    down_read_past(&scene->down);
+    assert_false(scene->down.has_no_past || scene->down.has_journal_uid);
+    scene_free(scene);
+}
+
+/* ---- other launchers ---- */
+
+static void test_instances_of_another_launcher_are_named_and_left(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    fake_cloud_add(&scene->cloud, NULL, "head", "");
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_find(&scene->cloud, "i-3")->state, MACHINE_RUNNING);
+    assert_int_equal(scene->result.left_count, 1);
+    assert_str(scene->result.left[0].id, "i-3");
+    assert_non_null(strstr(scene->result.left[0].note.ptr, "ray down"));
+    scene_free(scene);
+}
+
+/* ---- the proof ---- */
+
+/* Listings show nothing yet, and the journal knows the id: `down` waits until it can see it. */
+static void test_a_fresh_launch_that_no_listing_shows_is_waited_for(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    int64_t launched_ms = add_journal(scene, 4, true, "i-1");
+    fake_cloud_add(&scene->cloud, UID, "worker", "0.4");
+    scene->cloud.epoch = 1;
+    scene->cloud.holder = STR("me");
+    scene->cloud.is_blind = true;
+    assert_true(run(scene));
+    assert_true(called(scene, "look up i-1\n"));
+    /* From the launch, not from the beginning of `down`: writing the journal takes its time. */
+    assert_true(clock_wall_ms(&clock_of_machine) - launched_ms >= HORIZON_MS);
+    assert_true(scene->cloud.counts[FAKE_LIST] >= 2);
+    assert_true(told(scene, "the last check is at"));
+    scene_free(scene);
+}
+
+static void lift_blindness(void *context)
+{
+    struct scene *scene = context;
+    scene->cloud.is_blind = false;
+}
+
+static void test_a_head_that_shows_up_late_is_terminated(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_journal(scene, (uint64_t)1 << 32 | 0x80000000u, true, NULL);
+    fake_cloud_add(&scene->cloud, UID, "head", "1.2147483648");
+    scene->cloud.epoch = 1;
+    scene->cloud.holder = STR("me");
+    scene->cloud.is_blind = true;
+    struct loop_timer *timer = loop_timer_new(scene->session.loop, lift_blindness, scene);
+    loop_timer_start(timer, HORIZON_MS / 2);
+    assert_true(run(scene));
+    loop_timer_free(timer);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    assert_int_equal(scene->result.terminated_count, 1);
+    assert_true(scene->result.is_proven);
+    scene_free(scene);
+}
+
+static void test_a_launch_without_an_answer_is_waited_for(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    int64_t launched_ms = add_journal(scene, 4, false, NULL);
+    scene->cloud.epoch = 1;
+    scene->cloud.holder = STR("me");
+    assert_true(run(scene));
+    assert_true(clock_wall_ms(&clock_of_machine) - launched_ms >= HORIZON_MS + CALL_MS);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    scene_free(scene);
+}
+
+/* The same laptop's `up` and all it launched was seen: nothing to wait for. */
+static void test_launches_that_were_seen_need_no_wait(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_journal(scene, (uint64_t)1 << 32 | 4, true, "i-1");
+    fake_cloud_add(&scene->cloud, UID, "worker", "1.4");
+    scene->cloud.epoch = 1;
+    scene->cloud.holder = STR("me");
+    assert_true(run(scene));
+    assert_int_equal(scene->result.terminated_count, 1);
+    assert_false(told(scene, "the last check is at"));
+    scene_free(scene);
+}
+
+static void test_a_lease_that_is_taken_from_somebody_makes_it_wait(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.is_released = false;
+    scene->cloud.holder = STR("shoal up, pid 7 of you@there");
+    scene->cloud.lease_until = clock_wall_ms(&clock_of_machine) / 1000 + 60;
+    assert_true(run(scene));
+    assert_true(told(scene, "note taking the cluster over from shoal up, pid 7 of you@there"));
+    assert_true(scene->result.took_ms >= HORIZON_MS + CALL_MS);
+    scene_free(scene);
+}
+
+/* The head's service is killed and started again while `down` takes its lease over. */
+static void test_the_lease_of_a_service_that_restarts_is_taken(void **state)
+{
+    static const struct {
+        const char *holder;
+        unsigned restarts;
+        bool is_taken;
+    } cases[] = {{"head ubuntu@ip-1, pid 7", 1, true},
+                 {"head ubuntu@ip-1, pid 7", 5, true},
+                 {"head ubuntu@ip-1, pid 7", 6, false},
+                 {"shoal up, pid 7 of you@there", 1, false}};
+    (void)state;
+    for (size_t i = 0; i < ARRAY_LEN(cases); i++) {
+        struct scene *scene = scene_new();
+        add_old_cluster(scene);
+        scene->cloud.is_released = false;
+        scene->cloud.holder = str_from(cases[i].holder);
+        scene->cloud.restarts = cases[i].restarts;
+        assert_int_equal(run(scene), cases[i].is_taken);
+        assert_int_equal(fake_cloud_living(&scene->cloud), cases[i].is_taken ? 0 : 2);
+        assert_true(cases[i].is_taken || strstr(scene->err.text, cases[i].holder));
+        scene_free(scene);
+    }
+}
+
+/* The holder has not changed: taking it over a second time would not help. */
+static void test_the_same_lease_is_not_taken_twice(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.is_released = false;
+    scene->cloud.holder = STR("head ubuntu@ip-1, pid 7");
+    scene->cloud.always[FAKE_TAKE] = OUTCOME_MISMATCH;
+    assert_false(run(scene));
+    assert_int_equal(scene->cloud.counts[FAKE_TAKE], 2);
+    scene_free(scene);
+}
+
+/* ---- what goes wrong ---- */
+
+static void test_one_refused_termination_does_not_keep_the_others_running(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    fake_cloud_add(&scene->cloud, UID, "worker", "1.2");
+    scene->cloud.refused = "i-1";
+    assert_true(run(scene));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 1);
+    assert_int_equal(scene->result.terminated_count, 2);
+    assert_int_equal(scene->result.left_count, 1);
+    assert_str(scene->result.left[0].id, "i-1");
+    assert_str(scene->result.left[0].note, "it may not be terminated");
+    assert_true(!scene->result.is_proven && !called(scene, "remove"));
+    scene_free(scene);
+}
+
+static void test_a_termination_without_an_answer_is_repeated(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.next[FAKE_TERMINATE] = OUTCOME_UNKNOWN;
+    assert_true(run(scene));
+    assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 2);
+    assert_int_equal(fake_cloud_living(&scene->cloud), 0);
+    scene_free(scene);
+}
+
+static void test_what_could_not_be_deleted_is_left(void **state)
+{
+    const struct provider_resource things[] = {
+        {.kind = STR("key pair"), .id = STR("k"), .is_gone = true},
+        {.kind = STR("role"), .id = STR("r"), .note = STR("not allowed")},
+    };
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    scene->cloud.things = things;
+    scene->cloud.thing_count = 2;
+    assert_true(run(scene));
+    assert_true(told(scene, "removed k\n"));
+    assert_int_equal(scene->result.left_count, 1);
+    assert_str(scene->result.left[0].note, "not allowed");
+    assert_false(scene->result.is_proven);
+    scene_free(scene);
+}
+
+static void check_failure(enum fake_verb verb)
+{
+    struct scene *scene = scene_new();
+    add_old_cluster(scene);
+    scene->cloud.always[verb] = OUTCOME_INVALID;
+    assert_false(run(scene));
+    assert_false(scene->result.is_proven);
+    scene_free(scene);
+}
+
+static void test_a_failed_call_is_never_a_proof(void **state)
+{
+    (void)state;
+    check_failure(FAKE_LIST_BY);
+    check_failure(FAKE_FIND);
+    check_failure(FAKE_TAKE);
+    check_failure(FAKE_LIST);
+    check_failure(FAKE_REMOVE);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_old_cluster_is_removed_without_waiting),
+        cmocka_unit_test(test_all_heads_are_terminated_and_only_those_that_lived_are_counted),
+        cmocka_unit_test(test_with_cache_stopped_nodes_the_head_is_stopped_and_nothing_removed),
+        cmocka_unit_test(test_workers_only),
+        cmocka_unit_test(test_without_a_lease_object_none_is_created_and_all_is_removed),
+        cmocka_unit_test(test_a_lease_object_that_vanishes_does_not_stop_it),
+        cmocka_unit_test(test_several_clusters_of_one_name_are_not_guessed_at),
+        cmocka_unit_test(test_no_evidence_is_no_cluster),
+        cmocka_unit_test(test_the_files_of_a_cluster_that_never_was_may_go),
+        cmocka_unit_test(test_the_files_of_another_cluster_stay),
+        cmocka_unit_test(test_a_journal_with_a_launch_is_a_past),
+        cmocka_unit_test(test_instances_of_another_launcher_are_named_and_left),
+        cmocka_unit_test(test_a_fresh_launch_that_no_listing_shows_is_waited_for),
+        cmocka_unit_test(test_a_head_that_shows_up_late_is_terminated),
+        cmocka_unit_test(test_a_launch_without_an_answer_is_waited_for),
+        cmocka_unit_test(test_launches_that_were_seen_need_no_wait),
+        cmocka_unit_test(test_a_lease_that_is_taken_from_somebody_makes_it_wait),
+        cmocka_unit_test(test_the_lease_of_a_service_that_restarts_is_taken),
+        cmocka_unit_test(test_the_same_lease_is_not_taken_twice),
+        cmocka_unit_test(test_one_refused_termination_does_not_keep_the_others_running),
+        cmocka_unit_test(test_a_termination_without_an_answer_is_repeated),
+        cmocka_unit_test(test_what_could_not_be_deleted_is_left),
+        cmocka_unit_test(test_a_failed_call_is_never_a_proof),
+    };
+    setenv("SHOAL_TEST_TIMES", "horizon=400,call_timeout=100", 1);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,140 @@
+/* test_head_plan.c: what the head is sent: the cluster's own key, and never the user's. */
+#include "app/launch/head_plan.h"
+
+#include "app/head/handover.h"
+#include "app/launch/bootstrap.h"
+#include "fixture.h"
+#include "io/file.h"
+#include "scratch.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define USERS_KEY "-----BEGIN OPENSSH PRIVATE KEY-----\nthe user's own\n"
+
+struct scene {
+    char base[64];
+    struct fixture *f;
+    struct launcher_setup setup;
+    struct cluster_session launch;
+    struct head_plan plan;
+    struct err err;
+};
+
+static const struct config *read_config(struct scene *scene, bool names_key)
+{
+    struct arena *arena = &scene->f->arena;
+    struct str key = arena_printf(arena, ", ssh_private_key: %s/users.pem", scene->base);
+    struct str yaml = arena_printf(
+        arena,
+        "cluster_name: demo\nprovider: {type: aws, region: us-west-2}\n"
+        "auth: {ssh_user: ubuntu%.*s}\nmax_workers: 1\nhead_node_type: head\n"
+        "available_node_types:\n"
+        "  head: {node_config: {InstanceType: m5.large, KeyName: mine}, resources: {CPU: 2}}\n",
+        STR_ARG(names_key ? key : STR("")));
+    const struct value *tree = fixture_prepare(scene->f, yaml.ptr);
+    assert_non_null(tree);
+    return config_type(arena, tree);
+}
+
+static void set_up(struct scene *scene, bool names_key)
+{
+    *scene = (struct scene){.base = "/tmp/shoal-plan-XXXXXX", .f = fixture_new()};
+    struct arena *arena = &scene->f->arena;
+    assert_non_null(mkdtemp(scene->base));
+    assert_int_equal(setenv("XDG_STATE_HOME", scene->base, 1), 0);
+    assert_int_equal(unsetenv("XDG_RUNTIME_DIR"), 0);
+    assert_true(file_write(arena_printf(arena, "%s/users.pem", scene->base).ptr, STR(USERS_KEY),
+                           0600, &scene->err));
+    struct cluster_session *launch = &scene->launch;
+    launch->arena = arena;
+    launch->setup = &scene->setup;
+    launch->config = read_config(scene, names_key);
+    assert_true(cluster_state_open(launch->config, true, arena, &launch->state, &scene->err));
+    assert_true(journal_open(launch->state.folder, "test", &launch->journal, &scene->err));
+    const struct head_wish wish = {.launch = launch,
+                                   .uid = STR("0123456789abcdef0123456789abcdef"),
+                                   .epoch = 1,
+                                   .serial = 1,
+                                   .id = STR("i-1"),
+                                   .private_ip = STR("10.0.0.1"),
+                                   .machine = STR("m5.large")};
+    assert_true(head_plan_make(&wish, &scene->plan, &scene->err));
+}
+
+static void tear_down(struct scene *scene)
+{
+    journal_close(scene->launch.journal);
+    assert_int_equal(scratch_remove(scene->base), 0);
+    fixture_free(&scene->f);
+}
+
+static const struct node_file *file_named(const struct scene *scene, const char *path)
+{
+    const struct node_request *request = &scene->plan.setup.request;
+    for (size_t i = 0; i < request->file_count; i++) {
+        if (str_is(request->files[i].path, path)) {
+            return &request->files[i];
+        }
+    }
+    fail_msg("%s is not sent", path);
+    return NULL;
+}
+
+static struct str read_own(struct scene *scene, const char *name)
+{
+    AUTO_BUF struct buf text;
+    buf_init(&text, 10000);
+    const char *path =
+        arena_printf(&scene->f->arena, "%s/%s", scene->launch.state.folder, name).ptr;
+    assert_true(file_read(path, &text, &scene->err));
+    return arena_str(&scene->f->arena, str_trim(buf_str(&text)));
+}
+
+/* With and without a key of the user's, the head has the same one: made for this cluster. */
+static void the_head_is_sent_the_clusters_own_key(void **state)
+{
+    (void)state;
+    for (int names_key = 0; names_key < 2; names_key++) {
+        struct scene scene;
+        struct handover handover;
+        set_up(&scene, names_key);
+        struct str own = read_own(&scene, "key");
+        assert_true(str_eq(str_trim(file_named(&scene, BOOTSTRAP_KEY)->bytes), own));
+        assert_int_equal(file_named(&scene, BOOTSTRAP_KEY)->mode, 0600);
+        assert_true(handover_read(file_named(&scene, HANDOVER_FILE)->bytes, &scene.f->arena,
+                                  &handover, &scene.err));
+        assert_true(str_eq(str_trim(handover.key), own));
+        assert_true(str_eq(handover.public_key, read_own(&scene, "key.pub")));
+        assert_int_equal(file_named(&scene, HANDOVER_FILE)->mode, 0600);
+        tear_down(&scene);
+    }
+}
+
+static void the_users_key_stays_here(void **state)
+{
+    struct scene scene;
+    (void)state;
+    set_up(&scene, true);
+    const struct node_request *request = &scene.plan.setup.request;
+    assert_like(str_from(scene.launch.state.key), "*/users.pem"); /* for the head, from here */
+    for (size_t i = 0; i < request->file_count; i++) {
+        assert_true(str_find(request->files[i].bytes, "the user's own") == SIZE_MAX);
+    }
+    for (size_t i = 0; i < request->bundle.count; i++) {
+        assert_true(str_find(request->bundle.steps[i].command, "users.pem") == SIZE_MAX);
+    }
+    tear_down(&scene);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_head_is_sent_the_clusters_own_key),
+        cmocka_unit_test(the_users_key_stays_here),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

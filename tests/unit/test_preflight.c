@@ -1,0 +1,151 @@
+/* test_preflight.c: what a launch lacks on this machine is found before it. */
+#include "app/preflight.h"
+
+#include "fake_provider.h"
+#include "fixture.h"
+#include "io/clock.h"
+
+#define AWS "cluster_name: x\nprovider: {type: aws, region: us-west-2}\n"
+#define TYPES                                                       \
+    "head_node_type: h\navailable_node_types:\n"                    \
+    "  h: {resources: {}, node_config: {InstanceType: m5.large}}\n" \
+    "  w: {resources: {}, node_config: {InstanceType: m5.large}}\n"
+#define DLAMI "Deep Learning AMI (Ubuntu 18.04) Version 64.1"
+
+static const struct config *config_of(struct fixture *f, const char *yaml)
+{
+    const struct value *tree = fixture_prepare(f, yaml);
+    assert_non_null(tree);
+    return config_type(&f->arena, tree);
+}
+
+static void add_finding(struct buf *out, const struct finding *finding)
+{
+    buf_addf(out, "%s%.*s: %.*s @%.*s -> %.*s\n", finding->level == FINDING_ERROR ? "!" : "?",
+             STR_ARG(finding->subject), STR_ARG(finding->text), STR_ARG(finding->path),
+             STR_ARG(finding->remedy));
+}
+
+/* Only the program for x86_64 is there: this very test. */
+static void check(const char *yaml, struct provider_type_facts head,
+                  struct provider_type_facts worker, const char *expected)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    AUTO_BUF struct buf out;
+    const struct provider_type_facts types[] = {head, worker};
+    const struct payload_places places = {.program = STR("/opt/bin/shoal"),
+                                          .own_machine = STR("x86_64")};
+    struct preflight_findings all = preflight_local(config_of(f, yaml), types, &places, &f->arena);
+    buf_init(&out, 65536);
+    for (size_t i = 0; i < all.count; i++) {
+        add_finding(&out, &all.items[i]);
+    }
+    assert_like(buf_str(&out), expected);
+}
+
+static struct provider_type_facts of(const char *architecture, const char *image_name)
+{
+    return (struct provider_type_facts){str_from(architecture), STR("ami-1"), str_from(image_name)};
+}
+
+static void nothing_is_wrong(void **state)
+{
+    (void)state;
+    check(AWS TYPES, of("x86_64", "mine"), of("x86_64", "mine"), "");
+    check(AWS TYPES, of("", ""), of("", ""), "");
+    check(AWS TYPES "docker: {}\n", of("x86_64", ""), of("", ""), "");
+}
+
+static void a_program_is_missing(void **state)
+{
+    (void)state;
+    check(AWS TYPES, of("arm64", ""), of("arm64", ""),
+          "!program: the shoal program for aarch64 machines is missing: "
+          "/opt/libexec/shoal/payload/shoal-aarch64 @ -> install the release package (to build "
+          "it: packaging/static package), *\n");
+}
+
+static void architectures_are_mixed(void **state)
+{
+    (void)state;
+    check(AWS TYPES, of("x86_64", ""), of("arm64", ""),
+          "!program: the shoal program for aarch64 *\n"
+          "!program: node type w has arm64 machines and the head is x86_64* "
+          "@available_node_types.w.node_config.InstanceType -> *\n");
+}
+
+static void containers_are_refused(void **state)
+{
+    (void)state;
+    check(AWS TYPES "docker: {image: i, container_name: c}\n", of("x86_64", ""), of("x86_64", ""),
+          "!docker: *cannot run nodes in containers* @docker -> remove the docker section*\n");
+}
+
+static void images_with_an_old_python(void **state)
+{
+    (void)state;
+    check(AWS TYPES, of("x86_64", DLAMI), of("x86_64", DLAMI),
+          "?image: image ami-1 is Ubuntu 18.04, which comes with Python 3.6; Ray *needs 3.10 or "
+          "newer @available_node_types.h.node_config.ImageId -> use a newer image*\n");
+    check(AWS TYPES "metadata: {shoal: {ray_version: '2.9.0'}}\n", of("x86_64", DLAMI),
+          of("x86_64", DLAMI), "");
+}
+
+/* ---- beside the cloud's findings ---- */
+
+struct heard {
+    struct loop *loop;
+    struct buf text;
+    enum outcome outcome;
+};
+
+static void hear(void *context, const struct provider_answer *answer,
+                 const struct finding *findings, size_t count)
+{
+    struct heard *heard = context;
+    heard->outcome = answer->outcome;
+    for (size_t i = 0; i < count; i++) {
+        add_finding(&heard->text, &findings[i]);
+    }
+    loop_stop(heard->loop);
+}
+
+static void the_preflight_comes_first(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    const struct config *config = config_of(f, AWS TYPES "docker: {image: i, container_name: c}\n");
+    const struct finding full = {.level = FINDING_WARNING, .subject = STR("subnets")};
+    struct fake_cloud cloud;
+    struct heard heard = {0};
+    struct err err;
+    (void)state;
+    assert_true(loop_open(&clock_of_machine, &heard.loop, &err));
+    fake_cloud_init(&cloud);
+    buf_init(&heard.text, 65536);
+    cloud.findings = &full;
+    cloud.finding_count = 1;
+    struct provider *provider = fake_provider_new(&cloud, heard.loop);
+    preflight_run(provider, config, PREFLIGHT_FOR_PEOPLE, &f->arena, hear, &heard);
+    loop_run(heard.loop);
+    assert_int_equal(heard.outcome, OUTCOME_DONE);
+    assert_like(buf_str(&heard.text), "?subnets: *\n!docker: *\n");
+    buf_clear(&heard.text);
+    cloud.next[FAKE_PREFLIGHT] = OUTCOME_DENIED;
+    preflight_run(provider, config, PREFLIGHT_FOR_PEOPLE, &f->arena, hear, &heard);
+    loop_run(heard.loop);
+    assert_int_equal(heard.outcome, OUTCOME_DENIED);
+    assert_str(buf_str(&heard.text), "");
+    provider->ops->close(provider);
+    loop_close(heard.loop);
+    fake_cloud_clear(&cloud);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(nothing_is_wrong),          cmocka_unit_test(a_program_is_missing),
+        cmocka_unit_test(architectures_are_mixed),   cmocka_unit_test(containers_are_refused),
+        cmocka_unit_test(images_with_an_old_python), cmocka_unit_test(the_preflight_comes_first),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,217 @@
+/* test_up_follow.c: when `up` is done, by what the head's service says. */
+#include "app/launch/up_internal.h"
+
+#include "unit.h"
+
+#include <string.h>
+
+struct scene {
+    struct clock clock; /* moved by the test */
+    int64_t now_ms;
+    struct up up;
+    struct launcher_setup setup;
+    struct launcher_result result;
+    struct cloud_session session;
+    struct arena arena;
+    char note[200];
+};
+
+static int64_t now_of(void *context)
+{
+    return ((struct scene *)context)->now_ms;
+}
+
+static void apply_status(void *context, const struct ctl_status *status)
+{
+    (void)context;
+    (void)status;
+}
+
+static void apply_note(void *context, struct str text)
+{
+    struct scene *scene = context;
+    snprintf(scene->note, sizeof(scene->note), "%.*s", STR_ARG(text));
+}
+
+static int open_scene(void **state)
+{
+    struct scene *scene = calloc(1, sizeof(*scene));
+    struct err err;
+    arena_init(&scene->arena);
+    scene->now_ms = 1000;
+    scene->clock = (struct clock){now_of, now_of, scene};
+    assert_true(loop_open(&scene->clock, &scene->session.loop, &err));
+    scene->setup.hooks = (struct launcher_hooks){
+        .context = scene, .status = apply_status, .note = apply_note};
+    scene->up.launch = (struct cluster_session){.setup = &scene->setup,
+                                                .result = &scene->result,
+                                                .arena = &scene->arena,
+                                                .session = &scene->session};
+    scene->up.wait_note = loop_timer_new(scene->session.loop, up_say_wait, &scene->up);
+    scene->up.serial = 1000;
+    *state = scene;
+    return 0;
+}
+
+static int close_scene(void **state)
+{
+    struct scene *scene = *state;
+    loop_timer_free(scene->up.wait_note);
+    loop_run(scene->session.loop); /* nothing is left to wait for; a stop is consumed */
+    loop_close(scene->session.loop);
+    arena_clear(&scene->arena);
+    free(scene);
+    return 0;
+}
+
+static void tell(struct scene *scene, int64_t serial, bool is_settled)
+{
+    struct ctl_line line = {.kind = CTL_STATUS,
+                            .status = {.serial = serial, .is_settled = is_settled, .joined = 2}};
+    up_take_line(&scene->up, &line);
+}
+
+/* The service restarts with the new handover; until then it speaks of the old one. */
+static void an_older_configuration_that_is_settled_is_not_ours(void **state)
+{
+    struct scene *scene = *state;
+    tell(scene, 999, true);
+    assert_false(scene->up.is_settled);
+    tell(scene, 1000, false);
+    assert_false(scene->up.is_settled);
+    tell(scene, 1000, true);
+    assert_true(scene->up.is_settled);
+    assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
+    assert_int_equal(scene->result.node_count, 2);
+}
+
+static void one_that_replaced_ours_is_an_error(void **state)
+{
+    struct scene *scene = *state;
+    tell(scene, 1001, true);
+    assert_false(scene->up.is_settled);
+    assert_int_equal(scene->up.launch.err.kind, ERR_EXISTS);
+    assert_non_null(strstr(scene->up.launch.err.text, "another `shoal up`"));
+}
+
+/* Nothing was sent: whatever is in force is what was wanted. */
+static void without_a_handover_any_will_do(void **state)
+{
+    struct scene *scene = *state;
+    scene->up.serial = 0;
+    tell(scene, 999, true);
+    assert_true(scene->up.is_settled);
+}
+
+static void a_refused_update_fails(void **state)
+{
+    struct scene *scene = *state;
+    up_take_line(&scene->up, &(struct ctl_line){
+                                 .kind = CTL_ERROR, .text = STR("no room"), .about = STR("log")});
+    assert_non_null(strstr(scene->note, "no room"));
+    assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
+    up_take_line(&scene->up, &(struct ctl_line){.kind = CTL_ERROR,
+                                                .text = STR("nothing was applied"),
+                                                .about = STR("update")});
+    assert_int_not_equal(scene->up.launch.err.kind, ERR_NONE);
+    assert_non_null(strstr(scene->up.launch.err.text, "nothing was applied"));
+}
+
+static void what_is_waited_for_is_said(void **state)
+{
+    struct scene *scene = *state;
+    struct ctl_line line = {.kind = CTL_STATUS, .status = {.waits_for = STR("worker-1 (joining)")}};
+    up_say_wait(&scene->up);
+    assert_string_equal(scene->note, "");
+    up_take_line(&scene->up, &line);
+    up_say_wait(&scene->up);
+    assert_string_equal(scene->note, "still waiting for worker-1 (joining)");
+}
+
+static void wait_for(struct scene *scene, const char *what, bool is_lease)
+{
+    struct ctl_line line = {
+        .kind = CTL_STATUS,
+        .status = {.waits_for = str_from(what), .waits_for_lease = is_lease},
+    };
+    up_take_line(&scene->up, &line);
+    up_say_wait(&scene->up);
+}
+
+/* Its reason has another request number each time. */
+static void a_service_without_a_lease_is_waited_for_two_minutes(void **state)
+{
+    struct scene *scene = *state;
+    wait_for(scene, "the lease: denied (request 1)", true);
+    assert_string_equal(scene->note, "still waiting for the lease: denied (request 1)");
+    scene->now_ms += 120 * 1000 - 1;
+    wait_for(scene, "the lease: denied (request 2)", true);
+    assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
+    scene->now_ms += 1;
+    wait_for(scene, "the lease: denied (request 3)", true);
+    assert_int_equal(scene->up.launch.err.kind, ERR_UNAVAILABLE);
+    assert_non_null(strstr(scene->up.launch.err.text, "denied (request 3)"));
+    assert_non_null(strstr(scene->up.launch.err.text, "`shoal up` continues from here"));
+}
+
+static void a_service_that_gets_its_lease_is_waited_for_longer(void **state)
+{
+    struct scene *scene = *state;
+    wait_for(scene, "the lease", true);
+    scene->now_ms += 100 * 1000;
+    wait_for(scene, "worker-1 (booting)", false);
+    scene->now_ms += 100 * 1000;
+    wait_for(scene, "the lease", true);
+    scene->now_ms += 100 * 1000;
+    wait_for(scene, "the lease", true);
+    assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
+}
+
+/* The service's sentence is for people: only the field says that it has no lease. */
+static void a_sentence_about_the_lease_does_not_end_the_wait(void **state)
+{
+    struct scene *scene = *state;
+    wait_for(scene, "the lease of the cluster", false);
+    scene->now_ms += 300 * 1000;
+    wait_for(scene, "the lease of the cluster", false);
+    assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
+    assert_int_equal(scene->up.no_lease_since_ms, 0);
+}
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
+
+/* Somebody ran `down` elsewhere: `up` must not wait for ever. */
+static void a_head_that_is_gone_ends_the_wait(void **state)
+{
+    enum { ALMOST_MS = 5 * 60 * 1000 - 1 };
+    struct scene *scene = *state;
+    struct err why;
+    err_set(&why, ERR_UNAVAILABLE, "no route to host");
+    assert_false(up_has_lost_head(&scene->up, &why));
+    scene->now_ms += ALMOST_MS;
+    assert_false(up_has_lost_head(&scene->up, &why));
+    tell(scene, 1000, false); /* an answer: it counts from the next silence */
+    scene->now_ms += 1;
+    assert_false(up_has_lost_head(&scene->up, &why));
+    scene->now_ms += ALMOST_MS + 1;
+    assert_true(up_has_lost_head(&scene->up, &why));
+    assert_int_equal(scene->up.launch.err.kind, ERR_UNAVAILABLE);
+    assert_non_null(strstr(scene->up.launch.err.text, "5 minutes"));
+    assert_non_null(strstr(scene->up.launch.err.text, "no route to host"));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(an_older_configuration_that_is_settled_is_not_ours),
+        TEST(one_that_replaced_ours_is_an_error),
+        TEST(without_a_handover_any_will_do),
+        TEST(a_refused_update_fails),
+        TEST(what_is_waited_for_is_said),
+        TEST(a_service_without_a_lease_is_waited_for_two_minutes),
+        TEST(a_service_that_gets_its_lease_is_waited_for_longer),
+        TEST(a_sentence_about_the_lease_does_not_end_the_wait),
+        TEST(a_head_that_is_gone_ends_the_wait),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

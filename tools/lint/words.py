@@ -1,0 +1,90 @@
+"""Gate: words that were retired, each with its replacement.
+
+usage: words.py ROOT
+
+Looks at comments and string literals of the C sources, at the documentation, and at file names.
+Dated results, the changelog and decisions quote the past and are left out.
+"""
+
+import re
+import sys
+
+import gate
+import tree
+
+RETIRED = {
+    r"anew": "again",
+    r"mended?|mends": "fix",
+    r"told of|tells of": "report",
+    r"(?:is|are|was|were) told": "is notified, is reported",
+    r"can be had": "is available",
+    r"whoever": "the caller, the process that",
+    r"nobody|somebody": "name the process or person",
+    r"beside": "next to, and",
+    r"guests?|desk": "connection, control server",
+    r"reign|depose[sd]?": "epoch, lost lease",
+    r"yard": "simulator",
+    r"survey(?:s|ed)?": "preflight",
+    r"stance": "permission, state",
+    r"wish(?:es)?": "request",
+    r"hears?|heard": "receive, apply",
+    r"stands (?:for|by|behind)": "represents, is standby",
+    r"set-up": "setup",
+    r"lets? go of": "release",
+    r"meanwhile": "in the meantime",
+}
+# `there is no head` is fine; `the value is no number` is not.
+PATTERN = re.compile(
+    r"(?<![\w`/-])(?:" + "|".join(f"(?P<w{i}>{word})" for i, word in enumerate(RETIRED))
+    + r")(?![\w/-])|(?<!here )\bis no (?!longer\b|more\b|need\b|reason\b)(?P<is_no>[a-z]+)\b",
+    re.IGNORECASE)
+OLD_NAME = re.compile(r"(?:^|[/_])(?:desk|guest|reign|yard|survey|sight|stance|hear|news|lead|look|"
+                      r"roster|wish|wishes|words|parts)(?:_[a-z]+)?\.(?:c|h|py)$")
+# Names of journal facts and of JSON keys on disk; they change with the format.
+ALLOWED = re.compile(r'^"reign(?:_since)?"$')
+PAGES = re.compile(r"^(?:README|ARCHITECTURE|CONTRIBUTING|SECURITY)\.md$|"
+                   r"^docs/(?:user|dev)/.*\.md$|^src/.*\.md$")
+QUOTED = re.compile(r"`[^`]*`|\([^()]*\.md\)|^    .*$|^```.*?^```", re.MULTILINE | re.DOTALL)
+
+
+def check(root):
+    problems = []
+    for name in tree.files(root):
+        if name.startswith(("src/", "tests/")) and OLD_NAME.search(name):
+            problems.append(gate.problem(name, 1, "a retired word in a file name"))
+        if name.startswith("src/") and tree.is_c(name):
+            problems += _source(name, tree.read(root, name))
+        elif PAGES.match(name):
+            problems += _page(name, tree.read(root, name))
+    return problems
+
+
+def _source(name, text):
+    for token in tree.C_TOKEN.finditer(text):
+        if not ALLOWED.match(token.group()):
+            yield from _find(name, text, token.start(), token.group())
+
+
+def _page(name, text):
+    """Quoted code, transcripts and links name things as they are called."""
+    blank = QUOTED.sub(lambda found: re.sub(r"[^\n]", " ", found.group()), text)
+    yield from _find(name, text, 0, blank)
+
+
+def _find(name, text, start, part):
+    for found in PATTERN.finditer(part):
+        line = tree.line_at(text, start + found.start())
+        if found.group("is_no"):
+            hint = f"is not a {found.group('is_no')}"
+        else:
+            hint = next(better for i, better in enumerate(RETIRED.values()) if found.group(f"w{i}"))
+        yield gate.problem(name, line, f'retired words "{found.group()}"; write: {hint}')
+
+
+def main(argv):
+    args = gate.parser(__doc__, "root").parse_args(argv)
+    return gate.finish(check, args.root)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
