@@ -188,7 +188,7 @@ int command_run(struct target *target, const struct command_fields *given,
     if (!ssh_argv(&way, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
-    int status = target_run(target, argv);
+    int status = target_run(target, argv, STR(""));
     if (status == 0 && is_kept) {
         say_attach(target, given);
     }

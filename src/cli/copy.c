@@ -121,7 +121,7 @@ int copy_run(struct target *target, const struct ssh_target *place, struct str h
     /* Its list of files is progress output; Ray also shows it only with -v. */
     bool is_shown = target->given->verbose > 0 || copy.has_progress;
     enum foreground_output output = is_shown ? FOREGROUND_TO_ERROR : FOREGROUND_NOWHERE;
-    if (!foreground_run(argv, output, &end, &err)) {
+    if (!foreground_run(argv, output, STR(""), &end, &err)) {
         return target_fail(target, &err);
     }
     return end.status;

@@ -319,7 +319,7 @@ void target_show_argv(const struct target *target, const char *const *argv)
     }
 }
 
-int target_run(struct target *target, const char *const *argv)
+int target_run(struct target *target, const char *const *argv, struct str notice)
 {
     enum { SSH_FAILED = 255, SIGNAL_BASE = 128 };
     struct err err;
@@ -328,7 +328,7 @@ int target_run(struct target *target, const char *const *argv)
     fflush(target->cli.out);
     fflush(target->cli.err);
     target_close(target);
-    if (!foreground_run(argv, FOREGROUND_OURS, &end, &err)) {
+    if (!foreground_run(argv, FOREGROUND_OURS, notice, &end, &err)) {
         return output_error(&target->cli, &err);
     }
     /* After a signal, ssh exits as if the connection had failed. */

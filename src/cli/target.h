@@ -152,7 +152,8 @@ bool target_has_terminal(void);
  */
 struct ssh_target target_way(const struct ssh_target *place, bool has_forwards);
 
-/* Closes the session and runs a program in our terminal; returns the exit status. */
-int target_run(struct target *target, const char *const *argv) MUST_USE;
+/* Closes the session and runs a program in our terminal; returns the exit status. `notice`: see
+ * foreground.h. */
+int target_run(struct target *target, const char *const *argv, struct str notice) MUST_USE;
 /* Prints "-> ssh ..." with -v. */
 void target_show_argv(const struct target *target, const char *const *argv);

@@ -69,17 +69,21 @@ static struct str find_token(struct target *target, const struct ssh_target *pla
     return arena_str(target->cli.arena, str_trim(buf_str(&said)));
 }
 
-/* A secret: it is shown to a person, and does not go into a log. */
-static void say_token(struct target *target, struct str token)
+/* The token is a secret: it is shown to a person, and does not go into a log. */
+static struct str token_text(struct target *target, struct str token)
 {
-    FILE *err = target->cli.err;
     struct str words = target_text(target);
-    if (token.len > 0 && isatty(fileno(err)) == 1) {
-        fprintf(err, "It asks for this token once: %.*s\n", STR_ARG(token));
-    } else if (token.len > 0) {
-        fprintf(err, "It asks for a token once: shoal exec %.*s 'ray get-auth-token' prints it\n",
-                STR_ARG(words));
+    if (token.len == 0) {
+        return STR("");
     }
+    if (isatty(fileno(target->cli.err)) == 1) {
+        return arena_printf(target->cli.arena, "It asks for this token once: %.*s\n",
+                            STR_ARG(token));
+    }
+    return arena_printf(target->cli.arena,
+                        "It asks for a token once: shoal exec %.*s 'ray get-auth-token' prints "
+                        "it\n",
+                        STR_ARG(words));
 }
 
 static int forward(struct target *target, uint16_t port, uint16_t remote_port)
@@ -98,9 +102,10 @@ static int forward(struct target *target, uint16_t port, uint16_t remote_port)
     if (!ssh_argv(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
-    fprintf(target->cli.err, "Ray's dashboard: http://localhost:%u    (Ctrl-C ends it)\n", port);
-    say_token(target, token);
-    int status = target_run(target, argv);
+    struct str notice = arena_printf(
+        target->cli.arena, "Ray's dashboard: http://localhost:%u    (Ctrl-C ends it)\n%.*s", port,
+        STR_ARG(token_text(target, token)));
+    int status = target_run(target, argv, notice);
     if (status == SSH_FAILED) {
         fprintf(target->cli.err,
                 "The connection ended. If port %u is in use here, choose another with -p PORT. If "

@@ -41,7 +41,7 @@ static int verb_monitor_follow(struct target *target, const void *fields)
     if (!ssh_argv(&place, &session, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
-    int status = target_run(target, argv);
+    int status = target_run(target, argv, STR(""));
     return status == BY_CTRL_C ? 0 : status; /* Ctrl-C is the normal way to end it */
 }
 

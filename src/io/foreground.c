@@ -9,6 +9,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
+#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <termios.h>
@@ -166,6 +167,19 @@ static int spawn(const char *const *argv, enum foreground_output output,
     return problem;
 }
 
+/* The keyboard's signals that arrived before the child existed went to us alone. */
+static void forward_early_keys(pid_t pid)
+{
+    sigset_t pending;
+    sigpending(&pending);
+    if (sigismember(&pending, SIGINT) == 1) {
+        kill(pid, SIGINT);
+    }
+    if (sigismember(&pending, SIGQUIT) == 1) {
+        kill(pid, SIGQUIT);
+    }
+}
+
 /* Waits for the child to exit and returns its wait status. */
 static int wait_for(pid_t pid, struct foreground_end *end)
 {
@@ -195,19 +209,21 @@ static int wait_for(pid_t pid, struct foreground_end *end)
     }
 }
 
-bool foreground_run(const char *const *argv, enum foreground_output output,
+bool foreground_run(const char *const *argv, enum foreground_output output, struct str notice,
                     struct foreground_end *ret_end, struct err *err)
 {
     struct before before;
     struct foreground_end end = {0};
     pid_t pid = 0;
     foreground_prepare(&before);
+    fprintf(stderr, "%.*s", STR_ARG(notice));
     int problem = spawn(argv, output, &before, &pid);
     if (problem != 0) {
         restore(&before, false);
         return err_set(err, problem == ENOENT ? ERR_NOT_FOUND : ERR_IO, "%s: %s", argv[0],
                        problem == ENOENT ? "program not found; install it" : strerror(problem));
     }
+    forward_early_keys(pid);
     int status = wait_for(pid, &end);
     restore(&before, WIFSIGNALED(status));
     end.status = WIFEXITED(status) ? WEXITSTATUS(status) : SIGNAL_BASE + WTERMSIG(status);

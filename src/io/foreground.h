@@ -10,6 +10,7 @@
 
 #include "base/attr.h"
 #include "base/err.h"
+#include "base/str.h"
 
 #include <stdbool.h>
 
@@ -27,6 +28,9 @@ struct foreground_end {
  * descriptors and our environment, except variables whose name or value suggests a secret: cloud
  * credentials, tokens, passwords, URLs with a password. ssh and rsync need none of them. Fails if
  * it cannot be started: ERR_NOT_FOUND if there is no such program.
+ *
+ * `notice` is written to standard error first, when signals are already handled: from then on
+ * Ctrl-C ends the program and not this process.
  */
-bool foreground_run(const char *const *argv, enum foreground_output output,
+bool foreground_run(const char *const *argv, enum foreground_output output, struct str notice,
                     struct foreground_end *ret_end, struct err *err) MUST_USE;

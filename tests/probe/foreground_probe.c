@@ -12,9 +12,7 @@ int main(int argc, char **argv)
     for (int i = 1; i < argc && i < 64; i++) {
         words[i - 1] = argv[i];
     }
-    printf("parent is here\n");
-    fflush(stdout);
-    if (!foreground_run(words, FOREGROUND_OURS, &end, &err)) {
+    if (!foreground_run(words, FOREGROUND_OURS, STR("parent is here\n"), &end, &err)) {
         printf("error: %s\n", err.text);
         return 1;
     }

@@ -289,8 +289,10 @@ def test_logs_that_this_machine_has_kept(run, tmp_path):
     (kept / "head").write_text("one\ntwo\n")
     status, out, err = run("logs")
     assert (status, out) == (0, "one\ntwo\n") and "the copy on this machine" in err
+    (kept / "head").write_bytes(b"one\nt\xffo\n")  # programs print any bytes
     status, out, _ = run("logs", "-o", "json")
-    assert [json.loads(line)["line"] for line in out.splitlines()] == ["one", "two"]
+    lines = [json.loads(line)["line"] for line in out.splitlines()]
+    assert lines == ["one", "t\udcffo"]  # as Python escapes them
 
 
 def test_logs_lose_nothing_of_a_long_or_unfinished_line(run, tmp_path):
