@@ -48,13 +48,18 @@ def strings_and_comments(root):
     return strings, comments
 
 
+def keep_inline_code(found):
+    """A quoted word is part of its sentence; a block of code is not."""
+    text = found.group()
+    is_inline = text.startswith("`") and "\n" not in text
+    return text if is_inline else re.sub(r"[^\n]", " ", text)
+
+
 def sentences(root):
     for name in tree.files(root):
         if not words.PAGES.match(name):
             continue
-        text = words.QUOTED.sub(
-            lambda found: found.group() if found.group().startswith("`") and "\n" not in found.group()
-            else re.sub(r"[^\n]", " ", found.group()), tree.read(root, name))
+        text = words.QUOTED.sub(keep_inline_code, tree.read(root, name))
         line = 1
         for block in re.split(r"(\n\s*\n|\n(?=\s*[-*#|]))", text):
             if not block.lstrip().startswith("|"):  # tables are read cell by cell

@@ -107,19 +107,24 @@ static bool database_read_number(struct database *database, const char *pragma, 
     return ok || database_fail(database, "cannot be read", err);
 }
 
-/* Creates the tables in one transaction with the version, so that a file is never incomplete. Adds
- * the missing tables to a file of an older version. */
-static bool make_tables(struct database *database, const struct database_form *form,
-                        struct err *err)
+/* In one transaction with the version, so that a file is never incomplete. `version` is 0 for an
+ * empty file. */
+static bool database_bring_up_to_date(struct database *database, const struct database_form *form,
+                                      int version, struct err *err)
 {
     char marks[128];
     sqlite3_snprintf(sizeof(marks), marks, "PRAGMA application_id=%d; PRAGMA user_version=%d;",
                      form->application, form->version);
+    bool ok = run_text(database, "BEGIN IMMEDIATE", "cannot be created", err);
+    if (version == 0) {
+        ok = ok && run_text(database, form->schema, "cannot be created", err);
+    }
+    for (int from = version; from > 0 && from < form->version; from++) {
+        ok = ok && run_text(database, form->upgrades[from], "cannot be upgraded", err);
+    }
+    ok = ok && run_text(database, marks, "cannot be created", err);
     failpoint("journal", "tables", "before");
-    return run_text(database, "BEGIN IMMEDIATE", "cannot be created", err) &&
-           run_text(database, form->schema, "cannot be created", err) &&
-           run_text(database, marks, "cannot be created", err) &&
-           run_text(database, "COMMIT", "cannot be created", err);
+    return ok && run_text(database, "COMMIT", "cannot be created", err);
 }
 
 static bool database_check_form(struct database *database, const struct database_form *form,
@@ -132,11 +137,10 @@ static bool database_check_form(struct database *database, const struct database
         return false;
     }
     bool is_new = version == 0 && application == 0;
-    bool is_older = application == form->application && version < form->version;
-    if (is_writer && (is_new || is_older)) {
-        return make_tables(database, form, err);
+    if (is_new && is_writer) {
+        return database_bring_up_to_date(database, form, 0, err);
     }
-    if (application != form->application) {
+    if (application != form->application || version < 1) {
         return err_set(err, ERR_IO, "%s was not written by Shoal", database->path);
     }
     if (version > form->version) {
@@ -145,7 +149,13 @@ static bool database_check_form(struct database *database, const struct database
                        "that version",
                        database->path, (long long)version, form->version);
     }
-    return true;
+    if (version < form->version && !is_writer) {
+        return err_set(err, ERR_IO,
+                       "%s was written by an older Shoal (format %lld, this one reads %d); `shoal "
+                       "up` upgrades it",
+                       database->path, (long long)version, form->version);
+    }
+    return version == form->version || database_bring_up_to_date(database, form, (int)version, err);
 }
 
 static bool prepare_all(struct database *database, const struct database_form *form,

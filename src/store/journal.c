@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 2 };
+enum { PATH_SIZE = 4096, APPLICATION = 0x53686f61, VERSION = 3 };
 
 struct journal {
     struct database *database;
@@ -19,30 +19,44 @@ struct journal {
 
 /* Launches and outcomes are stored as text next to their numbers; the numbers are authoritative. */
 static const char schema[] =
-    "CREATE TABLE IF NOT EXISTS fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
-    "CREATE TABLE IF NOT EXISTS machine (instance INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "CREATE TABLE meta (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+    "CREATE TABLE machine (instance INTEGER PRIMARY KEY AUTOINCREMENT,"
     " id TEXT UNIQUE NOT NULL) STRICT;"
-    "CREATE TABLE IF NOT EXISTS launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
+    "CREATE TABLE instance_launch (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
     " wall_ms INTEGER NOT NULL) STRICT;"
-    "CREATE TABLE IF NOT EXISTS intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+    "CREATE TABLE launch_intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
-    "CREATE TABLE IF NOT EXISTS history (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+    "CREATE TABLE replay_log (number INTEGER PRIMARY KEY AUTOINCREMENT,"
     " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
     " bytes BLOB NOT NULL) STRICT;"
-    "CREATE TABLE IF NOT EXISTS happened (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
+    "CREATE TABLE event_log (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;";
 
+/* From a version to the next one. The numbers of existing machines and launches stay. */
+static const char *const upgrades[VERSION] = {
+    [1] = "CREATE TABLE IF NOT EXISTS happened (number INTEGER PRIMARY KEY,"
+          " wall_ms INTEGER NOT NULL, kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL,"
+          " reason TEXT NOT NULL) STRICT;",
+    [2] = "ALTER TABLE fact RENAME TO meta;"
+          "ALTER TABLE launched RENAME TO instance_launch;"
+          "ALTER TABLE intent RENAME TO launch_intent;"
+          "ALTER TABLE history RENAME TO replay_log;"
+          "ALTER TABLE happened RENAME TO event_log;"
+          "UPDATE meta SET name = 'sole_writer_epoch' WHERE name = 'reign';"
+          "UPDATE meta SET name = 'sole_writer_since' WHERE name = 'reign_since';",
+};
+
 enum {
-    SET_FACT,
-    GET_FACT,
+    SET_META,
+    GET_META,
     FIND_MACHINE,
     ADD_MACHINE,
     ADOPT_MACHINE,
     ALL_MACHINES,
     DROP_MACHINE,
     DROP_LAUNCHED,
-    DROP_FACT,
+    DROP_META,
     ADD_LAUNCHED,
     ALL_LAUNCHED,
     ADD_INTENT,
@@ -56,61 +70,63 @@ enum {
     ADD_ENTRY,
     ENTRIES_AFTER,
     TRIM_ENTRIES,
-    ADD_HAPPENED,
-    HAPPENED_AFTER,
-    TRIM_HAPPENED,
-    FORGET_FACTS,
+    ADD_EVENT,
+    EVENTS_AFTER,
+    TRIM_EVENTS,
+    FORGET_META,
     FORGET_MACHINES,
     FORGET_NUMBERS,
     FORGET_LAUNCHED,
     FORGET_INTENTS,
     FORGET_ENTRIES,
-    FORGET_HAPPENED,
+    FORGET_EVENTS,
     STATEMENT_COUNT,
 };
 
 #define INTENT_COLUMNS "launch, offering, count, token, call, wall_ms, outcome IS NOT NULL, outcome"
 
 static const char *const statements[STATEMENT_COUNT + 1] = {
-    [SET_FACT] = "INSERT INTO fact VALUES (?, ?)"
+    [SET_META] = "INSERT INTO meta VALUES (?, ?)"
                  " ON CONFLICT (name) DO UPDATE SET value = excluded.value",
-    [GET_FACT] = "SELECT value FROM fact WHERE name = ?",
+    [GET_META] = "SELECT value FROM meta WHERE name = ?",
     [FIND_MACHINE] = "SELECT instance FROM machine WHERE id = ?",
     [ADD_MACHINE] = "INSERT INTO machine (id) VALUES (?)",
     [ADOPT_MACHINE] = "INSERT OR IGNORE INTO machine VALUES (?, ?)",
     [ALL_MACHINES] = "SELECT instance, id FROM machine ORDER BY instance",
     [DROP_MACHINE] = "DELETE FROM machine WHERE instance = ?",
-    [DROP_LAUNCHED] = "DELETE FROM launched WHERE instance = ?",
-    [DROP_FACT] = "DELETE FROM fact WHERE name = ?",
-    [ADD_LAUNCHED] = "INSERT OR IGNORE INTO launched VALUES (?, ?, ?)",
-    [ALL_LAUNCHED] = "SELECT launch, instance, wall_ms FROM launched ORDER BY instance",
-    [ADD_INTENT] = "INSERT INTO intent (launch, name, offering, count, token, call, wall_ms)"
+    [DROP_LAUNCHED] = "DELETE FROM instance_launch WHERE instance = ?",
+    [DROP_META] = "DELETE FROM meta WHERE name = ?",
+    [ADD_LAUNCHED] = "INSERT OR IGNORE INTO instance_launch VALUES (?, ?, ?)",
+    [ALL_LAUNCHED] = "SELECT launch, instance, wall_ms FROM instance_launch ORDER BY instance",
+    [ADD_INTENT] = "INSERT INTO launch_intent (launch, name, offering, count, token, call, wall_ms)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)",
     [ADOPT_INTENT] =
-        "INSERT OR IGNORE INTO intent (launch, name, offering, count, token, call, wall_ms)"
+        "INSERT OR IGNORE INTO launch_intent (launch, name, offering, count, token, call, wall_ms)"
         " VALUES (?, ?, ?, ?, ?, ?, ?)",
-    [SETTLE_INTENT] = "UPDATE intent SET outcome = ?, answer = ? WHERE launch = ?",
-    [RENUMBER_INTENTS] = "UPDATE intent SET offering = ? WHERE offering = ?",
-    [TRIM_INTENTS] = "DELETE FROM intent WHERE outcome IS NOT NULL AND wall_ms < ?"
+    [SETTLE_INTENT] = "UPDATE launch_intent SET outcome = ?, answer = ? WHERE launch = ?",
+    [RENUMBER_INTENTS] = "UPDATE launch_intent SET offering = ? WHERE offering = ?",
+    [TRIM_INTENTS] = "DELETE FROM launch_intent WHERE outcome IS NOT NULL AND wall_ms < ?"
                      " AND (launch & 2147483648) = 0",
-    [TRIM_LAUNCHED] = "DELETE FROM launched WHERE launch NOT IN (SELECT launch FROM intent)",
-    [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM intent WHERE launch = ?",
-    [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM intent ORDER BY rowid",
-    [ADD_ENTRY] = "INSERT INTO history (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
-    [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM history WHERE number > ?"
+    [TRIM_LAUNCHED] =
+        "DELETE FROM instance_launch WHERE launch NOT IN (SELECT launch FROM launch_intent)",
+    [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM launch_intent WHERE launch = ?",
+    [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM launch_intent ORDER BY rowid",
+    [ADD_ENTRY] = "INSERT INTO replay_log (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
+    [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM replay_log WHERE number > ?"
                       " ORDER BY number",
-    [TRIM_ENTRIES] = "DELETE FROM history WHERE number <= (SELECT max(number) FROM history) - ?",
-    [ADD_HAPPENED] = "INSERT OR REPLACE INTO happened VALUES (?, ?, ?, ?, ?, ?)",
-    [HAPPENED_AFTER] = "SELECT number, wall_ms, kind, node, text, reason FROM happened"
-                       " WHERE number > ? ORDER BY number",
-    [TRIM_HAPPENED] = "DELETE FROM happened WHERE number <= (SELECT max(number) FROM happened) - ?",
-    [FORGET_FACTS] = "DELETE FROM fact",
+    [TRIM_ENTRIES] =
+        "DELETE FROM replay_log WHERE number <= (SELECT max(number) FROM replay_log) - ?",
+    [ADD_EVENT] = "INSERT OR REPLACE INTO event_log VALUES (?, ?, ?, ?, ?, ?)",
+    [EVENTS_AFTER] = "SELECT number, wall_ms, kind, node, text, reason FROM event_log"
+                     " WHERE number > ? ORDER BY number",
+    [TRIM_EVENTS] = "DELETE FROM event_log WHERE number <= (SELECT max(number) FROM event_log) - ?",
+    [FORGET_META] = "DELETE FROM meta",
     [FORGET_MACHINES] = "DELETE FROM machine",
     [FORGET_NUMBERS] = "DELETE FROM sqlite_sequence",
-    [FORGET_LAUNCHED] = "DELETE FROM launched",
-    [FORGET_INTENTS] = "DELETE FROM intent",
-    [FORGET_ENTRIES] = "DELETE FROM history",
-    [FORGET_HAPPENED] = "DELETE FROM happened",
+    [FORGET_LAUNCHED] = "DELETE FROM instance_launch",
+    [FORGET_INTENTS] = "DELETE FROM launch_intent",
+    [FORGET_ENTRIES] = "DELETE FROM replay_log",
+    [FORGET_EVENTS] = "DELETE FROM event_log",
 };
 
 /* ---- opening ---- */
@@ -118,7 +134,7 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
 static bool journal_open_parts(struct journal *journal, const char *folder, const char *holder,
                                struct err *err)
 {
-    static const struct database_form form = {APPLICATION, VERSION, schema, statements};
+    static const struct database_form form = {APPLICATION, VERSION, schema, upgrades, statements};
     char path[PATH_SIZE];
     if (strlen(folder) > sizeof(path) - 32) {
         return err_set(err, ERR_IO, "the path of the state directory is too long");
@@ -180,7 +196,7 @@ static bool journal_do_forget(struct journal *journal, size_t first, size_t last
 
 bool journal_forget(struct journal *journal, struct err *err)
 {
-    return journal_do_forget(journal, FORGET_FACTS, FORGET_HAPPENED, err);
+    return journal_do_forget(journal, FORGET_META, FORGET_EVENTS, err);
 }
 
 bool journal_forget_machines(struct journal *journal, struct err *err)
@@ -200,7 +216,7 @@ bool journal_end(struct journal *journal, bool ok, struct err *err)
 
 bool journal_set(struct journal *journal, const char *name, struct str value, struct err *err)
 {
-    struct statement *statement = database_use(journal->database, SET_FACT);
+    struct statement *statement = database_use(journal->database, SET_META);
     statement_text(statement, str_from(name));
     statement_text(statement, value);
     return statement_run(statement, err);
@@ -209,7 +225,7 @@ bool journal_set(struct journal *journal, const char *name, struct str value, st
 bool journal_get(struct journal *journal, const char *name, struct arena *arena,
                  struct str *ret_value, struct err *err)
 {
-    struct statement *statement = database_use(journal->database, GET_FACT);
+    struct statement *statement = database_use(journal->database, GET_META);
     bool failed;
     struct str value = {0};
     statement_text(statement, str_from(name));
@@ -224,7 +240,7 @@ bool journal_get(struct journal *journal, const char *name, struct arena *arena,
 
 bool journal_drop(struct journal *journal, const char *name, struct err *err)
 {
-    struct statement *statement = database_use(journal->database, DROP_FACT);
+    struct statement *statement = database_use(journal->database, DROP_META);
     statement_text(statement, str_from(name));
     return statement_run(statement, err);
 }
@@ -495,7 +511,7 @@ bool journal_trim(struct journal *journal, int64_t keep, struct err *err)
 bool journal_event_add(struct journal *journal, const struct journal_event_read *happened,
                        struct err *err)
 {
-    struct statement *statement = database_use(journal->database, ADD_HAPPENED);
+    struct statement *statement = database_use(journal->database, ADD_EVENT);
     statement_int(statement, happened->number);
     statement_int(statement, happened->wall_ms);
     statement_text(statement, happened->kind);
@@ -508,7 +524,7 @@ bool journal_event_add(struct journal *journal, const struct journal_event_read 
 bool journal_events_all(struct journal *journal, int64_t after, journal_event_fn *take,
                         void *context, struct err *err)
 {
-    struct statement *statement = database_use(journal->database, HAPPENED_AFTER);
+    struct statement *statement = database_use(journal->database, EVENTS_AFTER);
     bool failed;
     statement_int(statement, after);
     while (statement_step(statement, &failed, err)) {
@@ -525,7 +541,7 @@ bool journal_events_all(struct journal *journal, int64_t after, journal_event_fn
 
 bool journal_event_trim(struct journal *journal, int64_t keep, struct err *err)
 {
-    struct statement *statement = database_use(journal->database, TRIM_HAPPENED);
+    struct statement *statement = database_use(journal->database, TRIM_EVENTS);
     statement_int(statement, keep);
     return statement_run(statement, err);
 }

@@ -290,7 +290,7 @@ def hand_over(home, uid=UID, head="i-0aaaaaaaaaaaaaaaa"):
     folder.parent.chmod(0o700)
     path = folder / "handover.json"
     path.write_text(json.dumps({
-        "format": 1, "uid": uid, "epoch": 1, "reign": 1, "serial": 1, "config": "{}",
+        "format": 1, "uid": uid, "epoch": 1, "sole_writer_epoch": 1, "serial": 1, "config": "{}",
         "secret": "5c" * 32, "key": "not a key\n", "head_id": head,
         "head_private_ip": "127.0.0.1", "environment": {}, "machines": [], "intents": []}))
     path.chmod(0o600)

@@ -49,8 +49,9 @@ class Head:
             f"metadata: {{shoal: {{metrics_address: {metrics}}}}}\n")
         config = self.shoal("config", "-o", "json", str(self.home / "cluster.yaml")).stdout
         text = json.dumps({
-            "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1, "reign": 1,
-            "serial": serial, "config": config, "secret": "5c" * 32, "key": "not a key\n",
+            "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1,
+            "sole_writer_epoch": 1, "serial": serial,
+            "config": config, "secret": "5c" * 32, "key": "not a key\n",
             "head_id": "i-0aaaaaaaaaaaaaaaa", "head_private_ip": "127.0.0.1",
             "environment": {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "x",
                             "AWS_SECRET_ACCESS_KEY": "y"},

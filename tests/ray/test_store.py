@@ -89,7 +89,8 @@ def hand_over(head):
     folder = head.home / ".shoal/cluster"
     folder.mkdir(mode=0o700)
     (folder / "handover.json").write_text(json.dumps({
-        "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1, "reign": 1, "serial": 1,
+        "format": 1, "uid": "0123456789abcdef0123456789abcdef", "epoch": 1,
+        "sole_writer_epoch": 1, "serial": 1,
         "config": "{}", "secret": "5c" * 32, "key": "not a key\n", "head_id": "i-0123",
         "head_private_ip": HEAD_IP, "environment": {}, "machines": [], "intents": []}))
     (folder / "handover.json").chmod(0o600)

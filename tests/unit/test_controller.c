@@ -511,7 +511,7 @@ static void take_over(struct scene *scene, const char *folder)
     assert_true(journal_begin(new, &scene->err));
     assert_true(journal_set(new, "uid", scene->cloud.uid, &scene->err));
     assert_true(journal_set(new, "epoch", STR("1"), &scene->err));
-    assert_true(journal_set(new, "reign", STR("1"), &scene->err));
+    assert_true(journal_set(new, "sole_writer_epoch", STR("1"), &scene->err));
     assert_true(journal_number(new, STR("head"), &number, &scene->err));
     assert_true(journal_intents(old, copy_intent, new, &scene->err));
     assert_true(journal_commit(new, &scene->err));

@@ -332,7 +332,7 @@ static void test_a_launch_that_waited_for_a_probe_is_not_forgotten(void **state)
 }
 
 /* Found by the yard: given up here, then brought to life by another controller. */
-static void test_an_old_verdict_does_not_outlive_a_reign(void **state)
+static void test_an_old_verdict_does_not_outlive_a_lease(void **state)
 {
     struct scene scene;
     (void)state;
@@ -354,7 +354,7 @@ static void test_an_old_verdict_does_not_outlive_a_reign(void **state)
     step(&scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
                                 .terminate_reply = {.instance = 7, .outcome = OUTCOME_THROTTLED}});
     node(&scene, 7, RAY_ALIVE, NOT_IDLE);
-    assert_int_equal(state_of(&scene, 7), NODE_READY); /* in the same reign, too */
+    assert_int_equal(state_of(&scene, 7), NODE_READY); /* under the same lease, too */
     close_scene(&scene);
 }
 
@@ -632,7 +632,7 @@ int main(void)
         cmocka_unit_test(test_the_price_limit_is_never_passed),
         cmocka_unit_test(test_a_refused_type_opens_again_after_a_while),
         cmocka_unit_test(test_a_launch_that_waited_for_a_probe_is_not_forgotten),
-        cmocka_unit_test(test_an_old_verdict_does_not_outlive_a_reign),
+        cmocka_unit_test(test_an_old_verdict_does_not_outlive_a_lease),
         cmocka_unit_test(test_a_take_over_asks_again_what_nodes_are),
         cmocka_unit_test(test_three_failed_set_ups_pause_a_type),
         cmocka_unit_test(test_a_node_that_is_set_up_again_has_its_time),

@@ -193,7 +193,7 @@ static void an_old_laptops_records_are_left_out(void **state)
     assert_int_equal(back.intent_count, 2);
     assert_int_equal(back.launched_count, 1);
     assert_int_equal(number_of(scene, "epoch"), 5);
-    assert_int_equal(number_of(scene, "reign"), 2);
+    assert_int_equal(number_of(scene, "sole_writer_epoch"), 2);
     assert_int_equal(number_of(scene, "handover"), 1001);
     struct str goal;
     assert_true(journal_get(scene->journal, SERVICE_GOAL, &scene->arena, &goal, &scene->err));

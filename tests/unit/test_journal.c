@@ -7,6 +7,7 @@
 
 #include <fcntl.h>
 #include <signal.h>
+#include <sqlite3.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -286,18 +287,65 @@ static void test_a_newer_form_is_refused(void **state)
     assert_non_null(strstr(err.text, "written by a newer Shoal"));
 }
 
-static void test_an_older_form_is_brought_up_to_date(void **state)
+/* A journal as format 1 wrote it: the head, one launch of one instance, and its lease. */
+static void write_format_1(void)
+{
+    static const char text[] =
+        "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
+        "CREATE TABLE machine (instance INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " id TEXT UNIQUE NOT NULL) STRICT;"
+        "CREATE TABLE launched (instance INTEGER PRIMARY KEY, launch INTEGER NOT NULL,"
+        " wall_ms INTEGER NOT NULL) STRICT;"
+        "CREATE TABLE intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
+        " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
+        " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
+        "CREATE TABLE history (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+        " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
+        " bytes BLOB NOT NULL) STRICT;"
+        "INSERT INTO fact VALUES ('uid', 'abc'), ('reign', '7'), ('reign_since', '1234');"
+        "INSERT INTO machine VALUES (1, 'head'), (2, 'i-1');"
+        "INSERT INTO launched VALUES (2, 12884901888, 99);"
+        "INSERT INTO intent VALUES (12884901888, '3.0', 0, 1, 't', x'', 98, NULL, NULL);"
+        "PRAGMA application_id=0x53686f61; PRAGMA user_version=1;";
+    char path[256];
+    sqlite3 *old = NULL;
+    assert_int_equal(mkdir(folder, 0700), 0);
+    snprintf(path, sizeof(path), "%s/journal.db", folder);
+    assert_int_equal(sqlite3_open(path, &old), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(old, text, NULL, NULL, NULL), SQLITE_OK);
+    sqlite3_close(old);
+    assert_int_equal(chmod(path, 0600), 0);
+}
+
+static void test_an_older_format_is_upgraded(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct journal_event_read happened = {.number = 1, .kind = STR("join"), .text = STR("joined")};
-    struct journal *journal = open_as("test");
-    journal_close(journal);
-    write_version(1);
+    struct journal_event_read event = {.number = 1, .kind = STR("join"), .text = STR("joined")};
+    struct journal *journal = NULL;
+    uint64_t number = 0;
+    write_format_1();
+    assert_false(journal_open(folder, NULL, &journal, &err)); /* a reader changes nothing */
+    assert_non_null(strstr(err.text, "written by an older Shoal (format 1, this one reads 3)"));
     assert_true(journal_open(folder, "test", &journal, &err));
+    assert_true(journal_get_number(journal, "sole_writer_epoch", &number, &err));
+    assert_int_equal(number, 7);
+    assert_true(journal_get_number(journal, "sole_writer_since", &number, &err));
+    assert_int_equal(number, 1234);
     begin(journal);
-    assert_true(journal_event_add(journal, &happened, &err));
+    assert_true(journal_number(journal, STR("i-1"), &number, &err));
+    assert_int_equal(number, 2);
+    assert_true(journal_event_add(journal, &event, &err));
     commit(journal);
+    journal_close(journal);
+    assert_true(journal_open(folder, NULL, &journal, &err)); /* it is upgraded once and for all */
+    struct journal_intent intent;
+    struct arena arena;
+    bool is_found = false;
+    arena_init(&arena);
+    assert_true(journal_find_intent(journal, 12884901888, &arena, &is_found, &intent, &err));
+    assert_true(is_found);
+    arena_clear(&arena);
     journal_close(journal);
 }
 
@@ -457,7 +505,7 @@ int main(void)
         ROW(test_a_damaged_file_is_named_and_left),
         ROW(test_a_newer_form_is_refused),
         ROW(test_files_are_private),
-        ROW(test_an_older_form_is_brought_up_to_date),
+        ROW(test_an_older_format_is_upgraded),
         ROW(test_a_full_disk_keeps_nothing),
         ROW(test_numbers_and_their_end),
     };

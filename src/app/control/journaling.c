@@ -1,9 +1,9 @@
 /*
  * journaling.c: writes the journal and replays it at start.
  *
- * Facts in the journal: "uid" of the cluster; "epoch" of our last lease; `reign`, the first epoch
- * since which no other process held the lease; "reign_since", the journal time at its beginning;
- * "holders", the names under which we may hold a lease.
+ * Facts in the journal: "uid" of the cluster; "epoch" of our last lease; "sole_writer_epoch", the
+ * first epoch since which no other process held the lease; "sole_writer_since", the journal time at
+ * its beginning; "holders", the names under which we may hold a lease.
  */
 #include "app/control/controller_internal.h"
 
@@ -241,8 +241,8 @@ static bool write_lease(struct controller *controller, void *context, struct err
         !journaling_migrate_offerings(controller, err) ||
         !journal_number(controller->journal, STR("head"), &head, err) ||
         !journal_get_number(controller->journal, "epoch", &epoch, err) ||
-        !journal_get_number(controller->journal, "reign", &sole_writer_epoch, err) ||
-        !journal_get_number(controller->journal, "reign_since", &since, err)) {
+        !journal_get_number(controller->journal, "sole_writer_epoch", &sole_writer_epoch, err) ||
+        !journal_get_number(controller->journal, "sole_writer_since", &since, err)) {
         return false;
     }
     if (head != HEAD_INSTANCE) {
@@ -256,8 +256,8 @@ static bool write_lease(struct controller *controller, void *context, struct err
     controller->sole_writer_since = controller_now(controller) -
                                     journaling_age_of(controller, (int64_t)since);
     return journal_set_number(controller->journal, "epoch", lease->epoch, err) &&
-           journal_set_number(controller->journal, "reign", sole_writer_epoch, err) &&
-           journal_set_number(controller->journal, "reign_since", since, err);
+           journal_set_number(controller->journal, "sole_writer_epoch", sole_writer_epoch, err) &&
+           journal_set_number(controller->journal, "sole_writer_since", since, err);
 }
 
 bool journaling_record_lease(struct controller *controller, const struct cluster_lease *lease)
@@ -269,7 +269,7 @@ bool journaling_record_lease(struct controller *controller, const struct cluster
 static bool write_emptied(struct controller *controller, void *context, struct err *err)
 {
     (void)context;
-    return journal_set_number(controller->journal, "reign_since", 0, err);
+    return journal_set_number(controller->journal, "sole_writer_since", 0, err);
 }
 
 void journaling_record_empty(struct controller *controller)

@@ -76,8 +76,8 @@ void handover_write(const struct handover *handover, struct buf *out)
     json_put_text(json, "uid", handover->uid);
     put_u64(json, "epoch", handover->epoch);
     json_put_text(json, "anchor", handover->lease_object);
-    put_u64(json, "reign", handover->sole_writer_epoch);
-    put_u64(json, "reign_since", (uint64_t)handover->sole_writer_since);
+    put_u64(json, "sole_writer_epoch", handover->sole_writer_epoch);
+    put_u64(json, "sole_writer_since", (uint64_t)handover->sole_writer_since);
     put_u64(json, "written_ms", (uint64_t)handover->written_ms);
     json_put_number(json, "serial", handover->serial);
     json_put_text(json, "config", handover->config);
@@ -181,8 +181,8 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
         .uid = json_take_text(json, "uid", arena),
         .epoch = (uint64_t)json_take_number(json, "epoch", 0, INT64_MAX),
         .lease_object = json_take_text(json, "anchor", arena),
-        .sole_writer_epoch = (uint64_t)json_take_number(json, "reign", 0, INT64_MAX),
-        .sole_writer_since = json_take_number(json, "reign_since", 0, INT64_MAX),
+        .sole_writer_epoch = (uint64_t)json_take_number(json, "sole_writer_epoch", 0, INT64_MAX),
+        .sole_writer_since = json_take_number(json, "sole_writer_since", 0, INT64_MAX),
         .written_ms = json_take_number(json, "written_ms", 0, INT64_MAX),
         .serial = json_take_number(json, "serial", 0, INT64_MAX),
         .config = json_take_text(json, "config", arena),
@@ -324,8 +324,8 @@ static bool handover_take_all(struct journal *journal, const struct handover *ha
         /* The launches use the offering numbers of this handover. */
         ok = ok && journal_set(journal, "offerings", STR(""), err) &&
              journal_set_number(journal, "epoch", handover->epoch, err) &&
-             journal_set_number(journal, "reign", handover->sole_writer_epoch, err) &&
-             journal_set_number(journal, "reign_since", (uint64_t)since, err);
+             journal_set_number(journal, "sole_writer_epoch", handover->sole_writer_epoch, err) &&
+             journal_set_number(journal, "sole_writer_since", (uint64_t)since, err);
     }
     for (size_t i = 0; ok && i < handover->machine_count; i++) {
         ok = journal_adopt(journal, handover->machines[i].instance, handover->machines[i].id, err);

@@ -347,7 +347,7 @@ static bool forget_all(struct journal *journal, uint64_t epoch, struct err *err)
     bool ok = journal_forget_machines(journal, err) &&
               journal_set(journal, "applied", STR(""), err) &&
               (epoch == 0 || (journal_set_number(journal, "epoch", epoch, err) &&
-                              journal_set_number(journal, "reign_since", 0, err)));
+                              journal_set_number(journal, "sole_writer_since", 0, err)));
     return journal_end(journal, ok, err);
 }
 

@@ -43,12 +43,13 @@ static bool gather_records(const struct head_wish *wish, struct handover *handov
 {
     const struct cluster_session *launch = wish->launch;
     uint64_t since;
-    if (!journal_get_number(launch->journal, "reign_since", &since, err)) {
+    if (!journal_get_number(launch->journal, "sole_writer_since", &since, err)) {
         return false;
     }
     handover->sole_writer_since = (int64_t)since;
     handover->written_ms = wish->written_ms;
-    return journal_get_number(launch->journal, "reign", &handover->sole_writer_epoch, err) &&
+    return journal_get_number(launch->journal, "sole_writer_epoch", &handover->sole_writer_epoch,
+                              err) &&
            handover_gather(launch->journal, launch->arena, handover, err);
 }
 
