@@ -330,6 +330,35 @@ size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_
     return search.count;
 }
 
+struct name_search {
+    cluster_state_name_fn *take;
+    void *context;
+};
+
+/* "aws-us-west-2-NAME". Names that had to be encoded are left out. */
+static void take_name(void *context, const struct file_entry *entry)
+{
+    const struct name_search *search = context;
+    struct str folder = entry->name;
+    struct str cloud = str_cut(&folder, '-');
+    if (!str_is(cloud, "aws") || str_find_char(folder, '%') != SIZE_MAX) {
+        return;
+    }
+    for (size_t i = 1; i + 1 < folder.len; i++) {
+        if (folder.ptr[i] == '-' && is_region(str_sub(folder, 0, i))) {
+            search->take(search->context, str_sub(folder, i + 1, folder.len));
+            return;
+        }
+    }
+}
+
+void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void *context)
+{
+    struct name_search search = {take, context};
+    struct str home = state_home(arena);
+    file_list(arena_printf(arena, "%.*s/shoal", STR_ARG(home)).ptr, take_name, &search);
+}
+
 /* ---- host keys ---- */
 
 const char *cluster_state_known_hosts(const struct cluster_state *state, struct str machine,

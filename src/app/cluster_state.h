@@ -79,6 +79,11 @@ struct cluster_known {
 size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_known *ret_known,
                            size_t most);
 
+/* The names of all clusters that were started from this machine, for completion. A cluster in two
+ * regions is listed twice. */
+typedef void cluster_state_name_fn(void *context, struct str name);
+void cluster_state_names(struct arena *arena, cluster_state_name_fn *take, void *context);
+
 /* Another region in which this machine knows a cluster of that name; empty if none. */
 struct str cluster_state_elsewhere(const struct config *config, struct arena *arena);
 

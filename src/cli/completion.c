@@ -69,22 +69,25 @@ static void bash_operands(struct buf *out, const struct verb *verb)
             completion_add_choices(out, operand->choices);
         } else if (operand->complete == COMPLETE_FILE) {
             buf_add_c(out, "\"; files=\"yes");
+        } else if (operand->complete == COMPLETE_CLUSTER) {
+            buf_add_c(out, "\"; files=\"yes\"; names=\"yes");
         }
     }
 }
 
 void completion_bash(struct buf *out)
 {
-    buf_add_c(out, "# bash completion for shoal; load with: source <(shoal completion bash)\n"
-                   "_shoal() {\n"
-                   "    local at=$COMP_CWORD verb=\"${COMP_WORDS[1]}\" words=\"\" files=\"\"\n"
-                   "    local word=\"${COMP_WORDS[at]}\" before=\"${COMP_WORDS[at-1]}\"\n"
-                   "    # bash takes the = of --option=value for a word of its own\n"
-                   "    if [ \"$word\" = \"=\" ]; then\n        word=\"\"\n"
-                   "    elif [ \"$before\" = \"=\" ]; then\n"
-                   "        before=\"${COMP_WORDS[at-2]}\"\n    fi\n"
-                   "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
-                   "        COMPREPLY=($(compgen -W \"");
+    buf_add_c(
+        out, "# bash completion for shoal; load with: source <(shoal completion bash)\n"
+             "_shoal() {\n"
+             "    local at=$COMP_CWORD verb=\"${COMP_WORDS[1]}\" words=\"\" files=\"\" names=\"\"\n"
+             "    local word=\"${COMP_WORDS[at]}\" before=\"${COMP_WORDS[at-1]}\"\n"
+             "    # bash takes the = of --option=value for a word of its own\n"
+             "    if [ \"$word\" = \"=\" ]; then\n        word=\"\"\n"
+             "    elif [ \"$before\" = \"=\" ]; then\n"
+             "        before=\"${COMP_WORDS[at-2]}\"\n    fi\n"
+             "    if [ \"$COMP_CWORD\" -eq 1 ]; then\n"
+             "        COMPREPLY=($(compgen -W \"");
     add_verbs(out);
     buf_add_c(out, " --help --version\" -- \"$word\"))\n        return\n    fi\n"
                    "    case \"$verb:$before\" in\n");
@@ -104,6 +107,9 @@ void completion_bash(struct buf *out)
                    "        local IFS=$'\\n'\n"
                    "        compopt -o filenames 2>/dev/null\n"
                    "        COMPREPLY=($(compgen -f -- \"$word\"))\n    fi\n"
+                   "    if [ -n \"$names\" ] && [ \"${word#-}\" = \"$word\" ]; then\n"
+                   "        COMPREPLY+=($(compgen -W \"$(shoal completion clusters 2>/dev/null)\""
+                   " -- \"$word\"))\n    fi\n"
                    "}\n"
                    "complete -F _shoal shoal\n");
 }
@@ -162,6 +168,8 @@ static void zsh_operands(struct buf *out, const struct verb *verb)
         buf_addf(out, " \\\n            '%s:%s:", operand->is_rest ? "*" : "", operand->name);
         if (operand->complete == COMPLETE_FILE) {
             buf_add_c(out, "_files");
+        } else if (operand->complete == COMPLETE_CLUSTER) {
+            buf_add_c(out, "_shoal_clusters");
         } else if (operand->complete == COMPLETE_VERB) {
             buf_add_char(out, '(');
             add_verbs(out);
@@ -179,6 +187,9 @@ void completion_zsh(struct buf *out)
 {
     buf_add_c(out, "#compdef shoal\n"
                    "# zsh completion for shoal; load with: source <(shoal completion zsh)\n"
+                   "_shoal_clusters() {\n    local -a names\n"
+                   "    names=(${(f)\"$(shoal completion clusters 2>/dev/null)\"})\n"
+                   "    _alternative 'names:cluster:compadd -a names' 'files:file:_files'\n}\n"
                    "_shoal() {\n    local -a verbs\n    verbs=(\n");
     for (size_t i = 0; i < verb_count; i++) {
         buf_addf(out, "        '%s:", all_verbs[i]->name);
@@ -241,6 +252,10 @@ static void fish_operands(struct buf *out, const struct verb *verb)
         buf_addf(out, "complete -c shoal -n '__fish_seen_subcommand_from %s'", verb->name);
         if (operand->complete == COMPLETE_FILE) {
             buf_add_c(out, " -F\n");
+            continue;
+        }
+        if (operand->complete == COMPLETE_CLUSTER) {
+            buf_add_c(out, " -F -a '(shoal completion clusters 2>/dev/null)'\n");
             continue;
         }
         buf_add_c(out, " -a '");

@@ -29,10 +29,10 @@ extern const char *const target_log_colours[];
 #define TARGET_FILE_HELP                                                                         \
     "The cluster file, as for ray up, or the name of a cluster that was started from here. The " \
     "default is $SHOAL_CLUSTER, else cluster.yaml in this directory."
-#define TARGET_OPERAND(type)                                                                      \
-    {                                                                                             \
-        "FILE", offsetof(type, target.file), false, COMPLETE_FILE, NULL, TARGET_FILE_HELP, false, \
-            cluster_choice                                                                        \
+#define TARGET_OPERAND(type)                                                                  \
+    {                                                                                         \
+        "FILE", offsetof(type, target.file), false, COMPLETE_CLUSTER, NULL, TARGET_FILE_HELP, \
+            false, cluster_choice                                                             \
     }
 #define TARGET_NAME_OPTION(type)                                                     \
     {                                                                                \

@@ -43,7 +43,13 @@ struct option {
     bool is_hidden; /* accepted but not documented */
 };
 
-enum operand_complete { COMPLETE_FILE, COMPLETE_VERB, COMPLETE_CHOICE, COMPLETE_NOTHING };
+enum operand_complete {
+    COMPLETE_FILE,
+    COMPLETE_CLUSTER, /* a cluster file, or the name of a cluster */
+    COMPLETE_VERB,
+    COMPLETE_CHOICE,
+    COMPLETE_NOTHING,
+};
 
 /* All arguments that no other operand took. */
 struct operand_rest {

@@ -1,4 +1,5 @@
 /* verb_completion.c: prints completion scripts for shells. */
+#include "app/cluster_state.h"
 #include "cli/completion.h"
 #include "cli/output.h"
 
@@ -8,11 +9,12 @@ struct completion_fields {
     const char *shell;
 };
 
-static const char *const shells[] = {"bash", "zsh", "fish", NULL};
+static const char *const shells[] = {"bash", "zsh", "fish", "clusters", NULL};
 
 static const struct operand operands[] = {
     {"SHELL", offsetof(struct completion_fields, shell), false, COMPLETE_CHOICE, shells,
-     "bash, zsh or fish."},
+     "bash, zsh or fish. The scripts use `clusters`, which prints the names of the clusters that "
+     "were started from this machine."},
 };
 
 static const struct example examples[] = {
@@ -20,6 +22,13 @@ static const struct example examples[] = {
     {"shoal completion zsh > \"${fpath[1]}/_shoal\"", "For zsh, once."},
     {"shoal completion fish > ~/.config/fish/completions/shoal.fish", "For fish, once."},
 };
+
+static void add_name(void *context, struct str name)
+{
+    struct buf *out = context;
+    buf_add(out, name);
+    buf_add_char(out, '\n');
+}
 
 static int verb_completion_run(const struct cli *cli, const void *fields)
 {
@@ -30,6 +39,8 @@ static int verb_completion_run(const struct cli *cli, const void *fields)
         completion_bash(&out);
     } else if (strcmp(given->shell, "zsh") == 0) {
         completion_zsh(&out);
+    } else if (strcmp(given->shell, "clusters") == 0) {
+        cluster_state_names(cli->arena, add_name, &out);
     } else {
         completion_fish(&out);
     }
@@ -39,8 +50,8 @@ static int verb_completion_run(const struct cli *cli, const void *fields)
 const struct verb verb_completion = {
     .name = "completion",
     .summary = "print a completion script for your shell",
-    .description = "Prints a script that lets the shell complete Shoal's commands, options and "
-                   "values.",
+    .description = "Prints a script that lets the shell complete Shoal's commands, options, values "
+                   "and clusters.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .examples = examples,

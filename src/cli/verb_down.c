@@ -25,7 +25,7 @@ struct down_fields {
 };
 
 static const struct operand operands[] = {
-    {"FILE", offsetof(struct down_fields, target.file), false, COMPLETE_FILE, NULL,
+    {"FILE", offsetof(struct down_fields, target.file), false, COMPLETE_CLUSTER, NULL,
      "The cluster file, as for ray up, or the name of a cluster. With --region, or if this machine "
      "knows the cluster, no file is needed. The default is $SHOAL_CLUSTER, else cluster.yaml in "
      "this directory.",

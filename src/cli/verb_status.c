@@ -26,7 +26,7 @@ static bool is_json(const struct status_fields *given)
 }
 
 static const struct operand operands[] = {
-    {"FILE", offsetof(struct status_fields, target.file), true, COMPLETE_FILE, NULL,
+    {"FILE", offsetof(struct status_fields, target.file), true, COMPLETE_CLUSTER, NULL,
      TARGET_FILE_HELP " Not needed on the head of a cluster."},
 };
 

@@ -32,7 +32,7 @@ struct top_fields {
 static const char *const sorts[] = {"name", "state", "cpu", "memory", "age", "idle", "price", NULL};
 
 static const struct operand operands[] = {
-    {"FILE", offsetof(struct top_fields, target.file), true, COMPLETE_FILE, NULL,
+    {"FILE", offsetof(struct top_fields, target.file), true, COMPLETE_CLUSTER, NULL,
      TARGET_FILE_HELP " Not needed on the head of a cluster."},
 };
 

@@ -1,6 +1,7 @@
 """Completion scripts: each shell loads its own, and really completes with it."""
 
 import os
+import pathlib
 import pty
 import re
 import select
@@ -55,6 +56,25 @@ zle -N zle-line-init complete_lines
 def files(write, folder):
     write("cluster.yaml", "")
     (folder / "configs").mkdir()
+
+
+@pytest.fixture
+def clusters(environment):
+    """Clusters that were started from this machine."""
+    state = pathlib.Path(environment["HOME"]) / ".local" / "state" / "shoal"
+    for name in ("aws-us-west-2-demo", "aws-us-gov-west-1-night-runs", "aws-eu-west-1-a%20b",
+                 "other"):
+        (state / name).mkdir(parents=True)
+
+
+def test_the_names_of_clusters(shoal, clusters):
+    done = shoal("completion", "clusters")
+    assert (done.returncode, sorted(done.stdout.splitlines())) == (0, ["demo", "night-runs"])
+
+
+def test_there_are_no_clusters(shoal):
+    done = shoal("completion", "clusters")
+    assert (done.returncode, done.stdout) == (0, "")
 
 
 # ---- bash ----
@@ -152,6 +172,12 @@ def test_bash_operands(bash, verbs):
     assert sorted(bash("validate", "")) == ["cluster.yaml", "configs"]
     assert bash("config", "-o", "json", "cl") == ["cluster.yaml"]
     assert set(verbs) <= set(bash("help", ""))
+
+
+def test_bash_clusters(bash, clusters):
+    assert sorted(bash("status", "")) == ["cluster.yaml", "configs", "demo", "night-runs"]
+    assert bash("exec", "ni") == ["night-runs"]
+    assert "demo" not in bash("validate", "")  # it needs a file
 
 
 def test_bash_file_names_with_blanks(bash, write):
@@ -266,6 +292,13 @@ def test_zsh_completes(zsh):
     assert {line: answer.rstrip() for line, answer in answers.items()} == expected
 
 
+def test_zsh_clusters(zsh, clusters):
+    expected = {"shoal status ni": "shoal status night-runs",
+                "shoal exec clu": "shoal exec cluster.yaml"}
+    answers = zsh(list(expected))
+    assert {line: answer.rstrip() for line, answer in answers.items()} == expected
+
+
 def test_zsh_values_behind_an_equals_sign(zsh):
     line = "shoal validate --output=j"
     assert zsh([line])[line].rstrip() == "shoal validate --output=json"
@@ -316,8 +349,13 @@ def test_fish_operands(fish, verbs, write):
     assert set(fish("shoal validate c")) == {"cluster.yaml", "configs/"}
     assert set(fish("shoal config m")) == {"my cluster.yaml"}
     assert set(fish("shoal simulate -w cl")) == {"cluster.yaml"}
-    assert set(fish("shoal completion ")) == {"bash", "zsh", "fish"}
+    assert set(fish("shoal completion ")) == {"bash", "zsh", "fish", "clusters"}
     assert set(fish("shoal help ")) >= set(verbs)
+
+
+def test_fish_clusters(fish, clusters):
+    assert set(fish("shoal status d")) == {"demo"}
+    assert set(fish("shoal exec c")) == {"cluster.yaml", "configs/"}
 
 
 # ---- which shells ----
