@@ -97,17 +97,18 @@ static inline struct service_scene *service_scene_new(void)
 static inline void service_scene_begin(struct service_scene *scene)
 {
     struct service *service = &scene->service;
-    *service = (struct service){.folder = scene->folder};
-    arena_init_secret(&service->arena);
-    if (!service_load(service, &scene->err)) {
+    *service = (struct service){.head = {.folder = scene->folder}};
+    arena_init_secret(&service->head.arena);
+    if (!head_context_load(&service->head, &scene->err)) {
         fail_msg("%s", scene->err.text);
     }
-    service->core.settings.times.retry_first = 50;
-    service->core.settings.times.retry_most = 200;
-    service->ray_address = STR("127.0.0.1:1"); /* nobody listens there */
-    assert_true(cloud_session_open(
-        &service->session, &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR}, &scene->err));
-    service->provider = fake_provider_new(&scene->cloud, service->session.loop);
+    service->head.core.settings.times.retry_first = 50;
+    service->head.core.settings.times.retry_most = 200;
+    service->head.ray_address = STR("127.0.0.1:1"); /* nobody listens there */
+    assert_true(cloud_session_open(&service->head.session,
+                                   &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR},
+                                   &scene->err));
+    service->head.provider = fake_provider_new(&scene->cloud, service->head.session.loop);
     assert_true(service_open(service, &scene->err));
 }
 
@@ -141,7 +142,7 @@ struct service_waiting {
 static inline void service_scene_look(void *context)
 {
     struct service_waiting *waiting = context;
-    struct loop *loop = waiting->scene->service.session.loop;
+    struct loop *loop = waiting->scene->service.head.session.loop;
     waiting->came = waiting->is_so && waiting->is_so(waiting->scene);
     if (waiting->came || loop_now_ms(loop) >= waiting->until) {
         loop_stop(loop);
@@ -153,7 +154,7 @@ static inline void service_scene_look(void *context)
 static inline bool service_runs_until(struct service_scene *scene, service_scene_fn *is_so,
                                       int64_t patience_ms)
 {
-    struct loop *loop = scene->service.session.loop;
+    struct loop *loop = scene->service.head.session.loop;
     struct service_waiting waiting = {.scene = scene, .is_so = is_so};
     waiting.until = loop_now_ms(loop) + patience_ms;
     waiting.timer = loop_timer_new(loop, service_scene_look, &waiting);
@@ -192,7 +193,7 @@ static inline void ray_has_worker(struct service_scene *scene, uint64_t number, 
 /* All that was added since the last reply is what Ray says now. */
 static inline void ray_answers(struct service_scene *scene)
 {
-    int64_t now = loop_now_ms(scene->service.session.loop);
+    int64_t now = loop_now_ms(scene->service.head.session.loop);
     struct str bytes = reply_end(&scene->state, &scene->reply, ++scene->version);
     if (!service_ray_seen(&scene->service, bytes, now, &scene->err)) {
         fail_msg("%s", scene->err.text);
@@ -203,7 +204,7 @@ static inline void ray_answers(struct service_scene *scene)
 
 static inline bool is_leading(struct service_scene *scene)
 {
-    return scene->service.is_leading;
+    return scene->service.head.is_leading;
 }
 
 struct event_search {
@@ -221,6 +222,6 @@ static inline void count_event(void *context, const struct cluster_event *event)
 static inline size_t events_with(struct service_scene *scene, const char *text)
 {
     struct event_search search = {text, 0};
-    events_each(scene->service.events, 0, count_event, &search);
+    events_each(scene->service.head.events, 0, count_event, &search);
     return search.count;
 }

@@ -23,8 +23,8 @@ enum { WORKER = 2 }; /* its number; that of the head is 1 */
 static bool has_worker(struct service_scene *scene)
 {
     struct managed_node managed_node;
-    return scene->service.controller &&
-           controller_find(scene->service.controller, WORKER, &managed_node) &&
+    return scene->service.head.controller &&
+           controller_find(scene->service.head.controller, WORKER, &managed_node) &&
            managed_node.machine && managed_node.node && managed_node.node->state == NODE_BOOTING;
 }
 
@@ -40,7 +40,7 @@ static struct node_view view_of_worker(struct service_scene *scene, struct arena
 {
     struct managed_node managed_node;
     struct node_view view;
-    assert_true(controller_find(scene->service.controller, WORKER, &managed_node));
+    assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
     service_view(&scene->service, &managed_node, arena, &view);
     return view;
 }
@@ -91,7 +91,7 @@ static void a_drain_that_nobody_hears_terminates_nothing(void **state)
     ray_has_head(scene, FIRST_HEAD);
     ray_has_worker(scene, 1, "i-1", RAY_NODE_IDLE);
     ray_answers(scene);
-    assert_true(controller_find(scene->service.controller, WORKER, &managed_node));
+    assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
     assert_int_equal(managed_node.node->state, NODE_IDLE);
     struct action action = {
         .kind = ACTION_DRAIN, .instance = WORKER, .is_rejectable = true, .drain_until = 1};
@@ -130,8 +130,8 @@ static void note_set_up(struct service_scene *scene, const char *head, const cha
     struct arena arena;
     arena_init(&arena);
     buf_init(&name, 100);
-    assert_true(controller_find(scene->service.controller, WORKER, &managed_node));
-    const struct setup_record *known = setup_records_find(&scene->service.pasts, WORKER);
+    assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
+    const struct setup_record *known = worker_records_setup(&scene->service.workers, WORKER);
     assert_non_null(known);
     past = *known;
     memcpy(past.key, past.wanted, sizeof(past.key));
@@ -143,8 +143,8 @@ static void note_set_up(struct service_scene *scene, const char *head, const cha
     snprintf(past.head, sizeof(past.head), "%s", head);
     snprintf(past.target, sizeof(past.target), "%s", target);
     buf_addf(&name, "worker %.*s", STR_ARG(managed_node.machine->id));
-    assert_true(journal_note(scene->service.journal, name.ptr, setup_record_text(&past, &arena),
-                             &scene->err));
+    assert_true(journal_note(scene->service.head.journal, name.ptr,
+                             setup_record_text(&past, &arena), &scene->err));
     arena_clear(&arena);
 }
 
@@ -158,7 +158,7 @@ static const char *head_text(struct service_scene *scene, uint64_t number)
 {
     ray_has_head(scene, number);
     ray_answers(scene);
-    return scene->service.ray_head;
+    return scene->service.head.ray.id;
 }
 
 static bool is_set_up_again(struct service_scene *scene)
@@ -179,14 +179,14 @@ static void a_worker_joins_the_ray_that_replaced_its_own(void **state)
     begin(scene);
     (void)head_text(scene, SECOND_HEAD);
     /* Its node says that the request of then is done. */
-    service_set_up_news(&scene->service, WORKER, SETUP_DONE);
+    setup_scheduler_news(scene->service.scheduler, WORKER, SETUP_DONE);
     worker_setups_end(scene->service.setups, WORKER);
     (void)head_text(scene, SECOND_HEAD);
     assert_true(is_set_up_again(scene));
     assert_int_equal(events_with(scene, "Ray on the head was replaced"), 1);
-    struct setup_record *past = setup_records_find(&scene->service.pasts, WORKER);
+    struct setup_record *past = worker_records_setup(&scene->service.workers, WORKER);
     assert_true(past->is_updating);
-    assert_string_equal(past->target, scene->service.ray_head);
+    assert_string_equal(past->target, scene->service.head.ray.id);
     service_scene_end(scene);
 }
 
@@ -221,13 +221,13 @@ static void a_start_for_a_replaced_ray_has_not_failed(void **state)
     (void)head_text(scene, SECOND_HEAD);
     fail_in_ray_start(scene);
     assert_int_equal(phase_of_worker(scene), PHASE_WAITING);
-    assert_true(controller_find(scene->service.controller, WORKER, &managed_node));
+    assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
     assert_int_not_equal(managed_node.node->state, NODE_FAILED);
     (void)head_text(scene, SECOND_HEAD);
     assert_int_equal(events_with(scene, "setting it up again"), 1);
-    const struct setup_record *past = setup_records_find(&scene->service.pasts, WORKER);
+    const struct setup_record *past = worker_records_setup(&scene->service.workers, WORKER);
     assert_true(past->is_updating);
-    assert_string_equal(past->target, scene->service.ray_head);
+    assert_string_equal(past->target, scene->service.head.ray.id);
     assert_int_equal(phase_of_worker(scene), PHASE_CONNECTING);
     fail_in_ray_start(scene); /* for the Ray that is there: that one is reported */
     assert_int_equal(phase_of_worker(scene), PHASE_FAILED);
@@ -275,7 +275,8 @@ static void restart_with_tables(struct service_scene *scene)
     ray_has_head(scene, FIRST_HEAD);
     ray_has_worker(scene, 1, "i-1", RAY_NODE_RUNNING);
     ray_answers(scene);
-    service_set_up_news(&scene->service, WORKER, SETUP_DONE); /* its setup began before that */
+    setup_scheduler_news(scene->service.scheduler, WORKER,
+                         SETUP_DONE); /* its setup began before that */
     worker_setups_end(scene->service.setups, WORKER);
     scene->version = 3;
     ray_has_head(scene, SECOND_HEAD);
@@ -333,7 +334,7 @@ static void a_kept_worker_that_reconnected_can_fail(void **state)
     struct arena arena;
     arena_init(&arena);
     restart_with_tables(scene);
-    struct setup_record *past = setup_records_find(&scene->service.pasts, WORKER);
+    struct setup_record *past = worker_records_setup(&scene->service.workers, WORKER);
     assert_true(past->restored_ms > 0);
     past->restored_ms = 1; /* of a monotonic clock: long ago */
     ray_has_head(scene, SECOND_HEAD);
@@ -365,14 +366,14 @@ static void workers_wait_for_the_heads_new_ray(void **state)
     scene->handover.contents_hash = STR("c2"); /* its mounts have changed */
     service_scene_hand_over(scene);
     bool is_new;
-    assert_true(service_take_handover(&scene->service, &is_new, &scene->err) && is_new);
+    assert_true(head_context_take_handover(&scene->service.head, &is_new, &scene->err) && is_new);
     service_scene_end(scene);
     service_scene_begin(scene);
     assert_service(scene, is_leading);
     ray_has_head(scene, FIRST_HEAD);
     ray_has_worker(scene, 1, "i-1", RAY_NODE_IDLE);
     ray_answers(scene);
-    assert_true(service_waits_for_ray(&scene->service));
+    assert_true(head_ray_is_restarting(&scene->service.head));
     (void)service_runs_until(scene, NULL, 50);
     assert_false(is_set_up_again(scene));
     service_status(&scene->service, &arena, &status);
@@ -380,7 +381,7 @@ static void workers_wait_for_the_heads_new_ray(void **state)
     assert_true(str_is(status.waits_for, "Ray's restart on the head"));
     service_ray_replaced(&scene->service);
     (void)head_text(scene, SECOND_HEAD);
-    assert_false(service_waits_for_ray(&scene->service));
+    assert_false(head_ray_is_restarting(&scene->service.head));
     assert_true(is_set_up_again(scene));
     service_status(&scene->service, &arena, &status);
     assert_false(status.is_settled);
@@ -400,18 +401,19 @@ static void a_service_without_the_lease_says_so(void **state)
     arena_init(&arena);
     service_scene_begin(scene);
     assert_service(scene, is_leading);
-    scene->service.is_leading = false;
+    scene->service.head.is_leading = false;
     snprintf(scene->service.refusal, sizeof(scene->service.refusal), "denied");
     service_status(&scene->service, &arena, &status);
     assert_false(status.is_settled);
     assert_true(status.waits_for_lease);
     assert_true(str_is(status.waits_for, "the lease of the cluster: denied"));
-    scene->service.old_ray[0] = '2'; /* Ray keeps the workers: nothing is waited for */
+    scene->service.ray_autoscaler.old_ray[0] =
+        '2'; /* Ray keeps the workers: nothing is waited for */
     service_status(&scene->service, &arena, &status);
     assert_true(status.is_settled);
     assert_false(status.waits_for_lease);
-    scene->service.old_ray[0] = '\0';
-    scene->service.is_leading = true;
+    scene->service.ray_autoscaler.old_ray[0] = '\0';
+    scene->service.head.is_leading = true;
     service_status(&scene->service, &arena, &status);
     assert_false(status.waits_for_lease);
     arena_clear(&arena);
@@ -427,7 +429,7 @@ static void adopt(struct service_scene *scene, uint64_t launch, enum outcome out
                                     .wall_ms = 1,
                                     .is_settled = true,
                                     .outcome = outcome};
-    assert_true(journal_adopt_intent(scene->service.journal, &intent, &scene->err));
+    assert_true(journal_adopt_intent(scene->service.head.journal, &intent, &scene->err));
 }
 
 /* `up` tried to launch the workers; the service that takes over knows why there are none. */
@@ -441,19 +443,19 @@ static void a_launch_that_was_refused_before_is_known(void **state)
     adopt(scene, HEAD_LAUNCH(1, 1), OUTCOME_CAPACITY);
     adopt(scene, first, OUTCOME_DONE);
     adopt(scene, first + 1, OUTCOME_UNKNOWN);
-    service_note_past_refusal(service);
-    assert_string_equal(service_launch_trouble(service), "");
+    assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
+    assert_string_equal(launch_failures_text(&service->failures), "");
     adopt(scene, first + 2, OUTCOME_CAPACITY);
-    service_note_past_refusal(service);
-    assert_string_equal(service_launch_trouble(service),
+    assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
+    assert_string_equal(launch_failures_text(&service->failures),
                         "the last launch was refused: no capacity");
     adopt(scene, first + 3, OUTCOME_DONE);
-    service_note_past_refusal(service);
-    assert_string_equal(service_launch_trouble(service), "");
-    snprintf(service->launch_trouble, sizeof(service->launch_trouble), "launch 2.1: quota");
-    assert_string_equal(service_launch_trouble(service), "launch 2.1: quota");
-    assert_true(service_is_refusal(OUTCOME_QUOTA));
-    assert_false(service_is_refusal(OUTCOME_THROTTLED));
+    assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
+    assert_string_equal(launch_failures_text(&service->failures), "");
+    snprintf(service->failures.text, sizeof(service->failures.text), "launch 2.1: quota");
+    assert_string_equal(launch_failures_text(&service->failures), "launch 2.1: quota");
+    assert_true(launch_failures_is_refusal(OUTCOME_QUOTA));
+    assert_false(launch_failures_is_refusal(OUTCOME_THROTTLED));
     service_scene_end(scene);
 }
 
@@ -468,11 +470,11 @@ static void a_killed_service_still_waits_for_the_heads_new_ray(void **state)
     service_scene_hand_over(scene);
     service_scene_end(scene);
     service_scene_begin(scene);
-    assert_true(service_waits_for_ray(&scene->service));
+    assert_true(head_ray_is_restarting(&scene->service.head));
     (void)head_text(scene, FIRST_HEAD);
-    assert_true(service_waits_for_ray(&scene->service));
+    assert_true(head_ray_is_restarting(&scene->service.head));
     (void)head_text(scene, SECOND_HEAD);
-    assert_false(service_waits_for_ray(&scene->service));
+    assert_false(head_ray_is_restarting(&scene->service.head));
     service_scene_end(scene);
 }
 
@@ -482,9 +484,9 @@ static void a_killed_service_still_waits_for_the_heads_new_ray(void **state)
 static void rest_after(struct service_scene *scene, size_t drivers, bool sees_drivers)
 {
     struct gcs_answer answer = {.trouble = sees_drivers ? GCS_FINE : GCS_AWAY};
-    int64_t now = loop_now_ms(scene->service.session.loop);
-    scene->service.idle_stop = (struct idle_stop){.after_ms = 1, .idle_since_ms = now - 100};
-    service_hear_drivers(&scene->service, &answer, drivers);
+    int64_t now = loop_now_ms(scene->service.head.session.loop);
+    scene->service.idle.idle_stop = (struct idle_stop){.after_ms = 1, .idle_since_ms = now - 100};
+    idle_watch_hear_drivers(&scene->service.idle, &answer, drivers);
 }
 
 static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
@@ -497,18 +499,18 @@ static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
     (void)service_runs_until(scene, NULL, 20);
     assert_int_equal(service_idle_view(&scene->service).busy, 1);
     rest_after(scene, 0, true);
-    assert_false(scene->service.is_ending);
+    assert_false(scene->service.head.is_ending);
     ray_has_head(scene, FIRST_HEAD);
     ray_has_worker(scene, 1, "i-1", RAY_NODE_IDLE);
     ray_answers(scene);
     (void)service_runs_until(scene, NULL, 20);
     assert_int_equal(service_idle_view(&scene->service).busy, 0);
     rest_after(scene, 1, true);
-    assert_false(scene->service.is_ending);
+    assert_false(scene->service.head.is_ending);
     rest_after(scene, 0, false); /* nobody said how many drivers there are */
-    assert_false(scene->service.is_ending);
+    assert_false(scene->service.head.is_ending);
     rest_after(scene, 0, true);
-    assert_true(scene->service.is_ending);
+    assert_true(scene->service.head.is_ending);
     service_scene_end(scene);
 }
 
@@ -530,16 +532,16 @@ static void an_idle_node_with_notice_has_not_failed(void **state)
         {.instance_id = STR("i-1"), .ended_ms = 2, .is_preempted = true},
         {.instance_id = STR("i-9"), .ended_ms = 3},
     };
-    assert_true(service_hold_death(&scene->service, WORKER));
+    assert_true(deaths_hold(scene->service.deaths, WORKER));
     assert_int_equal(view_of_worker(scene, &arena).phase, PHASE_READY);
-    service_hear_deaths(&scene->service, 1, nodes, ARRAY_LEN(nodes));
+    deaths_apply(scene->service.deaths, 1, nodes, ARRAY_LEN(nodes));
     (void)service_runs_until(scene, NULL, 50);
     struct node_view view = view_of_worker(scene, &arena);
     assert_int_equal(view.phase, PHASE_TERMINATING);
     assert_int_equal(view.failure.step.len, 0);
     assert_int_equal(events_with(scene, "failed"), 0);
     assert_int_equal(events_with(scene, "then it is terminated"), 1);
-    assert_int_equal(convergence_count(&scene->service.slots, CONVERGE_FAILED), 0);
+    assert_int_equal(convergence_count(&scene->service.workers, CONVERGE_FAILED), 0);
     arena_clear(&arena);
     service_scene_end(scene);
 }
@@ -557,8 +559,8 @@ static void a_node_that_died_of_something_else_has_failed(void **state)
         {.instance_id = STR("i-1"), .ended_ms = 1, .is_preempted = true}, /* an earlier raylet */
         {.instance_id = STR("i-1"), .ended_ms = 2},
     };
-    assert_true(service_hold_death(&scene->service, WORKER));
-    service_hear_deaths(&scene->service, 1, nodes, ARRAY_LEN(nodes));
+    assert_true(deaths_hold(scene->service.deaths, WORKER));
+    deaths_apply(scene->service.deaths, 1, nodes, ARRAY_LEN(nodes));
     (void)service_runs_until(scene, NULL, 50);
     assert_int_equal(view_of_worker(scene, &arena).phase, PHASE_FAILED);
     assert_int_equal(events_with(scene, "failed"), 1);
@@ -626,17 +628,17 @@ static void put(struct service_scene *scene, const char *name)
 static uint64_t number_of(struct service_scene *scene, const char *id)
 {
     uint64_t number;
-    assert_true(journal_begin(scene->service.journal, &scene->err));
-    assert_true(journal_number(scene->service.journal, str_from(id), &number, &scene->err));
-    assert_true(journal_commit(scene->service.journal, &scene->err));
+    assert_true(journal_begin(scene->service.head.journal, &scene->err));
+    assert_true(journal_number(scene->service.head.journal, str_from(id), &number, &scene->err));
+    assert_true(journal_commit(scene->service.head.journal, &scene->err));
     return number;
 }
 
 static bool sees_head(struct service_scene *scene)
 {
     struct managed_node head;
-    return scene->service.controller &&
-           controller_find(scene->service.controller, HEAD_INSTANCE, &head) && head.machine;
+    return scene->service.head.controller &&
+           controller_find(scene->service.head.controller, HEAD_INSTANCE, &head) && head.machine;
 }
 
 static void logs_keys_and_rows_of_gone_machines_go(void **state)
@@ -653,21 +655,24 @@ static void logs_keys_and_rows_of_gone_machines_go(void **state)
     put(scene, "log/worker-1");
     put(scene, "known_hosts/i-0gone");
     put(scene, "known_hosts/i-1");
-    assert_true(journal_note(scene->service.journal, "worker i-0gone", STR("x"), &scene->err));
-    service_tidy(&scene->service, day); /* the head is not listed: nothing is known */
-    service_tidy(&scene->service, 3 * day);
+    assert_true(journal_note(scene->service.head.journal, "worker i-0gone", STR("x"), &scene->err));
+    retention_task_sweep(scene->service.retention,
+                         day); /* the head is not listed: nothing is known */
+    retention_task_sweep(scene->service.retention, 3 * day);
     assert_true(is_there(scene, "log/worker-2"));
     add_head(scene);
-    controller_refresh(scene->service.controller);
+    controller_refresh(scene->service.head.controller);
     assert_service(scene, sees_head);
-    service_tidy(&scene->service, 5 * day);
+    retention_task_sweep(scene->service.retention, 5 * day);
     assert_true(is_there(scene, "log/worker-2"));
-    service_tidy(&scene->service, 6 * day);
+    retention_task_sweep(scene->service.retention, 6 * day);
     assert_false(is_there(scene, "log/worker-2"));
     assert_false(is_there(scene, "known_hosts/i-0gone"));
-    assert_true(journal_get(scene->service.journal, "worker i-0gone", &arena, &text, &scene->err));
+    assert_true(
+        journal_get(scene->service.head.journal, "worker i-0gone", &arena, &text, &scene->err));
     assert_null(text.ptr);
-    assert_true(journal_get(scene->service.journal, "gone i-0gone", &arena, &text, &scene->err));
+    assert_true(
+        journal_get(scene->service.head.journal, "gone i-0gone", &arena, &text, &scene->err));
     assert_null(text.ptr);
     assert_true(number_of(scene, "i-0gone") > gone); /* its number is not given again */
     arena_clear(&arena);
@@ -700,14 +705,14 @@ static void a_short_retention_removes_the_oldest_by_itself(void **state)
     put(scene, "log/worker-4");
     put(scene, "known_hosts/i-0c");
     add_head(scene);
-    controller_refresh(scene->service.controller);
+    controller_refresh(scene->service.head.controller);
     assert_service(scene, oldest_log_is_removed);
     assert_false(is_there(scene, "known_hosts/i-0a"));
     assert_int_equal(number_of(scene, "i-0b"), 4); /* its row is kept */
     assert_true(is_there(scene, "log/worker-3"));
     assert_true(is_there(scene, "log/worker-4"));
     assert_true(is_there(scene, "known_hosts/i-0c"));
-    scene->service.retention.node_ms = 50;
+    scene->service.retention->retention.node_ms = 50;
     assert_service(scene, all_logs_are_removed);
     assert_int_equal(number_of(scene, "i-0b"), 6); /* its row was removed */
     service_scene_end(scene);
@@ -729,15 +734,15 @@ static void a_journal_that_cannot_be_written_is_told(void **state)
     assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
     struct rlimit none = {1, before.rlim_max};
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
-    assert_false(journal_note(scene->service.journal, "a", STR("b"), &scene->err));
+    assert_false(journal_note(scene->service.head.journal, "a", STR("b"), &scene->err));
     assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
     service_status(&scene->service, &arena, &status);
     assert_true(str_find(status.autoscaler_message, "the journal cannot be written (") != SIZE_MAX);
     assert_true(str_find(status.autoscaler_message, "no launches until") != SIZE_MAX);
-    service_cluster_status(&scene->service, &arena, &cluster_status);
+    decision_cluster_status(scene->service.decision, &arena, &cluster_status);
     assert_true(str_find(str_from(cluster_status.launching), "the journal cannot") != SIZE_MAX ||
-                !scene->service.is_leading);
-    assert_true(journal_note(scene->service.journal, "a", STR("b"), &scene->err));
+                !scene->service.head.is_leading);
+    assert_true(journal_note(scene->service.head.journal, "a", STR("b"), &scene->err));
     service_status(&scene->service, &arena, &status);
     assert_int_equal(str_find(status.autoscaler_message, "journal"), SIZE_MAX);
     arena_clear(&arena);

@@ -296,22 +296,6 @@ static void names(void **state)
     assert_string_equal(update.next_run, changed.next_run);
 }
 
-static void all_of_them(void **state)
-{
-    (void)state;
-    struct setup_records pasts = {0};
-    for (uint64_t i = 2; i < 102; i++) {
-        assert_null(setup_records_find(&pasts, i));
-        assert_int_equal(setup_records_add(&pasts, i, 7)->instance, i);
-    }
-    assert_int_equal(setup_records_find(&pasts, 60)->instance, 60);
-    assert_int_equal(setup_records_add(&pasts, 60, 8)->launch, 8);
-    assert_int_equal(setup_records_find(&pasts, 60)->launch, 8);
-    assert_int_equal(pasts.count, 100);
-    setup_records_clear(&pasts);
-    assert_null(setup_records_find(&pasts, 60));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -328,7 +312,6 @@ int main(void)
         cmocka_unit_test(a_kept_ray_is_started_later),
         cmocka_unit_test(what_was_begun_is_gone_on_with),
         cmocka_unit_test(names),
-        cmocka_unit_test(all_of_them),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,14 +2,13 @@
 #include "app/head/service.h"
 
 #include "app/cloud_provider.h"
-#include "app/head/ray/ray_monitor.h"
+#include "app/head/node_reason.h"
 #include "app/head/service_internal.h"
 #include "app/head/supervisor/boot.h"
-#include "app/head/supervisor/service_supervisor.h"
+#include "app/head/supervisor/service_crashloop.h"
 #include "app/head/supervisor/supervise.h"
 #include "app/payload.h"
 #include "app/program.h"
-#include "app/setup/ray_find.h"
 #include "io/clock.h"
 #include "io/file_limit.h"
 
@@ -32,32 +31,41 @@ enum {
 
 /* ---- controller hooks ---- */
 
+static void read_past_refusal(struct service *service)
+{
+    struct err err;
+    if (!launch_failures_read(&service->failures, service->head.journal, &err)) {
+        LOG(&service->head, WARNING, "cannot read refused launches: %s", err.text);
+    }
+}
+
 static void service_on_started(void *context, const struct cluster_lease *lease)
 {
     struct service *service = context;
-    service->is_leading = true;
+    service->head.is_leading = true;
     service->refusal[0] = '\0';
-    LOG(service, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
-    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+    LOG(&service->head, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                STR("acquired the cluster lease"), STR(""));
-    service_note_past_refusal(service);
+    read_past_refusal(service);
     service_ray_begin(service);
-    service_resume_look(service);
-    loop_timer_start(service->prepare, PREPARE_MS);
-    service_report_soon(service);
-    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+    resume_look(service->resume);
+    loop_timer_start(service->timers.prepare, PREPARE_MS);
+    reporter_soon(service->reporter);
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
 static void on_set_up(void *context, const struct managed_node *managed_node)
 {
-    service_set_up(context, managed_node);
+    struct service *service = context;
+    setup_scheduler_set_up(service->scheduler, managed_node);
 }
 
 static void service_give_up(struct service *service, const struct managed_node *managed_node)
 {
     struct arena arena;
     arena_init(&arena);
-    struct str why = managed_node->node ? service_reason(managed_node->node, &arena) : STR("");
+    struct str why = managed_node->node ? node_reason_text(managed_node->node, &arena) : STR("");
     worker_setups_give_up(service->setups, managed_node->instance, why);
     worker_setups_end(service->setups, managed_node->instance);
     arena_clear(&arena);
@@ -66,9 +74,10 @@ static void service_give_up(struct service *service, const struct managed_node *
 /* Clears the reported launch failures of this type. */
 static void note_came(struct service *service, const struct managed_node *managed_node)
 {
-    const struct core_settings *settings = &service->core.settings;
+    const struct core_settings *settings = &service->head.core.settings;
     if (managed_node->node && managed_node->node->offering < settings->offering_count) {
-        service_report_came(service, settings->offerings[managed_node->node->offering].type);
+        reporter_launched(service->reporter,
+                          settings->offerings[managed_node->node->offering].type);
     }
 }
 
@@ -76,15 +85,12 @@ static void service_on_changed(void *context, const struct managed_node *managed
 {
     struct service *service = context;
     if (!managed_node->is_head && managed_node->instance != INSTANCE_NONE) {
-        size_t known = service->slots.count;
         enum slot_state state = service_slot(service, managed_node);
-        convergence_apply(&service->slots, managed_node->instance, state);
-        if (service->slots.count > known) { /* a launch succeeded */
-            service->launch_trouble[0] = service->past_refusal[0] = '\0';
-            service->launch_trouble_ms = 0;
+        if (convergence_apply(&service->workers, managed_node->instance, state)) {
+            launch_failures_clear(&service->failures);
             note_came(service, managed_node);
         }
-        service_log_changed(service, managed_node);
+        event_log_changed(service->event_log, managed_node);
         if (state == CONVERGE_FAILED) {
             service_give_up(service, managed_node);
         } else if (state == CONVERGE_GONE) {
@@ -92,40 +98,32 @@ static void service_on_changed(void *context, const struct managed_node *managed
         }
         service_expect_ray(service);
     }
-    service_report_soon(service);
+    reporter_soon(service->reporter);
     if (managed_node->instance != INSTANCE_NONE) {
-        ctl_server_notify(service->ctl_server, managed_node->instance);
+        ctl_server_notify(service->head.ctl_server, managed_node->instance);
     }
 }
 
 static void service_on_error(void *context, const struct provider_answer *answer, struct str what)
 {
     struct service *service = context;
-    LOG(service, WARNING, "%.*s", STR_ARG(what));
-    if (!service->is_leading) {
+    LOG(&service->head, WARNING, "%.*s", STR_ARG(what));
+    if (!service->head.is_leading) {
         snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
-    } else if (answer && service_is_refusal(answer->outcome)) {
-        /* Report a repeated refusal only if its text changed. */
-        struct str said = str_sub(what, str_find(what, ": "), what.len);
-        struct str before = str_from(service->launch_trouble);
-        if (!str_eq(said, str_sub(before, str_find(before, ": "), before.len))) {
-            ctl_server_broadcast_error(service->ctl_server, what);
-            service_log_refused(service, what);
-        }
-        snprintf(service->launch_trouble, sizeof(service->launch_trouble), "%.*s", STR_ARG(what));
-        if (service->launch_trouble_ms == 0) {
-            service->launch_trouble_ms = loop_now_ms(service->session.loop);
-        }
+    } else if (answer && launch_failures_is_refusal(answer->outcome) &&
+               launch_failures_note(&service->failures, what)) {
+        ctl_server_broadcast_error(service->head.ctl_server, what);
+        event_log_refused(service->event_log, what);
     }
-    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
 static void stop_acting(struct service *service)
 {
-    service->is_leading = false;
-    if (service->controller) {
-        controller_close(service->controller);
-        service->controller = NULL;
+    service->head.is_leading = false;
+    if (service->head.controller) {
+        controller_close(service->head.controller);
+        service->head.controller = NULL;
         service_ray_end(service);
     }
 }
@@ -138,20 +136,20 @@ static void service_on_lease_lost(void *context, const struct cluster_lease *lea
     struct str holder = lease ? lease->holder : STR("");
     snprintf(service->refusal, sizeof(service->refusal), "%.*s acts",
              STR_ARG(holder.len > 0 ? holder : STR("another controller")));
-    LOG(service, WARNING, "lost the lease: %s", service->refusal);
-    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("lost the cluster lease"),
-               str_from(service->refusal));
-    service->is_leading = false;
-    loop_timer_start(service->again, AGAIN_MS);
-    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+    LOG(&service->head, WARNING, "lost the lease: %s", service->refusal);
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+               STR("lost the cluster lease"), str_from(service->refusal));
+    service->head.is_leading = false;
+    loop_timer_start(service->timers.again, AGAIN_MS);
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
 static struct str holder_of(struct service *service)
 {
     char host[256] = "head";
     gethostname(host, sizeof(host) - 1);
-    return arena_printf(&service->arena, SERVICE_HOLDER "%.*s@%.200s, pid %ld",
-                        STR_ARG(service->config->ssh_user), host, (long)getpid());
+    return arena_printf(&service->head.arena, SERVICE_HOLDER "%.*s@%.200s, pid %ld",
+                        STR_ARG(service->head.config->ssh_user), host, (long)getpid());
 }
 
 /* ---- termination ---- */
@@ -159,42 +157,46 @@ static struct str holder_of(struct service *service)
 /* Stored, so that a restarted service continues. */
 static bool service_note_end(struct service *service, struct err *err)
 {
-    return journal_note(service->journal, SERVICE_GOAL, STR("end"), err);
+    return journal_note(service->head.journal, SERVICE_GOAL, STR("end"), err);
 }
 
 static bool is_end_noted(struct service *service, struct err *err)
 {
     struct str goal = STR("");
-    bool ok = journal_get(service->journal, SERVICE_GOAL, &service->arena, &goal, err);
-    service->is_ending = ok && str_is(goal, "end");
+    bool ok = journal_get(service->head.journal, SERVICE_GOAL, &service->head.arena, &goal, err);
+    service->head.is_ending = ok && str_is(goal, "end");
     return ok;
 }
 
-static void finish_end(struct service *service)
+static void finish_end(void *context)
 {
-    LOG(service, INFO, "the workers are terminated; shutting this machine down");
-    ctl_server_answer(service->ctl_server, CTL_REQUEST_TERMINATE, NULL);
+    struct service *service = context;
+    LOG(&service->head, INFO, "the workers are terminated; shutting this machine down");
+    ctl_server_answer(service->head.ctl_server, CTL_REQUEST_TERMINATE, NULL);
     service->end = SERVICE_ENDS;
-    cloud_session_stop(&service->session);
+    cloud_session_stop(&service->head.session);
 }
 
 static void service_on_ended(void *context, const struct provider_answer *answer)
 {
+    struct service *service = context;
     (void)answer; /* a lease that was not released expires */
-    service_report_farewell(context, finish_end);
+    reporter_farewell(service->reporter, finish_end, service);
 }
 
 static void on_emptied(void *context)
 {
     struct service *service = context;
-    if (service->is_ending && service->controller) {
-        controller_release(service->controller, service_on_ended, service);
+    if (service->head.is_ending && service->head.controller) {
+        controller_release(service->head.controller, service_on_ended, service);
     }
 }
 
-bool service_terminate(struct service *service, struct err *err)
+/* Terminates all workers, then shuts this machine down. */
+static bool service_terminate(void *context, struct err *err)
 {
-    if (!service->controller || !service->is_leading) {
+    struct service *service = context;
+    if (!service->head.controller || !service->head.is_leading) {
         return err_set(err, ERR_UNAVAILABLE,
                        "this service does not hold the cluster lease, so it cannot terminate the "
                        "cluster");
@@ -202,9 +204,9 @@ bool service_terminate(struct service *service, struct err *err)
     if (!service_note_end(service, err)) {
         return false;
     }
-    LOG(service, INFO, "terminating the cluster");
-    service->is_ending = true;
-    controller_set_goal(service->controller, GOAL_DOWN);
+    LOG(&service->head, INFO, "terminating the cluster");
+    service->head.is_ending = true;
+    controller_set_goal(service->head.controller, GOAL_DOWN);
     return true;
 }
 
@@ -224,74 +226,68 @@ static void service_on_drain(void *context, const struct managed_node *managed_n
 
 static void on_decided(void *context, const struct core_answer *answer)
 {
-    service_decided(context, answer);
+    struct service *service = context;
+    decision_apply(service->decision, answer);
+    event_log_decided(service->event_log, answer);
+    reporter_soon(service->reporter);
 }
 
 static void service_on_launched(void *context, enum outcome outcome, size_t count, size_t came,
                                 int64_t took_ms)
 {
-    service_count_launch(context, outcome, count, came, took_ms);
+    struct service *service = context;
+    metrics_count_launch(&service->head.metrics, outcome,
+                         (int64_t)(outcome == OUTCOME_DONE ? came : count), took_ms);
 }
 
 static void start_acting(void *context)
 {
     struct service *service = context;
     stop_acting(service);
-    if (service->is_frozen || service_ray_scales(service)) {
+    if (service->is_frozen || ray_autoscaler_is_active(&service->ray_autoscaler)) {
         return; /* checked again by guard() */
     }
-    service->controller = controller_open(&(struct controller_setup){
-        .session = &service->session,
-        .provider = service->provider,
-        .journal = service->journal,
-        .config = service->config,
-        .core = &service->core,
+    service->head.controller = controller_open(&(struct controller_setup){
+        .session = &service->head.session,
+        .provider = service->head.provider,
+        .journal = service->head.journal,
+        .config = service->head.config,
+        .core = &service->head.core,
         .holder = holder_of(service),
-        .secret = service->state.secret,
-        .cluster_key = service->handover.public_key,
-        .take_from = service->handover.epoch,
-        .uid = service->handover.uid,
-        .lease_object = service->handover.lease_object,
-        .goal = service->is_ending ? GOAL_DOWN : GOAL_RUN,
-        .hooks = {service, service_on_started, on_set_up, service_on_changed, service_on_error,
-                  service_on_lease_lost, on_emptied, service_on_drain, on_decided,
-                  service_on_launched},
+        .secret = service->head.state.secret,
+        .cluster_key = service->head.handover.public_key,
+        .take_from = service->head.handover.epoch,
+        .uid = service->head.handover.uid,
+        .lease_object = service->head.handover.lease_object,
+        .goal = service->head.is_ending ? GOAL_DOWN : GOAL_RUN,
+        .hooks = {.context = service,
+                  .started = service_on_started,
+                  .set_up = on_set_up,
+                  .changed = service_on_changed,
+                  .trouble = service_on_error,
+                  .lease_lost = service_on_lease_lost,
+                  .emptied = on_emptied,
+                  .drain = service_on_drain,
+                  .decided = on_decided,
+                  .launched = service_on_launched},
     });
-}
-
-/* The Ray version is known after the head's setup commands, its monitor after Ray's start. */
-static void look_for_rays(struct service *service)
-{
-    struct arena arena;
-    arena_init(&arena);
-    struct str version = ray_find_noted(&arena);
-    service->monitor_pid = ray_monitor_find(service->ray_address);
-    bool is_left = ray_find_is_old(version) && service_has_monitor_option(service);
-    snprintf(service->old_ray, sizeof(service->old_ray), "%.*s",
-             STR_ARG(is_left ? version : STR("")));
-    arena_clear(&arena);
 }
 
 static void guard(void *context)
 {
     struct service *service = context;
-    bool before = service_ray_scales(service);
-    look_for_rays(service);
-    bool is_now = service_ray_scales(service);
+    bool before = ray_autoscaler_is_active(&service->ray_autoscaler);
+    ray_autoscaler_find(&service->ray_autoscaler, &service->head);
+    bool is_now = ray_autoscaler_is_active(&service->ray_autoscaler);
     if (is_now && !before) {
-        LOG(service, ERROR, "standing by: Ray's own autoscaler pid=%d ray=%s", service->monitor_pid,
-            service->old_ray);
+        LOG(&service->head, ERROR, "standing by: Ray's own autoscaler pid=%d ray=%s",
+            service->ray_autoscaler.monitor_pid, service->ray_autoscaler.old_ray);
         stop_acting(service);
     } else if (!is_now && before) {
         start_acting(service);
     }
-    loop_timer_start(service->guard, service->is_head_alive ? GUARD_MS : GUARD_FIRST_MS);
-    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
-}
-
-static void on_late(void *context)
-{
-    service_set_up_late(context);
+    loop_timer_start(service->timers.guard, service->head.ray.is_alive ? GUARD_MS : GUARD_FIRST_MS);
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
 static void service_on_prepared(void *context, const struct provider_answer *answer,
@@ -306,7 +302,7 @@ static void service_on_prepared(void *context, const struct provider_answer *ans
 /* May there be more workers than the minimum? */
 static bool is_elastic(const struct service *service)
 {
-    return service->core.settings.max_workers > (int64_t)service_wanted_workers(service);
+    return service->head.core.settings.max_workers > (int64_t)service_wanted_workers(service);
 }
 
 /* The preflight takes a second or two. Run it early, so that the first launch for demand does not
@@ -319,9 +315,9 @@ static void service_prepare(void *context)
     arena_init(&arena);
     service_status(service, &arena, &status);
     if (!status.is_settled) {
-        loop_timer_start(service->prepare, PREPARE_MS);
-    } else if (service->is_leading && !service->is_ending && is_elastic(service)) {
-        controller_prepare(service->controller, service_on_prepared, service);
+        loop_timer_start(service->timers.prepare, PREPARE_MS);
+    } else if (service->head.is_leading && !service->head.is_ending && is_elastic(service)) {
+        controller_prepare(service->head.controller, service_on_prepared, service);
     }
     arena_clear(&arena);
 }
@@ -332,9 +328,9 @@ static void look_for_shortage(void *context)
     int64_t before = service->short_since_ms;
     service_note_shortage(service);
     if (before > 0 || service->short_since_ms > 0) {
-        ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+        ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
     }
-    loop_timer_start(service->shortage, SHORTAGE_MS);
+    loop_timer_start(service->timers.shortage, SHORTAGE_MS);
 }
 
 /* ---- setup hooks ---- */
@@ -343,32 +339,49 @@ static void on_progress(void *context, uint64_t instance)
 {
     struct service *service = context;
     struct managed_node managed_node;
-    if (service->controller && controller_find(service->controller, instance, &managed_node)) {
-        convergence_apply(&service->slots, instance, service_slot(service, &managed_node));
+    if (service->head.controller &&
+        controller_find(service->head.controller, instance, &managed_node)) {
+        (void)convergence_apply(&service->workers, instance, service_slot(service, &managed_node));
     }
     service_expect_ray(service);
-    service_report_soon(service);
-    ctl_server_notify(service->ctl_server, instance);
+    reporter_soon(service->reporter);
+    ctl_server_notify(service->head.ctl_server, instance);
+}
+
+/* The duration is known only for a first setup, from the core's state. */
+static void service_count_set_up(struct service *service, uint64_t instance, enum setup_news news)
+{
+    struct managed_node managed_node;
+    bool is_known = controller_find(service->head.controller, instance, &managed_node) &&
+                    managed_node.node;
+    bool is_first = is_known && managed_node.node->state == NODE_SETTING_UP;
+    if (news != SETUP_CONTACT) {
+        metrics_count_set_up(
+            &service->head.metrics, news == SETUP_DONE,
+            is_first ? loop_now_ms(service->head.session.loop) - managed_node.node->since : 0);
+    }
 }
 
 static void on_news(void *context, uint64_t instance, enum setup_news news)
 {
     struct service *service = context;
-    service_set_up_news(service, instance, news);
-    if (service->controller) {
+    setup_scheduler_news(service->scheduler, instance, news);
+    if (service->head.controller) {
         service_count_set_up(service, instance, news);
-        controller_set_up(service->controller, instance, news);
+        controller_set_up(service->head.controller, instance, news);
     }
 }
 
 static bool on_outdated(void *context, uint64_t instance)
 {
-    return service_set_up_outdated(context, instance);
+    struct service *service = context;
+    return setup_scheduler_is_outdated(service->scheduler, instance);
 }
 
 static void service_on_tag(void *context, uint64_t instance, struct str status)
 {
-    service_tag(context, instance, status);
+    struct service *service = context;
+    setup_scheduler_tag(service->scheduler, instance, status);
 }
 
 /* Reported once for each setup: to connected clients, and in `shoal events`. */
@@ -382,16 +395,16 @@ static void service_on_kept_host_key(void *context, struct str name, struct str 
         "%.*s still shows the host key of its first boot, because it could not be replaced: %.*s. "
         "Anyone who can read its user-data knows that key. The next setup of the node tries again.",
         STR_ARG(name), STR_ARG(str_sub(why, 0, 300)));
-    LOG(service, WARNING, "%s", text.ptr);
-    ctl_server_broadcast_error(service->ctl_server, buf_str(&text));
-    events_add(service->events, CLUSTER_EVENT_FAILURE, name, STR("still uses its first host key"),
-               why);
+    LOG(&service->head, WARNING, "%s", text.ptr);
+    ctl_server_broadcast_error(service->head.ctl_server, buf_str(&text));
+    events_add(service->head.events, CLUSTER_EVENT_FAILURE, name,
+               STR("still uses its first host key"), why);
 }
 
 static bool service_is_head_ready(void *context)
 {
     const struct service *service = context;
-    return service->is_head_alive;
+    return service->head.ray.is_alive;
 }
 
 /* Machines with this architecture get our own executable. */
@@ -402,7 +415,7 @@ static bool service_on_payload(void *context, struct str machine, struct arena *
     struct payload_places places;
     struct utsname here;
     if (uname(&here) == 0 && str_is(machine, here.machine)) {
-        *ret_path = service->program;
+        *ret_path = service->head.program;
         return true;
     }
     return payload_places_find(arena, &places, err) &&
@@ -414,13 +427,14 @@ static bool service_on_payload(void *context, struct str machine, struct arena *
 static void service_greet(void *context, struct ctl_line *line)
 {
     const struct service *service = context;
-    const struct cluster_lease *lease = service->is_leading ? controller_lease(service->controller)
-                                                            : NULL;
+    const struct cluster_lease *lease = service->head.is_leading
+                                            ? controller_lease(service->head.controller)
+                                            : NULL;
     line->greeting.version = STR(SHOAL_VERSION);
     line->greeting.protocol = CTL_PROTOCOL;
     line->greeting.least = CTL_PROTOCOL_LEAST;
-    line->greeting.cluster = service->config->cluster_name;
-    line->greeting.uid = service->handover.uid;
+    line->greeting.cluster = service->head.config->cluster_name;
+    line->greeting.uid = service->head.handover.uid;
     line->greeting.epoch = lease ? lease->epoch : 0;
 }
 
@@ -428,84 +442,126 @@ static bool on_update(void *context, struct err *err)
 {
     struct service *service = context;
     bool is_new = false;
-    if (!service_take_handover(service, &is_new, err)) {
-        LOG(service, WARNING, "handover refused: %s", err->text);
+    if (!head_context_take_handover(&service->head, &is_new, err)) {
+        LOG(&service->head, WARNING, "handover refused: %s", err->text);
         return false;
     }
     if (is_new) {
-        LOG(service, INFO, "new configuration received; restarting");
+        LOG(&service->head, INFO, "new configuration received; restarting");
         service->end = SERVICE_RESTART;
-        cloud_session_stop(&service->session);
+        cloud_session_stop(&service->head.session);
     }
     return true;
 }
 
-static void finish_standing_down(struct service *service)
+static void finish_standing_down(void *context)
 {
-    LOG(service, INFO, "stood down");
-    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("stood down"), STR(""));
-    ctl_server_answer(service->ctl_server, "release", NULL);
+    struct service *service = context;
+    LOG(&service->head, INFO, "stood down");
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("stood down"), STR(""));
+    ctl_server_answer(service->head.ctl_server, "release", NULL);
     service->end = SERVICE_STANDS_DOWN;
-    cloud_session_stop(&service->session);
+    cloud_session_stop(&service->head.session);
 }
 
 static void service_on_released(void *context, const struct provider_answer *answer)
 {
     struct service *service = context;
     if (answer->outcome != OUTCOME_DONE) { /* it expires */
-        LOG(service, WARNING, "cannot release the lease: %s", answer->err.text);
+        LOG(&service->head, WARNING, "cannot release the lease: %s", answer->err.text);
     }
-    service_report_farewell(service, finish_standing_down);
+    reporter_farewell(service->reporter, finish_standing_down, service);
 }
 
 static bool on_stand_down(void *context, bool *ret_is_later, struct err *err)
 {
     struct service *service = context;
     (void)err;
-    if (service->controller && service->is_leading) {
+    if (service->head.controller && service->head.is_leading) {
         *ret_is_later = true;
-        controller_release(service->controller, service_on_released, service);
+        controller_release(service->head.controller, service_on_released, service);
         return true;
     }
     service->end = SERVICE_STANDS_DOWN;
-    cloud_session_stop(&service->session);
+    cloud_session_stop(&service->head.session);
     return true;
 }
 
 /* ---- opening and closing ---- */
 
-static void service_open_parts(struct service *service)
+static void service_open_setups(struct service *service)
 {
     service->setups = worker_setups_open(&(struct worker_setups_setup){
-        .loop = service->session.loop,
-        .children = service->session.children,
-        .config = service->config,
-        .state = &service->state,
-        .identity = service->identity,
-        .head_ip = service->handover.head_private_ip,
-        .token_path = service->token_path,
-        .runtime_hash = service->handover.contents_hash,
-        .hooks = {service, on_progress, on_news, on_outdated, service_on_tag,
-                  service_on_kept_host_key, service_is_head_ready, service_on_payload},
+        .loop = service->head.session.loop,
+        .children = service->head.session.children,
+        .config = service->head.config,
+        .state = &service->head.state,
+        .identity = service->head.identity,
+        .head_ip = service->head.handover.head_private_ip,
+        .token_path = service->head.token_path,
+        .runtime_hash = service->head.handover.contents_hash,
+        .hooks = {.context = service,
+                  .changed = on_progress,
+                  .news = on_news,
+                  .is_outdated = on_outdated,
+                  .tag = service_on_tag,
+                  .kept_host_key = service_on_kept_host_key,
+                  .is_head_ready = service_is_head_ready,
+                  .payload = service_on_payload},
     });
-    service->events = events_open(service->session.loop, service->journal, &service->session.log);
-    service_open_judgement(service);
-    service_open_reasons(service);
-    service_open_events(service);
-    service_open_report(service);
+}
+
+static void service_open_modules(struct service *service)
+{
+    struct head_context *head = &service->head;
+    head->events = events_open(head->session.loop, head->journal, &head->session.log);
+    service->reasons = launch_reasons_open(head->events);
+    service->decision = decision_open(head, &service->failures);
+    service->reporter = reporter_open(&(struct reporter_setup){
+        .head = head,
+        .ray_autoscaler = &service->ray_autoscaler,
+        .fill = service_fill_report,
+        .context = service,
+    });
+    service->event_log = event_log_open(&(struct event_log_setup){
+        .head = head,
+        .workers = &service->workers,
+        .setups = service->setups,
+        .decision = service->decision,
+        .reporter = service->reporter,
+    });
+    service->scheduler = setup_scheduler_open(&(struct setup_scheduler_setup){
+        .head = head,
+        .workers = &service->workers,
+        .setups = service->setups,
+        .event_log = service->event_log,
+    });
     service_open_ray(service);
-    service_open_metrics(service);
-    service_open_resume(service);
-    service_open_contacts(service);
-    service->late = loop_timer_new(service->session.loop, on_late, service);
-    service_open_idle(service);
-    service_open_tidy(service);
-    service->prepare = loop_timer_new(service->session.loop, service_prepare, service);
-    service->again = loop_timer_new(service->session.loop, start_acting, service);
-    service->guard = loop_timer_new(service->session.loop, guard, service);
-    service->shortage = loop_timer_new(service->session.loop, look_for_shortage, service);
-    loop_timer_start(service->shortage, SHORTAGE_MS);
-    loop_timer_start(service->guard, GUARD_FIRST_MS);
+    service->metrics_site = metrics_site_open(&(struct metrics_site_setup){
+        .head = head,
+        .ray_autoscaler = &service->ray_autoscaler,
+        .fill = service_fill_metrics,
+        .context = service,
+    });
+    service->resume = resume_open(head);
+    service->contacts = contacts_open(head);
+    service->idle = (struct idle_watch){.head = head,
+                                        .view = service_idle_view,
+                                        .terminate = service_terminate,
+                                        .context = service};
+    idle_watch_open(&service->idle);
+    service->retention = retention_task_open(head, &service->workers);
+}
+
+static void service_open_timers(struct service *service)
+{
+    struct loop *loop = service->head.session.loop;
+    service->timers.prepare = loop_timer_new(loop, service_prepare, service);
+    service->timers.again = loop_timer_new(loop, start_acting, service);
+    service->timers.guard = loop_timer_new(loop, guard, service);
+    service->timers.shortage = loop_timer_new(loop, look_for_shortage, service);
+    loop_timer_start(service->timers.shortage, SHORTAGE_MS);
+    loop_timer_start(service->timers.guard, GUARD_FIRST_MS);
     service_expect_ray(service);
 }
 
@@ -519,22 +575,23 @@ static bool open_ctl_server(struct service *service, struct err *err)
         .end = service_on_end,
     };
     service_answers(&hooks);
-    return ctl_server_open(service->session.loop, service->folder, &hooks, &service->ctl_server,
-                           err);
+    return ctl_server_open(service->head.session.loop, service->head.folder, &hooks,
+                           &service->head.ctl_server, err);
 }
 
-static void stop_loop(struct service *service)
+static void stop_loop(void *context)
 {
-    loop_stop(service->session.loop);
+    struct service *service = context;
+    loop_stop(service->head.session.loop);
 }
 
 /* After a signal, for example from systemd: clear our report, which Ray would show forever. */
 static void say_farewell(struct service *service)
 {
-    if (service->is_leading) {
+    if (service->head.is_leading) {
         stop_acting(service);
-        service_report_farewell(service, stop_loop);
-        loop_run(service->session.loop);
+        reporter_farewell(service->reporter, stop_loop, service);
+        loop_run(service->head.session.loop);
     }
 }
 
@@ -543,28 +600,28 @@ static void note_rest(struct service *service)
 {
     struct err err;
     bool rests = service->end == SERVICE_STANDS_DOWN || service->end == SERVICE_ENDS;
-    if (rests && !boot_set(service->folder, false, &err)) {
-        LOG(service, WARNING, "cannot disable the service at boot: %s", err.text);
+    if (rests && !boot_set(service->head.folder, false, &err)) {
+        LOG(&service->head, WARNING, "cannot disable the service at boot: %s", err.text);
     }
 }
 
 static bool service_do_run(struct service *service, struct err *err)
 {
     struct cloud_session_setup setup = {.least = LOG_LEVEL_INFO, .children_max = CHILDREN_MAX};
-    if (!service_load(service, err) || !is_end_noted(service, err) ||
-        !cloud_session_open(&service->session, &setup, err)) {
+    if (!head_context_load(&service->head, err) || !is_end_noted(service, err) ||
+        !cloud_session_open(&service->head.session, &setup, err)) {
         return false;
     }
-    redact_add(service->session.redact, service->handover.secret);
-    redact_add(service->session.redact, service->handover.key);
-    if (!cloud_provider_open(&service->session, service->config, STR(""), &service->arena,
-                             &service->provider, err)) {
+    redact_add(service->head.session.redact, service->head.handover.secret);
+    redact_add(service->head.session.redact, service->head.handover.key);
+    if (!cloud_provider_open(&service->head.session, service->head.config, STR(""),
+                             &service->head.arena, &service->head.provider, err)) {
         return false;
     }
     if (!service_open(service, err)) {
         return false;
     }
-    if (cloud_session_run(&service->session, err)) {
+    if (cloud_session_run(&service->head.session, err)) {
         note_rest(service);
         return true;
     }
@@ -572,21 +629,42 @@ static bool service_do_run(struct service *service, struct err *err)
     return false;
 }
 
+/* ---- after crashes ---- */
+
+static void restart_by_request(void *context)
+{
+    struct service *service = context;
+    LOG(&service->head, INFO, "acting again by request");
+    service->end = SERVICE_RESTART;
+    cloud_session_stop(&service->head.session);
+}
+
+/* Shows the reason in its status and waits for SIGHUP to restart. */
+static bool freeze(struct service *service, const char *last_end, struct err *err)
+{
+    struct str text = crashloop_text(last_end, &service->head.arena);
+    snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(text));
+    LOG(&service->head, ERROR, "frozen: %s", service->refusal);
+    return crashloop_wait(service->head.session.loop, restart_by_request, service, err);
+}
+
 bool service_open(struct service *service, struct err *err)
 {
-    service_read_before(service);
-    service_open_parts(service);
+    head_ray_read_before(&service->head);
+    service_open_setups(service);
+    service_open_modules(service);
+    service_open_timers(service);
     if (!open_ctl_server(service, err)) {
         return false;
     }
-    LOG(service, INFO, "started version=%s cluster=%.*s", SHOAL_VERSION,
-        STR_ARG(service->config->cluster_name));
-    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("started"),
+    LOG(&service->head, INFO, "started version=%s cluster=%.*s", SHOAL_VERSION,
+        STR_ARG(service->head.config->cluster_name));
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("started"),
                STR("version " SHOAL_VERSION));
-    look_for_rays(service);
+    ray_autoscaler_find(&service->ray_autoscaler, &service->head);
     const char *last_end = getenv(SUPERVISE_CRASH_LOOPING);
     service->is_frozen = last_end != NULL;
-    if (last_end && !service_freeze(service, last_end, err)) {
+    if (last_end && !freeze(service, last_end, err)) {
         return false;
     }
     start_acting(service);
@@ -597,26 +675,27 @@ void service_close(struct service *service)
 {
     stop_acting(service);
     worker_setups_close(service->setups);
-    service_close_metrics(service);
-    service_close_contacts(service);
-    service_close_resume(service);
+    metrics_site_close(service->metrics_site);
+    retention_task_close(service->retention);
+    contacts_close(service->contacts);
+    resume_close(service->resume);
     service_close_ray(service);
-    service_close_report(service);
-    service_close_events(service);
-    service_close_judgement(service);
-    service_close_reasons(service);
-    events_close(service->events);
-    ctl_server_close(service->ctl_server);
-    if (service->provider) {
-        service->provider->ops->close(service->provider);
+    setup_scheduler_close(service->scheduler);
+    event_log_close(service->event_log);
+    reporter_close(service->reporter);
+    decision_close(service->decision);
+    launch_reasons_close(service->reasons);
+    events_close(service->head.events);
+    ctl_server_close(service->head.ctl_server);
+    if (service->head.provider) {
+        service->head.provider->ops->close(service->head.provider);
     }
-    if (service->session.loop) {
-        cloud_session_close(&service->session);
+    if (service->head.session.loop) {
+        cloud_session_close(&service->head.session);
     }
-    journal_close(service->journal);
-    convergence_clear(&service->slots);
-    setup_records_clear(&service->pasts);
-    arena_clear(&service->arena);
+    journal_close(service->head.journal);
+    worker_records_clear(&service->workers);
+    arena_clear(&service->head.arena);
 }
 
 /* The launch determines what a shutdown does: terminate, unless the file says otherwise. If
@@ -649,11 +728,11 @@ int service_run(const struct service_setup *setup)
     struct arena arena;
     struct err err = {0};
     arena_init(&arena);
-    arena_init_secret(&service.arena);
-    service.folder = service_folder(setup->folder, &arena);
+    arena_init_secret(&service.head.arena);
+    service.head.folder = service_folder(setup->folder, &arena);
     file_limit_raise();
     bool is_fine = service_do_run(&service, &err);
-    struct str program = arena_str(&arena, service.program);
+    struct str program = arena_str(&arena, service.head.program);
     enum service_exit end = service.end;
     service_close(&service);
     int status = 0;
@@ -661,7 +740,7 @@ int service_run(const struct service_setup *setup)
         fprintf(stderr, "shoal autoscaler: %s\n", err.text);
         status = err_exit_status(err.kind);
     } else if (end == SERVICE_RESTART) {
-        status = service_restart(program, service.folder);
+        status = service_restart(program, service.head.folder);
     } else if (end == SERVICE_ENDS) {
         status = switch_off();
     }

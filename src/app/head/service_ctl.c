@@ -48,7 +48,7 @@ static const struct node_usage *find_cluster_status(const struct each *each, uin
 /* Only the living Ray node of a machine is relevant; the others are from earlier starts. */
 static void index_nodes(struct each *each)
 {
-    service_cluster_status(each->service, each->arena, &each->cluster_status);
+    decision_cluster_status(each->service->decision, each->arena, &each->cluster_status);
     for (size_t i = 0; i < each->cluster_status.node_count; i++) {
         const struct node_usage *node = &each->cluster_status.nodes[i];
         if (node->instance != INSTANCE_NONE && !node->is_dead) {
@@ -57,12 +57,26 @@ static void index_nodes(struct each *each)
     }
 }
 
-/* Adds Ray's state of the node. */
+/* Adds Ray's state of the node. In whole seconds, because Ray's idle time varies with each poll. */
+static void service_ctl_add_usage(struct node_view *view, const struct node_usage *node,
+                                  int64_t seen_ms)
+{
+    enum { SECOND_MS = 1000 };
+    view->ray_id = node->ray_id;
+    view->uses = node->uses;
+    view->use_count = node->use_count;
+    view->activity = node->activity;
+    view->is_draining = node->is_draining;
+    if (node->idle_ms >= 0 && seen_ms > node->idle_ms) {
+        view->idle_since_ms = (seen_ms - node->idle_ms) / SECOND_MS * SECOND_MS;
+    }
+}
+
 static void service_ctl_take_view(struct each *each, uint64_t instance, struct node_view *view)
 {
     const struct node_usage *node = find_cluster_status(each, instance);
     if (node) {
-        service_view_cluster_status(view, node, each->cluster_status.seen_ms);
+        service_ctl_add_usage(view, node, each->cluster_status.seen_ms);
     }
     each->take(each->taker, view);
 }
@@ -81,7 +95,7 @@ static void view_one(void *context, const struct managed_node *managed_node)
 static bool service_ctl_find_node(const struct service *service, uint64_t instance,
                                   struct managed_node *ret)
 {
-    if (service->controller && controller_find(service->controller, instance, ret)) {
+    if (service->head.controller && controller_find(service->head.controller, instance, ret)) {
         return true;
     }
     *ret = (struct managed_node){.instance = instance, .is_head = instance == HEAD_INSTANCE};
@@ -95,8 +109,8 @@ static void view_failed(void *context, const struct worker_machine *machine)
     const struct service *service = each->service;
     struct managed_node managed_node = {.instance = machine->instance};
     struct node_view view;
-    if (!service->controller ||
-        !controller_find(service->controller, machine->instance, &managed_node)) {
+    if (!service->head.controller ||
+        !controller_find(service->head.controller, machine->instance, &managed_node)) {
         service_view(service, &managed_node, each->arena, &view);
         view.id = machine->id;
         view.type = machine->type->name;
@@ -118,8 +132,8 @@ static void view_all(void *context, struct arena *arena, ctl_server_view_fn *tak
         service_view(service, &head, arena, &view);
         service_ctl_take_view(&each, HEAD_INSTANCE, &view);
     }
-    if (service->controller) {
-        controller_each(service->controller, view_one, &each);
+    if (service->head.controller) {
+        controller_each(service->head.controller, view_one, &each);
     }
     worker_setups_each_failed(service->setups, view_failed, &each);
 }
@@ -141,7 +155,8 @@ static bool view_some(void *context, uint64_t instance, struct arena *arena,
 static void say_cluster_status(void *context, struct arena *arena,
                                struct cluster_status *ret_cluster_status)
 {
-    service_cluster_status(context, arena, ret_cluster_status);
+    const struct service *service = context;
+    decision_cluster_status(service->decision, arena, ret_cluster_status);
 }
 
 static bool say_events(void *context, int64_t after, ctl_server_event_fn *take, void *taker,
@@ -149,8 +164,8 @@ static bool say_events(void *context, int64_t after, ctl_server_event_fn *take, 
 {
     const struct service *service = context;
     (void)err; /* read errors are logged */
-    if (events_last(service->events) > after) {
-        events_each(service->events, after, take, taker);
+    if (events_last(service->head.events) > after) {
+        events_each(service->head.events, after, take, taker);
     }
     return true;
 }
@@ -195,23 +210,23 @@ static bool say_why(void *context, struct str about, struct arena *arena,
     struct service_ctl_gathering gathering = {.arena = arena};
     struct cluster_status cluster_status;
     struct ctl_status status;
-    service_cluster_status(service, arena, &cluster_status);
+    decision_cluster_status(service->decision, arena, &cluster_status);
     service_status(service, arena, &status);
     view_all(service, arena, gather_node, &gathering);
-    events_each(service->events, events_last(service->events) - EVENTS_LOOKED_AT, gather_event,
-                &gathering);
+    events_each(service->head.events, events_last(service->head.events) - EVENTS_LOOKED_AT,
+                gather_event, &gathering);
     struct explain_scene scene = {
-        .config = service->config,
+        .config = service->head.config,
         .cluster_status = &cluster_status,
         .nodes = gathering.nodes,
         .node_count = gathering.node_count,
         .events = gathering.events,
         .event_count = gathering.event_count,
-        .now_ms = clock_wall_ms(loop_clock(service->session.loop)),
+        .now_ms = clock_wall_ms(loop_clock(service->head.session.loop)),
         .autoscaler_message = status.autoscaler_message,
-        .is_acting = service->is_leading && service->controller,
+        .is_acting = service->head.is_leading && service->head.controller,
         .is_ray_scaling = status.is_ray_scaling,
-        .ray_trouble = gcs_poller_trouble(service->ray),
+        .ray_trouble = gcs_poller_trouble(service->head.ray.poller),
     };
     return explain(&scene, about, arena, take, taker, err);
 }
@@ -220,8 +235,8 @@ static bool say_why(void *context, struct str about, struct arena *arena,
 
 static struct gcs *find_gcs(struct service *service, struct err *err)
 {
-    struct gcs *gcs = gcs_poller_gcs(service->ray);
-    struct str trouble = gcs_poller_trouble(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(service->head.ray.poller);
+    struct str trouble = gcs_poller_trouble(service->head.ray.poller);
     if (!gcs) {
         err_set(err, ERR_UNAVAILABLE, "Ray on the head does not answer%s%.*s",
                 trouble.len > 0 ? ": " : "", STR_ARG(str_sub(trouble, 0, 200)));
@@ -232,8 +247,8 @@ static struct gcs *find_gcs(struct service *service, struct err *err)
 static void on_requested(void *context, const struct gcs_answer *answer)
 {
     struct service *service = context;
-    service->is_requesting = false;
-    ctl_server_answer(service->ctl_server, "request-resources",
+    service->requests.is_requesting = false;
+    ctl_server_answer(service->head.ctl_server, "request-resources",
                       answer->trouble == GCS_FINE ? NULL : &answer->err);
 }
 
@@ -242,11 +257,11 @@ static bool request_resources(void *context, const struct gcs_bundle *wishes, si
 {
     struct service *service = context;
     struct gcs *gcs = find_gcs(service, err);
-    if (service->is_requesting) {
+    if (service->requests.is_requesting) {
         return err_set(err, ERR_UNAVAILABLE, "another request is in progress; try again");
     }
     if (gcs) {
-        service->is_requesting = true;
+        service->requests.is_requesting = true;
         gcs_request_resources(gcs, wishes, count, on_requested, service);
     }
     return gcs;
@@ -257,13 +272,13 @@ static void on_ray_status(void *context, const struct gcs_answer *answer, struct
     struct service *service = context;
     AUTO_BUF struct buf text;
     struct err err = answer->err;
-    service->is_asking_status = false;
+    service->requests.is_asking_status = false;
     buf_init(&text, CTL_LINE_BYTES_MAX / 2);
     if (answer->trouble == GCS_FINE &&
-        ray_status_text(bytes, service->status_asked_us, &text, &err)) {
-        ctl_server_answer_text(service->ctl_server, "ray-status", buf_str(&text));
+        ray_status_text(bytes, service->requests.asked_us, &text, &err)) {
+        ctl_server_answer_text(service->head.ctl_server, "ray-status", buf_str(&text));
     } else {
-        ctl_server_answer(service->ctl_server, "ray-status", &err);
+        ctl_server_answer(service->head.ctl_server, "ray-status", &err);
     }
 }
 
@@ -272,9 +287,9 @@ static bool ray_status(void *context, struct err *err)
 {
     struct service *service = context;
     struct gcs *gcs = find_gcs(service, err);
-    if (gcs && !service->is_asking_status) {
-        service->is_asking_status = true;
-        service->status_asked_us = clock_wall_ms(loop_clock(service->session.loop)) * 1000;
+    if (gcs && !service->requests.is_asking_status) {
+        service->requests.is_asking_status = true;
+        service->requests.asked_us = clock_wall_ms(loop_clock(service->head.session.loop)) * 1000;
         gcs_read_status(gcs, on_ray_status, service);
     }
     return gcs;
@@ -284,13 +299,13 @@ void service_answers_lost(struct service *service)
 {
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "Ray on the head stopped answering");
-    if (service->is_requesting) {
-        service->is_requesting = false;
-        ctl_server_answer(service->ctl_server, "request-resources", &err);
+    if (service->requests.is_requesting) {
+        service->requests.is_requesting = false;
+        ctl_server_answer(service->head.ctl_server, "request-resources", &err);
     }
-    if (service->is_asking_status) {
-        service->is_asking_status = false;
-        ctl_server_answer(service->ctl_server, "ray-status", &err);
+    if (service->requests.is_asking_status) {
+        service->requests.is_asking_status = false;
+        ctl_server_answer(service->head.ctl_server, "ray-status", &err);
     }
 }
 
@@ -304,4 +319,18 @@ void service_answers(struct ctl_server_hooks *hooks)
     hooks->explain = say_why;
     hooks->request_resources = request_resources;
     hooks->ray_status = ray_status;
+}
+
+/* ---- metrics ---- */
+
+void service_fill_metrics(void *context, struct arena *arena, struct metrics_scene *scene)
+{
+    struct service *service = context;
+    struct service_ctl_gathering gathering = {.arena = arena};
+    struct cluster_status *cluster_status = ARENA_NEW(arena, struct cluster_status);
+    decision_cluster_status(service->decision, arena, cluster_status);
+    view_all(service, arena, gather_node, &gathering);
+    scene->cluster_status = cluster_status;
+    scene->nodes = gathering.nodes;
+    scene->node_count = gathering.node_count;
 }

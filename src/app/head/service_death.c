@@ -6,37 +6,40 @@
  * preempted. The death is held until that is known; then the core is notified that the node drains
  * and that it is dead, as for a node that had work to finish.
  */
-#include "app/head/service_internal.h"
+#include "app/head/service_death.h"
+
 #include "io/xalloc.h"
 
 #include <string.h>
 
 /* Deaths that are held until Ray has given their cause. */
 struct deaths {
+    struct head_context *head;
     uint64_t *instances; /* heap */
     size_t count, capacity;
     size_t asked; /* the first `asked` are in the request in flight */
 };
 
-void service_open_deaths(struct service *service)
+struct deaths *deaths_open(struct head_context *head)
 {
-    service->deaths = HEAP_NEW(struct deaths);
+    struct deaths *deaths = HEAP_NEW(struct deaths);
+    deaths->head = head;
+    return deaths;
 }
 
-void service_close_deaths(struct service *service)
+void deaths_close(struct deaths *deaths)
 {
-    if (service->deaths) {
-        free(service->deaths->instances);
-        free(service->deaths);
-        service->deaths = NULL;
+    if (deaths) {
+        free(deaths->instances);
+        free(deaths);
     }
 }
 
-static void service_death_report(struct service *service, uint64_t instance, enum ray_status status)
+static void service_death_report(struct deaths *deaths, uint64_t instance, enum ray_status status)
 {
     struct ray_node node = {.instance = instance, .status = status, .idle_since = NOT_IDLE};
-    if (service->controller) {
-        controller_ray_node(service->controller, &node);
+    if (deaths->head->controller) {
+        controller_ray_node(deaths->head->controller, &node);
     }
 }
 
@@ -57,9 +60,8 @@ static void service_death_hold(struct deaths *deaths, uint64_t instance)
     deaths->instances[deaths->count++] = instance;
 }
 
-bool service_drop_death(struct service *service, uint64_t instance)
+bool deaths_drop(struct deaths *deaths, uint64_t instance)
 {
-    struct deaths *deaths = service->deaths;
     for (size_t i = 0; i < deaths->count; i++) {
         if (deaths->instances[i] == instance) {
             deaths->count--;
@@ -74,12 +76,13 @@ bool service_drop_death(struct service *service, uint64_t instance)
 
 /* ---- answers ---- */
 
-static bool is_preempted(struct service *service, uint64_t instance, const struct gcs_node *nodes,
-                         size_t count)
+static bool is_preempted(const struct deaths *deaths, uint64_t instance,
+                         const struct gcs_node *nodes, size_t count)
 {
     struct managed_node managed_node;
     const struct gcs_node *last = NULL;
-    if (!controller_find(service->controller, instance, &managed_node) || !managed_node.machine) {
+    if (!controller_find(deaths->head->controller, instance, &managed_node) ||
+        !managed_node.machine) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
@@ -91,73 +94,71 @@ static bool is_preempted(struct service *service, uint64_t instance, const struc
     return last && last->is_preempted;
 }
 
-void service_hear_deaths(struct service *service, size_t asked, const struct gcs_node *nodes,
-                         size_t count)
+void deaths_apply(struct deaths *deaths, size_t asked, const struct gcs_node *nodes, size_t count)
 {
-    struct deaths *deaths = service->deaths;
     deaths->asked = 0;
     while (asked-- > 0 && deaths->count > 0) {
         uint64_t instance = deaths->instances[0];
-        (void)service_drop_death(service, instance);
-        if (service->controller && is_preempted(service, instance, nodes, count)) {
-            service_death_report(service, instance, RAY_DRAINING);
+        (void)deaths_drop(deaths, instance);
+        if (deaths->head->controller && is_preempted(deaths, instance, nodes, count)) {
+            service_death_report(deaths, instance, RAY_DRAINING);
         }
-        service_death_report(service, instance, RAY_DEAD);
+        service_death_report(deaths, instance, RAY_DEAD);
     }
-    service_ask_deaths(service);
+    deaths_ask(deaths);
 }
 
 static void on_nodes(void *context, const struct gcs_answer *answer, const struct gcs_node *nodes,
                      size_t count)
 {
-    struct service *service = context;
+    struct deaths *deaths = context;
     if (answer->trouble != GCS_FINE) {
-        LOG(service, WARNING, "cannot read from Ray why nodes died: %s", answer->err.text);
+        LOG(deaths->head, WARNING, "cannot read from Ray why nodes died: %s", answer->err.text);
     }
-    service_hear_deaths(service, service->deaths->asked, nodes, count);
+    deaths_apply(deaths, deaths->asked, nodes, count);
 }
 
-void service_ask_deaths(struct service *service)
+void deaths_ask(struct deaths *deaths)
 {
-    struct deaths *deaths = service->deaths;
-    struct gcs *gcs = gcs_poller_gcs(service->ray);
+    struct gcs *gcs = gcs_poller_gcs(deaths->head->ray.poller);
     if (deaths->asked > 0 || deaths->count == 0) {
         return;
     }
     if (gcs) {
         deaths->asked = deaths->count;
-        gcs_list_dead_nodes(gcs, on_nodes, service);
+        gcs_list_dead_nodes(gcs, on_nodes, deaths);
     } else {
-        service_deaths_lost(service);
+        deaths_lost(deaths);
     }
 }
 
 /* ---- interface ---- */
 
 /* Does the node run, for the core? Deaths of drained or never joined nodes are reported at once. */
-static bool is_sudden(const struct service *service, uint64_t instance)
+static bool is_sudden(const struct deaths *deaths, uint64_t instance)
 {
     struct managed_node managed_node;
-    return service->controller && controller_find(service->controller, instance, &managed_node) &&
+    return deaths->head->controller &&
+           controller_find(deaths->head->controller, instance, &managed_node) &&
            !managed_node.is_head && managed_node.node &&
            node_state_table[managed_node.node->state].is_running;
 }
 
-bool service_hold_death(struct service *service, uint64_t instance)
+bool deaths_hold(struct deaths *deaths, uint64_t instance)
 {
-    bool is_held = is_sudden(service, instance);
+    bool is_held = is_sudden(deaths, instance);
     if (is_held) {
-        service_death_hold(service->deaths, instance);
+        service_death_hold(deaths, instance);
     }
     return is_held;
 }
 
-void service_forget_deaths(struct service *service)
+void deaths_forget(struct deaths *deaths)
 {
-    service->deaths->count = service->deaths->asked = 0;
+    deaths->count = deaths->asked = 0;
 }
 
-void service_deaths_lost(struct service *service)
+void deaths_lost(struct deaths *deaths)
 {
-    service_hear_deaths(service, service->deaths->count, NULL, 0);
+    deaths_apply(deaths, deaths->count, NULL, 0);
 }

@@ -4,8 +4,9 @@
  * A decision points into memory of its step, so the parts needed later are copied. Only unmet
  * requests are copied, which are few however many are pending.
  */
+#include "app/head/service_decision.h"
+
 #include "app/head/explain/pending_reason.h"
-#include "app/head/service_internal.h"
 #include "io/xalloc.h"
 
 #include <string.h>
@@ -20,6 +21,8 @@ struct unmet_note {
 };
 
 struct last_decision {
+    struct head_context *head;
+    const struct launch_failures *failures;
     struct ray_load load; /* latest load, in memory of the Ray view */
     uint64_t load_number;
     struct arena memory; /* of the following fields */
@@ -35,82 +38,83 @@ struct last_decision {
     size_t hold_count;
 };
 
-void service_open_judgement(struct service *service)
+struct last_decision *decision_open(struct head_context *head,
+                                    const struct launch_failures *failures)
 {
-    service->judgement = HEAP_NEW(struct last_decision);
-    arena_init(&service->judgement->memory);
+    struct last_decision *decision = HEAP_NEW(struct last_decision);
+    decision->head = head;
+    decision->failures = failures;
+    arena_init(&decision->memory);
+    return decision;
 }
 
-void service_close_judgement(struct service *service)
+void decision_close(struct last_decision *decision)
 {
-    if (service->judgement) {
-        arena_clear(&service->judgement->memory);
-        free(service->judgement);
-        service->judgement = NULL;
+    if (decision) {
+        arena_clear(&decision->memory);
+        free(decision);
     }
 }
 
-void service_note_load(struct service *service, const struct ray_load *load)
+void decision_note_load(struct last_decision *decision, const struct ray_load *load)
 {
-    service->judgement->load = *load;
-    service->judgement->load_number++;
+    decision->load = *load;
+    decision->load_number++;
 }
 
 /* ---- the last decision ---- */
 
-static struct pending_reason why(const struct service *service, const struct refusal *refusal,
-                                 struct arena *arena)
+static struct pending_reason why(const struct last_decision *decision,
+                                 const struct refusal *refusal, struct arena *arena)
 {
-    return pending_refused(&service->core.settings, refusal, service_launch_trouble(service),
-                           arena);
+    return pending_refused(&decision->head->core.settings, refusal,
+                           launch_failures_text(decision->failures), arena);
 }
 
-static void copy_unmet(struct service *service, const struct plan *plan)
+static void copy_unmet(struct last_decision *decision, const struct plan *plan)
 {
-    struct last_decision *judgement = service->judgement;
-    struct arena *memory = &judgement->memory;
-    judgement->demands = ARENA_ARRAY(memory, plan->unmet_count, struct unmet_note);
-    judgement->demand_count = plan->unmet_count;
+    struct arena *memory = &decision->memory;
+    decision->demands = ARENA_ARRAY(memory, plan->unmet_count, struct unmet_note);
+    decision->demand_count = plan->unmet_count;
     for (size_t i = 0; i < plan->unmet_count; i++) {
         const struct plan_unmet *unmet = &plan->unmet[i];
-        judgement->demands[i] = (struct unmet_note){
+        decision->demands[i] = (struct unmet_note){
             .index = unmet->demand, .count = unmet->count, .refusal = unmet->refusal};
     }
-    judgement->gangs = ARENA_ARRAY(memory, plan->unmet_gang_count, struct unmet_note);
-    judgement->gang_count = plan->unmet_gang_count;
+    decision->gangs = ARENA_ARRAY(memory, plan->unmet_gang_count, struct unmet_note);
+    decision->gang_count = plan->unmet_gang_count;
     for (size_t i = 0; i < plan->unmet_gang_count; i++) {
         const struct plan_unmet_gang *unmet = &plan->unmet_gangs[i];
-        judgement->gangs[i] = (struct unmet_note){.index = unmet->gang,
-                                                  .count = 1,
-                                                  .refusal = unmet->refusal,
-                                                  .why = why(service, &unmet->refusal, memory)};
+        decision->gangs[i] = (struct unmet_note){.index = unmet->gang,
+                                                 .count = 1,
+                                                 .refusal = unmet->refusal,
+                                                 .why = why(decision, &unmet->refusal, memory)};
     }
-    judgement->is_constraint_unmet = plan->is_constraint_unmet;
+    decision->is_constraint_unmet = plan->is_constraint_unmet;
     if (plan->is_constraint_unmet) {
-        judgement->constraint = (struct unmet_note){
+        decision->constraint = (struct unmet_note){
             .refusal = plan->constraint_refusal,
-            .why = why(service, &plan->constraint_refusal, memory)};
+            .why = why(decision, &plan->constraint_refusal, memory)};
     }
 }
 
-void service_judge(struct service *service, const struct core_answer *answer)
+void decision_apply(struct last_decision *decision, const struct core_answer *answer)
 {
-    struct last_decision *judgement = service->judgement;
-    judgement->launching = answer->launching;
-    judgement->ending = answer->ending;
-    judgement->has_stance = true;
+    decision->launching = answer->launching;
+    decision->ending = answer->ending;
+    decision->has_stance = true;
     if (!answer->is_decision) {
         return;
     }
-    arena_clear(&judgement->memory);
-    arena_init(&judgement->memory);
-    judgement->judged = judgement->load_number;
-    judgement->wall_ms = clock_wall_ms(loop_clock(service->session.loop));
-    copy_unmet(service, &answer->plan);
-    judgement->holds = ARENA_ARRAY(&judgement->memory, answer->hold_count, struct hold);
-    judgement->hold_count = answer->hold_count;
+    arena_clear(&decision->memory);
+    arena_init(&decision->memory);
+    decision->judged = decision->load_number;
+    decision->wall_ms = clock_wall_ms(loop_clock(decision->head->session.loop));
+    copy_unmet(decision, &answer->plan);
+    decision->holds = ARENA_ARRAY(&decision->memory, answer->hold_count, struct hold);
+    decision->hold_count = answer->hold_count;
     if (answer->hold_count > 0) {
-        memcpy(judgement->holds, answer->holds, answer->hold_count * sizeof(*answer->holds));
+        memcpy(decision->holds, answer->holds, answer->hold_count * sizeof(*answer->holds));
     }
 }
 
@@ -133,7 +137,7 @@ static void try_node(void *context, const struct managed_node *managed_node)
 }
 
 /* By its cause, unless a node fits it: one started by hand may have resources that no type has. */
-static bool is_infeasible(const struct service *service, const struct refusal *refusal,
+static bool is_infeasible(const struct last_decision *decision, const struct refusal *refusal,
                           const struct request *request)
 {
     struct fitting fitting = {.request = request};
@@ -141,52 +145,51 @@ static bool is_infeasible(const struct service *service, const struct refusal *r
         refusal->cause != REFUSED_LABELS) {
         return false;
     }
-    if (request && service->controller && refusal->cause != REFUSED_LABELS) {
-        controller_each(service->controller, try_node, &fitting);
+    if (request && decision->head->controller && refusal->cause != REFUSED_LABELS) {
+        controller_each(decision->head->controller, try_node, &fitting);
     }
     return !fitting.fits;
 }
 
-static const struct request *demand_request(const struct last_decision *judgement, uint32_t index)
+static const struct request *demand_request(const struct last_decision *decision, uint32_t index)
 {
-    return index < judgement->load.demand_count ? &judgement->load.demands[index].request : NULL;
+    return index < decision->load.demand_count ? &decision->load.demands[index].request : NULL;
 }
 
-static bool is_demand_infeasible(const struct service *service, const struct unmet_note *note)
+static bool is_demand_infeasible(const struct last_decision *decision,
+                                 const struct unmet_note *note)
 {
-    return is_infeasible(service, &note->refusal, demand_request(service->judgement, note->index));
+    return is_infeasible(decision, &note->refusal, demand_request(decision, note->index));
 }
 
 /* Was the decision made for the current load? */
-static bool is_current(const struct last_decision *judgement)
+static bool is_current(const struct last_decision *decision)
 {
-    return judgement->judged == judgement->load_number && judgement->judged > 0;
+    return decision->judged == decision->load_number && decision->judged > 0;
 }
 
-static bool has_infeasible(const struct service *service)
+static bool has_infeasible(const struct last_decision *decision)
 {
-    const struct last_decision *judgement = service->judgement;
-    bool has = judgement->is_constraint_unmet &&
-               is_infeasible(service, &judgement->constraint.refusal, NULL);
-    for (size_t i = 0; i < judgement->demand_count && i < INFEASIBLE_MAX && !has; i++) {
-        has = is_demand_infeasible(service, &judgement->demands[i]);
+    bool has = decision->is_constraint_unmet &&
+               is_infeasible(decision, &decision->constraint.refusal, NULL);
+    for (size_t i = 0; i < decision->demand_count && i < INFEASIBLE_MAX && !has; i++) {
+        has = is_demand_infeasible(decision, &decision->demands[i]);
     }
-    for (size_t i = 0; i < judgement->gang_count && i < INFEASIBLE_MAX && !has; i++) {
-        has = is_infeasible(service, &judgement->gangs[i].refusal, NULL);
+    for (size_t i = 0; i < decision->gang_count && i < INFEASIBLE_MAX && !has; i++) {
+        has = is_infeasible(decision, &decision->gangs[i].refusal, NULL);
     }
-    return has && is_current(judgement);
+    return has && is_current(decision);
 }
 
 /* ---- reasons ---- */
 
 /* The plan has room for it on a node whose launch is held back. */
-static struct pending_reason held_why(const struct service *service, const struct request *request,
-                                      struct arena *arena)
+static struct pending_reason held_why(const struct last_decision *decision,
+                                      const struct request *request, struct arena *arena)
 {
-    const struct last_decision *judgement = service->judgement;
-    return pending_held_back(&service->core.settings, request, judgement->holds,
-                             judgement->hold_count, judgement->launching,
-                             service_launch_trouble(service), arena);
+    return pending_held_back(&decision->head->core.settings, request, decision->holds,
+                             decision->hold_count, decision->launching,
+                             launch_failures_text(decision->failures), arena);
 }
 
 static void tell_why(struct pending_demand *demand, struct pending_reason why)
@@ -195,60 +198,56 @@ static void tell_why(struct pending_demand *demand, struct pending_reason why)
     demand->cause = why.cause;
 }
 
-static void judge_demands(const struct service *service, struct pending_demand *demands,
+static void judge_demands(const struct last_decision *decision, struct pending_demand *demands,
                           struct arena *arena)
 {
-    const struct last_decision *judgement = service->judgement;
-    for (size_t i = 0; i < judgement->demand_count; i++) {
-        const struct unmet_note *note = &judgement->demands[i];
+    for (size_t i = 0; i < decision->demand_count; i++) {
+        const struct unmet_note *note = &decision->demands[i];
         struct refusal refusal = note->refusal;
-        if (note->index < judgement->load.demand_count) {
-            refusal.request = demand_request(judgement, note->index);
+        if (note->index < decision->load.demand_count) {
+            refusal.request = demand_request(decision, note->index);
             demands[note->index].unmet = note->count;
-            tell_why(&demands[note->index], why(service, &refusal, arena));
-            demands[note->index].is_infeasible = is_demand_infeasible(service, note);
+            tell_why(&demands[note->index], why(decision, &refusal, arena));
+            demands[note->index].is_infeasible = is_demand_infeasible(decision, note);
         }
     }
-    for (size_t i = 0; i < judgement->load.demand_count && judgement->hold_count > 0; i++) {
+    for (size_t i = 0; i < decision->load.demand_count && decision->hold_count > 0; i++) {
         if (demands[i].unmet == 0) {
-            tell_why(&demands[i], held_why(service, &judgement->load.demands[i].request, arena));
+            tell_why(&demands[i], held_why(decision, &decision->load.demands[i].request, arena));
             demands[i].unmet = demands[i].why.len > 0 ? demands[i].count : 0;
         }
     }
 }
 
-static void judge_rest(const struct service *service, struct pending_demand *gangs,
+static void judge_rest(const struct last_decision *decision, struct pending_demand *gangs,
                        struct pending_demand *constraint)
 {
-    const struct last_decision *judgement = service->judgement;
-    for (size_t i = 0; i < judgement->gang_count; i++) {
-        const struct unmet_note *note = &judgement->gangs[i];
-        if (note->index < judgement->load.gang_count) {
+    for (size_t i = 0; i < decision->gang_count; i++) {
+        const struct unmet_note *note = &decision->gangs[i];
+        if (note->index < decision->load.gang_count) {
             gangs[note->index].unmet = gangs[note->index].count;
             tell_why(&gangs[note->index], note->why);
-            gangs[note->index].is_infeasible = is_infeasible(service, &note->refusal, NULL);
+            gangs[note->index].is_infeasible = is_infeasible(decision, &note->refusal, NULL);
         }
     }
-    for (size_t i = 0; i < judgement->load.constraint_count && judgement->is_constraint_unmet;
-         i++) {
+    for (size_t i = 0; i < decision->load.constraint_count && decision->is_constraint_unmet; i++) {
         constraint[i].unmet = constraint[i].count;
-        tell_why(&constraint[i], judgement->constraint.why);
-        constraint[i].is_infeasible = is_infeasible(service, &judgement->constraint.refusal, NULL);
+        tell_why(&constraint[i], decision->constraint.why);
+        constraint[i].is_infeasible = is_infeasible(decision, &decision->constraint.refusal, NULL);
     }
 }
 
-static struct pending_demand *judged_demands(const struct service *service, struct arena *arena,
-                                             size_t *ret_count)
+static struct pending_demand *judged_demands(const struct last_decision *decision,
+                                             struct arena *arena, size_t *ret_count)
 {
-    const struct last_decision *judgement = service->judgement;
     struct pending_demand *demands = NULL;
     size_t count = 0;
-    ray_view_demands(service->mirror, arena, &demands, &count);
-    const struct ray_load *load = &judgement->load;
+    ray_view_demands(decision->head->ray.view, arena, &demands, &count);
+    const struct ray_load *load = &decision->load;
     size_t expected = load->demand_count + load->gang_count + load->constraint_count;
-    if (is_current(judgement) && count == expected) {
-        judge_demands(service, demands, arena);
-        judge_rest(service, demands + load->demand_count,
+    if (is_current(decision) && count == expected) {
+        judge_demands(decision, demands, arena);
+        judge_rest(decision, demands + load->demand_count,
                    demands + load->demand_count + load->gang_count);
     }
     *ret_count = count;
@@ -257,18 +256,17 @@ static struct pending_demand *judged_demands(const struct service *service, stru
 
 /* ---- for the report, events and drivers ---- */
 
-typedef void infeasible_fn(void *context, const struct pending_demand *demand);
-
-static void each_infeasible(const struct service *service, infeasible_fn *take, void *context)
+void decision_each_infeasible(const struct last_decision *decision, infeasible_fn *take,
+                              void *context)
 {
     struct arena arena;
     size_t count;
     size_t told = 0;
-    if (!has_infeasible(service)) {
+    if (!has_infeasible(decision)) {
         return;
     }
     arena_init(&arena);
-    const struct pending_demand *demands = judged_demands(service, &arena, &count);
+    const struct pending_demand *demands = judged_demands(decision, &arena, &count);
     for (size_t i = 0; i < count && told < INFEASIBLE_MAX; i++) {
         if (demands[i].is_infeasible) {
             take(context, &demands[i]);
@@ -279,7 +277,6 @@ static void each_infeasible(const struct service *service, infeasible_fn *take, 
 }
 
 struct infeasible {
-    struct service *service;
     struct arena *arena;
     struct str singles[INFEASIBLE_MAX], gangs[INFEASIBLE_MAX];
     size_t single_count, gang_count;
@@ -289,7 +286,6 @@ static void take_infeasible(void *context, const struct pending_demand *demand)
 {
     struct infeasible *found = context;
     struct str bytes = arena_str(found->arena, demand->bytes);
-    service_log_infeasible(found->service, demand);
     if (demand->source == DEMAND_TASKS) {
         found->singles[found->single_count++] = bytes;
     } else if (demand->source == DEMAND_PLACEMENT_GROUP) {
@@ -297,21 +293,21 @@ static void take_infeasible(void *context, const struct pending_demand *demand)
     }
 }
 
-void service_infeasible(struct service *service, struct arena *arena, struct ray_report *report)
+void decision_add_infeasible(const struct last_decision *decision, struct arena *arena,
+                             struct ray_report *report)
 {
     struct infeasible *found = ARENA_NEW(arena, struct infeasible);
-    found->service = service;
     found->arena = arena;
-    each_infeasible(service, take_infeasible, found);
+    decision_each_infeasible(decision, take_infeasible, found);
     report->infeasible = found->singles;
     report->infeasible_count = found->single_count;
     report->infeasible_gangs = found->gangs;
     report->infeasible_gang_count = found->gang_count;
 }
 
-struct str service_load_text(const struct service *service, struct arena *arena)
+struct str decision_load_text(const struct last_decision *decision, struct arena *arena)
 {
-    return pending_load_text(service->core.settings.names, &service->judgement->load, arena);
+    return pending_load_text(decision->head->core.settings.names, &decision->load, arena);
 }
 
 /* ---- why fewer run than min_workers ---- */
@@ -332,21 +328,20 @@ static void count_present(void *context, const struct managed_node *managed_node
     }
 }
 
-static void service_decision_add_held(const struct service *service, struct arena *arena,
+static void service_decision_add_held(const struct last_decision *decision, struct arena *arena,
                                       struct cluster_status *cluster_status)
 {
-    const struct last_decision *judgement = service->judgement;
-    const struct core_settings *settings = &service->core.settings;
+    const struct core_settings *settings = &decision->head->core.settings;
     struct present present = {settings, ARENA_ARRAY(arena, settings->type_count, int64_t)};
-    struct str *lines = ARENA_ARRAY(arena, judgement->hold_count, struct str);
-    if (service->controller) {
-        controller_each(service->controller, count_present, &present);
+    struct str *lines = ARENA_ARRAY(arena, decision->hold_count, struct str);
+    if (decision->head->controller) {
+        controller_each(decision->head->controller, count_present, &present);
     }
-    for (size_t i = 0; i < judgement->hold_count; i++) {
-        const struct hold *hold = &judgement->holds[i];
+    for (size_t i = 0; i < decision->hold_count; i++) {
+        const struct hold *hold = &decision->holds[i];
         int64_t missing = settings->types[hold->type].min_nodes - present.counts[hold->type];
-        struct pending_reason why = pending_held(settings, hold, judgement->launching,
-                                                 service_launch_trouble(service), arena);
+        struct pending_reason why = pending_held(settings, hold, decision->launching,
+                                                 launch_failures_text(decision->failures), arena);
         if (missing > 0 && why.text.len > 0) {
             lines[cluster_status->held_count++] = why.text;
         }
@@ -357,7 +352,7 @@ static void service_decision_add_held(const struct service *service, struct aren
 /* ---- cluster status ---- */
 
 struct pricing {
-    const struct service *service;
+    const struct head_context *head;
     int64_t sum;
     bool is_all_known;
     size_t count;
@@ -366,7 +361,7 @@ struct pricing {
 static void service_decision_add_price(void *context, const struct managed_node *managed_node)
 {
     struct pricing *pricing = context;
-    const struct core_settings *settings = &pricing->service->core.settings;
+    const struct core_settings *settings = &pricing->head->core.settings;
     const struct machine *machine = managed_node->machine;
     const struct node *node = managed_node->node;
     int64_t price = PRICE_UNKNOWN;
@@ -374,7 +369,7 @@ static void service_decision_add_price(void *context, const struct managed_node 
         return;
     }
     if (machine) {
-        price = core_setup_price(pricing->service->config, machine->type,
+        price = core_setup_price(pricing->head->config, machine->type,
                                  machine->market == MARKET_SPOT);
     } else if (node->offering < settings->offering_count) {
         price = settings->offerings[node->offering].price;
@@ -384,13 +379,13 @@ static void service_decision_add_price(void *context, const struct managed_node 
     pricing->is_all_known = pricing->is_all_known && price != PRICE_UNKNOWN;
 }
 
-static void add_prices(const struct service *service, struct cluster_status *cluster_status)
+static void add_prices(const struct last_decision *decision, struct cluster_status *cluster_status)
 {
-    const struct core_settings *settings = &service->core.settings;
-    int64_t head = service->core.facts[settings->head_type].price;
-    struct pricing pricing = {service, head > 0 ? head : 0, head != PRICE_UNKNOWN, 1};
-    if (service->controller) {
-        controller_each(service->controller, service_decision_add_price, &pricing);
+    const struct core_settings *settings = &decision->head->core.settings;
+    int64_t head = decision->head->core.facts[settings->head_type].price;
+    struct pricing pricing = {decision->head, head > 0 ? head : 0, head != PRICE_UNKNOWN, 1};
+    if (decision->head->controller) {
+        controller_each(decision->head->controller, service_decision_add_price, &pricing);
     }
     cluster_status->price = pricing.is_all_known ? pricing.sum : -1;
     cluster_status->billed_count = pricing.count;
@@ -400,28 +395,28 @@ static void add_prices(const struct service *service, struct cluster_status *clu
 }
 
 /* Why launches are not permitted. */
-static const char *launching_words(const struct service *service, struct arena *arena)
+static const char *launching_words(const struct last_decision *decision, struct arena *arena)
 {
-    struct str trouble = service_journal_text(service, arena);
-    return trouble.len > 0 ? trouble.ptr : permission_text(service->judgement->launching, false);
+    struct str trouble = head_context_journal_text(decision->head, arena);
+    return trouble.len > 0 ? trouble.ptr : permission_text(decision->launching, false);
 }
 
-void service_cluster_status(const struct service *service, struct arena *arena,
-                            struct cluster_status *ret)
+void decision_cluster_status(const struct last_decision *decision, struct arena *arena,
+                             struct cluster_status *ret)
 {
-    const struct last_decision *judgement = service->judgement;
-    struct gcs_poller_figures figures = gcs_poller_figures(service->ray);
-    bool is_acting = service->controller && service->is_leading && judgement->has_stance;
+    struct gcs_poller_figures figures = gcs_poller_figures(decision->head->ray.poller);
+    bool is_acting = decision->head->controller && decision->head->is_leading &&
+                     decision->has_stance;
     *ret = (struct cluster_status){
-        .seen_ms = service->seen_wall_ms,
-        .decided_ms = judgement->wall_ms,
-        .launching = is_acting ? launching_words(service, arena) : "standing by",
-        .ending = is_acting ? permission_text(judgement->ending, true) : "standing by",
+        .seen_ms = decision->head->ray.seen_wall_ms,
+        .decided_ms = decision->wall_ms,
+        .launching = is_acting ? launching_words(decision, arena) : "standing by",
+        .ending = is_acting ? permission_text(decision->ending, true) : "standing by",
         .polls = figures.polls,
         .poll_ms = figures.poll_ms,
     };
-    ret->demands = judged_demands(service, arena, &ret->demand_count);
-    ray_view_nodes(service->mirror, arena, &ret->nodes, &ret->node_count);
-    add_prices(service, ret);
-    service_decision_add_held(service, arena, ret);
+    ret->demands = judged_demands(decision, arena, &ret->demand_count);
+    ray_view_nodes(decision->head->ray.view, arena, &ret->nodes, &ret->node_count);
+    add_prices(decision, ret);
+    service_decision_add_held(decision, arena, ret);
 }

@@ -5,8 +5,10 @@
  * Failure, interruption and termination are each reported once per node, however often the core
  * repeats the action.
  */
+#include "app/head/service_events.h"
+
+#include "app/head/node_reason.h"
 #include "app/head/ray/driver_messages.h"
-#include "app/head/service_internal.h"
 #include "core/format.h"
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
@@ -28,22 +30,16 @@ struct launch_note {
     int64_t asked_ms; /* wall clock */
 };
 
-/* What was already reported of a node. */
-struct noted {
-    uint64_t instance;
-    bool failure, end, notice;
-};
-
 struct told {
     uint64_t hash;
     int64_t at_ms;
 };
 
 struct event_log {
+    struct event_log_setup setup;
+    struct head_context *head;
     struct launch_note launches[LAUNCHES]; /* ring */
     size_t launch_count;
-    struct noted *noted; /* heap */
-    size_t noted_count, noted_capacity;
     struct told told[TOLD]; /* ring */
     size_t told_count;
 };
@@ -51,97 +47,64 @@ struct event_log {
 /* Does not repeat reports of an earlier process. */
 static void recall(void *context, const struct cluster_event *event)
 {
-    struct service *service = context;
-    struct event_log *event_log = service->event_log;
-    int64_t age = clock_wall_ms(loop_clock(service->session.loop)) - event->wall_ms;
+    struct event_log *event_log = context;
+    int64_t age = clock_wall_ms(loop_clock(event_log->head->session.loop)) - event->wall_ms;
     if (event->kind == CLUSTER_EVENT_INFEASIBLE && age >= 0 && age < TELL_AGAIN_MS) {
         event_log->told[event_log->told_count++ % TOLD] = (struct told){
-            str_hash(event->text), loop_now_ms(service->session.loop) - age};
+            str_hash(event->text), loop_now_ms(event_log->head->session.loop) - age};
     }
 }
 
-void service_open_events(struct service *service)
+struct event_log *event_log_open(const struct event_log_setup *setup)
 {
-    service->event_log = HEAP_NEW(struct event_log);
-    events_each(service->events, 0, recall, service);
+    struct event_log *event_log = HEAP_NEW(struct event_log);
+    event_log->setup = *setup;
+    event_log->head = setup->head;
+    events_each(setup->head->events, 0, recall, event_log);
+    return event_log;
 }
 
-void service_close_events(struct service *service)
+void event_log_close(struct event_log *event_log)
 {
-    if (service->event_log) {
-        free(service->event_log->noted);
-        free(service->event_log);
-        service->event_log = NULL;
-    }
-}
-
-static struct noted *noted_of(struct event_log *event_log, uint64_t instance)
-{
-    for (size_t i = event_log->noted_count; i > 0; i--) {
-        if (event_log->noted[i - 1].instance == instance) {
-            return &event_log->noted[i - 1];
-        }
-    }
-    if (event_log->noted_count == event_log->noted_capacity) {
-        size_t capacity = event_log->noted_capacity > 0 ? 2 * event_log->noted_capacity : 16;
-        struct noted *noted = heap_zeroed(capacity * sizeof(*noted));
-        if (event_log->noted_count > 0) {
-            memcpy(noted, event_log->noted, event_log->noted_count * sizeof(*noted));
-        }
-        free(event_log->noted);
-        event_log->noted = noted;
-        event_log->noted_capacity = capacity;
-    }
-    struct noted *noted = &event_log->noted[event_log->noted_count++];
-    *noted = (struct noted){.instance = instance};
-    return noted;
-}
-
-static void forget_noted(struct event_log *event_log, uint64_t instance)
-{
-    for (size_t i = 0; i < event_log->noted_count; i++) {
-        if (event_log->noted[i].instance == instance) {
-            event_log->noted[i] = event_log->noted[--event_log->noted_count];
-            return;
-        }
-    }
+    free(event_log);
 }
 
 static struct str service_events_name_of(uint64_t instance, struct arena *arena)
 {
     struct managed_node managed_node = {.instance = instance, .is_head = instance == HEAD_INSTANCE};
-    return service_node_name(&managed_node, arena);
+    return node_reason_name(&managed_node, arena);
 }
 
-static void service_events_add(struct service *service, enum cluster_event_kind kind,
+static void service_events_add(struct event_log *event_log, enum cluster_event_kind kind,
                                uint64_t instance, struct str text, struct str reason)
 {
     struct arena arena;
     arena_init(&arena);
     struct str node = instance != INSTANCE_NONE ? service_events_name_of(instance, &arena)
                                                 : STR("");
-    events_add(service->events, kind, node, text, reason);
+    events_add(event_log->head->events, kind, node, text, reason);
     arena_clear(&arena);
 }
 
 /* ---- launches ---- */
 
-static void note_launch(struct service *service, const struct action *action, uint32_t type)
+static void note_launch(struct event_log *event_log, const struct action *action, uint32_t type)
 {
-    struct event_log *event_log = service->event_log;
     event_log->launches[event_log->launch_count++ % LAUNCHES] = (struct launch_note){
-        action->launch, type, action->count, clock_wall_ms(loop_clock(service->session.loop))};
+        action->launch, type, action->count,
+        clock_wall_ms(loop_clock(event_log->head->session.loop))};
 }
 
-static void log_launch(struct service *service, const struct action *action, struct arena *arena)
+static void log_launch(struct event_log *event_log, const struct action *action,
+                       struct arena *arena)
 {
-    const struct core_settings *settings = &service->core.settings;
+    const struct core_settings *settings = &event_log->head->core.settings;
     const struct offering *offering = &settings->offerings[action->offering];
-    const struct type_facts *facts = &service->core.facts[offering->type];
+    const struct type_facts *facts = &event_log->head->core.facts[offering->type];
     struct str zone = intern_text(settings->names, offering->zone);
     struct str reason = action_reason_text_with(
         action, service_events_name_of(action->instance, arena), arena);
-    struct str load = service_load_text(service, arena);
+    struct str load = decision_load_text(event_log->setup.decision, arena);
     int64_t waiting = action->count_by_cause[LAUNCH_DEMAND] - action_takes_over(action) +
                       action->count_by_cause[LAUNCH_GANGS];
     if (waiting > 0 && load.len > 0) {
@@ -151,17 +114,16 @@ static void log_launch(struct service *service, const struct action *action, str
                                    LAUNCH_ARG(action->launch), (long long)action->count,
                                    STR_ARG(facts->name), STR_ARG(facts->machine),
                                    offering->market == MARKET_SPOT ? ", spot" : "", STR_ARG(zone));
-    note_launch(service, action, offering->type);
-    service_events_add(service, CLUSTER_EVENT_LAUNCH, INSTANCE_NONE, text, reason);
+    note_launch(event_log, action, offering->type);
+    service_events_add(event_log, CLUSTER_EVENT_LAUNCH, INSTANCE_NONE, text, reason);
 }
 
-void service_log_refused(struct service *service, struct str what)
+void event_log_refused(struct event_log *event_log, struct str what)
 {
-    const struct event_log *event_log = service->event_log;
     struct str rest = what;
     uint64_t launch;
     struct str number = str_cut(&rest, ':');
-    service_events_add(service, CLUSTER_EVENT_LAUNCH_FAILED, INSTANCE_NONE, what, STR(""));
+    service_events_add(event_log, CLUSTER_EVENT_LAUNCH_FAILED, INSTANCE_NONE, what, STR(""));
     if (!str_starts(number, "launch ") ||
         !launch_number_parse(str_sub(number, sizeof("launch ") - 1, number.len), &launch)) {
         return;
@@ -169,7 +131,8 @@ void service_log_refused(struct service *service, struct str what)
     for (size_t i = 0; i < LAUNCHES && i < event_log->launch_count; i++) {
         const struct launch_note *note = &event_log->launches[i];
         if (note->launch == launch) {
-            service_report_failed(service, note->type, note->count, note->asked_ms, str_trim(rest));
+            reporter_launch_failed(event_log->setup.reporter, note->type, note->count,
+                                   note->asked_ms, str_trim(rest));
             return;
         }
     }
@@ -179,13 +142,15 @@ void service_log_refused(struct service *service, struct str what)
 
 static bool is_end_told(void *context, uint64_t instance)
 {
-    struct service *service = context;
-    return noted_of(service->event_log, instance)->end;
+    const struct event_log *event_log = context;
+    const struct worker_record *worker = worker_records_find(event_log->setup.workers, instance);
+    return worker && worker->is_end_logged;
 }
 
 static void service_events_read_line(void *context, struct str line)
 {
-    service_tell_drivers(context, line, false);
+    struct event_log *event_log = context;
+    reporter_tell_drivers(event_log->setup.reporter, line, false);
 }
 
 static void service_events_measure(void *context, const struct managed_node *managed_node)
@@ -195,19 +160,19 @@ static void service_events_measure(void *context, const struct managed_node *man
     }
 }
 
-static void service_events_report_lines(struct service *service, const struct core_answer *answer,
-                                        struct arena *arena)
+static void service_events_report_lines(struct event_log *event_log,
+                                        const struct core_answer *answer, struct arena *arena)
 {
-    struct driver_scene scene = {.settings = &service->core.settings,
-                                 .facts = service->core.facts,
+    struct driver_scene scene = {.settings = &event_log->head->core.settings,
+                                 .facts = event_log->head->core.facts,
                                  .is_told = is_end_told,
                                  .take = service_events_read_line,
-                                 .context = service};
+                                 .context = event_log};
     struct driver_size size;
     if (driver_lines(&scene, answer, arena)) {
-        driver_size_begin(&size, &service->core.settings);
-        controller_each(service->controller, service_events_measure, &size);
-        service_tell_drivers(service, driver_size_line(&size, arena), false);
+        driver_size_begin(&size, &event_log->head->core.settings);
+        controller_each(event_log->head->controller, service_events_measure, &size);
+        reporter_tell_drivers(event_log->setup.reporter, driver_size_line(&size, arena), false);
     }
 }
 
@@ -225,8 +190,10 @@ static bool was_told(struct event_log *event_log, uint64_t hash, int64_t now_ms)
     return false;
 }
 
-void service_log_infeasible(struct service *service, const struct pending_demand *demand)
+/* Adds an event and notifies drivers, unless that was done recently. */
+static void service_events_infeasible(void *context, const struct pending_demand *demand)
 {
+    struct event_log *event_log = context;
     struct arena arena;
     arena_init(&arena);
     struct str labels = demand->labels.len > 0
@@ -234,71 +201,76 @@ void service_log_infeasible(struct service *service, const struct pending_demand
                             : STR("");
     struct str text = arena_printf(&arena, "%.*s%.*s cannot be scheduled on any node type",
                                    STR_ARG(demand->shape), STR_ARG(labels));
-    if (was_told(service->event_log, str_hash(text), loop_now_ms(service->session.loop))) {
+    if (was_told(event_log, str_hash(text), loop_now_ms(event_log->head->session.loop))) {
         arena_clear(&arena);
         return;
     }
-    service_tell_drivers(service, driver_infeasible_line(demand, &arena), true);
-    service_events_add(service, CLUSTER_EVENT_INFEASIBLE, INSTANCE_NONE, text, demand->why);
+    reporter_tell_drivers(event_log->setup.reporter, driver_infeasible_line(demand, &arena), true);
+    service_events_add(event_log, CLUSTER_EVENT_INFEASIBLE, INSTANCE_NONE, text, demand->why);
     arena_clear(&arena);
 }
 
 /* ---- decisions ---- */
 
-static void log_action(struct service *service, const struct action *action, struct arena *arena)
+static void log_action(struct event_log *event_log, const struct action *action,
+                       struct arena *arena)
 {
     struct str reason = action_reason_text(action, arena);
     if (driver_is_addition(action)) {
-        log_launch(service, action, arena);
+        log_launch(event_log, action, arena);
     } else if (action->kind == ACTION_DRAIN) {
-        service_events_add(service, CLUSTER_EVENT_DRAIN, action->instance, STR("draining"), reason);
+        service_events_add(event_log, CLUSTER_EVENT_DRAIN, action->instance, STR("draining"),
+                           reason);
     } else if (action->kind == ACTION_TERMINATE) {
-        struct noted *noted = noted_of(service->event_log, action->instance);
-        if (!noted->end) {
-            noted->end = true;
-            metrics_count_end(&service->metrics);
-            service_events_add(service, CLUSTER_EVENT_TERMINATE, action->instance, STR("ended"),
+        struct worker_record *worker = worker_records_get(event_log->setup.workers,
+                                                          action->instance);
+        if (!worker->is_end_logged) {
+            worker->is_end_logged = true;
+            metrics_count_end(&event_log->head->metrics);
+            service_events_add(event_log, CLUSTER_EVENT_TERMINATE, action->instance, STR("ended"),
                                reason);
         }
     }
 }
 
-void service_decided(struct service *service, const struct core_answer *answer)
+void event_log_decided(struct event_log *event_log, const struct core_answer *answer)
 {
     struct arena arena;
     arena_init(&arena);
-    service_judge(service, answer);
-    service_events_report_lines(service, answer, &arena);
+    service_events_report_lines(event_log, answer, &arena);
     for (size_t i = 0; i < answer->action_count; i++) {
-        log_action(service, &answer->actions[i], &arena);
+        log_action(event_log, &answer->actions[i], &arena);
     }
-    service_report_soon(service);
+    if (answer->is_decision) {
+        decision_each_infeasible(event_log->setup.decision, service_events_infeasible, event_log);
+    }
     arena_clear(&arena);
 }
 
 /* ---- nodes ---- */
 
-void service_log_joined(struct service *service, const struct managed_node *managed_node)
+void event_log_joined(struct event_log *event_log, const struct managed_node *managed_node)
 {
     struct arena arena;
     arena_init(&arena);
-    int64_t age = managed_node->machine ? clock_wall_ms(loop_clock(service->session.loop)) -
+    int64_t age = managed_node->machine ? clock_wall_ms(loop_clock(event_log->head->session.loop)) -
                                               managed_node->machine->launched_at * 1000
                                         : 0;
     struct str reason = age > 0 && managed_node->machine->launched_at > 0
                             ? arena_printf(&arena, "%lld s after its launch",
                                            (long long)(age / 1000))
                             : STR("");
-    service_events_add(service, CLUSTER_EVENT_JOIN, managed_node->instance, STR("joined Ray"),
+    service_events_add(event_log, CLUSTER_EVENT_JOIN, managed_node->instance, STR("joined Ray"),
                        reason);
     arena_clear(&arena);
 }
 
 /* The failed step and its command. */
-static struct str service_events_failure_text(const struct service *service, uint64_t instance,
+static struct str service_events_failure_text(const struct event_log *event_log, uint64_t instance,
                                               struct str reason, struct arena *arena)
 {
-    const struct worker_progress *progress = worker_setups_progress(service->setups, instance);
+    const struct worker_progress *progress = worker_setups_progress(event_log->setup.setups,
+                                                                    instance);
     const struct node_failure *failure = progress ? &progress->failure : NULL;
     if (!failure || failure->step.len == 0) {
         return reason;
@@ -313,52 +285,55 @@ static struct str service_events_failure_text(const struct service *service, uin
                : text;
 }
 
-static bool service_events_is_failure(uint8_t reason)
+/* The core no longer knows it. */
+static void service_events_forget(const struct worker_records *workers, uint64_t instance)
 {
-    return reason == REASON_SETUP_FAILED || reason == REASON_TOO_SLOW ||
-           reason == REASON_CLOUD_ENDED || reason == REASON_RAY_DEAD ||
-           reason == REASON_LOST_CONTACT;
+    struct worker_record *worker = worker_records_find(workers, instance);
+    if (worker) {
+        worker->is_failure_logged = worker->is_end_logged = worker->is_notice_logged = false;
+    }
 }
 
-void service_log_changed(struct service *service, const struct managed_node *managed_node)
+void event_log_changed(struct event_log *event_log, const struct managed_node *managed_node)
 {
     const struct node *node = managed_node->node;
     if (!node) {
-        forget_noted(service->event_log, managed_node->instance);
+        service_events_forget(event_log->setup.workers, managed_node->instance);
         return;
     }
     bool is_ending = node->state == NODE_FAILED || node->state == NODE_TERMINATING;
     bool is_taken = (node->state == NODE_DRAINING || is_ending) &&
                     node->reason.kind == REASON_NOTICE;
-    if (!is_taken && !(is_ending && service_events_is_failure(node->reason.kind))) {
+    if (!is_taken && !(is_ending && node_reason_is_failure(node))) {
         return;
     }
-    struct noted *noted = noted_of(service->event_log, managed_node->instance);
+    struct worker_record *worker = worker_records_get(event_log->setup.workers,
+                                                      managed_node->instance);
     struct arena arena;
     arena_init(&arena);
-    if (is_taken && !noted->notice) {
-        noted->notice = true;
-        metrics_count_notice(&service->metrics);
-        service_events_add(service, CLUSTER_EVENT_SPOT_INTERRUPTION, managed_node->instance,
-                           service_notice_text(managed_node),
+    if (is_taken && !worker->is_notice_logged) {
+        worker->is_notice_logged = true;
+        metrics_count_notice(&event_log->head->metrics);
+        service_events_add(event_log, CLUSTER_EVENT_SPOT_INTERRUPTION, managed_node->instance,
+                           node_reason_notice(managed_node),
                            STR("Ray moves its work elsewhere; then it is terminated"));
-    } else if (is_ending && !noted->failure) {
-        noted->failure = true;
-        struct str why = service_events_failure_text(service, managed_node->instance,
-                                                     service_reason(node, &arena), &arena);
-        service_events_add(service, CLUSTER_EVENT_FAILURE, managed_node->instance, STR("failed"),
+    } else if (is_ending && !worker->is_failure_logged) {
+        worker->is_failure_logged = true;
+        struct str why = service_events_failure_text(event_log, managed_node->instance,
+                                                     node_reason_text(node, &arena), &arena);
+        service_events_add(event_log, CLUSTER_EVENT_FAILURE, managed_node->instance, STR("failed"),
                            why);
     }
     arena_clear(&arena);
 }
 
-void service_log_drained(struct service *service, uint64_t instance, enum drain_answer answer,
-                         struct str why)
+void event_log_drained(struct event_log *event_log, uint64_t instance, enum drain_answer answer,
+                       struct str why)
 {
     static const char *const words[DRAIN_ANSWER_COUNT] = {
         [DRAIN_ACCEPTED] = "accepts no new work",
         [DRAIN_REFUSED] = "kept: its raylet refused the drain",
         [DRAIN_UNKNOWN] = "kept: its raylet did not answer",
     };
-    service_events_add(service, CLUSTER_EVENT_DRAIN, instance, str_from(words[answer]), why);
+    service_events_add(event_log, CLUSTER_EVENT_DRAIN, instance, str_from(words[answer]), why);
 }

@@ -4,7 +4,7 @@
  * A node that leaves Ray because its Ray is restarted is hidden from the core. When the GCS
  * restarts it has lost state, so the core is notified and pauses scale-down.
  */
-#include "app/head/supervisor/service_supervisor.h"
+#include "app/head/service_internal.h"
 #include "io/xalloc.h"
 
 #include <stdio.h>
@@ -44,13 +44,13 @@ static void service_ray_on_drain(void *context, const struct gcs_answer *answer,
     enum drain_answer meaning = service_drain_meaning(answer, is_accepted);
     uint64_t instance = call->instance;
     forget_call(service, call);
-    if (!service->controller || instance == INSTANCE_NONE) {
+    if (!service->head.controller || instance == INSTANCE_NONE) {
         return;
     }
     struct str why = answer->trouble != GCS_FINE ? str_from(answer->err.text) : why_not;
-    metrics_count_drain(&service->metrics, meaning);
-    service_log_drained(service, instance, meaning, why);
-    controller_drained(service->controller, instance, meaning);
+    metrics_count_drain(&service->head.metrics, meaning);
+    event_log_drained(service->event_log, instance, meaning, why);
+    controller_drained(service->head.controller, instance, meaning);
 }
 
 /* The deadline is only information, on the wall clock; no decision depends on it. */
@@ -70,10 +70,10 @@ struct gcs_drain service_drain_request(const struct action *action, struct str n
 void service_drain(struct service *service, const struct managed_node *managed_node,
                    const struct action *action)
 {
-    struct gcs *gcs = gcs_poller_gcs(service->ray);
-    struct str id = ray_view_node_id(service->mirror, managed_node->instance);
+    struct gcs *gcs = gcs_poller_gcs(service->head.ray.poller);
+    struct str id = ray_view_node_id(service->head.ray.view, managed_node->instance);
     if (!gcs || id.len != RAY_ID_BYTES || managed_node->is_head) {
-        controller_drained(service->controller, managed_node->instance, DRAIN_UNKNOWN);
+        controller_drained(service->head.controller, managed_node->instance, DRAIN_UNKNOWN);
         return;
     }
     struct arena arena;
@@ -81,9 +81,9 @@ void service_drain(struct service *service, const struct managed_node *managed_n
     *call = (struct drain_call){service, service->drains, managed_node->instance};
     service->drains = call;
     arena_init(&arena);
-    struct gcs_drain drain = service_drain_request(action, id, loop_now_ms(service->session.loop),
-                                                   clock_wall_ms(loop_clock(service->session.loop)),
-                                                   &arena);
+    struct gcs_drain drain = service_drain_request(
+        action, id, loop_now_ms(service->head.session.loop),
+        clock_wall_ms(loop_clock(service->head.session.loop)), &arena);
     gcs_drain(gcs, &drain, service_ray_on_drain, call);
     arena_clear(&arena);
 }
@@ -93,8 +93,8 @@ static void give_up_drains(struct service *service)
 {
     while (service->drains) {
         struct drain_call *call = service->drains;
-        if (service->controller && call->instance != INSTANCE_NONE) {
-            controller_drained(service->controller, call->instance, DRAIN_UNKNOWN);
+        if (service->head.controller && call->instance != INSTANCE_NONE) {
+            controller_drained(service->head.controller, call->instance, DRAIN_UNKNOWN);
         }
         forget_call(service, call);
     }
@@ -105,8 +105,8 @@ static void give_up_drains(struct service *service)
 static uint64_t instance_of(void *context, struct str instance_id)
 {
     const struct service *service = context;
-    return service->controller && service->is_leading
-               ? controller_instance_of(service->controller, instance_id)
+    return service->head.controller && service->head.is_leading
+               ? controller_instance_of(service->head.controller, instance_id)
                : INSTANCE_NONE;
 }
 
@@ -114,37 +114,39 @@ static bool is_hidden(void *context, uint64_t instance)
 {
     const struct service *service = context;
     bool keeps_ray;
-    return service_is_updating(service, instance, &keeps_ray) && !keeps_ray;
+    return worker_records_is_updating(&service->workers, instance, &keeps_ray) && !keeps_ray;
 }
 
 static void service_ray_on_node(void *context, const struct ray_node *node)
 {
     struct service *service = context;
-    if (!service->controller) {
+    if (!service->head.controller) {
         return;
     }
-    (void)service_drop_death(service, node->instance); /* this is newer */
-    if (node->status == RAY_DEAD && service_lost_restored(service, node->instance)) {
-        return; /* service_update() starts its Ray again */
+    (void)deaths_drop(service->deaths, node->instance); /* this is newer */
+    if (node->status == RAY_DEAD &&
+        setup_scheduler_lost_restored(service->scheduler, node->instance)) {
+        return; /* setup_scheduler_ray_seen() starts its Ray again */
     }
-    if (node->status == RAY_DEAD && service_hold_death(service, node->instance)) {
+    if (node->status == RAY_DEAD && deaths_hold(service->deaths, node->instance)) {
         return;
     }
-    if (node->status == RAY_DEAD && service_had_joined(service, node->instance)) {
+    if (node->status == RAY_DEAD &&
+        setup_scheduler_had_joined(service->scheduler, node->instance)) {
         /* It died while the service was down, before this core had seen it alive. */
         struct ray_node alive = {
             .instance = node->instance, .status = RAY_ALIVE, .idle_since = NOT_IDLE};
-        controller_ray_node(service->controller, &alive);
+        controller_ray_node(service->head.controller, &alive);
     }
-    controller_ray_node(service->controller, node);
+    controller_ray_node(service->head.controller, node);
 }
 
 static void on_load(void *context, const struct ray_load *load)
 {
     struct service *service = context;
-    service_note_load(service, load);
-    if (service->controller) {
-        controller_ray_load(service->controller, load);
+    decision_note_load(service->decision, load);
+    if (service->head.controller) {
+        controller_ray_load(service->head.controller, load);
     }
 }
 
@@ -152,152 +154,150 @@ static void on_load(void *context, const struct ray_load *load)
 
 static void note_restart(struct service *service, const char *what)
 {
-    LOG(service, WARNING, "ray on the head was restarted: %s", what);
-    events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+    LOG(&service->head, WARNING, "ray on the head was restarted: %s", what);
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                STR("Ray on the head was restarted"),
                STR("no node is terminated as idle for a while"));
-    if (service->controller && service->is_leading) {
-        controller_ray_restarted(service->controller);
+    if (service->head.controller && service->head.is_leading) {
+        controller_ray_restarted(service->head.controller);
     }
-    service_report_reset(service);
+    reporter_reset(service->reporter);
 }
 
-/* Copies facts that others read from the service. True if waiting setups should be checked. */
+/* Copies facts that others read. True if waiting setups should be checked. */
 static bool note_facts(struct service *service)
 {
-    struct str head = ray_view_head(service->mirror);
-    size_t alive = ray_view_alive(service->mirror);
-    bool is_news = alive != service->ray_alive || (head.len > 0) != service->is_head_alive;
-    service->ray_alive = alive;
-    service->is_head_alive = head.len > 0;
-    snprintf(service->ray_head, sizeof(service->ray_head), "%.*s", STR_ARG(head));
-    service_note_head(service);
-    gcs_poller_size(service->ray, alive);
+    struct head_ray *ray = &service->head.ray;
+    struct str id = ray_view_head(ray->view);
+    size_t alive = ray_view_alive(ray->view);
+    bool is_news = alive != ray->alive || (id.len > 0) != ray->is_alive;
+    ray->alive = alive;
+    ray->is_alive = id.len > 0;
+    snprintf(ray->id, sizeof(ray->id), "%.*s", STR_ARG(id));
+    head_ray_note(&service->head);
+    gcs_poller_size(ray->poller, alive);
     return is_news;
 }
 
 static void tell_controller(struct service *service, int64_t asked_at_ms)
 {
-    service->has_seen_ray = true;
-    service_set_up_late(service);
-    uint64_t mark = ray_view_mark(service->mirror);
-    if (mark != service->ray_mark || service_is_rejoin_due(service)) {
-        service_update(service);
-        service->ray_mark = mark;
-        gcs_poller_hurry(service->ray); /* workers that are set up again are hidden from now on */
-    }
-    controller_ray_seen(service->controller, asked_at_ms);
+    service->head.ray.has_seen = true;
+    setup_scheduler_ray_seen(service->scheduler);
+    controller_ray_seen(service->head.controller, asked_at_ms);
 }
 
 bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, struct err *err)
 {
     struct service *service = context;
-    int64_t version = ray_view_version(service->mirror);
-    int64_t wall_ms = clock_wall_ms(loop_clock(service->session.loop));
-    if (!ray_view_update(service->mirror, bytes, asked_at_ms, wall_ms, err)) {
+    struct head_ray *ray = &service->head.ray;
+    int64_t version = ray_view_version(ray->view);
+    int64_t wall_ms = clock_wall_ms(loop_clock(service->head.session.loop));
+    if (!ray_view_update(ray->view, bytes, asked_at_ms, wall_ms, err)) {
         return false;
     }
-    service->seen_wall_ms = wall_ms;
-    if (ray_view_version(service->mirror) < version) { /* the GCS restarted and kept its data */
+    ray->seen_wall_ms = wall_ms;
+    if (ray_view_version(ray->view) < version) { /* the GCS restarted and kept its data */
         note_restart(service, "its version decreased");
     }
     bool is_news = note_facts(service);
-    service_ask_deaths(service);
-    if (service->controller && service->is_leading) {
+    deaths_ask(service->deaths);
+    if (service->head.controller && service->head.is_leading) {
         tell_controller(service, asked_at_ms);
     }
     if (is_news) {
         worker_setups_go_on(service->setups);
-        ctl_server_notify(service->ctl_server, HEAD_INSTANCE);
+        ctl_server_notify(service->head.ctl_server, HEAD_INSTANCE);
     }
     service_expect_ray(service);
-    metrics_count_poll(&service->metrics,
-                       (double)(loop_now_ms(service->session.loop) - asked_at_ms));
+    metrics_count_poll(&service->head.metrics,
+                       (double)(loop_now_ms(service->head.session.loop) - asked_at_ms));
     return true;
 }
 
 void service_ray_replaced(void *context)
 {
     struct service *service = context;
-    ray_view_forget(service->mirror);
+    ray_view_forget(service->head.ray.view);
     note_restart(service, "another cluster answers at its address");
     (void)note_facts(service);
 }
 
 static void on_closing(void *context)
 {
-    give_up_drains(context);
-    service_deaths_lost(context);
-    service_report_lost(context);
-    service_answers_lost(context);
+    struct service *service = context;
+    give_up_drains(service);
+    deaths_lost(service->deaths);
+    reporter_lost(service->reporter);
+    service_answers_lost(service);
 }
 
 static void on_answering(void *context)
 {
     struct service *service = context;
-    struct str trouble = gcs_poller_trouble(service->ray);
-    struct str version = gcs_poller_version(service->ray);
+    struct str trouble = gcs_poller_trouble(service->head.ray.poller);
+    struct str version = gcs_poller_version(service->head.ray.poller);
     bool is_away = trouble.len > 0;
-    loop_timer_start(service->guard, 0); /* a new Ray may have its own autoscaler */
-    LOG(service, INFO, is_away ? "ray does not answer: %.*s" : "ray answers version=%.*s",
+    loop_timer_start(service->timers.guard, 0); /* a new Ray may have its own autoscaler */
+    LOG(&service->head, INFO, is_away ? "ray does not answer: %.*s" : "ray answers version=%.*s",
         STR_ARG(is_away ? trouble : version));
-    if (is_away && service->is_head_alive) {
-        events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+    if (is_away && service->head.ray.is_alive) {
+        events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                    STR("lost the connection to Ray"), trouble);
-    } else if (!is_away && service->has_lost_ray) {
-        events_add(service->events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("Ray answers again"),
-                   STR(""));
+    } else if (!is_away && service->head.ray.has_lost) {
+        events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+                   STR("Ray answers again"), STR(""));
     }
     if (!is_away) {
-        service_resume_seen(service);
+        resume_seen(service->resume);
     }
-    service->has_lost_ray = is_away && (service->has_lost_ray || service->is_head_alive);
+    service->head.ray.has_lost = is_away &&
+                                 (service->head.ray.has_lost || service->head.ray.is_alive);
     if (!is_away) {
-        service_report_reset(service);
-        service_metrics_tell(service);
+        reporter_reset(service->reporter);
+        metrics_site_register(service->metrics_site);
     }
-    ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
 /* ---- opening and closing ---- */
 
 void service_expect_ray(struct service *service)
 {
-    bool expects = !service->is_head_alive || service_waits_for_ray(service) ||
-                   convergence_count(&service->slots, CONVERGE_PENDING) > 0;
-    gcs_poller_expect(service->ray, expects);
+    bool expects = !service->head.ray.is_alive || head_ray_is_restarting(&service->head) ||
+                   convergence_count(&service->workers, CONVERGE_PENDING) > 0;
+    gcs_poller_expect(service->head.ray.poller, expects);
 }
 
 void service_open_ray(struct service *service)
 {
-    service_open_deaths(service);
+    service->deaths = deaths_open(&service->head);
     struct ray_view_hooks hooks = {service, instance_of, is_hidden, service_ray_on_node, on_load};
-    service->mirror = ray_view_open(&service->core.names, &hooks);
-    service->ray = gcs_poller_open(&(struct gcs_poller_setup){
-        .loop = service->session.loop,
-        .http = service->session.http,
-        .address = service->ray_address,
-        .token_path = service->token_path,
+    service->head.ray.view = ray_view_open(&service->head.core.names, &hooks);
+    service->head.ray.poller = gcs_poller_open(&(struct gcs_poller_setup){
+        .loop = service->head.session.loop,
+        .http = service->head.session.http,
+        .address = service->head.ray_address,
+        .token_path = service->head.token_path,
         .hooks = {service, service_ray_seen, on_answering, service_ray_replaced, on_closing},
     });
 }
 
 void service_close_ray(struct service *service)
 {
-    if (service->ray) {
-        gcs_poller_close(service->ray);
+    if (service->head.ray.poller) {
+        gcs_poller_close(service->head.ray.poller);
     }
-    ray_view_close(service->mirror);
-    service_close_deaths(service);
+    ray_view_close(service->head.ray.view);
+    deaths_close(service->deaths);
 }
 
 /* A new core needs the complete state. */
 void service_ray_begin(struct service *service)
 {
-    ray_view_resend_all(service->mirror);
-    service->ray_mark = 0;
-    service->has_seen_ray = false;
-    gcs_poller_hurry(service->ray);
+    ray_view_resend_all(service->head.ray.view);
+    setup_scheduler_begin(service->scheduler);
+    service->head.ray.has_seen = false;
+    gcs_poller_hurry(service->head.ray.poller);
 }
 
 /* Ignore replies to drains in flight. */
@@ -306,5 +306,5 @@ void service_ray_end(struct service *service)
     for (struct drain_call *call = service->drains; call; call = call->next) {
         call->instance = INSTANCE_NONE;
     }
-    service_forget_deaths(service);
+    deaths_forget(service->deaths);
 }

@@ -6,7 +6,10 @@
  * machine. The journal records when that was first seen ("gone ID"), so a restart does not reset
  * the time.
  */
-#include "app/head/service_internal.h"
+#include "app/head/service_retention.h"
+
+#include "app/head/node_reason.h"
+#include "io/xalloc.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -27,7 +30,7 @@ bool tidy_is_due(const struct retention *keep, int64_t gone_since_ms, size_t new
 /* ---- machines that are gone ---- */
 
 struct sweep {
-    struct service *service;
+    struct retention_task *task;
     struct arena arena;
     struct gone *items;
     size_t count, capacity;
@@ -43,7 +46,7 @@ static void service_retention_take_machine(void *context, uint64_t instance, str
 {
     struct sweep *sweep = context;
     struct managed_node managed_node;
-    bool is_there = controller_find(sweep->service->controller, instance, &managed_node) &&
+    bool is_there = controller_find(sweep->task->head->controller, instance, &managed_node) &&
                     managed_node.machine && managed_node.machine->state != MACHINE_GONE;
     if (instance == HEAD_INSTANCE) {
         sweep->has_head = is_there;
@@ -62,13 +65,12 @@ static void service_retention_take_machine(void *context, uint64_t instance, str
 
 static void remove_files(struct sweep *sweep, const struct gone *gone)
 {
-    struct service *service = sweep->service;
+    const struct head_context *head = sweep->task->head;
     struct managed_node managed_node = {.instance = gone->instance};
-    struct str name = service_node_name(&managed_node, &sweep->arena);
-    unlink(arena_printf(&sweep->arena, "%s/log/%.*s", service->folder, STR_ARG(name)).ptr);
-    unlink(cluster_state_known_hosts(&service->state, gone->id, &sweep->arena));
-    setup_records_remove(&service->pasts, gone->instance);
-    convergence_forget(&service->slots, gone->instance);
+    struct str name = node_reason_name(&managed_node, &sweep->arena);
+    unlink(arena_printf(&sweep->arena, "%s/log/%.*s", head->folder, STR_ARG(name)).ptr);
+    unlink(cluster_state_known_hosts(&head->state, gone->id, &sweep->arena));
+    worker_records_remove(sweep->task->workers, gone->instance);
 }
 
 static const char *fact_name(struct sweep *sweep, const char *kind, const struct gone *gone)
@@ -79,7 +81,7 @@ static const char *fact_name(struct sweep *sweep, const char *kind, const struct
 /* Deletes the rows together with the files, so that no file is left without a row. */
 static bool remove_rows(struct sweep *sweep, const struct gone *gone, struct err *err)
 {
-    struct journal *journal = sweep->service->journal;
+    struct journal *journal = sweep->task->head->journal;
     return journal_drop_machine(journal, gone->instance, err) &&
            journal_drop(journal, fact_name(sweep, WORKER_FACT, gone), err) &&
            journal_drop(journal, fact_name(sweep, GONE_NAME, gone), err);
@@ -89,13 +91,13 @@ static bool service_retention_inspect(struct sweep *sweep, size_t i, int64_t now
                                       bool *ret_is_removed, struct err *err)
 {
     const struct gone *gone = &sweep->items[i];
-    struct journal *journal = sweep->service->journal;
+    struct journal *journal = sweep->task->head->journal;
     const char *name = fact_name(sweep, GONE_NAME, gone);
     uint64_t since = 0;
     if (!journal_get_number(journal, name, &since, err)) {
         return false;
     }
-    *ret_is_removed = tidy_is_due(&sweep->service->retention, (int64_t)since, sweep->count - i - 1,
+    *ret_is_removed = tidy_is_due(&sweep->task->retention, (int64_t)since, sweep->count - i - 1,
                                   now_ms);
     if (*ret_is_removed) {
         return remove_rows(sweep, gone, err);
@@ -105,7 +107,7 @@ static bool service_retention_inspect(struct sweep *sweep, size_t i, int64_t now
 
 static bool sweep_all(struct sweep *sweep, bool *removed, int64_t now_ms, struct err *err)
 {
-    struct journal *journal = sweep->service->journal;
+    struct journal *journal = sweep->task->head->journal;
     if (!journal_begin(journal, err)) {
         return false;
     }
@@ -116,15 +118,15 @@ static bool sweep_all(struct sweep *sweep, bool *removed, int64_t now_ms, struct
     return journal_end(journal, ok, err);
 }
 
-void service_tidy(struct service *service, int64_t now_ms)
+void retention_task_sweep(struct retention_task *task, int64_t now_ms)
 {
-    struct sweep sweep = {.service = service};
+    struct sweep sweep = {.task = task};
     struct err err = {0};
-    if (!service->controller || !service->is_leading) {
+    if (!task->head->controller || !task->head->is_leading) {
         return;
     }
     arena_init(&sweep.arena);
-    bool ok = journal_machines(service->journal, service_retention_take_machine, &sweep, &err);
+    bool ok = journal_machines(task->head->journal, service_retention_take_machine, &sweep, &err);
     if (ok && sweep.has_head && sweep.count > 0) {
         bool *removed = ARENA_ARRAY(&sweep.arena, sweep.count, bool);
         ok = sweep_all(&sweep, removed, now_ms, &err);
@@ -135,51 +137,55 @@ void service_tidy(struct service *service, int64_t now_ms)
         }
     }
     if (!ok) {
-        LOG(service, WARNING, "cannot remove logs and records of old instances: %s", err.text);
+        LOG(task->head, WARNING, "cannot remove logs and records of old instances: %s", err.text);
     }
     arena_clear(&sweep.arena);
 }
 
 /* ---- journal errors ---- */
 
-struct str service_journal_text(const struct service *service, struct arena *arena)
-{
-    struct str trouble = journal_trouble(service->journal);
-    return trouble.len == 0
-               ? STR("")
-               : arena_printf(arena, "the journal cannot be written (%.*s): no launches until %s",
-                              STR_ARG(trouble),
-                              str_is(trouble, "disk full") ? "space is free" : "it can be written");
-}
-
 /* Space may have been freed, and nothing else may need to be written. */
 static void probe_journal(void *context)
 {
-    struct service *service = context;
+    struct retention_task *task = context;
     struct err err;
-    bool was_failing = journal_trouble(service->journal).len > 0;
-    if (was_failing && journal_note(service->journal, PROBE_NAME, STR("1"), &err)) {
-        LOG(service, INFO, "the journal can be written again");
+    bool was_failing = journal_trouble(task->head->journal).len > 0;
+    if (was_failing && journal_note(task->head->journal, PROBE_NAME, STR("1"), &err)) {
+        LOG(task->head, INFO, "the journal can be written again");
     }
-    if (was_failing != service->was_journal_failing) {
-        service->was_journal_failing = was_failing;
-        ctl_server_notify(service->ctl_server, INSTANCE_NONE);
+    if (was_failing != task->was_journal_failing) {
+        task->was_journal_failing = was_failing;
+        ctl_server_notify(task->head->ctl_server, INSTANCE_NONE);
     }
-    loop_timer_start(service->journal_look, PROBE_MS);
+    loop_timer_start(task->probe, PROBE_MS);
 }
 
 static void tidy(void *context)
 {
-    struct service *service = context;
-    service_tidy(service, clock_wall_ms(loop_clock(service->session.loop)));
-    loop_timer_start(service->tidy, service->retention.sweep_ms);
+    struct retention_task *task = context;
+    retention_task_sweep(task, clock_wall_ms(loop_clock(task->head->session.loop)));
+    loop_timer_start(task->tidy, task->retention.sweep_ms);
 }
 
-void service_open_tidy(struct service *service)
+struct retention_task *retention_task_open(struct head_context *head,
+                                           struct worker_records *workers)
 {
-    service->retention = retention_make();
-    service->tidy = loop_timer_new(service->session.loop, tidy, service);
-    service->journal_look = loop_timer_new(service->session.loop, probe_journal, service);
-    loop_timer_start(service->tidy, service->retention.first_ms);
-    loop_timer_start(service->journal_look, PROBE_MS);
+    struct retention_task *task = HEAP_NEW(struct retention_task);
+    task->head = head;
+    task->workers = workers;
+    task->retention = retention_make();
+    task->tidy = loop_timer_new(head->session.loop, tidy, task);
+    task->probe = loop_timer_new(head->session.loop, probe_journal, task);
+    loop_timer_start(task->tidy, task->retention.first_ms);
+    loop_timer_start(task->probe, PROBE_MS);
+    return task;
+}
+
+void retention_task_close(struct retention_task *task)
+{
+    if (task) {
+        loop_timer_free(task->tidy);
+        loop_timer_free(task->probe);
+        free(task);
+    }
 }

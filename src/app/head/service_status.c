@@ -1,72 +1,16 @@
 /* service_status.c: the cluster as the service sees it, for users. */
-#include "app/head/supervisor/service_supervisor.h"
+#include "app/head/node_reason.h"
+#include "app/head/ray/autoscaler_report.h"
+#include "app/head/service_internal.h"
 #include "app/machine_tags.h"
 #include "base/attr.h"
 #include "io/clock.h"
-#include "ray/version.h"
 
 /* With too few workers and none pending for this long, no more are expected soon: the cloud
  * refused, or launched fewer than requested. */
 enum { SHORT_MS = 8 * 1000 };
 
-struct str service_node_name(const struct managed_node *managed_node, struct arena *arena)
-{
-    return managed_node->is_head
-               ? STR("head")
-               : arena_printf(arena, "worker-%llu",
-                              (unsigned long long)managed_node->instance - HEAD_INSTANCE);
-}
-
 /* ---- one node ---- */
-
-/* Why a node is being terminated. */
-static const struct {
-    const char *words;
-    bool is_failure;
-} reasons[REASON_KIND_COUNT] = {
-    [REASON_SETUP_FAILED] = {"its setup failed", true},
-    [REASON_TOO_SLOW] = {"timed out", true},
-    [REASON_CLOUD_ENDED] = {"terminated by the cloud or by a user", true},
-    [REASON_RAY_DEAD] = {"Ray reports it dead", true},
-    [REASON_LOST_CONTACT] = {"no heartbeat in Ray for too long", true},
-    [REASON_IDLE] = {"idle", false},
-    [REASON_OUTDATED] = {"outdated: its node type was changed or removed in the file", false},
-    [REASON_TYPE_LIMIT] = {"over max_workers of its node type", false},
-    [REASON_CLUSTER_LIMIT] = {"over max_workers", false},
-    [REASON_DRAINED] = {"drained", false},
-    [REASON_NOTICE] = {"spot interruption notice", false},
-    [REASON_DOWN] = {"the cluster is being removed", false},
-};
-
-static bool is_failure(const struct node *node)
-{
-    return node->reason.kind < REASON_KIND_COUNT && reasons[node->reason.kind].is_failure;
-}
-
-static bool service_status_is_ending(const struct node *node)
-{
-    return node->state == NODE_DRAINING || node->state == NODE_TERMINATING ||
-           node->state == NODE_FAILED;
-}
-
-/* Only spot machines get notices. Any node may be drained externally. */
-struct str service_notice_text(const struct managed_node *managed_node)
-{
-    bool is_spot = managed_node->machine && managed_node->machine->market == MARKET_SPOT;
-    return is_spot ? str_from(reasons[REASON_NOTICE].words) : STR("drained externally");
-}
-
-struct str service_reason(const struct node *node, struct arena *arena)
-{
-    const struct reason *reason = &node->reason;
-    if (!service_status_is_ending(node)) {
-        return STR("");
-    }
-    if (reason->kind == REASON_TOO_SLOW) {
-        return arena_printf(arena, "timed out after %lld s", (long long)(reason->limit / 1000));
-    }
-    return reason->kind < REASON_KIND_COUNT ? str_from(reasons[reason->kind].words) : STR("");
-}
 
 /* Phase and convergence of each node state. */
 static const struct {
@@ -98,12 +42,12 @@ enum slot_state service_slot(const struct service *service, const struct managed
         return CONVERGE_GONE;
     }
     bool keeps_ray;
-    if (!service_status_is_ending(node) &&
-        service_is_updating(service, managed_node->instance, &keeps_ray)) {
+    if (!node_reason_is_ending(node) &&
+        worker_records_is_updating(&service->workers, managed_node->instance, &keeps_ray)) {
         return CONVERGE_PENDING;
     }
-    if (service_status_is_ending(node)) {
-        return is_failure(node) ? CONVERGE_FAILED : CONVERGE_GONE;
+    if (node_reason_is_ending(node)) {
+        return node_reason_is_failure(node) ? CONVERGE_FAILED : CONVERGE_GONE;
     }
     return meanings[node->state].slot;
 }
@@ -121,11 +65,12 @@ static enum node_phase service_status_phase_of(const struct service *service,
         bool is_there = managed_node->machine && managed_node->machine->state <= MACHINE_RUNNING;
         return is_there ? PHASE_BOOTING : PHASE_TERMINATED;
     }
-    if (service_status_is_ending(node)) {
-        return is_failure(node) ? PHASE_FAILED : PHASE_TERMINATING;
+    if (node_reason_is_ending(node)) {
+        return node_reason_is_failure(node) ? PHASE_FAILED : PHASE_TERMINATING;
     }
     bool is_being_set_up = node->state == NODE_BOOTING || node->state == NODE_SETTING_UP ||
-                           service_is_updating(service, managed_node->instance, &keeps_ray);
+                           worker_records_is_updating(&service->workers, managed_node->instance,
+                                                      &keeps_ray);
     return is_being_set_up && progress ? progress->phase : meanings[node->state].phase;
 }
 
@@ -146,13 +91,13 @@ static void service_status_add_node(const struct service *service, struct node_v
                                     const struct managed_node *managed_node, struct arena *arena)
 {
     const struct node *node = managed_node->node;
-    const struct core_settings *settings = &service->core.settings;
+    const struct core_settings *settings = &service->head.core.settings;
     if (!node) {
         return;
     }
     if (node->offering < settings->offering_count && !managed_node->is_head) {
         const struct offering *offering = &settings->offerings[node->offering];
-        view->type = service->config->node_types[offering->type].name;
+        view->type = service->head.config->node_types[offering->type].name;
         view->price = offering->price;
     }
     if (managed_node->machine &&
@@ -160,16 +105,16 @@ static void service_status_add_node(const struct service *service, struct node_v
         const struct machine *machine = managed_node->machine;
         struct str type = machine_tag_value(machine, "ray-user-node-type");
         view->type = type.len > 0 ? type : view->type;
-        view->price = core_setup_price(service->config, machine->type,
+        view->price = core_setup_price(service->head.config, machine->type,
                                        machine->market == MARKET_SPOT);
     }
-    int64_t age_ms = loop_now_ms(service->session.loop) - node->since;
-    view->since_ms = clock_wall_ms(loop_clock(service->session.loop)) - age_ms;
-    bool has_notice = service_status_is_ending(node) && node->reason.kind == REASON_NOTICE;
-    view->reason = has_notice                       ? service_notice_text(managed_node)
-                   : service_status_is_ending(node) ? service_reason(node, arena)
-                   : node->launch != 0              ? service_why_launched(service, node->launch)
-                                                    : STR("");
+    int64_t age_ms = loop_now_ms(service->head.session.loop) - node->since;
+    view->since_ms = clock_wall_ms(loop_clock(service->head.session.loop)) - age_ms;
+    bool has_notice = node_reason_is_ending(node) && node->reason.kind == REASON_NOTICE;
+    view->reason = has_notice                    ? node_reason_notice(managed_node)
+                   : node_reason_is_ending(node) ? node_reason_text(node, arena)
+                   : node->launch != 0 ? launch_reasons_find(service->reasons, node->launch)
+                                       : STR("");
 }
 
 static void add_progress(struct node_view *view, const struct worker_progress *progress)
@@ -189,14 +134,15 @@ static void add_progress(struct node_view *view, const struct worker_progress *p
 
 static void view_head(const struct service *service, struct node_view *view)
 {
-    const struct handover *handover = &service->handover;
-    const struct config_node_type *type = &service->config->node_types[service->config->head_type];
+    const struct handover *handover = &service->head.handover;
+    const struct config_node_type *type =
+        &service->head.config->node_types[service->head.config->head_type];
     view->is_head = true;
     view->type = type->name;
-    view->price = service->core.facts[service->config->head_type].price;
-    view->phase = service->is_head_alive ? PHASE_READY : PHASE_SETTING_UP;
+    view->price = service->head.core.facts[service->head.config->head_type].price;
+    view->phase = service->head.ray.is_alive ? PHASE_READY : PHASE_SETTING_UP;
     view->id = handover->head_id;
-    view->price = service->core.facts[service->core.settings.head_type].price;
+    view->price = service->head.core.facts[service->head.core.settings.head_type].price;
     if (view->private_ip.len == 0) {
         view->private_ip = handover->head_private_ip;
         view->public_ip = handover->head_public_ip;
@@ -208,8 +154,7 @@ void service_view(const struct service *service, const struct managed_node *mana
 {
     const struct worker_progress *progress = worker_setups_progress(service->setups,
                                                                     managed_node->instance);
-    struct node_view view = {.name = service_node_name(managed_node, arena),
-                             .price = PRICE_UNKNOWN};
+    struct node_view view = {.name = node_reason_name(managed_node, arena), .price = PRICE_UNKNOWN};
     service_status_add_machine(&view, managed_node->machine);
     service_status_add_node(service, &view, managed_node, arena);
     if (managed_node->is_head) {
@@ -217,7 +162,7 @@ void service_view(const struct service *service, const struct managed_node *mana
     } else {
         view.phase = service_status_phase_of(service, managed_node, progress);
         if (view.phase == PHASE_FAILED &&
-            !(managed_node->node && service_status_is_ending(managed_node->node))) {
+            !(managed_node->node && node_reason_is_ending(managed_node->node))) {
             view.reason = STR(""); /* the launch reason does not explain the failure */
         }
         add_progress(&view, progress);
@@ -225,26 +170,11 @@ void service_view(const struct service *service, const struct managed_node *mana
     *ret_view = view;
 }
 
-/* In whole seconds, because Ray's idle time varies with each poll. */
-void service_view_cluster_status(struct node_view *view, const struct node_usage *node,
-                                 int64_t seen_ms)
-{
-    enum { SECOND_MS = 1000 };
-    view->ray_id = node->ray_id;
-    view->uses = node->uses;
-    view->use_count = node->use_count;
-    view->activity = node->activity;
-    view->is_draining = node->is_draining;
-    if (node->idle_ms >= 0 && seen_ms > node->idle_ms) {
-        view->idle_since_ms = (seen_ms - node->idle_ms) / SECOND_MS * SECOND_MS;
-    }
-}
-
 /* ---- status ---- */
 
 size_t service_wanted_workers(const struct service *service)
 {
-    const struct config *config = service->config;
+    const struct config *config = service->head.config;
     int64_t wanted = 0;
     for (size_t i = 0; i < config->node_type_count; i++) {
         wanted += config->node_types[i].is_head ? 0 : config->node_types[i].min_workers;
@@ -253,16 +183,12 @@ size_t service_wanted_workers(const struct service *service)
     return wanted > 0 ? (size_t)wanted : 0;
 }
 
-bool service_ray_scales(const struct service *service)
-{
-    return service->monitor_pid != 0 || service->old_ray[0] != '\0';
-}
-
 static enum autoscaler_state autoscaler_state(const struct service *service)
 {
-    return service->is_frozen                                    ? AUTOSCALER_CRASH_LOOPING
-           : service_ray_scales(service) || !service->is_leading ? AUTOSCALER_STANDBY
-                                                                 : AUTOSCALER_ACTIVE;
+    return service->is_frozen ? AUTOSCALER_CRASH_LOOPING
+           : ray_autoscaler_is_active(&service->ray_autoscaler) || !service->head.is_leading
+               ? AUTOSCALER_STANDBY
+               : AUTOSCALER_ACTIVE;
 }
 
 /* Why the autoscaler is not active, or what hinders an active one; empty: nothing. */
@@ -271,41 +197,31 @@ static struct str autoscaler_message(const struct service *service, struct arena
     if (service->is_frozen) {
         return arena_str(arena, str_from(service->refusal));
     }
-    if (service->old_ray[0] != '\0') {
-        return arena_printf(arena,
-                            "Ray %s on the head is older than " RAY_VERSION_TOKEN
-                            ": Ray's own autoscaler manages the workers, and token authentication "
-                            "is off",
-                            service->old_ray);
+    if (ray_autoscaler_is_active(&service->ray_autoscaler)) {
+        return ray_autoscaler_text(&service->ray_autoscaler, arena);
     }
-    if (service->monitor_pid != 0) {
-        return arena_printf(arena,
-                            "Ray's own autoscaler runs on this head (process %d); two autoscalers "
-                            "would undo each other's work. Start Ray with --no-monitor",
-                            service->monitor_pid);
-    }
-    if (!service->is_leading) {
+    if (!service->head.is_leading) {
         return arena_str(arena, str_from(service->refusal));
     }
-    struct str journal = service_journal_text(service, arena);
+    struct str journal = head_context_journal_text(&service->head, arena);
     if (journal.len > 0) {
         return journal;
     }
-    if (service->launch_trouble[0]) {
-        return arena_str(arena, str_from(service->launch_trouble));
+    if (service->failures.text[0]) {
+        return arena_str(arena, str_from(service->failures.text));
     }
-    return service_resume_note(service, arena);
+    return resume_note(service->resume, arena);
 }
 
 static bool is_settled(const struct service *service, size_t workers)
 {
     bool is_short = service->short_since_ms > 0 &&
-                    loop_now_ms(service->session.loop) - service->short_since_ms >= SHORT_MS;
-    if (service_ray_scales(service)) {
+                    loop_now_ms(service->head.session.loop) - service->short_since_ms >= SHORT_MS;
+    if (ray_autoscaler_is_active(&service->ray_autoscaler)) {
         return true; /* the number of workers to come is unknown here */
     }
-    return service->is_head_alive && !service_waits_for_ray(service) &&
-           (convergence_is_reached(&service->slots, workers) || is_short);
+    return service->head.ray.is_alive && !head_ray_is_restarting(&service->head) &&
+           (convergence_is_reached(&service->workers, workers) || is_short);
 }
 
 /* ---- pending parts ---- */
@@ -338,31 +254,31 @@ static struct str waits_for(const struct service *service, struct arena *arena)
 {
     AUTO_BUF struct buf text;
     buf_init(&text, 400);
-    if (!service->is_leading) {
+    if (!service->head.is_leading) {
         return arena_printf(arena, "the lease of the cluster%s%s", service->refusal[0] ? ": " : "",
                             service->refusal);
     }
-    if (!service->is_head_alive) {
+    if (!service->head.ray.is_alive) {
         return STR("Ray on the head");
     }
-    if (service_waits_for_ray(service)) {
+    if (head_ray_is_restarting(&service->head)) {
         return STR("Ray's restart on the head");
     }
     struct service_status_waiting waiting = {service, arena, &text, 0};
-    controller_each(service->controller, add_waiting, &waiting);
+    controller_each(service->head.controller, add_waiting, &waiting);
     return waiting.count > 0 ? arena_str(arena, buf_str(&text)) : STR("the launch of workers");
 }
 
 void service_note_shortage(struct service *service)
 {
     size_t workers = service_wanted_workers(service);
-    bool is_short = service->is_leading && service->is_head_alive &&
-                    convergence_count(&service->slots, CONVERGE_PENDING) == 0 &&
-                    !convergence_is_reached(&service->slots, workers);
+    bool is_short = service->head.is_leading && service->head.ray.is_alive &&
+                    convergence_count(&service->workers, CONVERGE_PENDING) == 0 &&
+                    !convergence_is_reached(&service->workers, workers);
     if (!is_short) {
         service->short_since_ms = 0;
     } else if (service->short_since_ms == 0) {
-        service->short_since_ms = loop_now_ms(service->session.loop);
+        service->short_since_ms = loop_now_ms(service->head.session.loop);
     }
 }
 
@@ -370,8 +286,8 @@ static void add_cluster_status(const struct service *service, struct arena *aren
                                struct ctl_status *status)
 {
     struct cluster_status cluster_status;
-    service_cluster_status(service, arena, &cluster_status);
-    status->now_ms = clock_wall_ms(loop_clock(service->session.loop));
+    decision_cluster_status(service->decision, arena, &cluster_status);
+    status->now_ms = clock_wall_ms(loop_clock(service->head.session.loop));
     status->seen_ms = cluster_status.seen_ms;
     status->price = cluster_status.price;
     status->price_limit = cluster_status.price_limit;
@@ -395,19 +311,109 @@ void service_status(const struct service *service, struct arena *arena,
 {
     size_t workers = service_wanted_workers(service);
     *ret_status = (struct ctl_status){
-        .ray_version = gcs_poller_version(service->ray),
-        .ray_address = service->ray_address,
+        .ray_version = gcs_poller_version(service->head.ray.poller),
+        .ray_address = service->head.ray_address,
         .autoscaler = autoscaler_state(service),
         .autoscaler_message = autoscaler_message(service, arena),
         .goal = STR("run"),
-        .joined = service->ray_alive,
+        .joined = service->head.ray.alive,
         .wanted = 1 + workers,
         .is_settled = is_settled(service, workers),
-        .is_ray_scaling = service_ray_scales(service),
-        .serial = service->handover.serial,
-        .jobs = service->has_drivers ? (int64_t)service->drivers : -1,
+        .is_ray_scaling = ray_autoscaler_is_active(&service->ray_autoscaler),
+        .serial = service->head.handover.serial,
+        .jobs = service->idle.has_drivers ? (int64_t)service->idle.drivers : -1,
     };
     ret_status->waits_for = ret_status->is_settled ? STR("") : waits_for(service, arena);
-    ret_status->waits_for_lease = !ret_status->is_settled && !service->is_leading;
+    ret_status->waits_for_lease = !ret_status->is_settled && !service->head.is_leading;
     add_cluster_status(service, arena, ret_status);
+}
+
+/* ---- the report for Ray ---- */
+
+struct service_status_report {
+    const struct service *service;
+    struct arena *arena;
+    struct report_requests requests;
+    struct ray_pending_node *nodes;
+    size_t node_count, node_capacity;
+};
+
+/* Converts a time on the loop's clock to wall clock seconds. */
+static int64_t service_status_seconds_of(const struct service *service, int64_t at_ms)
+{
+    return (clock_wall_ms(loop_clock(service->head.session.loop)) -
+            (loop_now_ms(service->head.session.loop) - at_ms)) /
+           1000;
+}
+
+static void service_status_add_pending(struct service_status_report *gathering,
+                                       const struct managed_node *managed_node, uint32_t type)
+{
+    const struct type_facts *facts = &gathering->service->head.core.facts[type];
+    struct node_view view;
+    service_view(gathering->service, managed_node, gathering->arena, &view);
+    void *items = gathering->nodes;
+    arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
+               sizeof(*gathering->nodes));
+    gathering->nodes = items;
+    gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
+        .machine = facts->machine,
+        .type = facts->name,
+        .instance_id = view.id,
+        .address = view.private_ip,
+        .details = report_details(&view, gathering->arena),
+    };
+}
+
+static void service_status_gather(void *context, const struct managed_node *managed_node)
+{
+    struct service_status_report *gathering = context;
+    const struct core_settings *settings = &gathering->service->head.core.settings;
+    const struct node *node = managed_node->node;
+    if (!node || managed_node->is_head || node->offering >= settings->offering_count ||
+        !node_state_table[node->state].is_pending) {
+        return;
+    }
+    uint32_t type = settings->offerings[node->offering].type;
+    if (node->state == NODE_REQUESTED || !managed_node->machine) {
+        report_requests_add(&gathering->requests, &gathering->service->head.core.facts[type],
+                            service_status_seconds_of(gathering->service, node->created_at),
+                            gathering->arena);
+    } else {
+        service_status_add_pending(gathering, managed_node, type);
+    }
+}
+
+void service_fill_report(void *context, struct arena *arena, struct ray_report *report)
+{
+    const struct service *service = context;
+    struct service_status_report gathering = {.service = service, .arena = arena};
+    controller_each(service->head.controller, service_status_gather, &gathering);
+    report->requests = gathering.requests.items;
+    report->request_count = gathering.requests.count;
+    report->nodes = gathering.nodes;
+    report->node_count = gathering.node_count;
+    decision_add_infeasible(service->decision, arena, report);
+}
+
+/* ---- an idle cluster ---- */
+
+struct idle_stop_view service_idle_view(void *context)
+{
+    enum { SEEN_MS = 10 * 1000 };
+    const struct service *service = context;
+    struct idle_stop_view view = {.idle_ms = -1};
+    struct cluster_status cluster_status;
+    struct arena arena;
+    arena_init(&arena);
+    decision_cluster_status(service->decision, &arena, &cluster_status);
+    int64_t age_ms = clock_wall_ms(&clock_of_machine) - cluster_status.seen_ms;
+    view.sees_ray = service->head.is_leading && service->head.ray.is_alive &&
+                    cluster_status.seen_ms > 0 && age_ms < SEEN_MS;
+    view.waiting = cluster_status.demand_count;
+    view.on_way = convergence_count(&service->workers, CONVERGE_PENDING) +
+                  head_ray_is_restarting(&service->head);
+    idle_watch_add_nodes(&cluster_status, &view);
+    arena_clear(&arena);
+    return view;
 }

@@ -7,31 +7,11 @@
  */
 #pragma once
 
-#include <stdbool.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "app/head/workers/worker_records.h"
 
-enum slot_state { CONVERGE_PENDING, CONVERGE_READY, CONVERGE_FAILED, CONVERGE_GONE };
+/* Sets the state of a worker; may be called repeatedly. CONVERGE_FAILED is final. True if the
+ * worker is new. */
+bool convergence_apply(struct worker_records *workers, uint64_t instance, enum slot_state state);
 
-struct slot {
-    uint64_t instance;
-    enum slot_state state;
-    bool is_replacement;
-};
-
-struct slots {
-    struct slot *items; /* heap */
-    size_t count, capacity;
-    size_t open; /* failures without a replacement yet */
-};
-
-void convergence_clear(struct slots *slots);
-
-/* Sets the state of a worker; may be called repeatedly. CONVERGE_FAILED is final. */
-void convergence_apply(struct slots *slots, uint64_t instance, enum slot_state state);
-
-/* Forgets a worker that has been gone for a long time. */
-void convergence_forget(struct slots *slots, uint64_t instance);
-
-size_t convergence_count(const struct slots *slots, enum slot_state state);
-bool convergence_is_reached(const struct slots *slots, size_t wanted);
+size_t convergence_count(const struct worker_records *workers, enum slot_state state);
+bool convergence_is_reached(const struct worker_records *workers, size_t wanted);

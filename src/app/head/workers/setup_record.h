@@ -41,6 +41,9 @@ struct setup_record {
     unsigned rejoins; /* restarts of its Ray because it did not join */
 };
 
+/* With the machine's id: the name of its record in the journal. */
+#define WORKER_FACT "worker "
+
 /* One line of text for the journal. Reading ignores invalid text and records of another launch. */
 struct str setup_record_text(const struct setup_record *past, struct arena *arena);
 void setup_record_read(struct str text, struct setup_record *past);
@@ -89,18 +92,3 @@ int64_t setup_record_rejoin_at(const struct setup_record *past);
  * process; an update has a new name for every `up` (serial), every Ray on the head, and every
  * attempt to join. */
 void setup_record_name(struct setup_record *past, struct str id, int64_t serial, struct str head);
-
-/* ---- all records ---- */
-
-struct setup_records {
-    struct setup_record *items; /* heap */
-    size_t count, capacity;
-};
-
-void setup_records_clear(struct setup_records *pasts);
-void setup_records_remove(struct setup_records *pasts, uint64_t instance);
-/* NULL if unknown. Valid until one is added or removed. */
-struct setup_record *setup_records_find(const struct setup_records *pasts, uint64_t instance);
-/* Replaces an existing record. */
-struct setup_record *setup_records_add(struct setup_records *pasts, uint64_t instance,
-                                       uint64_t launch);

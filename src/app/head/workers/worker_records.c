@@ -1,0 +1,105 @@
+/* worker_records.c: the records, sorted by instance. */
+#include "app/head/workers/worker_records.h"
+
+#include "io/xalloc.h"
+
+#include <string.h>
+
+/* The position of the first record that is not before this instance. */
+static size_t worker_records_position(const struct worker_records *records, uint64_t instance)
+{
+    size_t from = 0;
+    size_t to = records->count;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (records->items[middle]->instance < instance) {
+            from = middle + 1;
+        } else {
+            to = middle;
+        }
+    }
+    return from;
+}
+
+static bool worker_records_is_at(const struct worker_records *records, size_t at, uint64_t instance)
+{
+    return at < records->count && records->items[at]->instance == instance;
+}
+
+static void worker_records_grow(struct worker_records *records)
+{
+    size_t capacity = records->capacity > 0 ? 2 * records->capacity : 16;
+    struct worker_record **items = heap_zeroed(capacity * sizeof(struct worker_record *));
+    for (size_t i = 0; i < records->count; i++) {
+        items[i] = records->items[i];
+    }
+    free(records->items);
+    records->items = items;
+    records->capacity = capacity;
+}
+
+void worker_records_clear(struct worker_records *records)
+{
+    for (size_t i = 0; i < records->count; i++) {
+        free(records->items[i]);
+    }
+    free(records->items);
+    *records = (struct worker_records){0};
+}
+
+struct worker_record *worker_records_find(const struct worker_records *records, uint64_t instance)
+{
+    size_t at = worker_records_position(records, instance);
+    return worker_records_is_at(records, at, instance) ? records->items[at] : NULL;
+}
+
+struct worker_record *worker_records_get(struct worker_records *records, uint64_t instance)
+{
+    size_t at = worker_records_position(records, instance);
+    if (worker_records_is_at(records, at, instance)) {
+        return records->items[at];
+    }
+    if (records->count == records->capacity) {
+        worker_records_grow(records);
+    }
+    struct worker_record **place = &records->items[at];
+    memmove(place + 1, place, (records->count - at) * sizeof(struct worker_record *));
+    records->count++;
+    *place = HEAP_NEW(struct worker_record);
+    (*place)->instance = instance;
+    return *place;
+}
+
+void worker_records_remove(struct worker_records *records, uint64_t instance)
+{
+    size_t at = worker_records_position(records, instance);
+    if (worker_records_is_at(records, at, instance)) {
+        struct worker_record **place = &records->items[at];
+        free(*place);
+        records->count--;
+        memmove(place, place + 1, (records->count - at) * sizeof(struct worker_record *));
+    }
+}
+
+struct setup_record *worker_records_setup(const struct worker_records *records, uint64_t instance)
+{
+    struct worker_record *record = worker_records_find(records, instance);
+    return record && record->has_setup ? &record->setup : NULL;
+}
+
+struct setup_record *worker_records_new_setup(struct worker_records *records, uint64_t instance,
+                                              uint64_t launch)
+{
+    struct worker_record *record = worker_records_get(records, instance);
+    record->has_setup = true;
+    record->setup = (struct setup_record){.instance = instance, .launch = launch};
+    return &record->setup;
+}
+
+bool worker_records_is_updating(const struct worker_records *records, uint64_t instance,
+                                bool *ret_keeps_ray)
+{
+    const struct setup_record *setup = worker_records_setup(records, instance);
+    *ret_keeps_ray = setup && setup->keeps_ray;
+    return setup && setup->is_updating;
+}
