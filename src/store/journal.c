@@ -31,7 +31,8 @@ static const char schema[] =
     " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
     " bytes BLOB NOT NULL) STRICT;"
     "CREATE TABLE event_log (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
-    " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;";
+    " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL,"
+    " launch INTEGER NOT NULL DEFAULT 0) STRICT;";
 
 /* From a version to the next one. The numbers of existing machines and launches stay. */
 static const char *const upgrades[VERSION] = {
@@ -43,6 +44,7 @@ static const char *const upgrades[VERSION] = {
           "ALTER TABLE intent RENAME TO launch_intent;"
           "ALTER TABLE history RENAME TO replay_log;"
           "ALTER TABLE happened RENAME TO event_log;"
+          "ALTER TABLE event_log ADD COLUMN launch INTEGER NOT NULL DEFAULT 0;"
           "UPDATE meta SET name = 'sole_writer_epoch' WHERE name = 'reign';"
           "UPDATE meta SET name = 'sole_writer_since' WHERE name = 'reign_since';",
 };
@@ -116,8 +118,8 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
                       " ORDER BY number",
     [TRIM_ENTRIES] =
         "DELETE FROM replay_log WHERE number <= (SELECT max(number) FROM replay_log) - ?",
-    [ADD_EVENT] = "INSERT OR REPLACE INTO event_log VALUES (?, ?, ?, ?, ?, ?)",
-    [EVENTS_AFTER] = "SELECT number, wall_ms, kind, node, text, reason FROM event_log"
+    [ADD_EVENT] = "INSERT OR REPLACE INTO event_log VALUES (?, ?, ?, ?, ?, ?, ?)",
+    [EVENTS_AFTER] = "SELECT number, wall_ms, kind, node, text, reason, launch FROM event_log"
                      " WHERE number > ? ORDER BY number",
     [TRIM_EVENTS] = "DELETE FROM event_log WHERE number <= (SELECT max(number) FROM event_log) - ?",
     [FORGET_META] = "DELETE FROM meta",
@@ -518,6 +520,7 @@ bool journal_event_add(struct journal *journal, const struct journal_event_read 
     statement_text(statement, happened->node);
     statement_text(statement, happened->text);
     statement_text(statement, happened->reason);
+    statement_int(statement, (int64_t)happened->launch);
     return statement_run(statement, err);
 }
 
@@ -533,7 +536,8 @@ bool journal_events_all(struct journal *journal, int64_t after, journal_event_fn
                                               .kind = column_text(statement, 2),
                                               .node = column_text(statement, 3),
                                               .text = column_text(statement, 4),
-                                              .reason = column_text(statement, 5)};
+                                              .reason = column_text(statement, 5),
+                                              .launch = (uint64_t)column_int(statement, 6)};
         take(context, &happened);
     }
     return !failed;

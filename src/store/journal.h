@@ -171,6 +171,7 @@ struct journal_event_read {
     struct str kind; /* "launch", "join", ... */
     struct str node; /* "worker-3"; empty if not about one node */
     struct str text, reason;
+    uint64_t launch; /* 0 if not about a launch */
 };
 
 bool journal_event_add(struct journal *journal, const struct journal_event_read *happened,

@@ -1,5 +1,6 @@
 /* test_events.c: what has happened, written down and found again. */
 #include "app/head/events.h"
+#include "app/head/launch_reasons.h"
 
 #include "app/head/ray/gcs_poller.h"
 #include "scratch.h"
@@ -56,6 +57,27 @@ static void close_scene(struct scene *scene)
     end(scene);
     buf_clear(&scene->heard);
     scratch_remove(scene->folder);
+}
+
+static void the_reason_of_a_launch_is_known_after_a_restart(void **state)
+{
+    const uint64_t launch = (UINT64_C(7) << 32) + 3;
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    events_add_launch(scene.events, CLUSTER_EVENT_LAUNCH_FAILED, launch, STR("failed"), STR("no"));
+    events_add_launch(scene.events, CLUSTER_EVENT_LAUNCH, launch, STR("2 x a"), STR("for tasks"));
+    events_add_launch(scene.events, CLUSTER_EVENT_LAUNCH, launch, STR("2 x a"), STR("again"));
+    events_add(scene.events, CLUSTER_EVENT_LAUNCH, STR(""), STR("launch 7.4: b"), STR("old"));
+    end(&scene);
+    begin(&scene);
+    struct launch_reasons *reasons = launch_reasons_open(scene.events);
+    assert_str(launch_reasons_find(reasons, launch), "for tasks");
+    assert_str(launch_reasons_find(reasons, launch + 1), "");
+    events_add_launch(scene.events, CLUSTER_EVENT_LAUNCH, launch + 1, STR("b"), STR("min_workers"));
+    assert_str(launch_reasons_find(reasons, launch + 1), "min_workers");
+    launch_reasons_close(reasons);
+    close_scene(&scene);
 }
 
 static void numbers_go_on_over_restarts(void **state)
@@ -146,6 +168,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(numbers_go_on_over_restarts),
+        cmocka_unit_test(the_reason_of_a_launch_is_known_after_a_restart),
         cmocka_unit_test(the_oldest_are_forgotten),
         cmocka_unit_test(a_short_retention_keeps_fewer),
         cmocka_unit_test(the_pace_follows_size_and_trouble),

@@ -154,8 +154,10 @@ static void why_it_waits_without_capacity(void **state)
         {.number = 2,
          .wall_ms = now_ms - 25 * SECOND,
          .kind = CLUSTER_EVENT_LAUNCH_FAILED,
-         .text = STR("launch 3.7: no capacity for g5.xlarge (spot) in us-west-2a"),
-         .reason = STR("InsufficientInstanceCapacity")}};
+         .launch = (UINT64_C(3) << 32) + 7,
+         .text = STR("launch 3.7 failed"),
+         .reason = STR("no capacity for g5.xlarge (spot) in us-west-2a: "
+                       "InsufficientInstanceCapacity")}};
     (void)state;
     open_stage(&stage);
     have_demand(&stage, &demand);

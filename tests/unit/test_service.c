@@ -452,8 +452,15 @@ static void a_launch_that_was_refused_before_is_known(void **state)
     adopt(scene, first + 3, OUTCOME_DONE);
     assert_true(launch_failures_read(&service->failures, service->head.journal, &scene->err));
     assert_string_equal(launch_failures_text(&service->failures), "");
-    snprintf(service->failures.text, sizeof(service->failures.text), "launch 2.1: quota");
+    const uint64_t second = (UINT64_C(2) << 32) + 1;
+    assert_true(launch_failures_note(&service->failures, second, STR("quota")));
     assert_string_equal(launch_failures_text(&service->failures), "launch 2.1: quota");
+    assert_false(launch_failures_note(&service->failures, second + 1, STR("quota")));
+    assert_string_equal(launch_failures_text(&service->failures), "launch 2.2: quota");
+    assert_true(launch_failures_note(&service->failures, 0, STR("cannot prepare: denied")));
+    assert_string_equal(launch_failures_text(&service->failures), "cannot prepare: denied");
+    launch_failures_clear(&service->failures);
+    assert_string_equal(launch_failures_text(&service->failures), "");
     assert_true(launch_failures_is_refusal(OUTCOME_QUOTA));
     assert_false(launch_failures_is_refusal(OUTCOME_THROTTLED));
     service_scene_end(scene);

@@ -59,6 +59,10 @@ struct controller_hooks {
      * not call the controller. May be NULL. */
     void (*launched)(void *context, enum outcome outcome, size_t count, size_t came,
                      int64_t took_ms);
+    /* A launch failed, completely or in part: "no capacity for m5.large in us-west-2a". If NULL,
+     * trouble() is called. */
+    void (*launch_failed)(void *context, uint64_t launch, const struct provider_answer *answer,
+                          struct str why);
 };
 
 struct controller_setup {

@@ -251,8 +251,7 @@ static void launching_refused(struct controller *controller, const struct call *
         }
     }
     reply(controller, call->launch, answer->outcome);
-    notify_warning(controller, answer, "launch %u.%u: %s", LAUNCH_ARG(call->launch),
-                   answer->err.text);
+    notify_launch_failed(controller, call->launch, answer, "%s", answer->err.text);
     if (answer->outcome == OUTCOME_NO_LEASE) {
         lease_recheck(controller); /* either the lease is still ours, or we stop */
     }
@@ -282,9 +281,9 @@ static void tell_partial(struct controller *controller, const struct call *call,
     struct str machine = core->facts[offering->type].machine;
     struct str zone = intern_text(controller->settings.names, offering->zone);
     err_set(&partial.err, ERR_CAPACITY, "no room for more");
-    notify_warning(controller, &partial,
-                   "launch %u.%u: %zu of %zu x %.*s in %.*s: no capacity for more there now",
-                   LAUNCH_ARG(call->launch), count, call->count, STR_ARG(machine), STR_ARG(zone));
+    notify_launch_failed(controller, call->launch, &partial,
+                         "%zu of %zu x %.*s in %.*s: no capacity for more there now", count,
+                         call->count, STR_ARG(machine), STR_ARG(zone));
 }
 
 static void tell_counters(const struct controller *controller, const struct call *call,
@@ -383,7 +382,7 @@ static void cannot_compose(struct controller *controller, const struct action *a
     event.launch_reply.launch = action->launch;
     event.launch_reply.outcome = OUTCOME_INVALID;
     controller_apply_later(controller, &event);
-    notify_warning(controller, &answer, "launch %u.%u: %s", LAUNCH_ARG(action->launch), err->text);
+    notify_launch_failed(controller, action->launch, &answer, "%s", err->text);
 }
 
 static void launching_do_send(struct controller *controller, const struct sending *sending)

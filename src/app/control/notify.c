@@ -72,7 +72,20 @@ static void tell_of(struct controller *controller, const struct news *news)
     }
 }
 
-static void notify_report(struct controller *controller, const struct news *news)
+static void notify_report_warning(const struct controller_hooks *hooks, struct news *news)
+{
+    if (news->launch != 0 && hooks->launch_failed) {
+        hooks->launch_failed(hooks->context, news->launch, &news->answer, news->text);
+    } else if (news->launch != 0 && hooks->trouble) {
+        hooks->trouble(hooks->context, &news->answer,
+                       arena_printf(&news->memory, "launch %u.%u: %.*s", LAUNCH_ARG(news->launch),
+                                    STR_ARG(news->text)));
+    } else if (hooks->trouble) {
+        hooks->trouble(hooks->context, &news->answer, news->text);
+    }
+}
+
+static void notify_report(struct controller *controller, struct news *news)
 {
     const struct controller_hooks *hooks = &controller->setup.hooks;
     switch (news->kind) {
@@ -86,9 +99,7 @@ static void notify_report(struct controller *controller, const struct news *news
         tell_of(controller, news);
         break;
     case NOTIFY_WARNING:
-        if (hooks->trouble) {
-            hooks->trouble(hooks->context, &news->answer, news->text);
-        }
+        notify_report_warning(hooks, news);
         break;
     case NOTIFY_LEASE_LOST:
         if (hooks->lease_lost) {
@@ -156,18 +167,34 @@ void notify_lease_lost(struct controller *controller, const struct cluster_lease
     }
 }
 
-void notify_warning(struct controller *controller, const struct provider_answer *answer,
-                    const char *fmt, ...)
+static void notify_push_warning(struct controller *controller, uint64_t launch,
+                                const struct provider_answer *answer, const char *fmt, va_list args)
 {
     struct news *news = notify_push(controller, NOTIFY_WARNING);
     AUTO_BUF struct buf text;
-    va_list args;
     buf_init(&text, TEXT_BYTES_MAX);
-    va_start(args, fmt);
     buf_add_args(&text, fmt, args);
-    va_end(args);
+    news->launch = launch;
     news->answer = *answer;
     news->text = arena_str(&news->memory, buf_str(&text));
+}
+
+void notify_warning(struct controller *controller, const struct provider_answer *answer,
+                    const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    notify_push_warning(controller, 0, answer, fmt, args);
+    va_end(args);
+}
+
+void notify_launch_failed(struct controller *controller, uint64_t launch,
+                          const struct provider_answer *answer, const char *fmt, ...)
+{
+    va_list args;
+    va_start(args, fmt);
+    notify_push_warning(controller, launch, answer, fmt, args);
+    va_end(args);
 }
 
 void notify_clear(struct controller *controller)

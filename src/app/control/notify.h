@@ -20,6 +20,7 @@ struct news {
     struct provider_answer answer;
     bool has_lease;
     struct cluster_lease lease;
+    uint64_t launch; /* that failed, or 0 */
     struct str text;
     struct arena memory; /* owns the texts of `lease` and `text` */
 };
@@ -32,5 +33,9 @@ void notify_lease_lost(struct controller *controller, const struct cluster_lease
                        const struct err *why);
 void notify_warning(struct controller *controller, const struct provider_answer *answer,
                     const char *fmt, ...) PRINTF_LIKE(3, 4);
+/* The text says why. */
+void notify_launch_failed(struct controller *controller, uint64_t launch,
+                          const struct provider_answer *answer, const char *fmt, ...)
+    PRINTF_LIKE(4, 5);
 void notify_init(struct controller *controller);
 void notify_clear(struct controller *controller);

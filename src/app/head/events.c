@@ -57,7 +57,8 @@ static bool events_write_all(struct events *events, struct err *err)
             .kind = str_from(cluster_event_kind_name(event->kind)),
             .node = event->node,
             .text = event->text,
-            .reason = event->reason};
+            .reason = event->reason,
+            .launch = event->launch};
         if (!journal_event_add(events->journal, &happened, err)) {
             return false;
         }
@@ -158,22 +159,32 @@ static void events_save(struct events *events, const struct cluster_event *event
     }
 }
 
-void events_add(struct events *events, enum cluster_event_kind kind, struct str node,
-                struct str text, struct str reason)
+static void events_number(struct events *events, struct cluster_event event)
 {
-    struct cluster_event event = {.number = ++events->number,
-                                  .wall_ms = clock_wall_ms(loop_clock(events->loop)),
-                                  .kind = kind,
-                                  .node = node,
-                                  .text = text,
-                                  .reason = reason};
+    event.number = ++events->number;
+    event.wall_ms = clock_wall_ms(loop_clock(events->loop));
     events_save(events, &event);
-    log_write(events->log, LOG_LEVEL_INFO, "%s: %.*s%s%.*s%s%.*s", cluster_event_kind_name(kind),
-              STR_ARG(node), node.len > 0 ? ": " : "", STR_ARG(text), reason.len > 0 ? ": " : "",
-              STR_ARG(reason));
+    log_write(events->log, LOG_LEVEL_INFO, "%s: %.*s%s%.*s%s%.*s",
+              cluster_event_kind_name(event.kind), STR_ARG(event.node),
+              event.node.len > 0 ? ": " : "", STR_ARG(event.text), event.reason.len > 0 ? ": " : "",
+              STR_ARG(event.reason));
     if (events->added) {
         events->added(events->added_context, &event);
     }
+}
+
+void events_add(struct events *events, enum cluster_event_kind kind, struct str node,
+                struct str text, struct str reason)
+{
+    events_number(
+        events, (struct cluster_event){.kind = kind, .node = node, .text = text, .reason = reason});
+}
+
+void events_add_launch(struct events *events, enum cluster_event_kind kind, uint64_t launch,
+                       struct str text, struct str reason)
+{
+    events_number(events, (struct cluster_event){
+                              .kind = kind, .text = text, .reason = reason, .launch = launch});
 }
 
 /* ---- reading ---- */
@@ -191,7 +202,8 @@ static void events_report(void *context, const struct journal_event_read *happen
                                   .kind = cluster_event_kind_of(happened->kind),
                                   .node = happened->node,
                                   .text = happened->text,
-                                  .reason = happened->reason};
+                                  .reason = happened->reason,
+                                  .launch = happened->launch};
     telling->take(telling->context, &event);
 }
 

@@ -27,6 +27,10 @@ void events_listen(struct events *events, event_fn *added, void *context);
 void events_add(struct events *events, enum cluster_event_kind kind, struct str node,
                 struct str text, struct str reason);
 
+/* An event about a launch. */
+void events_add_launch(struct events *events, enum cluster_event_kind kind, uint64_t launch,
+                       struct str text, struct str reason);
+
 /* Events after that number, oldest first. Valid during the call. */
 void events_each(struct events *events, int64_t after, event_fn *take, void *context);
 

@@ -31,12 +31,17 @@ bool launch_failures_read(struct launch_failures *failures, struct journal *jour
     return journal_intents(journal, launch_failures_take_intent, failures, err);
 }
 
-bool launch_failures_note(struct launch_failures *failures, struct str what)
+bool launch_failures_note(struct launch_failures *failures, uint64_t launch, struct str why)
 {
-    struct str said = str_sub(what, str_find(what, ": "), what.len);
-    struct str before = str_from(failures->text);
-    bool is_new = !str_eq(said, str_sub(before, str_find(before, ": "), before.len));
-    snprintf(failures->text, sizeof(failures->text), "%.*s", STR_ARG(what));
+    why = str_sub(why, 0, sizeof(failures->why) - 1);
+    bool is_new = !str_eq(why, str_from(failures->why));
+    snprintf(failures->why, sizeof(failures->why), "%.*s", STR_ARG(why));
+    if (launch != 0) {
+        snprintf(failures->text, sizeof(failures->text), "launch %u.%u: %s", LAUNCH_ARG(launch),
+                 failures->why);
+    } else {
+        snprintf(failures->text, sizeof(failures->text), "%s", failures->why);
+    }
     return is_new;
 }
 

@@ -6,7 +6,8 @@
 #include "store/journal.h"
 
 struct launch_failures {
-    char text[300]; /* the last refusal: "launch 7.3: no capacity for g5.xlarge"; may be empty */
+    char why[260];  /* of the last refusal: "no capacity for g5.xlarge"; may be empty */
+    char text[300]; /* with its number: "launch 7.3: no capacity for g5.xlarge"; may be empty */
     char past[100]; /* refusal of the last launch before this service; may be empty */
 };
 
@@ -15,8 +16,8 @@ bool launch_failures_is_refusal(enum outcome outcome);
 /* Reads refusals of `up` or of an earlier service process from the journal. */
 bool launch_failures_read(struct launch_failures *failures, struct journal *journal,
                           struct err *err) MUST_USE;
-/* True if the cloud's answer differs from that to the last launch. */
-bool launch_failures_note(struct launch_failures *failures, struct str what);
+/* A launch was refused, or a call without which none is sent (`launch` is 0). True if the last one was refused for another reason, or not at all. */
+bool launch_failures_note(struct launch_failures *failures, uint64_t launch, struct str why);
 /* A launch succeeded. */
 void launch_failures_clear(struct launch_failures *failures);
 /* Empty if unknown. */

@@ -7,7 +7,6 @@
 
 #include "base/table.h"
 #include "io/xalloc.h"
-#include "provider/launch_token.h"
 
 enum { REASONS_MAX = 10000 }; /* then the cache is rebuilt from the stored events */
 
@@ -59,17 +58,13 @@ static size_t launch_reasons_position(const struct launch_reasons *reasons, uint
                       &search);
 }
 
-/* "launch 7.3: 2 x gpu (g5.xlarge, spot) in us-west-2a". Only the first event of a launch is used;
- * later ones are retries. */
+/* Only the first event of a launch is used; later ones are retries. */
 static void launch_reasons_take_event(void *context, const struct cluster_event *event)
 {
     struct launch_reasons *reasons = context;
-    struct str rest = event->text;
-    struct str number = str_cut(&rest, ':');
-    uint64_t launch;
+    uint64_t launch = event->launch;
     reasons->number = event->number;
-    if (event->kind != CLUSTER_EVENT_LAUNCH || !str_starts(number, "launch ") ||
-        !launch_number_parse(str_sub(number, sizeof("launch ") - 1, number.len), &launch) ||
+    if (event->kind != CLUSTER_EVENT_LAUNCH || launch == 0 ||
         launch_reasons_position(reasons, launch) != TABLE_NONE) {
         return;
     }

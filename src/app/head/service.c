@@ -104,16 +104,34 @@ static void service_on_changed(void *context, const struct managed_node *managed
     }
 }
 
+/* The cloud refused a launch, or a call without which none is sent (`launch` is 0). */
+static void note_refusal(struct service *service, uint64_t launch, struct str why)
+{
+    if (launch_failures_note(&service->failures, launch, why)) {
+        ctl_server_broadcast_error(service->head.ctl_server, str_from(service->failures.text));
+        event_log_refused(service->event_log, launch, why);
+    }
+}
+
 static void service_on_error(void *context, const struct provider_answer *answer, struct str what)
 {
     struct service *service = context;
     LOG(&service->head, WARNING, "%.*s", STR_ARG(what));
     if (!service->head.is_leading) {
         snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
-    } else if (answer && launch_failures_is_refusal(answer->outcome) &&
-               launch_failures_note(&service->failures, what)) {
-        ctl_server_broadcast_error(service->head.ctl_server, what);
-        event_log_refused(service->event_log, what);
+    } else if (launch_failures_is_refusal(answer->outcome)) {
+        note_refusal(service, 0, what);
+    }
+    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
+}
+
+static void service_on_launch_failed(void *context, uint64_t launch,
+                                     const struct provider_answer *answer, struct str why)
+{
+    struct service *service = context;
+    LOG(&service->head, WARNING, "launch %u.%u: %.*s", LAUNCH_ARG(launch), STR_ARG(why));
+    if (launch_failures_is_refusal(answer->outcome)) {
+        note_refusal(service, launch, why);
     }
     ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
@@ -269,7 +287,8 @@ static void start_acting(void *context)
                   .emptied = on_emptied,
                   .drain = service_on_drain,
                   .decided = on_decided,
-                  .launched = service_on_launched},
+                  .launched = service_on_launched,
+                  .launch_failed = service_on_launch_failed},
     });
 }
 

@@ -11,7 +11,6 @@
 #include "app/head/ray/driver_messages.h"
 #include "core/format.h"
 #include "io/xalloc.h"
-#include "provider/launch_token.h"
 
 #include <math.h>
 #include <string.h>
@@ -115,24 +114,26 @@ static void log_launch(struct event_log *event_log, const struct action *action,
                                    STR_ARG(facts->name), STR_ARG(facts->machine),
                                    offering->market == MARKET_SPOT ? ", spot" : "", STR_ARG(zone));
     note_launch(event_log, action, offering->type);
-    service_events_add(event_log, CLUSTER_EVENT_LAUNCH, INSTANCE_NONE, text, reason);
+    events_add_launch(event_log->head->events, CLUSTER_EVENT_LAUNCH, action->launch, text, reason);
 }
 
-void event_log_refused(struct event_log *event_log, struct str what)
+void event_log_refused(struct event_log *event_log, uint64_t launch, struct str why)
 {
-    struct str rest = what;
-    uint64_t launch;
-    struct str number = str_cut(&rest, ':');
-    service_events_add(event_log, CLUSTER_EVENT_LAUNCH_FAILED, INSTANCE_NONE, what, STR(""));
-    if (!str_starts(number, "launch ") ||
-        !launch_number_parse(str_sub(number, sizeof("launch ") - 1, number.len), &launch)) {
+    struct events *events = event_log->head->events;
+    struct arena arena;
+    if (launch == 0) {
+        events_add(events, CLUSTER_EVENT_LAUNCH_FAILED, STR(""), why, STR(""));
         return;
     }
+    arena_init(&arena);
+    events_add_launch(events, CLUSTER_EVENT_LAUNCH_FAILED, launch,
+                      arena_printf(&arena, "launch %u.%u failed", LAUNCH_ARG(launch)), why);
+    arena_clear(&arena);
     for (size_t i = 0; i < LAUNCHES && i < event_log->launch_count; i++) {
         const struct launch_note *note = &event_log->launches[i];
         if (note->launch == launch) {
             reporter_launch_failed(event_log->setup.reporter, note->type, note->count,
-                                   note->asked_ms, str_trim(rest));
+                                   note->asked_ms, why);
             return;
         }
     }

@@ -26,5 +26,5 @@ void event_log_changed(struct event_log *event_log, const struct managed_node *m
 void event_log_joined(struct event_log *event_log, const struct managed_node *managed_node);
 void event_log_drained(struct event_log *event_log, uint64_t instance, enum drain_answer answer,
                        struct str why);
-/* A launch was refused; `what` starts with its number, as in the controller's message. */
-void event_log_refused(struct event_log *event_log, struct str what);
+/* A launch was refused, or a call without which none is sent (`launch` is 0). */
+void event_log_refused(struct event_log *event_log, uint64_t launch, struct str why);

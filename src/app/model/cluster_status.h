@@ -91,6 +91,7 @@ struct cluster_event {
     struct str node;   /* "worker-3"; empty if none */
     struct str text;   /* "launched 2 x m5.large (spot) in us-west-2a" */
     struct str reason; /* "for 9 waiting {CPU: 4}" */
+    uint64_t launch;   /* its number; 0 if not about a launch; set only in the service */
 };
 
 extern const struct field_table pending_demand_table, cluster_event_table;

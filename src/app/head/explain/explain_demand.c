@@ -162,22 +162,16 @@ static struct str fix_of(enum pending_cause cause)
     return str_from(fixes[cause]);
 }
 
-/* "launch 7.3: no capacity for g5.xlarge" without the launch number. */
-static struct str without_number(struct str text)
-{
-    size_t colon = str_starts(text, "launch ") ? str_find(text, ": ") : SIZE_MAX;
-    return colon == SIZE_MAX ? text : str_sub(text, colon + 2, text.len);
-}
-
 /* The cloud's error, unless the reason contains it. */
 static void say_refusal(struct explain_sheet *sheet, struct str why)
 {
     const struct cluster_event *event = explain_event(sheet->scene,
                                                       1u << CLUSTER_EVENT_LAUNCH_FAILED, STR(""));
-    struct str text = event ? arena_str(sheet->arena, without_number(event->text)) : STR("");
-    if (event && str_find(why, text.ptr) == SIZE_MAX) {
-        explain_line(sheet, "%.*s ago: %.*s%s%.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
-                     STR_ARG(text), event->reason.len > 0 ? ": " : "", STR_ARG(event->reason));
+    struct str said = !event ? STR("") : event->launch != 0 ? event->reason : event->text;
+    struct str text = arena_str(sheet->arena, said);
+    if (text.len > 0 && str_find(why, text.ptr) == SIZE_MAX) {
+        explain_line(sheet, "%.*s ago: %.*s.", STR_ARG(explain_age(sheet, event->wall_ms)),
+                     STR_ARG(text));
     }
 }
 
