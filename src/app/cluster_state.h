@@ -1,17 +1,17 @@
 /*
- * cluster_state.h: the folder with this machine's state of one cluster.
+ * cluster_state.h: the folder with the local state of one cluster.
  *
  * On the laptop $XDG_STATE_HOME/shoal/aws-us-west-2-NAME, on the head ~/.shoal/cluster:
  *
  *     journal.db    store/journal.h
- *     secret        of which host keys are made; 64 hexadecimal digits
- *     key, key.pub  the cluster's own ssh key, with which the head reaches workers. A key that the
- *                   file names is for reaching the head, and stays on this machine
- *     known_hosts/  a file per machine, named by its id: the key it must show
- *     log/NODE      what the setup of a node said
+ *     secret        host keys are derived from it; 64 hexadecimal digits
+ *     key, key.pub  the cluster's own ssh key, which the head uses to log in to workers. A key
+ *                   named in the cluster file is used only to reach the head, and stays here
+ *     known_hosts/  one file per machine, named by its id, with its expected host key
+ *     log/NODE      output of the setup of a node
  *     file          path of the cluster file that `shoal up` read last
- *     ctl/          sockets of shared ssh connections; in $XDG_RUNTIME_DIR when there is one, in
- *                   /tmp/shoal-UID when this path would be too long for a socket
+ *     ctl/          sockets of shared ssh connections; in $XDG_RUNTIME_DIR if it is set, or in
+ *                   /tmp/shoal-UID if this path would be too long for a socket
  *
  * The folder, and every folder created above it, is private to the user (io/file.h).
  */

@@ -99,7 +99,7 @@ static bool turns_text(uint32_t point)
            (point >= 0x2066 && point <= 0x2069);
 }
 
-/* Bytes of the sequence that ESC begins at the front of the text: "ESC [ 31 m", "ESC ] 0;title
+/* The length in bytes of the escape sequence at the start of the text: "ESC [ 31 m", "ESC ] 0;title
  * BEL", or ESC and one more. */
 static size_t sequence_size(struct str text)
 {

@@ -25,8 +25,8 @@ size_t utf8_count(struct str text);
  * tabs with a blank. Keeps newlines if `keep_lines`. */
 void utf8_add_visible(struct buf *buf, struct str text, bool keep_lines);
 
-/* The text without what only a terminal understands: colours and other sequences that ESC begins.
- * Programs colour their output, and logs are read elsewhere. */
+/* The text without terminal escape sequences, such as colours: programs colour their output, but
+ * logs are not only read on terminals. */
 void utf8_add_unstyled(struct buf *buf, struct str text);
 
 /* Width in terminal columns: wide East Asian characters and emoji are two, combining marks zero. */

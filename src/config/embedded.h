@@ -14,5 +14,5 @@ struct str embedded_defaults(struct str provider_type);
 /* An example workload, as YAML; empty if there is none of that name. */
 struct str embedded_workload(struct str name);
 
-/* Its name by position from 0; empty after the last. */
+/* The name of an example by its position from 0; empty after the last. */
 struct str embedded_workload_name(size_t position);

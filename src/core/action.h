@@ -20,8 +20,8 @@ enum action_kind {
 };
 
 enum reason_kind {
-    /* Launch: counts in `by_cause`. `amount` of those for demand replace `limit` departing nodes,
-     * the first of which is `instance`. */
+    /* Launch: `count_by_cause` has the counts. Of the nodes for demand, `amount` replace `limit`
+     * departing nodes, the first of which is `instance`. */
     REASON_NEEDED,
     REASON_REPEATED,      /* launch: repeated, because there is no definite reply so far */
     REASON_CLOUD_RUNS_IT, /* set up: the instance is running */

@@ -29,7 +29,7 @@
 /* All in milliseconds. core_times_default() sets the defaults. */
 struct core_times {
     int64_t horizon;         /* time after a call until every listing shows its effect */
-    int64_t call_timeout;    /* a call without a reply by then has no effect any more */
+    int64_t call_timeout;    /* a call without a reply by then can no longer take effect */
     int64_t token_life;      /* how long the cloud is sure to remember a token */
     int64_t cloud_fresh;     /* a listing older than this is stale */
     int64_t ray_fresh;       /* the same for Ray's view */
@@ -80,8 +80,8 @@ enum permission {
     PERMIT_NOT_STARTED, /* records are still being loaded */
     PERMIT_NO_LEASE,
     PERMIT_FENCED,     /* another process used our token */
-    PERMIT_NO_LISTING, /* no listing of the cloud yet, or not long enough */
-    PERMIT_QUIET,      /* only of ending: a short time after a start, or after a blackout */
+    PERMIT_NO_LISTING, /* no listing of the cloud yet, or none that can be trusted */
+    PERMIT_QUIET,      /* only for terminations: shortly after a start or an outage */
     PERMIT_COUNT,
 };
 

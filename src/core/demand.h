@@ -55,10 +55,10 @@ struct gang {
 void amounts_sort(const struct names *names, struct amount *amounts, size_t count);
 
 /*
- * Compares by Ray's placement order: negative if `a` is placed before `b`. First are more placement
- * constraints, then more rules in the first selector, more resources, the larger sum of amounts,
- * and finally names and amounts. Requests that differ only in labels compare equal; they keep their
- * original order.
+ * Compares by Ray's placement order: negative if `a` is placed before `b`. Requests with more
+ * placement constraints come first, then those with more rules in the first selector, with more
+ * resources, with the larger sum of amounts; finally names and amounts decide. Requests that differ
+ * only in labels compare equal; they keep their original order.
  */
 int request_compare(const struct names *names, const struct request *a, const struct request *b);
 

@@ -202,7 +202,8 @@ const char *outcome_text(enum outcome outcome);
  *
  * event_decode() removes one event from the front of `*bytes`; its arrays live in `arena`. On
  * failure it has either advanced `*bytes` past a complete event of an unknown kind, which a reader
- * may skip, or left `*bytes` unchanged, because it is damaged, truncated or in another format.
+ * may skip, or left `*bytes` unchanged, because the bytes are damaged, truncated or in another
+ * format.
  */
 struct str event_encode(const struct event *event, struct arena *arena);
 bool event_decode(struct str *bytes, struct arena *arena, struct event *ret_event) MUST_USE;

@@ -1,16 +1,16 @@
 /*
  * mutant.h: deliberate bugs that the simulator must detect.
  *
- * Only builds with -Dteeth=true have them; elsewhere MUTANT() is the constant false and the
- * compiler removes the code behind it. tests/sim/test_mutants.py enables each one and expects some
- * seed to detect it.
+ * Only builds with -DSHOAL_MUTANTS (tests/sim/meson.build) have them; elsewhere MUTANT() is the
+ * constant false and the compiler removes the code behind it. tests/sim/test_mutants.py enables
+ * each one and expects some seed to detect it.
  */
 #pragma once
 
 #define MUTANT_LIST(X)                                                                             \
     X(fresh_number_per_retry) /* repeats an unanswered launch under a new number */                \
     X(other_zone_per_retry)   /* repeats an unanswered launch in another zone */                   \
-    X(lost_answer_is_refusal) /* treats a launch without a reply as no machines */                 \
+    X(lost_answer_is_refusal) /* treats a launch without a reply as failed */                      \
     X(forgets_older_calls)    /* a refusal settles a launch although an older call is in flight */ \
     X(expects_the_rest)       /* a partial launch leaves records that are never settled */         \
     X(keeps_asking_refused)   /* an offering without capacity does not cool down */                \
@@ -19,7 +19,7 @@
     X(launches_unseen)        /* launches before the first listing */                              \
     X(trusts_first_listing)   /* after a take-over, trusts the first listing as complete */        \
     X(repeats_after_take_over) /* repeats launches of an earlier lease period */                   \
-    X(ends_while_gcs_away)     /* terminates idle nodes undrained while the GCS is away */         \
+    X(ends_while_gcs_away)     /* terminates idle nodes undrained while the GCS is down */         \
     X(believes_cut_listing)    /* treats absence from an incomplete listing as proof */            \
     X(absence_too_soon)        /* treats absence from a listing as proof before the horizon */     \
     X(not_found_is_gone)       /* treats a not-found terminate as terminated */                    \
@@ -35,7 +35,7 @@
     X(adopts_by_name)          /* the shell adopts machines that only have our name */             \
     X(ignores_outdated)        /* does not count instances that the file does not describe */      \
     X(kills_outdated)          /* terminates them without a drain */                               \
-    X(never_stops)             /* launches a type whose setup always fails again and again */
+    X(never_stops)             /* keeps launching a type whose setup always fails */
 
 enum bug {
     MUTANT_NONE,

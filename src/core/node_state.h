@@ -31,10 +31,11 @@ enum node_state {
 struct node {
     uint64_t instance;  /* INSTANCE_NONE while requested */
     int64_t since;      /* when it entered its state */
-    int64_t created_at; /* when first seen: start of the horizons */
+    int64_t created_at; /* when first seen: horizons start here */
     int64_t joined_at;  /* when it appeared in Ray; 0 before */
     int64_t idle_since; /* or NOT_IDLE */
-    /* Draining: when terminated anyway; terminating: when repeated; else: no drain before. */
+    /* Draining: when it is terminated anyway; terminating: when the call is repeated; otherwise: no
+     * drain before this time. */
     int64_t until;
     struct reason reason; /* why it is terminated; set from draining on */
     int64_t price;        /* for outdated nodes; otherwise the offering's price applies */

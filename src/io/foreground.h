@@ -19,7 +19,7 @@ enum foreground_output { FOREGROUND_OURS, FOREGROUND_TO_ERROR, FOREGROUND_NOWHER
 
 struct foreground_end {
     int status;          /* as in a shell: 128 plus the signal number if killed */
-    bool is_interrupted; /* Ctrl-C was pressed, no matter how it reacted */
+    bool is_interrupted; /* Ctrl-C was pressed, however the program reacted */
     int signal;          /* the first of SIGINT, SIGTERM, SIGHUP, SIGQUIT received; 0: none */
 };
 

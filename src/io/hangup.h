@@ -1,4 +1,4 @@
-/* hangup.h: notifies when the peer of a descriptor closes it. */
+/* hangup.h: notifies when the peer closes its end of a descriptor. */
 #pragma once
 
 #include "base/attr.h"

@@ -81,7 +81,7 @@ static int64_t ahead_of_libuv(struct loop *loop)
     return loop_now_ms(loop) - (int64_t)uv_now(&loop->uv);
 }
 
-/* After a suspend, restarts timers that libuv would still let wait. */
+/* After a suspend, restarts timers that have expired by our clock but not by libuv's. */
 static void loop_catch_up(uv_prepare_t *turn)
 {
     enum { DRIFT_MS = 500 };

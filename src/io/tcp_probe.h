@@ -3,7 +3,7 @@
  *
  * The kernel resends a lost SYN after one second, then two, then four, so a single attempt notices
  * an open port late. A probe therefore starts a new attempt periodically while older ones are still
- * pending; the first to connect wins. Nothing is sent over it.
+ * pending; the first to connect wins. No data is sent.
  */
 #pragma once
 

@@ -19,8 +19,8 @@
 
 /* ---- found resources ---- */
 
-/* A lease object younger than this may still get its first machine, unless it says otherwise
- * itself. */
+/* A cluster whose lease object is younger than this may still get its first machine, unless the
+ * lease object says otherwise. */
 enum { ACCOUNT_MAKING_SECONDS = 600 };
 
 struct account_owner {
@@ -81,7 +81,8 @@ struct account_finds {
     struct account_volume *volumes;
     struct account_thing *things;
     size_t machine_count, volume_count, thing_count;
-    /* Without the machines of a region, its other resources cannot be called leftovers. */
+    /* If the machines of a region could not be listed, its other resources are not reported as
+     * leftovers. */
     const struct str *blind_regions; /* machines could not be listed */
     size_t blind_count;
     bool sees_everywhere; /* all regions were listed */

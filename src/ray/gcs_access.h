@@ -1,9 +1,9 @@
 /*
  * gcs_access.h: TLS and authentication for the GCS of a cluster, from Ray's environment variables.
  *
- * With RAY_USE_TLS it requires a client certificate: the three files that each of its nodes has.
- * With RAY_AUTH_MODE=token it requires the cluster's token. A start command may set such variables
- * for itself only, so those of the Ray running on this machine are used, too.
+ * With RAY_USE_TLS the GCS requires a client certificate: the three files that each node has. With
+ * RAY_AUTH_MODE=token it requires the cluster's token. A start command may set such variables for
+ * itself only, so those of the Ray running on this machine are used, too.
  */
 #pragma once
 

@@ -120,7 +120,7 @@ static bool add_error(struct buf *out, const struct gcs_line *line)
     return !error.is_full;
 }
 
-/* GcsStatus status = 1, as in every reply of these services. */
+/* Every reply of these services has GcsStatus as field 1: it can be parsed as a ClusterIdReply. */
 static void hear_reported(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;

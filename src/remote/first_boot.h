@@ -40,10 +40,11 @@ struct first_boot_setup {
 };
 
 /*
- * Deterministic: the same inputs give the same bytes. Fails with ERR_CONFIG for user-data that
- * cloud-init would not read (another consumer would not find it inside a MIME message), for
- * compressed user-data (cloud-init does not look for a message inside it), and for a result longer
- * than FIRST_BOOT_BYTES_MAX; with ERR_INTERNAL for an invalid authorized key. `out` must be empty.
+ * Deterministic: the same inputs give the same bytes. Fails with ERR_CONFIG for user-data that is
+ * not in a format of cloud-init (the program that reads it would not find it inside a MIME
+ * message), for compressed user-data (cloud-init does not look for a message inside it), and for a
+ * result longer than FIRST_BOOT_BYTES_MAX; with ERR_INTERNAL for an invalid authorized key. `out`
+ * must be empty.
  */
 bool first_boot_compose(const struct first_boot_setup *setup, struct buf *out,
                         struct err *err) MUST_USE;

@@ -37,7 +37,7 @@ struct node_link {
     struct loop_timer *limit;  /* ANSWER_MS */
     struct loop_timer *expiry; /* contact_ms, all tries together */
     int64_t contact_ms, pause_ms;
-    int64_t denied_ms, host_key_ms; /* when that failure began; 0: not failing so */
+    int64_t denied_ms, host_key_ms; /* start of these failures; 0: none */
     bool is_answered;
     bool is_port_open;  /* the probe found it open before this ssh started */
     bool is_direct;     /* ssh is known to connect directly, like the probe */

@@ -4,8 +4,8 @@
  *     connect -> send this program -> hello -> [the caller copies files] ->
  *     request -> step events -> done
  *
- * A broken link is reopened and the steps are followed further; nothing runs twice. The connection
- * is shared (ssh's ControlMaster), so that rsync and others can use it while it is open.
+ * A broken link is reopened, and the steps are followed from there; nothing runs twice. The
+ * connection is shared (ssh's ControlMaster), so that rsync and others can use it while it is open.
  */
 #pragma once
 

@@ -30,5 +30,5 @@ bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *
  * node could make such an rsync read and write other files of this machine. */
 bool rsync_is_old(struct str said, struct str *ret_version) MUST_USE;
 
-/* Does it know --info=progress2? Since 3.1.0; openrsync of macOS does not. */
+/* True if it supports --info=progress2: rsync from 3.1.0 on does, openrsync of macOS does not. */
 bool rsync_has_progress(struct str said) MUST_USE;

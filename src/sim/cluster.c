@@ -5,7 +5,7 @@
 #include "sim/cluster_internal.h"
 
 enum {
-    REGISTER_LEAST = 1000, /* until a raylet finds a GCS that was away */
+    REGISTER_LEAST = 1000, /* until a raylet finds a GCS that was down */
     REGISTER_MOST = 40000,
     MISS_LEAST = 10000, /* until the GCS declares a machine dead */
     MISS_MOST = 60000,
@@ -233,7 +233,7 @@ void node_set_busy(struct cluster *cluster, uint32_t index, bool is_busy)
     exit_if_drained(cluster, node);
 }
 
-/* Deregisters, unless the GCS is away. */
+/* Deregisters the node; while the GCS is down, its death is noticed later. */
 static void exit_raylet(struct cluster *cluster, uint32_t index)
 {
     if (!cluster->nodes[index].is_alive) {

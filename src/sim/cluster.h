@@ -2,11 +2,11 @@
  * cluster.h: a simulated Ray that an autoscaler cannot tell from Ray.
  *
  * Nodes join and die; tasks and gangs wait for room, run and finish; raylets accept or refuse
- * drains; the GCS can be away or come back empty. Controllers see it only through polls, which copy
+ * drains; the GCS can be down or come back empty. Controllers see it only through polls, which copy
  * the changes: nothing reaches a controller between two polls.
  *
  * Choices where Ray's behaviour is open:
- *  - While the GCS is away, running work continues and tasks still start, because raylets schedule
+ *  - While the GCS is down, running work continues and tasks still start, because raylets schedule
  *    them among themselves. Gangs do not start, and new raylets wait to be registered.
  *  - A GCS that comes back empty knows no nodes, alive or dead. Raylets register again within 40 s
  *    and take no new work before; their running work continues.
@@ -115,7 +115,7 @@ void cluster_lose(struct cluster *cluster, uint64_t instance);
 const struct cluster_node *cluster_find(const struct cluster *cluster, uint64_t instance);
 
 /*
- * DrainNode. Returns DRAIN_UNKNOWN, without effect, only while the GCS is away; lost replies are
+ * DrainNode. Returns DRAIN_UNKNOWN, without effect, only while the GCS is down; lost replies are
  * simulated by the controller. Nodes that are dead or not in Ray's view refuse.
  */
 enum drain_answer cluster_drain(struct cluster *cluster, uint64_t instance, bool is_rejectable,

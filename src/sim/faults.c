@@ -20,7 +20,7 @@ struct rate {
     int64_t length;
 };
 
-/* All zero in the mild half: does not happen in an ordinary week. */
+/* A fault whose mild half is all zero occurs only in the nasty half. */
 static const struct {
     struct rate mild;
     struct rate nasty;
@@ -93,12 +93,13 @@ void faults_from_profile(struct faults *faults, enum fault_profile profile)
     }
 }
 
-/* Every fault draws, on or off, so that switching one off does not change the others. */
+/* Numbers are drawn for every fault, on or off, so that switching one off does not change the
+ * others. */
 void faults_swarm(struct faults *faults, struct rng *rng)
 {
     struct rng own = {.state = ~rng->state};
     faults_from_profile(faults, FAULTS_NASTY);
-    /* Drawn from its own stream, to keep the other draws. */
+    /* Uses its own random stream, so that the draws for the other faults do not change. */
     faults->is_on[FAULT_new_config] = rng_chance(&own, 500);
     for (int i = 0; i < FAULT_new_config; i++) {
         bool is_on = rng_chance(rng, 500);

@@ -70,7 +70,7 @@ struct faults {
 
 const char *fault_name(enum fault fault);
 
-/* none; mild: an ordinary week; nasty: everything, often. */
+/* none; mild: occasional faults; nasty: every fault, often. */
 void faults_from_profile(struct faults *faults, enum fault_profile profile);
 
 /* Each fault is on with probability one half, at a random rate: seeds test different mixtures. */

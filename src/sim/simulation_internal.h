@@ -60,7 +60,7 @@ struct simulation {
     uint64_t hash;
     uint64_t events[EVENT_KIND_COUNT];
     bool is_healing;
-    int64_t next_up; /* the user does not run `up` again before */
+    int64_t next_up; /* the user does not run `up` again before this time */
     bool is_over;
 };
 

@@ -5,8 +5,8 @@
  * the controller is one transaction: its events, the core's actions and the intents of its launches
  * are committed together, before the first call is sent.
  *
- * Losing the journal loses no machine, because machines are found by their tags. It loses the
- * record of who requested them, and why.
+ * Losing the journal loses no machine, because machines are found by their tags. It only loses the
+ * record of which process requested them, and why.
  */
 #pragma once
 

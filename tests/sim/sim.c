@@ -1,12 +1,13 @@
 /*
- * sim.c: runs seeds. A seed that breaks a promise is made small and told as a story.
+ * sim.c: runs seeds. If a seed violates an invariant, it is reduced to the relevant faults, and its
+ * last events are printed.
  *
- *   yard --seeds 1-5000            every seed in the range; the exit status says whether all held
- *   yard --seed 17 --trace         one seed, every event and action
- *   yard --seed 17 --without spot_kill,twin --trace
- *   yard --seeds 1-100 --hash      one number that stands for all traces
- *   yard --bugs                    the deliberate bugs of this build (-Dteeth=true)
- *   yard --seeds 1-2000 --bug absence_too_soon
+ *   sim --seeds 1-5000            all seeds in the range; exits with 0 if no invariant was violated
+ *   sim --seed 17 --trace         one seed, every event and action
+ *   sim --seed 17 --without spot_kill,twin --trace
+ *   sim --seeds 1-100 --hash      one hash of all traces
+ *   sim_mutants --bugs            lists the deliberate bugs (core/mutant.h)
+ *   sim_mutants --seeds 1-2000 --bug absence_too_soon
  */
 #include "core/mutant.h"
 #include "world.h"

@@ -249,7 +249,7 @@ static bool write_lease(struct controller *controller, void *context, struct err
         return err_set(err, ERR_INTERNAL, "the journal lists another instance before the head");
     }
     if (epoch == 0 || (lease->epoch != epoch && lease->epoch != epoch + 1)) {
-        sole_writer_epoch = lease->epoch; /* the first lease, or not ours in between */
+        sole_writer_epoch = lease->epoch; /* the first lease, or it was lost in between */
         since = (uint64_t)controller_time_ms(controller);
     }
     controller->sole_writer_epoch = sole_writer_epoch;

@@ -23,7 +23,7 @@ struct machine_type {
     uint32_t neuron_cores;
 };
 
-/* An EC2 type by its exact name; also false if only its name is known. */
+/* An EC2 type by its exact name; false if it is unknown, or if only its name is known. */
 bool catalog_ec2_type(struct str name, struct machine_type *ret_type) MUST_USE;
 
 /* True if EC2 has a type of this name, with or without data. */
@@ -44,7 +44,7 @@ struct str catalog_ec2_param_nearest(struct str parent, struct str name);
  */
 struct str catalog_ec2_param_type(struct str path);
 
-/* True if the table has the members of this parameter: an unknown one is then an error. */
+/* True if the table has the members of this parameter: an unknown member is then an error. */
 bool catalog_ec2_param_is_open(struct str path);
 
 /* "2026-11-15": the date of the EC2 table. */

@@ -27,5 +27,5 @@ void check_workers(const struct check *check);  /* impossible counts */
 void check_names(const struct check *check);    /* cluster name, dates where text is expected */
 void check_aws(const struct check *check);      /* machine types, RunInstances parameters */
 void check_region(const struct check *check);   /* regions and zones of AWS */
-void check_release(const struct check *check);  /* unsupported or alpha features, old Rays */
+void check_release(const struct check *check);  /* unsupported or alpha features, old Ray */
 void check_clouds(const struct check *check);   /* keys that a provider requires */

@@ -37,7 +37,7 @@ struct diag_list {
     size_t warning_count;
 };
 
-/* The maximum of findings stored for each level; more than that have a common cause. */
+/* At most this many findings are stored for each level; more usually have a common cause. */
 enum { DIAG_MAX = 200 };
 
 void diag_list_init(struct diag_list *list, struct arena *arena);

@@ -17,7 +17,7 @@ void legacy_convert_scaling(struct arena *arena, struct value *root, struct diag
 /*
  * Converts head_node and worker_nodes of a file without available_node_types, merged with the
  * provider's defaults, to two node types with Ray's names. A missing one is the provider's default
- * type; `default_head` is the name of the head's.
+ * type; `default_head` is the name of the default head type.
  */
 void legacy_convert_nodes(struct arena *arena, struct value *config,
                           const struct value *default_head, struct diag_list *diags);

@@ -2,8 +2,8 @@
  * schema.h: the table of all keys of a cluster file, and of a workload file.
  *
  * The table validates files, suggests corrections, and is printed as the manual page and the
- * reference in docs/, so every key is documented. The rules are those of Ray's JSON schema; where
- * it has none, ours adds warnings, never errors, so that we accept exactly the files that Ray
+ * reference in docs/, so every key is documented. The rules are those of Ray's JSON schema.
+ * Additional rules are warnings, never errors, so that we accept exactly the files that Ray
  * accepts.
  */
 #pragma once

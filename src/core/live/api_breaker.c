@@ -38,6 +38,6 @@ void api_breaker_apply(struct core *core, enum outcome outcome)
     }
     most = most < times->retry_most ? most : times->retry_most;
     trouble->failures++;
-    /* Jitter over the upper half: never at once, never all together. */
+    /* Jitter over the upper half of the delay: retries are neither immediate nor simultaneous. */
     trouble->retry_at = core->now + most / 2 + rng_below(&core->rng, most / 2 + 1);
 }

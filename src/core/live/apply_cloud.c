@@ -86,7 +86,7 @@ static void introduce(struct core *core, struct node *node, const struct listed 
     }
 }
 
-/* Listings usually keep their order, so it is mostly the node after the previous one. */
+/* Listings usually keep their order, so the node is mostly the one after the previous node. */
 static struct node *find_listed(struct core *core, const struct listed *listed, uint32_t *hint)
 {
     bool is_next = *hint < core->node_end && core->nodes[*hint].instance == listed->instance;

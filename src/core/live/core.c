@@ -132,7 +132,8 @@ static void apply_records_end(struct core *core, const struct event *event)
     if (sole_writer_epoch == core->epoch && core->epoch > 1) {
         core_take_over(core);
     } else if (sole_writer_epoch > 1) {
-        /* The process that began this epoch may have died while waiting. */
+        /* The process that took over at `since` may have died before listings could be trusted, so
+         * the wait counts from then. */
         trust_listings_after(core, event->records.since);
     }
 }

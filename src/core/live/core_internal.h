@@ -27,7 +27,7 @@ struct launch {
     int64_t first_at;
     int64_t sent_at;      /* time of the last known call */
     int64_t unsure_until; /* an earlier call without a reply may take effect until then */
-    int64_t retry_at;     /* not repeated before */
+    int64_t retry_at;     /* not repeated before this time */
     bool is_asked;        /* a call is in flight */
     bool is_frozen;       /* not repeated: a listing will settle it */
     bool is_outdated;     /* its node type is no longer in the file */
@@ -103,7 +103,7 @@ struct core {
 
     bool has_records;
     int64_t trusted_from; /* launching needs a listing requested after this */
-    int64_t quiet_until;  /* no terminations before */
+    int64_t quiet_until;  /* no terminations before this time */
     uint64_t epoch;
     int64_t lease_until;
     bool is_fenced;

@@ -19,8 +19,8 @@ static struct action *add_for(struct core *core, struct node *node, enum action_
     return action;
 }
 
-/* A deadline for Ray applies only while Ray's view is fresh, one for the cloud only while the
- * cloud's is. */
+/* A deadline for Ray applies only while the view of Ray is fresh, a deadline for the cloud only
+ * while the view of the cloud is fresh. */
 static bool is_watched(const struct core *core, const struct node *node)
 {
     if (node->state == NODE_SETTING_UP && node->is_set_up) {

@@ -124,7 +124,7 @@ struct str action_reason_text_with(const struct action *action, struct str leave
         return arena_printf(arena, "more nodes in the cluster than the limit of %lld", limit);
     case REASON_DRAINED:
         return arena_printf(arena, "drained, because %s", first_reason_words(reason->amount));
-    case REASON_NOTICE: /* when, is on the core's own clock, which says nothing to people */
+    case REASON_NOTICE: /* its time is on the core's own clock */
         return STR("the cloud takes it away");
     case REASON_CLOUD_ENDED:
         return STR("terminated by the cloud, or manually");

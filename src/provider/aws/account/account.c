@@ -16,7 +16,7 @@ enum {
     FILTER_VALUES = 200, /* EC2's limit */
 };
 
-/* Lists the regions if the user has configured none: enabled in every account. */
+/* Where to list the regions if the user has configured none; it is enabled in every account. */
 #define HOME_REGION "us-east-1"
 
 enum inquiry_kind {

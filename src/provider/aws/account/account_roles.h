@@ -1,6 +1,6 @@
 /*
  * account_roles.h: the roles and instance profiles that Shoal created in an account, with their
- * owners. IAM lists by path and returns tags only one resource at a time.
+ * owners. IAM lists resources by path, and returns tags for one resource at a time.
  */
 #pragma once
 

@@ -49,7 +49,7 @@ static inline struct lease_op *lease_of(struct aws_workflow *op)
 }
 
 int64_t lease_now(const struct aws_workflow *op); /* on the servers' clock */
-/* Records that the lease is ours until then (servers' clock); or that it is not any more. */
+/* Records that the lease is ours until then (servers' clock), or that it is not ours any more. */
 void lease_hold(struct lease_op *lease, int64_t until);
 void lease_lose(struct aws_provider *provider);
 void lease_tell_own(struct lease_op *lease);

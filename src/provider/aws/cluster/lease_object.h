@@ -23,8 +23,8 @@ struct lease_object {
     uint64_t highest; /* latest version */
 };
 
-/* The request, without checking whether the result is known; and its result: false if there is
- * none. */
+/* Sends the request even if the result is known. Reads the result: false if there is no lease
+ * object. */
 enum aws_ask lease_object_ask(struct aws_workflow *op, struct aws_request *request);
 bool lease_object_read(struct aws_workflow *op, const struct aws_result *heard,
                        struct lease_object *ret_found);

@@ -60,8 +60,8 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
                        const char *note);
 
 /*
- * For a cluster created a moment ago nothing is looked up first: names contain its uid, so an
- * existing resource was created by a try whose reply was lost. It is looked up then.
+ * For a cluster created a moment ago nothing is looked up first: names contain its uid, so a
+ * resource can exist only if a call created it and its reply was lost. Only then it is looked up.
  */
 bool prepare_looks_first(struct aws_workflow *op);
 enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *heard, size_t step);

@@ -119,7 +119,7 @@ static void allow_launching(json_t *statements, const struct role_needs *needs)
     json_t *machines = allow(statements, needs, "LaunchMachines", texts(run),
                              ec2_arn(needs, "instance", STR("*")));
     role_policy_need(machines, EQUALS, REQUEST_UID, role_policy_text(needs->uid));
-    /* The next `up` would give the cluster's keys to an instance tagged as head. */
+    /* No heads: the next `up` would give the cluster's keys to an instance tagged as head. */
     role_policy_need(machines, EQUALS, "aws:RequestTag/ray-node-type", json_string("worker"));
     role_policy_need(machines, EQUALS, "ec2:InstanceType",
                      views(needs->machines, needs->machine_count));

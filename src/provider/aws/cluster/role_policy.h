@@ -1,7 +1,7 @@
 /*
- * role_policy.h: the IAM policy of a cluster's head: list, launch what the cluster file names,
- * terminate its own workers, keep its lease. Nothing else; some actions are denied even if more
- * policies are attached to the role.
+ * role_policy.h: the IAM policy of a cluster's head. It allows the head to list instances, launch
+ * what the cluster file names, terminate its own workers and keep its lease, and nothing else. Some
+ * actions are denied even if more policies are attached to the role.
  */
 #pragma once
 

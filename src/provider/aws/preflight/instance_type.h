@@ -20,8 +20,8 @@ bool instance_type_runs(const struct ec2_type *type, struct str arch);
 struct str instance_type_arch(const struct ec2_type *type);
 
 /*
- * Alternatives for a type that the region does not have: "the nearest there is m5.large", or the
- * sizes of its family; may be empty.
+ * Alternatives for a type that the region does not have: the closest match, or the sizes of its
+ * family; may be empty.
  */
 struct str instance_type_hint(struct str name, const struct ec2_offerings *offered,
                               struct arena *arena);

@@ -86,7 +86,7 @@ static void judge_named_key(struct judge *judge, const struct wish_type *type, c
     }
 }
 
-/* With the user's own key. */
+/* The file has auth.ssh_private_key. */
 static void judge_own_keys(struct judge *judge, bool *counts)
 {
     for (size_t i = 0; i < judge->wish->type_count; i++) {
@@ -103,7 +103,7 @@ static void judge_own_keys(struct judge *judge, bool *counts)
     }
 }
 
-/* Without: Ray replaces KeyName with its own key, whatever the file says. */
+/* The file has no auth.ssh_private_key: Ray then replaces KeyName with its own key pair. */
 static void judge_made_key(struct judge *judge)
 {
     const struct preflight_request *wish = judge->wish;

@@ -230,7 +230,8 @@ static void judge_failures(struct judge *judge, bool is_denied)
 
 /* ---- all findings ---- */
 
-/* If no call works, reports one finding instead of ten. */
+/* The first answer that says that the credentials are missing or invalid, or NULL. Every call fails
+ * then, so one finding replaces the others. */
 static const struct preflight_answer *refused_identity(const struct preflight_answers *answers)
 {
     for (size_t i = 0; i < ASK_COUNT; i++) {

@@ -40,13 +40,13 @@ struct subnet_question {
 };
 
 struct subnet_judged {
-    struct ec2_subnet subnet; /* of a missing one only the id */
+    struct ec2_subnet subnet; /* only its id if it does not exist */
     enum subnet_verdict verdict;
     bool is_only; /* the only reason against it */
 };
 
 struct subnet_choice {
-    const struct subnet_judged *judged; /* all evaluated ones; usable ones first, in order */
+    const struct subnet_judged *judged; /* all subnets; usable ones first, in order */
     size_t count;
     size_t usable_count;
     struct str vpc; /* of the usable ones */

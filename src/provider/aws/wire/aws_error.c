@@ -52,7 +52,7 @@ static const struct aws_error_judgement judgements[] = {
     ROW("BucketAlreadyOwnedByYou", AWS_PERMANENT),
     ROW("CapacityReservationUnsupported", AWS_PERMANENT),
     ROW("ClientInternalError", AWS_AMBIGUOUS),
-    /* A concurrent change, over in a moment. */
+    /* A concurrent change, which ends soon. */
     REMEDY("ConcurrentModification", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     REMEDY("ConcurrentModificationException", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
     REMEDY("ConcurrentMutationLimitExceeded", AWS_DEFINITE_NO, AWS_REMEDY_REPEAT),
