@@ -66,13 +66,13 @@ struct node_session {
     size_t heard, at;
     char failed[256]; /* describes the failed step for the error */
 
-    int depth; /* nested hook calls */
+    int holds; /* entry points that are running */
     bool is_closed;
 };
 
-/* ---- hooks ---- */
+/* ---- lifetime ---- */
 
-static void destroy(struct node_session *session)
+static void node_session_free(struct node_session *session)
 {
     node_link_free(session->link);
     if (session->payload >= 0) {
@@ -83,39 +83,47 @@ static void destroy(struct node_session *session)
     free(session);
 }
 
-/* Leaves a hook. False if the hook closed the session; it is freed then. */
-static bool left(struct node_session *session)
+/*
+ * Any hook may close the session. The functions that the link and the caller call hold it while
+ * they run, and the last one to release it frees it. So it is valid everywhere in between, and only
+ * `is_closed` has to be checked after a hook.
+ */
+static void node_session_hold(struct node_session *session)
 {
-    if (--session->depth == 0 && session->is_closed) {
-        destroy(session);
-        return false;
-    }
-    return !session->is_closed;
+    session->holds++;
 }
 
-static const struct node_session_hooks *node_session_enter(struct node_session *session)
+static void node_session_release(struct node_session *session)
 {
-    session->depth++;
-    return &session->setup.hooks;
+    if (--session->holds == 0 && session->is_closed) {
+        node_session_free(session);
+    }
 }
+
+/* ---- hooks ---- */
 
 static void node_session_finish(struct node_session *session, bool is_ok, const struct err *err)
 {
     if (session->phase != OVER) {
+        const struct node_session_hooks *hooks = &session->setup.hooks;
         struct err copy = err ? *err : (struct err){0};
         session->phase = OVER;
-        const struct node_session_hooks *hooks = node_session_enter(session);
         hooks->done(hooks->context, is_ok, is_ok ? NULL : &copy);
-        (void)left(session);
     }
 }
 
-static void node_session_tell_waiting(void *context, struct str why)
+static void node_session_tell_waiting(struct node_session *session, struct str why)
+{
+    const struct node_session_hooks *hooks = &session->setup.hooks;
+    hooks->waiting(hooks->context, why);
+}
+
+static void node_session_on_waiting(void *context, struct str why)
 {
     struct node_session *session = context;
-    const struct node_session_hooks *hooks = node_session_enter(session);
-    hooks->waiting(hooks->context, why);
-    (void)left(session);
+    node_session_hold(session);
+    node_session_tell_waiting(session, why);
+    node_session_release(session);
 }
 
 /* ---- sending ---- */
@@ -179,9 +187,9 @@ static void send_payload(struct node_session *session, struct str line)
     int64_t size;
     struct err err = {0};
     arena_init(&arena);
-    const struct node_session_hooks *hooks = node_session_enter(session);
+    const struct node_session_hooks *hooks = &session->setup.hooks;
     bool ok = hooks->payload(hooks->context, machine, &arena, &path, &err);
-    if (!left(session)) {
+    if (session->is_closed) {
         arena_clear(&arena);
         return;
     }
@@ -204,12 +212,11 @@ static void send_payload(struct node_session *session, struct str line)
 
 static void tell_rotated(struct node_session *session, bool is_ok, struct str why)
 {
-    const struct node_session_hooks *hooks = node_session_enter(session);
+    const struct node_session_hooks *hooks = &session->setup.hooks;
     session->is_rotated = true;
     if (hooks->rotated) {
         hooks->rotated(hooks->context, is_ok, why);
     }
-    (void)left(session);
 }
 
 static void greet_first(struct node_session *session, const struct node_hello *hello)
@@ -240,13 +247,11 @@ static void take_hello(struct node_session *session, struct str line)
     arena_init(&arena);
     if (node_hello_read(line, &arena, &hello, &err)) {
         session->phase = GREETED;
-        node_session_enter(session);
         if (session->was_greeted) {
             greet_again(session, &hello);
         } else {
             greet_first(session, &hello);
         }
-        (void)left(session);
     }
     arena_clear(&arena);
 }
@@ -293,9 +298,9 @@ static void node_session_take_event(struct node_session *session, const struct s
     if (event->kind == STEP_FAILED) {
         node_session_note_failure(session, event);
     }
-    const struct node_session_hooks *hooks = node_session_enter(session);
+    const struct node_session_hooks *hooks = &session->setup.hooks;
     hooks->event(hooks->context, event);
-    if (!left(session)) {
+    if (session->is_closed) {
         return;
     }
     if (event->kind == STEP_BUNDLE_DONE) {
@@ -327,9 +332,8 @@ static void node_session_take_notice(struct node_session *session, const struct 
 }
 
 /* Ignores output of the user's shell profiles. */
-static void node_session_read_line(void *context, struct str line)
+static void node_session_read_line(struct node_session *session, struct str line)
 {
-    struct node_session *session = context;
     struct arena arena;
     struct step_event event;
     struct node_notice notice;
@@ -347,6 +351,14 @@ static void node_session_read_line(void *context, struct str line)
         node_session_take_event(session, &event);
     }
     arena_clear(&arena);
+}
+
+static void node_session_on_line(void *context, struct str line)
+{
+    struct node_session *session = context;
+    node_session_hold(session);
+    node_session_read_line(session, line);
+    node_session_release(session);
 }
 
 /* ---- when a link ends ---- */
@@ -390,10 +402,9 @@ static void open_again(struct node_session *session, struct str why)
     node_session_tell_waiting(session, str_from(text));
 }
 
-static void node_session_take_end(void *context, enum node_link_end end, int status, struct str why,
-                                  const struct err *given)
+static void node_session_take_end(struct node_session *session, enum node_link_end end, int status,
+                                  struct str why, const struct err *given)
 {
-    struct node_session *session = context;
     struct err err;
     bool is_late = session->phase == GREETED || session->phase == ASKED;
     if (session->phase == OVER) {
@@ -407,6 +418,15 @@ static void node_session_take_end(void *context, enum node_link_end end, int sta
         node_session_describe_end(session, status, why, &err);
         node_session_finish(session, false, &err);
     }
+}
+
+static void node_session_on_end(void *context, enum node_link_end end, int status, struct str why,
+                                const struct err *given)
+{
+    struct node_session *session = context;
+    node_session_hold(session);
+    node_session_take_end(session, end, status, why, given);
+    node_session_release(session);
 }
 
 /* ---- the object ---- */
@@ -427,10 +447,10 @@ struct node_session *node_session_open(const struct node_session_setup *setup)
         .command = str_from(script),
         .answers = ANSWER,
         .hooks = {.context = session,
-                  .waiting = node_session_tell_waiting,
-                  .line = node_session_read_line,
+                  .waiting = node_session_on_waiting,
+                  .line = node_session_on_line,
                   .drained = feed,
-                  .ended = node_session_take_end},
+                  .ended = node_session_on_end},
     });
     node_link_open(session->link, setup->contact_ms > 0 ? setup->contact_ms : CONTACT_MS);
     return session;
@@ -473,16 +493,18 @@ void node_session_send(struct node_session *session, const struct node_request *
     }
     session->has_request = true;
     if (session->phase == GREETED) {
+        node_session_hold(session);
         node_session_send_request(session);
+        node_session_release(session);
     }
 }
 
 void node_session_close(struct node_session *session)
 {
-    if (session && session->depth > 0) {
+    if (session && session->holds > 0) {
         session->is_closed = true;
         node_link_close(session->link);
     } else if (session) {
-        destroy(session);
+        node_session_free(session);
     }
 }
