@@ -90,7 +90,7 @@ def build(arch, out, jobs):
     out = out.resolve()
     log = _fresh_log(out, arch)
     folder = _set_up(out, arch, arch, lambda *place: _cross_text(arch, prefixes, *place),
-                     (*OPTIONS, "-Dtests=false"), log)
+                     (*OPTIONS, "-Dtests=false", "-Dwerror=true"), log)
     cache.run(["ninja", "-C", folder, f"-j{jobs}"], env=zig.environment(cache.ROOT), log=log)
     return folder / "src" / "cli" / "shoal"
 
@@ -105,7 +105,7 @@ def test(arch, out, jobs):
     log = _fresh_log(out, name)
     more = f"exe_wrapper = '{emulator.find(arch)}'" if is_foreign else ""
     folder = _set_up(out, arch, name, lambda *place: _cross_text(arch, prefixes, *place, more),
-                     (*OPTIONS, "-Dtests=true", "-Dwerror=false"), log)  # headers of cmocka warn
+                     (*OPTIONS, "-Dtests=true"), log)
     env = zig.environment(cache.ROOT)
     # Not all of the tests folder: probes may lean on glibc.
     programs = _unit_tests(folder)
