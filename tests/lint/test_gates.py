@@ -36,6 +36,7 @@ import promises
 import purity
 import run
 import style
+import subjects
 import tree
 import where
 import words
@@ -309,6 +310,67 @@ class Where(Planting):
     def test_a_file_that_the_word_does_not_find(self):
         self.plant(where.PAGE, "| what is text? | `arena` | `src/base/str.c` |\n")
         self.expect(self.source_gates(), "where", where.PAGE, "does not find src/base/str.c")
+
+
+class Subjects(unittest.TestCase):
+    """Subjects of commits, in a repository of its own."""
+
+    def setUp(self):
+        self.root = tempfile.mkdtemp(prefix="gates-git-")
+        self.addCleanup(shutil.rmtree, self.root)
+        self.git("init", "-q")
+        self.base = self.commit("Whoever made this made it before the gate.")
+
+    def git(self, *words):
+        name = ("-c", "user.name=planted", "-c", "user.email=planted@example.com")
+        return subprocess.run(["git", "-C", self.root, *name, *words], check=True,
+                              capture_output=True, text=True).stdout.strip()
+
+    def commit(self, subject):
+        self.git("commit", "-q", "--allow-empty", "-m", subject)
+        return self.git("rev-parse", "HEAD")
+
+    def test_each_fault_is_caught(self):
+        for subject, complaint in (
+                ("wip", "not of the form"),
+                ("Add a gate", "not of the form"),
+                ("lint: add a gate.", "not of the form"),
+                ("lint:add a gate", "not of the form"),
+                ("lint: a gate for subjects", '"a" is not an imperative'),
+                ("lint: adds a gate", '"adds" is not an imperative'),
+                ("lint: added a gate", '"added" is not an imperative'),
+                ("lint: adding a gate", '"adding" is not an imperative'),
+                ("lint: Add a gate", '"Add" is not an imperative'),
+                ("lint: add a gate that " + "x" * 39, "61 columns, at most 60"),
+                ("lint: start anew", 'retired words "anew", write: again')):
+            with self.subTest(subject):
+                before = self.git("rev-parse", "HEAD")
+                self.commit(subject)
+                found = subjects.check(self.root, self.base)
+                self.assertEqual(len(found), 1, found)
+                self.assertRegex(found[0], r"^commit [0-9a-f]{7,}:1: ")
+                self.assertIn(complaint, found[0])
+                self.git("reset", "-q", "--hard", before)
+
+    def test_good_subjects_pass(self):
+        for subject in ("lint: add a gate", "docs, tests: pass the names of nodes",
+                        "app/head: process what Ray's reply has", "lint: add a gate " + "x" * 43):
+            self.commit(subject)
+        self.assertEqual(subjects.check(self.root, self.base), [])
+
+    def test_a_merge_is_not_a_subject(self):
+        self.git("checkout", "-q", "-b", "side")
+        self.commit("lint: add a gate")
+        self.git("checkout", "-q", "-")
+        self.git("merge", "-q", "--no-ff", "-m", "Merge side", "side")
+        self.assertEqual(subjects.check(self.root, self.base), [])
+
+    def test_without_the_base_it_says_so(self):
+        with self.assertRaisesRegex(gate.Skip, "no git history"):
+            subjects.check(self.root)
+        with tempfile.TemporaryDirectory() as exported:
+            with self.assertRaisesRegex(gate.Skip, "no git history"):
+                subjects.check(exported)
 
 
 class BannedCalls(Planting):

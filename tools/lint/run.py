@@ -19,6 +19,7 @@ import objects
 import promises
 import purity
 import style
+import subjects
 import where
 import words
 
@@ -36,6 +37,7 @@ def gates(root, build, compiler):
         "promises": lambda: promises.check(root, build),
         "words": lambda: words.check(root),
         "where": lambda: where.check(root),
+        "subjects": lambda: subjects.check(root),
         "links": lambda: links.check(build),
         "purity": lambda: purity.check(build),
         "banned": lambda: banned.check(root, compiler, build),

@@ -72,13 +72,19 @@ def _page(name, text):
 
 
 def _find(name, text, start, part):
-    for found in PATTERN.finditer(part):
+    for found, better in retired(part):
         line = tree.line_at(text, start + found.start())
+        yield gate.problem(name, line, f'retired words "{found.group()}"; write: {better}')
+
+
+def retired(text):
+    """Each retired word in the text, as a match, and what to write instead."""
+    for found in PATTERN.finditer(text):
         if found.group("is_no"):
-            hint = f"is not a {found.group('is_no')}"
+            yield found, f"is not a {found.group('is_no')}"
         else:
-            hint = next(better for i, better in enumerate(RETIRED.values()) if found.group(f"w{i}"))
-        yield gate.problem(name, line, f'retired words "{found.group()}"; write: {hint}')
+            yield found, next(better for i, better in enumerate(RETIRED.values())
+                              if found.group(f"w{i}"))
 
 
 def main(argv):
