@@ -115,8 +115,8 @@ static void values_that_can_be_chosen_are_offered(void **state)
         {completion_zsh, "]:FORMAT:(text json)'"},
         {completion_fish, "-l output -s o -x -a 'text json'"},
         {completion_bash, "completion:--color) words=\"auto always never\""},
-        {completion_zsh, "':SHELL:(bash zsh fish)'"},
-        {completion_fish, "completion' -a 'bash zsh fish'"},
+        {completion_zsh, "':SHELL:(bash zsh fish clusters)'"},
+        {completion_fish, "completion' -a 'bash zsh fish clusters'"},
     };
     (void)state;
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
