@@ -196,3 +196,23 @@ bool gcs_access_apply(const struct gcs_access *access, const char *address, stru
 {
     return apply_tls(access, address, arena, setup, err) && apply_token(access, arena, setup, err);
 }
+
+struct gcs *gcs_open_at(const struct gcs_place *place, bool *ret_has_token, struct err *err)
+{
+    struct gcs_setup setup = {.http = place->http, .deadline_ms = place->deadline_ms};
+    struct gcs *gcs = NULL;
+    struct arena arena;
+    struct buf token;
+    arena_init_secret(&arena);
+    buf_init(&token, RAY_TOKEN_BYTES_MAX);
+    struct gcs_access access = gcs_access_find(place->address, &arena);
+    bool ok = !place->token_path || ray_token_read(place->token_path, &token, err);
+    setup.token = buf_str(&token);
+    if (ok && gcs_access_apply(&access, place->address, &arena, &setup, err)) {
+        *ret_has_token = setup.token.len > 0;
+        gcs = gcs_open(&setup);
+    }
+    buf_wipe(&token);
+    arena_clear(&arena);
+    return gcs;
+}

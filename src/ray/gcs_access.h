@@ -37,6 +37,17 @@ struct gcs_access gcs_access_find(const char *address, struct arena *arena);
 bool gcs_access_apply(const struct gcs_access *access, const char *address, struct arena *arena,
                       struct gcs_setup *setup, struct err *err) MUST_USE;
 
+/* A GCS of this machine's cluster. */
+struct gcs_place {
+    struct http *http;
+    const char *address;    /* HOST:PORT */
+    const char *token_path; /* NULL if only Ray's variables say whether there is a token */
+    int64_t deadline_ms;    /* per call */
+};
+
+/* Opens a client with the token file and Ray's variables. NULL after an error, as above. */
+struct gcs *gcs_open_at(const struct gcs_place *place, bool *ret_has_token, struct err *err);
+
 /*
  * For tests. Does the Ray process with this command line (NUL-separated) belong to the GCS at
  * `address`? And the settings in an environment (also NUL-separated).

@@ -16,7 +16,8 @@ bool launch_failures_is_refusal(enum outcome outcome);
 /* Reads refusals of `up` or of an earlier service process from the journal. */
 bool launch_failures_read(struct launch_failures *failures, struct journal *journal,
                           struct err *err) MUST_USE;
-/* A launch was refused, or a call without which none is sent (`launch` is 0). True if the last one was refused for another reason, or not at all. */
+/* A launch was refused, or a call without which none is sent (`launch` is 0). True if the last one
+ * was refused for another reason, or not at all. */
 bool launch_failures_note(struct launch_failures *failures, uint64_t launch, struct str why);
 /* A launch succeeded. */
 void launch_failures_clear(struct launch_failures *failures);

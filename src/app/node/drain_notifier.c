@@ -2,7 +2,6 @@
 #include "app/node/drain_notifier.h"
 
 #include "base/arena.h"
-#include "io/file.h"
 #include "io/xalloc.h"
 #include "ray/gcs.h"
 #include "ray/gcs_access.h"
@@ -13,7 +12,6 @@ enum {
     CALL_MS = 3000,
     RETRY_FIRST_MS = 100,
     RETRY_MOST_MS = 1000,
-    TOKEN_BYTES = 4096,
     TEXT_BYTES = 200,
 };
 
@@ -157,36 +155,26 @@ static void drain_notifier_handle_state(void *context, const struct gcs_answer *
 
 /* ---- trying ---- */
 
-static bool open_with(struct drain_notifier *notifier, struct str token, struct err *err)
-{
-    struct gcs_setup setup = {.http = notifier->setup.http, .token = token, .deadline_ms = CALL_MS};
-    struct arena arena;
-    arena_init_secret(&arena);
-    struct gcs_access access = gcs_access_find(notifier->setup.gcs, &arena);
-    bool ok = gcs_access_apply(&access, notifier->setup.gcs, &arena, &setup, err);
-    if (ok && notifier->gcs) {
-        gcs_close(notifier->gcs);
-    }
-    if (ok) {
-        notifier->gcs = gcs_open(&setup);
-        notifier->needs_gcs = false;
-    }
-    arena_clear(&arena);
-    return ok;
-}
-
 static bool drain_notifier_open_gcs(struct drain_notifier *notifier, struct err *err)
 {
-    struct buf token;
+    bool has_token;
     if (notifier->gcs && !notifier->needs_gcs) {
         return true;
     }
-    buf_init(&token, TOKEN_BYTES);
-    bool ok = (!notifier->setup.token_file ||
-               file_read_secret(notifier->setup.token_file, &token, err)) &&
-              open_with(notifier, str_trim(buf_str(&token)), err);
-    buf_wipe(&token);
-    return ok;
+    struct gcs_place place = {.http = notifier->setup.http,
+                              .address = notifier->setup.gcs,
+                              .token_path = notifier->setup.token_file,
+                              .deadline_ms = CALL_MS};
+    struct gcs *gcs = gcs_open_at(&place, &has_token, err);
+    if (!gcs) {
+        return false;
+    }
+    if (notifier->gcs) {
+        gcs_close(notifier->gcs);
+    }
+    notifier->gcs = gcs;
+    notifier->needs_gcs = false;
+    return true;
 }
 
 static void drain_notifier_try_now(void *context)

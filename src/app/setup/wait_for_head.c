@@ -12,7 +12,6 @@
 #include "app/setup/version_check.h"
 #include "io/child.h"
 #include "io/clock.h"
-#include "io/file.h"
 #include "io/http.h"
 #include "io/loop.h"
 #include "ray/gcs.h"
@@ -31,7 +30,6 @@ enum {
     REFUSALS_MS = 10 * 1000, /* the answers may come from an old GCS that is about to exit */
     TELL_MS = 10 * 1000,
     LOCAL_MS = 60 * 1000,
-    TOKEN_BYTES = 4096,
 };
 
 struct gate {
@@ -229,24 +227,11 @@ static void wait_for_head_request_here(struct gate *gate)
 static bool wait_for_head_open_gcs(struct gate *gate, const struct node_gate_setup *setup,
                                    struct err *err)
 {
-    AUTO_BUF struct buf token;
-    buf_init(&token, TOKEN_BYTES);
-    if (setup->token_file &&
-        !file_read_secret(tools_home(&gate->arena, setup->token_file), &token, err)) {
-        return false;
-    }
-    struct gcs_access access = gcs_access_find(setup->gcs, &gate->arena);
-    struct gcs_setup client = {
-        .http = gate->http,
-        .token = str_trim(buf_str(&token)),
-        .deadline_ms = CALL_MS,
-    };
-    if (!gcs_access_apply(&access, setup->gcs, &gate->arena, &client, err)) {
-        return false;
-    }
-    gate->has_token = client.token.len > 0;
-    gate->gcs = gcs_open(&client);
-    return true;
+    const char *token = setup->token_file ? tools_home(&gate->arena, setup->token_file) : NULL;
+    struct gcs_place place = {
+        .http = gate->http, .address = setup->gcs, .token_path = token, .deadline_ms = CALL_MS};
+    gate->gcs = gcs_open_at(&place, &gate->has_token, err);
+    return gate->gcs;
 }
 
 static void wait_for_head_run(struct gate *gate, const struct node_gate_setup *setup)

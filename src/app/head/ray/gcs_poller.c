@@ -4,7 +4,6 @@
 #include "base/arena.h"
 #include "io/xalloc.h"
 #include "ray/gcs_access.h"
-#include "ray/token.h"
 
 #include <string.h>
 #include <time.h>
@@ -179,23 +178,6 @@ static void on_alive(void *context, const struct gcs_answer *answer, struct str 
     gcs_poller_read_state(watch);
 }
 
-static void open_client(struct gcs_poller *watch)
-{
-    struct gcs_setup setup = {.http = watch->http, .deadline_ms = CALL_MS};
-    struct arena arena;
-    struct buf token;
-    arena_init_secret(&arena);
-    buf_init(&token, RAY_TOKEN_BYTES_MAX);
-    struct gcs_access access = gcs_access_find(watch->address, &arena);
-    bool ok = !watch->token_path || ray_token_read(watch->token_path, &token, &watch->trouble);
-    setup.token = buf_str(&token);
-    if (ok && gcs_access_apply(&access, watch->address, &arena, &setup, &watch->trouble)) {
-        watch->gcs = gcs_open(&setup);
-    }
-    buf_wipe(&token);
-    arena_clear(&arena);
-}
-
 static void close_client(struct gcs_poller *watch)
 {
     if (watch->gcs) {
@@ -213,7 +195,12 @@ static void gcs_poller_request(void *context)
     }
     watch->is_stale = false;
     if (!watch->gcs) {
-        open_client(watch);
+        bool has_token;
+        struct gcs_place place = {.http = watch->http,
+                                  .address = watch->address,
+                                  .token_path = watch->token_path,
+                                  .deadline_ms = CALL_MS};
+        watch->gcs = gcs_open_at(&place, &has_token, &watch->trouble);
     }
     watch->asked_at_ms = loop_now_ms(watch->loop);
     if (!watch->gcs) {
