@@ -3,6 +3,7 @@
 #include "fuzz.h"
 
 #include "app/setup/ray_find.h"
+#include "app/setup/setup_failure.h"
 #include "app/setup/setup_plan.h"
 #include "app/setup/start_command.h"
 #include "app/setup/version_check.h"

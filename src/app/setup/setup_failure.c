@@ -1,7 +1,199 @@
-/* setup_failure.c: converts a failed step into the failure shown to users. */
+/* setup_failure.c: a failed step as users see it, with a table of common errors in its output, their
+ * cause and remedy. */
 #include "app/setup/setup_failure.h"
 
 #include "base/secret_text.h"
+
+/* ---- what the output means ---- */
+
+/* The first row whose text occurs in the output matches: specific rows come before general ones. */
+static const struct {
+    const char *words;
+    const char *also; /* must also occur; NULL if not needed */
+    const char *why;
+    const char *next;
+} meanings[] = {
+    /* Errors of our own steps. */
+    {"this node and the head have different versions", NULL,
+     "a node can join only with the Ray and Python versions of the head",
+     "use one image for all node types, or install the same versions in setup_commands"},
+    {"the head's Ray did not answer", NULL,
+     "Ray on the head has not started, or this node cannot reach it",
+     "check the head first; if Ray is running there, the security group must let the nodes reach "
+     "each other on all ports"},
+    {"MB are free on the disk", NULL, "the disk of the machine is nearly full",
+     "give the node type a larger disk, in its node_config:\n"
+     "  BlockDeviceMappings:\n"
+     "    - DeviceName: /dev/sda1\n"
+     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
+    {"Ray is not installed on this machine, and there is no Python", NULL,
+     "neither Ray nor a Python to install it with was found",
+     "use another image, or install Python 3.10 or newer in initialization_commands"},
+    {"No space left on device", NULL, "the disk of the machine is full",
+     "give the node type a larger disk, in its node_config:\n"
+     "  BlockDeviceMappings:\n"
+     "    - DeviceName: /dev/sda1\n"
+     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
+    {"Disk quota exceeded", NULL, "the user's disk quota is exhausted",
+     "raise the quota, or install to another directory"},
+    {"pip: command not found", NULL, "pip is not installed on this machine",
+     "use `python3 -m pip`, or install it first: `sudo apt-get update && sudo apt-get install -y "
+     "python3-pip` (Debian, Ubuntu), `sudo dnf install -y python3-pip` (Amazon Linux, Fedora)"},
+    {"pip3: command not found", NULL, "pip is not installed on this machine",
+     "install it first: `sudo apt-get update && sudo apt-get install -y python3-pip` (Debian, "
+     "Ubuntu), `sudo dnf install -y python3-pip` (Amazon Linux, Fedora)"},
+    {"No module named pip", NULL, "this Python has no pip",
+     "install it first: `sudo apt-get install -y python3-pip`, or `python3 -m ensurepip --user`"},
+    {"externally-managed-environment", NULL,
+     "this distribution does not let pip install into its own Python",
+     "install into an environment (`python3 -m venv ~/env` and its pip), or add "
+     "`--break-system-packages`"},
+    {"docker: command not found", NULL, "Docker is not installed on this machine",
+     "use an image that has it, or install it in initialization_commands: `curl -fsSL "
+     "https://get.docker.com | sudo sh`"},
+    {"permission denied while trying to connect to the Docker daemon", NULL,
+     "the user has no permission to use Docker",
+     "in initialization_commands: `sudo usermod -aG docker $USER`; it takes effect at the next "
+     "login"},
+    {"Cannot connect to the Docker daemon", NULL, "Docker is installed but not running",
+     "in initialization_commands: `sudo systemctl enable --now docker`"},
+    {"are you root?", NULL, "the command needs root to install packages",
+     "use sudo, for example `sudo apt-get install -y ...`"},
+    {"/var/lib/dpkg/lock", NULL, "another program is installing packages, often during first boot",
+     "wait for it first: `sudo apt-get -o DPkg::Lock::Timeout=300 install ...`, or `cloud-init "
+     "status --wait`"},
+    {"/var/lib/apt/lists/lock", NULL, "another apt is running, often during first boot",
+     "wait for it first: `cloud-init status --wait`"},
+    {"Unable to locate package", NULL, "apt does not know that package",
+     "run `sudo apt-get update` first, and check the package's name on this distribution"},
+    {"Version mismatch: The cluster was started with", NULL,
+     "this node has a different Ray or Python version than the head",
+     "install the same versions on both: pin `ray==VERSION` and Python in setup_commands, or use "
+     "one image for all node types"},
+    {"Timed out waiting for file", NULL,
+     "Ray's agent on this node did not start in time: the instance is too slow or too small, or "
+     "packages are missing",
+     "read /tmp/ray/session_latest/logs/dashboard_agent.log there; install `ray[default]`, or use "
+     "a larger instance"},
+    {"Unable to connect to GCS", NULL, "this node cannot reach Ray on the head",
+     "the security group must let the nodes reach each other on all ports; check that Ray is "
+     "still running on the head"},
+    {"Failed to connect to GCS", NULL, "this node cannot reach Ray on the head",
+     "the security group must let the nodes reach each other on all ports; check that Ray is "
+     "still running on the head"},
+    {"Authentication token is missing or incorrect", NULL,
+     "this node's Ray token differs from the head's",
+     "run `shoal up` again; commands that set RAY_AUTH_MODE or RAY_AUTH_TOKEN must do so on all "
+     "nodes"},
+    {"Ray is already running at", NULL, "Ray is already running on this machine",
+     "put `ray stop` first in the start commands"},
+    {"Address already in use", NULL, "another program uses a port that Ray needs",
+     "put `ray stop` first in the start commands, or choose another --port"},
+    {"ray: command not found", NULL, "Ray is not on the PATH of the login shell",
+     "install it in setup_commands, or put its folder on the PATH in ~/.bashrc"},
+    {"No matching distribution found for", "ray", "no Ray release matches this Python version",
+     "Ray's releases are for certain versions of Python and for x86_64 and aarch64; see "
+     "https://pypi.org/project/ray/#files"},
+    {"No matching distribution found for", NULL, "pip cannot find that package",
+     "check its name and version, and that it exists for this Python and architecture"},
+    {"conda: command not found", NULL, "conda is not on the PATH of the login shell",
+     "use an image that has it, or `source ~/anaconda3/etc/profile.d/conda.sh` before"},
+    {"git: command not found", NULL, "git is not installed on this machine",
+     "install it first: `sudo apt-get update && sudo apt-get install -y git`"},
+    {"Could not resolve host", NULL, "DNS lookups fail on this machine",
+     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
+     "enabled"},
+    {"Temporary failure in name resolution", NULL, "DNS lookups fail on this machine",
+     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
+     "enabled"},
+    {"Temporary failure resolving", NULL, "DNS lookups fail on this machine",
+     "check that its subnet has a route to the Internet (gateway or NAT) and that the VPC has DNS "
+     "enabled"},
+    {"Network is unreachable", NULL, "the machine has no route to that network",
+     "check that its subnet has a route to the Internet (gateway or NAT)"},
+    {"Connection timed out", NULL,
+     "no answer: a firewall blocks the connection, or there is no route to the Internet",
+     "check the subnet's routes and the outbound rules of the security group"},
+    {"a terminal is required to read the password", NULL, "sudo asks for a password here",
+     "use an image whose user has passwordless sudo, or avoid sudo"},
+    {"a password is required", "sudo", "sudo asks for a password here",
+     "use an image whose user has passwordless sudo, or avoid sudo"},
+    {"is not in the sudoers file", NULL, "this user is not allowed to use sudo",
+     "use the image's own user as auth.ssh_user (ubuntu, ec2-user, admin, ...)"},
+    {"sudo: command not found", NULL, "sudo is not installed on this machine",
+     "install it in the image, or drop it if the user is root"},
+    {"NVIDIA-SMI has failed", NULL, "the GPU driver is missing or not running",
+     "use an image with the driver (a Deep Learning AMI), or install it first"},
+    {"Found no NVIDIA driver", NULL, "the GPU driver is missing",
+     "use an image with the driver (a Deep Learning AMI), or install it first"},
+    {"libcuda.so", NULL, "the GPU driver is missing",
+     "use an image with the driver (a Deep Learning AMI), or install it first"},
+    {"CUDA driver version is insufficient", NULL, "the GPU driver is too old for this CUDA version",
+     "use a newer image, or packages for an older CUDA"},
+    {"Killed", "pip", "pip was killed, usually because memory ran out",
+     "use an instance with more memory, or `pip install --no-cache-dir`"},
+    {"Cannot allocate memory", NULL, "the machine is out of memory",
+     "use an instance with more memory, or add swap"},
+    {"MemoryError", NULL, "the machine is out of memory", "use an instance with more memory"},
+    {"Exec format error", NULL, "the program is built for another architecture",
+     "arm64 instances need arm64 programs and images"},
+    {"cannot execute binary file", NULL, "the program is built for another architecture",
+     "arm64 instances need arm64 programs and images"},
+    {"Unable to locate credentials", NULL, "an AWS call had no credentials",
+     "give the node type an IamInstanceProfile whose role allows it"},
+    {"AccessDenied", NULL, "the role of this instance does not allow that",
+     "grant that permission to the role of the node type's IamInstanceProfile"},
+    {"certificate verify failed", NULL, "a certificate is not trusted",
+     "if a proxy is in between, install its certificate on the machine; also check the machine's "
+     "clock"},
+    {"Permission denied", NULL, "the user has no permission for that file",
+     "use sudo, or another directory"},
+    {"command not found", NULL, "a program is missing, or not on the PATH of the login shell",
+     "install it in setup_commands before it is used"},
+    {"No such file or directory", NULL, "a file does not exist",
+     "file_mounts copies files to the machines before the setup commands"},
+};
+
+bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next)
+{
+    for (size_t i = 0; i < ARRAY_LEN(meanings); i++) {
+        if (str_find(tail, meanings[i].words) != SIZE_MAX &&
+            (!meanings[i].also || str_find(tail, meanings[i].also) != SIZE_MAX)) {
+            *ret_why = str_from(meanings[i].why);
+            *ret_next = str_from(meanings[i].next);
+            return true;
+        }
+    }
+    return false;
+}
+
+bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next)
+{
+    static const struct {
+        int status;
+        const char *why, *next;
+    } statuses[] = {
+        {137, "it was killed, usually because the machine ran out of memory",
+         "use an instance with more memory; `sudo dmesg | tail` there shows details"},
+        {127, "a program is missing, or not on the PATH of the login shell",
+         "install it in setup_commands before it is used"},
+        {126, "a file is not a program, or not for this architecture",
+         "check its permissions and the machine's architecture"},
+        {100, "apt failed",
+         "run `sudo apt-get update` first; wait for first boot to finish: `cloud-init status "
+         "--wait`"},
+    };
+    for (size_t i = 0; i < ARRAY_LEN(statuses); i++) {
+        if (statuses[i].status == status) {
+            *ret_why = str_from(statuses[i].why);
+            *ret_next = str_from(statuses[i].next);
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- the failure ---- */
 
 enum node_phase setup_phase(const struct setup_step *step)
 {

@@ -16,3 +16,9 @@ struct str setup_detail(const struct setup_step *step, struct arena *arena);
  * step that was not in the plan. Strings live in `arena`. */
 struct node_failure setup_failure(const struct setup_step *step, const struct step_event *event,
                                   struct arena *arena);
+
+/* Looks up the output of a failed step in a table: likely cause and next step. False if unknown. */
+bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);
+
+/* The same from the exit status alone, for output that is not in the table. */
+bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next);

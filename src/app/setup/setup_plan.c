@@ -492,3 +492,15 @@ bool setup_plan_make(const struct setup_input *input, struct arena *arena,
     *ret_plan = plan;
     return true;
 }
+
+/* ---- contact ---- */
+
+enum { USUAL_S = 900, LONGEST_S = 24 * 3600 };
+
+int64_t setup_contact_ms(void)
+{
+    int64_t seconds;
+    bool is_said = str_to_i64(str_from(getenv("AUTOSCALER_NODE_START_WAIT_S")), &seconds) &&
+                   seconds > 0 && seconds <= LONGEST_S;
+    return (is_said ? seconds : USUAL_S) * 1000;
+}

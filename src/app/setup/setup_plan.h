@@ -75,9 +75,3 @@ int64_t setup_contact_ms(void);
 
 /* Does the file configure Ray's authentication itself? Then Shoal leaves it alone. */
 bool setup_has_own_auth(const struct config *config);
-
-/* Looks up the output of a failed step in a table: likely cause and next step. False if unknown. */
-bool setup_explain(struct str tail, struct str *ret_why, struct str *ret_next);
-
-/* The same from the exit status alone, for output that is not in the table. */
-bool setup_explain_status(int status, struct str *ret_why, struct str *ret_next);

@@ -4,8 +4,6 @@
 #include "app/head/ctl/ctl.h"
 #include "io/json_line.h"
 
-/* ---- ctl_reading.c ---- */
-
 /* A value of the wrong type makes the whole line invalid; a missing one is empty. */
 struct ctl_reading {
     struct arena *arena;
@@ -20,8 +18,6 @@ static inline void ctl_expect(struct ctl_reading *reading, bool is_right)
 struct str ctl_text(struct ctl_reading *reading, const json_t *json, const char *name);
 int64_t ctl_number(struct ctl_reading *reading, const json_t *json, const char *name);
 bool ctl_flag(struct ctl_reading *reading, const json_t *json, const char *name);
-
-/* ---- ctl_message.c ---- */
 
 json_t *ctl_answer_json(const struct ctl_answer *answer);
 json_t *ctl_bundles_json(const struct ctl_request *request);

@@ -45,6 +45,28 @@ json_t *ctl_bundles_json(const struct ctl_request *request)
 
 /* ---- reading ---- */
 
+struct str ctl_text(struct ctl_reading *reading, const json_t *json, const char *name)
+{
+    const json_t *value = json_object_get(json, name);
+    ctl_expect(reading, !value || json_is_string(value));
+    return json_take_text(json, name, reading->arena);
+}
+
+int64_t ctl_number(struct ctl_reading *reading, const json_t *json, const char *name)
+{
+    const json_t *value = json_object_get(json, name);
+    int64_t number = json_integer_value(value);
+    ctl_expect(reading, (!value || json_is_integer(value)) && number >= 0);
+    return number;
+}
+
+bool ctl_flag(struct ctl_reading *reading, const json_t *json, const char *name)
+{
+    const json_t *value = json_object_get(json, name);
+    ctl_expect(reading, !value || json_is_boolean(value));
+    return json_is_true(value);
+}
+
 void ctl_read_answer(struct ctl_reading *reading, const json_t *json, struct ctl_answer *ret)
 {
     const json_t *list = json_object_get(json, "answer");

@@ -2,7 +2,6 @@
  * ctl_server_internal.h: struct ctl_server, shared by the files that implement it.
  *
  *     ctl_server.c         clients and their requests
- *     ctl_server_send.c    sends a line to one client
  *     ctl_server_follow.c  sends changes to followers
  *     ctl_server_log.c     sends logs, once or as they grow
  */
@@ -68,7 +67,7 @@ struct ctl_server {
     size_t told_now;
 };
 
-/* ---- ctl_server_send.c ---- */
+/* ---- ctl_server.c ---- */
 
 void ctl_conn_send(struct ctl_conn *conn, const struct ctl_line *line);
 void ctl_conn_send_text(struct ctl_conn *conn, enum ctl_line_kind kind, struct str text,

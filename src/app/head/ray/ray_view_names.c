@@ -1,6 +1,8 @@
 /* ray_view_names.c: decides which of Ray's texts become names, and reuses names of ids. */
-#include "app/head/ray/ray_view_internal.h"
+#include "app/head/ray/ray_view_names.h"
+
 #include "core/resource.h"
+#include "io/xalloc.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -10,7 +10,6 @@
 #include "app/head/supervisor/service_resume.h"
 
 #include "app/head/supervisor/boot.h"
-#include "app/head/supervisor/resume_rule.h"
 #include "app/head/supervisor/systemd_unit.h"
 #include "app/setup/node_jobs.h"
 #include "app/setup/node_tools.h"
@@ -41,6 +40,14 @@ struct resume {
     char note[NOTE_BYTES]; /* the problem; may be empty */
     char why_not_at_boot[NOTE_BYTES];
 };
+
+/* ---- the rule ---- */
+
+bool resume_is_due(const struct resume_view *view)
+{
+    return !view->is_alive && view->boot.len > 0 && view->seen.len > 0 &&
+           !str_eq(view->seen, view->boot) && !str_eq(view->tried, view->boot);
+}
 
 /* ---- the journal ---- */
 

@@ -2,6 +2,7 @@
 #include "app/head/workers/worker_setup.h"
 
 #include "app/head/workers/worker_setup_internal.h"
+#include "app/setup/setup_failure.h"
 #include "io/clock.h"
 #include "io/xalloc.h"
 #include "ray/token.h"
@@ -13,6 +14,7 @@ enum {
     LOOK_MOST_MS = 250,
     COPIES_MAX = 16, /* concurrent copies, because disks and network are shared */
     FAILED_MAX = 20, /* failed workers that are remembered */
+    DETAIL_MAX_BYTES = 300,
 };
 
 /* ---- progress ---- */
@@ -277,9 +279,45 @@ static void worker_setup_on_rotated(void *context, bool is_ok, struct str why)
     }
 }
 
+/* NULL if the node reports a step that was not requested. */
+static const struct setup_step *step_of(const struct worker *worker, const struct step_event *event)
+{
+    bool is_known = worker->has_plan && event->step < worker->plan.request.bundle.count;
+    return is_known ? &worker->plan.steps[event->step] : NULL;
+}
+
+static void fail_step(struct worker *worker, const struct step_event *event)
+{
+    struct node_failure failure = setup_failure(step_of(worker, event), event, &worker->arena);
+    if (failure.next.len == 0) {
+        failure.next = arena_printf(&worker->arena, "its log on the head is %s", worker->log.path);
+    }
+    worker_fail(worker, &failure);
+}
+
+static void begin_step(struct worker *worker, const struct step_event *event)
+{
+    const struct setup_step *step = step_of(worker, event);
+    if (!step) {
+        return;
+    }
+    struct str detail = setup_detail(step, &worker->arena);
+    worker->progress.step = event->step + 1;
+    worker_phase(worker, setup_phase(step), str_sub(detail, 0, DETAIL_MAX_BYTES));
+}
+
 static void worker_setup_on_event(void *context, const struct step_event *event)
 {
-    worker_tell_event(context, event);
+    struct worker *worker = context;
+    if (worker->is_over) {
+        return;
+    }
+    node_log_event(&worker->log, event);
+    if (event->kind == STEP_BEGAN) {
+        begin_step(worker, event);
+    } else if (event->kind == STEP_FAILED) {
+        fail_step(worker, event);
+    }
 }
 
 static void worker_setup_on_done(void *context, bool is_ok, const struct err *err)

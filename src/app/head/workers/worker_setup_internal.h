@@ -49,7 +49,4 @@ void worker_wait(struct worker *worker, struct str what);
 /* Copies the next file or folder, or calls worker_send() after the last. */
 void worker_copy_next(struct worker *worker);
 
-/* ---- worker_report.c ---- */
-
 #define worker_log(worker, ...) node_log_say(&(worker)->log, __VA_ARGS__)
-void worker_tell_event(struct worker *worker, const struct step_event *event);

@@ -1,4 +1,4 @@
-/* test_setup_explain.c: what last words are taken to mean. */
+/* test_setup_failure.c: what the output of a failed step means. */
 #include "app/setup/setup_failure.h"
 #include "app/setup/setup_plan.h"
 
