@@ -3,12 +3,11 @@
 
 #include "app/node_log.h"
 #include "app/payload.h"
+#include "app/setup/node_copy.h"
 #include "app/setup/setup_failure.h"
-#include "io/file.h"
 #include "io/xalloc.h"
-#include "remote/rsync.h"
 
-enum { COPY_SAID_MAX = 4096, SERVICE_STEP = 0 };
+enum { SERVICE_STEP = 0 };
 
 struct head_setup {
     struct head_setup_input input;
@@ -82,32 +81,6 @@ static void head_setup_on_copied(void *context, const struct child_result *resul
     copy_next(setup);
 }
 
-/* As Ray: the contents of a folder are copied, whatever its name is on the head. */
-static bool head_setup_copy_argv(struct head_setup *setup, const struct config_mount *mount,
-                                 const char *const **ret_argv, struct err *err)
-{
-    const struct config *config = setup->input.config;
-    struct str local = file_expand_home(&setup->arena, mount->local);
-    struct str remote = mount->remote;
-    if (file_stat(local.ptr).kind == FILE_FOLDER) {
-        local = arena_printf(&setup->arena, "%.*s%s", STR_ARG(local),
-                             str_ends(local, "/") ? "" : "/");
-        remote = arena_printf(&setup->arena, "%.*s%s", STR_ARG(remote),
-                              str_ends(remote, "/") ? "" : "/");
-    }
-    const struct rsync_copy copy = {
-        .place = &setup->input.place,
-        .here = local,
-        .there = remote,
-        .excludes = config->rsync_exclude.items,
-        .exclude_count = config->rsync_exclude.count,
-        .filters = config->rsync_filter.items,
-        .filter_count = config->rsync_filter.count,
-        .makes_parents = true,
-    };
-    return rsync_argv(&copy, &setup->arena, ret_argv, err);
-}
-
 static void head_setup_send_request(struct head_setup *setup)
 {
     struct err err;
@@ -124,7 +97,6 @@ static void head_setup_send_request(struct head_setup *setup)
 static void copy_next(struct head_setup *setup)
 {
     const struct config *config = setup->input.config;
-    const char *const *argv;
     struct err err;
     if (setup->mount == config->mount_count) {
         head_setup_send_request(setup);
@@ -132,18 +104,19 @@ static void copy_next(struct head_setup *setup)
     }
     const struct config_mount *mount = &config->mounts[setup->mount];
     head_setup_show(setup, PHASE_COPYING, mount->local);
-    if (!head_setup_copy_argv(setup, mount, &argv, &err)) {
+    struct node_copy copy = {
+        .children = setup->input.session->children,
+        .config = config,
+        .place = &setup->input.place,
+        .here = mount->local,
+        .there = mount->remote,
+        .done = head_setup_on_copied,
+        .context = setup,
+    };
+    setup->copy = node_copy_start(&copy, &setup->arena, &err);
+    if (!setup->copy) {
         head_setup_fail(setup, &err);
-        return;
     }
-    setup->copy = child_start(setup->input.session->children,
-                              &(struct child_spec){
-                                  .argv = argv,
-                                  .env_names = child_usual_env,
-                                  .output = {{0, NULL, false}, {COPY_SAID_MAX, NULL, true}},
-                                  .done = head_setup_on_copied,
-                                  .context = setup,
-                              });
 }
 
 /* ---- the connection ---- */

@@ -5,10 +5,10 @@
  * a missing mount is an error.
  */
 #include "app/head/workers/worker_setup_internal.h"
+#include "app/setup/node_copy.h"
 #include "io/file.h"
-#include "remote/rsync.h"
 
-enum { SAID_BYTES_MAX = 4096, COPY_MS = 60 * 60 * 1000 };
+enum { COPY_MS = 60 * 60 * 1000 };
 
 struct wish {
     struct str here, there;
@@ -66,57 +66,36 @@ static void worker_copy_on_copied(void *context, const struct child_result *resu
     worker_copy_next(worker);
 }
 
-static struct str as_folder(struct worker *worker, struct str path, bool is_folder)
-{
-    return is_folder && !str_ends(path, "/") ? arena_printf(&worker->arena, "%.*s/", STR_ARG(path))
-                                             : path;
-}
-
-static bool start_copy(struct worker *worker, const struct wish *wish, struct str here,
-                       bool is_folder, struct err *err)
-{
-    const struct config *config = worker->all->setup.config;
-    const char *const *argv;
-    struct rsync_copy copy = {
-        .place = &worker->place,
-        .here = as_folder(worker, here, is_folder),
-        .there = as_folder(worker, wish->there, is_folder),
-        .excludes = config->rsync_exclude.items,
-        .exclude_count = config->rsync_exclude.count,
-        .filters = config->rsync_filter.items,
-        .filter_count = config->rsync_filter.count,
-        .makes_parents = true,
-    };
-    if (!rsync_argv(&copy, &worker->arena, &argv, err)) {
-        return false;
-    }
-    worker->copy = child_start(worker->all->copies,
-                               &(struct child_spec){
-                                   .argv = argv,
-                                   .env_names = child_usual_env,
-                                   .output = {{0}, {SAID_BYTES_MAX, NULL, true}},
-                                   .deadline_ms = COPY_MS,
-                                   .done = worker_copy_on_copied,
-                                   .context = worker,
-                               });
-    return true;
-}
-
-static void worker_copy_copy(struct worker *worker, const struct wish *wish)
+static bool worker_copy_is_missing(struct worker *worker, const struct wish *wish)
 {
     struct str here = file_expand_home(&worker->arena, wish->here);
-    struct file_status status = file_stat(arena_str(&worker->arena, here).ptr);
+    return file_stat(arena_str(&worker->arena, here).ptr).kind == FILE_MISSING;
+}
+
+static void worker_copy_start(struct worker *worker, const struct wish *wish)
+{
+    const struct worker_setup_hooks *hooks = &worker->all->setup.hooks;
     struct err err;
-    if (status.kind == FILE_MISSING) {
+    if (worker_copy_is_missing(worker, wish)) {
         worker_copy_fail(worker, wish, STR("not found on the head"), 0);
         return;
     }
     if (worker->progress.phase != PHASE_COPYING) {
-        worker->all->setup.hooks.tag(worker->all->setup.hooks.context, worker->machine.instance,
-                                     STR("syncing-files"));
+        hooks->tag(hooks->context, worker->machine.instance, STR("syncing-files"));
     }
     worker_phase(worker, PHASE_COPYING, wish->there);
-    if (!start_copy(worker, wish, here, status.kind == FILE_FOLDER, &err)) {
+    struct node_copy copy = {
+        .children = worker->all->copies,
+        .config = worker->all->setup.config,
+        .place = &worker->place,
+        .here = wish->here,
+        .there = wish->there,
+        .deadline_ms = COPY_MS,
+        .done = worker_copy_on_copied,
+        .context = worker,
+    };
+    worker->copy = node_copy_start(&copy, &worker->arena, &err);
+    if (!worker->copy) {
         worker_copy_fail(worker, wish, str_from(err.text), 0);
     }
 }
@@ -130,13 +109,6 @@ static bool must_wait(const struct worker *worker)
            !hooks->is_head_ready(hooks->context);
 }
 
-static bool worker_copy_is_missing(struct worker *worker, const struct wish *wish)
-{
-    struct str here = file_expand_home(&worker->arena, wish->here);
-    return wish->may_be_missing &&
-           file_stat(arena_str(&worker->arena, here).ptr).kind == FILE_MISSING;
-}
-
 void worker_copy_next(struct worker *worker)
 {
     struct wish wish;
@@ -145,11 +117,12 @@ void worker_copy_next(struct worker *worker)
         return;
     }
     worker->waits = false;
-    while (next_wish(worker, &wish) && worker_copy_is_missing(worker, &wish)) {
+    while (next_wish(worker, &wish) && wish.may_be_missing &&
+           worker_copy_is_missing(worker, &wish)) {
         worker->copies_done++;
     }
     if (next_wish(worker, &wish)) {
-        worker_copy_copy(worker, &wish);
+        worker_copy_start(worker, &wish);
     } else {
         worker_send(worker);
     }

@@ -1,0 +1,21 @@
+/* node_copy.h: copies a file or the contents of a folder to a node, as Ray does. */
+#pragma once
+
+#include "base/arena.h"
+#include "base/err.h"
+#include "config/config.h"
+#include "io/child.h"
+#include "remote/ssh.h"
+
+struct node_copy {
+    struct child_pool *children;
+    const struct config *config; /* what rsync excludes */
+    const struct ssh_target *place;
+    struct str here, there;
+    int64_t deadline_ms; /* 0 for none */
+    child_done_fn *done; /* with the last output of rsync */
+    void *context;
+};
+
+/* NULL after an error. `arena` must live until the copy is done. */
+struct child *node_copy_start(const struct node_copy *copy, struct arena *arena, struct err *err);
