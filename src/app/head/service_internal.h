@@ -2,8 +2,8 @@
  * service_internal.h: struct service, which connects the modules of the service on the head.
  *
  *     service.c         opens the modules; hooks of the controller and of worker setups
- *     service_ray.c     passes the state of Ray to the core; drains
- *     service_status.c  the cluster as model/node_view.h, ctl.h and Ray's report describe it
+ *     service_ray.c     passes the state of Ray to the core, and ours to Ray; drains
+ *     service_status.c  the nodes and the cluster as model/node_view.h and ctl.h describe them
  *     service_ctl.c     answers requests on the control socket
  *
  * Only these files include it. A module gets a struct head_context and the modules it uses; where
@@ -100,6 +100,9 @@ struct gcs_drain service_drain_request(const struct action *action, struct str n
 /* Handles a complete reply of the GCS (gcs_poller.h), or a GCS that was replaced. */
 bool service_ray_seen(void *service, struct str bytes, int64_t asked_at_ms, struct err *err);
 void service_ray_replaced(void *service);
+/* For the reporter and idle_watch. */
+void service_fill_report(void *service, struct arena *arena, struct ray_report *report);
+struct idle_stop_view service_idle_view(void *service);
 
 /* ---- service_status.c ---- */
 
@@ -114,9 +117,10 @@ enum slot_state service_slot(const struct service *service,
 void service_note_shortage(struct service *service);
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status);
-/* For idle_watch and the reporter. */
-struct idle_stop_view service_idle_view(void *service);
-void service_fill_report(void *service, struct arena *arena, struct ray_report *report);
+/* All nodes, also failed workers whose machine is gone; or one, false if it is unknown. */
+void service_view_all(void *service, struct arena *arena, ctl_server_view_fn *take, void *taker);
+bool service_view_one(void *service, uint64_t instance, struct arena *arena,
+                      struct node_view *ret_view);
 
 /* ---- service_ctl.c ---- */
 

@@ -1,10 +1,13 @@
 /*
- * service_ray.c: passes the state of the head's Ray to the core, and sends drain requests.
+ * service_ray.c: passes the state of the head's Ray to the core, sends drain requests, and fills
+ * the report to Ray.
  *
  * A node that leaves Ray because its Ray is restarted is hidden from the core. When the GCS
  * restarts it has lost state, so the core is notified and pauses scale-down.
  */
+#include "app/head/ray/autoscaler_report.h"
 #include "app/head/service_internal.h"
+#include "io/clock.h"
 #include "io/xalloc.h"
 
 #include <stdio.h>
@@ -257,6 +260,96 @@ static void on_answering(void *context)
         metrics_site_register(service->metrics_site);
     }
     ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
+}
+
+/* ---- the report for Ray ---- */
+
+struct service_ray_report {
+    const struct service *service;
+    struct arena *arena;
+    struct report_requests requests;
+    struct ray_pending_node *nodes;
+    size_t node_count, node_capacity;
+};
+
+/* Converts a time on the loop's clock to wall clock seconds. */
+static int64_t service_ray_seconds_of(const struct service *service, int64_t at_ms)
+{
+    return (clock_wall_ms(loop_clock(service->head.session.loop)) -
+            (loop_now_ms(service->head.session.loop) - at_ms)) /
+           1000;
+}
+
+static void service_ray_add_pending(struct service_ray_report *gathering,
+                                    const struct managed_node *managed_node, uint32_t type)
+{
+    const struct type_facts *facts = &gathering->service->head.core.facts[type];
+    struct node_view view;
+    service_view(gathering->service, managed_node, gathering->arena, &view);
+    void *items = gathering->nodes;
+    arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
+               sizeof(*gathering->nodes));
+    gathering->nodes = items;
+    gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
+        .machine = facts->machine,
+        .type = facts->name,
+        .instance_id = view.id,
+        .address = view.private_ip,
+        .details = report_details(&view, gathering->arena),
+    };
+}
+
+static void service_ray_gather(void *context, const struct managed_node *managed_node)
+{
+    struct service_ray_report *gathering = context;
+    const struct core_settings *settings = &gathering->service->head.core.settings;
+    const struct node *node = managed_node->node;
+    if (!node || managed_node->is_head || node->offering >= settings->offering_count ||
+        !node_state_table[node->state].is_pending) {
+        return;
+    }
+    uint32_t type = settings->offerings[node->offering].type;
+    if (node->state == NODE_REQUESTED || !managed_node->machine) {
+        report_requests_add(&gathering->requests, &gathering->service->head.core.facts[type],
+                            service_ray_seconds_of(gathering->service, node->created_at),
+                            gathering->arena);
+    } else {
+        service_ray_add_pending(gathering, managed_node, type);
+    }
+}
+
+void service_fill_report(void *context, struct arena *arena, struct ray_report *report)
+{
+    const struct service *service = context;
+    struct service_ray_report gathering = {.service = service, .arena = arena};
+    controller_each(service->head.controller, service_ray_gather, &gathering);
+    report->requests = gathering.requests.items;
+    report->request_count = gathering.requests.count;
+    report->nodes = gathering.nodes;
+    report->node_count = gathering.node_count;
+    decision_add_infeasible(service->decision, arena, report);
+}
+
+/* ---- an idle cluster ---- */
+
+struct idle_stop_view service_idle_view(void *context)
+{
+    enum { SEEN_MS = 10 * 1000 };
+    const struct service *service = context;
+    struct idle_stop_view view = {.idle_ms = -1};
+    struct cluster_status cluster_status;
+    struct arena arena;
+    arena_init(&arena);
+    decision_cluster_status(service->decision, &arena, &cluster_status);
+    int64_t age_ms = clock_wall_ms(&clock_of_machine) - cluster_status.seen_ms;
+    view.sees_ray = service->head.is_leading && service->head.ray.is_alive &&
+                    cluster_status.seen_ms > 0 && age_ms < SEEN_MS;
+    view.waiting = cluster_status.demand_count;
+    view.on_way = convergence_count(&service->workers, CONVERGE_PENDING) +
+                  head_ray_is_restarting(&service->head);
+    idle_watch_add_nodes(&cluster_status, &view);
+    arena_clear(&arena);
+    return view;
 }
 
 /* ---- opening and closing ---- */

@@ -1,9 +1,9 @@
 /* service_status.c: the cluster as the service sees it, for users. */
 #include "app/head/node_reason.h"
-#include "app/head/ray/autoscaler_report.h"
 #include "app/head/service_internal.h"
 #include "app/machine_tags.h"
 #include "base/attr.h"
+#include "base/table.h"
 #include "io/clock.h"
 
 /* With too few workers and none pending for this long, no more are expected soon: the cloud
@@ -170,6 +170,146 @@ void service_view(const struct service *service, const struct managed_node *mana
     *ret_view = view;
 }
 
+/* ---- all nodes ---- */
+
+struct each {
+    const struct service *service;
+    struct arena *arena;
+    ctl_server_view_fn *take;
+    void *taker;
+    struct cluster_status cluster_status;
+    struct table nodes; /* index of the nodes by instance */
+};
+
+struct node_search {
+    const struct cluster_status *cluster_status;
+    uint64_t instance;
+};
+
+static uint64_t service_status_hash_of(uint64_t instance)
+{
+    return instance * 0x9e3779b97f4a7c15;
+}
+
+static bool service_status_is_same(const void *context, size_t position)
+{
+    const struct node_search *search = context;
+    return search->cluster_status->nodes[position].instance == search->instance;
+}
+
+static const struct node_usage *find_cluster_status(const struct each *each, uint64_t instance)
+{
+    struct node_search search = {&each->cluster_status, instance};
+    size_t at = table_find(&each->nodes, service_status_hash_of(instance), service_status_is_same,
+                           &search);
+    return at == TABLE_NONE ? NULL : &each->cluster_status.nodes[at];
+}
+
+/* Only the living Ray node of a machine is relevant; the others are from earlier starts. */
+static void index_nodes(struct each *each)
+{
+    decision_cluster_status(each->service->decision, each->arena, &each->cluster_status);
+    for (size_t i = 0; i < each->cluster_status.node_count; i++) {
+        const struct node_usage *node = &each->cluster_status.nodes[i];
+        if (node->instance != INSTANCE_NONE && !node->is_dead) {
+            table_add(&each->nodes, each->arena, service_status_hash_of(node->instance), i);
+        }
+    }
+}
+
+/* Adds Ray's state of the node. In whole seconds, because Ray's idle time varies with each poll. */
+static void service_status_add_usage(struct node_view *view, const struct node_usage *node,
+                                     int64_t seen_ms)
+{
+    enum { SECOND_MS = 1000 };
+    view->ray_id = node->ray_id;
+    view->uses = node->uses;
+    view->use_count = node->use_count;
+    view->activity = node->activity;
+    view->is_draining = node->is_draining;
+    if (node->idle_ms >= 0 && seen_ms > node->idle_ms) {
+        view->idle_since_ms = (seen_ms - node->idle_ms) / SECOND_MS * SECOND_MS;
+    }
+}
+
+static void service_status_take_view(struct each *each, uint64_t instance, struct node_view *view)
+{
+    const struct node_usage *node = find_cluster_status(each, instance);
+    if (node) {
+        service_status_add_usage(view, node, each->cluster_status.seen_ms);
+    }
+    each->take(each->taker, view);
+}
+
+static void view_one(void *context, const struct managed_node *managed_node)
+{
+    struct each *each = context;
+    struct node_view view;
+    if (!managed_node->is_head && managed_node->instance != INSTANCE_NONE) {
+        service_view(each->service, managed_node, each->arena, &view);
+        service_status_take_view(each, managed_node->instance, &view);
+    }
+}
+
+/* The head is known without a controller. */
+static bool service_status_find_node(const struct service *service, uint64_t instance,
+                                     struct managed_node *ret)
+{
+    if (service->head.controller && controller_find(service->head.controller, instance, ret)) {
+        return true;
+    }
+    *ret = (struct managed_node){.instance = instance, .is_head = instance == HEAD_INSTANCE};
+    return ret->is_head;
+}
+
+/* Shows failed workers after their machine is gone. */
+static void view_failed(void *context, const struct worker_machine *machine)
+{
+    struct each *each = context;
+    const struct service *service = each->service;
+    struct managed_node managed_node = {.instance = machine->instance};
+    struct node_view view;
+    if (!service->head.controller ||
+        !controller_find(service->head.controller, machine->instance, &managed_node)) {
+        service_view(service, &managed_node, each->arena, &view);
+        view.id = machine->id;
+        view.type = machine->type->name;
+        view.machine = machine->machine;
+        view.private_ip = machine->address;
+        view.is_spot = machine->is_spot;
+        each->take(each->taker, &view);
+    }
+}
+
+void service_view_all(void *context, struct arena *arena, ctl_server_view_fn *take, void *taker)
+{
+    const struct service *service = context;
+    struct each each = {.service = service, .arena = arena, .take = take, .taker = taker};
+    struct managed_node head;
+    struct node_view view;
+    index_nodes(&each);
+    if (service_status_find_node(service, HEAD_INSTANCE, &head)) {
+        service_view(service, &head, arena, &view);
+        service_status_take_view(&each, HEAD_INSTANCE, &view);
+    }
+    if (service->head.controller) {
+        controller_each(service->head.controller, view_one, &each);
+    }
+    worker_setups_each_failed(service->setups, view_failed, &each);
+}
+
+bool service_view_one(void *context, uint64_t instance, struct arena *arena,
+                      struct node_view *ret_view)
+{
+    const struct service *service = context;
+    struct managed_node managed_node;
+    if (!service_status_find_node(service, instance, &managed_node)) {
+        return false;
+    }
+    service_view(service, &managed_node, arena, ret_view);
+    return true;
+}
+
 /* ---- status ---- */
 
 size_t service_wanted_workers(const struct service *service)
@@ -326,94 +466,4 @@ void service_status(const struct service *service, struct arena *arena,
     ret_status->waits_for = ret_status->is_settled ? STR("") : waits_for(service, arena);
     ret_status->waits_for_lease = !ret_status->is_settled && !service->head.is_leading;
     add_cluster_status(service, arena, ret_status);
-}
-
-/* ---- the report for Ray ---- */
-
-struct service_status_report {
-    const struct service *service;
-    struct arena *arena;
-    struct report_requests requests;
-    struct ray_pending_node *nodes;
-    size_t node_count, node_capacity;
-};
-
-/* Converts a time on the loop's clock to wall clock seconds. */
-static int64_t service_status_seconds_of(const struct service *service, int64_t at_ms)
-{
-    return (clock_wall_ms(loop_clock(service->head.session.loop)) -
-            (loop_now_ms(service->head.session.loop) - at_ms)) /
-           1000;
-}
-
-static void service_status_add_pending(struct service_status_report *gathering,
-                                       const struct managed_node *managed_node, uint32_t type)
-{
-    const struct type_facts *facts = &gathering->service->head.core.facts[type];
-    struct node_view view;
-    service_view(gathering->service, managed_node, gathering->arena, &view);
-    void *items = gathering->nodes;
-    arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
-               sizeof(*gathering->nodes));
-    gathering->nodes = items;
-    gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
-        .machine = facts->machine,
-        .type = facts->name,
-        .instance_id = view.id,
-        .address = view.private_ip,
-        .details = report_details(&view, gathering->arena),
-    };
-}
-
-static void service_status_gather(void *context, const struct managed_node *managed_node)
-{
-    struct service_status_report *gathering = context;
-    const struct core_settings *settings = &gathering->service->head.core.settings;
-    const struct node *node = managed_node->node;
-    if (!node || managed_node->is_head || node->offering >= settings->offering_count ||
-        !node_state_table[node->state].is_pending) {
-        return;
-    }
-    uint32_t type = settings->offerings[node->offering].type;
-    if (node->state == NODE_REQUESTED || !managed_node->machine) {
-        report_requests_add(&gathering->requests, &gathering->service->head.core.facts[type],
-                            service_status_seconds_of(gathering->service, node->created_at),
-                            gathering->arena);
-    } else {
-        service_status_add_pending(gathering, managed_node, type);
-    }
-}
-
-void service_fill_report(void *context, struct arena *arena, struct ray_report *report)
-{
-    const struct service *service = context;
-    struct service_status_report gathering = {.service = service, .arena = arena};
-    controller_each(service->head.controller, service_status_gather, &gathering);
-    report->requests = gathering.requests.items;
-    report->request_count = gathering.requests.count;
-    report->nodes = gathering.nodes;
-    report->node_count = gathering.node_count;
-    decision_add_infeasible(service->decision, arena, report);
-}
-
-/* ---- an idle cluster ---- */
-
-struct idle_stop_view service_idle_view(void *context)
-{
-    enum { SEEN_MS = 10 * 1000 };
-    const struct service *service = context;
-    struct idle_stop_view view = {.idle_ms = -1};
-    struct cluster_status cluster_status;
-    struct arena arena;
-    arena_init(&arena);
-    decision_cluster_status(service->decision, &arena, &cluster_status);
-    int64_t age_ms = clock_wall_ms(&clock_of_machine) - cluster_status.seen_ms;
-    view.sees_ray = service->head.is_leading && service->head.ray.is_alive &&
-                    cluster_status.seen_ms > 0 && age_ms < SEEN_MS;
-    view.waiting = cluster_status.demand_count;
-    view.on_way = convergence_count(&service->workers, CONVERGE_PENDING) +
-                  head_ray_is_restarting(&service->head);
-    idle_watch_add_nodes(&cluster_status, &view);
-    arena_clear(&arena);
-    return view;
 }

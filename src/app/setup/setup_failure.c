@@ -1,5 +1,5 @@
-/* setup_failure.c: a failed step as users see it, with a table of common errors in its output, their
- * cause and remedy. */
+/* setup_failure.c: a failed step as users see it, with a table of common errors in its output,
+ * their cause and remedy. */
 #include "app/setup/setup_failure.h"
 
 #include "base/secret_text.h"
