@@ -2,9 +2,10 @@
 
 SHOAL_BUILD        build directory (default: `build` in the repository)
 SHOAL_REQUIRE_RAY  1: a missing Ray is a failure, not a skip (see need_ray.py)
-SHOAL_DIFF_SEED    another seed gives other samples
+SHOAL_DIFF_SEED    repeats the samples of that seed; without it, each day (UTC) has a new one
 """
 
+import datetime
 import os
 import pathlib
 
@@ -39,9 +40,17 @@ def hash_probe():
     return program("tests", "hash_probe")
 
 
+SEED = int(os.environ.get("SHOAL_DIFF_SEED") or
+           datetime.datetime.now(datetime.timezone.utc).strftime("%Y%m%d"))
+
+
+def pytest_terminal_summary(terminalreporter):
+    terminalreporter.write_line(f"seed {SEED}; to repeat: SHOAL_DIFF_SEED={SEED}")
+
+
 @pytest.fixture(scope="session")
 def seed():
-    return int(os.environ.get("SHOAL_DIFF_SEED") or 1)
+    return SEED
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The shared AWS files and the environment must mean to us what they mean to botocore: the same
 profiles, the same region, and credentials from the same source with the same settings.
 
-SHOAL_DIFF_PROFILES  number of file sets, and of random texts (default 600)
+SHOAL_DIFF_PROFILES  number of file sets, and of random texts (default 300)
 """
 
 import collections

@@ -1,7 +1,7 @@
 """Shoal and Ray must agree on every cluster file: accepted or not, and what
 the prepared configuration looks like.
 
-SHOAL_DIFF_FILES  number of generated files (default 2000)
+SHOAL_DIFF_FILES  number of generated files (default 1000)
 """
 
 import json
@@ -16,12 +16,14 @@ import pytest
 import need_ray  # noqa: F401  skips this module without Ray
 import yaml
 
+import bounds
 import emit
 import generate
 import workers
 
 FILES = int(os.environ.get("SHOAL_DIFF_FILES") or 1000)
 SHOWN = 10
+LEGACY = 900  # of 10,000 generated files
 
 
 # --- running shoal -----------------------------------------------------------
@@ -150,6 +152,7 @@ def compare(shoal, paths, say):
     say(summary(verdicts, failures))
     if failures:
         pytest.fail("\n".join(failures[:SHOWN] + [summary(verdicts, failures)]), pytrace=False)
+    return verdicts
 
 
 # --- tests -------------------------------------------------------------------
@@ -166,7 +169,9 @@ def test_generated(shoal, seed, tmp_path, say):
         path.write_text(generate.config_text("%d/%d" % (seed, number)), encoding="utf-8",
                         newline="")
         paths.append(str(path))
-    compare(shoal, paths, say)
+    verdicts = compare(shoal, paths, say)
+    # Ray rejects these, and a rule of our own judges them.
+    assert sum(verdict["legacy"] for verdict in verdicts) <= bounds.most(LEGACY, FILES)
 
 
 def test_corpus_verdicts(corpus):

@@ -1,12 +1,12 @@
 """Shoal's planner must decide what Ray's v2 scheduler decides: the same launches, the same
 terminations for the same causes, the same requests refused.
 
-SHOAL_DIFF_PLANS  number of cases (default 2000)
+SHOAL_DIFF_PLANS  number of cases (default 1000)
 
 Ray adds and subtracts amounts in doubles, so that three times 0.1 do not fit into 0.3; we count
 in ten-thousandths, as Ray's own raylets do. Where a case with such decimal parts differs, Ray is
 asked again with every amount multiplied by 10,000, which its doubles hold exactly: then there must
-be no difference left.
+be no difference left, and such cases are rare.
 """
 
 import json
@@ -20,6 +20,7 @@ import pytest
 
 import need_ray  # noqa: F401  skips this module without Ray
 
+import bounds
 import conftest
 import plan_cases
 import plan_oracle
@@ -27,6 +28,7 @@ import workers
 
 CASES = int(os.environ.get("SHOAL_DIFF_PLANS") or 1000)
 JOBS = 2
+DRIFTED = 8  # of 10,000 cases
 SHOWN = 5
 KINDS = ["launches", "terminations", "unmet", "unmet gangs", "unmet constraints", "gangs",
          "OUTDATED", "MAX_NUM_NODE_PER_TYPE", "MAX_NUM_NODES", "IDLE"]
@@ -97,6 +99,7 @@ def test_same_decisions(plan_probe, seed, say):
     for number, mine, answer in differences[:SHOWN]:
         say(f"seed {number}\n  ours {mine}\n  Ray  {answer}")
     assert not differences
+    assert drifted <= bounds.most(DRIFTED, CASES)
     if CASES >= 1000:
         missing = [name for name, count in seen.items() if count == 0]
         assert not missing, f"the cases never show {missing}"

@@ -134,10 +134,10 @@ def rays_text(made):
         ClusterStatusParser.from_get_cluster_status_reply(made, stats))
 
 
-def test_the_text_is_rays(monkeypatch):
+def test_the_text_is_rays(monkeypatch, seed):
     monkeypatch.setenv("TZ", "America/St_Johns")
     time.tzset()
-    rng = random.Random(7)
+    rng = random.Random(seed)
     replies = [reply(rng) for _ in range(REPLIES)]
     ours = workers.ask_probe(conftest.program("tests", "status_probe"),
                              [made.SerializeToString() for made in replies])
