@@ -5,17 +5,16 @@
 #include <stdio.h>
 #include <string.h>
 
-bool err_set(struct err *err, enum err_kind kind, const char *fmt, ...)
+void err_write(struct err *err, enum err_kind kind, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
     err->kind = kind;
     vsnprintf(err->text, sizeof(err->text), fmt, args);
     va_end(args);
-    return false;
 }
 
-bool err_wrap(struct err *err, const char *fmt, ...)
+void err_prepend(struct err *err, const char *fmt, ...)
 {
     char inner[sizeof(err->text)];
     char context[sizeof(err->text)];
@@ -29,7 +28,6 @@ bool err_wrap(struct err *err, const char *fmt, ...)
     size_t cause = strlen(inner) < room - 100 ? strlen(inner) : room - 100;
     snprintf(err->text, sizeof(err->text), "%.*s: %.*s", (int)(room - cause), context, (int)cause,
              inner);
-    return false;
 }
 
 const char *err_kind_name(enum err_kind kind)

@@ -37,9 +37,18 @@ struct err {
     char text[512];
 };
 
-/* Both return false, so that a failure path is one line. */
-bool err_set(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
-bool err_wrap(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+void err_write(struct err *err, enum err_kind kind, const char *fmt, ...) PRINTF_LIKE(3, 4);
+void err_prepend(struct err *err, const char *fmt, ...) PRINTF_LIKE(2, 3);
+
+/* Both are false, so that a failure path is one line. They are macros to let the compiler see that,
+ * and with it which outputs are set. */
+#define err_set(...) (err_write(__VA_ARGS__), err_failed())
+#define err_wrap(...) (err_prepend(__VA_ARGS__), err_failed())
+
+static inline bool err_failed(void)
+{
+    return false;
+}
 
 /* "config", "auth", ...: used in JSON output and protocols. */
 const char *err_kind_name(enum err_kind kind);
