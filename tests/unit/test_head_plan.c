@@ -74,6 +74,7 @@ static void tear_down(struct scene *scene)
 
 static const struct node_file *file_named(const struct scene *scene, const char *path)
 {
+    static const struct node_file none;
     const struct node_request *request = &scene->plan.setup.request;
     for (size_t i = 0; i < request->file_count; i++) {
         if (str_is(request->files[i].path, path)) {
@@ -81,7 +82,7 @@ static const struct node_file *file_named(const struct scene *scene, const char 
         }
     }
     fail_msg("%s is not sent", path);
-    return NULL;
+    return &none;
 }
 
 static struct str read_own(struct scene *scene, const char *name)

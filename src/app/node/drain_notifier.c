@@ -13,6 +13,7 @@ enum {
     RETRY_FIRST_MS = 100,
     RETRY_MOST_MS = 1000,
     TEXT_BYTES = 200,
+    ERROR_BYTES = sizeof(((struct err *)0)->text),
 };
 
 struct drain_notifier {
@@ -22,10 +23,10 @@ struct drain_notifier {
     struct notice notice; /* to be reported; NOTICE_NONE if idle */
     struct notice sent;   /* the notice in the drain request in flight */
     int64_t delay_ms;
-    int64_t since_ms;      /* monotonic: when reporting started */
-    char said[TEXT_BYTES]; /* last error, so that it is not logged twice */
-    bool is_asking;        /* a call is in flight */
-    bool needs_gcs;        /* reopen after a refusal: the token may have changed */
+    int64_t since_ms;       /* monotonic: when reporting started */
+    char said[ERROR_BYTES]; /* last error, so that it is not logged twice */
+    bool is_asking;         /* a call is in flight */
+    bool needs_gcs;         /* reopen after a refusal: the token may have changed */
 };
 
 #define LOG(notifier, level, ...) log_write((notifier)->setup.log, LOG_LEVEL_##level, __VA_ARGS__)
