@@ -41,8 +41,7 @@ class Problem:
         self.needs = self.needs.reshape(len(self.classes), len(self.columns))
         self.keys = [anti_key(request) for request, _ in self.classes.values()]
         self.kinds = []  # (price, limit, room, accepts, is new)
-        self.base = 0    # what must be paid in any case
-        self.fill_kinds()
+        self.fill_kinds()  # also base: what must be paid in any case
 
     def add(self, source, request, count):
         entry = self.classes.setdefault((source, plan_cases.request_key(request)), [request, 0])
@@ -89,15 +88,19 @@ class Problem:
             free = node["free"] if is_running else total
             labels = {**node["labels"], **node["pg_labels"]} if is_running else kind["labels"]
             self.add_kind(0, 1, self.room_of(free, total), labels, False)
+        limit = self.case["max_nodes"]
+        may_launch = None if limit is None else max(0, limit - sum(standing.values()))
+        minimum = []  # the price of each node that min_workers asks for
         for name, one in types.items():
             missing = max(0, one["min"] - standing[name])
             room = self.room_of(one["resources"], one["resources"])
             if missing:
-                self.base += missing * one["price"]
+                minimum += [one["price"]] * missing
                 self.add_kind(0, missing, room, one["labels"], False)
             standing[name] += missing
             self.add_kind(one["price"], one["max"] - standing[name], room, one["labels"], True)
-        limit = self.case["max_nodes"]
+        # Where max_nodes does not allow all of them, which ones are launched does not matter here.
+        self.base = sum(sorted(minimum)[:may_launch])
         self.new_limit = None if limit is None else max(0, limit - sum(standing.values()))
         self.merge_kinds()
 
