@@ -26,7 +26,7 @@ static void every_length_is_sorted(void **state)
 {
     (void)state;
     for (uint32_t count = 0; count < 70; count++) {
-        uint32_t keys[70];
+        uint32_t keys[70] = {0};
         uint32_t items[70];
         uint32_t spare[70];
         for (uint32_t i = 0; i < count; i++) {
