@@ -515,8 +515,47 @@ static void test_a_type_whose_set_up_always_fails_stops_after_three(void **state
         assert_int_equal(scene.answer.plan.unmet_count, 1);
         assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_STOPPED);
         assert_int_equal(scene.answer.plan.unmet[0].refusal.limit, 3);
+        scene.now += 60 * MINUTE; /* no breaker is open any more, but the type stays stopped */
+        lease(&scene, 1);
+        see_all(&scene);
+        load(&scene, 2);
+        tick(&scene);
+        assert_true(scene.answer.is_decision);
+        assert_true(scene.answer.wake_at > scene.now);
         close_scene(&scene);
     }
+}
+
+/* A wake time in the past would make the controller take turns without a pause. */
+static void test_a_cluster_that_is_deleted_is_not_decided(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    step(&scene, (struct event){.kind = EVENT_GOAL, .goal = GOAL_DOWN});
+    tick(&scene);
+    assert_true(scene.answer.wake_at > scene.now);
+    close_scene(&scene);
+}
+
+static void test_an_open_launch_waits_for_the_first_listing(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    step(&scene, (struct event){.kind = EVENT_START});
+    uint64_t launch = (uint64_t)1 << 32 | 4;
+    step(&scene, (struct event){.kind = EVENT_INTENT, .intent = {.launch = launch, .count = 2}});
+    lease(&scene, 2);
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
+    tick(&scene);
+    nothing(&scene);
+    assert_true(scene.answer.wake_at > scene.now);
+    see_all(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);
+    close_scene(&scene);
 }
 
 /* An image that does not boot is launched less and less often, not once every few seconds. */
@@ -638,6 +677,8 @@ int main(void)
         cmocka_unit_test(test_a_node_that_is_set_up_again_has_its_time),
         cmocka_unit_test(test_a_tick_without_news_does_not_plan),
         cmocka_unit_test(test_a_type_whose_set_up_always_fails_stops_after_three),
+        cmocka_unit_test(test_a_cluster_that_is_deleted_is_not_decided),
+        cmocka_unit_test(test_an_open_launch_waits_for_the_first_listing),
         cmocka_unit_test(test_a_type_whose_instances_end_at_boot_is_tried_less_often),
         cmocka_unit_test(test_a_type_that_worked_is_tried_again),
         cmocka_unit_test(test_a_type_that_worked_before_the_start_is_tried_again),

@@ -204,6 +204,7 @@ static void core_tick(struct core *core, struct arena *scratch, struct core_answ
         deadlines_act(core);
     }
     if (is_down) {
+        core->decide_at = INT64_MAX; /* no decision is due until the goal changes */
         end_everything(core);
     } else if (decide_is_due(core)) {
         decide(core, scratch, answer);

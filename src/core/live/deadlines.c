@@ -159,6 +159,10 @@ void deadlines_act(struct core *core)
             deadlines_do_act(core, &core->nodes[i]);
         }
     }
+    if (permission_to_launch(core) != PERMIT_OK) {
+        core->is_stirred |= core->launch_count > 0; /* retry once a listing permits it */
+        return;
+    }
     launches_repeat(core);
     for (size_t i = 0; i < core->launch_count; i++) {
         const struct launch *launch = &core->launches[i];

@@ -28,9 +28,12 @@ static int64_t decide_least(int64_t a, int64_t b)
     return a < b ? a : b;
 }
 
+/* A time that has passed is not worth a decision: what is blocked now waits for an event. */
 static void decide_by(struct core *core, int64_t at)
 {
-    core->decide_at = decide_least(core->decide_at, at);
+    if (at > core->now) {
+        core->decide_at = decide_least(core->decide_at, at);
+    }
 }
 
 /* A node that has just joined is not idle: the work it was launched for may still arrive. */
