@@ -558,6 +558,29 @@ static void test_an_open_launch_waits_for_the_first_listing(void **state)
     close_scene(&scene);
 }
 
+/* A launch that was given up is still open in the journal; other nodes have taken its place. */
+static void test_a_repeated_launch_keeps_the_limit_of_its_type(void **state)
+{
+    struct scene scene;
+    struct listed listed[] = {{.instance = 7, .launch = 1, .state = CLOUD_RUNNING},
+                              {.instance = 8, .launch = 2, .state = CLOUD_RUNNING}};
+    (void)state;
+    open_scene(&scene);
+    scene.settings.max_workers = 10;
+    step(&scene, (struct event){.kind = EVENT_START});
+    uint64_t launch = (uint64_t)1 << 32 | 4;
+    step(&scene, (struct event){.kind = EVENT_INTENT, .intent = {.launch = launch, .count = 2}});
+    lease(&scene, 2);
+    step(&scene, (struct event){.kind = EVENT_RECORDS_END, .records = {.sole_writer_epoch = 1}});
+    see_ray(&scene);
+    list(&scene, listed, 2, true);
+    tick(&scene);
+    for (size_t i = 0; i < scene.answer.action_count; i++) {
+        assert_int_equal(scene.answer.actions[i].kind, ACTION_SET_UP);
+    }
+    close_scene(&scene);
+}
+
 /* An image that does not boot is launched less and less often, not once every few seconds. */
 static void test_a_type_whose_instances_end_at_boot_is_tried_less_often(void **state)
 {
@@ -679,6 +702,7 @@ int main(void)
         cmocka_unit_test(test_a_type_whose_set_up_always_fails_stops_after_three),
         cmocka_unit_test(test_a_cluster_that_is_deleted_is_not_decided),
         cmocka_unit_test(test_an_open_launch_waits_for_the_first_listing),
+        cmocka_unit_test(test_a_repeated_launch_keeps_the_limit_of_its_type),
         cmocka_unit_test(test_a_type_whose_instances_end_at_boot_is_tried_less_often),
         cmocka_unit_test(test_a_type_that_worked_is_tried_again),
         cmocka_unit_test(test_a_type_that_worked_before_the_start_is_tried_again),

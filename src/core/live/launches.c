@@ -6,6 +6,7 @@
  * decides.
  */
 #include "core/live/core_internal.h"
+#include "core/live/node_facts.h"
 
 #include <string.h>
 
@@ -211,13 +212,22 @@ void launches_apply_reply(struct core *core, const struct event *event)
     }
 }
 
-static bool is_too_many(const struct core *core)
+/* Are there more nodes than allowed if the launch takes effect, in total or of its type? */
+static bool is_too_many(const struct core *core, const struct launch *launch)
 {
+    const struct core_settings *settings = core->settings;
+    uint32_t type = launch->offering < settings->offering_count
+                        ? settings->offerings[launch->offering].type
+                        : UINT32_MAX;
+    int64_t most = type != UINT32_MAX ? settings->types[type].max_nodes : PLAN_NO_LIMIT;
     int64_t count = 0;
+    int64_t like_it = 0;
     for (uint32_t i = 0; i < core->node_end; i++) {
-        count += node_counts(&core->nodes[i]);
+        bool counts = node_counts(&core->nodes[i]);
+        count += counts;
+        like_it += counts && node_type(core, &core->nodes[i]) == type;
     }
-    return count > core->settings->max_workers;
+    return count > settings->max_workers || (most != PLAN_NO_LIMIT && like_it > most);
 }
 
 static void repeat(struct core *core, struct launch *launch)
@@ -252,14 +262,13 @@ void launches_repeat(struct core *core)
     if (permission_to_launch(core) != PERMIT_OK) {
         return;
     }
-    bool is_over = core->launch_count > 0 && is_too_many(core);
     for (size_t i = 0; i < core->launch_count; i++) {
         struct launch *launch = &core->launches[i];
         if (launch->is_asked || launch->is_frozen || core->now < launch->retry_at) {
             continue;
         }
         bool is_forgotten = core->now - launch->first_at > core->settings->times.token_life;
-        if (is_forgotten || is_over) {
+        if (is_forgotten || is_too_many(core, launch)) {
             launch->is_frozen = true;
         } else if (!api_breaker_blocks(core)) {
             repeat(core, launch);
