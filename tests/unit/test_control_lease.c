@@ -270,6 +270,35 @@ static void terminations_go_on_without_the_journal(void **state)
     scene_free(scene);
 }
 
+static bool are_launching(struct scene *scene)
+{
+    return counter_of(scene).by_state[NODE_LAUNCHING] == 3;
+}
+
+static bool all_are_set_up(struct scene *scene)
+{
+    return told(scene, "set up 2\n") && told(scene, "set up 3\n") && told(scene, "set up 4\n");
+}
+
+/* A disk that is full for a moment must not cost the nodes that boot in that moment. */
+static void setups_are_not_lost_without_the_journal(void **state)
+{
+    struct scene *scene = scene_new();
+    struct err err;
+    (void)state;
+    scene->sets_up = true;
+    scene->cloud.boot_ms = 3600 * 1000;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, are_launching);
+    assert_true(journal_begin(scene->journal, &err)); /* from now on nobody else can write */
+    scene->cloud.boot_ms = 0;
+    assert_comes(scene, is_trouble);
+    assert_false(journal_end(scene->journal, false, &err));
+    assert_comes(scene, all_are_set_up);
+    end(scene);
+    scene_free(scene);
+}
+
 static void count_settled(void *context, const struct journal_intent *intent)
 {
     *(size_t *)context += intent->is_settled;
@@ -487,6 +516,7 @@ int main(void)
         cmocka_unit_test(a_cluster_made_anew_is_left_alone),
         cmocka_unit_test(launches_need_the_journal),
         cmocka_unit_test(terminations_go_on_without_the_journal),
+        cmocka_unit_test(setups_are_not_lost_without_the_journal),
         cmocka_unit_test(a_refusal_does_not_settle_an_open_call),
         cmocka_unit_test(a_wall_clock_that_jumps_drops_nothing),
         cmocka_unit_test(tags_that_failed_are_tried_once_more),

@@ -102,11 +102,11 @@ static void terminate(struct controller *controller, const struct action *action
 
 /* ---- set up ---- */
 
-/* Waits until the machine has an address. */
-static void execute_set_up(struct controller *controller, uint64_t instance)
+/* Waits for the next listing if the machine has no address yet or the journal was not written. */
+static void execute_set_up(struct controller *controller, uint64_t instance, bool is_written)
 {
     struct known *known = machine_table_find(&controller->machine_table, instance);
-    if (known && known->machine->private_ip.len == 0) {
+    if (known && (known->machine->private_ip.len == 0 || !is_written)) {
         known->needs_set_up = true;
     } else {
         notify_set_up(controller, instance);
@@ -174,10 +174,8 @@ void execute_actions(struct controller *controller, const struct action *actions
      * their effect in Ray and in a listing. */
     bool is_written = journaling_write(controller, NULL, NULL);
     for (size_t i = launches; i < kept_count; i++) {
-        if (kept[i].kind == ACTION_SET_UP && !is_written) {
-            execute_decline(controller, &kept[i]);
-        } else if (kept[i].kind == ACTION_SET_UP) {
-            execute_set_up(controller, kept[i].instance);
+        if (kept[i].kind == ACTION_SET_UP) {
+            execute_set_up(controller, kept[i].instance, is_written);
         } else if (kept[i].kind == ACTION_DRAIN) {
             execute_drain(controller, &kept[i]);
         }
