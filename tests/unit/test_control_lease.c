@@ -299,6 +299,29 @@ static void setups_are_not_lost_without_the_journal(void **state)
     scene_free(scene);
 }
 
+/* A launch that succeeded long after it was recorded: its machines may not be listed yet. */
+static void a_late_success_is_fresh_after_a_restart(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    scene->cloud.always[FAKE_LAUNCH] = OUTCOME_UNKNOWN;
+    begin(scene, "me pid 1 up", GOAL_RUN);
+    assert_comes(scene, has_launched);
+    scene->shift_ms = 10 * 60 * 1000;
+    scene->cloud.always[FAKE_LAUNCH] = OUTCOME_DONE;
+    assert_comes(scene, are_booting);
+    end(scene);
+    scene->cloud.is_blind = true;
+    scene->cloud.counts[FAKE_LAUNCH] = 0;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    scene->starts = 0;
+    assert_comes(scene, has_started);
+    (void)runs_until(scene, NULL, 300);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    end(scene);
+    scene_free(scene);
+}
+
 static void count_settled(void *context, const struct journal_intent *intent)
 {
     *(size_t *)context += intent->is_settled;
@@ -517,6 +540,7 @@ int main(void)
         cmocka_unit_test(launches_need_the_journal),
         cmocka_unit_test(terminations_go_on_without_the_journal),
         cmocka_unit_test(setups_are_not_lost_without_the_journal),
+        cmocka_unit_test(a_late_success_is_fresh_after_a_restart),
         cmocka_unit_test(a_refusal_does_not_settle_an_open_call),
         cmocka_unit_test(a_wall_clock_that_jumps_drops_nothing),
         cmocka_unit_test(tags_that_failed_are_tried_once_more),

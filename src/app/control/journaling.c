@@ -329,6 +329,20 @@ static void journaling_take_launched(void *context, const struct journal_launche
     play->machines[play->machine_count++] = *launched;
 }
 
+/* Time since its last call that is known to have taken effect: a launch may be repeated long after
+ * it was recorded. */
+static int64_t age_of_effect(const struct play *play, const struct played *launch)
+{
+    int64_t age = launch->age_ms;
+    for (size_t i = 0; i < play->machine_count; i++) {
+        if (play->machines[i].launch == launch->launch) {
+            int64_t own = journaling_age_of(play->controller, play->machines[i].wall_ms);
+            age = own < age ? own : age;
+        }
+    }
+    return age;
+}
+
 static void play_machines(struct play *play, const struct played *launch, size_t *ret_count)
 {
     struct controller *controller = play->controller;
@@ -356,7 +370,7 @@ static void play_launch(struct play *play, const struct played *launch)
     struct controller *controller = play->controller;
     const struct core_times *times = &controller->settings.times;
     size_t machines;
-    bool is_fresh = launch->age_ms <= times->horizon + times->call_timeout;
+    bool is_fresh = age_of_effect(play, launch) <= times->horizon + times->call_timeout;
     if (launch->is_settled && launch->outcome == OUTCOME_DONE && !is_fresh) {
         return; /* a listing shows all of its machines */
     }
