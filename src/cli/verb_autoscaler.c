@@ -1,5 +1,6 @@
 /* verb_autoscaler.c: runs the service on a cluster's head. */
 #include "app/head/service.h"
+#include "app/head/supervisor/supervise.h"
 #include "cli/output.h"
 
 struct autoscaler_fields {

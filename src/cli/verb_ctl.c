@@ -1,5 +1,6 @@
 /* verb_ctl.c: the head's side of the control channel; started over ssh by other verbs. */
 #include "app/head/ctl/ctl.h"
+#include "app/head/ctl_relay.h"
 #include "cli/output.h"
 #include "cli/verb.h"
 

@@ -2,10 +2,10 @@
  * verb_node.c: internal commands that Shoal runs on nodes; not documented for users. To add one,
  * add a row to `words`.
  */
-#include "app/head/handover.h"
-#include "app/head/service.h"
+#include "app/handover/handover.h"
 #include "app/node/attend.h"
 #include "app/node/spot_watcher.h"
+#include "app/paths.h"
 #include "app/setup/node_jobs.h"
 #include "cli/output.h"
 #include "ray/version.h"

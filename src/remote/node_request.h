@@ -63,7 +63,7 @@ struct node_hello {
     int64_t disk_free, disk_size; /* bytes, of the file system of the home folder */
     int64_t memory;
     int64_t processors;
-    int64_t handover; /* newest handover serial on a head (app/head/handover.h); 0: none */
+    int64_t handover; /* newest handover serial on a head (app/handover/handover.h); 0: none */
 };
 
 void node_hello_write(const struct node_hello *hello, struct buf *out);

@@ -41,7 +41,7 @@ NO_SUGGESTION = {
     ("src/cli/verb_up.c", "and"): PROSE,
     ("src/cli/verb_validate.c", "converts"): PROSE,
     ("src/remote/node_session.c", "program"): PROSE,
-    ("src/app/head/handover.c", "(format"): PROSE,
+    ("src/app/handover/handover.c", "(format"): PROSE,
     ("src/app/launch/cluster_session.c", "demo"): "names the holder of a lease",
     ("src/cli/verb_version.c", "demo"): "the version",
     ("src/cli/help.c", "demo"): "the heading of a command's help",

@@ -1,7 +1,7 @@
 /* fuzz_handover.c: any bytes as the handover that a head is sent. */
 #include "fuzz.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 
 static bool are_lists_same(const struct handover *a, const struct handover *b)
 {

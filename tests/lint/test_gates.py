@@ -214,6 +214,15 @@ class SourceFaults(Planting):
                 self.expect(self.source_gates(), guilty, name, words)
             self.doCleanups()
 
+    def test_a_circle_of_folders(self):
+        self.plant("src/app/model/planted.h", HEADER_HEAD + '#include "app/head/planted.h"\n')
+        self.plant("src/app/head/planted.h", HEADER_HEAD + '#include "app/node/planted.h"\n')
+        self.assertEqual(includes.check(self.copy), [])
+        self.plant("src/app/node/planted.h", HEADER_HEAD + '#include "app/model/planted.h"\n')
+        found = includes.check(self.copy)
+        self.assertEqual(len(found), 3, found)
+        self.assertIn("app/model includes app/head, which needs app/model", "\n".join(found))
+
     def test_own_header_comes_first(self):
         self.plant("src/core/planted.h", HEADER_HEAD)
         self.plant("src/core/planted.c",

@@ -116,7 +116,7 @@ ALL = (
     M(24, "app/head/supervisor/supervise.c", "after `up` the deaths of before still count",
       "self->deaths = (struct supervise_deaths){0};", ";", "stmt",
       caught="cli/service::dies_again_and_again"),
-    M(25, "app/head/handover.c", "an old laptop's records overwrite those of the service",
+    M(25, "app/handover/handover.c", "an old laptop's records overwrite those of the service",
       "epoch > handover->epoch ? without_records(handover) : *handover", "*handover",
       caught="unit/handover"),
     M(26, "app/head/ray/gcs_poller.c", "a GCS that does not answer is asked at full pace",

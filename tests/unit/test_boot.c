@@ -1,6 +1,6 @@
 /* test_boot.c: what happens on the head after a reboot. */
+#include "app/head/service_resume.h"
 #include "app/head/supervisor/boot.h"
-#include "app/head/supervisor/service_resume.h"
 #include "io/file.h"
 #include "unit.h"
 

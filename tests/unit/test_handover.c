@@ -1,5 +1,5 @@
 /* test_handover.c: what the head takes in is what the laptop knew, once. */
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 
 #include "io/file.h"
 #include "unit.h"

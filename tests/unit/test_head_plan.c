@@ -1,7 +1,7 @@
 /* test_head_plan.c: what the head is sent: the cluster's own key, and never the user's. */
 #include "app/launch/head_plan.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
 #include "fixture.h"
 #include "io/file.h"

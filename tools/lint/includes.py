@@ -1,4 +1,4 @@
-"""Gate: every #include in src/ keeps to the layer table.
+"""Gate: every #include in src/ keeps to the layer table, and folders of app/ form no circle.
 
 usage: includes.py ROOT
 """
@@ -18,10 +18,35 @@ PRAGMA_ONCE = re.compile(r"^#pragma once$", re.MULTILINE)
 def check(root):
     names = tree.sources(root)
     problems = []
+    uses = {}  # (folder, folder) -> an include that needs the other folder
     for name in names:
-        text = tree.read(root, name) or ""
-        problems += _check_file(name, tree.without_comments(text), set(names))
-    return problems
+        text = tree.without_comments(tree.read(root, name) or "")
+        problems += _check_file(name, text, set(names))
+        if name.startswith("src/app/"):
+            _note_uses(name, text, uses)
+    return problems + _circles(uses)
+
+
+def _note_uses(name, text, uses):
+    folder = os.path.dirname(name[len("src/"):])
+    for include in INCLUDE.finditer(text):
+        used = os.path.dirname(include.group(1) or "")
+        if used.startswith("app") and used != folder:
+            uses.setdefault((folder, used), (name, tree.line_at(text, include.start(0))))
+
+
+def _circles(uses):
+    """One problem for each include between two folders that need each other, also indirectly."""
+    reached = {folder: {folder} for pair in uses for folder in pair}
+    grown = True
+    while grown:
+        grown = False
+        for folder, used in uses:
+            grown = grown or not reached[used] <= reached[folder]
+            reached[folder] |= reached[used]
+    return [gate.problem(*place, f"{folder} includes {used}, which needs {folder}, "
+                                 f"perhaps through others; move what both need elsewhere")
+            for (folder, used), place in sorted(uses.items()) if folder in reached[used]]
 
 
 def _check_file(name, text, names):

@@ -7,10 +7,10 @@
 #include "app/head/supervisor/boot.h"
 #include "app/head/supervisor/service_crashloop.h"
 #include "app/head/supervisor/supervise.h"
+#include "app/paths.h"
 #include "app/payload.h"
 #include "app/program.h"
 #include "io/clock.h"
-#include "io/file.h"
 #include "io/file_limit.h"
 
 #include <errno.h>
@@ -740,12 +740,6 @@ static int service_restart(struct str program, const char *folder)
     program_become(argv);
     fprintf(stderr, "cannot restart %s: %s\n", program.ptr, strerror(errno));
     return 1; /* the supervisor restarts it */
-}
-
-const char *service_folder(const char *given, struct arena *arena)
-{
-    struct str folder = given ? str_from(given) : STR(SERVICE_FOLDER);
-    return arena_str(arena, file_expand_home(arena, folder)).ptr;
 }
 
 int service_run(const struct service_setup *setup)

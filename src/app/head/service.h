@@ -6,18 +6,6 @@
  */
 #pragma once
 
-#include "base/arena.h"
-#include "base/attr.h"
-#include "base/err.h"
-
-#define SERVICE_FOLDER "~/.shoal/cluster"
-#define SERVICE_SOCKET "ctl.sock" /* names in the service's folder */
-#define SERVICE_LOG "service.log"
-#define SERVICE_LOCK "supervisor.lock"
-
-/* The full path of the given folder; the default for NULL. */
-const char *service_folder(const char *given, struct arena *arena);
-
 #define SERVICE_HOLDER "head " /* prefix of its lease holder name */
 
 struct service_setup {
@@ -26,11 +14,3 @@ struct service_setup {
 
 /* Returns the exit status of the process: 0 after it stood down. */
 int service_run(const struct service_setup *setup);
-
-/* Starts the service in the background under a supervisor that restarts it when it dies, unless one
- * is running. Returns when the control socket answers. */
-bool service_start(const char *folder, struct err *err) MUST_USE;
-
-/* Runs the supervisor in the foreground, for systemd (systemd_unit.h). Sets `err` if the status is
- * not 0. Does nothing if a supervisor is already running. */
-int service_supervise(const char *folder, struct err *err);

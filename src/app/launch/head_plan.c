@@ -1,7 +1,7 @@
 /* head_plan.c: builds what is sent to the head. */
 #include "app/launch/head_plan.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "app/launch/bootstrap.h"
 #include "app/local_host.h"
 #include "app/setup/start_command.h"

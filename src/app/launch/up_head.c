@@ -1,6 +1,6 @@
 /* up_head.c: launches, restarts and sets up the head, the only machine that the laptop manages. */
 #include "app/control/launch_request.h"
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "app/launch/up_internal.h"
 #include "io/failpoint.h"
 #include "provider/launch_token.h"

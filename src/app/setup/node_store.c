@@ -8,7 +8,7 @@
  */
 #include "app/setup/node_jobs.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
 #include "io/file.h"

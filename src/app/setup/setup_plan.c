@@ -4,7 +4,7 @@
  */
 #include "app/setup/setup_plan.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "app/node/notice.h"
 #include "app/setup/command_list.h"
 #include "app/setup/start_command.h"

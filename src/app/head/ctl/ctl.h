@@ -176,12 +176,3 @@ void ctl_client_ask(struct ctl_client *client, const char *what); /* "status", "
 void ctl_client_send(struct ctl_client *client, const struct ctl_request *request);
 void ctl_client_ask_log(struct ctl_client *client, struct str node, bool follows);
 void ctl_client_close(struct ctl_client *client); /* NULL is fine; may be called from a hook */
-
-/* ---- relay on the head: `shoal ctl` ---- */
-
-/*
- * Connects descriptors 0 and 1 with the service's socket until one side closes; returns the exit
- * status. If the service is not running, prints one error line of this protocol. With `wait_ms` >
- * 0, a service that was killed with its supervisor is started, and may take that long to listen.
- */
-int ctl_relay(const char *folder, int64_t wait_ms);

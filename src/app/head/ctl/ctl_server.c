@@ -2,7 +2,7 @@
 #include "app/head/ctl/ctl_server.h"
 
 #include "app/head/ctl/ctl_server_internal.h"
-#include "app/head/service.h"
+#include "app/paths.h"
 #include "io/xalloc.h"
 
 #include <string.h>

@@ -6,7 +6,7 @@
  */
 #include "app/head/ctl/ctl_server_internal.h"
 
-#include "app/head/service.h"
+#include "app/paths.h"
 #include "io/file.h"
 #include "io/xalloc.h"
 

@@ -9,10 +9,10 @@
  */
 #include "app/contact.h"
 #include "app/head/ctl/ctl.h"
-#include "app/head/service.h"
 #include "app/head/supervisor/boot.h"
 #include "app/head/supervisor/supervise.h"
 #include "app/head/supervisor/systemd_unit.h"
+#include "app/paths.h"
 #include "app/program.h"
 #include "io/clock.h"
 #include "io/file.h"

@@ -5,7 +5,7 @@
  */
 #include "app/head/supervisor/supervise.h"
 
-#include "app/head/service.h"
+#include "app/paths.h"
 #include "app/program.h"
 #include "app/retention.h"
 #include "base/buf.h"

@@ -50,3 +50,11 @@ int supervise_run(const char *folder, const char *const *argv, struct err *err);
 
 /* The pid of the supervisor of this folder, or 0. */
 int supervise_pid(const char *folder);
+
+/* Starts the service in the background under a supervisor that restarts it when it dies, unless one
+ * is running. Returns when the control socket answers. */
+bool service_start(const char *folder, struct err *err) MUST_USE;
+
+/* Runs the supervisor in the foreground, for systemd (systemd_unit.h). Sets `err` if the status is
+ * not 0. Does nothing if a supervisor is already running. */
+int service_supervise(const char *folder, struct err *err);

@@ -1,5 +1,5 @@
 /* handover_order.c: determines which handover is in force. */
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 #include "io/file.h"
 
 #include <inttypes.h>

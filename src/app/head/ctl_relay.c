@@ -4,10 +4,11 @@
  *
  * It does not interpret them, so it works between a laptop and a service of any versions.
  */
-#include "app/head/ctl/ctl.h"
+#include "app/head/ctl_relay.h"
 
-#include "app/head/service.h"
+#include "app/head/ctl/ctl.h"
 #include "app/head/supervisor/supervise.h"
+#include "app/paths.h"
 #include "io/clock.h"
 #include "io/file.h"
 #include "io/local_socket.h"

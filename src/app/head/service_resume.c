@@ -7,7 +7,7 @@
  * longer exists, so they are set up again (service_setup.c), unless the GCS kept its tables on disk
  * and already has them.
  */
-#include "app/head/supervisor/service_resume.h"
+#include "app/head/service_resume.h"
 
 #include "app/head/supervisor/boot.h"
 #include "app/head/supervisor/systemd_unit.h"

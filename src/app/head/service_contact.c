@@ -5,7 +5,7 @@
  * Its dead-man switch (app/contact.h) would shut it down. Workers in Ray need no message, because
  * their running raylet is sufficient. Only the holder of the lease sends messages.
  */
-#include "app/head/supervisor/service_contact.h"
+#include "app/head/service_contact.h"
 
 #include "app/contact.h"
 #include "io/xalloc.h"

@@ -1,5 +1,5 @@
 /* handover.c: reads and writes the file, and stores it in the journal. */
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 
 #include "app/control/journal_time.h"
 #include "base/encode.h"
