@@ -253,7 +253,8 @@ static void the_gcs_on_disk_is_alpha(void **state)
 {
 #define DISK "metadata: {shoal: {gcs_store: disk"
 #define ALPHA "3:31 warning gcs-store: gcs_store: disk is alpha in Ray*(drivers on the head *)"
-#define OLD " warning gcs-store: Ray 2.59.9 is too old for gcs_store: disk*(use 2.60.0 or newer*)"
+#define OLD \
+    " warning gcs-store: Ray 2.59.9 is too old for gcs_store: disk*(use Ray 2.60.0 or newer*)"
     static const struct row rows[] = {
         {AWS DISK "}}\n", ALPHA},
         {AWS "metadata: {shoal: {gcs_store: memory}}\n", ""},

@@ -176,7 +176,7 @@ static void mistakes_of_syntax_have_a_place_and_a_hint(void **state)
     } rows[] = {
         {"a: b: c\n", "1:5 ", "must be quoted"},
         {"a: 1\n  b: 2\n", "2:4 ", "must be quoted"},
-        {"a:\n  b: 1\n c: 2\n", "3:2 ", "check the indentation"},
+        {"a:\n  b: 1\n c: 2\n", "3:2 ", "compare the indentation"},
         {"- a\nb: 1\n", "2:1 ", "check the indentation"},
         {"a: [1, 2\nb: 3\n", "2:2 ", "is not closed"},
         {"a: 'open\n", "2:1 ", "never closed"},

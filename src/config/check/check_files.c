@@ -32,8 +32,8 @@ static void check_mount(const struct check *check, const struct value *mount, bo
                    "file_mounts: no permission to read \"%.*s\"", STR_ARG(mount->text));
     } else if (file.kind == HOST_FILE && uses_docker) {
         struct diag *diag = diag_warn(check->diags, "file-in-docker", mount->place,
-                                      "a single file mounted into a container does not see later "
-                                      "changes");
+                                      "if this file changes later, the container does not see "
+                                      "it, because it is mounted as a single file");
         diag_hint(check->diags, diag, "mount its directory instead");
     }
 }

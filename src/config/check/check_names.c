@@ -57,7 +57,7 @@ static void check_dates(const struct check *check, const struct value *value)
         value->kind == VALUE_SET) {
         if (check_is_written(value) && !diag_has(check->diags, NULL, value->place)) {
             struct diag *diag = diag_warn(check->diags, "date", value->place,
-                                          "YAML reads this as %s, and `ray up` fails on it",
+                                          "YAML reads this value as %s, which makes `ray up` fail",
                                           value_kind_text(value));
             diag_hint(check->diags, diag, "put it in quotes");
         }

@@ -86,8 +86,8 @@ static void check_store(const struct check *check)
                                       "gcs_store: disk is alpha in Ray: it may lose its data or "
                                       "change with the next Ray release");
         diag_hint(check->diags, diag,
-                  "drivers on the head are lost when Ray restarts, with it and without it; remove "
-                  "gcs_store to keep everything in memory");
+                  "drivers on the head are lost when Ray restarts, with or without gcs_store; "
+                  "remove gcs_store to keep the tables in memory");
     }
 }
 
@@ -96,10 +96,10 @@ static void check_store_release(const struct check *check, int64_t release, stru
 {
     if (store_of(check) && release < DISK_RELEASE && !diag_has(check->diags, "gcs-store", place)) {
         struct diag *diag = diag_warn(check->diags, "gcs-store", place,
-                                      "Ray %.*s is too old for gcs_store: disk; the head refuses "
-                                      "to start it",
+                                      "Ray %.*s is too old for gcs_store: disk, so the start of "
+                                      "Ray on the head will fail",
                                       STR_ARG(str_sub(version, 0, 20)));
-        diag_hint(check->diags, diag, "use 2.60.0 or newer, or remove gcs_store");
+        diag_hint(check->diags, diag, "use Ray 2.60.0 or newer, or remove gcs_store");
     }
 }
 

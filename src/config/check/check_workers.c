@@ -15,14 +15,14 @@ static void check_type(const struct check *check, const struct value_entry *type
                                       "node type %.*s: min_workers %.0f is more than its "
                                       "max_workers %.0f",
                                       STR_ARG(value_text(type->key)), low, high);
-        diag_hint(check->diags, diag, "%.0f will be launched", high);
+        diag_hint(check->diags, diag, "only %.0f will be launched", high);
     }
     if (high > limit && check_is_written(most) && most != value_get_c(check->tree, "max_workers")) {
         struct diag *diag = diag_warn(check->diags, "max-workers", most->place,
                                       "node type %.*s can never reach %.0f workers: max_workers "
                                       "of the cluster is %.0f",
                                       STR_ARG(value_text(type->key)), high, limit);
-        diag_hint(check->diags, diag, "raise the cluster's max_workers, or lower this");
+        diag_hint(check->diags, diag, "raise max_workers of the cluster, or lower this value");
     }
     if (high <= 0 && !check_is_head(check, type) && check_is_written(type->value)) {
         struct diag *diag = diag_warn(check->diags, "max-workers", type->key->place,

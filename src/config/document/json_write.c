@@ -199,7 +199,7 @@ static int compare_entries(const void *left, const void *right)
     double x = 0;
     double y = 0;
     if (!value_number(a, &x) || !value_number(b, &y)) {
-        panic("json: keys that do not compare");
+        panic("json: keys that cannot be compared");
     }
     return x < y ? -1 : x > y;
 }

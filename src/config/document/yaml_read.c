@@ -65,15 +65,15 @@ static const char *scanner_hint(const char *problem)
     } hints[] = {
         {"mapping values are not allowed", "text that contains \": \" must be quoted, or the "
                                            "previous line is incomplete"},
-        {"did not find expected key", "check the indentation of this line against the one above"},
+        {"did not find expected key", "compare the indentation of this line with the line above"},
         {"did not find expected '-' indicator", "check the indentation of this list"},
         {"could not find expected ':'", "a key needs a colon and a space after it"},
         {"found character that cannot start any token", "quote text that starts with this "
                                                         "character"},
         {"did not find expected node content",
          "a value is missing here, or a [ or { is not closed"},
-        {"did not find expected ',' or", "a [ or { list is not closed, or a comma is missing"},
-        {"found unexpected end of stream", "a quote that is opened here is never closed"},
+        {"did not find expected ',' or", "a [ or { is not closed, or a comma is missing"},
+        {"found unexpected end of stream", "a quote that starts here is never closed"},
         {"found undefined tag handle", "text that starts with ! must be quoted"},
         {"block sequence entries are not allowed", "a list must start on its own line"},
     };
@@ -399,7 +399,7 @@ static void warn_twice(struct yaml_read_reader *reader, const struct value *firs
                                   "%s%.*s%s is given twice",
                                   key->kind == VALUE_STRING ? "\"" : "this key",
                                   STR_ARG(value_text(key)), key->kind == VALUE_STRING ? "\"" : "");
-    diag_hint(reader->diags, diag, "this value is used; the one in line %u is ignored",
+    diag_hint(reader->diags, diag, "this value is used; the value in line %u is ignored",
               first->place.line);
 }
 

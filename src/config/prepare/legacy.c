@@ -51,7 +51,7 @@ void legacy_convert_scaling(struct arena *arena, struct value *root, struct diag
         struct diag *diag = diag_warn(diags, "legacy-key", initial->key->place,
                                       "initial_workers is no longer a key of Ray: workers are "
                                       "launched when there is work");
-        diag_hint(diags, diag, "use min_workers to launch some at the start");
+        diag_hint(diags, diag, "use min_workers to launch workers at the start");
         value_map_remove(root, "initial_workers");
     }
     const struct value_entry *mode = value_entry_c(root, "autoscaling_mode");

@@ -20,7 +20,8 @@ static void refuse_node_keys(struct value *root, struct diag_list *diags)
         if (value_is_true(entry->value)) {
             struct diag *diag = diag_error(diags, "local", entry->key->place,
                                            "%s cannot be used with provider.type local", keys[i]);
-            diag_hint(diags, diag, "the hosts are those of provider.head_ip and worker_ips");
+            diag_hint(diags, diag,
+                      "the nodes are the machines in provider.head_ip and provider.worker_ips");
         }
         value_map_remove(root, keys[i]);
     }
@@ -58,7 +59,7 @@ static void fill_manual(struct arena *arena, struct value *root, struct value *t
     if (!ips || !value_get_c(provider->value, "head_ip")) {
         struct diag *diag = diag_error(diags, "missing-key", provider->key->place,
                                        "provider: head_ip and worker_ips are required");
-        diag_hint(diags, diag, "or a coordinator_address");
+        diag_hint(diags, diag, "set both, or set coordinator_address");
     }
     size_t machines = value_is(ips, VALUE_LIST) ? ips->list.count : 0;
     struct value *all = value_int(arena, (int64_t)machines, (struct place){0});

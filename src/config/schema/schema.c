@@ -150,7 +150,8 @@ static void hint_type(struct checker *checker, struct diag *diag, const struct v
         diag_hint(checker->diags, diag, "write it as a list: [%s%.*s%s]", is_short ? "\"" : "",
                   STR_ARG(is_short ? text : STR("...")), is_short ? "\"" : "");
     } else if (value->kind == VALUE_MAP && types == SCHEMA_STRING) {
-        diag_hint(checker->diags, diag, "put it in quotes: text that contains \": \" is a map");
+        diag_hint(checker->diags, diag,
+                  "put the text in quotes: without quotes, YAML reads text with \": \" as a map");
     } else if (value->kind == VALUE_NULL) {
         diag_hint(checker->diags, diag, "write a value, or remove the key");
     } else if ((types & SCHEMA_STRING) && value->kind != VALUE_LIST && value->kind != VALUE_MAP) {
@@ -429,12 +430,12 @@ static void warn_unread(struct diag_list *diags, const struct value *provider,
         return;
     }
     if (key->flags & SCHEMA_INTERNAL) {
-        diag_warn(diags, "ignored-key", place, "%s is written by the launcher and ignored here",
+        diag_warn(diags, "ignored-key", place, "%s is ignored: only the launcher sets it",
                   key->name);
         return;
     }
     schema_provider_names(&names, key->readers);
-    diag_warn(diags, "ignored-key", place, "provider %.*s does not use %s; it is for %.*s",
+    diag_warn(diags, "ignored-key", place, "provider %.*s ignores %s, which is a key of %.*s",
               STR_ARG(value_text(value_get_c(provider, "type"))), key->name,
               STR_ARG(buf_str(&names)));
 }
@@ -469,6 +470,6 @@ void schema_check_unread(const struct value *root, struct diag_list *diags)
     }
     if (no_restart) {
         diag_warn(diags, "ignored-key", no_restart->key->place,
-                  "no_restart is written by the launcher and ignored here");
+                  "no_restart is ignored: only the launcher sets it");
     }
 }

@@ -30,7 +30,7 @@ static const struct schema_key auth_keys[] = {
     {.name = "ssh_proxy_use_node_id",
      .types = SCHEMA_BOOLEAN,
      .fallback = "false",
-     .help = "Pass the instance id instead of the address to the proxy command. Requires "
+     .help = "Pass the instance ID instead of the address to the proxy command. Requires "
              "ssh_proxy_command.",
      .example = "ssh_proxy_use_node_id: true"},
 };
@@ -166,7 +166,8 @@ static const struct schema_key node_type_keys[] = {
     {.name = "priority",
      .types = SCHEMA_INTEGER,
      .fallback = "0",
-     .help = "If several types fit equally well, the one with the highest priority is launched.",
+     .help = "If several node types fit equally well, the type with the highest priority is "
+             "launched.",
      .example = "priority: 10"},
     {.name = "labels",
      .types = SCHEMA_OBJECT,
@@ -241,7 +242,7 @@ static const struct schema_key root_keys[] = {
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "1.0",
-     .help = "Maximum number of workers to launch at once, as a multiple of those running.",
+     .help = "Maximum number of workers to launch at once, as a multiple of the running workers.",
      .example = "upscaling_speed: 2.0"},
     {.name = "idle_timeout_minutes",
      .types = SCHEMA_NUMBER,
@@ -274,8 +275,8 @@ static const struct schema_key root_keys[] = {
     {.name = "file_mounts",
      .types = SCHEMA_OBJECT,
      .fallback = "{}",
-     .help = "Files and directories to copy to every node: remote path, local path. After a "
-             "change, `shoal up` runs setup again.",
+     .help = "Files and directories to copy to every node, as a map of remote path to local "
+             "path. If they change, `shoal up` runs setup again.",
      .example = "file_mounts: {\"/home/ubuntu/app\": \"./app\"}"},
     {.name = "cluster_synced_files",
      .types = SCHEMA_ARRAY,
@@ -295,7 +296,8 @@ static const struct schema_key root_keys[] = {
     {.name = "rsync_filter",
      .types = SCHEMA_ARRAY,
      .fallback = "[]",
-     .help = "Names of files that contain such patterns; rsync reads them in every directory.",
+     .help = "Names of files, such as .gitignore, that list patterns to exclude; rsync looks for "
+             "them in every directory.",
      .example = "rsync_filter: [\".gitignore\"]"},
     {.name = "initialization_commands",
      COMMANDS,
@@ -305,8 +307,8 @@ static const struct schema_key root_keys[] = {
     {.name = "setup_commands",
      COMMANDS,
      .fallback = "[]; Shoal installs Ray if it is missing",
-     .help = "Commands that prepare every node. They run again after a change, so they must be "
-             "safe to run twice.",
+     .help = "Commands that prepare every node. All of them run again after a change, so they "
+             "must be safe to run twice.",
      .example = "setup_commands: [\"pip install -r requirements.txt\"]"},
     {.name = "head_setup_commands",
      COMMANDS,
@@ -341,7 +343,7 @@ static const struct schema_key root_keys[] = {
     {.name = "no_restart",
      .types = SCHEMA_ANY,
      .flags = SCHEMA_INTERNAL,
-     .help = "Written by the launcher for the head; has no effect in your file.",
+     .help = "Set by the launcher for the head; has no effect in your file.",
      .example = "no_restart: false"},
 };
 const struct schema_object schema_root = {"the cluster file", KEYS(root_keys), SCHEMA_EXTRA_ERROR};

@@ -23,7 +23,7 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_STRING,
      .choices = planners,
      .fallback = "ray",
-     .help = "How to choose node types: as Ray does, or the cheapest that fit.",
+     .help = "How to choose node types: ray (as Ray does) or price (the cheapest that fit).",
      .example = "planner: price"},
     {.name = "prices",
      .types = SCHEMA_OBJECT,
@@ -35,7 +35,8 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "no limit",
-     .help = "Maximum cost of the cluster in US dollars per hour; no launch exceeds it.",
+     .help = "Maximum cost of the cluster in US dollars per hour. A launch that would exceed it "
+             "is not made.",
      .example = "max_hourly_cost: 20"},
     {.name = "ray_version",
      .types = SCHEMA_STRING,
@@ -46,12 +47,13 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_STRING,
      .choices = fallbacks,
      .fallback = "none",
-     .help = "What to launch when there is no spot capacity.",
+     .help = "What to launch if there is no spot capacity.",
      .example = "spot_fallback: on-demand"},
     {.name = "rebalance",
      .types = SCHEMA_BOOLEAN,
      .fallback = "false",
-     .help = "Also replace spot instances when the cloud only recommends it.",
+     .help = "Also replace a spot instance when the cloud only recommends it (a rebalance "
+             "recommendation).",
      .example = "rebalance: true"},
     {.name = "ssh_from",
      .types = SCHEMA_ARRAY,
@@ -63,8 +65,8 @@ static const struct schema_key shoal_keys[] = {
      .types = SCHEMA_NUMBER,
      .flags = SCHEMA_NOT_NEGATIVE,
      .fallback = "15",
-     .help = "Minutes without contact to the head after which a worker terminates itself; 0 means "
-             "never.",
+     .help = "Minutes without contact with the head after which a worker terminates itself; 0 "
+             "means never.",
      .example = "contact_timeout_minutes: 30"},
     {.name = "gcs_store",
      .types = SCHEMA_STRING,
@@ -76,8 +78,8 @@ static const struct schema_key shoal_keys[] = {
     {.name = "metrics_address",
      .types = SCHEMA_STRING,
      .fallback = "127.0.0.1",
-     .help = "Address on the head that serves Prometheus metrics on port 44217; none turns them "
-             "off.",
+     .help = "Address on the head to serve Prometheus metrics on, at port 44217; none disables "
+             "them.",
      .example = "metrics_address: 0.0.0.0"},
     {.name = "idle_stop",
      .types = SCHEMA_BOOLEAN | SCHEMA_NUMBER,

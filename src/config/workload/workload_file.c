@@ -85,7 +85,7 @@ static bool read_count(const struct workload_file_reader *reader, const struct v
     }
     if (number < 0 || number > (double)most) {
         struct diag *diag = diag_error(reader->diags, "count", value->place, "invalid count");
-        diag_hint(reader->diags, diag, "0 to %lld", (long long)most);
+        diag_hint(reader->diags, diag, "write a whole number from 0 to %lld", (long long)most);
         return false;
     }
     *ret_count = (int64_t)number;
@@ -150,7 +150,7 @@ static bool workload_file_read_amount(const struct workload_file_reader *reader,
     double amount = round(number * RESOURCE_UNIT);
     bool is_lost = number > 0 && amount < 1;
     if (!ok || is_lost || !(amount >= 0 && amount <= 9e18)) {
-        return wrong(reader, "amount", value, "invalid amount of a resource",
+        return wrong(reader, "amount", value, "this amount of the resource is not valid",
                      is_memory(name) ? "write 4GiB, 512MB, or a number of bytes"
                                      : "write a number; the minimum is 0.0001");
     }
@@ -201,7 +201,7 @@ static bool workload_file_read_rule(const struct workload_file_reader *reader,
     for (size_t i = 0; i < most; i++) {
         values[i] = str_trim(str_cut(&text, ','));
         if (values[i].len == 0) {
-            return wrong(reader, "label", entry->value, "a value of this rule is empty",
+            return wrong(reader, "label", entry->value, "this label rule has an empty value",
                          "write x, !x, in(x,y) or !in(x,y)");
         }
     }
@@ -273,7 +273,7 @@ static void check_arrival(const struct workload_file_reader *reader, const struc
     const struct value_entry *until = value_entry_c(map, "until");
     if (at && (from || until)) {
         wrong(reader, "arrival", from ? from->key : until->key,
-              "from and until need every or random_every", "remove it");
+              "from and until need every or random_every", "remove this key");
     }
 }
 
@@ -300,7 +300,8 @@ static void read_arrival(const struct workload_file_reader *reader, const struct
     (void)read_duration_at(reader, map, "from", &class->first_at);
     if (until && read_duration(reader, until, &class->last_at) &&
         class->last_at < class->first_at) {
-        wrong(reader, "arrival", until, "until is before from", "until must be after from");
+        wrong(reader, "arrival", until, "the time in until is before the time in from",
+              "until must be later than from");
     }
     if (read_duration(reader, span, &class->every) && class->every < 1) {
         wrong(reader, "arrival", span, "the interval cannot be zero", "the minimum is 1ms");
@@ -331,7 +332,7 @@ static void count_tasks(struct workload_file_reader *reader, const struct value 
     reader->tasks += times * (mean + 1) * (double)class->bundles;
     if (had_room && reader->tasks > WORKLOAD_TASKS_MAX) {
         struct diag *diag = diag_error(reader->diags, "too-much", key->place,
-                                       "this brings the workload to more than %d tasks",
+                                       "with this class, the workload has more than %d tasks",
                                        WORKLOAD_TASKS_MAX);
         diag_hint(reader->diags, diag, "simulate fewer hours, or use fewer and longer tasks");
     }
@@ -359,7 +360,7 @@ static void read_classes(struct workload_file_reader *reader, const struct value
     size_t count = value_is(work, VALUE_MAP) ? work->map.count : 0;
     if (value_is(work, VALUE_MAP) && (count == 0 || count > WORKLOAD_CLASSES_MAX)) {
         struct diag *diag = diag_error(reader->diags, "count", work->place,
-                                       "a workload has 1 to %d classes of work",
+                                       "a workload must have 1 to %d classes of work",
                                        WORKLOAD_CLASSES_MAX);
         diag_hint(reader->diags, diag, "add: tasks: {count: 100, duration: 5m}");
         return;
@@ -399,7 +400,7 @@ static void read_spot(const struct workload_file_reader *reader, const struct va
     file->spot_notice = WORKLOAD_SPOT_NOTICE;
     file->spot_share = WORKLOAD_SPOT_SHARE;
     if (life && read_duration(reader, life, &file->spot_life) && file->spot_life < 60 * 1000) {
-        wrong(reader, "duration", life, "this mean life is too short", "the minimum is 1m");
+        wrong(reader, "duration", life, "mean_life is too short", "the minimum is 1m");
     }
     (void)read_share_at(reader, map, "notice", &file->spot_notice);
     (void)read_share_at(reader, map, "share", &file->spot_share);
@@ -452,8 +453,8 @@ static int64_t read_hours(const struct workload_file_reader *reader, const struc
     }
     double ms = round(hours * (double)HOUR_MS);
     if (!(ms >= 1000 && hours <= WORKLOAD_HOURS_MAX)) {
-        wrong(reader, "hours", value, "invalid number of hours",
-              "write at most a year: hours: 8784");
+        wrong(reader, "hours", value, "the number of hours is not valid",
+              "write a number of hours up to 8784 (a year)");
         return WORKLOAD_HOURS * HOUR_MS;
     }
     return (int64_t)ms;
