@@ -42,7 +42,7 @@ bool file_watch_start(struct loop *loop, const char *path, loop_fn *changed, voi
         free(watch);
     }
     if (code != 0) {
-        return err_set(err, ERR_IO, "%s: cannot watch it: %s", path, uv_strerror(code));
+        return err_set(err, ERR_IO, "%s: cannot watch this path: %s", path, uv_strerror(code));
     }
     *ret_watch = watch;
     return true;

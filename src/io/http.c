@@ -356,7 +356,8 @@ static bool read_origin(struct http_call *call, struct err *err)
     curl_free(port);
     curl_url_cleanup(url);
     if (!ok) {
-        return err_set(err, ERR_USAGE, "the URL is not http or https, or contains a user name");
+        return err_set(err, ERR_USAGE,
+                       "the URL must start with http or https and cannot contain a user name");
     }
     if (call->is_https && is_raw) {
         return err_set(err, ERR_USAGE, "HTTP/2 without TLS needs an http URL");

@@ -66,8 +66,8 @@ static bool local_socket_measure(const char *path, struct err *err)
     size_t len = strlen(path);
     if (len == 0 || len > most) {
         return err_set(err, ERR_IO,
-                       "%.300s: a socket path can have %zu bytes, and this one has %zu: use a "
-                       "directory with a shorter name",
+                       "%.300s: a socket path can have at most %zu bytes, but this path has %zu; "
+                       "use a directory with a shorter name",
                        path, most, len);
     }
     return true;
@@ -209,7 +209,7 @@ static void local_socket_take_bytes(struct local_link *link, struct str bytes)
         struct str piece = str_sub(bytes, 0, is_whole ? end : bytes.len);
         bytes = str_sub(bytes, is_whole ? end + 1 : bytes.len, bytes.len);
         if (piece.len > link->limits.line_max - link->line.len) {
-            break_link(link, ERR_PROTOCOL, "a line is too long");
+            break_link(link, ERR_PROTOCOL, "a line from the other side is too long");
         } else if (is_whole) {
             local_socket_read_line(link, piece);
         } else {
@@ -241,7 +241,7 @@ static void read_on(struct local_link *link)
 {
     if (uv_read_start((uv_stream_t *)&link->uv, local_socket_lend_piece, local_socket_on_read) !=
         0) {
-        break_link(link, ERR_IO, "cannot be read");
+        break_link(link, ERR_IO, "cannot read from the connection");
     }
 }
 
@@ -294,7 +294,7 @@ static void local_socket_push(struct local_link *link)
     if (uv_write(&link->writing, (uv_stream_t *)&link->uv, &piece, 1, local_socket_on_written) !=
         0) {
         link->is_writing = false;
-        break_link(link, ERR_UNAVAILABLE, "cannot be written to");
+        break_link(link, ERR_UNAVAILABLE, "cannot write to the connection");
     }
 }
 
@@ -304,7 +304,8 @@ void local_link_write(struct local_link *link, struct str bytes)
         return;
     }
     if (bytes.len > link->limits.waiting_max - link->waiting.len) {
-        break_link(link, ERR_TIMEOUT, "disconnected, because it does not read its input");
+        break_link(link, ERR_TIMEOUT,
+                   "the connection was closed, because the other side does not read");
         return;
     }
     buf_add(&link->waiting, bytes);

@@ -29,7 +29,7 @@ static bool lock_reject(int fd, const char *path, struct err *err)
     char holder[HOLDER_BYTES_MAX];
     read_holder(fd, holder);
     close(fd);
-    return err_set(err, ERR_EXISTS, "it is in use by %s (lock file %s)",
+    return err_set(err, ERR_EXISTS, "the state directory is in use by %s (lock file %s)",
                    holder[0] ? holder : "another process", path);
 }
 

@@ -101,7 +101,8 @@ static bool check_last(const struct private_folder_walk *walk, const char *name,
 {
     if (!S_ISDIR(status->st_mode)) {
         return err_set(err, ERR_AUTH, "%s/%s: not a directory%s", walk->done, name,
-                       S_ISLNK(status->st_mode) ? " but a symbolic link, and its target can change"
+                       S_ISLNK(status->st_mode) ? " but a symbolic link, whose target can "
+                                                  "change; replace it with a directory"
                                                 : "");
     }
     if (status->st_uid != geteuid()) {

@@ -296,8 +296,8 @@ bool first_boot_compose(const struct first_boot_setup *setup, struct buf *out, s
     }
     if (message.is_full || message.len > FIRST_BOOT_BYTES_MAX) {
         return err_set(err, ERR_CONFIG,
-                       "UserData has %zu bytes and Shoal adds %zu, but EC2 accepts %d in total; "
-                       "move some of it to setup_commands, or use #include",
+                       "UserData has %zu bytes and Shoal adds %zu, but EC2 accepts only %d bytes "
+                       "in total; move some of it to setup_commands, or use #include",
                        setup->user_data.len, message.len - setup->user_data.len,
                        FIRST_BOOT_BYTES_MAX);
     }

@@ -129,8 +129,8 @@ static void describe_refusal(const struct node_link *link, struct err *err)
                 STR_ARG(link->place.machine), link->place.known_hosts, link->last);
     } else if (link->trouble == SSH_DENIED) {
         err_set(err, ERR_AUTH,
-                "%.*s@%.*s rejects the key %s: check that ssh_user is right for this image and "
-                "that the key pair matches this key (ssh: %s)",
+                "%.*s@%.*s rejects the key %s: check that ssh_user is the right user for this "
+                "image and that the key pair matches this key (ssh: %s)",
                 STR_ARG(link->place.user), STR_ARG(link->place.address),
                 link->place.identity ? link->place.identity : "from your ssh agent or ~/.ssh",
                 link->last);

@@ -372,8 +372,8 @@ static void node_session_describe_end(const struct node_session *session, int st
         break;
     case NOT_WRITTEN:
         err_set(err, ERR_IO,
-                "cannot write the shoal program to ~/.shoal/bin on the node: %.*s (check for a "
-                "full disk: `df -h`)",
+                "cannot write the shoal program to ~/.shoal/bin on the node: %.*s (if the disk "
+                "is full, `df -h` shows it)",
                 STR_ARG(why));
         break;
     case CANNOT_RUN:

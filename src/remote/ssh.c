@@ -180,7 +180,7 @@ bool ssh_argv(const struct ssh_target *place, const struct ssh_session *session,
         return false;
     }
     if (session->forward_count > FORWARDS_MAX) {
-        return err_set(err, ERR_USAGE, "more than %d forwarded ports", FORWARDS_MAX);
+        return err_set(err, ERR_USAGE, "too many forwarded ports; the maximum is %d", FORWARDS_MAX);
     }
     ssh_add(&words, "ssh");
     ssh_add(&words, session->is_interactive ? "-tt" : "-T");

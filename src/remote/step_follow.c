@@ -108,7 +108,8 @@ static bool step_follow_do_inspect(struct step_follow *follow, int fd)
     struct err err = {0};
     buf_init(&bytes, EVENTS_MAX);
     if (step_follow_is_replaced(follow, fd)) {
-        err_set(&err, ERR_CANCELLED, "another setup of this node has replaced this one");
+        err_set(&err, ERR_CANCELLED,
+                "another setup of this node was started and has replaced this one");
         step_follow_end_with(follow, false, &err);
         return true;
     }

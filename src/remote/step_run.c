@@ -232,7 +232,8 @@ static bool step_run_was_done(const struct runner *runner)
 static void mark_done(const struct runner *runner)
 {
     if (!write_plain(mark_of(runner), STR(""))) {
-        step_run_write_all(runner->log, STR("shoal: cannot record that this step is done\n"));
+        step_run_write_all(runner->log, STR("shoal: cannot record that this step is done, so it "
+                                            "will run again\n"));
     }
 }
 
@@ -267,7 +268,9 @@ static void finish_step(void *context, const struct child_result *result)
     }
     if (event.kind != STEP_DONE) {
         write_tail(runner, &tail);
-        buf_add_c(&tail, runner->is_stopped ? "stopped: another setup of this node started\n" : "");
+        buf_add_c(&tail, runner->is_stopped ? "stopped, because another setup of this node was "
+                                              "started\n"
+                                            : "");
         event.tail = buf_str(&tail);
     }
     runner->is_ok = event.kind == STEP_DONE;
@@ -609,8 +612,7 @@ bool step_run_stop(const char *folder, struct err *err)
     bool ok = wait_for_end(lock, runner, SIGTERM, STOP_MS) ||
               wait_for_end(lock, runner, SIGKILL, STOP_MS / 4) ||
               err_set(err, ERR_EXISTS,
-                      "cannot stop the setup that is running on this node; its process is named "
-                      "in %s",
+                      "cannot stop the setup that is running on this node; its process ID is in %s",
                       runner);
     arena_clear(&arena);
     return ok;

@@ -55,7 +55,8 @@ static bool database_fail(struct database *database, const char *what, struct er
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
         return err_set(err, ERR_IO,
-                       "%s is damaged (%s). Move it away: instances are found again by their tags",
+                       "%s is damaged (%s). Move the file to another directory; Shoal then finds "
+                       "the instances again by their tags",
                        database->path, said);
     case SQLITE_BUSY:
     case SQLITE_LOCKED:
@@ -88,7 +89,8 @@ static bool make_private(const char *path, struct err *err)
     close(fd);
     if ((status.st_mode & 077) != 0 || status.st_uid != geteuid()) {
         return err_set(err, ERR_AUTH,
-                       "%s can be read by others or belongs to another user; run: chmod 600 %s",
+                       "%s can be read by other users or belongs to another user; check its "
+                       "owner, then run: chmod 600 %s",
                        path, path);
     }
     return true;
@@ -141,18 +143,18 @@ static bool database_check_form(struct database *database, const struct database
         return database_bring_up_to_date(database, form, 0, err);
     }
     if (application != form->application || version < 1) {
-        return err_set(err, ERR_IO, "%s was not written by Shoal", database->path);
+        return err_set(err, ERR_IO, "%s is not a database of Shoal", database->path);
     }
     if (version > form->version) {
         return err_set(err, ERR_IO,
-                       "%s was written by a newer Shoal (format %lld, this one knows %d); use "
-                       "that version",
+                       "%s was written by a newer version of Shoal (format %lld; this version "
+                       "supports up to %d); use the newer version",
                        database->path, (long long)version, form->version);
     }
     if (version < form->version && !is_writer) {
         return err_set(err, ERR_IO,
-                       "%s was written by an older Shoal (format %lld, this one reads %d); `shoal "
-                       "up` upgrades it",
+                       "%s was written by an older version of Shoal (format %lld; this version "
+                       "needs %d); `shoal up` upgrades it",
                        database->path, (long long)version, form->version);
     }
     return version == form->version || database_bring_up_to_date(database, form, (int)version, err);

@@ -298,7 +298,7 @@ static void set_ups_and_drains_in_words(void **state)
     action.drain_until = 130000;
     action.reason = (struct reason){REASON_NOTICE, 0, 0, 132500};
     assert_str(words(scene, &action),
-               "drain instance 17 (g5.xlarge in us-east-1a, spot): the cloud takes it away; "
+               "drain instance 17 (g5.xlarge in us-east-1a, spot): the cloud is reclaiming it; "
                "its work can continue until 130.000");
 }
 

@@ -262,7 +262,7 @@ static void test_a_damaged_file_is_named_and_left(void **state)
     assert_false(journal_open(folder, "test", &journal, &err));
     assert_int_equal(err.kind, ERR_IO);
     assert_non_null(strstr(err.text, "is damaged"));
-    assert_non_null(strstr(err.text, "found again by their tags"));
+    assert_non_null(strstr(err.text, "finds the instances again by their tags"));
 }
 
 /* user_version in SQLite's header */
@@ -284,7 +284,7 @@ static void test_a_newer_form_is_refused(void **state)
     journal_close(journal);
     write_version(9);
     assert_false(journal_open(folder, "test", &journal, &err));
-    assert_non_null(strstr(err.text, "written by a newer Shoal"));
+    assert_non_null(strstr(err.text, "written by a newer version of Shoal"));
 }
 
 /* A journal as format 1 wrote it: the head, one launch of one instance, and its lease. */
@@ -326,7 +326,8 @@ static void test_an_older_format_is_upgraded(void **state)
     uint64_t number = 0;
     write_format_1();
     assert_false(journal_open(folder, NULL, &journal, &err)); /* a reader changes nothing */
-    assert_non_null(strstr(err.text, "written by an older Shoal (format 1, this one reads 3)"));
+    assert_non_null(
+        strstr(err.text, "written by an older version of Shoal (format 1; this version needs 3)"));
     assert_true(journal_open(folder, "test", &journal, &err));
     assert_true(journal_get_number(journal, "sole_writer_epoch", &number, &err));
     assert_int_equal(number, 7);

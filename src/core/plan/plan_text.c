@@ -23,7 +23,7 @@ static struct str too_large_text(const struct plan_input *input, const struct re
     struct str name = intern_text(input->names, refusal->resource);
     struct str wanted = format_amount_of(name, refusal->wanted, arena);
     if (refusal->type >= input->type_count) {
-        return arena_printf(arena, "%.*s: no node type has it", STR_ARG(wanted));
+        return arena_printf(arena, "%.*s: no node type has this resource", STR_ARG(wanted));
     }
     struct str offered = format_amount(name, refusal->offered, arena);
     struct str type = plan_text_type_name(input, refusal->type);
@@ -72,8 +72,8 @@ struct str plan_reason_text(const struct plan_input *input, const struct refusal
                             STR_ARG(request), STR_ARG(type));
     case REFUSED_STOPPED:
         return arena_printf(arena,
-                            "%.*s: %.*s would fit, but was stopped after %lld failures; fix what "
-                            "failed (shoal explain shows it) and run shoal up",
+                            "%.*s: %.*s would fit, but is no longer launched after %lld "
+                            "failures; fix the cause (shoal explain shows it) and run shoal up",
                             STR_ARG(request), STR_ARG(type), limit);
     }
     return STR("");

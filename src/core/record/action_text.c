@@ -35,7 +35,7 @@ static const char *first_reason_words(int64_t kind)
         [REASON_TYPE_LIMIT] = "there were more nodes of its type than max_workers",
         [REASON_CLUSTER_LIMIT] = "the cluster had more nodes than max_workers",
         [REASON_DRAINED] = "it was drained",
-        [REASON_NOTICE] = "the cloud reclaims it",
+        [REASON_NOTICE] = "the cloud is reclaiming it",
         [REASON_CLOUD_ENDED] = "the cloud terminated it",
         [REASON_RAY_DEAD] = "Ray declared it dead",
         [REASON_LOST_CONTACT] = "Ray no longer listed it",
@@ -125,7 +125,7 @@ struct str action_reason_text_with(const struct action *action, struct str leave
     case REASON_DRAINED:
         return arena_printf(arena, "drained, because %s", first_reason_words(reason->amount));
     case REASON_NOTICE: /* its time is on the core's own clock */
-        return STR("the cloud takes it away");
+        return STR("the cloud is reclaiming it");
     case REASON_CLOUD_ENDED:
         return STR("terminated by the cloud, or manually");
     case REASON_RAY_DEAD:
