@@ -85,7 +85,7 @@ static bool args_check_choice(const struct parse *parse, const char *dashes, con
                                     choices[i]);
         }
     }
-    return err_set(parse->err, ERR_USAGE, "%s%s cannot be \"%.100s\"; it is one of: %s", dashes,
+    return err_set(parse->err, ERR_USAGE, "%s%s cannot be \"%.100s\"; valid values: %s", dashes,
                    name, value, list);
 }
 
@@ -144,7 +144,7 @@ static bool takes_value(const struct option *option)
 static bool next_value(struct parse *parse, const struct option *option, const char **ret_value)
 {
     if (parse->next >= parse->count) {
-        return err_set(parse->err, ERR_USAGE, "--%s wants a value: --%s %s", option->name,
+        return err_set(parse->err, ERR_USAGE, "--%s needs a value: --%s %s", option->name,
                        option->name, option->argument);
     }
     *ret_value = parse->words[parse->next++];

@@ -88,7 +88,8 @@ static bool bundles_read_bundles(struct wishing *wishing, const char *bundles, s
                        "--bundles: not a list of bundles such as '[{\"GPU\": 1}, {\"CPU\": 4}]'");
     }
     if (list->list.count > WISHES_MAX) {
-        return err_set(err, ERR_USAGE, "--bundles: at most %d bundles", WISHES_MAX);
+        return err_set(err, ERR_USAGE, "--bundles: too many bundles; the maximum is %d",
+                       WISHES_MAX);
     }
     for (size_t i = 0; i < list->list.count; i++) {
         if (!bundles_read_bundle(wishing, list->list.items[i], err)) {

@@ -63,8 +63,8 @@ bool cluster_choice_named(const char *word, struct arena *arena, struct cluster_
     size_t count = cluster_state_known(name, arena, known, REGIONS_MAX);
     if (count > 1) {
         return err_set(err, ERR_USAGE,
-                       "this machine knows a cluster %.*s in %.*s and in %.*s; give the cluster "
-                       "file",
+                       "several clusters named %.*s were started from this machine, for example "
+                       "in %.*s and %.*s; give the cluster file instead",
                        STR_ARG(str_sub(name, 0, 100)), STR_ARG(known[0].region),
                        STR_ARG(known[1].region));
     }

@@ -134,8 +134,8 @@ bool command_check_end(const struct target *target, const struct command_fields 
     if (target->setup.keeps_stopped) {
         return err_set(err, ERR_USAGE,
                        "--stop with --screen or --tmux would terminate instances that "
-                       "cache_stopped_nodes: true keeps; drop these options, or run shoal down "
-                       "afterwards");
+                       "cache_stopped_nodes: true keeps; omit --screen and --tmux, or run shoal "
+                       "down afterwards");
     }
     return true;
 }
@@ -144,13 +144,13 @@ static void say_end(const struct target *target)
 {
     fprintf(target->cli.err,
             "When the command has finished, the head terminates its workers and itself. The key "
-            "pair, security group and role remain; shoal down %s removes them.\n",
+            "pair, security group and IAM role remain; shoal down %s removes them.\n",
             target_text(target).ptr);
 }
 
 static void say_attach(const struct target *target, const struct command_fields *given)
 {
-    fprintf(target->cli.err, "It is running on the head. To see it: shoal attach %s %s\n",
+    fprintf(target->cli.err, "The command is running on the head. To see it: shoal attach %s %s\n",
             given->tmux ? "--tmux" : "--screen", target_text(target).ptr);
 }
 

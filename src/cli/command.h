@@ -15,13 +15,12 @@ struct command_fields {
         "start", 0, OPTION_FLAG, offsetof(type, command.start), NULL, NULL, \
             "Start the cluster first, without asking, if it has no head."   \
     }
-#define COMMAND_STOP_OPTION(type)                                             \
-    {                                                                         \
-        "stop", 0, OPTION_FLAG, offsetof(type, command.stop), NULL, NULL,     \
-            "Terminate the cluster, without asking, when the command has "    \
-            "finished, whatever its result. With --screen or --tmux the "     \
-            "head does it, and the key pair, security group and role remain " \
-            "for shoal down."                                                 \
+#define COMMAND_STOP_OPTION(type)                                                                 \
+    {                                                                                             \
+        "stop", 0, OPTION_FLAG, offsetof(type, command.stop), NULL, NULL,                         \
+            "Terminate the cluster, without asking, when the command has finished, whatever its " \
+            "result. With --screen or --tmux, the head does this; the key pair, security group "  \
+            "and IAM role remain until shoal down."                                               \
     }
 #define COMMAND_SCREEN_OPTION(type)                                           \
     {                                                                         \

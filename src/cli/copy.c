@@ -49,8 +49,8 @@ static void warn_of_old_rsync(struct target *target)
         struct str text = arena_printf(
             arena,
             "rsync %.*s on this machine may have CVE-2024-12086 to -12088: a compromised node "
-            "could read and replace other files of yours. Update to 3.4.0, or to the fixed package "
-            "of your distribution. This warning is shown once.",
+            "could read and replace other files on this machine. Update rsync to 3.4.0, or to "
+            "the fixed package of your distribution. This warning is shown once.",
             STR_ARG(version));
         cloud_print_lines(&target->cli, "warning", text);
     }
@@ -78,8 +78,8 @@ static struct str path_there(struct target *target, struct str path)
     struct str there = arena_printf(arena, "~%.*s", STR_ARG(str_sub(path, home.len, path.len)));
     cloud_print_lines(&target->cli, "note",
                       arena_printf(arena,
-                                   "using %.*s on the head: your shell replaced the ~ by the home "
-                                   "directory of this machine; quote it: '%.*s'",
+                                   "using %.*s on the head: your shell replaced ~ with the home "
+                                   "directory of this machine; quote the path: '%.*s'",
                                    STR_ARG(there), STR_ARG(there)));
     return there;
 }
@@ -88,7 +88,7 @@ bool copy_check(const char *source, const char *target, struct err *err)
 {
     if (!source != !target) {
         return err_set(err, ERR_USAGE,
-                       "give both SOURCE and TARGET, or none of them for all file_mounts");
+                       "give both SOURCE and TARGET, or neither to copy all file_mounts");
     }
     return true;
 }

@@ -51,14 +51,14 @@ static bool override_min_workers(struct arena *arena, const struct value *tree, 
     }
     if (count != 1 || !value_is(only, VALUE_MAP)) {
         return err_set(err, ERR_USAGE,
-                       "--min-workers needs a file with one worker type; this one has %zu, so set "
-                       "min_workers for each type in the file",
+                       "--min-workers needs a file with one worker type; this file has %zu, so "
+                       "set min_workers for each type in the file",
                        count);
     }
     if (least < 0 || (value_is(all_most, VALUE_INT) && least > all_most->integer)) {
         return err_set(err, ERR_USAGE,
-                       "--min-workers %lld is not between 0 and max_workers; raise it with "
-                       "--max-workers",
+                       "--min-workers %lld is not between 0 and max_workers; --max-workers "
+                       "raises that limit",
                        (long long)least);
     }
     const struct value *most = value_get_c(only, "max_workers");

@@ -97,8 +97,9 @@ static void say_up(const struct show *show, const struct launcher_result *result
         launch_add_time(&out, result->took_ms);
         buf_add_c(&out, ").\n");
     } else {
-        buf_addf(&out, " is up%s: %zu node%s", failed > 0 ? ", without those that failed" : "",
-                 result->node_count, result->node_count == 1 ? "" : "s");
+        buf_addf(&out, " is up%s: %zu node%s",
+                 failed > 0 ? ", except for the nodes that failed" : "", result->node_count,
+                 result->node_count == 1 ? "" : "s");
         if (result->missing_count > 0) {
             struct str why =
                 result->missing_why.len > 0
@@ -197,7 +198,10 @@ static void add_absence(struct buf *out, const struct target *target,
     utf8_add_visible(out, target->config->cluster_name, false);
     buf_addf(out, " in %.*s. Nothing was changed.\n", STR_ARG(target_where(target)));
     if (result->other_region.len > 0) {
-        buf_addf(out, "This machine knows one in %.*s: shoal down ", STR_ARG(result->other_region));
+        buf_addf(out,
+                 "A cluster with this name was started from this machine in %.*s; to remove "
+                 "it: shoal down ",
+                 STR_ARG(result->other_region));
         utf8_add_visible(out, target->config->cluster_name, false);
         buf_addf(out, " --region %.*s\n", STR_ARG(result->other_region));
     }
@@ -209,9 +213,9 @@ static void add_deeds(struct buf *out, const struct show *show,
 {
     buf_add_c(out, ": ");
     if (result->stopped_count > 0) {
-        buf_add_c(out, "stopped, ");
+        buf_add_c(out, "stopped ");
         launch_add_instances(out, result->stopped_count);
-        buf_addf(out, " kept with %s disk%s", result->stopped_count == 1 ? "its" : "their",
+        buf_addf(out, " and kept %s disk%s", result->stopped_count == 1 ? "its" : "their",
                  result->stopped_count == 1 ? "" : "s");
         buf_add_c(out, result->terminated_count > 0 ? "; " : "");
     }

@@ -269,10 +269,10 @@ void manual_cluster_file_markdown(struct buf *out)
 
 /* ---- the workload file ---- */
 
-#define WORKLOAD_FILE_INTRODUCTION                                                             \
-    "A workload file describes the load of a cluster for `shoal simulate`, in YAML: kinds of " \
-    "work, when they arrive, how many, how long they run and what resources they need. "       \
-    "Times are written 90s, 5m, 1h30m or as a number of seconds. Nothing else reads it."
+#define WORKLOAD_FILE_INTRODUCTION                                                                 \
+    "A workload file describes the load of a cluster for `shoal simulate`, in YAML: kinds of "     \
+    "work, when they arrive, how many, how long they run and what resources they need. Times are " \
+    "written 90s, 5m, 1h30m or as a number of seconds. Only `shoal simulate` reads it."
 
 #define WORKLOAD_EXAMPLE                                                            \
     "hours: 8\nwork:\n  features:\n    resources: {CPU: 2, memory: 4GiB}\n"         \

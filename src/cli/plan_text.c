@@ -104,7 +104,9 @@ static void add_restart(struct buf *out, const struct up_plan *plan)
 
 static void plan_text_add_held(struct buf *out, const struct up_plan *plan)
 {
-    buf_addf(out, "%" PRId64 " worker%s of min_workers must wait: max_workers is reached.",
+    buf_addf(out,
+             "%" PRId64 " worker%s required by min_workers cannot be launched yet: the "
+             "cluster is at max_workers.",
              plan->held, plural(plan->held));
 }
 
@@ -167,8 +169,8 @@ void plan_text_list(struct buf *out, const struct up_plan *plan)
         add_restart(out, plan);
         buf_add_char(out, '\n');
     } else if (plan->is_update) {
-        buf_add_c(out, "  ~ update   the head gets the new configuration; Ray on it keeps "
-                       "running; workers whose setup commands changed are set up again\n");
+        buf_add_c(out, "  ~ update   the head gets the new configuration, and Ray keeps running; "
+                       "workers whose setup commands changed are set up again\n");
     }
     if (plan->held > 0) {
         buf_add_c(out, "  ! held     ");

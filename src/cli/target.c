@@ -47,8 +47,8 @@ static bool find_file(struct target *target, struct input_overrides *overrides, 
     }
     if (!known.file || file_stat(known.file).kind != FILE_REGULAR) {
         return err_set(err, ERR_NOT_FOUND,
-                       "the file of cluster %s is not known here any more%s%s; give the file, or "
-                       "remove the cluster: shoal down %s --region %.*s",
+                       "the file of cluster %s was not found on this machine%s%s; give its new "
+                       "path, or remove the cluster: shoal down %s --region %.*s",
                        word, known.file ? ": " : "", known.file ? known.file : "", word,
                        STR_ARG(known.region));
     }
@@ -74,11 +74,11 @@ static int target_read_file(struct target *target, enum input_depth depth)
         input_print_findings(&target->cli, &input->diags);
     }
     if (!input->config) {
-        err_set(&err, ERR_CONFIG, "cannot use %s; nothing was changed", target->file);
+        err_set(&err, ERR_CONFIG, "%s is not valid; nothing was changed", target->file);
         return output_error(&target->cli, &err);
     }
     if (!cloud_provider_knows(input->config->provider_type)) {
-        err_set(&err, ERR_CONFIG, "provider %.*s is not supported yet; only aws is",
+        err_set(&err, ERR_CONFIG, "provider %.*s is not supported yet; use aws",
                 STR_ARG(str_sub(input->config->provider_type, 0, 100)));
         return output_error(&target->cli, &err);
     }
@@ -203,7 +203,7 @@ void target_warn_of_set_up(const struct target *target, const struct launcher_he
 {
     if (!head->is_up_to_date) {
         cloud_print_lines(&target->cli, "warning",
-                          STR("the head's setup has not finished or has failed"));
+                          STR("setup of the head has failed or has not finished"));
     }
 }
 
@@ -233,9 +233,8 @@ void target_say_last_failure(const struct target *target)
     columns_add_age(&age, clock_wall_ms(&clock_of_machine) - failure.wall_ms);
     struct str words = target_text(target);
     struct str text = arena_printf(arena,
-                                   "the last `shoal up` failed %.*s ago: %.*s\n"
-                                   "`shoal up %.*s` tries again, `shoal down %.*s` terminates what "
-                                   "is left",
+                                   "the last `shoal up` failed %.*s ago: %.*s\n`shoal up %.*s` "
+                                   "tries again; `shoal down %.*s` removes what was created",
                                    STR_ARG(buf_str(&age)), STR_ARG(failure.why), STR_ARG(words),
                                    STR_ARG(words));
     cloud_print_lines(&target->cli, "note", text);

@@ -26,9 +26,9 @@ struct target_fields {
 extern const char *const target_log_styles[];
 extern const char *const target_log_colours[];
 
-#define TARGET_FILE_HELP                                                                         \
-    "The cluster file, as for ray up, or the name of a cluster that was started from here. The " \
-    "default is $SHOAL_CLUSTER, else cluster.yaml in this directory."
+#define TARGET_FILE_HELP                                                                    \
+    "The cluster file, as for ray up, or the name of a cluster that was started from this " \
+    "machine. The default is $SHOAL_CLUSTER, or cluster.yaml in this directory."
 #define TARGET_OPERAND(type)                                                                  \
     {                                                                                         \
         "FILE", offsetof(type, target.file), false, COMPLETE_CLUSTER, NULL, TARGET_FILE_HELP, \
@@ -37,7 +37,7 @@ extern const char *const target_log_colours[];
 #define TARGET_NAME_OPTION(type)                                                     \
     {                                                                                \
         "cluster-name", 'n', OPTION_TEXT, offsetof(type, target.name), "NAME", NULL, \
-            "Override cluster_name of the file."                                     \
+            "Override cluster_name in the file."                                     \
     }
 #define TARGET_PROFILE_OPTION(type)                                              \
     {                                                                            \
@@ -62,25 +62,25 @@ extern const char *const target_log_colours[];
             "Disable Ray's usage statistics."                                                     \
     }
 /* Three rows. */
-#define TARGET_LOG_OPTIONS(type)                                                  \
-    {"log-style",                                                                 \
-     0,                                                                           \
-     OPTION_CHOICE,                                                               \
-     offsetof(type, target.log_style),                                            \
-     "STYLE",                                                                     \
-     target_log_styles,                                                           \
-     "record: one line per change, also on a terminal. auto and pretty: a "       \
-     "live display on a terminal."},                                              \
-        {"log-color",                                                             \
-         0,                                                                       \
-         OPTION_CHOICE,                                                           \
-         offsetof(type, target.log_color),                                        \
-         "WHEN",                                                                  \
-         target_log_colours,                                                      \
-         "Ray's form of --color: auto, false or true."},                          \
-    {                                                                             \
-        "verbose", 'v', OPTION_COUNT, offsetof(type, target.verbose), NULL, NULL, \
-            "Print more details; repeat it to log every API call."                \
+#define TARGET_LOG_OPTIONS(type)                                                                   \
+    {"log-style",                                                                                  \
+     0,                                                                                            \
+     OPTION_CHOICE,                                                                                \
+     offsetof(type, target.log_style),                                                             \
+     "STYLE",                                                                                      \
+     target_log_styles,                                                                            \
+     "record prints one line per change, also on a terminal. auto and pretty show a live display " \
+     "on a terminal."},                                                                            \
+        {"log-color",                                                                              \
+         0,                                                                                        \
+         OPTION_CHOICE,                                                                            \
+         offsetof(type, target.log_color),                                                         \
+         "WHEN",                                                                                   \
+         target_log_colours,                                                                       \
+         "Ray's name for --color: auto, false or true."},                                          \
+    {                                                                                              \
+        "verbose", 'v', OPTION_COUNT, offsetof(type, target.verbose), NULL, NULL,                  \
+            "Print more details; -vv also logs every API call."                                    \
     }
 
 struct target {

@@ -28,7 +28,7 @@ static const struct option options[] = {
      "With --screen or --tmux: always start a new session."},
     COMMAND_PORT_OPTION(struct attach_fields),
     {"node-ip", 0, OPTION_TEXT, offsetof(struct attach_fields, node_ip), "ADDRESS", NULL,
-     "Ray's form of NODE."},
+     "The node by its address; the same as NODE, for compatibility with Ray."},
     TARGET_NAME_OPTION(struct attach_fields),
     TARGET_PROFILE_OPTION(struct attach_fields),
     TARGET_CACHE_OPTION(struct attach_fields),
@@ -36,10 +36,10 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal attach cluster.yaml", "A shell on the head."},
-    {"shoal attach cluster.yaml worker-2", "A shell on a worker."},
-    {"shoal attach --tmux cluster.yaml", "In a tmux session that survives a lost connection."},
-    {"shoal attach -p 8265 cluster.yaml", "With Ray's dashboard at http://localhost:8265."},
+    {"shoal attach cluster.yaml", "Open a shell on the head."},
+    {"shoal attach cluster.yaml worker-2", "Open a shell on a worker."},
+    {"shoal attach --tmux cluster.yaml", "Use a tmux session, which survives a lost connection."},
+    {"shoal attach -p 8265 cluster.yaml", "Also forward Ray's dashboard to http://localhost:8265."},
 };
 
 /* As in Ray. */
@@ -76,7 +76,7 @@ static int attach(struct target *target, const void *fields)
     struct remote_line line = {.command = shell_line(given)};
     if (command.start && node.len > 0) {
         cloud_print_lines(&target->cli, "warning",
-                          STR("--start is ignored together with a node, as in Ray"));
+                          STR("--start has no effect when a node is given, as in Ray"));
         command.start = false;
     }
     int status = command_find(target, &command, &head, &place);

@@ -14,13 +14,13 @@ static const struct option options[] = {
      "The state directory of the service. The default is ~/.shoal/cluster."},
     {"background", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_background), NULL, NULL,
      "Start the service in the background with a supervisor that restarts it when it dies, and "
-     "return when it answers. A running service loads the newest configuration."},
+     "return when it answers. If the service is already running, it loads the new configuration."},
     {"supervise", 0, OPTION_FLAG, offsetof(struct autoscaler_fields, is_supervisor), NULL, NULL,
      "Run the supervisor in the foreground, for a systemd unit."},
 };
 
 static const struct example examples[] = {
-    {"shoal autoscaler --background", "As the setup of a head does."},
+    {"shoal autoscaler --background", "Start the service as shoal up does."},
 };
 
 static int verb_autoscaler_run(const struct cli *cli, const void *fields)
@@ -41,19 +41,20 @@ const struct verb verb_autoscaler = {
     .name = "autoscaler",
     .summary = "run the autoscaler on the head; shoal up starts it",
     .description =
-        "The service of a cluster: it launches workers, sets them up, watches them join Ray, and "
-        "answers the other commands. It runs on the head, where shoal up starts it and hands the "
-        "cluster over. You do not need to start it by hand.\n\nIts state is in ~/.shoal/cluster, "
-        "and its log is service.log there. It can be killed at any time: its supervisor restarts "
-        "it, and it continues where it was. After ten deaths within a minute it is restarted "
-        "frozen: it answers requests but does nothing until shoal up, or SIGHUP to its "
-        "supervisor, reactivates it. Where systemd may be asked the supervisor is a transient "
-        "unit, shoal-NUMBER; SHOAL_NO_SYSTEMD=1 leaves systemd alone.",
+        "Runs the service that manages a cluster: it launches workers, sets them up, watches "
+        "them join Ray, and answers the other commands. It runs on the head. shoal up starts it "
+        "there and hands the cluster over to it, so you do not need to start it yourself.\n\n"
+        "Its state is in ~/.shoal/cluster, and its log is ~/.shoal/cluster/service.log. It can "
+        "be killed at any time: its supervisor restarts it, and it continues where it stopped. "
+        "If it dies ten times within a minute, it is restarted in a paused state: it answers "
+        "requests but changes nothing until shoal up, or SIGHUP to its supervisor, reactivates "
+        "it. If systemd is available, the supervisor runs as a transient unit, shoal-NUMBER; set "
+        "SHOAL_NO_SYSTEMD=1 to prevent that.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 after it was asked to stop, or when it answers in the background; 1 if it "
+    .exit_status = "0 if the service was asked to stop or, with --background, answers; 1 if it "
                    "cannot run; 2 for a usage error.",
     .fields_size = sizeof(struct autoscaler_fields),
     .run = verb_autoscaler_run,

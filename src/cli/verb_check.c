@@ -39,13 +39,14 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal check cluster.yaml", "Show what a launch would use and what would fail."},
-    {"shoal check --profile work cluster.yaml", "The same with other credentials."},
-    {"shoal check -o json cluster.yaml | jq .errors", "Count the errors in a script."},
+    {"shoal check --profile work cluster.yaml", "Check with other credentials."},
+    {"shoal check -o json cluster.yaml | jq .errors", "Print the number of errors, for use in "
+                                                      "scripts."},
 };
 
 /* Limits of the check: only a launch would show these, or they are not implemented. */
 static const char *const not_checked[] = {
-    "free capacity",  "the permission to create the head's role", "the contents of the image",
+    "free capacity",  "the permission to create the head's IAM role", "the contents of the image",
     "setup commands", "whether ssh can reach the instances",
 };
 
@@ -296,7 +297,8 @@ static int end_early(struct verb_check_state *check)
         buf_add_c(&check->out, ". The cloud was not queried.\n");
     } else {
         buf_addf(&check->out,
-                 "The file is fine. Checks against %.*s are not supported yet, only against aws.\n",
+                 "The file is valid. Checks with provider %.*s are not supported yet, only with "
+                 "aws.\n",
                  STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     int status = output_write(check->cli, check->cli->out, &check->out);
@@ -321,7 +323,7 @@ static int verb_check_run(const struct cli *cli, const void *fields)
     struct err err;
     check.is_json = given->output && strcmp(given->output, "json") == 0;
     if (given->timeout < 0 || given->timeout > SECONDS_MAX) {
-        err_set(&err, ERR_USAGE, "--timeout is between 1 and %d seconds", SECONDS_MAX);
+        err_set(&err, ERR_USAGE, "--timeout must be between 1 and %d seconds", SECONDS_MAX);
         return output_error(cli, &err);
     }
     if (!input_read(cli, given->file, INPUT_CHECKED, &check.input, &err)) {
@@ -339,21 +341,23 @@ static int verb_check_run(const struct cli *cli, const void *fields)
 
 const struct verb verb_check = {
     .name = "check",
-    .summary = "check against the cloud that a file can be launched",
+    .summary = "check with the cloud whether a file can be launched",
     .description =
         "Runs shoal validate, then queries the cloud for everything that a launch depends on and "
         "prints what it would use: identity, instance types, images, subnets, security groups, "
         "key pair and instance profile. Errors point to their place in the file and say what to "
-        "write instead. Nothing is created or changed.\n\nFor AWS that is: credentials (every "
-        "source that was tried and what it said), machine types and the zones that offer them, "
-        "images (that of the file, else Ray's default for the region, else the newest Ubuntu that "
-        "is announced for the machine's architecture), root volumes, subnets and why each was "
-        "refused, security groups and their VPC, the key pair and whether the private key belongs "
-        "to it, instance profiles, vCPU quotas, the account's role for spot instances, and by dry "
-        "runs the permission to launch. The program for the machines' architecture must be on "
-        "this machine.\n\nCredentials come from --profile, from provider.aws_credentials or "
-        "provider.aws_profile of the file, or from where every AWS tool takes them. "
-        "AWS_ENDPOINT_URL is honoured, and announced on standard error.",
+        "write instead. Nothing is created or changed.\n\n"
+        "For AWS it checks: credentials (with the result of every source that was tried), "
+        "instance types and the zones that offer them, images (the one in the file, otherwise "
+        "Ray's default for the region, otherwise the newest Ubuntu for the architecture), root "
+        "volumes, subnets (with the reason why each was rejected), security groups and their "
+        "VPC, the key pair and whether the private key matches it, instance profiles, vCPU "
+        "quotas, the account's service-linked role for spot instances and, with dry runs, the "
+        "permission to launch. The Shoal program for the architecture of the instances must be "
+        "on this machine.\n\n"
+        "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
+        "in the file, or from the same places as in other AWS tools. If AWS_ENDPOINT_URL is set, "
+        "it is used, and a note on standard error says so.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

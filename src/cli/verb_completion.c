@@ -18,9 +18,11 @@ static const struct operand operands[] = {
 };
 
 static const struct example examples[] = {
-    {"source <(shoal completion bash)", "For this shell; add it to ~/.bashrc for all shells."},
-    {"shoal completion zsh > \"${fpath[1]}/_shoal\"", "For zsh, once."},
-    {"shoal completion fish > ~/.config/fish/completions/shoal.fish", "For fish, once."},
+    {"source <(shoal completion bash)", "Enable completion in this shell; add the line to "
+                                        "~/.bashrc for all shells."},
+    {"shoal completion zsh > \"${fpath[1]}/_shoal\"", "Install the completion for zsh."},
+    {"shoal completion fish > ~/.config/fish/completions/shoal.fish", "Install the completion for "
+                                                                      "fish."},
 };
 
 static void add_name(void *context, struct str name)

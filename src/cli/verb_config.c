@@ -29,16 +29,17 @@ static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct config_fields, output), "FORMAT", formats,
      "yaml (the default) or json."},
     {"hashes", 0, OPTION_FLAG, offsetof(struct config_fields, hashes), NULL, NULL,
-     "Print Ray's hashes instead: of each node type's launch configuration, of the runtime "
-     "configuration of head and workers, and of the contents of the file mounts."},
+     "Print Ray's hashes instead of the configuration: of the launch configuration of each node "
+     "type, of the runtime configuration of the head and the workers, and of the contents of the "
+     "file mounts."},
     {"show-secrets", 0, OPTION_FLAG, offsetof(struct config_fields, show_secrets), NULL, NULL,
-     "Print credentials as they are instead of " SECRET_MASK "."},
+     "Print credentials in plain text instead of " SECRET_MASK "."},
 };
 
 static const struct example examples[] = {
-    {"shoal config cluster.yaml", "Show every default, and the current form of an old file."},
+    {"shoal config cluster.yaml", "Show every default, and an old file in the current format."},
     {"shoal config --hashes cluster.yaml",
-     "Compare with the ray-launch-config and ray-runtime-config tags of running machines."},
+     "Compare with the ray-launch-config and ray-runtime-config tags of running instances."},
 };
 
 /* ---- hashes ---- */
@@ -152,11 +153,11 @@ const struct verb verb_config = {
     .description =
         "Prints the effective configuration of a cluster file: provider defaults filled in, old "
         "keys converted, setup commands merged, resources taken from the instance types. It is "
-        "the configuration that Ray would use. (As a cluster file it would run setup_commands "
-        "twice, because they are part of both merged lists.)\n\nValues that look like secrets are "
-        "masked: values of keys and variables that name one, values of password options, and "
-        "passwords in URLs. Still read the output before you share it: secrets in unexpected "
-        "places are not found.",
+        "the configuration that Ray would use. (Do not use the output as a cluster file: it "
+        "would run setup_commands twice, because they are part of both merged lists.)\n\n"
+        "Values that look like secrets are masked: values of keys and variables with names such "
+        "as password, values of password options, and passwords in URLs. Still read the output "
+        "before you share it: secrets in other places are not masked.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -18,7 +18,7 @@ struct ctl_fields {
 
 static const struct option options[] = {
     {"folder", 0, OPTION_TEXT, offsetof(struct ctl_fields, folder), "FOLDER", NULL,
-     "The service's folder. The default is ~/.shoal/cluster."},
+     "The state directory of the service. The default is ~/.shoal/cluster."},
     {"wait", 0, OPTION_FLAG, offsetof(struct ctl_fields, waits), NULL, NULL,
      "Wait up to ten seconds for a service that has just started."},
     {"ask", 0, OPTION_TEXT, offsetof(struct ctl_fields, ask), "WHAT", NULL,
@@ -57,10 +57,10 @@ const struct verb verb_ctl = {
     .name = "ctl",
     .summary = "talk to the service on this head",
     .description = "Connects standard input and output to the service on the head. Requests are "
-                   "JSON, one per line; other shoal commands use it over ssh.",
+                   "JSON, one per line. Other shoal commands run this command over ssh.",
     .options = options,
     .option_count = ARRAY_LEN(options),
-    .exit_status = "0 if the service was reached, 1 if not.",
+    .exit_status = "0 if the service could be reached, 1 if not.",
     .fields_size = sizeof(struct ctl_fields),
     .run = verb_ctl_run,
 };

@@ -32,7 +32,8 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal dashboard cluster.yaml", "Then open http://localhost:8265."},
-    {"shoal dashboard -p 9000 cluster.yaml", "If port 8265 is in use here."},
+    {"shoal dashboard -p 9000 cluster.yaml", "Use another local port, for example if 8265 is in "
+                                             "use."},
 };
 
 /* Another program's page could answer there. */
@@ -77,12 +78,12 @@ static struct str token_text(struct target *target, struct str token)
         return STR("");
     }
     if (isatty(fileno(target->cli.err)) == 1) {
-        return arena_printf(target->cli.arena, "It asks for this token once: %.*s\n",
+        return arena_printf(target->cli.arena, "The dashboard asks for this token once: %.*s\n",
                             STR_ARG(token));
     }
     return arena_printf(target->cli.arena,
-                        "It asks for a token once: shoal exec %.*s 'ray get-auth-token' prints "
-                        "it\n",
+                        "The dashboard asks for a token once; to print it: shoal exec %.*s 'ray "
+                        "get-auth-token'\n",
                         STR_ARG(words));
 }
 
@@ -103,13 +104,14 @@ static int forward(struct target *target, uint16_t port, uint16_t remote_port)
         return target_fail(target, &err);
     }
     struct str notice = arena_printf(
-        target->cli.arena, "Ray's dashboard: http://localhost:%u    (Ctrl-C ends it)\n%.*s", port,
+        target->cli.arena, "Ray's dashboard: http://localhost:%u    (Ctrl-C to stop)\n%.*s", port,
         STR_ARG(token_text(target, token)));
     int status = target_run(target, argv, notice);
     if (status == SSH_FAILED) {
         fprintf(target->cli.err,
-                "The connection ended. If port %u is in use here, choose another with -p PORT. If "
-                "the dashboard uses another port on the head, use --remote-port PORT.\n",
+                "The connection ended. If port %u is in use on this machine, choose another with "
+                "-p PORT. If the dashboard uses another port on the head, use --remote-port "
+                "PORT.\n",
                 port);
     }
     return status == BY_CTRL_C ? 0 : status;
@@ -123,7 +125,7 @@ static int verb_dashboard_run(const struct cli *cli, const void *fields)
     int64_t port = given->port ? given->port : PORT;
     int64_t remote_port = given->remote_port ? given->remote_port : PORT;
     if (port < 1 || port > PORT_MAX || remote_port < 1 || remote_port > PORT_MAX) {
-        err_set(&err, ERR_USAGE, "ports are between 1 and %d", PORT_MAX);
+        err_set(&err, ERR_USAGE, "--port and --remote-port must be between 1 and %d", PORT_MAX);
         return output_error(cli, &err);
     }
     int status = target_open(&target, cli, &given->target, INPUT_AS_RAY);
@@ -137,8 +139,8 @@ const struct verb verb_dashboard = {
     .name = "dashboard",
     .summary = "forward Ray's dashboard to this machine",
     .description = "Forwards a local port over ssh to the dashboard on the head, until Ctrl-C. "
-                   "The dashboard does not have to be reachable from the network. On a terminal it "
-                   "also prints the token that the dashboard asks for.",
+                   "The dashboard does not have to be reachable from the network. On a terminal, "
+                   "the token that the dashboard asks for is also printed.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -26,25 +26,26 @@ struct down_fields {
 
 static const struct operand operands[] = {
     {"FILE", offsetof(struct down_fields, target.file), false, COMPLETE_CLUSTER, NULL,
-     "The cluster file, as for ray up, or the name of a cluster. With --region, or if this machine "
-     "knows the cluster, no file is needed. The default is $SHOAL_CLUSTER, else cluster.yaml in "
-     "this directory.",
+     "The cluster file, as for ray up, or the name of a cluster. With --region, or if the "
+     "cluster was started from this machine, no file is needed. The default is $SHOAL_CLUSTER, "
+     "or cluster.yaml in this directory.",
      false, cluster_choice},
 };
 
 static const struct option options[] = {
     {"yes", 'y', OPTION_FLAG, offsetof(struct down_fields, yes), NULL, NULL, "Do not ask."},
     {"workers-only", 0, OPTION_FLAG, offsetof(struct down_fields, workers_only), NULL, NULL,
-     "Terminate the workers and leave the head."},
+     "Terminate the workers but not the head."},
     {"keep-min-workers", 0, OPTION_FLAG, offsetof(struct down_fields, keep_min_workers), NULL, NULL,
-     "An option of ray down that is not supported yet; shoal down refuses it."},
+     "An option of ray down. Not supported yet: shoal down exits with an error."},
     {"terminate", 0, OPTION_FLAG, offsetof(struct down_fields, terminate), NULL, NULL,
-     "Terminate instances even when the file says cache_stopped_nodes: true, stopped ones too."},
+     "Terminate all instances, including stopped ones, even if the file sets "
+     "cache_stopped_nodes: true."},
     {"region", 0, OPTION_TEXT, offsetof(struct down_fields, region), "REGION", NULL,
-     "The region of a cluster that is given by its name instead of a file. Credentials are enough "
-     "then."},
+     "The region of a cluster that is given by its name. No file is needed then, only "
+     "credentials."},
     {"uid", 0, OPTION_TEXT, offsetof(struct down_fields, uid), "UID", NULL,
-     "The cluster with this shoal-cluster-uid, if several have the same name."},
+     "Remove the cluster with this shoal-cluster-uid tag, if several have the same name."},
     TARGET_NAME_OPTION(struct down_fields),
     TARGET_PROFILE_OPTION(struct down_fields),
     {"output", 'o', OPTION_CHOICE, offsetof(struct down_fields, output), "FORMAT", text_or_json,
@@ -55,10 +56,11 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal down cluster.yaml", "Ask, then remove everything that was created for the cluster."},
-    {"shoal down -y --workers-only cluster.yaml", "Keep the head; stop paying for the rest."},
+    {"shoal down -y --workers-only cluster.yaml", "Keep the head and terminate the workers."},
     {"shoal down --terminate cluster.yaml", "Terminate stopped instances too, with their disks."},
-    {"shoal down demo", "By its name, if it was started from this machine."},
-    {"shoal down demo --region us-west-2", "By its name, from any machine, without its file."},
+    {"shoal down demo", "Remove a cluster by its name, if it was started from this machine."},
+    {"shoal down demo --region us-west-2", "Remove a cluster by its name, from any machine, "
+                                           "without its file."},
 };
 
 /* ---- cost of stopped instances ---- */
@@ -104,7 +106,7 @@ static void say_disks(const struct target *target)
         }
         cloud_print_lines(&target->cli, "note",
                           arena_printf(target->cli.arena,
-                                       "a stopped node of type %.*s keeps %lld GB of disk, %.*s",
+                                       "a stopped node of type %.*s keeps its disks: %lld GB, %.*s",
                                        STR_ARG(type->name), (long long)size, STR_ARG(cost)));
     }
 }
@@ -128,8 +130,8 @@ static bool keeps_stopped(const struct target *target, bool is_terminate)
                                        STR_ARG(words)));
     } else if (!is_users && target->region.len == 0) {
         cloud_print_lines(&target->cli, "note",
-                          STR("instances are terminated with their disks (cache_stopped_nodes: "
-                              "true in the file would stop them)"));
+                          STR("instances are terminated with their disks; to stop them instead, "
+                              "set cache_stopped_nodes: true in the file"));
     }
     return keeps;
 }
@@ -165,9 +167,10 @@ static struct str verb_down_question_of(const struct target *target,
     utf8_add_visible(&out, target->config->cluster_name, false);
     buf_addf(&out, " on %.*s: ", STR_ARG(target_where(target)));
     if (seen->count == 0) {
-        buf_addf(&out,
-                 "no instance%s is listed. The cluster's remaining resources will be removed.",
-                 target->setup.is_workers_only ? " of a worker" : "");
+        buf_add_c(&out, target->setup.is_workers_only
+                            ? "no workers are listed. The head will not be changed."
+                            : "no instances are listed. The cluster's other resources will be "
+                              "deleted.");
         return arena_str(target->cli.arena, buf_str(&out));
     }
     bool is_one = seen->count == 1;
@@ -267,27 +270,26 @@ const struct verb verb_down = {
     .name = "down",
     .summary = "remove a cluster and stop paying for it",
     .description =
-        "Terminates all instances of the cluster and deletes what was created around them: "
-        "security group, key pair, role, launch template. It asks first. Only resources with the "
-        "cluster's own tag (shoal-cluster-uid) are touched. It ends with a proof: every launch is "
-        "accounted for, and a complete listing shows nothing. An instance that was launched a "
-        "moment ago may show up late in listings, so when a launch has not shown up yet it lists "
-        "again after a minute. Resources that could not be deleted or checked are listed, and the "
-        "exit status is 1.\n\n"
-        "It works without this machine's state, from any machine, and when the lease object of "
-        "the cluster (the launch template shoal-anchor-NAME) was deleted; it never "
-        "creates one. Instances that ray up launched under the same name are named, never "
-        "touched.\n\n"
-        "With --region the cluster is given by its name, and credentials are enough: shoal down "
-        "NAME --region REGION. The head's service is then asked to stand down as user ubuntu; when "
-        "that fails its lease is taken over, and the proof takes two minutes.\n\n"
-        "Ray's launcher stops instances on AWS unless told otherwise, and their disks go on "
-        "costing money. Here they are terminated, unless provider.cache_stopped_nodes is written "
-        "as true in the file; then they are stopped, with a note on what their disks cost a "
-        "month.\n\n"
+        "Terminates all instances of the cluster and deletes the other resources that were "
+        "created for it: security group, key pair, IAM role and launch template. It asks first. "
+        "Only resources with the cluster's own tag (shoal-cluster-uid) are changed. At the end "
+        "it checks that every launch is accounted for and that a complete listing shows no "
+        "resources. EC2 may list a new instance with a delay, so if a launch has not been listed "
+        "yet, it lists again after a minute. Resources that could not be deleted or checked are "
+        "printed, and the exit status is 1.\n\n"
+        "It works from any machine, without local state, and even if the lease object of the "
+        "cluster (the launch template shoal-anchor-NAME) was deleted; it never creates one. "
+        "Instances that ray up launched under the same name are printed, but not changed.\n\n"
+        "With --region, the cluster is given by its name, and only credentials are needed: shoal "
+        "down NAME --region REGION. It then connects to the head as user ubuntu to ask its "
+        "service to release the lease. If that fails, it takes the lease over, and the final "
+        "check takes two minutes.\n\n"
+        "By default, Ray's launcher only stops instances on AWS, and their disks are still "
+        "billed. shoal down terminates them, unless the file sets provider.cache_stopped_nodes "
+        "to true. Then it stops them and prints what their disks cost a month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
-        "removed_machines, stopped_machines, removed_things, dollars (what the terminated "
-        "instances have cost, without disks and traffic; null: not known), left (kind, id, note), "
+        "removed_machines, stopped_machines, removed_things, dollars (the cost of the terminated "
+        "instances, without disks and traffic; null: unknown), left (kind, id, note), "
         "nothing_left, took_ms.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),

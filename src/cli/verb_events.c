@@ -21,9 +21,9 @@ static const struct operand operands[] = {TARGET_OPERAND(struct events_fields)};
 
 static const struct option options[] = {
     {"follow", 'f', OPTION_FLAG, offsetof(struct events_fields, follow), NULL, NULL,
-     "Follow new output until Ctrl-C."},
+     "Also print new events as they happen, until Ctrl-C."},
     {"after", 0, OPTION_NUMBER, offsetof(struct events_fields, after), "N", NULL,
-     "Only events with a number larger than N."},
+     "Print only events with a number greater than N."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct events_fields, output), "FORMAT", text_or_json,
      "Output format: text (the default) or json, one object per line."},
     TARGET_NAME_OPTION(struct events_fields),
@@ -33,7 +33,7 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal events cluster.yaml", "Show what the autoscaler did, and why."},
-    {"shoal events -f cluster.yaml", "The same, as it happens."},
+    {"shoal events -f cluster.yaml", "Print the events so far, then new ones as they happen."},
     {"shoal events -o json cluster.yaml | jq 'select(.kind == \"failure\")'",
      "Print failures as JSON."},
 };
@@ -153,8 +153,9 @@ const struct verb verb_events = {
     .description =
         "Reads the events of the autoscaler on the head over ssh: launches and their reasons, "
         "nodes that joined, were drained or terminated, interruption notices, refused launches, "
-        "failures, and requests that cannot be met. A few thousand are kept, also across "
-        "restarts.\n\nWith -o json each line is an object with number (grows by one), at_ms, kind "
+        "failures, and requests that cannot be met. The last few thousand events are kept, even "
+        "if the service restarts.\n\n"
+        "With -o json each line is an object with number (counts up by one), at_ms, kind "
         "(launch, join, drain, terminate, spot_interruption, failure, launch_failed, infeasible, "
         "autoscaler), node, text, reason.",
     .operands = operands,
@@ -163,8 +164,8 @@ const struct verb verb_events = {
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 if the head answered, and after Ctrl-C with -f; 1 if it did not answer, 2 "
-                   "for a usage error, 130 after Ctrl-C.",
+    .exit_status = "0 if the head answered, 1 if it did not, 2 for a usage error, 130 after "
+                   "Ctrl-C (with -f: 0).",
     .fields_size = sizeof(struct events_fields),
     .run = verb_events_run,
 };

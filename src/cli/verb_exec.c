@@ -20,11 +20,12 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"node", 0, OPTION_TEXT, offsetof(struct exec_fields, node), "NODE", NULL,
-     "Run it on this node instead of the head: worker-2, or its id or address. The connection goes "
-     "through the head."},
+     "Run the command on this node instead of the head: worker-2, or its id or address. The "
+     "connection goes through the head."},
     {"run-env", 0, OPTION_CHOICE, offsetof(struct exec_fields, run_env), "WHERE", run_envs,
-     "An option of ray exec for files with a docker section, which shoal up does not launch yet: "
-     "run the command in the container (docker), on the machine (host), or choose (auto)."},
+     "An option of ray exec: run the command in the container (docker), on the machine (host), "
+     "or in the container if the file has a docker section (auto). shoal up does not launch "
+     "files with a docker section yet."},
     COMMAND_START_OPTION(struct exec_fields),
     COMMAND_STOP_OPTION(struct exec_fields),
     COMMAND_SCREEN_OPTION(struct exec_fields),
@@ -38,12 +39,12 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal exec cluster.yaml 'ray status'", "Ask Ray on the head."},
+    {"shoal exec cluster.yaml 'ray status'", "Run ray status on the head."},
     {"shoal exec cluster.yaml 'python -c \"print(1)\"' > out.txt",
-     "The file contains only the command's output."},
+     "Save only the output of the command."},
     {"shoal exec --node worker-2 cluster.yaml 'nvidia-smi'", "On a worker."},
     {"shoal exec --start --stop cluster.yaml 'python train.py'",
-     "A cluster for one command; the exit status is the command's."},
+     "Launch a cluster for one command; the exit status is that of the command."},
 };
 
 /* Sessions that are kept and looked at again are the head's. */
@@ -97,7 +98,7 @@ const struct verb verb_exec = {
         "~/.bashrc, OMP_NUM_THREADS=1 and PYTHONWARNINGS=ignore). If shoal runs on a terminal, "
         "the command gets one too. Otherwise standard output and standard error stay separate, "
         "and a signal that stops shoal (Ctrl-C in a script, a cancelled CI job) also stops the "
-        "command on the head.\n\nUnlike ray exec, it exits with the status of the command.",
+        "command on the head.\n\nUnlike ray exec, it exits with the exit status of the command.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
@@ -106,8 +107,8 @@ const struct verb verb_exec = {
     .example_count = ARRAY_LEN(examples),
     .exit_status =
         "The exit status of the command; 255 if ssh failed, 1 if there is no head, 2 for a usage "
-        "error. Without a terminal 130 after SIGINT and 143 after SIGTERM; on a terminal Ctrl-C "
-        "goes to the command.",
+        "error. Without a terminal, 130 after SIGINT and 143 after SIGTERM; on a terminal, "
+        "Ctrl-C goes to the command.",
     .fields_size = sizeof(struct exec_fields),
     .run = verb_exec_run,
 };

@@ -17,8 +17,8 @@ struct explain_fields {
 static const struct operand operands[] = {
     TARGET_OPERAND(struct explain_fields),
     {"NODE|DEMAND", offsetof(struct explain_fields, about), true, COMPLETE_NOTHING, NULL,
-     "A node as shown by status (or its id or address), a kind of request ({GPU: 1}, or just "
-     "GPU), or cost. Without it: everything that needs an explanation."},
+     "What to explain: a node as shown by status (or its id or address), a kind of request "
+     "({GPU: 1}, or just GPU), or cost. The default is everything unexpected."},
 };
 
 static const struct option options[] = {
@@ -30,10 +30,11 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal explain cluster.yaml", "Why requests wait, what failed, what it costs."},
-    {"shoal explain cluster.yaml worker-3", "Why that node was launched, and why it is still "
-                                            "running."},
-    {"shoal explain cluster.yaml GPU", "Why requests for GPUs wait."},
+    {"shoal explain cluster.yaml", "Explain why requests are waiting, what failed, and what the "
+                                   "cluster costs."},
+    {"shoal explain cluster.yaml worker-3", "Explain why worker-3 was launched and why it is "
+                                            "still running."},
+    {"shoal explain cluster.yaml GPU", "Explain why requests for GPUs are waiting."},
 };
 
 struct verb_explain_telling {
@@ -158,22 +159,22 @@ static int verb_explain_run(const struct cli *cli, const void *fields)
 
 const struct verb verb_explain = {
     .name = "explain",
-    .summary = "explain why requests wait or nodes stay, and what to do",
+    .summary = "explain why requests wait or nodes keep running",
     .description =
-        "Asks the autoscaler on the head over ssh for its reasons. Without WHAT it explains "
-        "everything unexpected: why nothing happens, why requests wait and what would let them "
-        "run, why nodes failed, and what the cluster costs. For a node it says why it was "
-        "launched and why it is still running, or why it was terminated.\n\nA line that starts "
-        "with an arrow says what would change it.\n\nWith -o json the object has: explanations, a "
-        "list of question, answer (lines) and fix.",
+        "Asks the autoscaler on the head over ssh for its reasons. Without WHAT, it explains "
+        "everything unexpected: why nothing happens, why requests are waiting and what would let "
+        "them run, why nodes failed, and what the cluster costs. For a node, it says why the "
+        "node was launched and why it is still running, or why it was terminated.\n\n"
+        "A line that starts with an arrow says what you can do about it.\n\n"
+        "With -o json the object has: explanations, a list of question, answer (lines) and fix.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 if the head answered, 1 if it did not or there is no such node or request, "
-                   "2 for a usage error, 130 after Ctrl-C.",
+    .exit_status = "0 if the head answered, 1 if it did not answer or has no such node or "
+                   "request, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct explain_fields),
     .run = verb_explain_run,
 };

@@ -21,7 +21,7 @@ struct gc_fields {
 
 static const struct option options[] = {
     {"delete", 0, OPTION_FLAG, offsetof(struct gc_fields, deletes), NULL, NULL,
-     "Delete the listed resources. Without it nothing is changed."},
+     "Delete the listed resources. Without this option, nothing is changed."},
     {"yes", 'y', OPTION_FLAG, offsetof(struct gc_fields, yes), NULL, NULL,
      "Do not ask before deleting."},
     GATHERING_OPTIONS(struct gc_fields),
@@ -29,8 +29,9 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal gc", "List leftover resources in every region."},
-    {"shoal gc --delete", "Ask, then delete it."},
-    {"shoal gc --delete -y --region us-west-2", "Delete it in one region without asking."},
+    {"shoal gc --delete", "Ask, then delete the leftover resources."},
+    {"shoal gc --delete -y --region us-west-2", "Delete the leftover resources in one region "
+                                                "without asking."},
 };
 
 /* ---- leftovers ---- */
@@ -103,8 +104,8 @@ static bool delete_one(struct gc *gc, struct leftover *leftover, struct err *err
                                    .profile = gc->given->gather.profile};
     if (owner->name.len == 0) {
         return err_set(err, ERR_NOT_FOUND,
-                       "its resources have no tag ray-cluster-name, so its "
-                       "role is not known: delete them by hand");
+                       "its resources have no ray-cluster-name tag, so the name of its IAM role "
+                       "is unknown; delete the resources and the role manually");
     }
     if (target_open_named(&target, &cli, &fields, leftover->region) != 0 ||
         target_connect(&target) != 0) {
@@ -145,7 +146,9 @@ static void verb_gc_add_resources(struct buf *out, const struct account_cluster 
         buf_add_char(out, '\n');
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
-        buf_addf(out, "  %-17s %.*s, %lld GB: kept, it may hold data; aws ec2 delete-volume\n",
+        buf_addf(out,
+                 "  %-17s %.*s, %lld GB: not deleted by shoal gc, because it may contain data; "
+                 "to delete it: aws ec2 delete-volume\n",
                  "volume", STR_ARG(cluster->volumes[i].id), (long long)cluster->volumes[i].gb);
     }
 }
@@ -239,14 +242,14 @@ static void say_summary(const struct gc *gc)
     const struct cli *cli = gc->cli;
     if (gc->count == 0) {
         fprintf(cli->err, "No leftover resources%s.\n",
-                gc->account->gap_count > 0 ? " in what could be listed" : "");
+                gc->account->gap_count > 0 ? " in the regions that could be listed" : "");
         return;
     }
     AUTO_BUF struct buf out;
     buf_init(&out, SUMMARY_BYTES_MAX);
     buf_addf(&out,
-             "%zu resource%s of %zu cluster%s without instances. Nothing was changed; delete them "
-             "with: shoal gc --delete\n",
+             "%zu resource%s of %zu cluster%s without instances. Nothing was changed; to delete: "
+             "shoal gc --delete\n",
              gc->resources, gc->resources == 1 ? "" : "s", gc->count, gc->count == 1 ? "" : "s");
     output_print(cli->err, buf_str(&out));
 }
@@ -311,16 +314,16 @@ const struct verb verb_gc = {
     .name = "gc",
     .summary = "list and delete leftover resources of removed clusters",
     .description =
-        "Looks at all regions of an AWS account and lists every security group, key pair, launch "
-        "template, role and instance profile with Shoal's tag (shoal-cluster-uid) whose cluster "
-        "has no instances left and that no other process works on. Nothing is changed without "
-        "--delete.\n\n"
-        "With --delete it asks, checks once more that each cluster has no instances, and "
-        "deletes the rest as shoal down does. It never terminates an instance, never touches what "
-        "lacks the tag (such as resources of Ray's own launcher), and never deletes a volume: "
-        "volumes are listed, because they may hold data.\n\n"
-        "A region that cannot be listed is named on standard error; nothing in it counts as "
-        "left over.",
+        "Lists the leftover resources in all regions of an AWS account: every security group, "
+        "key pair, launch template, IAM role and instance profile with Shoal's tag "
+        "(shoal-cluster-uid) whose cluster has no instances and is not in use by another "
+        "process. Nothing is changed without --delete.\n\n"
+        "With --delete it asks, checks once more that each cluster has no instances, and deletes "
+        "the resources as shoal down does. It never terminates an instance, never changes a "
+        "resource without the tag (such as those of Ray's own launcher), and never deletes a "
+        "volume: volumes are only listed, because they may contain data.\n\n"
+        "If a region cannot be listed, it is named on standard error, and none of its resources "
+        "count as leftover.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,

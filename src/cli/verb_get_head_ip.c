@@ -21,8 +21,8 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"head=$(shoal get-head-ip cluster.yaml)",
-     "Only the address is printed on standard output. To log in, use shoal attach, which knows "
-     "the head's keys."},
+     "Standard output contains only the address. To log in, use shoal attach, which knows the "
+     "ssh keys of the head."},
 };
 
 static int verb_get_head_ip_print(const struct target *target, const struct launcher_head *head,

@@ -20,7 +20,7 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal get-worker-ips cluster.yaml", "One address per line."},
+    {"shoal get-worker-ips cluster.yaml", "Print one address per line."},
 };
 
 static int verb_get_worker_ips_print(const struct target *target, const struct launcher_head *head,
@@ -63,17 +63,17 @@ const struct verb verb_get_worker_ips = {
     .name = "get-worker-ips",
     .alias = "get_worker_ips",
     .summary = "print the addresses of a cluster's workers",
-    .description = "Finds the workers of the cluster in the cloud and prints their addresses, one "
-                   "per line: the public one if there is one and provider.use_internal_ips is not "
-                   "true, otherwise the private one.",
+    .description = "Finds the workers of the cluster in the cloud and prints their addresses, "
+                   "one per line: the public address, or the private one if a worker has no "
+                   "public address or provider.use_internal_ips is true.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0 on success, also without workers, 1 if there is no head or the cloud cannot "
-                   "be reached, 2 for a usage error, 130 after Ctrl-C.",
+    .exit_status = "0 on success (even if there are no workers), 1 if there is no head or the "
+                   "cloud cannot be reached, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct get_worker_ips_fields),
     .run = verb_get_worker_ips_run,
 };

@@ -23,7 +23,7 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal help validate", "Explain a command."},
     {"shoal help idle_timeout_minutes", "Explain a key of the cluster file."},
-    {"shoal help -k spot", "Find everything about spot instances."},
+    {"shoal help -k spot", "List everything that mentions spot instances."},
 };
 
 static int unknown_topic(const struct cli *cli, const char *topic)
@@ -85,10 +85,10 @@ static int verb_help_run(const struct cli *cli, const void *fields)
 const struct verb verb_help = {
     .name = "help",
     .summary = "explain a command or a key of the cluster file",
-    .description = "Without a topic: lists the commands. With a command: its options and "
-                   "examples. With a key of the cluster file, such as max_workers or "
-                   "provider.region: what it means, its type, its default and an example. With "
-                   "another word: everything that mentions it.",
+    .description = "Without a topic, it lists the commands. For a command, it shows the options "
+                   "and examples; for a key of the cluster file, such as max_workers or "
+                   "provider.region, the meaning, type, default and an example. For any other "
+                   "word, it lists everything that mentions the word.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

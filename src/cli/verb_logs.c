@@ -28,17 +28,18 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"follow", 'f', OPTION_FLAG, offsetof(struct logs_fields, follow), NULL, NULL,
-     "Follow new output until Ctrl-C."},
+     "Also print new output as it is written, until Ctrl-C."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct logs_fields, output), "FORMAT", text_or_json,
-     "Output format: text (the default) or json, one object with node and line per line."},
+     "Output format: text (the default) or json: one object per line, with the keys node and "
+     "line."},
     TARGET_NAME_OPTION(struct logs_fields),
     TARGET_PROFILE_OPTION(struct logs_fields),
     TARGET_VERBOSE_OPTION(struct logs_fields),
 };
 
 static const struct example examples[] = {
-    {"shoal logs cluster.yaml worker-2", "The complete output of its setup."},
-    {"shoal logs -f cluster.yaml head", "The same as it happens."},
+    {"shoal logs cluster.yaml worker-2", "Print the complete output of the setup of worker-2."},
+    {"shoal logs -f cluster.yaml head", "Follow the setup of the head."},
     {"shoal logs -o json cluster.yaml worker-2 | jq -r .line", "For a script."},
 };
 
@@ -148,8 +149,8 @@ static int print_log(struct target *target, const void *fields)
     }
     cloud_print_lines(&target->cli, "note",
                       arena_printf(target->cli.arena,
-                                   "showing the copy on this machine; the head was not reached "
-                                   "(%s)",
+                                   "showing the copy on this machine, because the head could not "
+                                   "be reached (%s)",
                                    err.text));
     return 0;
 }
@@ -164,9 +165,9 @@ const struct verb verb_logs = {
     .name = "logs",
     .summary = "print the setup log of a node",
     .description =
-        "Prints the output of a node's setup commands. It is read from the service on the head "
-        "over ssh. If that does not answer, the copy on this machine is printed, which exists for "
-        "the head because shoal up set it up from here.",
+        "Prints the output of a node's setup commands. The output is read from the service on "
+        "the head over ssh. If the service does not answer, the copy on this machine is printed. "
+        "Only the machine that ran shoal up has a copy, and only for the head.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -20,9 +20,9 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal ls", "Everything that is running, stopped or left over in every region."},
-    {"shoal ls --region us-west-2,eu-west-1", "Two regions only; quicker."},
-    {"shoal ls -o json | jq .dollars_per_hour", "The total price per hour."},
+    {"shoal ls", "List all running, stopped and leftover clusters in every region."},
+    {"shoal ls --region us-west-2,eu-west-1", "List two regions only, which is faster."},
+    {"shoal ls -o json | jq .dollars_per_hour", "Print the total price per hour."},
 };
 
 /* ---- printing ---- */
@@ -96,18 +96,19 @@ const struct verb verb_ls = {
     .name = "ls",
     .summary = "list every cluster of an account, with its cost",
     .description =
-        "Lists every cluster in all regions of an AWS account: those of Shoal and those of Ray's "
-        "own launcher. Nothing is changed.\n\nThe state is up (the head runs), starting, partly "
-        "(some machines run, but the head does not, or others are stopped), stopped (volumes are "
-        "still paid for), ending, or leftover: no machine, but a security group, a key pair, a "
-        "launch template, a role or a volume that was made for a cluster. The age is that of the "
-        "oldest machine since its last start.\n\n$/H is what the machines that run, and all "
-        "volumes, cost an hour: on demand as in AWS's price list, spot as the market is now. A + "
-        "behind it says that a part has no known price and is not in the sum; a ? that nothing of "
-        "it is known. Prices are kept in ~/.cache/shoal, a week for the list and an hour for "
-        "spot. What was spent so far is not shown: machines that are gone cannot be seen any "
-        "more, so that the sum would be wrong.\n\nA region that cannot be looked at is named on "
-        "standard error, and the others are shown.",
+        "Lists every cluster in all regions of an AWS account, whether Shoal or Ray's own "
+        "launcher created it. Nothing is changed.\n\n"
+        "The state is up (the head is running), starting, partly (instances are running, but the "
+        "head is not, or others are stopped), stopped (you still pay for the volumes), ending, "
+        "or leftover (no instances, but a security group, key pair, launch template, IAM role, "
+        "instance profile or volume that was created for a cluster). The age is that of the "
+        "oldest instance since its last start.\n\n"
+        "$/H is the hourly price of all running instances and all volumes: on-demand prices from "
+        "the AWS price list, and current spot prices. A trailing + means that some prices are "
+        "unknown and not included; ? means that no price is known. Prices are cached in "
+        "~/.cache/shoal: list prices for a week, spot prices for an hour. What was spent so far "
+        "is not shown, because terminated instances are no longer listed.\n\n"
+        "If a region cannot be listed, it is named on standard error, and the others are shown.",
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,

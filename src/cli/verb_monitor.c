@@ -13,7 +13,7 @@ static const struct operand operands[] = {TARGET_OPERAND(struct monitor_fields)}
 
 static const struct option options[] = {
     {"lines", 0, OPTION_NUMBER, offsetof(struct monitor_fields, lines), "N", NULL,
-     "Number of last lines to print first. The default is 100."},
+     "Number of lines to print from the end of the log before following it. The default is 100."},
     TARGET_NAME_OPTION(struct monitor_fields),
     TARGET_PROFILE_OPTION(struct monitor_fields),
     TARGET_LOG_OPTIONS(struct monitor_fields),

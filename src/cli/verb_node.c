@@ -39,17 +39,17 @@ static const struct option options[] = {
     {"bare", 0, OPTION_FLAG, offsetof(struct node_fields, is_bare), NULL, NULL,
      "probe: no setup command can install what is missing."},
     {"need", 0, OPTION_TEXT, offsetof(struct node_fields, need), "PROGRAM", NULL,
-     "probe: the program that the first command calls."},
+     "probe: the program that the first setup command runs."},
     {"version", 0, OPTION_TEXT, offsetof(struct node_fields, version), "VERSION", NULL,
-     "ray: the version to install if there is none."},
+     "ray: the version to install if Ray is missing."},
     {"token", 0, OPTION_FLAG, offsetof(struct node_fields, has_token), NULL, NULL,
      "env: Ray uses token authentication."},
     {"make-token", 0, OPTION_FLAG, offsetof(struct node_fields, makes_token), NULL, NULL,
-     "env: as --token, and this node creates the token."},
+     "env: like --token, but this node creates the token."},
     {"gcs", 0, OPTION_TEXT, offsetof(struct node_fields, gcs), "ADDRESS", NULL,
      "gate, watch: the address of Ray on the head."},
     {"token-file", 0, OPTION_FILE, offsetof(struct node_fields, token_file), "FILE", NULL,
-     "gate, watch: the token."},
+     "gate, watch: the file with the token."},
     {"deadline", 0, OPTION_NUMBER, offsetof(struct node_fields, deadline), "SECONDS", NULL,
      "gate: the longest time to wait."},
     {"provider", 0, OPTION_TEXT, offsetof(struct node_fields, provider), "TYPE", NULL,
@@ -107,7 +107,7 @@ static int run_gate(const struct cli *cli, const struct node_fields *fields)
 {
     struct err err;
     if (!fields->gcs) {
-        err_set(&err, ERR_USAGE, "the gate needs --gcs ADDRESS");
+        err_set(&err, ERR_USAGE, "gate needs --gcs ADDRESS");
         return output_error(cli, &err);
     }
     return node_gate(
@@ -145,7 +145,7 @@ static int run_watch(const struct cli *cli, const struct node_fields *fields)
 {
     struct err err;
     if (!fields->gcs || !fields->provider || !fields->instance_id) {
-        err_set(&err, ERR_USAGE, "watching needs --provider, --instance-id and --gcs");
+        err_set(&err, ERR_USAGE, "watch needs --provider, --instance-id and --gcs");
         return output_error(cli, &err);
     }
     return node_watch(&(struct node_watch_setup){

@@ -27,13 +27,13 @@ static const struct option options[] = {
     {"max-workers", 0, OPTION_NUMBERS, offsetof(struct plan_fields, target.max_workers), "N", NULL,
      "As for shoal up."},
     {"no-restart", 0, OPTION_FLAG, offsetof(struct plan_fields, no_restart), NULL, NULL,
-     "What shoal up --no-restart would do."},
+     "Show what shoal up --no-restart would do."},
     {"restart-only", 0, OPTION_FLAG, offsetof(struct plan_fields, restart_only), NULL, NULL,
-     "What shoal up --restart-only would do."},
+     "Show what shoal up --restart-only would do."},
     {"detailed-exitcode", 0, OPTION_FLAG, offsetof(struct plan_fields, detailed), NULL, NULL,
-     "Exit with 2 when there is something to do."},
+     "Exit with 2 if shoal up would change something."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct plan_fields, output), "FORMAT", text_or_json,
-     "json: one object on standard output."},
+     "Output format: text (the default) or json."},
     TARGET_PROFILE_OPTION(struct plan_fields),
     TARGET_VERBOSE_OPTION(struct plan_fields),
 };
@@ -41,7 +41,8 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal plan cluster.yaml", "Show what shoal up would launch, restart and terminate."},
     {"shoal plan --detailed-exitcode cluster.yaml || echo changed", "In a script."},
-    {"shoal plan -o json cluster.yaml | jq .dollars_per_hour_after", "The price of the result."},
+    {"shoal plan -o json cluster.yaml | jq .dollars_per_hour_after", "Print the price per hour "
+                                                                     "after the change."},
 };
 
 /* ---- JSON ---- */
@@ -146,25 +147,26 @@ const struct verb verb_plan = {
     .description =
         "Compares the cluster file with the running cluster and prints what shoal up would "
         "launch, start, restart and terminate, with the price per hour before and after. Nothing "
-        "is created or changed. If Ray would be restarted, it shows how many jobs are "
-        "running.\n\nFirst it makes the same checks as shoal up. Warnings and errors go to "
-        "standard error. After an error, which would make shoal up fail, there is no plan and the "
-        "exit status is 1.\n\nWorkers whose node type was removed or whose node_config was "
-        "changed are drained: they take no new work and are terminated when they are idle. A "
-        "running head is not replaced: shoal up refuses when the head's node_config was "
-        "changed.\n\nWith -o json the object has: cluster, where, changes, steps (action: launch, "
-        "start, drain or replace; head, type, machine, spot, count, id, reason, "
-        "dollars_per_hour), update, ray_restarts, running_jobs (when known), "
-        "dollars_per_hour_now, dollars_per_hour_after.",
+        "is created or changed. If Ray would be restarted, it shows how many jobs are running.\n\n"
+        "First it makes the same checks as shoal up. Warnings and errors go to standard error. "
+        "If there are errors, shoal up would fail, so no plan is printed and the exit status is "
+        "1.\n\n"
+        "Workers whose node type was removed or whose node_config was changed are drained: they "
+        "take no new work and are terminated when they are idle. A running head is not replaced: "
+        "if the node_config of the head was changed, shoal up fails.\n\n"
+        "With -o json the object has: cluster, where, changes, steps (action: launch, start, "
+        "drain or replace; head, type, machine, spot, count, id, reason, dollars_per_hour), "
+        "update, ray_restarts, running_jobs (when known), dollars_per_hour_now, "
+        "dollars_per_hour_after.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
     .option_count = ARRAY_LEN(options),
     .examples = examples,
     .example_count = ARRAY_LEN(examples),
-    .exit_status = "0; with --detailed-exitcode 0 when there is nothing to do and 2 when there "
-                   "is. 1 for an error, also one that would make shoal up fail; 2 also for a "
-                   "usage error.",
+    .exit_status = "0 if the plan was printed, 1 for an error, including one that would make "
+                   "shoal up fail, 2 for a usage error. With --detailed-exitcode, 0 if there is "
+                   "nothing to do and 2 if there is.",
     .fields_size = sizeof(struct plan_fields),
     .run = verb_plan_run,
 };

@@ -16,12 +16,12 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"cluster-name", 'n', OPTION_TEXT, offsetof(struct policy_fields, name), "NAME", NULL,
-     "Use this name instead of the file's."},
+     "Override cluster_name in the file."},
 };
 
 static const struct example examples[] = {
     {"shoal policy cluster.yaml > policy.json",
-     "For the administrator, who grants it with aws iam put-user-policy."},
+     "Save the policy; an administrator can attach it with aws iam put-user-policy."},
 };
 
 static int verb_policy_run(const struct cli *cli, const void *fields)
@@ -50,14 +50,15 @@ static int verb_policy_run(const struct cli *cli, const void *fields)
 
 const struct verb verb_policy = {
     .name = "policy",
-    .summary = "print the permissions that launching a file needs",
+    .summary = "print the IAM policy that is needed to launch a file",
     .description =
-        "Prints the IAM policy that an administrator must grant to a user who runs shoal check, "
-        "up, down and ls for this file: as little as possible, limited to the region of the file "
-        "and, where AWS allows it, to resources that carry the cluster's name as a tag. The head "
-        "gets a role of its own, which shoal up creates with fewer rights than these.\n\nNothing "
-        "is contacted and nothing is created. A launch template or an instance profile that the "
-        "file names may need more: its contents are not checked.",
+        "Prints the IAM policy that a user needs to run shoal check, up, down and ls with this "
+        "file. It grants the minimum permissions, limited to the region in the file and, where "
+        "AWS allows it, to resources that are tagged with the cluster's name. shoal up creates a "
+        "separate IAM role for the head, with fewer permissions.\n\n"
+        "This command makes no network calls and creates nothing. If the file names a launch "
+        "template or an instance profile, more permissions may be needed, because their contents "
+        "are not checked.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

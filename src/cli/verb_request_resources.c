@@ -13,9 +13,9 @@ static const struct operand operands[] = {TARGET_OPERAND(struct request_fields)}
 
 static const struct option options[] = {
     {"num-cpus", 0, OPTION_NUMBER, offsetof(struct request_fields, num_cpus), "N", NULL,
-     "Scale for this many CPUs, on any nodes."},
+     "Request this many CPUs, on any nodes."},
     {"bundles", 0, OPTION_TEXT, offsetof(struct request_fields, bundles), "JSON", NULL,
-     "Scale for all of these bundles at once: a list of resources such as [{\"GPU\": 1}, "
+     "Request all of these bundles at once: a list of resource maps such as [{\"GPU\": 1}, "
      "{\"CPU\": 4}]."},
     TARGET_NAME_OPTION(struct request_fields),
     TARGET_PROFILE_OPTION(struct request_fields),
@@ -69,8 +69,8 @@ static int request(struct target *target, const void *fields)
         fputs("The request is withdrawn; idle nodes can be terminated.\n", target->cli.err);
     } else {
         fprintf(target->cli.err,
-                "Requested %lld bundle%s. The request stays until it is replaced. To watch: shoal "
-                "status --watch %.*s\n",
+                "Requested %lld bundle%s. The request stays until another one replaces it. To "
+                "watch: shoal status --watch %.*s\n",
                 (long long)bundles, bundles == 1 ? "" : "s", STR_ARG(target_text(target)));
     }
     return 0;
@@ -92,10 +92,10 @@ const struct verb verb_request_resources = {
     .name = "request-resources",
     .summary = "scale a cluster up before work needs it",
     .description =
-        "Does what ray.autoscaler.sdk.request_resources() does: it scales the cluster until the "
-        "requested resources fit, whether or not work is running, and keeps these nodes even if "
-        "they are idle. A cluster has one such request; a new one replaces it, and an empty one "
-        "withdraws it.",
+        "Does what ray.autoscaler.sdk.request_resources() does: the autoscaler launches nodes "
+        "until the cluster has the requested resources, whether or not work is running, and "
+        "keeps these nodes even if they are idle. A cluster has only one such request: a new "
+        "request replaces it, and an empty request withdraws it.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

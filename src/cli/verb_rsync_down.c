@@ -46,7 +46,8 @@ const struct verb verb_rsync_down = {
     .alias = "rsync_down",
     .summary = "copy files from the head of a cluster",
     .description = "Copies a file or directory from the head with rsync over ssh. Without SOURCE "
-                   "and TARGET it copies all file_mounts back and overwrites the local files.",
+                   "and TARGET, it copies all file_mounts from the head and overwrites the local "
+                   "files.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -18,8 +18,8 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"all-nodes", 'A', OPTION_FLAG, offsetof(struct rsync_up_fields, all_nodes), NULL, NULL,
-     "Copy to workers too. Not supported, as in current Ray; use file_mounts for files that "
-     "workers need."},
+     "An option of ray rsync-up to copy to workers too. Not supported, as in current Ray; use "
+     "file_mounts for files that workers need."},
     TARGET_NAME_OPTION(struct rsync_up_fields),
     TARGET_PROFILE_OPTION(struct rsync_up_fields),
     TARGET_LOG_OPTIONS(struct rsync_up_fields),
@@ -42,8 +42,8 @@ static int verb_rsync_up_run(const struct cli *cli, const void *fields)
     struct err err;
     if (given->all_nodes) {
         err_set(&err, ERR_USAGE,
-                "--all-nodes is not supported; put files that workers need into file_mounts, and "
-                "shoal up copies them to all nodes");
+                "--all-nodes is not supported; add the files that workers need to file_mounts, "
+                "and shoal up copies them to all nodes");
         return output_error(cli, &err);
     }
     if (!copy_check(given->from, given->to, &err)) {
@@ -57,7 +57,7 @@ const struct verb verb_rsync_up = {
     .alias = "rsync_up",
     .summary = "copy files to the head of a cluster",
     .description = "Copies a file or directory to the head with rsync over ssh, using "
-                   "rsync_exclude and rsync_filter of the file. Without SOURCE and TARGET it "
+                   "rsync_exclude and rsync_filter of the file. Without SOURCE and TARGET, it "
                    "copies all file_mounts. Parent directories of TARGET are created.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),

@@ -34,16 +34,16 @@ static const struct option options[] = {
      "The load of the cluster: a workload file, or the name of an example. \"list\" lists the "
      "examples, \"show=NAME\" prints one of them."},
     {"planner", 'p', OPTION_TEXT, offsetof(struct simulate_fields, planners), "PLANNER", NULL,
-     "ray (the choices of Ray's own autoscaler) or price (the cheapest nodes that fit). A "
-     "comma-separated list compares several. The default is the setting under metadata.shoal in "
-     "the file, otherwise ray."},
+     "How to choose node types: ray (as Ray's own autoscaler does) or price (the cheapest that "
+     "fit). A comma-separated list compares several. The default is metadata.shoal.planner in "
+     "the file, or ray."},
     {"faults", 0, OPTION_CHOICE, offsetof(struct simulate_fields, faults), "FAULTS", run_faults,
-     "Faults to inject: none, mild (an ordinary week; the default) or nasty."},
+     "Faults to inject: none, mild (occasional faults; the default) or nasty (many faults)."},
     {"seed", 0, OPTION_NUMBER, offsetof(struct simulate_fields, seed), "N", NULL,
      "The seed of all random choices. The default is 0. The same seed gives the same result on "
      "every machine."},
     {"hours", 0, OPTION_NUMBER, offsetof(struct simulate_fields, hours), "H", NULL,
-     "The time to simulate, instead of the workload's own."},
+     "The number of hours to simulate, instead of that in the workload."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct simulate_fields, output), "FORMAT", text_or_json,
      "Output format: text (the default) or json."},
     {"report", 0, OPTION_FILE, offsetof(struct simulate_fields, report), "PAGE", NULL,
@@ -53,12 +53,13 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal simulate cluster.yaml --workload nightly-batch", "Show what a night would cost."},
+    {"shoal simulate cluster.yaml --workload nightly-batch", "Simulate a nightly batch and its "
+                                                             "cost."},
     {"shoal simulate cluster.yaml -w work.yaml --report out.html",
-     "The same for your own workload, with charts."},
+     "Simulate your own workload and write a page with charts."},
     {"shoal simulate cluster.yaml -w mixed --faults nasty --explain 2h",
-     "What happens around the third hour of a bad day, and why."},
-    {"shoal simulate --workload list", "The examples."},
+     "Show what happens two hours into a run with many faults, and why."},
+    {"shoal simulate --workload list", "List the example workloads."},
 };
 
 /* ---- the examples ---- */
@@ -154,7 +155,7 @@ static bool read_planners(const struct cli *cli, const char *text, struct sim_op
             for (size_t i = 0; run_planners[i]; i++) {
                 buf_addf(&list, "%s%s", i > 0 ? ", " : "", run_planners[i]);
             }
-            return err_set(err, ERR_USAGE, "--planner cannot be \"%.*s\"; it is one of: %s",
+            return err_set(err, ERR_USAGE, "--planner cannot be \"%.*s\"; valid values: %s",
                            STR_ARG(str_sub(name, 0, 100)), list.ptr);
         }
         for (size_t i = 0; i < wish->planner_count; i++) {
@@ -174,7 +175,7 @@ static bool read_wish(const struct cli *cli, const struct simulate_fields *given
     struct str in_file = value_text(value_get_c(config->shoal, "planner"));
     const char *fallback = in_file.len > 0 ? arena_str(cli->arena, in_file).ptr : "ray";
     if (given->hours < 0 || given->hours > WORKLOAD_HOURS_MAX || given->seed < 0) {
-        return err_set(err, ERR_USAGE, "--%s is out of range: 0 to %lld",
+        return err_set(err, ERR_USAGE, "--%s must be between 0 and %lld",
                        given->seed < 0 ? "seed" : "hours",
                        given->seed < 0 ? (long long)INT64_MAX : (long long)WORKLOAD_HOURS_MAX);
     }
@@ -278,18 +279,19 @@ static int verb_simulate_run(const struct cli *cli, const void *fields)
 
 const struct verb verb_simulate = {
     .name = "simulate",
-    .summary = "simulate a workload on a cluster file, with its cost",
+    .summary = "simulate a workload on a cluster, and its cost",
     .description =
         "Runs a workload against a cluster file in virtual time: a model of the cloud with boot "
         "times, refused launches and spot interruptions, a model of Ray with tasks and placement "
-        "groups, and Shoal's real autoscaler between them. A day takes about a second. It "
-        "contacts nothing and costs nothing.\n\nPrints how long work waited, which instances ran "
-        "for how long, what they cost and how busy they were. With several planners it prints the "
-        "same for each, side by side, and what the difference comes to. The workload is a small "
-        "file, described in shoal-workload(5); some examples are built in.\n\nPrices are those of "
-        "EC2 on demand in one region on one day, which the output names; spot is taken as a share "
-        "of that. Prices in the workload file, or in the cluster file under metadata.shoal, come "
-        "first. The head is not counted.",
+        "groups, and Shoal's real autoscaler between them. Simulating a day takes about a "
+        "second. It makes no network calls and costs nothing.\n\n"
+        "Prints how long work waited, which instances ran for how long, what they cost and how "
+        "busy they were. With several planners, it prints the same for each, side by side, and "
+        "the difference in cost and waiting time. The workload is a small file, described in "
+        "shoal-workload(5); some examples are built in.\n\n"
+        "Prices are EC2 on-demand prices of one region and date, which the output names; spot "
+        "prices are assumed to be a share of these. Prices in the workload file, or in the "
+        "cluster file under metadata.shoal, take precedence. The head is not included.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

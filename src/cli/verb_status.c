@@ -36,8 +36,8 @@ static const struct option options[] = {
     {"output", 'o', OPTION_CHOICE, offsetof(struct status_fields, output), "FORMAT", text_or_json,
      "Output format: text (the default) or json."},
     {"watch", 'w', OPTION_FLAG, offsetof(struct status_fields, watch), NULL, NULL,
-     "Watch until Ctrl-C: redraws in place on a terminal, otherwise prints a line for each "
-     "change; with -o json one object per second."},
+     "Watch until Ctrl-C. A terminal is redrawn in place; other output has one line per change, "
+     "or with -o json one object per second."},
     {"address", 0, OPTION_TEXT, offsetof(struct status_fields, address), "ADDRESS", NULL,
      "No effect; accepted for compatibility with Ray. Shoal asks the service on the head."},
     TARGET_VERBOSE_OPTION(struct status_fields),
@@ -45,7 +45,7 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal status cluster.yaml", "Show every node: its state, since when, and why."},
-    {"shoal status --watch cluster.yaml", "The same, as it changes."},
+    {"shoal status --watch cluster.yaml", "Show the status as it changes."},
     {"shoal status -o json cluster.yaml | jq '.nodes[] | select(.failure)'",
      "List the failed nodes."},
 };
@@ -321,7 +321,8 @@ static int verb_status_request_here(const struct cli *cli, const struct status_f
         status = watcher.status;
     } else {
         output_error(cli, &err);
-        fputs("Without FILE this works on the head of a cluster; elsewhere: shoal status FILE\n",
+        fputs("Without FILE, this command works only on the head of a cluster; elsewhere use: "
+              "shoal status FILE\n",
               cli->err);
         status = cloud_session_exit_status(&session, &err);
     }

@@ -44,7 +44,8 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal submit cluster.yaml train.py -- --epochs 3 'a name'",
      "Each argument is passed unchanged, including spaces."},
-    {"shoal submit --start --stop cluster.yaml train.py", "A cluster for one script."},
+    {"shoal submit --start --stop cluster.yaml train.py", "Launch a cluster for one script, then "
+                                                          "remove it."},
 };
 
 static bool verb_submit_check(const struct submit_fields *given, struct err *err)
@@ -135,7 +136,7 @@ const struct verb verb_submit = {
     .description =
         "Copies SCRIPT to the home directory on the head and runs it there with python, as shoal "
         "exec runs commands. Each argument is passed unchanged, including spaces and quotes.\n\n"
-        "With --start the cluster is started first if it has no head.",
+        "With --start, the cluster is started first if it has no head.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,
@@ -144,8 +145,8 @@ const struct verb verb_submit = {
     .example_count = ARRAY_LEN(examples),
     .exit_status =
         "The exit status of the script; 255 if ssh failed, 1 if there is no head, 2 for a usage "
-        "error. Without a terminal 130 after SIGINT and 143 after SIGTERM; on a terminal Ctrl-C "
-        "goes to the script.",
+        "error. Without a terminal, 130 after SIGINT and 143 after SIGTERM; on a terminal, "
+        "Ctrl-C goes to the script.",
     .fields_size = sizeof(struct submit_fields),
     .run = verb_submit_run,
 };

@@ -40,9 +40,9 @@ static const struct option options[] = {
     {"sort", 0, OPTION_CHOICE, offsetof(struct top_fields, sort), "WORD", sorts,
      "The initial sort order: name, state, cpu, memory, age, idle or price."},
     {"output", 'o', OPTION_CHOICE, offsetof(struct top_fields, output), "FORMAT", text_or_json,
-     "Output format: text (the default) or json, which is printed once."},
+     "Output format: text (the default) or json (one object, printed once)."},
     {"once", 0, OPTION_FLAG, offsetof(struct top_fields, once), NULL, NULL,
-     "Print once and exit, as in a pipe."},
+     "Print the cluster once and exit, as in a pipe."},
     TARGET_NAME_OPTION(struct top_fields),
     TARGET_PROFILE_OPTION(struct top_fields),
     TARGET_VERBOSE_OPTION(struct top_fields),
@@ -50,7 +50,7 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal top cluster.yaml", "Watch the cluster; q quits."},
-    {"shoal top --sort cpu cluster.yaml | head -20", "The busiest nodes, once."},
+    {"shoal top --sort cpu cluster.yaml | head -20", "Print the busiest nodes once."},
 };
 
 struct top {
@@ -394,7 +394,8 @@ static int top_of_this(const struct cli *cli, const struct top_fields *given)
     if (!ctl_query_argv(NULL, cli->arena, &top.argv, &err) ||
         !run_top(&top, given, &status, &err)) {
         output_error(cli, &err);
-        fputs("Without FILE this works on the head of a cluster; elsewhere: shoal top FILE\n",
+        fputs("Without FILE, this command works only on the head of a cluster; elsewhere use: "
+              "shoal top FILE\n",
               cli->err);
         status = cloud_session_exit_status(&session, &err);
     }
@@ -417,15 +418,17 @@ const struct verb verb_top = {
     .description =
         "Shows the nodes of a cluster with their state, usage, age and idle time; above them the "
         "pending requests and the cost, below them the latest events. The service on the head "
-        "sends changes over ssh.\n\nKeys: Up and Down choose a node, Enter shows the log of its "
-        "setup as it grows, l that of the autoscaler; / shows only nodes that have some letters "
-        "in their name, type, machine, state, id, zone or address, Esc all again; s sorts by the "
-        "next column, r reverses the order; ? lists all keys, q quits.\n\nWhat nodes have cost "
-        "so far is counted for those that there are, from their prices: it is not the bill.\n\nIn "
-        "a pipe, on a terminal that cannot be redrawn (TERM=dumb) and with --once it is printed "
-        "once, as plain text. On the head itself no FILE is needed.\n\nWith -o json the object has "
-        "the fields of shoal status -o json, and: dollars_so_far, all_prices_known, events (as in "
-        "shoal events -o json).",
+        "sends changes over ssh.\n\n"
+        "Keys: Up and Down select a node; Enter follows its setup log, l the log of the "
+        "autoscaler; / filters the nodes by a text in their name, type, machine, state, id, zone "
+        "or address, and Esc shows all nodes again; s sorts by the next column, r reverses the "
+        "order; ? lists all keys, q quits.\n\n"
+        "The cost so far is estimated from the prices of the nodes that are listed; it is not "
+        "the bill.\n\n"
+        "In a pipe, on a terminal that cannot be redrawn (TERM=dumb) and with --once, the "
+        "cluster is printed once, as plain text. On the head itself, no FILE is needed.\n\n"
+        "With -o json the object has the fields of shoal status -o json, and: dollars_so_far, "
+        "all_prices_known, events (as in shoal events -o json).",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -25,7 +25,7 @@ static const struct operand operands[] = {TARGET_OPERAND(struct up_fields)};
 
 static const struct option options[] = {
     {"yes", 'y', OPTION_FLAG, offsetof(struct up_fields, yes), NULL, NULL,
-     "Do not ask for a confirmation."},
+     "Do not ask for confirmation."},
     TARGET_NAME_OPTION(struct up_fields),
     {"min-workers", 0, OPTION_NUMBERS, offsetof(struct up_fields, target.min_workers), "N", NULL,
      "Override min_workers; only for files with one worker type."},
@@ -46,14 +46,14 @@ static const struct option options[] = {
     {"use-login-shells", 0, OPTION_UNFLAG, offsetof(struct up_fields, normal_shells), NULL, NULL,
      "No effect; commands always run in login shells (bash -l -i)."},
     {"use-normal-shells", 0, OPTION_FLAG, offsetof(struct up_fields, normal_shells), NULL, NULL,
-     "Accepted with a warning for compatibility with Ray: commands always run in login shells."},
+     "No effect except for a warning; commands always run in login shells."},
     TARGET_LOG_OPTIONS(struct up_fields),
 };
 
 static const struct example examples[] = {
     {"shoal up cluster.yaml", "Ask, then launch the cluster and show its progress."},
     {"shoal up -y cluster.yaml", "In a script: do not ask, print one line per change."},
-    {"shoal up -y -o json cluster.yaml | jq -r .head_address", "The address of the head."},
+    {"shoal up -y -o json cluster.yaml | jq -r .head_address", "Print the address of the head."},
 };
 
 static bool has_step(const struct up_plan *plan, enum up_step_kind kind)
@@ -145,25 +145,27 @@ const struct verb verb_up = {
     .name = "up",
     .summary = "create or update a cluster",
     .description =
-        "Launches the head and the workers of a cluster file in parallel, sets them up and starts "
-        "Ray on them, as ray up does, and shows the progress of each node until all have joined "
-        "Ray. An existing cluster is updated: nodes that match the file are left alone. Workers "
-        "whose node type was removed or whose node_config was changed are drained and terminated "
-        "when they are idle. A running head is not replaced: if its node_config was changed, "
-        "nothing is done.\n\nIt asks before it changes anything, and says what will be launched, "
-        "the price per hour, and how many jobs a restart of Ray would end; shoal plan prints the "
-        "same and changes nothing. --yes does not ask, as ray up --yes.\n\nOn a terminal one "
-        "picture is redrawn in place; elsewhere, with --log-style record, with TERM=dumb and in "
-        "CI there is one line per change, with its time. Progress goes to standard "
-        "error.\n\nBefore any instance is launched it makes the checks of shoal check and shows "
-        "errors at their place in the file.\n\nCtrl-C stops shoal and prints what is left running "
-        "and how to continue. Running it again continues where it stopped.\n\n"
-        "With -o json the object on "
-        "standard output has: cluster, where, nodes (name, head, id, type, machine, zone, spot, "
-        "public_ip, private_ip, phase, since_ms, requested_ms, step, steps, detail, reason, "
-        "dollars_per_hour, failure), up_to_date, node_count, failed_count, missing_count, cpus, "
-        "ray_version, head_address, took_ms; after a failure error and error_kind instead of what "
-        "is behind nodes.",
+        "Launches the head and the workers of a cluster file in parallel, sets them up and "
+        "starts Ray on them, as ray up does, and shows the progress of each node until all have "
+        "joined Ray. An existing cluster is updated: nodes that match the file are left alone. "
+        "Workers whose node type was removed or whose node_config was changed are drained and "
+        "terminated when they are idle. A running head is not replaced: if its node_config was "
+        "changed, shoal up fails and changes nothing.\n\n"
+        "Before it changes anything, it shows what will be launched, the price per hour, and how "
+        "many jobs a restart of Ray would end, and asks for confirmation. With --yes it does not "
+        "ask, like ray up --yes. shoal plan prints the same and changes nothing.\n\n"
+        "On a terminal, the display is redrawn in place; elsewhere, with --log-style record, "
+        "with TERM=dumb and in CI, each change is one line with its time. Progress goes to "
+        "standard error.\n\n"
+        "Before it launches an instance, it makes the same checks as shoal check and shows "
+        "errors at their place in the file.\n\n"
+        "Ctrl-C stops shoal up, which prints what is still running and how to continue. If you "
+        "run it again, it continues where it stopped.\n\n"
+        "With -o json the object on standard output has: cluster, where, nodes (name, head, id, "
+        "type, machine, zone, spot, public_ip, private_ip, phase, since_ms, requested_ms, step, "
+        "steps, detail, reason, dollars_per_hour, failure), up_to_date, node_count, "
+        "failed_count, missing_count, cpus, ray_version, head_address, took_ms; after a failure, "
+        "error and error_kind replace everything after nodes.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

@@ -25,7 +25,8 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal validate cluster.yaml", "Check a file before you pay for anything."},
-    {"shoal validate -o json cluster.yaml | jq .errors", "Count the errors in a script."},
+    {"shoal validate -o json cluster.yaml | jq .errors", "Print the number of errors, for use in "
+                                                         "scripts."},
 };
 
 /* ---- text ---- */
@@ -148,12 +149,13 @@ const struct verb verb_validate = {
     .summary = "check a cluster file for errors",
     .description =
         "Reads a cluster file as Ray would and reports all errors in one run: each with its line "
-        "and column, the line itself, and what to write instead. It contacts nothing and creates "
-        "nothing.\n\nErrors are problems that Ray would reject or that would fail after the first "
-        "instance is running: instance types that do not exist, missing files in file_mounts, "
-        "private keys that ssh would refuse. Warnings are keys that nothing reads, old keys that "
-        "shoal converts, worker counts that can never be reached, and setup commands that fail "
-        "when they are run twice.",
+        "and column, the line itself, and what to write instead. It makes no network calls and "
+        "creates nothing.\n\n"
+        "Errors are problems that make Ray reject the file, or that would show only after the "
+        "first instance is running: instance types that do not exist, missing files in "
+        "file_mounts, private keys that ssh would reject. Warnings are keys that nothing reads, "
+        "old keys that shoal converts, worker counts that can never be reached, and setup "
+        "commands that fail when they are run twice.",
     .operands = operands,
     .operand_count = ARRAY_LEN(operands),
     .options = options,

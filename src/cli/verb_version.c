@@ -17,7 +17,7 @@ static const struct option options[] = {
 };
 
 static const struct example examples[] = {
-    {"shoal version -o json", "The same for a script."},
+    {"shoal version -o json", "Print the version as JSON, for use in scripts."},
 };
 
 static int verb_version_run(const struct cli *cli, const void *fields)

@@ -133,7 +133,7 @@ def test_stopped_only_when_the_file_itself_says_so(run_up, down, cloud, write, w
     done = down(*([option] if option else []), "y.yaml")
     assert done.returncode == 0 and cloud.instances()[head] == state, done.stderr
     assert ("nothing is left" in done.stderr) == (state == "terminated")
-    assert ("1 instance kept with its disk" in done.stderr) == (state == "stopped")
+    assert ("stopped 1 instance and kept its disk" in done.stderr) == (state == "stopped")
     assert bool(things(cloud)["keys"]) == (state == "stopped")
 
 

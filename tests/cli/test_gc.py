@@ -44,7 +44,7 @@ def test_a_dry_run_names_everything_and_changes_nothing(leftovers, gc, cloud):
     assert "launch template   lt-" in done.stdout
     for kind in ("groups", "keys", "roles", "profiles"):
         assert all(name in done.stdout for name in leftovers[kind]), done.stdout
-    assert "Nothing was changed; delete them with: shoal gc --delete" in done.stderr
+    assert "Nothing was changed; to delete: shoal gc --delete" in done.stderr
     assert things(cloud) == leftovers
 
 

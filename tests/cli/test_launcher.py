@@ -81,7 +81,7 @@ def test_submit_wants_a_script(shoal, file, write):
 def test_min_workers_of_one_type(shoal, write):
     write("two.yaml", TWO_TYPES + END)
     done = shoal("up", "-y", "--min-workers", "1", "two.yaml")
-    assert done.returncode == 2 and "this one has 2" in done.stderr
+    assert done.returncode == 2 and "this file has 2" in done.stderr
     write("one.yaml", FILE + END)
     done = shoal("up", "-y", "--min-workers", "9", "one.yaml")
     assert done.returncode == 2 and "max_workers" in done.stderr
@@ -112,7 +112,7 @@ def test_disks_of_stopped_machines_have_a_price(shoal, write):
     text = text.replace("InstanceType: m5.large}", f"InstanceType: m5.large, {disk}}}")
     write("x.yaml", text + END)
     done = shoal("down", "x.yaml")
-    assert "type head keeps 100 GB of disk" in done.stderr, done.stderr
+    assert "type head keeps its disks: 100 GB" in done.stderr, done.stderr
     assert "stopped" in shoal("down", "x.yaml").stderr
     assert "stopped, not terminated" not in shoal("down", "--terminate", "x.yaml").stderr
 
@@ -154,7 +154,7 @@ def test_without_a_head_the_last_failure_of_up_is_said(shoal, file, home, verb):
     done = shoal(verb, file, env=env)
     assert done.returncode == 1 and done.stdout == ""
     assert "note: the last `shoal up` failed 10m ago: no capacity in us-west-2a" in done.stderr
-    assert "`shoal up x.yaml` tries again, `shoal down x.yaml` terminates what is left" in \
+    assert "`shoal up x.yaml` tries again; `shoal down x.yaml` removes what was created" in \
         done.stderr
     kept.write_text("damaged", encoding="ascii")
     assert "last-failure does not start with a time" in shoal(verb, file, env=env).stderr

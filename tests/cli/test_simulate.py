@@ -88,7 +88,7 @@ def test_text_says_the_same(shoal, simulate, write):
     assert re.search(rf"^cost +\$ *{planner['cost']:.2f}$", text, re.MULTILINE), text
     assert re.search(rf"^launches +{planner['launches']}$", text, re.MULTILINE)
     assert re.search(r"^work finished +40 of 40$", text, re.MULTILINE)
-    assert "EC2 on demand in us-east-1 on 20" in text and "The head is not counted" in text
+    assert "EC2 on demand in us-east-1 on 20" in text and "The head is not included" in text
     assert text.startswith("mixed on aws us-east-1, workload ")
     for label in ("first node", "most nodes", "wait, median", "wait, p90", "wait, p99",
                   "wait, longest", "node-hours", "utilisation", "refused launches", "preemptions",
@@ -223,7 +223,7 @@ def test_explain_tells_why(shoal, write):
                      re.MULTILINE), text
     assert shoal(*words, "630").stdout == text
     quiet = shoal(*words, "5m").stdout
-    assert "no event and no decision" in quiet and "after that:" in quiet
+    assert "no events and no decisions" in quiet and "after that:" in quiet
     lines = json.loads(shoal(*words, "10m", "-o", "json").stdout)["planners"][0]["lines"]
     assert lines and list(lines[0]) == ["seconds", "text"]
 
@@ -371,7 +371,7 @@ work:
 """)
     done = shoal("simulate", MIXED, "-w", path)
     assert done.returncode == 0 and "1 of 4" in done.stdout
-    places = re.findall(r"work\.yaml:(\d+:\d+): warning: this cannot run", done.stderr)
+    places = re.findall(r"work\.yaml:(\d+:\d+): warning: this work cannot run", done.stderr)
     assert places == ["4:3", "5:3", "6:3"], done.stderr
     assert "largest is gpu4 with 4" in done.stderr and "labels" in done.stderr
 
@@ -382,7 +382,7 @@ work:
     (["x.yaml", "-w", "notbooks"], 'did you mean "notebooks"?'),
     (["x.yaml", "-w", "xyzzy"], "neither a file nor an example"),
     (["x.yaml", "-w", "none.yaml"], "none.yaml: No such file"),
-    (["x.yaml", "-w", "notebooks", "-p", "magic"], '"magic"; it is one of: ray, price'),
+    (["x.yaml", "-w", "notebooks", "-p", "magic"], '"magic"; valid values: ray, price'),
     (["x.yaml", "-w", "notebooks", "-p", "ray,ray"], "twice"),
     (["x.yaml", "-w", "notebooks", "-p", ""], "--planner"),
     (["x.yaml", "-w", "notebooks", "--faults", "some"], "none, mild, nasty"),

@@ -38,7 +38,6 @@ NO_SUGGESTION = {
     ("src/cli/verb_ctl.c", "commands"): PROSE,
     ("src/cli/verb_exec.c", "(Ctrl-C"): PROSE,
     ("src/cli/verb_exec.c", "runs"): PROSE,
-    ("src/cli/verb_up.c", "and"): PROSE,
     ("src/cli/verb_validate.c", "converts"): PROSE,
     ("src/remote/node_session.c", "program"): PROSE,
     ("src/app/handover/handover.c", "(format"): PROSE,

@@ -24,7 +24,7 @@ def test_machines_are_stopped_and_used_again(cluster):
     made.up()
     before = ids(made.machines())
     said = made.down()
-    assert "stopped, 2 instances kept with their disks" in said.err
+    assert "stopped 2 instances and kept their disks" in said.err
     assert stopped(made) == before
     left = made.remains()
     assert {"keys", "groups", "templates"} <= set(left), left

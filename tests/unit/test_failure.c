@@ -82,7 +82,7 @@ static void one_cause_is_told_once(void **state)
         many[i] = scene_nodes[2];
     }
     assert_int_equal(blocks_of(many, &out), 1);
-    assert_true(str_find(buf_str(&out), "\nFailed too: worker-2, worker-2, ") != SIZE_MAX);
+    assert_true(str_find(buf_str(&out), "\nAlso failed: worker-2, worker-2, ") != SIZE_MAX);
     assert_true(str_find(buf_str(&out), " and 9 more.\n") != SIZE_MAX);
     assert_true(str_find(buf_str(&out), "To try again: `shoal up x.yaml`") != SIZE_MAX);
 }

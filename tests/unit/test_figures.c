@@ -43,14 +43,15 @@ static void differences_are_one_sentence(void **state)
     } rows[] = {
         {56480000, 64000, 100, false,
          "price would cost $12.40 less (18 %) and wait 4s longer at p90."},
-        {68880000, 60000, 100, false, "price would cost the same and wait as long at p90."},
+        {68880000, 60000, 100, false, "price would cost the same and wait equally long at p90."},
         {69000000, 30000, 100, false,
-         "price would cost $0.12 more (0.1 %) and wait 30s shorter at p90."},
+         "price would cost $0.12 more (0.1 %) and wait 30s less at p90."},
         {50000000, 60000, 90, false,
-         "price would cost $18.88 less (27 %) and wait as long at p90, and finish 10 fewer."},
+         "price would cost $18.88 less (27 %) and wait equally long at p90, and finish 10 fewer."},
         {PRICE_UNKNOWN, 60000, 101, false,
-         "price would have an unknown cost and wait as long at p90, and finish 1 more."},
-        {68880000, 60000, 100, true, "price would have an unknown cost and wait as long at p90."},
+         "price would have an unknown cost and wait equally long at p90, and finish 1 more."},
+        {68880000, 60000, 100, true,
+         "price would have an unknown cost and wait equally long at p90."},
     };
     const struct figures ray = {
         .planner = "ray", .cost = 68880000, .wait = {.p90 = 60000}, .finished = 100};

@@ -177,8 +177,8 @@ static void outdated_workers_are_drained_and_replaced(void **state)
     assert_int_equal(scene.plan.held, 1);
     assert_str(question(&scene),
                "This will launch 1 instance: 1 x m5.large spot ($0.038/h): $0.13/h for the whole "
-               "cluster. 3 outdated workers will be drained, and terminated when idle. 1 worker of "
-               "min_workers must wait: max_workers is reached.");
+               "cluster. 3 outdated workers will be drained, and terminated when idle. 1 worker "
+               "required by min_workers cannot be launched yet: the cluster is at max_workers.");
     scene.core.settings.keeps_outdated = true; /* provider.disable_launch_config_check */
     make(&scene);
     assert_int_equal(scene.plan.step_count, 1);

@@ -16,25 +16,25 @@ struct gathering_fields {
 };
 
 /* Three rows. */
-#define GATHERING_OPTIONS(type)                                                                \
-    {"region",                                                                                 \
-     0,                                                                                        \
-     OPTION_TEXT,                                                                              \
-     offsetof(type, gather.regions),                                                           \
-     "REGION,...",                                                                             \
-     NULL,                                                                                     \
-     "Only these regions, separated by commas. The default is every region enabled for "       \
-     "the account."},                                                                          \
-        {"profile",                                                                            \
-         0,                                                                                    \
-         OPTION_TEXT,                                                                          \
-         offsetof(type, gather.profile),                                                       \
-         "NAME",                                                                               \
-         NULL,                                                                                 \
-         "The profile of ~/.aws/config and ~/.aws/credentials to use, as AWS_PROFILE would."}, \
-    {                                                                                          \
-        "output", 'o', OPTION_CHOICE, offsetof(type, gather.output), "FORMAT", text_or_json,   \
-            "Output format: text (the default) or json."                                       \
+#define GATHERING_OPTIONS(type)                                                                   \
+    {"region",                                                                                    \
+     0,                                                                                           \
+     OPTION_TEXT,                                                                                 \
+     offsetof(type, gather.regions),                                                              \
+     "REGION,...",                                                                                \
+     NULL,                                                                                        \
+     "Only these regions, separated by commas. The default is every region enabled for "          \
+     "the account."},                                                                             \
+        {"profile",                                                                               \
+         0,                                                                                       \
+         OPTION_TEXT,                                                                             \
+         offsetof(type, gather.profile),                                                          \
+         "NAME",                                                                                  \
+         NULL,                                                                                    \
+         "AWS profile to use, from ~/.aws/config or ~/.aws/credentials; overrides AWS_PROFILE."}, \
+    {                                                                                             \
+        "output", 'o', OPTION_CHOICE, offsetof(type, gather.output), "FORMAT", text_or_json,      \
+            "Output format: text (the default) or json."                                          \
     }
 
 /* Initialize with {.cli, .arena, .wants_prices}; always close it. */

@@ -151,7 +151,7 @@ static void add_others(struct buf *out, const struct failure_scene *scene,
             continue;
         }
         if (named < NAMES_MAX) {
-            buf_add_c(out, named == 0 ? "Failed too: " : ", ");
+            buf_add_c(out, named == 0 ? "Also failed: " : ", ");
             utf8_add_visible(out, view->name, false);
         }
         named++;

@@ -78,10 +78,10 @@ static void simulate_figures_add_sources(struct buf *out, const struct result *r
         return;
     }
     if (from[PRICE_FROM_CATALOGUE] && (from[PRICE_FROM_WORKLOAD] || from[PRICE_FROM_FILE])) {
-        buf_add_c(out, ", and as given");
+        buf_add_c(out, ", except for prices set in your files");
     }
     if (has_share) {
-        buf_addf(out, "; spot taken as %lld %% of on demand",
+        buf_addf(out, "; spot prices are assumed to be %lld %% of on-demand prices",
                  (long long)(result->wish->workload->spot_share / 10));
     }
     buf_add_c(out, ". ");
@@ -112,7 +112,7 @@ struct str format_prices(struct arena *arena, const struct result *result)
     buf_init(&out, (size_t)64 * 1024);
     simulate_figures_add_sources(&out, result);
     add_unknown(&out, result);
-    buf_addf(&out, "The head is not counted");
+    buf_addf(&out, "The head is not included");
     if (head->price > 0) {
         int64_t cost = (int64_t)((double)head->price * (double)result->wish->workload->duration /
                                  (double)HOUR);
@@ -380,10 +380,10 @@ static struct str wait_words(struct arena *arena, const struct comparison *compa
 {
     int64_t wait_more = comparison->wait_p90;
     if (llabs(wait_more) < SECOND / 2) {
-        return STR("wait as long at p90");
+        return STR("wait equally long at p90");
     }
     return arena_printf(arena, "wait %.*s %s at p90", STR_ARG(format_time(arena, llabs(wait_more))),
-                        wait_more < 0 ? "shorter" : "longer");
+                        wait_more < 0 ? "less" : "longer");
 }
 
 struct str figures_difference(struct arena *arena, const char *planner,

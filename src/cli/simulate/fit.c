@@ -75,7 +75,8 @@ void fit_check(struct arena *arena, const struct core_setup *setup, const struct
         const struct refusal *refusal = refusal_of(arena, &input, &workload->classes[i], workload);
         if (refusal) {
             struct diag *diag = diag_warn(diags, "never-fits", file->classes[i].place,
-                                          "this cannot run on any node type of the cluster file");
+                                          "this work cannot run on any node type of the cluster "
+                                          "file");
             diag_hint(diags, diag, "%.*s", STR_ARG(plan_reason_text(&input, refusal, arena)));
         }
     }

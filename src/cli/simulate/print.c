@@ -210,7 +210,7 @@ void print_explain_text(struct buf *out, struct arena *arena, const struct resul
                  STR_ARG(format_time(arena, result->wish->explain_at)));
         simulate_print_add_lines(out, arena, run);
         if (run->line_count == 0) {
-            buf_add_c(out, "  no event and no decision\n");
+            buf_add_c(out, "  no events and no decisions\n");
             add_neighbour(out, arena, "before that", &run->before);
             add_neighbour(out, arena, "after that", &run->behind);
         }

@@ -231,7 +231,7 @@ static void simulate_report_add_classes(const struct page *page)
 {
     buf_add_c(page->out,
               "<section class=\"card\"><h2>By kind of work</h2>\n<div class=\"scroll\"><table>\n"
-              "<thead><tr><th></th><th class=\"opt\">came</th><th>finished</th>"
+              "<thead><tr><th></th><th class=\"opt\">arrived</th><th>finished</th>"
               "<th class=\"opt\">wait, median</th>"
               "<th>wait, p90</th><th>longest</th><th>lost</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < page->figures[0].class_count; i++) {
@@ -253,7 +253,7 @@ static void simulate_report_add_classes(const struct page *page)
 static void add_offers(const struct page *page)
 {
     const struct core_setup *setup = &page->result->setup;
-    buf_add_c(page->out, "<section class=\"card\"><h2>What the cluster file offers</h2>\n"
+    buf_add_c(page->out, "<section class=\"card\"><h2>Node types in the cluster file</h2>\n"
                          "<div class=\"scroll\"><table>\n<thead><tr><th></th><th>machine</th>"
                          "<th>at most</th><th>US$/h</th></tr></thead>\n<tbody>\n");
     for (size_t i = 0; i < setup->settings.type_count; i++) {

@@ -389,12 +389,12 @@ static void draw_help(struct top_draw_drawing *drawing)
 {
     static const char *const lines[][2] = {
         {"Up Down", "select a node (also k and j)"},
-        {"PgUp PgDn", "a screen further"},
-        {"Home End", "the first, the last"},
+        {"PgUp PgDn", "scroll by one screen"},
+        {"Home End", "select the first or the last node"},
         {"Enter", "follow the setup log of the selected node"},
-        {"l", "the log of the autoscaler on the head"},
+        {"l", "follow the log of the autoscaler"},
         {"/", "show only nodes whose name, type, state, ... contains this text"},
-        {"Esc", "all nodes again"},
+        {"Esc", "show all nodes again"},
         {"s", "sort by the next of: name, state, CPU, memory, age, idle, price"},
         {"r", "reverse the order"},
         {"q", "quit; the cluster keeps running"},
