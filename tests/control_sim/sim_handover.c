@@ -1,7 +1,7 @@
 /* sim_handover.c: the handover from laptop to head, through the production file and journals. */
 #include "world.h"
 
-#include "app/head/handover.h"
+#include "app/handover/handover.h"
 
 enum { HANDOVER_MAX = 1 << 20 };
 
