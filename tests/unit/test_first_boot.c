@@ -180,7 +180,7 @@ static void the_limit_of_ec2_holds(void **state)
     assert_true(largest > FIRST_BOOT_BYTES_MAX - 1100); /* ours is about a kilobyte */
     assert_int_equal(err.kind, ERR_CONFIG);
     assert_like(str_from(err.text), "UserData has 16384 bytes and Shoal adds *, but EC2 "
-                                    "accepts 16384 in total; *");
+                                    "accepts only 16384 bytes in total; *");
 }
 
 #define LOGIN                                                       \
