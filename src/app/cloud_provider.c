@@ -108,7 +108,7 @@ bool cloud_provider_open(const struct cloud_session *session, const struct confi
         return false;
     }
     if (!cloud_provider_knows(config->provider_type)) {
-        return err_set(err, ERR_UNAVAILABLE, "there is no provider for %.*s yet, only for aws",
+        return err_set(err, ERR_UNAVAILABLE, "provider %.*s is not supported yet, only aws",
                        STR_ARG(str_sub(config->provider_type, 0, 100)));
     }
     return open_aws(session, config, profile, cluster, arena, ret_provider, err);

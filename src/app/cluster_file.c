@@ -30,7 +30,7 @@ static bool refuse_url(struct str url, struct err *err)
     return err_set(err, ERR_UNAVAILABLE,
                    "shoal cannot fetch a cluster file from a URL yet\n"
                    "  fetch it first:  curl -fsSL -o %.*s %s%.*s%s\n"
-                   "  then name the file: %.*s",
+                   "  then use the file:  %.*s",
                    STR_ARG(name), is_quotable ? "'" : "", STR_ARG(is_quotable ? url : STR("URL")),
                    is_quotable ? "'" : "", STR_ARG(name));
 }

@@ -245,7 +245,7 @@ static void warn_of(const struct core_setup_maker *maker, const char *what, stru
         suggest_offer(&suggest, with_machines ? facts->machine : STR(""));
     }
     struct diag *diag = diag_warn(maker->diags, "unused-name", place,
-                                  "%s names \"%.*s\", which the cluster file does not have", what,
+                                  "%s names \"%.*s\", which is not in the cluster file", what,
                                   STR_ARG(name));
     struct str best = suggest_best(&suggest);
     if (best.len > 0) {

@@ -74,7 +74,7 @@ static bool node_params_add_value(struct param *parent, const char *name, const 
         return node_params_reject(
             value, "a parameter must be an integer; quote it if the cloud expects a fraction", err);
     case VALUE_BIG_INT:
-        return node_params_reject(value, "a parameter is too large", err);
+        return node_params_reject(value, "a number is too large", err);
     case VALUE_BYTES:
     case VALUE_SET:
         break;

@@ -69,10 +69,11 @@ static bool payload_fail(const struct payload_places *places, const char *name, 
                    "the shoal program for %s machines is missing: %.*s\n"
                    "  %s",
                    name, STR_ARG(path),
-                   is_given ? "SHOAL_PAYLOADS names this folder; packaging/static build creates "
-                              "the programs"
-                            : "install the release package (to build it: packaging/static "
-                              "package), or name a folder with this file in SHOAL_PAYLOADS");
+                   is_given ? "SHOAL_PAYLOADS is set to this folder; build the programs with "
+                              "`packaging/static build`"
+                            : "install the release package (build it with `packaging/static "
+                              "package`), or set SHOAL_PAYLOADS to a folder that contains this "
+                              "file");
 }
 
 bool payload_find(struct arena *arena, const struct payload_places *places, struct str machine,

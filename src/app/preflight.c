@@ -28,8 +28,8 @@ static void find_docker(const struct config *config, struct preflight_findings *
         if (config->node_types[i].docker.image.len > 0) {
             preflight_add(
                 all, "docker",
-                STR("this release of shoal cannot run nodes in containers, so it does not launch a "
-                    "file with a docker section"),
+                STR("this release of shoal cannot run nodes in containers, so it cannot launch a "
+                    "cluster file with a docker section"),
                 STR("remove the docker section, or start this cluster with ray up"))
                 ->path = STR("docker");
             return;
@@ -76,8 +76,8 @@ static void find_mixture(const struct config *config, const struct provider_type
         if (head.len > 0 && own.len > 0 && !str_eq(own, head)) {
             struct str text = arena_printf(
                 arena,
-                "node type %.*s has %.*s machines and the head is %.*s: this release of shoal "
-                "needs one architecture for all of them",
+                "node type %.*s uses %.*s and the head uses %.*s; this release of shoal needs the "
+                "same architecture for all nodes",
                 STR_ARG(name), STR_ARG(own), STR_ARG(head));
             struct finding *finding = preflight_add(all, "program", text,
                                                     STR("choose another InstanceType"));

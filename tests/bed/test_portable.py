@@ -54,7 +54,7 @@ def test_it_runs_on_a_node(bed, machine, ssh, program):
     assert "demo on aws us-west-2" in shell(
         "printf 'cluster_name: demo\\nprovider: {type: aws, region: us-west-2}\\n' | "
         "./shoal validate -")
-    assert "instance-metadata: this machine has no role" in shell(
+    assert "instance-metadata: this machine has no IAM role" in shell(
         "./shoal ls --region us-west-2 2>&1 || true")
 
 

@@ -57,7 +57,7 @@ def test_an_up_that_was_killed_before_its_lease_leaves_no_files(run_up, down, cl
     done = down("x.yaml")
     assert done.returncode == 0, done.stderr
     assert f"No cluster demo in aws {REGION}." in done.stderr
-    assert "deleted what an interrupted up left on this machine" in done.stderr
+    assert "deleted the files that an interrupted `shoal up` left on this machine" in done.stderr
     assert not any(things(cloud).values()) and not state_folder(home).exists()
 
 
@@ -262,7 +262,8 @@ def test_instances_of_ray_are_named_and_left(run_up, down, cloud):
     rays = cloud.launch(ray_cluster_name="demo", ray_node_type="head")
     done = down("x.yaml")
     assert done.returncode == 1 and "nothing is left" not in done.stderr
-    assert f"left      instance {rays}: has this name but was not launched by Shoal" in done.stderr
+    assert (f"left      instance {rays}: has this cluster name, but was not launched by Shoal"
+            in done.stderr)
     assert cloud.living() == [rays]
 
 

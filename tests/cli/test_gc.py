@@ -65,7 +65,8 @@ def test_what_somebody_is_at_work_on_is_not_left_over(run_up, gc, cloud):
     cloud.age_templates()
     before = things(cloud)
     done = gc("--delete", "-y")
-    assert done.returncode == 1 and "not deleted, the cluster is held by shoal up" in done.stdout
+    assert done.returncode == 1
+    assert "not deleted, the cluster lease is held by shoal up" in done.stdout
     assert things(cloud) == before
 
 

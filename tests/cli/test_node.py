@@ -66,7 +66,7 @@ def test_what_surely_fails_is_refused(home):
 def test_a_program_that_the_first_command_needs(home):
     done = node(home, "probe", "--need", "pip")
     assert done.returncode == 1
-    assert "the first command calls pip, and there is none" in done.stderr
+    assert "the first setup command needs pip, which is not installed" in done.stderr
     assert "python3-pip" in done.stderr
     assert "get.docker.com" in node(home, "probe", "--need", "docker").stderr
     assert node(home, "probe", "--need", "bash").returncode == 0

@@ -409,7 +409,7 @@ def test_one_that_dies_again_and_again_freezes_until_somebody_looks(head):
         _, (before,) = head.pids()
         os.kill(before, signal.SIGKILL)
     wait(lambda: "frozen: " in head.log(), "a frozen service")
-    assert "died 10 times within 60 s (it was killed by signal 9" in message(head)
+    assert "died 10 times within 60 s (the last time, it was killed by signal 9" in message(head)
     assert "until `shoal up`" in message(head)
     supervisor, (service,) = head.pids()
     os.kill(supervisor, signal.SIGHUP)

@@ -112,7 +112,7 @@ def test_a_detached_actor_survives_a_reboot_of_the_head(images, cluster):
     assert driver.processes(worker, "raylet/raylet ") == raylets
     events = made("events").out
     assert "starting Ray after a reboot" in events, events
-    assert "setting it up again" not in events, events
+    assert "setting up again" not in events, events
 
 
 @pytest.mark.long

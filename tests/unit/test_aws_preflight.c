@@ -263,9 +263,10 @@ static void no_subnet_at_all(void **state)
     begin(&scene, AWS);
     scene.answers.subnets.count = 0;
     judge(&scene);
-    check(&scene, NULL,
-          "!no subnet exists in us-west-2 -> create the default ones: aws ec2 create-default-vpc "
-          "--region us-west-2\n");
+    check(
+        &scene, NULL,
+        "!no subnet exists in us-west-2 -> create the default subnets: aws ec2 create-default-vpc "
+        "--region us-west-2\n");
     end(&scene);
 }
 
@@ -335,10 +336,11 @@ static void groups_that_are_not_there(void **state)
 static void machines_that_are_not_there(void **state)
 {
     (void)state;
-    check_yaml(AWS TYPES("m5.larg", "m5.large"), "machine",
-               "!m5.larg does not exist in us-west-2 "
-               "@available_node_types.head.node_config.InstanceType -> the closest match there is "
-               "m5.large\nm5.large: *\n");
+    check_yaml(
+        AWS TYPES("m5.larg", "m5.large"), "machine",
+        "!m5.larg does not exist in us-west-2 "
+        "@available_node_types.head.node_config.InstanceType -> the closest match in this region "
+        "is m5.large\nm5.large: *\n");
     check_yaml(
         AWS TYPES("m6g.large, InstanceMarketOptions: {MarketType: spot}", "m5.large"), NULL,
         "!m6g.large is not available as a spot instance @*InstanceMarketOptions -> remove *\n");
@@ -451,7 +453,7 @@ static void launches_that_a_dry_run_refuses(void **state)
         .code = STR("InvalidKey.Format")};
     judge(&scene);
     check(&scene, NULL,
-          "!creating the cluster is not allowed (its security group): No. -> *shoal policy*\n");
+          "!creating the cluster's security group is not allowed: No. -> *shoal policy*\n");
     end(&scene);
     check_dry_run((struct preflight_dry_run){.code = STR("Unsupported"), .message = STR("No.")},
                   "?a dry-run launch of node type gpu (m5.large) was refused: No. (Unsupported) "
@@ -574,7 +576,7 @@ static void keys_that_are_made(void **state)
     struct scene scene;
     (void)state;
     check_yaml(AWS TYPES("m5.large, KeyName: me", "m5.large"), "key",
-               "?KeyName me is not used, as in Ray, because * @*KeyName -> add: auth: *\n"
+               "?KeyName me is ignored, as in Ray, because * @*KeyName -> add: auth: *\n"
                "the cluster's own, created by shoal up\n");
     begin(&scene, "cluster_name: x\nprovider: {type: aws, region: us-west-2, key_pair: "
                   "{key_name: me}}\n");
@@ -605,7 +607,7 @@ static void profiles(void **state)
     scene.answers.profiles[1].found.role = STR("");
     judge(&scene);
     check(&scene, "profile",
-          "!*\n!instance profile \"other\" has no role, so it allows nothing *\n");
+          "!*\n!instance profile \"other\" has no role, so it grants no permissions *\n");
     end(&scene);
 }
 
@@ -717,7 +719,7 @@ static void a_template_that_is_not_there(void **state)
     begin(&scene, AWS TYPES("m5.large, LaunchTemplate: {LaunchTemplateName: t}", "m5.large"));
     judge(&scene);
     check(&scene, NULL,
-          "!launch template t, or that version of it, does not exist in us-west-2 "
+          "!launch template t, or the requested version of it, does not exist in us-west-2 "
           "@available_node_types.head.node_config.LaunchTemplate\n");
     assert_str(scene.result.facts.types[0].image, "");
     assert_false(scene.result.facts.types[0].makes_group);

@@ -120,7 +120,7 @@ static void a_refusal_is_told_and_settled(void **state)
 
 static bool was_told_of_other(struct scene *scene)
 {
-    return told(scene, "trouble 7 the cluster is held by other");
+    return told(scene, "trouble 7 the cluster lease is held by other");
 }
 
 static void another_holder_is_waited_for(void **state)
@@ -446,7 +446,7 @@ static void another_cluster_waits_for_launches_of_the_old_one(void **state)
     unsigned launches = scene->cloud.counts[FAKE_LAUNCH];
     begin(scene, "me pid 2 up", GOAL_RUN);
     assert_comes(scene, lease_was_lost_to_nobody);
-    assert_true(told(scene, "launched instances for the previous one (0123456789abcdef"));
+    assert_true(told(scene, "launched instances for the previous cluster (0123456789abcdef"));
     assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], launches);
     end(scene);
     scene_free(scene);
@@ -610,7 +610,7 @@ static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
     assert_comes(scene, was_emptied);
     assert_true(loop_now_ms(scene->session.loop) - start >= 600);
     assert_true(controller_is_empty(scene->controller));
-    assert_true(told(scene, "a launch request got no answer"));
+    assert_true(told(scene, "the cloud did not answer a launch request"));
     assert_int_equal(fake_cloud_living(&scene->cloud), 0);
     end(scene);
     scene_free(scene);
@@ -713,7 +713,9 @@ static void what_cannot_be_prepared_is_tried_again(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_two_lines);
     assert_comes(scene, are_booting);
-    assert_true(told(scene, "trouble 5 preparing key, group and role: the cloud says no"));
+    assert_true(told(
+        scene,
+        "trouble 5 cannot prepare the key pair, security group and IAM role: the cloud says no"));
     end(scene);
     scene_free(scene);
 }

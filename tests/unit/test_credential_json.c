@@ -55,14 +55,14 @@ static const struct row good[] = {
 };
 
 static const struct row bad[] = {
-    {credential_from_process, "", "protocol: not JSON at line *"},
-    {credential_from_process, "[]", "protocol: JSON, but not an object"},
+    {credential_from_process, "", "protocol: invalid JSON at line *"},
+    {credential_from_process, "[]", "protocol: the JSON is not an object"},
     {credential_from_process, "{\"Version\":1,\"SecretAccessKey\":\"sEcReT\" sEcReT",
-     "protocol: not JSON at line 1, column *"},
+     "protocol: invalid JSON at line 1, column *"},
     {credential_from_process, "{\"Version\":2," KEYS "}",
      "protocol: Version is 2; only 1 is supported"},
     {credential_from_process, "{\"Version\":\"1\"," KEYS "}", "protocol: Version is missing or *"},
-    {credential_from_process, "{\"Version\":1," KEYS "," KEYS "}", "protocol: not JSON at *"},
+    {credential_from_process, "{\"Version\":1," KEYS "," KEYS "}", "protocol: invalid JSON at *"},
     {credential_from_process, "{\"Version\":1,\"AccessKeyId\":\"A\"}",
      "protocol: SecretAccessKey is missing"},
     {credential_from_process, "{\"Version\":1,\"AccessKeyId\":5,\"SecretAccessKey\":\"sEcReT\"}",

@@ -376,7 +376,7 @@ static void a_program_prints_keys(void **state)
     scene_close(&scene);
     open_home(&scene, &mint, "odd");
     scene_start(&scene);
-    expect_none(&scene, "NoCredentials", "*invalid output of the program: not JSON*");
+    expect_none(&scene, "NoCredentials", "*invalid output of the program: invalid JSON*");
     scene_close(&scene);
 }
 

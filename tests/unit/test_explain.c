@@ -216,7 +216,7 @@ static void why_it_can_never_run(void **state)
                         "  Requested 1 min 30 s ago.\n"
                         "  No node type in the cluster file can run it: 8x GPU: no node type has "
                         "that much; the largest is gpu with 1.\n"
-                        "  -> add a node type that has it, or request less\n");
+                        "  -> add a node type with enough of that resource, or request less\n");
     demand.labels = STR("zone in (a, b)");
     demand.why = STR("1x CPU with zone in (a, b): node types that are large enough, such as cpu, "
                      "lack the labels");
@@ -247,7 +247,7 @@ static void why_money_keeps_it_waiting(void **state)
                         "Why are 2 requests of {GPU: 1} still waiting?\n"
                         "  Requested 5 s ago. They fit node type gpu.\n"
                         "  max_hourly_cost of $1.00/h would be exceeded: gpu costs $1.006/h.\n"
-                        "  -> raise metadata.shoal.max_hourly_cost, or stop something\n");
+                        "  -> raise metadata.shoal.max_hourly_cost, or stop other jobs\n");
     demand.why = STR("1x GPU: gpu would fit, but its price is unknown and max_hourly_cost is set");
     demand.cause = CAUSE_PRICE_UNKNOWN;
     assert_non_null(strstr(ask(&stage, "GPU"), "  -> set its price: metadata.shoal.prices"));
@@ -321,10 +321,10 @@ static void why_nothing_happens(void **state)
     stage.scene.ray_trouble = STR("nobody answers at 10.0.0.4:6379");
     assert_string_equal(
         ask(&stage, ""),
-        "Why does nothing happen?\n"
+        "Why is nothing happening?\n"
         "  Ray on the head has not answered for 40 s: nobody answers at 10.0.0.4:6379. Until it "
         "answers, nothing is launched or terminated.\n"
-        "  1 request waits for it.\n"
+        "  1 request is waiting.\n"
         "  -> check Ray on the head: shoal attach FILE, then: ray status\n"
         "What does it cost?\n"
         "  $0.096/h for 2 instances, including pending and failed ones.\n"
@@ -341,7 +341,7 @@ static void why_shoal_does_not_act(void **state)
     stage.scene.autoscaler_message = STR("shoal up on laptop, pid 7 acts");
     assert_string_equal(
         ask(&stage, ""),
-        "Why does nothing happen?\n"
+        "Why is nothing happening?\n"
         "  Nothing is launched or terminated: shoal up "
         "on laptop, pid 7 acts.\n"
         "  -> wait until the other controller stops, or run `shoal up` to take over\n"
@@ -352,7 +352,8 @@ static void why_shoal_does_not_act(void **state)
     stage.scene.autoscaler_message = STR("Ray's own autoscaler runs on this head (process 7)");
     assert_non_null(strstr(ask(&stage, ""), "  Shoal is not scaling this cluster: "
                                             "Ray's own autoscaler runs"));
-    assert_non_null(strstr(stage.told.ptr, "  -> run `shoal up` without --autoscaling-config"));
+    assert_non_null(
+        strstr(stage.told.ptr, "  -> remove --autoscaling-config from head_start_ray_commands"));
     close_stage(&stage);
 }
 
@@ -383,7 +384,7 @@ static void why_nothing_is_launched(void **state)
         "  -> set their prices: metadata.shoal.prices: {m5.large: 0.096}\n");
     stage.cluster_status.launching = "the cloud was not seen for long enough";
     assert_non_null(strstr(ask(&stage, ""),
-                           "Why does nothing happen?\n"
+                           "Why is nothing happening?\n"
                            "  Launches are paused: the cloud was not seen for long enough.\n"));
     close_stage(&stage);
 }
@@ -419,7 +420,7 @@ static void why_a_node_exists_and_has_not_gone(void **state)
         "  Launched 12 min ago: 2 for pending requests.\n"
         "  It costs $0.39/h on the spot market.\n"
         "Why is it still running?\n"
-        "  Idle for 3 min 10 s; it can be terminated at 5 min (idle_timeout_minutes).\n");
+        "  Idle for 3 min 10 s; it can be terminated after 5 min (idle_timeout_minutes).\n");
     node.reason = STR("1 for pending requests; waiting: 9 x {GPU: 1}");
     assert_non_null(
         strstr(ask(&stage, "worker-3"),
@@ -452,12 +453,12 @@ static void what_holds_an_idle_node(void **state)
     have_nodes(&stage, &node, 1);
     assert_string_equal(ask(&stage, "worker-1"),
                         "Why does worker-1 exist?\n"
-                        "  Launched 1 h ago; min_workers: 1 of type cpu keeps it.\n"
+                        "  Launched 1 h ago; kept by min_workers: 1 of type cpu.\n"
                         "Why is it still running?\n"
-                        "  Idle for 6 min, but min_workers: 1 of type cpu keeps it.\n"
+                        "  Idle for 6 min, but kept by min_workers: 1 of type cpu.\n"
                         "  -> lower min_workers of that type and run `shoal up`\n");
-    node.idle_since_ms = now_ms - SECOND; /* it will not be terminated at 5 min either */
-    assert_non_null(strstr(ask(&stage, "worker-1"), "Idle for 1 s, but min_workers: 1"));
+    node.idle_since_ms = now_ms - SECOND; /* it will not be terminated after 5 min either */
+    assert_non_null(strstr(ask(&stage, "worker-1"), "Idle for 1 s, but kept by min_workers: 1"));
     node.idle_since_ms = now_ms - 6 * MINUTE;
     node.type = STR("gpu");
     assert_non_null(strstr(ask(&stage, "worker-1"), "Launched 1 h ago; the reason is no longer"));
@@ -507,7 +508,7 @@ static void why_a_node_ended(void **state)
                         "  30 min ago: drained: idle for 5 min 10 s (limit: 5 min).\n");
     assert_string_equal(
         ask(&stage, "worker-77"),
-        "refused: no node or waiting request matches \"worker-77\"; known: worker-2\n");
+        "refused: no node or waiting request matches \"worker-77\"; nodes: worker-2\n");
     close_stage(&stage);
 }
 
@@ -528,9 +529,9 @@ static void why_a_node_failed(void **state)
     have_nodes(&stage, &node, 1);
     assert_non_null(strstr(ask(&stage, ""), "Why did worker-2 fail?\n"
                                             "  It failed in setup step 3 of 5, 20 s ago.\n"
-                                            "  The command: pip install torch==9.9\n"
-                                            "  It said: ERROR: No matching distribution\n"
-                                            "  That means: there is no such package or version\n"
+                                            "  Command: pip install torch==9.9\n"
+                                            "  Output: ERROR: No matching distribution\n"
+                                            "  Cause: there is no such package or version\n"
                                             "  -> read its log: shoal logs FILE worker-2\n"));
     close_stage(&stage);
 }

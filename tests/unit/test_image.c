@@ -102,11 +102,11 @@ static void misspelt_machines(void **state)
     (void)state;
     arena_init(&arena);
     assert_str(instance_type_hint(STR("m5.larg"), &offered, &arena),
-               "the closest match there is m5.large");
+               "the closest match in this region is m5.large");
     assert_str(instance_type_hint(STR("m5.metal"), &offered, &arena),
                "the region has m5.large, m5.xlarge");
     assert_str(instance_type_hint(STR("p4d.2xlarge"), &offered, &arena),
-               "the closest match there is p4d.24xlarge");
+               "the closest match in this region is p4d.24xlarge");
     assert_str(instance_type_hint(STR("nothing.like"), &offered, &arena), "");
     arena_clear(&arena);
 }

@@ -69,7 +69,7 @@ static void missing_ones_are_named(void **state)
     assert_like(str_from(err.text),
                 "the shoal program for aarch64 machines is missing: "
                 "/tmp/shoal-payload-*/libexec/shoal/payload/shoal-aarch64\n"
-                "  install the release package (to build it: packaging/static package), *");
+                "  install the release package (build it with `packaging/static package`), *");
     assert_false(payload_find(&arena, &places, STR("riscv64"), &path, &err));
     assert_like(str_from(err.text), "*x86_64 and aarch64*\"riscv64\"*");
     places.program = STR("/shoal"); /* nothing above it but the root */
@@ -145,7 +145,7 @@ static void the_environment_comes_first(void **state)
     assert_true(payload_find(&arena, &places, STR("x86_64"), &path, &err));
     assert_str(path, at("libexec/shoal/payload/shoal-x86_64").ptr);
     assert_false(payload_find(&arena, &places, STR("aarch64"), &path, &err));
-    assert_like(str_from(err.text), "*\n  SHOAL_PAYLOADS names this folder; *");
+    assert_like(str_from(err.text), "*\n  SHOAL_PAYLOADS is set to this folder; *");
 }
 
 static void the_program_knows_its_place(void **state)

@@ -102,14 +102,15 @@ static void holds_have_causes_and_words(void **state)
          "launches are paused: this service does not hold the cluster lease"},
         {HOLD_UNAVAILABLE, CAUSE_UNAVAILABLE, "gpu cannot be launched now: no capacity"},
         {HOLD_ROOM, CAUSE_PASSING, "terminating instances still count against max_workers"},
-        {HOLD_RAMP, CAUSE_RAMP, "upscaling_speed: more gpu after the pending ones have joined"},
+        {HOLD_RAMP, CAUSE_RAMP,
+         "upscaling_speed: more gpu nodes are launched after the pending ones have joined"},
         {HOLD_PRICE, CAUSE_PRICE, "another gpu would cost more than max_hourly_cost allows"},
         {HOLD_PRICE_UNKNOWN, CAUSE_PRICE_UNKNOWN,
          "the price of gpu is unknown and max_hourly_cost is set"},
         {HOLD_TROUBLE, CAUSE_PASSING, "cloud API errors; retrying"},
         {HOLD_STOPPED, CAUSE_STOPPED,
-         "gpu: stopped after 3 failures; fix what failed (shoal explain shows it) and run shoal "
-         "up"},
+         "gpu: no more launches after 3 failures; fix what failed (shoal explain shows it) and run "
+         "shoal up"},
         {HOLD_TRIAL, CAUSE_PASSING,
          "the setup of a gpu node failed; more are launched after one succeeds"},
     };
@@ -162,7 +163,7 @@ static void stances_in_words(void **state)
     (void)state;
     assert_string_equal(permission_text(PERMIT_OK, false), "");
     assert_string_equal(permission_text(PERMIT_NO_LISTING, false),
-                        "the cloud has not been listed yet");
+                        "the instances have not been listed yet");
     assert_string_equal(permission_text(PERMIT_NO_LISTING, true),
                         "no recent state from the cloud or from Ray");
     assert_string_equal(permission_text(PERMIT_QUIET, true), ""); /* of every healthy start */

@@ -61,8 +61,8 @@ static void a_program_is_missing(void **state)
     (void)state;
     check(AWS TYPES, of("arm64", ""), of("arm64", ""),
           "!program: the shoal program for aarch64 machines is missing: "
-          "/opt/libexec/shoal/payload/shoal-aarch64 @ -> install the release package (to build "
-          "it: packaging/static package), *\n");
+          "/opt/libexec/shoal/payload/shoal-aarch64 @ -> install the release package (build it "
+          "with `packaging/static package`), *\n");
 }
 
 static void architectures_are_mixed(void **state)
@@ -70,7 +70,7 @@ static void architectures_are_mixed(void **state)
     (void)state;
     check(AWS TYPES, of("x86_64", ""), of("arm64", ""),
           "!program: the shoal program for aarch64 *\n"
-          "!program: node type w has arm64 machines and the head is x86_64* "
+          "!program: node type w uses arm64 and the head uses x86_64* "
           "@available_node_types.w.node_config.InstanceType -> *\n");
 }
 

@@ -147,7 +147,7 @@ static void doubtful_products_are_refused(void **state)
     arena_init(&arena);
     bad.money = "{\"USD\":\"0.1\"}";
     assert_false(read_two(&good, &bad, PRICE_ON_DEMAND, &arena, &page, &err));
-    assert_like(str_from(err.text), "two prices for one product");
+    assert_like(str_from(err.text), "AWS returned two prices for one product");
     bad.money = "{\"CNY\":\"0.1\"}";
     assert_false(read_two(&bad, NULL, PRICE_ON_DEMAND, &arena, &page, &err));
     bad.money = "{\"USD\":\"0.0000000000\"}";
@@ -160,7 +160,7 @@ static void doubtful_products_are_refused(void **state)
     bad = good;
     bad.money = "{\"USD\":\"1\"}},\"A.B.D\":{\"unit\":\"Hrs\",\"pricePerUnit\":{\"USD\":\"2\"}";
     assert_false(read_two(&bad, NULL, PRICE_ON_DEMAND, &arena, &page, &err));
-    assert_like(str_from(err.text), "a product with 2 prices instead of exactly one");
+    assert_like(str_from(err.text), "AWS returned a product with 2 prices instead of exactly one");
     arena_clear(&arena);
 }
 

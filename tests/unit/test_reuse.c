@@ -182,7 +182,8 @@ static void the_rest_is_launched(void **state)
 
 static bool has_launched_one(struct scene *scene)
 {
-    return scene->cloud.counts[FAKE_LAUNCH] >= 1 && told(scene, "starting 1 stopped instances");
+    return scene->cloud.counts[FAKE_LAUNCH] >= 1 &&
+           told(scene, "cannot start stopped instances (1)");
 }
 
 static void what_does_not_start_is_left_alone(void **state)

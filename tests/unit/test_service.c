@@ -163,7 +163,7 @@ static const char *head_text(struct service_scene *scene, uint64_t number)
 
 static bool is_set_up_again(struct service_scene *scene)
 {
-    return events_with(scene, "setting it up again") > 0;
+    return events_with(scene, "setting up again") > 0;
 }
 
 /* The worker has run its start commands for a Ray on the head that nobody saw it in. */
@@ -224,7 +224,7 @@ static void a_start_for_a_replaced_ray_has_not_failed(void **state)
     assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
     assert_int_not_equal(managed_node.node->state, NODE_FAILED);
     (void)head_text(scene, SECOND_HEAD);
-    assert_int_equal(events_with(scene, "setting it up again"), 1);
+    assert_int_equal(events_with(scene, "setting up again"), 1);
     const struct setup_record *past = worker_records_setup(&scene->service.workers, WORKER);
     assert_true(past->is_updating);
     assert_string_equal(past->target, scene->service.head.ray.id);
@@ -378,7 +378,7 @@ static void workers_wait_for_the_heads_new_ray(void **state)
     assert_false(is_set_up_again(scene));
     service_status(&scene->service, &arena, &status);
     assert_false(status.is_settled);
-    assert_true(str_is(status.waits_for, "Ray's restart on the head"));
+    assert_true(str_is(status.waits_for, "the restart of Ray on the head"));
     service_ray_replaced(&scene->service);
     (void)head_text(scene, SECOND_HEAD);
     assert_false(head_ray_is_restarting(&scene->service.head));
@@ -406,7 +406,7 @@ static void a_service_without_the_lease_says_so(void **state)
     service_status(&scene->service, &arena, &status);
     assert_false(status.is_settled);
     assert_true(status.waits_for_lease);
-    assert_true(str_is(status.waits_for, "the lease of the cluster: denied"));
+    assert_true(str_is(status.waits_for, "the cluster lease: denied"));
     scene->service.ray_autoscaler.old_ray[0] =
         '2'; /* Ray keeps the workers: nothing is waited for */
     service_status(&scene->service, &arena, &status);

@@ -105,9 +105,9 @@ static void a_head_of_a_minimal_file(void **state)
     set(&scene, f, MINIMAL, NULL);
     make(&scene);
     assert_str(show(&scene),
-               "*service: S autoscaler --background\n"
-               "look around: S node probe --bare\n"
-               "Ray is there: S node ray --version 2.60.0 && S node env --make-token\n"
+               "*service start: S autoscaler --background\n"
+               "checking the machine: S node probe --bare\n"
+               "finding or installing Ray: S node ray --version 2.60.0 && S node env --make-token\n"
                "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
                "*start 2 of 2: eval \"$(~/.shoal/bin/shoal node start)\"; "
                "ulimit -n 65536; ray start --head "
@@ -184,14 +184,14 @@ static void a_worker_of_a_minimal_file(void **state)
     scene.input.is_spot = true;
     make(&scene);
     assert_str(show(&scene),
-               "look around: S node probe --bare\n"
-               "Ray is there: S node ray --version 2.60.0 && S node env --token\n"
-               "*the head's Ray answers: S node gate --gcs 10.0.0.4:6379 "
+               "checking the machine: S node probe --bare\n"
+               "finding or installing Ray: S node ray --version 2.60.0 && S node env --token\n"
+               "*waiting for Ray on the head: S node gate --gcs 10.0.0.4:6379 "
                "--token-file ~/.ray/auth_token\n"
                "*start 1 of 2: S node idle || ray stop <worker_start_ray_commands[0]>\n"
                "*start 2 of 2: ulimit -n 65536; ray start --address=$RAY_HEAD_IP:6379 "
                "--object-manager-port=8076 <worker_start_ray_commands[1]>\n"
-               "*spot notices are watched: S node watch --provider aws --instance-id "
+               "*spot watcher start: S node watch --provider aws --instance-id "
                "\"$RAY_CLOUD_INSTANCE_ID\" --gcs 10.0.0.4:6379 --token-file ~/.ray/auth_token\n");
     assert_like(variables(&scene, "start"),
                 "RAY_HEAD_IP=10.0.0.4 RAY_OVERRIDE_RESOURCES={*} RAY_CLOUD_INSTANCE_ID=i-1 "
@@ -211,12 +211,12 @@ static void the_files_commands(void **state)
     set(&scene, f, OWN, NULL);
     make(&scene);
     assert_like(show(&scene),
-                "*service: *\n"
-                "look around: S node probe\n"
+                "*service start: *\n"
+                "checking the machine: S node probe\n"
                 "initialization 1 of 1: init <initialization_commands[0]>\n"
                 "setup 1 of 2: one <setup_commands[0]>\n"
                 "setup 2 of 2: two <head_setup_commands[0]>\n"
-                "Ray is there: *\n"
+                "finding or installing Ray: *\n"
                 "*start 1 of 2: S node idle || ray stop <head_start_ray_commands[0]>\n"
                 "*start 2 of 2: ray start --head --no-monitor --port=7 --dashboard-host=0.0.0.0 "
                 "<head_start_ray_commands[1]>\n");
@@ -248,10 +248,10 @@ static void restarts(void **state)
     set(&scene, f, OWN, NULL);
     scene.input.restart = SETUP_NO_RESTART;
     make(&scene);
-    assert_like(show(&scene), "*\n*\n*init*\n*one*\n*two*\nRay is there: *\n");
+    assert_like(show(&scene), "*\n*\n*init*\n*one*\n*two*\nfinding or installing Ray: *\n");
     scene.input.restart = SETUP_RESTART_ONLY;
     make(&scene);
-    assert_like(show(&scene), "*\n*\n*init*\nRay is there: *\n*start 1*\n*start 2*\n");
+    assert_like(show(&scene), "*\n*\n*init*\nfinding or installing Ray: *\n*start 1*\n*start 2*\n");
 }
 
 static void what_is_the_users_stays(void **state)
@@ -358,13 +358,13 @@ static void a_spot_worker_is_watched(void **state)
     scene.input.token = STR("t");
     make(&scene);
     struct str steps = show(&scene);
-    assert_true(str_ends(steps, "*spot notices are watched: S node watch --provider aws "
+    assert_true(str_ends(steps, "*spot watcher start: S node watch --provider aws "
                                 "--instance-id \"$RAY_CLOUD_INSTANCE_ID\" --gcs 10.0.0.4:7 "
                                 "--token-file ~/.ray/auth_token\n"));
     assert_str(variables(&scene, "spot"), "RAY_CLOUD_INSTANCE_ID=i-1");
     scene.input.restart = SETUP_NO_RESTART;
     make(&scene);
-    assert_true(str_find(show(&scene), "*spot notices are watched") != SIZE_MAX);
+    assert_true(str_find(show(&scene), "*spot watcher start") != SIZE_MAX);
     set(&scene, f, OWN "metadata: {shoal: {rebalance: true}}\n", "w");
     scene.input.is_spot = true;
     make(&scene);

@@ -119,12 +119,12 @@ static void what_is_not_as_it_should_be_is_told(void **state)
     (void)state;
     arena_init(&arena);
     buf_init(&out, 1 << 20);
-    said.status.launching = STR("the cloud has not been listed yet");
+    said.status.launching = STR("the instances have not been listed yet");
     said.status.seen_ms = now_ms - 45000;
     said.status.price = said.status.price_limit = -1;
     const char *text = print(&out, &arena, &said, false, 0);
     assert_non_null(strstr(text, "joined   autoscaler: on\n"
-                                 "Launches are paused: the cloud has not been listed yet.\n"
+                                 "Launches are paused: the instances have not been listed yet.\n"
                                  "Ray was last seen 45s ago.\n\nNAME"));
     said.status.autoscaler = AUTOSCALER_STANDBY;
     said.status.autoscaler_message = STR("somebody else acts");

@@ -151,7 +151,7 @@ static void a_service_without_a_lease_is_waited_for_two_minutes(void **state)
     wait_for(scene, "the lease: denied (request 3)", true);
     assert_int_equal(scene->up.launch.err.kind, ERR_UNAVAILABLE);
     assert_non_null(strstr(scene->up.launch.err.text, "denied (request 3)"));
-    assert_non_null(strstr(scene->up.launch.err.text, "`shoal up` continues from here"));
+    assert_non_null(strstr(scene->up.launch.err.text, "run `shoal up` again to continue"));
 }
 
 static void a_service_that_gets_its_lease_is_waited_for_longer(void **state)
@@ -171,9 +171,9 @@ static void a_service_that_gets_its_lease_is_waited_for_longer(void **state)
 static void a_sentence_about_the_lease_does_not_end_the_wait(void **state)
 {
     struct scene *scene = *state;
-    wait_for(scene, "the lease of the cluster", false);
+    wait_for(scene, "the cluster lease", false);
     scene->now_ms += 300 * 1000;
-    wait_for(scene, "the lease of the cluster", false);
+    wait_for(scene, "the cluster lease", false);
     assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
     assert_int_equal(scene->up.no_lease_since_ms, 0);
 }

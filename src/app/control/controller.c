@@ -217,8 +217,8 @@ static void watch_the_end(struct controller *controller)
         !controller->has_told_waiting && only_launches_are_left(controller)) {
         controller->has_told_waiting = true;
         (void)err_set(&answer.err, ERR_TIMEOUT,
-                      "a launch request got no answer; waiting up to %lld s until it can no "
-                      "longer take effect",
+                      "the cloud did not answer a launch request; waiting up to %lld s until the "
+                      "request can no longer take effect",
                       (long long)((times->call_timeout + times->horizon) / 1000));
         notify_warning(controller, &answer, "%s", answer.err.text);
     }

@@ -40,7 +40,7 @@ static void on_terminate(void *context, const struct provider_answer *answer)
         controller_apply(controller, &event);
     }
     if (answer->outcome != OUTCOME_DONE && answer->outcome != OUTCOME_NOT_FOUND) {
-        notify_warning(controller, answer, "terminating %zu instances: %s", call->count,
+        notify_warning(controller, answer, "cannot terminate instances (%zu): %s", call->count,
                        answer->err.text);
     }
     call_free(call);

@@ -65,7 +65,7 @@ static void heads_on_ended(void *context, const struct provider_answer *answer)
         return;
     }
     if (answer->outcome != OUTCOME_DONE && answer->outcome != OUTCOME_NOT_FOUND) {
-        notify_warning(controller, answer, "terminating a second head: %s", answer->err.text);
+        notify_warning(controller, answer, "cannot terminate a second head: %s", answer->err.text);
     }
     inventory_expedite(controller);
 }
@@ -95,7 +95,8 @@ static void end_surplus(struct controller *controller, const struct str *ids, si
     }
     if (!is_told) {
         notify_warning(controller, &answer,
-                       "%.*s is a second head of this cluster, which uses %.*s; terminating it",
+                       "%.*s is a second head, but this cluster uses %.*s; terminating the second "
+                       "head",
                        STR_ARG(ids[0]), STR_ARG(controller->head_id));
     }
     controller->surplus_at = now;

@@ -222,9 +222,9 @@ bool journaling_accepts_uid(struct controller *controller, struct str uid)
         return true;
     }
     (void)err_set(&answer.err, ERR_EXISTS,
-                  "the lease object belongs to another cluster of this name (shoal-cluster-uid "
-                  "%.*s), but this machine has just launched instances for the previous one "
-                  "(%.*s), which EC2 may not list yet; run the command again in a few minutes",
+                  "the lease object belongs to another cluster with this name (shoal-cluster-uid "
+                  "%.*s), but this machine has just launched instances for the previous cluster "
+                  "(%.*s), and EC2 may not list them yet; run the command again in a few minutes",
                   STR_ARG(uid), STR_ARG(known));
     notify_warning(controller, &answer, "%s", answer.err.text);
     return false;

@@ -61,7 +61,8 @@ static void on_prepare(void *context, const struct provider_answer *answer,
         return;
     }
     if (answer->outcome != OUTCOME_DONE) {
-        prepare_failed(controller, answer, "preparing key, group and role");
+        prepare_failed(controller, answer,
+                       "cannot prepare the key pair, security group and IAM role");
         return;
     }
     controller->preparing = PREPARING_DONE;
@@ -86,7 +87,7 @@ static void launching_on_preflight(void *context, const struct provider_answer *
         return;
     }
     if (answer->outcome != OUTCOME_DONE) {
-        prepare_failed(controller, answer, "reading the account");
+        prepare_failed(controller, answer, "cannot read the account");
         return;
     }
     controller->setup.is_surveyed = true;
@@ -280,7 +281,7 @@ static void tell_partial(struct controller *controller, const struct call *call,
     struct provider_answer partial = {.outcome = OUTCOME_CAPACITY};
     struct str machine = core->facts[offering->type].machine;
     struct str zone = intern_text(controller->settings.names, offering->zone);
-    err_set(&partial.err, ERR_CAPACITY, "no room for more");
+    err_set(&partial.err, ERR_CAPACITY, "no capacity for the rest");
     notify_launch_failed(controller, call->launch, &partial,
                          "%zu of %zu x %.*s in %.*s: no capacity for more there now", count,
                          call->count, STR_ARG(machine), STR_ARG(zone));

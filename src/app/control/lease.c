@@ -101,7 +101,8 @@ static void lease_refused(struct controller *controller, const struct provider_a
     if (lease && controller->refused_by != lease->epoch) {
         controller->refused_by = lease->epoch;
         controller->refused_at = controller_now(controller);
-        notify_warning(controller, answer, "the cluster is held by %.*s", STR_ARG(lease->holder));
+        notify_warning(controller, answer, "the cluster lease is held by %.*s",
+                       STR_ARG(lease->holder));
     }
     bool is_new = controller_now(controller) < controller->refused_at + HANDOVER_MS;
     lease_start_timer(controller, is_new ? HANDOVER_TRY_MS : WAITING_TRY_MS);

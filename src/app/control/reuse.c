@@ -263,7 +263,7 @@ static void reuse_on_started(void *context, const struct provider_answer *answer
         reuse_reject(controller, call->launch);
     }
     if (!is_asked_again && call->reuse->reuse.call.len > 0) {
-        notify_warning(controller, answer, "starting %zu stopped instances: %s",
+        notify_warning(controller, answer, "cannot start stopped instances (%zu): %s",
                        call->reuse->reuse.count, answer->err.text);
         call->reuse->reuse.count = 0;
         launch_rest(controller, call);

@@ -202,8 +202,8 @@ bool handover_read(struct str text, struct arena *arena, struct handover *ret_ha
     json_decref(json);
     if (format > HANDOVER_FORMAT) {
         return err_set(err, ERR_PROTOCOL,
-                       "this handover was written by a newer shoal (format %" PRId64
-                       "; this one knows %d)",
+                       "this handover was written by a newer version of Shoal (format %" PRId64
+                       "; this version supports up to %d)",
                        format, HANDOVER_FORMAT);
     }
     if (!ok) {

@@ -125,8 +125,8 @@ bool handover_refuse(struct journal *journal, const struct handover *handover, s
     format_time(handover->serial, ours);
     format_time((int64_t)known, known_text);
     return err_set(err, ERR_EXISTS,
-                   "nothing was applied: this configuration (of %s) is older than the one in "
-                   "force (of %s). Another `shoal up` ran in the meantime; run `shoal up` again "
-                   "to apply yours",
+                   "nothing was applied: this configuration (from %s) is older than the one in use "
+                   "(from %s). Another `shoal up` ran in the meantime; run `shoal up` again to "
+                   "apply yours",
                    ours, known_text);
 }

@@ -153,7 +153,7 @@ static void service_on_lease_lost(void *context, const struct cluster_lease *lea
     (void)why; /* the service waits for the lease */
     struct service *service = context;
     struct str holder = lease ? lease->holder : STR("");
-    snprintf(service->refusal, sizeof(service->refusal), "%.*s acts",
+    snprintf(service->refusal, sizeof(service->refusal), "%.*s holds the cluster lease",
              STR_ARG(holder.len > 0 ? holder : STR("another controller")));
     LOG(&service->head, WARNING, "lost the lease: %s", service->refusal);
     events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
@@ -300,7 +300,8 @@ static void guard(void *context)
     ray_autoscaler_find(&service->ray_autoscaler, &service->head);
     bool is_now = ray_autoscaler_is_active(&service->ray_autoscaler);
     if (is_now && !before) {
-        LOG(&service->head, ERROR, "standing by: Ray's own autoscaler pid=%d ray=%s",
+        LOG(&service->head, ERROR,
+            "standing by, because Ray's own autoscaler manages the workers pid=%d ray=%s",
             service->ray_autoscaler.monitor_pid, service->ray_autoscaler.old_ray);
         stop_acting(service);
     } else if (!is_now && before) {
@@ -412,7 +413,7 @@ static void service_on_kept_host_key(void *context, struct str name, struct str 
     buf_init(&text, KEPT_KEY_BYTES_MAX);
     buf_addf(
         &text,
-        "%.*s still shows the host key of its first boot, because it could not be replaced: %.*s. "
+        "%.*s still uses the host key of its first boot, because it could not be replaced: %.*s. "
         "Anyone who can read its user-data knows that key. The next setup of the node tries again.",
         STR_ARG(name), STR_ARG(str_sub(why, 0, 300)));
     LOG(&service->head, WARNING, "%s", text.ptr);
@@ -477,8 +478,9 @@ static bool on_update(void *context, struct err *err)
 static void finish_standing_down(void *context)
 {
     struct service *service = context;
-    LOG(&service->head, INFO, "stood down");
-    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("stood down"), STR(""));
+    LOG(&service->head, INFO, "released the cluster lease");
+    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
+               STR("released the cluster lease"), STR(""));
     ctl_server_answer(service->head.ctl_server, "release", NULL);
     service->end = SERVICE_STANDS_DOWN;
     cloud_session_stop(&service->head.session);
@@ -621,7 +623,8 @@ static void note_rest(struct service *service)
     struct err err;
     bool rests = service->end == SERVICE_STANDS_DOWN || service->end == SERVICE_ENDS;
     if (rests && !boot_set(service->head.folder, false, &err)) {
-        LOG(&service->head, WARNING, "cannot disable the service at boot: %s", err.text);
+        LOG(&service->head, WARNING, "cannot prevent the service from starting at boot: %s",
+            err.text);
     }
 }
 
@@ -654,7 +657,7 @@ static bool service_do_run(struct service *service, struct err *err)
 static void restart_by_request(void *context)
 {
     struct service *service = context;
-    LOG(&service->head, INFO, "acting again by request");
+    LOG(&service->head, INFO, "SIGHUP received; restarting");
     service->end = SERVICE_RESTART;
     cloud_session_stop(&service->head.session);
 }

@@ -38,7 +38,7 @@ static void service_idle_pause(struct idle_watch *watch)
     events_add(watch->head->events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                STR("the cluster is idle; stopping it"), reason);
     if (!watch->terminate(watch->context, &err)) {
-        LOG(watch->head, WARNING, "cannot rest: %s", err.text);
+        LOG(watch->head, WARNING, "cannot stop the idle cluster: %s", err.text);
     }
     arena_clear(&arena);
 }

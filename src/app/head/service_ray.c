@@ -160,7 +160,7 @@ static void note_restart(struct service *service, const char *what)
     LOG(&service->head, WARNING, "ray on the head was restarted: %s", what);
     events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
                STR("Ray on the head was restarted"),
-               STR("no node is terminated as idle for a while"));
+               STR("idle nodes are not terminated for a while"));
     if (service->head.controller && service->head.is_leading) {
         controller_ray_restarted(service->head.controller);
     }
@@ -200,7 +200,7 @@ bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, stru
     }
     ray->seen_wall_ms = wall_ms;
     if (ray_view_version(ray->view) < version) { /* the GCS restarted and kept its data */
-        note_restart(service, "its version decreased");
+        note_restart(service, "the version of its state decreased");
     }
     bool is_news = note_facts(service);
     deaths_ask(service->deaths);

@@ -104,7 +104,7 @@ static void service_resume_handle_end(void *context, bool is_ok, const struct er
 {
     struct resume *resume = context;
     if (is_ok) {
-        LOG(resume->head, INFO, "the head's start commands are done");
+        LOG(resume->head, INFO, "the head's start commands have finished");
     } else if (err && resume->note[0] == '\0') { /* otherwise the step reported it */
         LOG(resume->head, WARNING, "cannot tell whether the head's start commands finished: %s",
             err->text);

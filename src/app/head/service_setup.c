@@ -141,7 +141,7 @@ static void begin_update(struct setup_scheduler *scheduler, struct worker_machin
         STR_ARG(machine->id), worker_again_text(why),
         past->keeps_ray ? "; Ray keeps running on it" : "");
     events_add(scheduler->head->events, CLUSTER_EVENT_AUTOSCALER, machine->name,
-               STR("setting it up again"), str_from(worker_again_text(why)));
+               STR("setting up again"), str_from(worker_again_text(why)));
     worker_setups_end(scheduler->setup.setups,
                       machine->instance); /* drops the state of the last setup */
     service_setup_begin(scheduler, machine, past);

@@ -395,14 +395,14 @@ static struct str waits_for(const struct service *service, struct arena *arena)
     AUTO_BUF struct buf text;
     buf_init(&text, 400);
     if (!service->head.is_leading) {
-        return arena_printf(arena, "the lease of the cluster%s%s", service->refusal[0] ? ": " : "",
+        return arena_printf(arena, "the cluster lease%s%s", service->refusal[0] ? ": " : "",
                             service->refusal);
     }
     if (!service->head.ray.is_alive) {
         return STR("Ray on the head");
     }
     if (head_ray_is_restarting(&service->head)) {
-        return STR("Ray's restart on the head");
+        return STR("the restart of Ray on the head");
     }
     struct service_status_waiting waiting = {service, arena, &text, 0};
     controller_each(service->head.controller, add_waiting, &waiting);

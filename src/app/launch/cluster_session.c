@@ -34,7 +34,8 @@ static bool number_head(struct journal *journal, struct err *err)
     }
     bool ok = journal_number(journal, STR("head"), &number, err) &&
               (number == HEAD_INSTANCE ||
-               err_set(err, ERR_INTERNAL, "the head is node %u", (unsigned)number));
+               err_set(err, ERR_INTERNAL, "internal error: the journal numbers the head %u",
+                       (unsigned)number));
     return journal_end(journal, ok, err);
 }
 

@@ -50,13 +50,13 @@ static void name_strays(struct down *down)
         if (ending_is_foreign(machine)) {
             down_add_left(
                 down, "instance", machine->id,
-                STR("has this name but was not launched by Shoal; if ray up launched it, ray "
-                    "down terminates it"));
+                STR("has this cluster name, but was not launched by Shoal; if ray up launched it, "
+                    "ray down terminates it"));
         } else if (machine->state != MACHINE_GONE && uid.len > 0 && !str_eq(uid, down->uid)) {
             down_add_left(down, "instance", machine->id,
                           arena_printf(arena,
-                                       "belongs to another cluster of this name: add --uid %.*s "
-                                       "to remove that one",
+                                       "belongs to another cluster with this name: add --uid %.*s "
+                                       "to remove that cluster",
                                        STR_ARG(uid)));
         }
     }
@@ -181,8 +181,8 @@ static void refuse_several(struct down *down, const struct ending_evidence *evid
         buf_addf(&uids, "%s%.*s", i > 0 ? ", " : "", STR_ARG(evidence->seen[i]));
     }
     err_set(&err, ERR_EXISTS,
-            "%zu clusters have the name %.*s and none has a lease object; nothing was changed. Add "
-            "--uid with the one to remove: %.*s",
+            "%zu clusters have the name %.*s, and none has a lease object; nothing was changed. "
+            "Choose the one to remove with --uid: %.*s",
             evidence->seen_count, STR_ARG(down->launch.config->cluster_name),
             STR_ARG(buf_str(&uids)));
     down_fail(down, &err);
@@ -382,7 +382,8 @@ static void forget_cluster(const struct down *down)
     if (!cluster_state_remove(&launch->state, &err)) {
         launch_note(launch, "%s. Delete %s by hand", err.text, launch->state.folder);
     } else if (launch->result->is_absent) {
-        launch_note(launch, "deleted what an interrupted up left on this machine: %s",
+        launch_note(launch,
+                    "deleted the files that an interrupted `shoal up` left on this machine: %s",
                     launch->state.folder);
     }
 }

@@ -88,7 +88,7 @@ void down_read_past(struct down *down)
     }
     if (!down_journal_read_all(down, &err)) {
         launch_note(&down->launch,
-                    "the journal of this cluster cannot be read: %s. Going on without it",
+                    "the journal of this cluster cannot be read (%s); continuing without it",
                     err.text);
         down->journal_uid = STR("");
         return;

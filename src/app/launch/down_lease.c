@@ -30,8 +30,8 @@ static void on_renewed(void *context, const struct provider_answer *answer,
     }
     if (answer->outcome == OUTCOME_MISMATCH && answer->err.kind != ERR_NOT_FOUND) {
         err_set(&err, ERR_EXISTS,
-                "%.*s has taken over this cluster: nothing more is terminated here. Run shoal down "
-                "again to take it back",
+                "%.*s has taken over this cluster, so this command terminates nothing more. Run "
+                "`shoal down` again to take it back",
                 STR_ARG(lease ? lease->holder : STR("another controller")));
         down_fail(down, &err);
         return;

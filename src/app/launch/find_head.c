@@ -85,8 +85,8 @@ bool launcher_head_place(const struct launcher_setup *setup, const struct launch
     }
     if (!launch_head_place(&launch, head->id, head->address, ret_place)) {
         return err_set(err, ERR_NOT_FOUND,
-                       "the host key of %.*s is not known on this machine: the cluster was "
-                       "started elsewhere (%s has no entry for it)",
+                       "the host key of %.*s is not known on this machine (%s has no entry for "
+                       "it); run the command on the machine that created the cluster",
                        STR_ARG(head->id), launch.state.folder);
     }
     return true;

@@ -88,7 +88,7 @@ bool take_over_journal(struct cluster_session *launch, const char *holder, struc
     if (pid == 0 || !program_is_same(pid) || kill((pid_t)pid, SIGTERM) != 0) {
         return false;
     }
-    launch_note(launch, "shoal up runs for this cluster (pid %lld): asked it to stop",
+    launch_note(launch, "`shoal up` is running for this cluster (pid %lld); asked it to stop",
                 (long long)pid);
     return wait_for_it(&self, err);
 }

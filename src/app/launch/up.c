@@ -190,8 +190,8 @@ static void up_on_listed(void *context, const struct provider_answer *answer,
         return;
     }
     err_set(&err, ERR_UNAVAILABLE,
-            "the cluster's lease is held, but no head is listed; run shoal up again in a minute, "
-            "or remove the cluster with shoal down");
+            "the service of a head holds the cluster's lease, but no head is listed; run shoal up "
+            "again in a minute, or remove the cluster with shoal down");
     up_fail(up, &err);
 }
 

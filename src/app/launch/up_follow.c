@@ -35,8 +35,8 @@ static bool is_without_lease(struct up *up)
         return false;
     }
     err_set(&err, ERR_UNAVAILABLE,
-            "the head's service launches nothing without the lease, and did not get it within 2 "
-            "minutes; `shoal up` continues from here. It waits for %s",
+            "the head's service did not get the cluster lease within 2 minutes, and launches "
+            "nothing without it; run `shoal up` again to continue. It is waiting for %s",
             up->waits_for);
     up_fail(up, &err);
     return true;
@@ -118,11 +118,11 @@ static void take_error(struct up *up, const struct ctl_line *line)
     struct err err;
     if (str_is(line->about, "update")) {
         err_set(&err, ERR_UNAVAILABLE,
-                "the head's service did not take the new configuration: %.*s",
+                "the head's service did not accept the new configuration: %.*s",
                 STR_ARG(str_sub(line->text, 0, 400)));
         up_fail(up, &err);
     } else {
-        launch_note(&up->launch, "the head's service says: %.*s", STR_ARG(line->text));
+        launch_note(&up->launch, "message from the head's service: %.*s", STR_ARG(line->text));
     }
 }
 
@@ -165,8 +165,8 @@ bool up_has_lost_head(struct up *up, const struct err *why)
     }
     err_set(
         &err, ERR_UNAVAILABLE,
-        "the head has not answered for 5 minutes; it may have been terminated (`shoal ls` shows "
-        "it). Run `shoal up` again. The last error: %.300s",
+        "the head has not answered for 5 minutes; it may have been terminated. Check with `shoal "
+        "ls`, then run `shoal up` again. The last error: %.300s",
         why->text);
     up_fail(up, &err);
     return true;

@@ -121,7 +121,7 @@ static void up_head_on_kept_host_key(void *context, struct str why)
     const struct up *up = context;
     launch_note(
         &up->launch,
-        "the head still shows the host key of its first boot, because it could not be replaced: "
+        "the head still uses the host key of its first boot, because it could not be replaced: "
         "%.*s. Anyone who can read the machine's user-data knows that key and could impersonate "
         "the head. The next `shoal up` tries again.",
         STR_ARG(str_sub(why, 0, 300)));
@@ -354,8 +354,8 @@ static void on_head_waits(void *context)
 {
     const struct up *up = context;
     launch_note(&up->launch,
-                "another process worked on this cluster; waiting up to 3 minutes until "
-                "EC2 lists everything that it launched");
+                "another process worked on this cluster; waiting up to 3 minutes for EC2 to list "
+                "the instances that process launched");
 }
 
 void up_launch_head(struct up *up)

@@ -152,7 +152,7 @@ bool node_view_read(const json_t *json, struct arena *arena, struct node_view *r
         return err_set(err, ERR_PROTOCOL, "a node has a field of the wrong type");
     }
     if (view.name.len == 0 || view.phase == PHASE_COUNT) {
-        return err_set(err, ERR_PROTOCOL, "a node without a name or in an unknown phase");
+        return err_set(err, ERR_PROTOCOL, "a node has no name or an unknown phase");
     }
     node_view_read_uses(json, arena, &view);
     *ret_view = view;

@@ -69,7 +69,7 @@ static bool read_ec2_action(int status, struct str body, int64_t now_ms, struct 
         struct str time = json_take_text(object, "time", &arena);
         *ret_notice = (struct notice){NOTICE_FINAL, sane_moment(time, now_ms)};
     } else {
-        err_set(err, ERR_PROTOCOL, "spot notice with an unknown action");
+        err_set(err, ERR_PROTOCOL, "the spot notice has an unknown action");
     }
     arena_clear(&arena);
     json_decref(object);
@@ -89,7 +89,7 @@ static bool read_ec2_rebalance(int status, struct str body, int64_t now_ms,
     if (ok) {
         *ret_notice = (struct notice){NOTICE_ADVICE, now_ms + AWS_ADVICE_MS};
     } else {
-        err_set(err, ERR_PROTOCOL, "rebalance recommendation without a noticeTime");
+        err_set(err, ERR_PROTOCOL, "the rebalance recommendation has no noticeTime");
     }
     json_decref(object);
     return ok;

@@ -233,7 +233,7 @@ static void spot_watcher_on_end(void *context, int number)
 {
     struct spot_watcher_watch *watch = context;
     (void)number;
-    LOG(watch, INFO, "exiting by request");
+    LOG(watch, INFO, "exiting on request");
     loop_stop(watch->loop);
 }
 

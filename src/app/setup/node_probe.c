@@ -60,18 +60,19 @@ static bool has_needed(struct arena *arena, const char *need)
         return true;
     }
     if (strcmp(need, "docker") == 0) {
-        fprintf(stderr, "error: the first command calls docker, and there is none on this machine\n"
-                        "use an image that has it, or install it in initialization_commands: "
-                        "`curl -fsSL https://get.docker.com | sudo sh`\n");
+        fprintf(stderr, "error: the first setup command needs docker, which is not installed on "
+                        "this machine\n"
+                        "use an image that has it, or install it in initialization_commands: `curl "
+                        "-fsSL https://get.docker.com | sudo sh`\n");
     } else if (strcmp(need, "uv") == 0 || strcmp(need, "conda") == 0) {
         fprintf(stderr,
-                "error: the first command calls %s, and there is none on the PATH of this "
+                "error: the first setup command needs %s, which is not on the PATH of this "
                 "machine's login shell\n"
                 "use an image that has it, or install it first\n",
                 need);
     } else {
         fprintf(stderr,
-                "error: the first command calls %s, and there is none on this machine\n"
+                "error: the first setup command needs %s, which is not installed on this machine\n"
                 "install it first, in initialization_commands: `%s %s`\n",
                 need, tools_installer(arena), package_of(need));
     }

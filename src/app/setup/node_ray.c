@@ -67,7 +67,7 @@ static int node_ray_install(struct arena *arena, const char *version)
     if (!tools_find_python(arena, &python, &python_version)) {
         fprintf(stderr,
                 "error: neither Ray nor python3 is installed on this machine\n"
-                "install it in setup_commands: `%s python3`, or use another image\n",
+                "install python3 in setup_commands: `%s python3`, or use another image\n",
                 tools_installer(arena));
         return 1;
     }

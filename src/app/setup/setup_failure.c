@@ -27,7 +27,7 @@ static const struct {
      "    - DeviceName: /dev/sda1\n"
      "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
     {"Ray is not installed on this machine, and there is no Python", NULL,
-     "neither Ray nor a Python to install it with was found",
+     "Ray is not installed, and no Python was found that can install it",
      "use another image, or install Python 3.10 or newer in initialization_commands"},
     {"No space left on device", NULL, "the disk of the machine is full",
      "give the node type a larger disk, in its node_config:\n"
@@ -46,7 +46,7 @@ static const struct {
      "install it first: `sudo apt-get install -y python3-pip`, or `python3 -m ensurepip --user`"},
     {"externally-managed-environment", NULL,
      "this distribution does not let pip install into its own Python",
-     "install into an environment (`python3 -m venv ~/env` and its pip), or add "
+     "install into a virtual environment (`python3 -m venv ~/env` and its pip), or add "
      "`--break-system-packages`"},
     {"docker: command not found", NULL, "Docker is not installed on this machine",
      "use an image that has it, or install it in initialization_commands: `curl -fsSL "
@@ -97,7 +97,7 @@ static const struct {
     {"No matching distribution found for", NULL, "pip cannot find that package",
      "check its name and version, and that it exists for this Python and architecture"},
     {"conda: command not found", NULL, "conda is not on the PATH of the login shell",
-     "use an image that has it, or `source ~/anaconda3/etc/profile.d/conda.sh` before"},
+     "use an image that has conda, or run `source ~/anaconda3/etc/profile.d/conda.sh` first"},
     {"git: command not found", NULL, "git is not installed on this machine",
      "install it first: `sudo apt-get update && sudo apt-get install -y git`"},
     {"Could not resolve host", NULL, "DNS lookups fail on this machine",
@@ -139,9 +139,9 @@ static const struct {
      "arm64 instances need arm64 programs and images"},
     {"cannot execute binary file", NULL, "the program is built for another architecture",
      "arm64 instances need arm64 programs and images"},
-    {"Unable to locate credentials", NULL, "an AWS call had no credentials",
-     "give the node type an IamInstanceProfile whose role allows it"},
-    {"AccessDenied", NULL, "the role of this instance does not allow that",
+    {"Unable to locate credentials", NULL, "the command called AWS without credentials",
+     "give the node type an IamInstanceProfile whose role allows the call"},
+    {"AccessDenied", NULL, "the IAM role of this instance does not allow the AWS call",
      "grant that permission to the role of the node type's IamInstanceProfile"},
     {"certificate verify failed", NULL, "a certificate is not trusted",
      "if a proxy is in between, install its certificate on the machine; also check the machine's "
@@ -213,7 +213,7 @@ struct str setup_detail(const struct setup_step *step, struct arena *arena)
     return step->command.len > 0 ? secret_mask_text(arena, step->command) : str_from(step->kind);
 }
 
-/* "setup step 3 of 5", "look around". */
+/* "setup step 3 of 5", "checking the machine". */
 static struct str setup_failure_name_of(const struct setup_step *step, struct arena *arena)
 {
     return step->count > 0

@@ -249,11 +249,11 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
     }
     if (!has_start) {
         const char *key = maker->input->is_head ? "head" : "worker";
-        setup_plan_warn(
-            maker, arena_printf(maker->arena,
-                                "Ray will not be started: no command of %s_start_ray_commands has "
-                                "`ray start`",
-                                key));
+        setup_plan_warn(maker,
+                        arena_printf(maker->arena,
+                                     "Ray will not be started: no command of %s_start_ray_commands "
+                                     "contains `ray start`",
+                                     key));
     }
     return true;
 }
@@ -289,7 +289,7 @@ static void add_probe(struct setup_plan_maker *maker, const struct command_list 
     if (maker->input->runtime_hash.len > 0) {
         setup_plan_add_variable(&variables, "SHOAL_RUNTIME_HASH", maker->input->runtime_hash);
     }
-    setup_plan_add_step(maker, &(struct setup_step){.kind = "look around"},
+    setup_plan_add_step(maker, &(struct setup_step){.kind = "checking the machine"},
                         &(struct step){
                             .command = arena_str(maker->arena, buf_str(&command)),
                             .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
@@ -329,7 +329,7 @@ static bool setup_plan_add_ray(struct setup_plan_maker *maker, struct err *err)
     if (!maker->has_own_auth) {
         auth = input->is_head ? " --make-token" : input->token.len > 0 ? " --token" : "";
     }
-    setup_plan_add_own(maker, (struct setup_step){.kind = "Ray is there"},
+    setup_plan_add_own(maker, (struct setup_step){.kind = "finding or installing Ray"},
                        arena_printf(maker->arena,
                                     OWN("node ray --version %.*s && ") OWN("node env%s"),
                                     STR_ARG(version), auth),
@@ -361,7 +361,8 @@ static void add_gate(struct setup_plan_maker *maker)
         return; /* `ray start` itself reports whether it reaches the head */
     }
     setup_plan_add_own(
-        maker, (struct setup_step){.kind = "the head's Ray answers", .phase = SETUP_IS_WAITING},
+        maker,
+        (struct setup_step){.kind = "waiting for Ray on the head", .phase = SETUP_IS_WAITING},
         arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)), GATE_MINUTES, true);
 }
 
@@ -378,7 +379,7 @@ static void setup_plan_add_watch(struct setup_plan_maker *maker)
     struct variables variables = new_variables(maker);
     setup_plan_add_variable(&variables, "RAY_CLOUD_INSTANCE_ID", input->instance_id);
     setup_plan_add_step(
-        maker, &(struct setup_step){.kind = "spot notices are watched", .phase = SETUP_IS_STARTING},
+        maker, &(struct setup_step){.kind = "spot watcher start", .phase = SETUP_IS_STARTING},
         &(struct step){
             .command = arena_printf(
                 maker->arena,
@@ -450,7 +451,7 @@ static bool setup_plan_add_all(struct setup_plan_maker *maker, struct err *err)
         set_up.count = 0;
     }
     if (input->is_head) {
-        setup_plan_add_own(maker, (struct setup_step){.kind = "service"},
+        setup_plan_add_own(maker, (struct setup_step){.kind = "service start"},
                            STR(OWN("autoscaler --background")), QUICK_MINUTES, true);
     }
     add_probe(maker, &first, &set_up);

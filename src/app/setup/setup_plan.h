@@ -1,9 +1,9 @@
 /*
  * setup_plan.h: converts a configuration into the setup steps of one node, in Ray's order.
  *
- *     [service] -> look around -> initialization commands -> setup commands -> Ray is there ->
- *     environment -> [the head's Ray answers, versions agree] -> start commands ->
- *     [spot notices are watched]
+ *     [service] -> machine check -> initialization commands -> setup commands -> Ray ->
+ *     environment -> [wait for Ray on the head, compare versions] -> start commands ->
+ *     [spot watcher]
  *
  * Pure: equal input gives equal steps, so completed steps can be recognized and skipped.
  */
@@ -51,7 +51,7 @@ struct setup_input {
 
 /* Describes a step to the user; indexed by its number in the bundle. */
 struct setup_step {
-    const char *kind;     /* "look around", "initialization", "setup", "start", ... */
+    const char *kind;     /* "checking the machine", "initialization", "setup", "start", ... */
     size_t number, count; /* 3 of 5 of its kind */
     struct str command;   /* as in the file; empty for our own steps */
     struct str path;      /* "setup_commands[2]"; empty for our own steps */

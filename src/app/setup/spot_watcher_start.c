@@ -90,7 +90,7 @@ static int stay(const struct node_watch_setup *setup, struct arena *arena)
         lock_drop(lock);
     }
     if (!ok) {
-        log_write(&log, LOG_LEVEL_ERROR, "cannot watch: %s", err.text);
+        log_write(&log, LOG_LEVEL_ERROR, "cannot watch for interruption notices: %s", err.text);
     }
     redact_free(redact);
     if (descriptor > STDERR_FILENO) {
@@ -115,7 +115,7 @@ int node_watch(const struct node_watch_setup *given)
         printf("warning: cannot start the watcher for spot interruption notices: %s\n",
                strerror(status));
     } else {
-        printf("watching for spot interruption notices of %s\n", setup.provider);
+        printf("watching for spot interruption notices from %s\n", setup.provider);
     }
     arena_clear(&arena);
     return setup.is_foreground ? status : 0;

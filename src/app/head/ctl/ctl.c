@@ -214,7 +214,7 @@ bool ctl_line_read(struct str text, struct arena *arena, struct ctl_line *ret_li
 {
     json_t *json;
     struct ctl_line line = {0};
-    if (!json_line_read(text, "a line of the head's service", &json, err)) {
+    if (!json_line_read(text, "a message from the head's service", &json, err)) {
         return false;
     }
     bool is_read = ctl_read_line(json, arena, &line, err);

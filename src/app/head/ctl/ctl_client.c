@@ -41,7 +41,7 @@ static bool ctl_client_greet(struct ctl_client *client, const struct ctl_line *l
     }
     if (line->kind != CTL_GREETING) {
         return err_set(&client->err, ERR_PROTOCOL,
-                       "the control socket on the head is not served by Shoal");
+                       "a program other than Shoal answers on the control socket of the head");
     }
     if (!ctl_greeting_check(line, &client->err)) {
         return false;

@@ -147,15 +147,15 @@ static struct str fix_of(enum pending_cause cause)
     static const char *const fixes[PENDING_CAUSE_COUNT] = {
         [CAUSE_NONE] = "",
         [CAUSE_PASSING] = "",
-        [CAUSE_TOO_LARGE] = "add a node type that has it, or request less",
+        [CAUSE_TOO_LARGE] = "add a node type with enough of that resource, or request less",
         [CAUSE_COMBINATION] = "add a node type that has all of these resources",
         [CAUSE_LABELS] = "add the labels to a node type (labels), or request other labels",
         [CAUSE_TYPE_LIMIT] = "raise max_workers of that node type, or add a type that fits",
-        [CAUSE_CLUSTER_LIMIT] = "raise max_workers of the cluster, or stop something",
+        [CAUSE_CLUSTER_LIMIT] = "raise max_workers of the cluster, or stop other jobs",
         [CAUSE_TOGETHER] = "raise max_workers, or request fewer bundles at once",
         [CAUSE_UNAVAILABLE] = ("allow another zone or instance type, or use on-demand instances"),
         [CAUSE_PRICE_UNKNOWN] = "set its price: metadata.shoal.prices: {m5.large: 0.096}",
-        [CAUSE_PRICE] = "raise metadata.shoal.max_hourly_cost, or stop something",
+        [CAUSE_PRICE] = "raise metadata.shoal.max_hourly_cost, or stop other jobs",
         [CAUSE_RAMP] = "raise upscaling_speed to launch more at once",
         [CAUSE_STOPPED] = "fix what failed, then run shoal up",
     };
@@ -184,11 +184,11 @@ static struct str explain_demand_question_of(struct explain_sheet *sheet,
                             : STR("");
     bool is_one = demand->count == 1;
     if (demand->source == DEMAND_REQUEST_RESOURCES && demand->unmet > 0) {
-        return arena_printf(arena, "Why is the requested %lld x %.*s%.*s not there?",
+        return arena_printf(arena, "Why is the requested %lld x %.*s%.*s not available?",
                             (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
     }
     if (demand->source == DEMAND_REQUEST_RESOURCES) {
-        return arena_printf(arena, "What does request_resources() of %lld x %.*s%.*s keep running?",
+        return arena_printf(arena, "What does request_resources() for %lld x %.*s%.*s do?",
                             (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
     }
     const char *what = demand->source == DEMAND_PLACEMENT_GROUP ? "placement group" : "request";
@@ -232,7 +232,8 @@ void explain_demand(struct explain_sheet *sheet, const struct pending_demand *de
         explain_line(sheet, is_new ? "It was requested just now; the next scaling decision "
                                      "handles it."
                             : demand->source == DEMAND_REQUEST_RESOURCES
-                                ? "The cluster has what it requests; these nodes are kept."
+                                ? "The cluster has the resources, and keeps the nodes that provide "
+                                  "them."
                                 : "The cluster has room for it; Ray will schedule it shortly.");
     }
     explain_give(sheet, question, fix);

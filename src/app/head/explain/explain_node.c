@@ -53,7 +53,7 @@ static void explain_being(struct explain_sheet *sheet, const struct node_view *v
     const struct config_node_type *type = explain_type(sheet->scene, view->type);
     const struct cluster_event *launch = explain_node_launch_of(sheet, view);
     if (view->is_head) {
-        explain_line(sheet, "It is the head: Ray's own services and Shoal's run on it.");
+        explain_line(sheet, "It is the head, which runs Ray's head processes and Shoal's service.");
         explain_give(sheet, question, STR(""));
         return;
     }
@@ -66,7 +66,7 @@ static void explain_being(struct explain_sheet *sheet, const struct node_view *v
             STR_ARG(age.len > 0 ? arena_printf(sheet->arena, "%.*s ago", STR_ARG(age)) : STR("")),
             STR_ARG(reason));
     } else if (age.len > 0 && is_kept_by_min_workers(sheet->scene, view, type)) {
-        explain_line(sheet, "Launched %.*s ago; min_workers: %lld of type %.*s keeps it.",
+        explain_line(sheet, "Launched %.*s ago; kept by min_workers: %lld of type %.*s.",
                      STR_ARG(age), (long long)type->min_workers, STR_ARG(view->type));
     } else if (age.len > 0) {
         explain_line(sheet, "Launched %.*s ago; the reason is no longer in the journal.",
@@ -145,11 +145,11 @@ static struct str say_idle(struct explain_sheet *sheet, const struct node_view *
                           : "idle_timeout_minutes";
     struct str age = explain_age(sheet, view->idle_since_ms);
     if (is_kept_by_min_workers(scene, view, type)) {
-        explain_line(sheet, "Idle for %.*s, but min_workers: %lld of type %.*s keeps it.",
+        explain_line(sheet, "Idle for %.*s, but kept by min_workers: %lld of type %.*s.",
                      STR_ARG(age), (long long)type->min_workers, STR_ARG(view->type));
         return STR("lower min_workers of that type and run `shoal up`");
     }
-    explain_line(sheet, "Idle for %.*s; it can be terminated at %.*s (%s).", STR_ARG(age),
+    explain_line(sheet, "Idle for %.*s; it can be terminated after %.*s (%s).", STR_ARG(age),
                  STR_ARG(format_span(limit, sheet->arena)), key);
     return idle < limit ? STR("") : say_holder(sheet);
 }
@@ -162,7 +162,7 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
         explain_line(sheet, "The head is never scaled down; shoal down FILE removes the cluster.");
     } else if (explain_is_coming(view)) {
         question = STR("Why is it not ready?");
-        explain_line(sheet, "It is %s, for %.*s.", node_phase_text(view->phase),
+        explain_line(sheet, "It has been in state \"%s\" for %.*s.", node_phase_text(view->phase),
                      STR_ARG(explain_age(sheet, view->since_ms)));
         if (view->step > 0) {
             explain_line(sheet, "Step %zu of %zu of its setup: %.*s", view->step, view->steps,
@@ -171,7 +171,7 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
     } else if (view->idle_since_ms > 0) {
         fix = say_idle(sheet, view);
     } else if (view->ray_id.len == 0) {
-        explain_line(sheet, "Ray has not reported what it is doing.");
+        explain_line(sheet, "Ray has not reported the activity of this node.");
     } else {
         explain_line(sheet, "It is busy%s%.*s", view->activity.len > 0 ? ": " : ".",
                      STR_ARG(view->activity));
@@ -193,13 +193,13 @@ void explain_failure(struct explain_sheet *sheet, const struct node_view *view)
                      STR_ARG(explain_age(sheet, view->since_ms)));
     }
     if (failure->command.len > 0) {
-        explain_line(sheet, "The command: %.*s", STR_ARG(failure->command));
+        explain_line(sheet, "Command: %.*s", STR_ARG(failure->command));
     }
     if (first.len > 0) {
-        explain_line(sheet, "It said: %.*s", STR_ARG(first));
+        explain_line(sheet, "Output: %.*s", STR_ARG(first));
     }
     if (failure->why.len > 0) {
-        explain_line(sheet, "That means: %.*s", STR_ARG(failure->why));
+        explain_line(sheet, "Cause: %.*s", STR_ARG(failure->why));
     }
     if (sheet->line_count == 0) {
         explain_line(sheet, "%.*s.", STR_ARG(view->reason.len > 0 ? view->reason : STR("unknown")));

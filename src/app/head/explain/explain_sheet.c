@@ -82,8 +82,8 @@ bool explain_block(struct explain_sheet *sheet, struct str *ret_fix)
     if (scene->is_ray_scaling) {
         explain_line(sheet, "Shoal is not scaling this cluster: %.*s.",
                      STR_ARG(scene->autoscaler_message));
-        *ret_fix = STR("run `shoal up` without --autoscaling-config in head_start_ray_commands, so "
-                       "that Ray is started with --no-monitor");
+        *ret_fix = STR("remove --autoscaling-config from head_start_ray_commands and run `shoal "
+                       "up`, which starts Ray with --no-monitor");
         return true;
     }
     if (!scene->is_acting) {

@@ -22,7 +22,7 @@ const char *permission_text(enum permission permission, bool is_ending)
         break;
     }
     return is_ending ? "no recent state from the cloud or from Ray"
-                     : "the cloud has not been listed yet";
+                     : "the instances have not been listed yet";
 }
 
 /* ---- unmet requests ---- */
@@ -83,7 +83,9 @@ static struct str held_text(const struct core_settings *settings, const struct h
     case HOLD_ROOM:
         return STR("terminating instances still count against max_workers");
     case HOLD_RAMP:
-        return arena_printf(arena, "upscaling_speed: more %.*s after the pending ones have joined",
+        return arena_printf(arena,
+                            "upscaling_speed: more %.*s nodes are launched after the pending ones "
+                            "have joined",
                             STR_ARG(type));
     case HOLD_PRICE:
         return arena_printf(arena, "another %.*s would cost more than max_hourly_cost allows",
@@ -95,8 +97,8 @@ static struct str held_text(const struct core_settings *settings, const struct h
         return STR("cloud API errors; retrying");
     case HOLD_STOPPED:
         return arena_printf(arena,
-                            "%.*s: stopped after %lld failures; fix what failed (shoal explain "
-                            "shows it) and run shoal up",
+                            "%.*s: no more launches after %lld failures; fix what failed (shoal "
+                            "explain shows it) and run shoal up",
                             STR_ARG(type), (long long)hold->limit);
     case HOLD_TRIAL:
         return arena_printf(arena,

@@ -129,8 +129,8 @@ static void service_explain_send_pending(struct explain_sheet *sheet)
                        : cluster_status->demands[i].count;
     }
     if (waiting > 0) {
-        explain_line(sheet, "%lld request%s for it.", (long long)waiting,
-                     waiting == 1 ? " waits" : "s wait");
+        explain_line(sheet, "%lld request%s.", (long long)waiting,
+                     waiting == 1 ? " is waiting" : "s are waiting");
     }
 }
 
@@ -139,7 +139,7 @@ static void service_explain_all(struct explain_sheet *sheet)
     struct str fix = STR("");
     if (explain_block(sheet, &fix)) {
         service_explain_send_pending(sheet);
-        explain_give(sheet, STR("Why does nothing happen?"), fix);
+        explain_give(sheet, STR("Why is nothing happening?"), fix);
         explain_failures(sheet);
     } else if (explain_demands(sheet, STR("")) + explain_failures(sheet) == 0) {
         explain_calm(sheet);
@@ -173,9 +173,9 @@ static bool service_explain_reject(const struct explain_sheet *sheet, struct str
     for (size_t i = 0; i < scene->node_count && names.len < 200; i++) {
         buf_addf(&names, "%s%.*s", i > 0 ? ", " : "", STR_ARG(scene->nodes[i].name));
     }
-    return err_set(err, ERR_NOT_FOUND, "no node or waiting request matches \"%.*s\"; known: %.*s",
+    return err_set(err, ERR_NOT_FOUND, "no node or waiting request matches \"%.*s\"; nodes: %.*s",
                    STR_ARG(format_plain(about, sheet->arena)),
-                   STR_ARG(names.len > 0 ? buf_str(&names) : STR("no nodes")));
+                   STR_ARG(names.len > 0 ? buf_str(&names) : STR("none")));
 }
 
 bool explain(const struct explain_scene *scene, struct str about, struct arena *arena,

@@ -52,7 +52,7 @@ static void add_rays_counts(struct metrics_writing *writing, const struct metric
                           "Time from requesting Ray's state to the decision.", &counts->poll_time,
                           &metrics_poll_bounds);
     metrics_add_histogram(writing, "autoscaler_worker_create_node_time_seconds",
-                          "Time until the cloud answered a launch request, once for each node.",
+                          "Time until the cloud answered a launch request, counted once per node.",
                           &counts->launch_time, &metrics_node_bounds);
     metrics_add_histogram(writing, "autoscaler_worker_update_time_seconds",
                           "Duration of successful node setups.", &counts->set_up_time,
@@ -234,7 +234,7 @@ static void metrics_text_add_ours(struct metrics_writing *writing,
         {"shoal_leader", "gauge", "1 while this process holds the cluster lease.",
          scene->is_acting},
         {"shoal_journal_writable", "gauge",
-         "1 while the journal is writable; without it nothing is launched.", scene->is_recording},
+         "1 while the journal is writable; otherwise nothing is launched.", scene->is_recording},
         {"shoal_scale_up_allowed", "gauge", "1 while launches are allowed.", may(scene, true)},
         {"shoal_scale_down_allowed", "gauge", "1 while scale-down is allowed.", may(scene, false)},
         {"shoal_spot_nodes", "gauge", "Spot nodes.", (double)census->spot},

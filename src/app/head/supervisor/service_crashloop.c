@@ -22,8 +22,9 @@ static void service_crashloop_on_hangup(void *context, int number)
 struct str crashloop_text(const char *last_end, struct arena *arena)
 {
     return arena_printf(arena,
-                        "the service died %d times within %d s (it %.100s): it now only answers "
-                        "requests and launches or terminates nothing until `shoal up`",
+                        "the service died %d times within %d s (the last time, it %.100s); until "
+                        "the next `shoal up`, it only answers requests and does not launch or "
+                        "terminate nodes",
                         SUPERVISE_DEATHS, SUPERVISE_WINDOW_MS / 1000, last_end);
 }
 

@@ -113,7 +113,7 @@ static bool talk(int fd, bool asks_update, int64_t until, struct arena *arena, s
         return true;
     }
     if (write(fd, request, strlen(request)) != (ssize_t)strlen(request)) {
-        return err_set(err, ERR_UNAVAILABLE, "the service is not listening");
+        return err_set(err, ERR_UNAVAILABLE, "cannot send a request to the service");
     }
     while (line.kind != CTL_DONE && line.kind != CTL_ERROR) {
         if (!service_start_read_line(fd, until, &text) ||
@@ -193,7 +193,9 @@ static void keep_note(const char *folder, const char *why_not)
 {
     struct err err;
     if (!boot_note(folder, why_not, &err)) {
-        fprintf(stderr, "warning: shoal status may be wrong about the start at boot: %s\n",
+        fprintf(stderr,
+                "warning: cannot record whether the service starts at boot, so `shoal status` may "
+                "be wrong about it: %s\n",
                 err.text);
     }
 }

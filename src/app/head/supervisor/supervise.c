@@ -177,7 +177,7 @@ static bool start_child(struct supervisor *self, const char *const *argv)
 {
     int both[2];
     if (pipe2(both, O_CLOEXEC) != 0) {
-        supervise_send(self, "no pipe: %s", strerror(errno));
+        supervise_send(self, "cannot create a pipe: %s", strerror(errno));
         return false;
     }
     self->is_frozen = self->deaths.is_frozen;
@@ -189,7 +189,7 @@ static bool start_child(struct supervisor *self, const char *const *argv)
     close(both[1]);
     if (child < 0) {
         close(both[0]);
-        supervise_send(self, "no process: %s", strerror(errno));
+        supervise_send(self, "cannot start a process: %s", strerror(errno));
         return false;
     }
     fcntl(both[0], F_SETFL, O_NONBLOCK);
@@ -261,8 +261,8 @@ static void supervise_describe_end(struct supervisor *self, int status, int64_t 
     if (self->deaths.is_frozen && !self->is_frozen) {
         supervise_send(
             self,
-            "the service died %d times within %d s: it now only answers requests until `shoal up` "
-            "or SIGHUP",
+            "the service died %d times within %d s; until `shoal up` or SIGHUP, it only answers "
+            "requests",
             SUPERVISE_DEATHS, SUPERVISE_WINDOW_MS / 1000);
     }
 }

@@ -168,7 +168,7 @@ static bool leave_environment(const char *folder, struct arena *arena, struct er
         buf_add_char(&text, '\0');
     }
     const char *path = arena_printf(arena, "%s/" UNIT_ENVIRONMENT, folder).ptr;
-    bool ok = text.is_full ? err_set(err, ERR_IO, "too many environment variables")
+    bool ok = text.is_full ? err_set(err, ERR_IO, "the environment variables are too large")
                            : file_write(path, buf_str(&text), 0600, err);
     buf_wipe(&text);
     return ok;

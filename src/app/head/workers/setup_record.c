@@ -137,7 +137,7 @@ const char *worker_again_text(enum worker_again why)
         [WORKER_IS_FINE] = "nothing has changed",
         [WORKER_IS_UNFINISHED] = "its last setup did not finish",
         [WORKER_HAS_CHANGED] = "the cluster file or its mounts have changed",
-        [WORKER_KEPT_RAY] = "its start commands were left out by --no-restart",
+        [WORKER_KEPT_RAY] = "its start commands were skipped (--no-restart)",
         [WORKER_HAS_NEW_HEAD] = "Ray on the head was replaced",
         [WORKER_HAS_NOT_JOINED] = "it started Ray, but has not joined",
     };

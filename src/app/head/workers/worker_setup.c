@@ -213,7 +213,7 @@ void worker_send(struct worker *worker)
         if (err.kind == ERR_NOT_FOUND) {
             worker_wait(worker, STR("the head has not created Ray's token yet"));
         } else {
-            fail_with(worker, "cannot plan its setup steps", &err);
+            fail_with(worker, "planning its setup", &err);
         }
         return;
     }
@@ -251,7 +251,7 @@ static void worker_setup_on_hello(void *context, const struct node_hello *hello)
     struct worker *worker = context;
     struct err err;
     if (!cluster_state_pin_greeted(worker->all->setup.state, worker->machine.id, hello, &err)) {
-        fail_with(worker, "cannot store its host key", &err);
+        fail_with(worker, "storing its host key", &err);
         return;
     }
     worker->host_key = arena_str(&worker->arena, hello->host_key);
@@ -327,7 +327,7 @@ static void worker_setup_on_done(void *context, bool is_ok, const struct err *er
         return;
     }
     if (!is_ok) {
-        fail_with(worker, worker->has_contact ? "connection" : "waiting for ssh", err);
+        fail_with(worker, worker->has_contact ? "the ssh connection" : "waiting for ssh", err);
         return;
     }
     worker_log(worker, "all steps finished");
@@ -437,7 +437,7 @@ void worker_setups_begin(struct worker_setups *setups, const struct worker_machi
     /* A worker that was set up before has generated its own host key, which is already pinned. */
     if (!cluster_state_is_pinned(setups->setup.state, machine->id) &&
         !cluster_state_pin_launch(setups->setup.state, machine->id, machine->launch, &err)) {
-        fail_with(worker, "cannot store its host key", &err);
+        fail_with(worker, "storing its host key", &err);
         return;
     }
     worker_setup_set_place(worker);

@@ -233,8 +233,7 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
         volume.is_by_size = is_by_size(item, volume.kind);
         if (volume.id.len == 0 || !str_to_i64(xml_child_text(item, "size"), &volume.gb) ||
             volume.gb < 0 || volume.gb > GB_MAX) {
-            return err_set(err, ERR_PROTOCOL,
-                           "unexpected response: a volume without an id or size");
+            return err_set(err, ERR_PROTOCOL, "unexpected response: a volume has no id or size");
         }
         void *items = finds->volumes;
         arena_grow(basket->arena, &items, finds->volume_count, &basket->volume_capacity,
@@ -264,7 +263,7 @@ static bool read_members(struct account_basket *basket, const struct xml_element
                                       time_of(item, "CreateDate"),
                                       ACCOUNT_NO_TIME};
         if (thing.id.len == 0) {
-            return err_set(err, ERR_PROTOCOL, "unexpected response: a %s without a name",
+            return err_set(err, ERR_PROTOCOL, "unexpected response: a %s has no name",
                            account_thing_name(form->kind));
         }
         add_thing(basket, &thing);
@@ -326,7 +325,8 @@ bool account_read_regions(const struct xml_element *root, struct arena *arena,
         }
         if (name.len == 0 || count == REGIONS_MAX) {
             return err_set(err, ERR_PROTOCOL,
-                           "unexpected response: a region without a name, or too many regions");
+                           "unexpected response: a region has no name, or there are too many "
+                           "regions");
         }
         regions[count++] = arena_str(arena, name);
     }

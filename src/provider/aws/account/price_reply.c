@@ -114,7 +114,7 @@ static json_t *price_reply_load(struct str text, struct err *err)
     }
     json_t *json = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
     if (!json || !json_is_object(json)) {
-        err_set(err, ERR_PROTOCOL, json ? "JSON, but not an object" : "not JSON");
+        err_set(err, ERR_PROTOCOL, json ? "the JSON is not an object" : "invalid JSON");
         json_decref(json);
         return NULL;
     }
@@ -162,7 +162,7 @@ static const json_t *only_member(const json_t *object, const char *what, struct 
     json_t *mutable_object = (json_t *)(uintptr_t)object; /* jansson's iterators do not modify it */
     void *at = json_object_iter(mutable_object);
     if (json_object_size(object) != 1 || !at) {
-        err_set(err, ERR_PROTOCOL, "a product with %zu %s instead of exactly one",
+        err_set(err, ERR_PROTOCOL, "AWS returned a product with %zu %s instead of exactly one",
                 json_object_size(object), what);
         return NULL;
     }
@@ -183,12 +183,13 @@ static bool price_reply_price_of(const json_t *document, const struct price_quer
     }
     const char *unit = wish->kind == PRICE_VOLUME ? "GB-Mo" : "Hrs";
     if (!str_is(price_reply_text_of(row, "unit"), unit)) {
-        return err_set(err, ERR_PROTOCOL, "a price that is not per %s", unit);
+        return err_set(err, ERR_PROTOCOL, "AWS returned a price that is not per %s", unit);
     }
     struct str dollars = price_reply_text_of(json_object_get(row, "pricePerUnit"), "USD");
     /* Announced or restricted types are listed with price 0. */
     return (price_parse_dollars(dollars, ret_price) && *ret_price > 0) ||
-           err_set(err, ERR_PROTOCOL, "a price that is not a positive amount in dollars");
+           err_set(err, ERR_PROTOCOL,
+                   "AWS returned a price that is not a positive amount in dollars");
 }
 
 /* Adds the price of one product; several products must agree. */
@@ -198,11 +199,11 @@ static bool on_product(const json_t *item, const struct price_query *wish, struc
     int64_t price;
     struct str text = {json_string_value(item), json_string_length(item)};
     if (!json_is_string(item)) {
-        return err_set(err, ERR_PROTOCOL, "a product that is not a string");
+        return err_set(err, ERR_PROTOCOL, "AWS returned a product that is not a string");
     }
     AUTO_JSON json_t *document = price_reply_load(text, err);
     if (!document) {
-        return err_wrap(err, "a product");
+        return err_wrap(err, "cannot read a product");
     }
     if (!price_reply_is_wanted(json_object_get(document, "product"), wish)) {
         return true;
@@ -211,7 +212,7 @@ static bool on_product(const json_t *item, const struct price_query *wish, struc
         return false;
     }
     if (page->price != PRICE_UNKNOWN && page->price != price) {
-        return err_set(err, ERR_PROTOCOL, "two prices for one product");
+        return err_set(err, ERR_PROTOCOL, "AWS returned two prices for one product");
     }
     page->price = price;
     return true;
@@ -288,11 +289,13 @@ static bool price_reply_read_row(const struct xml_element *item, struct spot_pri
     struct spot_price row = {.type = xml_child_text(item, "instanceType"),
                              .zone = xml_child_text(item, "availabilityZone")};
     if (row.type.len == 0 || row.zone.len == 0) {
-        return err_set(err, ERR_PROTOCOL, "a spot price without type or zone");
+        return err_set(err, ERR_PROTOCOL,
+                       "AWS returned a spot price without an instance type or zone");
     }
     if (!price_parse_dollars(xml_child_text(item, "spotPrice"), &row.price) ||
         !aws_time_parse(xml_child_text(item, "timestamp"), &row.since)) {
-        return err_set(err, ERR_PROTOCOL, "a spot price that is not a number, or has no time");
+        return err_set(err, ERR_PROTOCOL,
+                       "AWS returned a spot price that is not a number or has no time");
     }
     *ret_row = row;
     return true;

@@ -262,8 +262,8 @@ static bool check_xml(const char *action, struct str body, struct err *err)
     struct xml_reply *reply = xml_reply_new(&listener, &check);
     bool ok = xml_reply_feed(reply, body, err) && xml_reply_end(reply, err);
     xml_reply_free(reply);
-    return ok &&
-           (check.is_right || err_set(err, ERR_PROTOCOL, "XML, but not a response to %s", action));
+    return ok && (check.is_right ||
+                  err_set(err, ERR_PROTOCOL, "the XML is not a response to %s", action));
 }
 
 bool aws_call_check(const struct aws_call *call, struct str body, struct err *err)

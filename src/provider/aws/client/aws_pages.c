@@ -113,7 +113,7 @@ static bool aws_pages_read_page(void *context, struct str body, struct err *err)
     bool is_right = str_is(str_sub(name, action.len, name.len), "Response") &&
                     str_eq(str_sub(name, 0, action.len), action);
     return is_right ||
-           err_set(err, ERR_PROTOCOL, "XML, but not a response to %s", pages->request.action);
+           err_set(err, ERR_PROTOCOL, "the XML is not a response to %s", pages->request.action);
 }
 
 static void aws_pages_on_page(void *context, const struct aws_reply *reply)

@@ -129,7 +129,7 @@ static void fetch_from_role(struct credentials_fetch *fetch)
     struct arena *arena = &fetch->arena;
     if (source->role.mfa_serial.len > 0) {
         fetch_fail(fetch, ERR_AUTH,
-                   "the role needs an MFA code, which Shoal does not ask for; run `eval \"$(aws "
+                   "the role needs an MFA code, which Shoal cannot ask for; run `eval \"$(aws "
                    "configure export-credentials --profile %.*s --format env)\"` and repeat the "
                    "command without a profile",
                    STR_ARG(source->profile));

@@ -151,7 +151,7 @@ static void on_role_name(struct credentials_fetch *fetch, const struct http_repl
 {
     struct str rest = reply->body;
     if (reply->outcome == HTTP_REPLIED && reply->status == 404) {
-        fetch_fail(fetch, ERR_AUTH, "this machine has no role (instance profile)");
+        fetch_fail(fetch, ERR_AUTH, "this machine has no IAM role (instance profile)");
         return;
     }
     if (!is_answer(fetch, reply)) {

@@ -97,8 +97,8 @@ static enum aws_next meet_other(struct lease_op *lease, const struct lease_by_na
     if (lease_by_name_has(named, lease->known_uid)) {
         return workflow_end(
             &lease->op, OUTCOME_INVALID, ERR_EXISTS,
-            "two clusters are called %.*s: this machine's journal knows the one with "
-            "shoal-cluster-uid %.*s, which still has instances, and the lease object belongs to "
+            "two clusters are called %.*s: the journal on this machine belongs to the one with "
+            "shoal-cluster-uid %.*s, which still has instances, but the lease object belongs to "
             "%.*s. Terminate the instances of one of them, then run the command again",
             STR_ARG(lease->op.provider->cluster->name), STR_ARG(lease->known_uid),
             STR_ARG(lease->found.uid));
@@ -111,9 +111,9 @@ static enum aws_next too_many(struct lease_op *lease, const struct lease_by_name
 {
     return workflow_end(
         &lease->op, OUTCOME_INVALID, ERR_EXISTS,
-        "the lease object of %.*s (launch template %.*s) is missing, and its instances belong to "
-        "%zu clusters (shoal-cluster-uid %.*s, %.*s%s). Terminate the instances of all but one of "
-        "them, then run the command again",
+        "the lease object of %.*s (launch template %.*s) is missing, and the instances with that "
+        "cluster name belong to %zu clusters (shoal-cluster-uid %.*s, %.*s%s). Terminate the "
+        "instances of all but one of them, then run the command again",
         STR_ARG(lease->op.provider->cluster->name),
         STR_ARG(aws_lease_name(lease->op.provider->cluster->name, &lease->op.arena)),
         named->uid_count, STR_ARG(named->uids[0]), STR_ARG(named->uids[1]),
@@ -286,7 +286,7 @@ static enum aws_next take_on_read(struct aws_workflow *op, const struct aws_resu
     /* Numbers have no gaps: a missing one exists but is not visible yet. */
     if (!lease->chain.is_whole || lease->chain.highest < lease->found.highest ||
         lease->chain.highest < lease->made) {
-        return workflow_not_yet(op, "AWS does not list all claims on the cluster");
+        return workflow_not_yet(op, "AWS does not list all claims on the cluster lease");
     }
     if (own > 0) {
         return own == last->number ? won(lease, last) : lease_lost_to(lease, last, STR(""));

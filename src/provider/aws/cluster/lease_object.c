@@ -148,8 +148,8 @@ enum aws_next lease_lost_to(struct lease_op *lease, const struct lease_claim *cl
                                           .account = lease->op.provider->account};
     lease->tells_lease = true;
     return workflow_end(&lease->op, OUTCOME_MISMATCH, ERR_EXISTS,
-                        "the cluster is held by %.*s (lease %" PRIu64 ")", STR_ARG(claim->holder),
-                        lease_claim_epoch(claim));
+                        "the cluster lease is held by %.*s (epoch %" PRIu64 ")",
+                        STR_ARG(claim->holder), lease_claim_epoch(claim));
 }
 
 void lease_finish(struct aws_workflow *op)
@@ -260,7 +260,8 @@ static enum aws_next on_still_ours(struct aws_workflow *op, const struct aws_res
     }
     lease_object_read_claims(lease, heard, lease_object_own_version(provider));
     if (!lease->chain.last) {
-        return workflow_not_yet(op, "AWS does not list this machine's own claim on the cluster");
+        return workflow_not_yet(op,
+                                "AWS does not list this machine's own claim on the cluster lease");
     }
     if (lease->chain.last->number != lease_object_own_version(provider)) {
         lease_lose(provider);

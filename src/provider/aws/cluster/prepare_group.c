@@ -238,10 +238,10 @@ static enum aws_next on_vpc(struct aws_workflow *op, const struct aws_result *he
             add_vpc_places(prepare, item);
         }
     }
-    return prepare->has_place ? NEXT_NEXT
-                              : workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND,
-                                             "the VPC %.*s has no address range",
-                                             STR_ARG(op->provider->facts.vpc));
+    return prepare->has_place
+               ? NEXT_NEXT
+               : workflow_end(op, OUTCOME_INVALID, ERR_NOT_FOUND, "the VPC %.*s has no CIDR block",
+                              STR_ARG(op->provider->facts.vpc));
 }
 
 /* ---- the rules ---- */

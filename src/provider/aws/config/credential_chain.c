@@ -98,7 +98,7 @@ static struct aws_source plan_environment(const struct credential_chain_planner 
     }
     if (!secret || !*secret) {
         return broken(SOURCE_ENVIRONMENT,
-                      STR("AWS_ACCESS_KEY_ID is set, AWS_SECRET_ACCESS_KEY is not"));
+                      STR("AWS_ACCESS_KEY_ID is set, but AWS_SECRET_ACCESS_KEY is not"));
     }
     if (expiry && *expiry && !aws_time_parse(str_from(expiry), &expires_at)) {
         return broken(SOURCE_ENVIRONMENT, STR("AWS_CREDENTIAL_EXPIRATION is not a time"));
@@ -405,8 +405,9 @@ static struct aws_source plan_profile_base(const struct view *view, struct str n
                                    SHOWN(name), SHOWN(view->name)));
     }
     if (planner->visited_count == CHAIN_MAX) {
-        return broken(SOURCE_ASSUME_ROLE,
-                      arena_printf(planner->arena, "more than %d chained roles", CHAIN_MAX));
+        return broken(
+            SOURCE_ASSUME_ROLE,
+            arena_printf(planner->arena, "the profile chains more than %d roles", CHAIN_MAX));
     }
     planner->visited[planner->visited_count++] = name;
     return credential_chain_has_keys(&base) || !has_role(&base) ? plan_plain_base(&base)

@@ -261,7 +261,7 @@ static bool read_header(struct ini_reader *reader, struct str text, struct err *
         return close_option(reader, err) && open_section(reader, str_sub(text, 1, end - 1), err);
     }
     if (!reader->is_in_section) {
-        return err_set(err, ERR_CONFIG, "line %zu: it is not in a [section]", reader->line);
+        return err_set(err, ERR_CONFIG, "line %zu is not in a [section]", reader->line);
     }
     return close_option(reader, err) && read_option(reader, text, err);
 }
@@ -308,7 +308,7 @@ bool ini_parse(struct str text, struct arena *arena, struct ini *ret_ini, struct
     ok = ok && close_option(&reader, err);
     buf_clear(&reader.value);
     if (ok && reader.bad_line > 0) {
-        ok = err_set(err, ERR_CONFIG, "line %zu: it is neither a [section] nor \"name = value\"",
+        ok = err_set(err, ERR_CONFIG, "line %zu is neither a [section] nor \"name = value\"",
                      reader.bad_line);
     }
     if (ok) {

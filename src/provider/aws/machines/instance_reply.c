@@ -171,7 +171,7 @@ static bool end_tag(struct instance_reply *reply, struct err *err)
         return true;
     }
     if (reply->record.tag_count == TAGS_MAX) {
-        return err_set(err, ERR_PROTOCOL, "an instance with more than %d tags", TAGS_MAX);
+        return err_set(err, ERR_PROTOCOL, "an instance has more than %d tags", TAGS_MAX);
     }
     reply->tags[reply->record.tag_count++] = reply->tag;
     return true;
@@ -184,7 +184,7 @@ static bool end_record(struct instance_reply *reply, struct err *err)
     struct instance_record *record = &reply->record;
     void *items = reply->list.items;
     if (record->id.len == 0) {
-        return err_set(err, ERR_PROTOCOL, "an instance without an id");
+        return err_set(err, ERR_PROTOCOL, "an instance has no id");
     }
     record->tags = ARENA_ARRAY(reply->arena, record->tag_count, struct instance_tag);
     if (record->tag_count > 0) {
@@ -238,7 +238,7 @@ static bool end_leaf(struct instance_reply *reply, enum place place, struct err 
         reply->record.market = (uint8_t)market_named(text);
     } else if (place == LEAF_LAUNCH_TIME) {
         return aws_time_parse(text, &reply->record.launched_at) ||
-               err_set(err, ERR_PROTOCOL, "an invalid launch time");
+               err_set(err, ERR_PROTOCOL, "an instance has an invalid launch time");
     } else {
         end_text(reply, place);
     }
@@ -290,7 +290,7 @@ static bool instance_reply_on_text(void *context, struct str text, struct err *e
     }
     buf_add(&reply->text, text);
     return !reply->text.is_full ||
-           err_set(err, ERR_PROTOCOL, "a string of more than %d bytes", TEXT_BYTES_MAX);
+           err_set(err, ERR_PROTOCOL, "a string is longer than %d bytes", TEXT_BYTES_MAX);
 }
 
 static bool instance_reply_on_end(void *context, struct err *err)

@@ -277,7 +277,9 @@ static bool check_tags(const struct param *specs, struct err *err)
             count++;
         }
         if (count > TAGS_MAX) {
-            return err_set(err, ERR_CONFIG, "%zu tags, but AWS accepts only %d", count, TAGS_MAX);
+            return err_set(err, ERR_CONFIG,
+                           "an instance would have %zu tags, but AWS accepts only %d", count,
+                           TAGS_MAX);
         }
     }
     return true;

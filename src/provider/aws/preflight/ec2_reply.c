@@ -58,10 +58,8 @@ static bool ec2_reply_need(const struct xml_element *item, const char *name, str
                            struct str *ret_text, struct err *err)
 {
     *ret_text = ec2_reply_save(item, name, arena);
-    return ret_text->len > 0 || err_set(err, ERR_PROTOCOL,
-                                        "unexpected response: an element "
-                                        "without %s",
-                                        name);
+    return ret_text->len > 0 ||
+           err_set(err, ERR_PROTOCOL, "unexpected response: an element has no %s", name);
 }
 
 static bool is_true(const struct xml_element *item, const char *name)
@@ -322,7 +320,8 @@ static bool read_value(const json_t *json, struct arena *arena, struct str *ret_
     }
     struct str text = {json_string_value(value), json_string_length(value)};
     if (!ec2_reply_is_plain(text)) {
-        return err_set(err, ERR_PROTOCOL, "a Value that is empty or has invalid characters");
+        return err_set(err, ERR_PROTOCOL,
+                       "unexpected response: Value is empty or has invalid characters");
     }
     *ret_value = arena_str(arena, text);
     return true;
@@ -336,7 +335,7 @@ static bool load_json(struct str json, json_t **ret_root, struct err *err)
     }
     json_t *root = json_loadb(json.ptr ? json.ptr : "", json.len, JSON_REJECT_DUPLICATES, &where);
     if (!root) {
-        return err_set(err, ERR_PROTOCOL, "not JSON at line %d, column %d", where.line,
+        return err_set(err, ERR_PROTOCOL, "invalid JSON at line %d, column %d", where.line,
                        where.column);
     }
     *ret_root = root;
@@ -355,7 +354,7 @@ bool quota_limit_read(struct str json, int64_t *ret_limit, struct err *err)
     bool ok = json_is_number(value) && limit >= 0;
     *ret_limit = !ok ? 0 : limit < LIMIT_MAX ? (int64_t)limit : LIMIT_MAX;
     json_decref(root);
-    return ok || err_set(err, ERR_PROTOCOL, "a quota without a Value");
+    return ok || err_set(err, ERR_PROTOCOL, "unexpected response: the quota has no Value");
 }
 
 bool ssm_parameter_read(struct str json, struct arena *arena, struct str *ret_value,

@@ -90,6 +90,7 @@ struct str instance_type_hint(struct str name, const struct ec2_offerings *offer
     if (sizes.len > 0 && !str_eq(family(best), family(name))) {
         return sizes; /* better than a similarly spelt type of another family */
     }
-    return best.len > 0 ? arena_printf(arena, "the closest match there is %.*s", STR_ARG(best))
-                        : sizes;
+    return best.len > 0
+               ? arena_printf(arena, "the closest match in this region is %.*s", STR_ARG(best))
+               : sizes;
 }

@@ -80,7 +80,8 @@ static void judge_named_key(struct judge *judge, const struct wish_type *type, c
                                           "%.*s is not the private key of key pair \"%.*s\"",
                                           STR_ARG(judge->wish->private_key), STR_ARG(type->key));
         other->path = STR("auth.ssh_private_key");
-        other->remedy = STR("you cannot log in to instances with it");
+        other->remedy = STR("set auth.ssh_private_key to the private key of this key pair, or "
+                            "change KeyName");
     } else {
         describe_key(judge, key, judge_types(judge, counts));
     }
@@ -115,7 +116,7 @@ static void judge_made_key(struct judge *judge)
         judge->facts.types[i].makes_key = !is_used;
         if (type->key.len > 0 && !str_eq(type->key, wish->key_pair)) {
             struct finding *unused = judge_add(judge, FINDING_WARNING, "key",
-                                               "KeyName %.*s is not used, as in Ray, because "
+                                               "KeyName %.*s is ignored, as in Ray, because "
                                                "auth.ssh_private_key is not set",
                                                STR_ARG(type->key));
             unused->path = judge_path(judge, type, "KeyName");
@@ -164,7 +165,7 @@ static void judge_profile(struct judge *judge, const struct preflight_profile *p
                             STR_ARG(profile->name), STR_ARG(judge->facts.account));
     } else if (profile->is_found && profile->found.role.len == 0) {
         finding = judge_add(judge, FINDING_ERROR, "profile",
-                            "instance profile \"%.*s\" has no role, so it allows nothing",
+                            "instance profile \"%.*s\" has no role, so it grants no permissions",
                             STR_ARG(profile->name));
         finding->remedy = STR("add one: aws iam add-role-to-instance-profile");
     } else if (profile->is_found) {

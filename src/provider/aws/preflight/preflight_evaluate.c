@@ -121,7 +121,7 @@ static void refuse_region(struct judge *judge, const struct preflight_answer *an
                                        STR_ARG(answers->region), STR_ARG(answers->identity.arn),
                                        STR_ARG(answer->code));
     closed->path = STR("provider.region");
-    closed->remedy = STR("check that it is enabled for the account");
+    closed->remedy = STR("check that the region is enabled for the account");
 }
 
 static void refuse_credentials(struct judge *judge, const struct preflight_answer *answer)
@@ -247,7 +247,8 @@ static void judge_template(struct judge *judge, const struct wish_type *type)
     struct finding *finding = NULL;
     if (type->is_blind && judge_knows(judge, ASK_TEMPLATES)) {
         finding = judge_add(judge, FINDING_ERROR, "launch template",
-                            "launch template %.*s, or that version of it, does not exist in %.*s",
+                            "launch template %.*s, or the requested version of it, does not exist "
+                            "in %.*s",
                             STR_ARG(type->template), STR_ARG(judge->answers->region));
     } else if (type->has_template_interfaces) {
         finding = judge_add(judge, FINDING_ERROR, "launch template",

@@ -19,7 +19,7 @@ static bool read_reservation(const struct xml_element *reservation, struct arena
         struct str id = xml_child_text(item, "instanceId");
         void *items = named->ids;
         if (id.len == 0) {
-            return err_set(err, ERR_PROTOCOL, "unexpected response: an instance without an id");
+            return err_set(err, ERR_PROTOCOL, "unexpected response: an instance has no id");
         }
         if (tag_in(item, TAG_CLUSTER_UID).len > 0) {
             continue; /* launched by Shoal */

@@ -78,11 +78,9 @@ void judge_spot_role(struct judge *judge)
         }
         struct finding *finding = judge_add(
             judge, FINDING_WARNING, "spot",
-            "the account has never used spot instances: the role " SPOT_ROLE " is missing, and "
-            "the head is not "
-            "allowed to create "
-            "it, so it cannot "
-            "launch spot workers");
+            "the account has never used spot instances: the role " SPOT_ROLE
+            " is missing, and the head is not allowed to create it, so spot workers cannot be "
+            "launched");
         finding->path = judge_path(judge, type, "InstanceMarketOptions");
         finding->remedy = STR("create it once: aws iam create-service-linked-role "
                               "--aws-service-name spot.amazonaws.com");
@@ -123,9 +121,9 @@ static void judge_dry_run(struct judge *judge, const struct wish_type *type,
 static const struct {
     const char *action, *what;
 } makings[MAKING_COUNT] = {
-    [MAKING_LEASE] = {"CreateLaunchTemplate", "the launch template that holds its lease"},
-    [MAKING_GROUP] = {"CreateSecurityGroup", "its security group"},
-    [MAKING_KEY] = {"ImportKeyPair", "its key pair"},
+    [MAKING_LEASE] = {"CreateLaunchTemplate", "the launch template that holds the cluster's lease"},
+    [MAKING_GROUP] = {"CreateSecurityGroup", "the cluster's security group"},
+    [MAKING_KEY] = {"ImportKeyPair", "the cluster's key pair"},
 };
 
 const char *preflight_making_action(enum preflight_making making)
@@ -140,9 +138,8 @@ static void judge_makings(struct judge *judge)
     for (size_t i = 0; i < MAKING_COUNT; i++) {
         const struct preflight_dry_run *run = &judge->answers->makings[i];
         if (run->is_denied) {
-            judge_add(judge, FINDING_ERROR, "permissions",
-                      "creating the cluster is not allowed (%s): %.*s", makings[i].what,
-                      STR_ARG(said_by_aws(run->message)))
+            judge_add(judge, FINDING_ERROR, "permissions", "creating %s is not allowed: %.*s",
+                      makings[i].what, STR_ARG(said_by_aws(run->message)))
                 ->remedy = STR("ask your administrator for the policy that `shoal policy` prints "
                                "for this file");
         }

@@ -167,7 +167,7 @@ static void refuse_all(struct judge *judge, const struct wish_type *type,
     judge_set_rows(finding, &rows);
     if (choice->count == 0) {
         finding->remedy = arena_printf(judge->arena,
-                                       "create the default ones: aws ec2 create-default-vpc "
+                                       "create the default subnets: aws ec2 create-default-vpc "
                                        "--region %.*s",
                                        STR_ARG(region));
     }

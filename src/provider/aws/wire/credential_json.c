@@ -27,11 +27,11 @@ static json_t *credential_json_load(struct str text, struct err *err)
     }
     json_t *json = json_loadb(text.ptr, text.len, JSON_REJECT_DUPLICATES, &where);
     if (!json) {
-        err_set(err, ERR_PROTOCOL, "not JSON at line %d, column %d", where.line, where.column);
+        err_set(err, ERR_PROTOCOL, "invalid JSON at line %d, column %d", where.line, where.column);
         return NULL;
     }
     if (!json_is_object(json)) {
-        err_set(err, ERR_PROTOCOL, "JSON, but not an object");
+        err_set(err, ERR_PROTOCOL, "the JSON is not an object");
         json_decref(json);
         return NULL;
     }

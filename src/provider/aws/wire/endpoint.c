@@ -215,7 +215,7 @@ static bool parse_url(struct str url, struct aws_endpoint *endpoint, struct err 
     bool has_path = end < rest.len;
     if (end == 0 || (has_path && rest.ptr[end] != '/')) {
         return err_set(err, ERR_CONFIG,
-                       "an endpoint must be a host with at most a port and a path");
+                       "an endpoint must be a host, optionally with a port and a path");
     }
     for (size_t i = 0; i < endpoint->path.len; i++) {
         char c = endpoint->path.ptr[i];

@@ -39,7 +39,7 @@ static bool is_s3(const struct signing *signing)
 static struct str sigv4_save(struct arena *arena, const struct buf *text)
 {
     if (text->is_full) {
-        panic("sigv4: a request of more than %d bytes", TEXT_BYTES_MAX);
+        panic("sigv4: the request has more than %d bytes", TEXT_BYTES_MAX);
     }
     return arena_str(arena, buf_str(text));
 }

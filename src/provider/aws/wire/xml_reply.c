@@ -32,7 +32,7 @@ static void xml_reply_on_start(void *user, const XML_Char *name, const XML_Char 
         return; /* expat may still deliver buffered events */
     }
     if (++reply->depth > XML_REPLY_DEPTH_MAX) {
-        err_set(&reply->err, ERR_PROTOCOL, "XML of more than %d levels", XML_REPLY_DEPTH_MAX);
+        err_set(&reply->err, ERR_PROTOCOL, "the XML has more than %d levels", XML_REPLY_DEPTH_MAX);
         xml_reply_stop(reply);
     } else if (!reply->listener->start(reply->context, str_from(name), &reply->err)) {
         xml_reply_stop(reply);
@@ -69,7 +69,7 @@ static void on_doctype(void *user, const XML_Char *name, const XML_Char *system_
     (void)system_id;
     (void)public_id;
     (void)has_subset;
-    err_set(&reply->err, ERR_PROTOCOL, "XML with a document type");
+    err_set(&reply->err, ERR_PROTOCOL, "the XML has a document type declaration");
     xml_reply_stop(reply);
 }
 
@@ -117,7 +117,7 @@ bool xml_reply_feed(struct xml_reply *reply, struct str bytes, struct err *err)
 {
     if (!reply->has_failed && bytes.len > XML_REPLY_BYTES_MAX - reply->bytes) {
         reply->has_failed = true;
-        err_set(&reply->err, ERR_PROTOCOL, "XML of more than %d bytes", XML_REPLY_BYTES_MAX);
+        err_set(&reply->err, ERR_PROTOCOL, "the XML has more than %d bytes", XML_REPLY_BYTES_MAX);
     }
     reply->bytes += reply->has_failed ? 0 : bytes.len;
     return xml_reply_parse(reply, reply->has_failed ? STR("") : bytes, false, err);

@@ -27,7 +27,8 @@ static bool xml_tree_on_start(void *context, struct str name, struct err *err)
 {
     struct builder *builder = context;
     if (++builder->count > XML_TREE_ELEMENTS_MAX) {
-        return err_set(err, ERR_PROTOCOL, "XML of more than %d elements", XML_TREE_ELEMENTS_MAX);
+        return err_set(err, ERR_PROTOCOL, "the XML has more than %d elements",
+                       XML_TREE_ELEMENTS_MAX);
     }
     struct xml_element *element = ARENA_NEW(builder->arena, struct xml_element);
     struct xml_element *parent = builder->open;
@@ -51,7 +52,7 @@ static bool xml_tree_on_text(void *context, struct str text, struct err *err)
     struct builder *builder = context;
     buf_add(&builder->text, text);
     return !builder->text.is_full ||
-           err_set(err, ERR_PROTOCOL, "XML with a string that is too long");
+           err_set(err, ERR_PROTOCOL, "the XML has a string that is too long");
 }
 
 static bool xml_tree_on_end(void *context, struct err *err)
