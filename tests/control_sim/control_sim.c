@@ -34,7 +34,7 @@ struct story {
 };
 
 static struct world world; /* large */
-static char folder[] = "/tmp/shoal-control-sim-XXXXXX";
+static char folder[100];   /* for the locks of the journals */
 
 int mutation_is(int number); /* called by the deliberate bugs */
 static int mutant;
@@ -196,10 +196,23 @@ static bool parse(int argc, char **argv, struct options *options)
     return has_seeds;
 }
 
+/* In memory if possible: every start of a process writes its lock. */
+static bool make_folder(void)
+{
+    static const char *const places[] = {"/dev/shm", "/tmp"};
+    for (size_t i = 0; i < ARRAY_LEN(places); i++) {
+        snprintf(folder, sizeof(folder), "%s/shoal-control-sim-XXXXXX", places[i]);
+        if (mkdtemp(folder)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int main(int argc, char **argv)
 {
     struct options options = {.program = argv[0]};
-    if (!parse(argc, argv, &options) || !mkdtemp(folder)) {
+    if (!parse(argc, argv, &options) || !make_folder()) {
         fprintf(stderr, "usage: %s --seeds FROM-TO [--hash] [--quiet] [--without FAULT,...]\n",
                 argv[0]);
         return 2;

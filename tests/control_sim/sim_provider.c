@@ -6,59 +6,13 @@
  * by the loop's clock, and instances of a launch that is answered after the lease expired are
  * terminated.
  */
-#include "world.h"
+#include "sim_call.h"
 
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
 
 enum {
-    LEASE_GRACE_MS = 10 * SECOND_MS,
     LEASE_CHECK_MARGIN_MS = 3 * SECOND_MS,
-};
-
-struct sim_provider {
-    struct provider base;
-    struct sim_process *process;
-    struct world *world;
-    struct sim_call *calls;
-    uint64_t epoch;
-    int64_t lease_ends_ms; /* 0: not held */
-    int64_t confirmed_ms;  /* start of the last call that confirmed the lease */
-};
-
-struct sim_call {
-    struct sim_provider *provider; /* NULL once its process is gone */
-    struct world *world;
-    struct sim_call *next;          /* of the provider */
-    struct sim_call *newer, *older; /* of the world */
-    enum sim_verb verb;
-    struct arena memory;
-    struct loop_timer *effect, *reply; /* NULL once done */
-    int64_t asked_ms;
-    bool is_sent;
-    bool is_lost; /* the reply is */
-    bool acts;    /* has an effect */
-    struct provider_answer answer;
-    void *context;
-    provider_done_fn *done;
-    provider_machines_fn *done_machines;
-    provider_lease_fn *done_lease;
-    provider_preflight_fn *done_preflight;
-    provider_resources_fn *done_things;
-    /* inputs */
-    struct take_request request;
-    uint64_t epoch;
-    bool has_lease; /* when it was sent */
-    struct str call;
-    struct str *ids;
-    size_t id_count;
-    uint64_t launch;   /* tag */
-    struct str status; /* tag */
-    /* results */
-    struct machine *machines;
-    size_t machine_count;
-    bool tells_lease;
-    struct cluster_lease lease;
 };
 
 static const char *const verb_names[VERB_COUNT] = {"preflight", "take",  "renew",  "release",
@@ -101,29 +55,25 @@ static void unlink_call(struct sim_call *call)
     *at = call->next;
 }
 
-static void refuse(struct sim_call *call, enum outcome outcome, enum err_kind kind,
-                   const char *text)
-{
-    call->answer.outcome = outcome;
-    (void)err_set(&call->answer.err, kind, "%s", text);
-}
-
 static void effect_list(struct sim_call *call);
-static void effect_launch(struct sim_call *call);
 static void effect_ids(struct sim_call *call);
-static void effect_lease(struct sim_call *call);
 
 typedef void effect_fn(struct sim_call *call);
-static effect_fn *const effects[VERB_COUNT] = {
-    [VERB_TAKE] = effect_lease, [VERB_RENEW] = effect_lease,   [VERB_RELEASE] = effect_lease,
-    [VERB_LIST] = effect_list,  [VERB_LAUNCH] = effect_launch, [VERB_TERMINATE] = effect_ids,
-    [VERB_STOP] = effect_ids,   [VERB_START] = effect_ids,     [VERB_TAG] = effect_ids};
+static effect_fn *const effects[VERB_COUNT] = {[VERB_TAKE] = sim_lease_effect,
+                                               [VERB_RENEW] = sim_lease_effect,
+                                               [VERB_RELEASE] = sim_lease_effect,
+                                               [VERB_LIST] = effect_list,
+                                               [VERB_LAUNCH] = sim_launch_effect,
+                                               [VERB_TERMINATE] = effect_ids,
+                                               [VERB_STOP] = effect_ids,
+                                               [VERB_START] = effect_ids,
+                                               [VERB_TAG] = effect_ids};
 
 static void take_effect(struct sim_call *call)
 {
     struct world *world = call->world;
     if (control_fault_strikes(&world->faults, FAULT_throttle, &world->cloud.rng)) {
-        refuse(call, OUTCOME_THROTTLED, ERR_THROTTLED, "throttled");
+        sim_call_refuse(call, OUTCOME_THROTTLED, ERR_THROTTLED, "throttled");
     } else if (effects[call->verb]) {
         effects[call->verb](call);
     }
@@ -151,7 +101,7 @@ static void check_late_launch(struct sim_call *call)
     for (size_t i = 0; i < call->machine_count; i++) {
         sim_instance_end(call->world, sim_cloud_find(call->world, call->machines[i].id));
     }
-    refuse(call, OUTCOME_NO_LEASE, ERR_EXISTS, "the lease expired before the reply");
+    sim_call_refuse(call, OUTCOME_NO_LEASE, ERR_EXISTS, "the lease expired before the reply");
 }
 
 static void learn_lease(struct sim_call *call)
@@ -163,7 +113,8 @@ static void learn_lease(struct sim_call *call)
     }
     bool is_late = call->verb == VERB_RENEW && now >= provider->lease_ends_ms;
     if (call->answer.outcome == OUTCOME_DONE && is_late) {
-        refuse(call, OUTCOME_MISMATCH, ERR_TIMEOUT, "the lease expired before it could be renewed");
+        sim_call_refuse(call, OUTCOME_MISMATCH, ERR_TIMEOUT,
+                        "the lease expired before it could be renewed");
         call->tells_lease = false;
     }
     if (call->answer.outcome == OUTCOME_DONE) {
@@ -198,7 +149,7 @@ static void on_reply(void *context)
     loop_timer_free(call->reply);
     call->reply = NULL;
     if (call->is_lost || call->effect) {
-        refuse(call, OUTCOME_UNKNOWN, ERR_TIMEOUT, "no reply");
+        sim_call_refuse(call, OUTCOME_UNKNOWN, ERR_TIMEOUT, "no reply");
         call->tells_lease = false;
     } else {
         check_late_launch(call);
@@ -248,7 +199,7 @@ static void plan_course(struct sim_call *call)
         call->is_lost = false;
         effect = 0;
         reply = 1;
-        refuse(call, OUTCOME_NO_LEASE, ERR_EXISTS, "not sent: the lease is not ours");
+        sim_call_refuse(call, OUTCOME_NO_LEASE, ERR_EXISTS, "not sent: the lease is not ours");
     }
     loop_timer_start(call->effect, wait + effect);
     loop_timer_start(call->reply, wait + reply);
@@ -315,106 +266,6 @@ static void keep_ids(struct sim_call *call, const struct str *ids, size_t count)
 
 /* ---- the lease ---- */
 
-static void tell_lease(struct sim_call *call)
-{
-    const struct sim_lease *lease = &call->world->cloud.lease;
-    call->tells_lease = true;
-    call->lease = (struct cluster_lease){
-        .uid = lease->uid,
-        .epoch = lease->epoch,
-        .holder = arena_str(&call->memory, lease->holder),
-        .since = call->asked_ms / SECOND_MS,
-        .until = lease->until_ms / SECOND_MS,
-        .lease_object = STR("lt-1"),
-        .account = STR(""),
-    };
-}
-
-static bool has_living(struct world *world)
-{
-    for (size_t i = 0; i < world->cloud.count; i++) {
-        enum machine_state state = sim_instance_state(&world->cloud.instances[i], world_now(world));
-        if (state != MACHINE_ENDING && state != MACHINE_GONE) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* As AWS does: live instances keep their uid, and epochs continue above all earlier ones. */
-static void create_lease(struct sim_call *call)
-{
-    struct world *world = call->world;
-    struct sim_lease *lease = &world->cloud.lease;
-    const struct take_request *request = &call->request;
-    bool is_known = request->known_uid.len > 0;
-    if (lease->uid.len == 0 || (!has_living(world) && !is_known)) {
-        lease->uid = arena_printf(&world->memory, "%032llx",
-                                  (unsigned long long)rng_next(&world->cloud.rng));
-    } else if (!has_living(world)) {
-        lease->uid = arena_str(&world->memory, request->known_uid);
-    }
-    uint64_t base = lease->highest > 0 ? lease->highest + 1 : 0;
-    lease->epoch = base > request->known_epoch ? base : request->known_epoch;
-    lease->exists = true;
-    lease->is_released = true;
-}
-
-static void effect_take(struct sim_call *call)
-{
-    struct world *world = call->world;
-    struct sim_lease *lease = &world->cloud.lease;
-    int64_t now = world_now(world);
-    if (!lease->exists && !call->request.may_create) {
-        refuse(call, OUTCOME_NOT_FOUND, ERR_NOT_FOUND, "there is no lease object");
-        return;
-    }
-    if (!lease->exists) {
-        create_lease(call);
-    }
-    bool is_free = lease->is_released || now > lease->until_ms + LEASE_GRACE_MS;
-    if (!is_free && call->request.from != lease->epoch) {
-        refuse(call, OUTCOME_MISMATCH, ERR_EXISTS, "another process holds the lease");
-        tell_lease(call);
-        return;
-    }
-    lease->holder = arena_str(&world->memory, call->request.holder);
-    lease->epoch++;
-    lease->highest = lease->epoch > lease->highest ? lease->epoch : lease->highest;
-    lease->is_released = false;
-    lease->until_ms = now + call->request.lease_ms;
-    tell_lease(call);
-    world_say(world, "cloud", "the lease %llu is held by %.*s", (unsigned long long)lease->epoch,
-              STR_ARG(lease->holder));
-}
-
-static void effect_lease(struct sim_call *call)
-{
-    struct sim_lease *lease = &call->world->cloud.lease;
-    int64_t now = world_now(call->world);
-    if (call->verb == VERB_TAKE) {
-        effect_take(call);
-        return;
-    }
-    if (!lease->exists) {
-        refuse(call, OUTCOME_MISMATCH, ERR_NOT_FOUND, "the lease object was deleted");
-    } else if (lease->epoch != call->epoch) {
-        refuse(call, OUTCOME_MISMATCH, ERR_EXISTS, "another process took the lease");
-        tell_lease(call);
-    } else if (now >= lease->until_ms) {
-        refuse(call, OUTCOME_MISMATCH, ERR_EXISTS, "the lease expired before it was renewed");
-    } else if (call->verb == VERB_RENEW) {
-        lease->until_ms = now + call->request.lease_ms;
-        tell_lease(call);
-    } else {
-        lease->is_released = true;
-        world_say(call->world, "cloud", "the lease is released");
-    }
-    if (call->verb == VERB_RELEASE) {
-        call->answer.outcome = OUTCOME_DONE;
-    }
-}
-
 static void take(struct provider *base, const struct take_request *request, provider_lease_fn *done,
                  void *context)
 {
@@ -459,129 +310,6 @@ static void prepare(struct provider *base, struct str key, provider_resources_fn
 
 /* ---- launches ---- */
 
-static struct str tag_of(const struct launch_request *request, const char *key)
-{
-    for (size_t i = 0; i < request->tag_count; i++) {
-        if (str_is(request->tags[i].key, key)) {
-            return request->tags[i].value;
-        }
-    }
-    return STR("-");
-}
-
-/* "TOKEN LAUNCH COUNT TYPE MARKET ZONE LAUNCH_CONFIG NODE_CONFIG|user data" */
-static bool draft(struct provider *base, const struct launch_request *request, struct arena *arena,
-                  struct str *ret_call, struct err *err)
-{
-    (void)base;
-    (void)err;
-    *ret_call = arena_printf(
-        arena, "%.*s %.*s %lld %zu %d %.*s %.*s %.*s|%.*s", STR_ARG(request->token),
-        STR_ARG(launch_number_text(request->launch, arena)), (long long)request->count,
-        request->type, (int)request->market,
-        STR_ARG(request->zone.len > 0 ? request->zone : STR("us-west-2a")),
-        STR_ARG(tag_of(request, "ray-launch-config")), STR_ARG(tag_of(request, TAG_NODE_CONFIG)),
-        STR_ARG(request->user_data));
-    return true;
-}
-
-struct sim_launch {
-    struct str token, zone, launch_config, node_config;
-    uint64_t launch;
-    int64_t count;
-    size_t type;
-    enum market market;
-};
-
-static struct sim_launch launch_read(struct str call)
-{
-    struct str rest = str_sub(call, 0, str_find_char(call, '|'));
-    struct sim_launch launch = {.token = str_cut(&rest, ' ')};
-    int64_t number = 0;
-    bool ok = launch_number_parse(str_cut(&rest, ' '), &launch.launch) &&
-              str_to_i64(str_cut(&rest, ' '), &launch.count) &&
-              str_to_i64(str_cut(&rest, ' '), &number);
-    launch.type = ok ? (size_t)number : 0;
-    ok = ok && str_to_i64(str_cut(&rest, ' '), &number);
-    launch.market = ok ? (enum market)number : MARKET_ON_DEMAND;
-    launch.zone = str_cut(&rest, ' ');
-    launch.launch_config = str_cut(&rest, ' ');
-    launch.node_config = rest;
-    return launch;
-}
-
-static struct sim_token *find_token(struct sim_cloud *cloud, struct str token)
-{
-    for (size_t i = 0; i < cloud->token_count; i++) {
-        if (str_eq(cloud->tokens[i].token, token)) {
-            return &cloud->tokens[i];
-        }
-    }
-    return NULL;
-}
-
-static void answer_with(struct sim_call *call, const struct sim_token *token)
-{
-    struct world *world = call->world;
-    call->machines = ARENA_ARRAY(&call->memory, token->count, struct machine);
-    call->machine_count = token->count;
-    for (size_t i = 0; i < token->count; i++) {
-        call->machines[i] = sim_cloud_machine(world, &world->cloud.instances[token->first + i],
-                                              world_now(world), &call->memory);
-    }
-}
-
-static void add_instances(struct sim_call *call, const struct sim_launch *launch, int64_t count)
-{
-    struct world *world = call->world;
-    for (int64_t i = 0; i < count; i++) {
-        struct sim_instance *instance = sim_cloud_add(world, launch->type, false);
-        instance->token = arena_str(&world->memory, launch->token);
-        instance->zone = arena_str(&world->memory, launch->zone);
-        instance->market = launch->market;
-        instance->launch_config = arena_str(&world->memory, launch->launch_config);
-        instance->node_config = arena_str(&world->memory, launch->node_config);
-        for (size_t j = 0; j < instance->change_count; j++) {
-            instance->changes[j].launch = launch->launch;
-        }
-        world_say(world, "cloud", "%.*s is launched by %u.%u", STR_ARG(instance->id),
-                  LAUNCH_ARG(launch->launch));
-    }
-}
-
-static void effect_launch(struct sim_call *call)
-{
-    struct world *world = call->world;
-    struct sim_cloud *cloud = &world->cloud;
-    struct sim_launch launch = launch_read(call->call);
-    struct sim_token *token = find_token(cloud, launch.token);
-    if (token) {
-        if (!str_eq(token->call, call->call)) {
-            world_violate(world, "I1", "launch %u.%u is repeated with other parameters",
-                          LAUNCH_ARG(launch.launch));
-        }
-        answer_with(call, token);
-        return;
-    }
-    if (control_fault_strikes(&world->faults, FAULT_no_capacity, &cloud->rng)) {
-        refuse(call, OUTCOME_CAPACITY, ERR_CAPACITY, "no capacity");
-        return;
-    }
-    int64_t count = launch.count;
-    if (count > 1 && control_fault_strikes(&world->faults, FAULT_partial, &cloud->rng)) {
-        count = rng_between(&cloud->rng, 1, count - 1);
-    }
-    token = &cloud->tokens[cloud->token_count < INSTANCES_MAX - 1 ? cloud->token_count++
-                                                                  : cloud->token_count];
-    *token = (struct sim_token){.token = arena_str(&world->memory, launch.token),
-                                .call = arena_str(&world->memory, call->call),
-                                .first = cloud->count,
-                                .count = (size_t)count};
-    add_instances(call, &launch, count);
-    checks_on_growth(world);
-    answer_with(call, token);
-}
-
 static void launch(struct provider *base, struct str bytes, provider_machines_fn *done,
                    void *context)
 {
@@ -590,7 +318,7 @@ static void launch(struct provider *base, struct str bytes, provider_machines_fn
     call->call = arena_str(&call->memory, bytes);
     call->done_machines = done;
     if (!process->is_dead) {
-        struct sim_launch read = launch_read(call->call);
+        struct sim_launch read = sim_launch_read(call->call);
         world_say(call->world, sim_process_name(process), "calls launch %u.%u: %lld",
                   LAUNCH_ARG(read.launch), (long long)read.count);
         checks_on_launch_call(process, call->call);
@@ -634,7 +362,7 @@ static void effect_ids(struct sim_call *call)
     bool is_refused = call->verb == VERB_START &&
                       control_fault_strikes(&world->faults, FAULT_no_capacity, &world->cloud.rng);
     if (is_refused) {
-        refuse(call, OUTCOME_CAPACITY, ERR_CAPACITY, "no capacity");
+        sim_call_refuse(call, OUTCOME_CAPACITY, ERR_CAPACITY, "no capacity");
         return;
     }
     for (size_t i = 0; i < call->id_count; i++) {
@@ -642,7 +370,7 @@ static void effect_ids(struct sim_call *call)
         bool is_hidden = !instance || (world_now(world) < instance->shows_ms &&
                                        rng_chance(&world->cloud.rng, 500));
         if (is_hidden) {
-            refuse(call, OUTCOME_NOT_FOUND, ERR_NOT_FOUND, "no such instance");
+            sim_call_refuse(call, OUTCOME_NOT_FOUND, ERR_NOT_FOUND, "no such instance");
         } else {
             effect_one(call, instance);
         }
@@ -732,7 +460,7 @@ struct provider *sim_provider_new(struct sim_process *process)
                                             .release = release,
                                             .prepare = prepare,
                                             .list = list,
-                                            .draft = draft,
+                                            .draft = sim_launch_draft,
                                             .launch = launch,
                                             .terminate = terminate,
                                             .stop = stop,
