@@ -82,7 +82,3 @@ static inline int64_t action_takes_over(const struct action *action)
     bool is_launch = action->kind == ACTION_LAUNCH && action->reason.kind == REASON_NEEDED;
     return is_launch && count > 0 && count <= action->count_by_cause[LAUNCH_DEMAND] ? count : 0;
 }
-
-/* Like those of events (event.h). The record of an action is never decoded as an event. */
-struct str action_encode(const struct action *action, struct arena *arena);
-bool action_decode(struct str *bytes, struct action *ret_action) MUST_USE;

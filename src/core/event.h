@@ -192,18 +192,3 @@ struct str event_text(const struct event *event, const struct core_settings *set
 
 /* "no capacity", "not found", ... */
 const char *outcome_text(enum outcome outcome);
-
-/*
- * The stored form of events: canonical, and the same bytes on every machine (record/frame.h). Names
- * and enums are stored as numbers: add new kinds and values at the end.
- *
- * event_encode() returns the bytes in `arena`; empty if the event has a value outside its enum, a
- * demand with a negative count, or exceeds a limit of record/frame.h.
- *
- * event_decode() removes one event from the front of `*bytes`; its arrays live in `arena`. On
- * failure it has either advanced `*bytes` past a complete event of an unknown kind, which a reader
- * may skip, or left `*bytes` unchanged, because the bytes are damaged, truncated or in another
- * format.
- */
-struct str event_encode(const struct event *event, struct arena *arena);
-bool event_decode(struct str *bytes, struct arena *arena, struct event *ret_event) MUST_USE;

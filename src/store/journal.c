@@ -27,9 +27,8 @@ static const char schema[] =
     "CREATE TABLE launch_intent (launch INTEGER PRIMARY KEY, name TEXT NOT NULL,"
     " offering INTEGER NOT NULL, count INTEGER NOT NULL, token TEXT NOT NULL,"
     " call BLOB NOT NULL, wall_ms INTEGER NOT NULL, outcome INTEGER, answer TEXT) STRICT;"
-    "CREATE TABLE replay_log (number INTEGER PRIMARY KEY AUTOINCREMENT,"
-    " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
-    " bytes BLOB NOT NULL) STRICT;"
+    "CREATE TABLE step_log (number INTEGER PRIMARY KEY AUTOINCREMENT,"
+    " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL) STRICT;"
     "CREATE TABLE event_log (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
     " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL,"
     " launch INTEGER NOT NULL DEFAULT 0) STRICT;";
@@ -42,7 +41,8 @@ static const char *const upgrades[VERSION] = {
     [2] = "ALTER TABLE fact RENAME TO meta;"
           "ALTER TABLE launched RENAME TO instance_launch;"
           "ALTER TABLE intent RENAME TO launch_intent;"
-          "ALTER TABLE history RENAME TO replay_log;"
+          "ALTER TABLE history RENAME TO step_log;"
+          "ALTER TABLE step_log DROP COLUMN bytes;"
           "ALTER TABLE happened RENAME TO event_log;"
           "ALTER TABLE event_log ADD COLUMN launch INTEGER NOT NULL DEFAULT 0;"
           "UPDATE meta SET name = 'sole_writer_epoch' WHERE name = 'reign';"
@@ -113,11 +113,10 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
         "DELETE FROM instance_launch WHERE launch NOT IN (SELECT launch FROM launch_intent)",
     [FIND_INTENT] = "SELECT " INTENT_COLUMNS " FROM launch_intent WHERE launch = ?",
     [ALL_INTENTS] = "SELECT " INTENT_COLUMNS " FROM launch_intent ORDER BY rowid",
-    [ADD_ENTRY] = "INSERT INTO replay_log (wall_ms, kind, text, bytes) VALUES (?, ?, ?, ?)",
-    [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text, bytes FROM replay_log WHERE number > ?"
+    [ADD_ENTRY] = "INSERT INTO step_log (wall_ms, kind, text) VALUES (?, ?, ?)",
+    [ENTRIES_AFTER] = "SELECT number, wall_ms, kind, text FROM step_log WHERE number > ?"
                       " ORDER BY number",
-    [TRIM_ENTRIES] =
-        "DELETE FROM replay_log WHERE number <= (SELECT max(number) FROM replay_log) - ?",
+    [TRIM_ENTRIES] = "DELETE FROM step_log WHERE number <= (SELECT max(number) FROM step_log) - ?",
     [ADD_EVENT] = "INSERT OR REPLACE INTO event_log VALUES (?, ?, ?, ?, ?, ?, ?)",
     [EVENTS_AFTER] = "SELECT number, wall_ms, kind, node, text, reason, launch FROM event_log"
                      " WHERE number > ? ORDER BY number",
@@ -127,7 +126,7 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [FORGET_NUMBERS] = "DELETE FROM sqlite_sequence",
     [FORGET_LAUNCHED] = "DELETE FROM instance_launch",
     [FORGET_INTENTS] = "DELETE FROM launch_intent",
-    [FORGET_ENTRIES] = "DELETE FROM replay_log",
+    [FORGET_ENTRIES] = "DELETE FROM step_log",
     [FORGET_EVENTS] = "DELETE FROM event_log",
 };
 
@@ -478,7 +477,6 @@ bool journal_add(struct journal *journal, const struct journal_entry *entry, str
     statement_int(statement, entry->wall_ms);
     statement_int(statement, entry->kind);
     statement_text(statement, entry->text);
-    statement_bytes(statement, entry->bytes);
     return statement_run(statement, err);
 }
 
@@ -494,7 +492,6 @@ bool journal_history(struct journal *journal, int64_t after, journal_entry_fn *t
             .wall_ms = column_int(statement, 1),
             .kind = column_int(statement, 2) == JOURNAL_ACTION ? JOURNAL_ACTION : JOURNAL_EVENT,
             .text = column_text(statement, 3),
-            .bytes = column_text(statement, 4),
         };
         take(context, &entry);
     }

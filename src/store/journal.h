@@ -147,8 +147,7 @@ struct journal_entry {
     int64_t number; /* increases by one */
     int64_t wall_ms;
     enum journal_kind kind;
-    struct str text;  /* human-readable */
-    struct str bytes; /* for event_decode() or action_decode() */
+    struct str text; /* event_text(), action_text() */
 };
 
 /* Assigns `number`. */

@@ -1,4 +1,4 @@
-/* test_action.c: actions stay the same on the way into bytes and back, and read well. */
+/* test_action.c: actions as text. */
 #include "core/action.h"
 
 #include "base/rng.h"
@@ -44,7 +44,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- the stored form ----------------------------------------------------------------------- */
+/* ---- actions at random --------------------------------------------------------------------- */
 
 static int64_t any_i64(struct rng *rng)
 {
@@ -52,7 +52,6 @@ static int64_t any_i64(struct rng *rng)
     return rng_chance(rng, 100) ? INT64_MIN : (int64_t)any;
 }
 
-/* Over zeroed memory, so that actions can be compared as they lie. */
 static void any_action(struct rng *rng, struct action *action)
 {
     memset(action, 0, sizeof(*action));
@@ -76,113 +75,19 @@ static void any_action(struct rng *rng, struct action *action)
     action->drain_until = any_i64(rng);
 }
 
-static void actions_come_back_as_they_were(void **state)
+static void every_action_is_one_line(void **state)
 {
     struct scene *scene = *state;
     struct rng rng = {1};
     for (int i = 0; i < RANDOM_ACTIONS; i++) {
         struct action action;
-        struct action again;
         any_action(&rng, &action);
-        struct str bytes = action_encode(&action, &scene->arena);
-        struct str rest = bytes;
-        memset(&again, 0, sizeof(again));
-        assert_true(action_decode(&rest, &again));
-        assert_int_equal(rest.len, 0);
-        assert_memory_equal(&action, &again, sizeof(action));
         struct str text = action_text(&action, &scene->settings, &scene->arena);
         assert_true(text.len > 0 && str_find_char(text, '\n') == SIZE_MAX);
         arena_clear(&scene->arena);
         scene->settings.offering_count = 0; /* the names are gone */
         intern_init(&scene->names, &scene->arena);
     }
-}
-
-static void pieces_of_actions_are_refused(void **state)
-{
-    struct scene *scene = *state;
-    struct rng rng = {2};
-    for (int i = 0; i < 200; i++) {
-        struct action action;
-        any_action(&rng, &action);
-        struct str bytes = action_encode(&action, &scene->arena);
-        for (size_t len = 0; len < bytes.len; len++) {
-            struct str piece = arena_str(&scene->arena, str_sub(bytes, 0, len));
-            assert_false(action_decode(&piece, &action));
-            assert_int_equal(piece.len, len);
-        }
-    }
-}
-
-/* Files that exist hold these bytes: they may not change while the format is called 0x81. */
-static void the_bytes_are_settled(void **state)
-{
-    struct scene *scene = *state;
-    struct action action = {.kind = ACTION_LAUNCH,
-                            .reason = {REASON_NEEDED, NODE_GONE, 1, -1},
-                            .not_after = 64,
-                            .epoch = 7,
-                            .instance = 128,
-                            .launch = 3,
-                            .offering = 5,
-                            .count = 3,
-                            .count_by_cause = {1, 0, 0, 2},
-                            .is_rejectable = true,
-                            .drain_until = -2};
-    static const char bytes[] = "\x81\x13\x00\x00\x00\x02\x01\x80\x01\x07\x80\x01\x03\x05\x06"
-                                "\x02\x00\x00\x04\x01\x03";
-    struct str stored = action_encode(&action, &scene->arena);
-    assert_true(str_eq(stored, (struct str){bytes, sizeof(bytes) - 1}));
-}
-
-static void damaged_actions_are_refused(void **state)
-{
-    struct scene *scene = *state;
-    struct action action = {.kind = ACTION_DRAIN, .reason = {.kind = REASON_IDLE}};
-    struct str good = action_encode(&action, &scene->arena);
-    struct event event;
-    struct str rest = good;
-    assert_int_equal(good.len, 19);
-    assert_false(event_decode(&rest, &scene->arena, &event));
-    static const struct {
-        size_t at;
-        char value;
-    } damages[] = {{0, 1}, {1, 16}, {3, REASON_KIND_COUNT}, {4, NODE_STATE_COUNT}, {17, 2}};
-    for (size_t i = 0; i < ARRAY_LEN(damages); i++) {
-        char *bad = arena_alloc(&scene->arena, good.len);
-        memcpy(bad, good.ptr, good.len);
-        bad[damages[i].at] = damages[i].value;
-        rest = (struct str){bad, good.len};
-        assert_false(action_decode(&rest, &action));
-        assert_int_equal(rest.len, good.len);
-    }
-    /* Something behind the last field. */
-    rest = STR("\x81\x12\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0");
-    assert_false(action_decode(&rest, &action));
-    /* A kind of the future is passed over. */
-    rest = STR("\x81\x02\x63\x00");
-    assert_false(action_decode(&rest, &action));
-    assert_int_equal(rest.len, 0);
-}
-
-static void a_first_reason_must_be_one(void **state)
-{
-    struct scene *scene = *state;
-    struct action action = {.kind = ACTION_TERMINATE, .reason = {.kind = REASON_DRAINED}};
-    action.reason.amount = REASON_KIND_COUNT;
-    assert_int_equal(action_encode(&action, &scene->arena).len, 0);
-    action.reason.amount = -1;
-    assert_int_equal(action_encode(&action, &scene->arena).len, 0);
-    action.reason.amount = REASON_NOTICE;
-    struct str stored = action_encode(&action, &scene->arena);
-    assert_int_equal(stored.len, 19);
-    char *bytes = arena_alloc(&scene->arena, stored.len);
-    memcpy(bytes, stored.ptr, stored.len);
-    bytes[5] = 2 * REASON_KIND_COUNT; /* as a signed number is stored */
-    stored.ptr = bytes;
-    assert_false(action_decode(&stored, &action));
-    bytes[5] -= 2;
-    assert_true(action_decode(&stored, &action));
 }
 
 /* ---- in words ------------------------------------------------------------------------------ */
@@ -342,11 +247,7 @@ int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
-        TEST(actions_come_back_as_they_were),
-        TEST(pieces_of_actions_are_refused),
-        TEST(the_bytes_are_settled),
-        TEST(damaged_actions_are_refused),
-        TEST(a_first_reason_must_be_one),
+        TEST(every_action_is_one_line),
         TEST(changes_in_words),
         TEST(launches_in_words),
         TEST(ends_in_words),

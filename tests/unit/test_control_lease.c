@@ -31,33 +31,46 @@ static void set_tag_of(struct fake_cloud *cloud, struct machine *machine, const 
 
 /* ---- the end of a lease ---- */
 
+struct first_lease {
+    int64_t at, until; /* ms */
+};
+
+/* "12.500" */
+static int64_t seconds_in(struct str text)
+{
+    int64_t seconds = 0;
+    int64_t milliseconds = 0;
+    assert_true(str_to_i64(str_cut(&text, '.'), &seconds));
+    assert_true(str_to_i64(text, &milliseconds));
+    return seconds * 1000 + milliseconds;
+}
+
+/* "12.500 lease 7 held until 42.500" */
 static void take_lease_event(void *context, const struct journal_entry *entry)
 {
-    struct event *lease = context;
-    struct str bytes = entry->bytes;
-    struct event event;
-    struct arena arena;
-    arena_init(&arena);
-    if (entry->kind == JOURNAL_EVENT && event_decode(&bytes, &arena, &event) &&
-        event.kind == EVENT_LEASE && lease->kind != EVENT_LEASE) {
-        *lease = event;
+    static const char held[] = " held until ";
+    struct first_lease *lease = context;
+    struct str rest = entry->text;
+    size_t place = str_find(rest, held);
+    if (entry->kind == JOURNAL_EVENT && place != SIZE_MAX && lease->until == 0) {
+        lease->until = seconds_in(str_sub(rest, place + strlen(held), SIZE_MAX));
+        lease->at = seconds_in(str_cut(&rest, ' '));
     }
-    arena_clear(&arena);
 }
 
 /* The core stops before the cloud would give the lease to another. */
 static void the_core_is_told_an_earlier_end(void **state)
 {
     struct scene *scene = scene_new();
-    struct event lease = {0};
+    struct first_lease lease = {0};
     struct err err;
     (void)state;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     assert_true(journal_history(scene->journal, 0, take_lease_event, &lease, &err));
-    assert_int_equal(lease.kind, EVENT_LEASE);
-    assert_true(lease.lease.until <= lease.at + LEASE_MS - LEASE_MARGIN_MS);
-    assert_true(lease.lease.until > lease.at + LEASE_MS / 2);
+    assert_true(lease.until > 0);
+    assert_true(lease.until <= lease.at + LEASE_MS - LEASE_MARGIN_MS);
+    assert_true(lease.until > lease.at + LEASE_MS / 2);
     end(scene);
     scene_free(scene);
 }

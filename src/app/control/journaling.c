@@ -19,8 +19,7 @@ enum {
 
 /* ---- the history ---- */
 
-static void journaling_note(struct controller *controller, enum journal_kind kind, struct str text,
-                            struct str bytes)
+static void journaling_note(struct controller *controller, enum journal_kind kind, struct str text)
 {
     void *notes = controller->notes;
     if (controller->note_count >= NOTES_MAX) {
@@ -30,21 +29,19 @@ static void journaling_note(struct controller *controller, enum journal_kind kin
                &controller->note_capacity, sizeof(*controller->notes));
     controller->notes = notes;
     controller->notes[controller->note_count++] = (struct journal_entry){
-        .wall_ms = controller_time_ms(controller), .kind = kind, .text = text, .bytes = bytes};
+        .wall_ms = controller_time_ms(controller), .kind = kind, .text = text};
 }
 
 void journaling_add_event(struct controller *controller, const struct event *event)
 {
     struct arena *arena = &controller->notes_memory;
-    journaling_note(controller, JOURNAL_EVENT, event_text(event, &controller->settings, arena),
-                    event_encode(event, arena));
+    journaling_note(controller, JOURNAL_EVENT, event_text(event, &controller->settings, arena));
 }
 
 void journaling_add_action(struct controller *controller, const struct action *action)
 {
     struct arena *arena = &controller->notes_memory;
-    journaling_note(controller, JOURNAL_ACTION, action_text(action, &controller->settings, arena),
-                    action_encode(action, arena));
+    journaling_note(controller, JOURNAL_ACTION, action_text(action, &controller->settings, arena));
 }
 
 static void forget_notes(struct controller *controller)

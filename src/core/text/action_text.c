@@ -2,7 +2,7 @@
 #include "core/action.h"
 
 #include "core/node_state.h"
-#include "core/record/offering_text.h"
+#include "core/text/offering_text.h"
 
 /* Describes what a node was doing in the state that timed out. */
 static const char *action_text_state_text(unsigned state)

@@ -1,8 +1,8 @@
 /* event_text.c: formats events. */
 #include "core/event.h"
 
-#include "core/record/load_text.h"
-#include "core/record/offering_text.h"
+#include "core/text/load_text.h"
+#include "core/text/offering_text.h"
 
 const char *outcome_text(enum outcome outcome)
 {

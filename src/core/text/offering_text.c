@@ -1,5 +1,5 @@
 /* offering_text.c: formats offerings. */
-#include "core/record/offering_text.h"
+#include "core/text/offering_text.h"
 
 static struct str offering_text_type_text(const struct core_settings *settings,
                                           const struct offering *place, struct arena *arena)

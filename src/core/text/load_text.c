@@ -1,5 +1,5 @@
 /* load_text.c: formats nodes and demand, limited to the first few of each. */
-#include "core/record/load_text.h"
+#include "core/text/load_text.h"
 
 #include "core/format.h"
 
