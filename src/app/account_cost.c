@@ -25,10 +25,7 @@ static void account_cost_add_request(struct wish_list *list, struct price_query 
         account_cost_find_request(list->items, list->count, &wish) < list->count) {
         return;
     }
-    void *items = list->items;
-    arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct price_query));
-    list->items = items;
-    list->items[list->count++] = wish;
+    ARENA_PUSH(list->arena, list->items, list->count, list->capacity) = wish;
 }
 
 static bool is_paid_for(const struct account_machine *machine)

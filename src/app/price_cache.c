@@ -197,10 +197,7 @@ void price_cache_put(struct price_cache *cache, const struct price_row *row, str
             return;
         }
     }
-    void *items = cache->rows;
-    arena_grow(arena, &items, cache->count, &cache->capacity, sizeof(struct price_row));
-    cache->rows = items;
-    cache->rows[cache->count++] = *row;
+    ARENA_PUSH(arena, cache->rows, cache->count, cache->capacity) = *row;
 }
 
 /* ---- the file ---- */

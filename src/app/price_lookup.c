@@ -77,11 +77,8 @@ static struct price_cache *cache_of(struct price_lookup *lookup, struct str regi
             return &lookup->caches[i];
         }
     }
-    void *items = lookup->caches;
-    arena_grow(&lookup->arena, &items, lookup->cache_count, &lookup->cache_capacity,
-               sizeof(struct price_cache));
-    lookup->caches = items;
-    struct price_cache *cache = &lookup->caches[lookup->cache_count++];
+    struct price_cache *cache = &ARENA_PUSH(&lookup->arena, lookup->caches, lookup->cache_count,
+                                            lookup->cache_capacity);
     price_cache_load(lookup->setup.cache_folder, region, lookup->setup.endpoint, &lookup->arena,
                      cache);
     return cache;

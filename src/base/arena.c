@@ -118,16 +118,21 @@ struct str arena_printf(struct arena *arena, const char *fmt, ...)
     return (struct str){text, (size_t)len};
 }
 
-void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size)
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity) {
-        return;
+        return items;
     }
     size_t wanted = *capacity ? *capacity * 2 : 8;
     void *larger = arena_array(arena, wanted, size);
     if (count > 0) {
-        memcpy(larger, *items, count * size);
+        memcpy(larger, items, count * size);
     }
-    *items = larger;
     *capacity = wanted;
+    return larger;
+}
+
+void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size)
+{
+    *items = arena_more(arena, *items, count, capacity, size);
 }

@@ -49,7 +49,20 @@ struct str arena_str(struct arena *arena, struct str text);
 struct str arena_printf(struct arena *arena, const char *fmt, ...) PRINTF_LIKE(2, 3);
 
 /*
- * Makes room for one more element in an array in the arena: doubles `*items` if `count` has reached
- * `*capacity`. The old array is not freed until the arena is cleared.
+ * Makes room for one more element in an array in the arena: returns `items`, or an array of twice
+ * the size with the same elements if `count` has reached `*capacity`. The old array is not freed
+ * until the arena is cleared.
  */
+void *arena_more(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size);
+
+/* The same for an array that is an lvalue: ARENA_GROW(arena, list->items, list->count, ...). */
+#define ARENA_GROW(arena, items, count, capacity) \
+    ((items) = arena_more((arena), (items), (count), &(capacity), sizeof(*(items))))
+
+/* The new last element: ARENA_PUSH(arena, list->items, list->count, list->capacity) = item; the
+ * right side must not use the array or its count. */
+#define ARENA_PUSH(arena, items, count, capacity) \
+    (*(ARENA_GROW(arena, items, count, capacity), &(items)[(count)++]))
+
+/* ARENA_GROW() for callers that have the array as a `void *`. */
 void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size);

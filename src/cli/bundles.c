@@ -45,9 +45,8 @@ static void bundles_add(struct wishing *wishing, struct ray_quantity *amounts, s
             return;
         }
     }
-    arena_grow(wishing->arena, (void **)&wishing->items, wishing->count, &wishing->capacity,
-               sizeof(*wishing->items));
-    wishing->items[wishing->count++] = (struct gcs_bundle){amounts, count, times};
+    ARENA_PUSH(wishing->arena, wishing->items, wishing->count,
+               wishing->capacity) = (struct gcs_bundle){amounts, count, times};
 }
 
 static bool bundles_read_bundle(struct wishing *wishing, const struct value *bundle,

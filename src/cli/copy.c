@@ -133,7 +133,8 @@ static struct str with_slash(struct arena *arena, struct str path, bool is_folde
     return is_folder && !str_ends(path, "/") ? arena_printf(arena, "%.*s/", STR_ARG(path)) : path;
 }
 
-int copy_mounts(struct target *target, const struct ssh_target *place, bool is_down)
+/* Copies all file_mounts of the file in order; stops at the first failure. */
+static int copy_mounts(struct target *target, const struct ssh_target *place, bool is_down)
 {
     struct arena *arena = target->cli.arena;
     const struct config *config = target->config;

@@ -8,9 +8,6 @@
 int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down) MUST_USE;
 
-/* Copies all file_mounts of the file in order; stops at the first failure. */
-int copy_mounts(struct target *target, const struct ssh_target *place, bool is_down) MUST_USE;
-
 /* Finds the head and copies `from` to `to`, or all file_mounts if they are NULL. */
 int copy_files(struct target *target, const char *from, const char *to, bool is_down) MUST_USE;
 

@@ -128,17 +128,15 @@ bool talk(const struct ctl_query_setup *setup, struct err *err)
 static void keep_node(struct ctl_query_status *status, struct arena *arena,
                       const struct node_view *view)
 {
-    arena_grow(arena, (void **)&status->nodes, status->node_count, &status->node_capacity,
-               sizeof(*status->nodes));
-    status->nodes[status->node_count++] = node_view_copy(arena, view);
+    ARENA_PUSH(arena, status->nodes, status->node_count,
+               status->node_capacity) = node_view_copy(arena, view);
 }
 
 static void keep_demand(struct ctl_query_status *status, struct arena *arena,
                         const struct pending_demand *demand)
 {
-    arena_grow(arena, (void **)&status->demands, status->demand_count, &status->demand_capacity,
-               sizeof(*status->demands));
-    struct pending_demand *kept = &status->demands[status->demand_count++];
+    struct pending_demand *kept = &ARENA_PUSH(arena, status->demands, status->demand_count,
+                                              status->demand_capacity);
     *kept = *demand;
     fields_copy(&pending_demand_table, arena, kept);
 }

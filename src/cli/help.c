@@ -9,7 +9,7 @@
 enum { WIDTH = 80, OPTION_COLUMN = 26 };
 
 /* Wraps `text`; the first line continues at the cursor. Blank lines are kept. */
-void help_add_wrapped(struct buf *out, const char *text, size_t indent)
+static void help_add_wrapped(struct buf *out, const char *text, size_t indent)
 {
     size_t column = indent;
     struct str rest = str_from(text);

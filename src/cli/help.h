@@ -36,8 +36,6 @@ void help_keys(struct buf *out);
 
 enum { HELP_VERB_COLUMN = 21 };
 
-/* Words of `text`, wrapped to 80 columns; the first line goes on where the cursor is. */
-void help_add_wrapped(struct buf *out, const char *text, size_t indent);
 /* "  left   help", the help at that column. */
 void help_add_row(struct buf *out, const char *left, const char *help, size_t column);
 

@@ -17,7 +17,7 @@ static struct value *node_json_uses(struct arena *arena, const struct node_view 
     return uses;
 }
 
-struct value *node_record(struct arena *arena, const struct node_view *view)
+static struct value *node_record(struct arena *arena, const struct node_view *view)
 {
     struct value *record = record_new(arena);
     record_fields(arena, record, &node_view_table, view);

@@ -5,6 +5,5 @@
 #include "app/model/node_view.h"
 #include "config/document/value.h"
 
-struct value *node_record(struct arena *arena, const struct node_view *view);
 struct value *node_records(struct arena *arena, const struct node_view *views, size_t count);
 struct value *event_record(struct arena *arena, const struct cluster_event *event);

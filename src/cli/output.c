@@ -30,7 +30,8 @@ struct diag_style output_style(bool colour)
     return (struct diag_style){"\033[1;31m", "\033[1;33m", "\033[2m", "\033[0m"};
 }
 
-size_t output_width(FILE *stream)
+/* Columns of the terminal behind a stream; 0 if it is not a terminal. */
+static size_t output_width(FILE *stream)
 {
     int fd = fileno(stream);
     return isatty(fd) == 1 ? columns_of_screen(fd).columns : 0;

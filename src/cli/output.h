@@ -13,9 +13,6 @@ bool output_wants_colour(FILE *stream, const char *when);
 
 struct diag_style output_style(bool colour);
 
-/* Columns of the terminal behind a stream; 0 if it is not a terminal. */
-size_t output_width(FILE *stream);
-
 /* Writes text for people: on a terminal its long lines are folded between words. */
 void output_print(FILE *stream, struct str text);
 

@@ -169,10 +169,8 @@ struct hash_walk {
 
 static void add_folder(struct hash_walk *walk, struct str path)
 {
-    void *folders = walk->folders;
-    arena_grow(walk->arena, &folders, walk->count, &walk->capacity, sizeof(struct folder));
-    walk->folders = folders;
-    walk->folders[walk->count++] = (struct folder){.path = path};
+    ARENA_PUSH(walk->arena, walk->folders, walk->count,
+               walk->capacity) = (struct folder){.path = path};
 }
 
 static struct str join(struct arena *arena, struct str folder, struct str name)
@@ -192,10 +190,7 @@ static void take_entry(void *context, const struct host_entry *entry)
         return;
     }
     struct folder *folder = &walk->folders[walk->next];
-    void *files = folder->files;
-    arena_grow(walk->arena, &files, folder->file_count, &folder->file_capacity, sizeof(struct str));
-    folder->files = files;
-    folder->files[folder->file_count++] = name;
+    ARENA_PUSH(walk->arena, folder->files, folder->file_count, folder->file_capacity) = name;
 }
 
 static int hash_compare_names(const void *left, const void *right)

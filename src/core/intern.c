@@ -35,9 +35,7 @@ uint32_t intern_add(struct names *names, struct str text)
     if (names->count >= NAME_NONE) {
         panic("names: too many");
     }
-    void *items = names->items;
-    arena_grow(names->arena, &items, names->count, &names->capacity, sizeof(*names->items));
-    names->items = items;
+    ARENA_GROW(names->arena, names->items, names->count, names->capacity);
     names->items[names->count] = arena_str(names->arena, text);
     table_add(&names->index, names->arena, str_hash(text), names->count);
     return (uint32_t)names->count++;

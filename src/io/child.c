@@ -178,7 +178,7 @@ static char **make_env(struct arena *arena, const char *const *names, const char
     for (size_t i = 0; names && names[i]; i++) {
         const char *value = getenv(names[i]);
         if (value && !is_set_by(env, names[i])) {
-            arena_grow(arena, (void **)&env, count + 1, &capacity, sizeof(*env));
+            ARENA_GROW(arena, env, count + 1, capacity);
             env[count++] = child_copy_word(arena,
                                            arena_printf(arena, "%s=%s", names[i], value).ptr);
             env[count] = NULL;

@@ -92,10 +92,8 @@ bool http_head_add(struct http_head *head, struct arena *arena, struct str line)
         return true; /* a malformed line; ignored, as in curl */
     }
     struct http_fields *fields = head->is_ended ? &head->trailers : &head->headers;
-    arena_grow(arena, (void **)&fields->items, fields->count, &fields->capacity,
-               sizeof(*fields->items));
-    fields->items[fields->count++] = (struct http_header){arena_str(arena, field.name),
-                                                          arena_str(arena, field.value)};
+    ARENA_PUSH(arena, fields->items, fields->count, fields->capacity) = (struct http_header){
+        arena_str(arena, field.name), arena_str(arena, field.value)};
     return true;
 }
 

@@ -76,8 +76,3 @@ int64_t json_take_number(const json_t *object, const char *name, int64_t least, 
     int64_t value = json_integer_value(json_object_get(object, name));
     return value < least ? least : value > most ? most : value;
 }
-
-bool json_take_flag(const json_t *object, const char *name)
-{
-    return json_is_true(json_object_get(object, name));
-}

@@ -35,4 +35,3 @@ bool json_line_read(struct str text, const char *what, json_t **ret_object,
 
 struct str json_take_text(const json_t *object, const char *name, struct arena *arena);
 int64_t json_take_number(const json_t *object, const char *name, int64_t least, int64_t most);
-bool json_take_flag(const json_t *object, const char *name);

@@ -63,9 +63,7 @@ static size_t pile_of(struct sorter *sorter, const struct account_owner *owner)
     uint64_t hash = owner_hash(owner);
     size_t position = table_find(&sorter->by_owner, hash, owner_matches, &sought);
     if (position == TABLE_NONE) {
-        void *items = sorter->piles;
-        arena_grow(sorter->arena, &items, sorter->count, &sorter->capacity, sizeof(struct pile));
-        sorter->piles = items;
+        ARENA_GROW(sorter->arena, sorter->piles, sorter->count, sorter->capacity);
         position = sorter->count++;
         sorter->piles[position] = (struct pile){
             .cluster = {.owner = *owner, .since = ACCOUNT_NO_TIME}};

@@ -25,8 +25,7 @@ struct counter_item *counter_of(struct counter *tally, struct arena *arena, stru
     if (found) {
         return found;
     }
-    arena_grow(arena, (void **)&tally->items, tally->count, &tally->capacity,
-               sizeof(*tally->items));
+    ARENA_GROW(arena, tally->items, tally->count, tally->capacity);
     table_add(&tally->table, arena, str_hash(name), tally->count);
     struct counter_item *item = &tally->items[tally->count++];
     *item = (struct counter_item){.name = arena_str(arena, name)};

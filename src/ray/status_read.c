@@ -32,9 +32,7 @@ static void status_read_amount(struct status_sheet *sheet, struct str entry,
         }
     }
     sheet->is_broken = sheet->is_broken || wire.is_broken;
-    arena_grow(sheet->arena, (void **)&amounts->items, amounts->count, &amounts->capacity,
-               sizeof(*amounts->items));
-    amounts->items[amounts->count++] = amount;
+    ARENA_PUSH(sheet->arena, amounts->items, amounts->count, amounts->capacity) = amount;
 }
 
 /* Parses the map at this tag of a message. */
@@ -256,8 +254,7 @@ static void status_read_add_demand(struct status_sheet *sheet, struct str bytes)
             at++;
         }
         if (at == plain.count) {
-            arena_grow(sheet->arena, (void **)&plain.items, plain.count, &plain.capacity,
-                       sizeof(*plain.items));
+            ARENA_GROW(sheet->arena, plain.items, plain.count, plain.capacity);
             plain.count++;
         }
         plain.items[at] = (struct ray_quantity){name, asked.items[i].amount};
@@ -386,8 +383,7 @@ static void status_read_add_failure(struct status_sheet *sheet, const struct rep
     time_t when = (time_t)row->number;
     struct tm parts = {0};
     localtime_r(&when, &parts);
-    arena_grow(sheet->arena, (void **)&sheet->failures, sheet->failure_count,
-               &sheet->failure_capacity, sizeof(*sheet->failures));
+    ARENA_GROW(sheet->arena, sheet->failures, sheet->failure_count, sheet->failure_capacity);
     sheet->failures[sheet->failure_count] = (struct status_failure){
         .asked_s = row->number,
         .order = sheet->failure_count,

@@ -43,15 +43,9 @@ void cloud_init(struct cloud *cloud, struct event_queue *event_queue, struct fau
 
 struct instance *cloud_add_instance(struct cloud *cloud)
 {
-    void *items = cloud->instances;
-    arena_grow(cloud->arena, &items, cloud->instance_count, &cloud->instance_capacity,
-               sizeof(*cloud->instances));
-    cloud->instances = items;
-    items = cloud->listable;
-    arena_grow(cloud->arena, &items, cloud->listable_count, &cloud->listable_capacity,
-               sizeof(*cloud->listable));
-    cloud->listable = items;
-    cloud->listable[cloud->listable_count++] = (uint32_t)cloud->instance_count;
+    ARENA_GROW(cloud->arena, cloud->instances, cloud->instance_count, cloud->instance_capacity);
+    ARENA_PUSH(cloud->arena, cloud->listable, cloud->listable_count,
+               cloud->listable_capacity) = (uint32_t)cloud->instance_count;
     struct instance *instance = &cloud->instances[cloud->instance_count++];
     *instance = (struct instance){.id = cloud->instance_count,
                                   .created_at = cloud->event_queue->now,
@@ -196,10 +190,7 @@ static uint32_t open_call(struct cloud *cloud)
         cloud->free_call = cloud->calls[position]->next_free;
         return position;
     }
-    void *calls = cloud->calls;
-    arena_grow(cloud->arena, &calls, cloud->call_count, &cloud->call_capacity,
-               sizeof(struct cloud_call *));
-    cloud->calls = calls;
+    ARENA_GROW(cloud->arena, cloud->calls, cloud->call_count, cloud->call_capacity);
     cloud->calls[cloud->call_count] = ARENA_NEW(cloud->arena, struct cloud_call);
     return (uint32_t)cloud->call_count++;
 }

@@ -44,10 +44,7 @@ static struct cloud_token *cloud_launch_find_token(const struct cloud *cloud, ui
 
 static struct cloud_token *add_token(struct cloud *cloud, uint64_t launch, uint32_t zone)
 {
-    void *tokens = cloud->tokens;
-    arena_grow(cloud->arena, &tokens, cloud->token_count, &cloud->token_capacity,
-               sizeof(*cloud->tokens));
-    cloud->tokens = tokens;
+    ARENA_GROW(cloud->arena, cloud->tokens, cloud->token_count, cloud->token_capacity);
     table_add(&cloud->token_index, cloud->arena, token_hash(launch, zone), cloud->token_count);
     return &cloud->tokens[cloud->token_count++];
 }

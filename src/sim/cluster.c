@@ -125,11 +125,8 @@ static uint32_t cluster_add_node(struct cluster *cluster, uint64_t instance, uin
     if (type >= cluster->type_count || cluster->node_count >= NO_INDEX) {
         panic("cluster: node of type %u", (unsigned)type);
     }
-    void *nodes = cluster->nodes;
     place_grow(cluster);
-    arena_grow(cluster->arena, &nodes, cluster->node_count, &cluster->node_capacity,
-               sizeof(*cluster->nodes));
-    cluster->nodes = nodes;
+    ARENA_GROW(cluster->arena, cluster->nodes, cluster->node_count, cluster->node_capacity);
     uint32_t index = (uint32_t)cluster->node_count++;
     table_add(&cluster->index, cluster->arena, instance, index);
     cluster->nodes[index] = (struct cluster_node){

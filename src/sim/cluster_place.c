@@ -28,9 +28,7 @@ void place_grow(struct cluster *cluster)
         for (size_t tier = 0; tier < TIER_COUNT; tier++) {
             struct open_set *set = &cluster->queues[i].open[tier];
             size_t capacity = set->word_capacity;
-            void *grown = set->words;
-            arena_grow(cluster->arena, &grown, words, &capacity, sizeof(*set->words));
-            set->words = grown;
+            ARENA_GROW(cluster->arena, set->words, words, capacity);
             set->word_capacity = capacity;
         }
     }
@@ -116,10 +114,7 @@ static uint32_t new_run(struct cluster *cluster)
         cluster->free_run = cluster->runs[run].older;
         return run;
     }
-    void *runs = cluster->runs;
-    arena_grow(cluster->arena, &runs, cluster->run_count, &cluster->run_capacity,
-               sizeof(*cluster->runs));
-    cluster->runs = runs;
+    ARENA_GROW(cluster->arena, cluster->runs, cluster->run_count, cluster->run_capacity);
     return (uint32_t)cluster->run_count++;
 }
 
@@ -181,11 +176,7 @@ static void cluster_place_give_back(struct cluster *cluster, uint32_t index)
 static void note_wait(struct cluster *cluster, uint32_t class, int64_t wait)
 {
     struct class_figures *figures = &cluster->figures[class];
-    void *waits = figures->waits;
-    arena_grow(cluster->arena, &waits, figures->wait_count, &figures->wait_capacity,
-               sizeof(*figures->waits));
-    figures->waits = waits;
-    figures->waits[figures->wait_count++] = wait;
+    ARENA_PUSH(cluster->arena, figures->waits, figures->wait_count, figures->wait_capacity) = wait;
     figures->started++;
 }
 

@@ -53,11 +53,8 @@ struct cluster_view *cluster_view_new(struct cluster *cluster, struct arena *are
 static struct event *cluster_view_add_event(struct cluster_view *view,
                                             const struct cluster *cluster, enum event_kind kind)
 {
-    void *events = view->events;
-    arena_grow(view->arena, &events, view->event_count, &view->event_capacity,
-               sizeof(*view->events));
-    view->events = events;
-    struct event *event = &view->events[view->event_count++];
+    struct event *event = &ARENA_PUSH(view->arena, view->events, view->event_count,
+                                      view->event_capacity);
     *event = (struct event){.kind = kind, .at = cluster->event_queue->now};
     return event;
 }

@@ -59,11 +59,8 @@ static bool dies_here(struct sim_controller *sim_controller)
 static void record(struct sim_controller *sim_controller, const struct event *event)
 {
     struct sim_journal *sim_journal = &sim_controller->sim_journal;
-    void *events = sim_journal->events;
-    arena_grow(sim_controller->arena, &events, sim_journal->count, &sim_journal->capacity,
-               sizeof(*sim_journal->events));
-    sim_journal->events = events;
-    sim_journal->events[sim_journal->count++] = *event;
+    ARENA_PUSH(sim_controller->arena, sim_journal->events, sim_journal->count,
+               sim_journal->capacity) = *event;
 }
 
 const struct event *journal_intent(const struct sim_journal *sim_journal, uint64_t launch)

@@ -14,10 +14,7 @@ static bool is_sooner(const struct event_queue_entry *a, const struct event_queu
 void event_queue_add(struct event_queue *event_queue, int64_t at, enum event_queue_kind kind,
                      uint32_t who, uint64_t what, uint64_t extra)
 {
-    void *entries = event_queue->entries;
-    arena_grow(event_queue->arena, &entries, event_queue->count, &event_queue->capacity,
-               sizeof(*event_queue->entries));
-    event_queue->entries = entries;
+    ARENA_GROW(event_queue->arena, event_queue->entries, event_queue->count, event_queue->capacity);
     struct event_queue_entry entry = {.at = at < event_queue->now ? event_queue->now : at,
                                       .order = event_queue->added++,
                                       .kind = (uint32_t)kind,

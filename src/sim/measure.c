@@ -18,10 +18,7 @@ void measure_init(struct measure *measure, size_t type_count, struct arena *aren
 
 void measure_sample(struct measure *measure, const struct sample *sample, struct arena *arena)
 {
-    void *samples = measure->samples;
-    arena_grow(arena, &samples, measure->sample_count, &measure->sample_capacity,
-               sizeof(*measure->samples));
-    measure->samples = samples;
+    ARENA_GROW(arena, measure->samples, measure->sample_count, measure->sample_capacity);
     int64_t *nodes = ARENA_ARRAY(arena, measure->type_count, int64_t);
     if (measure->type_count > 0) {
         memcpy(nodes, sample->nodes, measure->type_count * sizeof(*nodes));

@@ -21,14 +21,11 @@ enum {
 
 static void journaling_note(struct controller *controller, enum journal_kind kind, struct str text)
 {
-    void *notes = controller->notes;
     if (controller->note_count >= NOTES_MAX) {
         return; /* the journal cannot be written, for example a full disk; already reported */
     }
-    arena_grow(&controller->notes_memory, &notes, controller->note_count,
-               &controller->note_capacity, sizeof(*controller->notes));
-    controller->notes = notes;
-    controller->notes[controller->note_count++] = (struct journal_entry){
+    ARENA_PUSH(&controller->notes_memory, controller->notes, controller->note_count,
+               controller->note_capacity) = (struct journal_entry){
         .wall_ms = controller_time_ms(controller), .kind = kind, .text = text};
 }
 
@@ -308,22 +305,16 @@ static void journaling_take_intent(void *context, const struct journal_intent *i
         return;
     }
     reuse_claim_written(play->controller, intent);
-    void *items = play->launches;
-    arena_grow(&play->controller->scratch, &items, play->launch_count, &play->launch_capacity,
-               sizeof(*play->launches));
-    play->launches = items;
-    play->launches[play->launch_count++] = (struct played){
+    ARENA_PUSH(&play->controller->scratch, play->launches, play->launch_count,
+               play->launch_capacity) = (struct played){
         intent->launch, intent->offering, intent->count, age, intent->is_settled, intent->outcome};
 }
 
 static void journaling_take_launched(void *context, const struct journal_launched *launched)
 {
     struct play *play = context;
-    void *items = play->machines;
-    arena_grow(&play->controller->scratch, &items, play->machine_count, &play->machine_capacity,
-               sizeof(*play->machines));
-    play->machines = items;
-    play->machines[play->machine_count++] = *launched;
+    ARENA_PUSH(&play->controller->scratch, play->machines, play->machine_count,
+               play->machine_capacity) = *launched;
 }
 
 /* Time since its last call that is known to have taken effect: a launch may be repeated long after

@@ -51,11 +51,8 @@ struct reuse reuse_read(struct str written, struct arena *arena)
 
 static void claim(struct controller *controller, uint64_t launch, struct str id)
 {
-    void *items = controller->claims;
-    arena_grow(&controller->life, &items, controller->claim_count, &controller->claim_capacity,
-               sizeof(*controller->claims));
-    controller->claims = items;
-    controller->claims[controller->claim_count++] = (struct reuse_claim){
+    ARENA_PUSH(&controller->life, controller->claims, controller->claim_count,
+               controller->claim_capacity) = (struct reuse_claim){
         .launch = launch, .id = arena_str(&controller->life, id)};
 }
 

@@ -227,21 +227,16 @@ struct handover_gathering {
 static void gather_machine(void *context, uint64_t instance, struct str id)
 {
     struct handover_gathering *all = context;
-    void *items = all->machines;
-    arena_grow(all->arena, &items, all->machine_count, &all->machine_capacity,
-               sizeof(*all->machines));
-    all->machines = items;
-    all->machines[all->machine_count++] = (struct handover_machine){instance,
-                                                                    arena_str(all->arena, id)};
+    ARENA_PUSH(all->arena, all->machines, all->machine_count,
+               all->machine_capacity) = (struct handover_machine){instance,
+                                                                  arena_str(all->arena, id)};
 }
 
 static void gather_intent(void *context, const struct journal_intent *intent)
 {
     struct handover_gathering *all = context;
-    void *items = all->intents;
-    arena_grow(all->arena, &items, all->intent_count, &all->intent_capacity, sizeof(*all->intents));
-    all->intents = items;
-    struct journal_intent *kept = &all->intents[all->intent_count++];
+    struct journal_intent *kept = &ARENA_PUSH(all->arena, all->intents, all->intent_count,
+                                              all->intent_capacity);
     *kept = *intent;
     kept->token = arena_str(all->arena, intent->token);
     kept->call = arena_str(all->arena, intent->call);
@@ -250,11 +245,7 @@ static void gather_intent(void *context, const struct journal_intent *intent)
 static void gather_launched(void *context, const struct journal_launched *launched)
 {
     struct handover_gathering *all = context;
-    void *items = all->launched;
-    arena_grow(all->arena, &items, all->launched_count, &all->launched_capacity,
-               sizeof(*all->launched));
-    all->launched = items;
-    all->launched[all->launched_count++] = *launched;
+    ARENA_PUSH(all->arena, all->launched, all->launched_count, all->launched_capacity) = *launched;
 }
 
 bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,

@@ -4,15 +4,12 @@
 static void down_journal_take_intent(void *context, const struct journal_intent *intent)
 {
     struct down *down = context;
-    void *items = down->launches;
-    arena_grow(down->launch.arena, &items, down->launch_count, &down->launch_capacity,
-               sizeof(*down->launches));
-    down->launches = items;
-    down->launches[down->launch_count++] = (struct ending_launch){.launch = intent->launch,
-                                                                  .wall_ms = intent->wall_ms,
-                                                                  .count = intent->count,
-                                                                  .is_settled = intent->is_settled,
-                                                                  .outcome = intent->outcome};
+    ARENA_PUSH(down->launch.arena, down->launches, down->launch_count,
+               down->launch_capacity) = (struct ending_launch){.launch = intent->launch,
+                                                               .wall_ms = intent->wall_ms,
+                                                               .count = intent->count,
+                                                               .is_settled = intent->is_settled,
+                                                               .outcome = intent->outcome};
 }
 
 struct down_journal_numbered {

@@ -35,11 +35,8 @@ struct down_node *down_know(struct down *down, struct str id)
             return &down->nodes[i];
         }
     }
-    void *items = down->nodes;
-    arena_grow(down->launch.arena, &items, down->node_count, &down->node_capacity,
-               sizeof(*down->nodes));
-    down->nodes = items;
-    struct down_node *node = &down->nodes[down->node_count++];
+    struct down_node *node = &ARENA_PUSH(down->launch.arena, down->nodes, down->node_count,
+                                         down->node_capacity);
     *node = (struct down_node){.id = arena_str(down->launch.arena, id),
                                .ending = {.state = MACHINE_GONE, .asked_at = INT64_MIN}};
     return node;

@@ -26,10 +26,7 @@ static struct seen *up_seen_of(struct up *up, const struct node_view *view)
             return &up->seen[i];
         }
     }
-    void *items = up->seen;
-    arena_grow(up->launch.arena, &items, up->seen_count, &up->seen_capacity, sizeof(*up->seen));
-    up->seen = items;
-    struct seen *seen = &up->seen[up->seen_count++];
+    struct seen *seen = &ARENA_PUSH(up->launch.arena, up->seen, up->seen_count, up->seen_capacity);
     *seen = (struct seen){.name = arena_str(up->launch.arena, view->name),
                           .type = arena_str(up->launch.arena, view->type)};
     return seen;

@@ -42,10 +42,7 @@ static struct up_step *up_plan_add_step(struct up_plan_planner *planner, struct 
             return same;
         }
     }
-    void *steps = plan->steps;
-    arena_grow(planner->arena, &steps, plan->step_count, &planner->step_capacity,
-               sizeof(*plan->steps));
-    plan->steps = steps;
+    ARENA_GROW(planner->arena, plan->steps, plan->step_count, planner->step_capacity);
     plan->steps[plan->step_count] = step;
     return &plan->steps[plan->step_count++];
 }

@@ -47,18 +47,14 @@ struct variables {
 static void setup_plan_warn(struct setup_plan_maker *maker, struct str text)
 {
     struct setup_plan *plan = maker->plan;
-    arena_grow(maker->arena, (void **)&plan->warnings, plan->warning_count,
-               &maker->warning_capacity, sizeof *plan->warnings);
-    plan->warnings[plan->warning_count++] = text;
+    ARENA_PUSH(maker->arena, plan->warnings, plan->warning_count, maker->warning_capacity) = text;
 }
 
 static void setup_plan_add_step(struct setup_plan_maker *maker, const struct setup_step *info,
                                 const struct step *step)
 {
-    arena_grow(maker->arena, (void **)&maker->steps, maker->count, &maker->capacity,
-               sizeof *maker->steps);
-    arena_grow(maker->arena, (void **)&maker->infos, maker->count, &maker->info_capacity,
-               sizeof *maker->infos);
+    ARENA_GROW(maker->arena, maker->steps, maker->count, maker->capacity);
+    ARENA_GROW(maker->arena, maker->infos, maker->count, maker->info_capacity);
     maker->steps[maker->count] = *step;
     maker->infos[maker->count] = *info;
     struct str name = str_from(info->kind);

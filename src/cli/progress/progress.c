@@ -215,10 +215,8 @@ static struct node_view *progress_find(const struct progress *progress,
 static size_t progress_add_node(struct progress *progress)
 {
     size_t capacity = progress->node_capacity;
-    arena_grow(&progress->arena, (void **)&progress->views, progress->node_count, &capacity,
-               sizeof(*progress->views));
-    arena_grow(&progress->arena, (void **)&progress->texts, progress->node_count,
-               &progress->node_capacity, sizeof(*progress->texts));
+    ARENA_GROW(&progress->arena, progress->views, progress->node_count, capacity);
+    ARENA_GROW(&progress->arena, progress->texts, progress->node_count, progress->node_capacity);
     arena_init(&progress->texts[progress->node_count]);
     return progress->node_count++;
 }

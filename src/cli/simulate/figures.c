@@ -209,10 +209,7 @@ static struct figure_row *simulate_figures_add_row(struct arena *arena, struct f
                                                    const char *label, value_fn *value,
                                                    size_t position)
 {
-    void *rows = table->rows;
-    arena_grow(arena, &rows, table->count, &table->capacity, sizeof(*table->rows));
-    table->rows = rows;
-    struct figure_row *row = &table->rows[table->count++];
+    struct figure_row *row = &ARENA_PUSH(arena, table->rows, table->count, table->capacity);
     *row = (struct figure_row){.label = str_from(label)};
     for (size_t i = 0; i < count; i++) {
         row->values[i] = value(arena, &figures[i], position);

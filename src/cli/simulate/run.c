@@ -170,11 +170,8 @@ static void simulate_run_on_line(void *context, int64_t at, struct str text)
             run->behind = (struct run_line){at, arena_str(listener->arena, text)};
         }
     } else if (run->line_count < LINES_MAX) {
-        void *lines = run->lines;
-        arena_grow(listener->arena, &lines, run->line_count, &run->line_capacity,
-                   sizeof(*run->lines));
-        run->lines = lines;
-        run->lines[run->line_count++] = (struct run_line){at, arena_str(listener->arena, text)};
+        ARENA_PUSH(listener->arena, run->lines, run->line_count,
+                   run->line_capacity) = (struct run_line){at, arena_str(listener->arena, text)};
     }
 }
 

@@ -34,10 +34,7 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
     va_start(args, fmt);
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
-    void *items = list->items;
-    arena_grow(list->arena, &items, list->count, &list->capacity, sizeof(struct diag));
-    list->items = items;
-    struct diag *diag = &list->items[list->count++];
+    struct diag *diag = &ARENA_PUSH(list->arena, list->items, list->count, list->capacity);
     *diag = (struct diag){.level = level, .code = code, .place = place};
     diag->text = arena_str(list->arena, str_from(text));
     return diag;

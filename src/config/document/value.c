@@ -181,10 +181,7 @@ static void count_child(struct value *parent, const struct value *child)
 
 void value_list_add(struct arena *arena, struct value *list, struct value *item)
 {
-    void *items = list->list.items;
-    arena_grow(arena, &items, list->list.count, &list->list.capacity, sizeof(struct value *));
-    list->list.items = items;
-    list->list.items[list->list.count++] = item;
+    ARENA_PUSH(arena, list->list.items, list->list.count, list->list.capacity) = item;
     count_child(list, item);
 }
 
@@ -260,10 +257,8 @@ const struct value *value_map_set(struct arena *arena, struct value *map, struct
         entry->value = value;
         return first;
     }
-    void *entries = map->map.entries;
-    arena_grow(arena, &entries, map->map.count, &map->map.capacity, sizeof(struct value_entry));
-    map->map.entries = entries;
-    map->map.entries[map->map.count++] = (struct value_entry){key, value};
+    ARENA_PUSH(arena, map->map.entries, map->map.count,
+               map->map.capacity) = (struct value_entry){key, value};
     index_entries(arena, map);
     return NULL;
 }

@@ -17,10 +17,7 @@ void yaml_quoted_note(struct yaml_quoted *quoted, struct arena *arena, const yam
     if (style == YAML_PLAIN_SCALAR_STYLE || style == YAML_ANY_SCALAR_STYLE) {
         return;
     }
-    void *spans = quoted->spans;
-    arena_grow(arena, &spans, quoted->count, &quoted->capacity, sizeof(struct yaml_span));
-    quoted->spans = spans;
-    quoted->spans[quoted->count++] = (struct yaml_span){
+    ARENA_PUSH(arena, quoted->spans, quoted->count, quoted->capacity) = (struct yaml_span){
         event->start_mark.index, event->end_mark.index,
         style == YAML_LITERAL_SCALAR_STYLE || style == YAML_FOLDED_SCALAR_STYLE};
 }

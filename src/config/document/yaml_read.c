@@ -160,10 +160,7 @@ static bool open_anchor(struct yaml_read_reader *reader, const yaml_char_t *name
                    STR_ARG(text), first->place.line);
         return false;
     }
-    void *anchors = reader->anchors;
-    arena_grow(reader->arena, &anchors, reader->anchor_count, &reader->anchor_capacity,
-               sizeof(struct anchor));
-    reader->anchors = anchors;
+    ARENA_GROW(reader->arena, reader->anchors, reader->anchor_count, reader->anchor_capacity);
     *ret_anchor = reader->anchor_count;
     table_add(&reader->anchor_index, reader->arena, str_hash(text), reader->anchor_count);
     reader->anchors[reader->anchor_count++] = (struct anchor){text, NULL, place};
@@ -348,11 +345,8 @@ struct pending_map {
 static void yaml_read_add_own(struct yaml_read_reader *reader, struct pending_map *pending,
                               struct value *key, struct value *value)
 {
-    void *own = pending->own;
-    arena_grow(reader->arena, &own, pending->own_count, &pending->own_capacity,
-               sizeof(struct value_entry));
-    pending->own = own;
-    pending->own[pending->own_count++] = (struct value_entry){key, value};
+    ARENA_PUSH(reader->arena, pending->own, pending->own_count,
+               pending->own_capacity) = (struct value_entry){key, value};
 }
 
 static bool add_merge(struct yaml_read_reader *reader, struct pending_map *pending,
@@ -362,11 +356,8 @@ static bool add_merge(struct yaml_read_reader *reader, struct pending_map *pendi
         yaml_read_fail(reader, value->place, "<< can only merge a map, or a list of maps");
         return false;
     }
-    void *merges = pending->merges;
-    arena_grow(reader->arena, &merges, pending->merge_count, &pending->merge_capacity,
-               sizeof(struct value *));
-    pending->merges = merges;
-    pending->merges[pending->merge_count++] = value;
+    ARENA_PUSH(reader->arena, pending->merges, pending->merge_count,
+               pending->merge_capacity) = value;
     return true;
 }
 

@@ -132,8 +132,7 @@ struct core {
 };
 
 /* nodes.c: the node table. */
-struct node *nodes_add(struct core *core, uint64_t instance); /* NULL if full */
-void nodes_free(struct core *core, struct node *node);
+struct node *nodes_add(struct core *core, uint64_t instance);        /* NULL if full */
 struct node *nodes_find(const struct core *core, uint64_t instance); /* NULL if unknown */
 void nodes_name(struct core *core, struct node *node, uint64_t instance);
 static inline uint32_t nodes_position(const struct core *core, const struct node *node)
@@ -166,7 +165,6 @@ struct launch *launches_open(struct core *core, uint64_t number, uint32_t offeri
 struct node *launches_bind(struct core *core, struct launch *launch, uint64_t instance);
 uint64_t launches_next_number(struct core *core);
 void launches_note_number(struct core *core, uint64_t number);
-void launches_close(struct core *core, struct launch *launch);
 void launches_freeze_all(struct core *core);
 void launches_settle_by_listing(struct core *core, int64_t asked_at);
 void launches_apply_intent(struct core *core, const struct event *event);

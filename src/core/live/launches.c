@@ -77,7 +77,7 @@ struct node *launches_bind(struct core *core, struct launch *launch, uint64_t in
 }
 
 /* Nodes that are still without an instance stand for instances that do not exist. */
-void launches_close(struct core *core, struct launch *launch)
+static void launches_close(struct core *core, struct launch *launch)
 {
     while (launch->requested != NO_NODE) {
         struct node *node = &core->nodes[launch->requested];

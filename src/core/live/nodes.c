@@ -74,7 +74,7 @@ struct node *nodes_add(struct core *core, uint64_t instance)
     return node;
 }
 
-void nodes_free(struct core *core, struct node *node)
+static void nodes_free(struct core *core, struct node *node)
 {
     if (node->instance != INSTANCE_NONE) {
         forget_name(core, node);

@@ -81,11 +81,7 @@ struct cover_pattern cover_pattern(struct cover *cover, uint32_t kind,
 
 void cover_append(struct cover *cover, struct cover_answer *answer, struct cover_pattern pattern)
 {
-    void *patterns = answer->patterns;
-    arena_grow(cover->arena, &patterns, answer->count, &answer->capacity,
-               sizeof(*answer->patterns));
-    answer->patterns = patterns;
-    answer->patterns[answer->count++] = pattern;
+    ARENA_PUSH(cover->arena, answer->patterns, answer->count, answer->capacity) = pattern;
     answer->price += pattern.times * cover->kinds[pattern.kind].price;
 }
 

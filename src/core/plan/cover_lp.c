@@ -209,9 +209,7 @@ static void cover_lp_set_up(struct cover_lp *lp, const struct cover_rest *rest)
 static void add_to_pool(struct cover_lp *lp, struct cover_pattern pattern)
 {
     struct arena *arena = lp->cover->arena;
-    void *pool = lp->pool;
-    arena_grow(arena, &pool, lp->pool_count, &lp->pool_capacity, sizeof(*lp->pool));
-    lp->pool = pool;
+    ARENA_GROW(arena, lp->pool, lp->pool_count, lp->pool_capacity);
     if (lp->pool_capacity > lp->mark_capacity) {
         uint8_t *basic = ARENA_ARRAY(arena, lp->pool_capacity, uint8_t);
         uint8_t *allowed = ARENA_ARRAY(arena, lp->pool_capacity, uint8_t);

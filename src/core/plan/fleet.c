@@ -70,6 +70,23 @@ static void open_demand_ledgers(struct fleet *fleet)
     }
 }
 
+/* Reserves memory for `count` more entries of `order` and `spare`. */
+static void fleet_reserve_order(struct fleet *fleet, size_t count)
+{
+    size_t needed = fleet->order_count + count;
+    if (fleet->order && needed <= fleet->order_capacity) {
+        return;
+    }
+    size_t capacity = needed > 2 * fleet->order_capacity ? needed : 2 * fleet->order_capacity;
+    uint32_t *order = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
+    if (fleet->order_count > 0) {
+        memcpy(order, fleet->order, fleet->order_count * sizeof(*order));
+    }
+    fleet->order = order;
+    fleet->spare = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
+    fleet->order_capacity = capacity;
+}
+
 void fleet_init(struct fleet *fleet, const struct plan_input *input, struct arena *arena)
 {
     *fleet = (struct fleet){.input = input, .arena = arena};
@@ -88,22 +105,6 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
         fleet->total_nodes += input->full_nodes[i];
     }
     open_demand_ledgers(fleet);
-}
-
-void fleet_reserve_order(struct fleet *fleet, size_t count)
-{
-    size_t needed = fleet->order_count + count;
-    if (fleet->order && needed <= fleet->order_capacity) {
-        return;
-    }
-    size_t capacity = needed > 2 * fleet->order_capacity ? needed : 2 * fleet->order_capacity;
-    uint32_t *order = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
-    if (fleet->order_count > 0) {
-        memcpy(order, fleet->order, fleet->order_count * sizeof(*order));
-    }
-    fleet->order = order;
-    fleet->spare = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
-    fleet->order_capacity = capacity;
 }
 
 static void open_ledger(struct fleet *fleet, const struct fleet_node *node, struct ledger *ledger)
@@ -138,10 +139,7 @@ uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum la
     uint32_t first = (uint32_t)fleet->node_count;
     fleet_reserve_order(fleet, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
-        void *nodes = fleet->nodes;
-        arena_grow(fleet->arena, &nodes, fleet->node_count, &fleet->node_capacity,
-                   sizeof(*fleet->nodes));
-        fleet->nodes = nodes;
+        ARENA_GROW(fleet->arena, fleet->nodes, fleet->node_count, fleet->node_capacity);
         struct fleet_node *node = &fleet->nodes[fleet->node_count];
         *node = (struct fleet_node){.is_to_launch = true, .cause = (uint8_t)cause};
         fleet_describe_new(fleet, node, type);

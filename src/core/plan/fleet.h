@@ -82,9 +82,6 @@ uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum la
 /* Adds launches of nodes on which nothing more will be placed. */
 void fleet_count_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause);
 
-/* Reserves memory for `count` more entries of `order` and `spare`. */
-void fleet_reserve_order(struct fleet *fleet, size_t count);
-
 /* Makes `node` an empty node of a type, as far as trials use it. */
 void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t type);
 

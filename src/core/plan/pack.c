@@ -79,22 +79,15 @@ uint32_t log_placed(struct packer *packer, const struct placed *placed, size_t c
 {
     uint32_t first = (uint32_t)packer->win_placed_count;
     for (size_t i = 0; i < count; i++) {
-        void *items = packer->win_placed;
-        arena_grow(packer->fleet->arena, &items, packer->win_placed_count,
-                   &packer->win_placed_capacity, sizeof(*packer->win_placed));
-        packer->win_placed = items;
-        packer->win_placed[packer->win_placed_count++] = placed[i];
+        ARENA_PUSH(packer->fleet->arena, packer->win_placed, packer->win_placed_count,
+                   packer->win_placed_capacity) = placed[i];
     }
     return first;
 }
 
 void log_win(struct packer *packer, struct win win)
 {
-    void *items = packer->wins;
-    arena_grow(packer->fleet->arena, &items, packer->win_count, &packer->win_capacity,
-               sizeof(*packer->wins));
-    packer->wins = items;
-    packer->wins[packer->win_count++] = win;
+    ARENA_PUSH(packer->fleet->arena, packer->wins, packer->win_count, packer->win_capacity) = win;
 }
 
 /* Ray's list afterwards: winners in the order of winning, the others, then exhausted ones. */

@@ -50,9 +50,7 @@ static uint32_t class_of(struct price_log *log, const struct request *request,
     if (found != TABLE_NONE) {
         return (uint32_t)found;
     }
-    void *classes = log->classes;
-    arena_grow(log->arena, &classes, log->class_count, &log->class_capacity, sizeof(*log->classes));
-    log->classes = classes;
+    ARENA_GROW(log->arena, log->classes, log->class_count, log->class_capacity);
     log->classes[log->class_count] = (struct logged_class){request, cause};
     table_add(&log->index, log->arena, hash, log->class_count);
     return (uint32_t)log->class_count++;
@@ -60,10 +58,7 @@ static uint32_t class_of(struct price_log *log, const struct request *request,
 
 static void price_log_add_place(struct price_log *log, struct logged_place place)
 {
-    void *places = log->places;
-    arena_grow(log->arena, &places, log->place_count, &log->place_capacity, sizeof(*log->places));
-    log->places = places;
-    log->places[log->place_count++] = place;
+    ARENA_PUSH(log->arena, log->places, log->place_count, log->place_capacity) = place;
 }
 
 static uint32_t price_log_add_parts(struct price_log *log, const struct packer *packer,
@@ -76,10 +71,8 @@ static uint32_t price_log_add_parts(struct price_log *log, const struct packer *
         if (*class == NOWHERE) {
             *class = class_of(log, packer->batch.runs[placed->run].request, cause);
         }
-        void *parts = log->parts;
-        arena_grow(log->arena, &parts, log->part_count, &log->part_capacity, sizeof(*log->parts));
-        log->parts = parts;
-        log->parts[log->part_count++] = (struct cover_part){*class, placed->count};
+        ARENA_PUSH(log->arena, log->parts, log->part_count,
+                   log->part_capacity) = (struct cover_part){*class, placed->count};
     }
     return first;
 }

@@ -105,11 +105,8 @@ static void trial_add_labels(struct trial *trial, const struct request *request)
 {
     for (size_t i = 0; i < request->placement_count; i++) {
         if (request->placements[i].kind == PLACEMENT_ANTI_AFFINITY) {
-            void *labels = trial->labels;
-            arena_grow(trial->fleet->arena, &labels, trial->label_count, &trial->label_capacity,
-                       sizeof(*trial->labels));
-            trial->labels = labels;
-            trial->labels[trial->label_count++] = request->placements[i].label;
+            ARENA_PUSH(trial->fleet->arena, trial->labels, trial->label_count,
+                       trial->label_capacity) = request->placements[i].label;
         }
     }
 }

@@ -68,7 +68,7 @@ void workflow_start(struct aws_workflow *op)
     loop_defer(op->provider->loop, &op->task);
 }
 
-int64_t workflow_left_ms(const struct aws_workflow *op)
+static int64_t workflow_left_ms(const struct aws_workflow *op)
 {
     return op->deadline_at - loop_now_ms(op->provider->loop);
 }

@@ -80,8 +80,6 @@ void *workflow_new(struct aws_provider *provider, size_t size, const struct aws_
 void workflow_start(struct aws_workflow *op); /* never calls back from inside */
 void workflow_resume(struct aws_workflow *op, enum aws_next turn);
 
-int64_t workflow_left_ms(const struct aws_workflow *op);
-
 /* ---- results of a step ---- */
 
 enum aws_next workflow_goto(struct aws_workflow *op, size_t step);

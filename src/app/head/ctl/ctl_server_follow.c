@@ -96,7 +96,7 @@ static struct snapshot_item *find_told(struct ctl_snapshot *list,
 static void add_told(struct ctl_snapshot *list, const struct snapshot_item *snapshot_item)
 {
     struct arena *arena = &list->arena;
-    arena_grow(arena, (void **)&list->items, list->count, &list->capacity, sizeof(*list->items));
+    ARENA_GROW(arena, list->items, list->count, list->capacity);
     struct snapshot_item *kept = &list->items[list->count];
     *kept = *snapshot_item;
     kept->name = arena_str(arena, snapshot_item->name);

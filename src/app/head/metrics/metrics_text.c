@@ -105,7 +105,7 @@ static void metrics_text_add_demand(struct metrics_text_shapes *shapes, struct a
     size_t at = table_find(&shapes->table, hash, is_same_shape, &same);
     if (at == TABLE_NONE) {
         at = shapes->count++;
-        arena_grow(arena, (void **)&shapes->items, at, &shapes->capacity, sizeof(*shapes->items));
+        ARENA_GROW(arena, shapes->items, at, shapes->capacity);
         shapes->items[at] = (struct metrics_text_shape){.source = demand->source,
                                                         .text = demand->shape};
         table_add(&shapes->table, arena, hash, at);

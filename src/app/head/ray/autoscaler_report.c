@@ -62,10 +62,8 @@ void report_requests_add(struct report_requests *requests, const struct type_fac
             return;
         }
     }
-    void *items = requests->items;
-    arena_grow(arena, &items, requests->count, &requests->capacity, sizeof(*requests->items));
-    requests->items = items;
-    requests->items[requests->count++] = (struct ray_pending_request){
+    ARENA_PUSH(arena, requests->items, requests->count,
+               requests->capacity) = (struct ray_pending_request){
         .machine = facts->machine, .type = facts->name, .count = 1, .asked_s = asked_s};
 }
 

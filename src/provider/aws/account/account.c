@@ -90,12 +90,9 @@ static void free_account(struct aws_account *account)
 static void add_gap(struct aws_account *account, struct str region, const char *what,
                     struct str code, const struct err *err)
 {
-    void *items = account->gaps;
-    arena_grow(account->arena, &items, account->gap_count, &account->gap_capacity,
-               sizeof(struct account_gap));
-    account->gaps = items;
-    account->gaps[account->gap_count++] = (struct account_gap){
-        region, str_from(what), arena_str(account->arena, code), *err};
+    ARENA_PUSH(account->arena, account->gaps, account->gap_count,
+               account->gap_capacity) = (struct account_gap){region, str_from(what),
+                                                             arena_str(account->arena, code), *err};
 }
 
 /* Called when a call or listing has finished. Continues from the loop, not from inside the

@@ -78,11 +78,8 @@ static void account_machines_on_page(void *context, const struct aws_reply *repl
         account_machines_finish(machines, reply);
         return;
     }
-    void *items = machines->pages;
-    arena_grow(machines->arena, &items, machines->count, &machines->capacity,
-               sizeof(struct instance_list));
-    machines->pages = items;
-    machines->pages[machines->count++] = machines->page;
+    ARENA_PUSH(machines->arena, machines->pages, machines->count,
+               machines->capacity) = machines->page;
     if (token.len == 0) {
         account_machines_finish(machines, reply);
     } else if (machines->count >= PAGES_MAX) {

@@ -48,11 +48,8 @@ void account_add_machines(struct account_basket *basket, struct str region,
     for (size_t i = 0; i < list->count; i++) {
         const struct instance_record *record = &list->items[i];
         struct account_finds *finds = &basket->finds;
-        void *items = finds->machines;
-        arena_grow(basket->arena, &items, finds->machine_count, &basket->machine_capacity,
-                   sizeof(struct account_machine));
-        finds->machines = items;
-        finds->machines[finds->machine_count++] = (struct account_machine){
+        ARENA_PUSH(basket->arena, finds->machines, finds->machine_count,
+                   basket->machine_capacity) = (struct account_machine){
             .owner = {region, tag_of(record, ACCOUNT_TAG_NAME), tag_of(record, TAG_CLUSTER_UID)},
             .id = record->id,
             .type = record->type,
@@ -115,11 +112,7 @@ static int64_t held_until(const struct xml_element *item)
 static void add_thing(struct account_basket *basket, const struct account_thing *thing)
 {
     struct account_finds *finds = &basket->finds;
-    void *items = finds->things;
-    arena_grow(basket->arena, &items, finds->thing_count, &basket->thing_capacity,
-               sizeof(struct account_thing));
-    finds->things = items;
-    finds->things[finds->thing_count++] = *thing;
+    ARENA_PUSH(basket->arena, finds->things, finds->thing_count, basket->thing_capacity) = *thing;
 }
 
 void account_add_things(struct account_basket *basket, const struct account_thing *things,
@@ -235,11 +228,8 @@ bool account_read_volumes(struct account_basket *basket, struct str region,
             volume.gb < 0 || volume.gb > GB_MAX) {
             return err_set(err, ERR_PROTOCOL, "unexpected response: a volume has no id or size");
         }
-        void *items = finds->volumes;
-        arena_grow(basket->arena, &items, finds->volume_count, &basket->volume_capacity,
-                   sizeof(struct account_volume));
-        finds->volumes = items;
-        finds->volumes[finds->volume_count++] = volume;
+        ARENA_PUSH(basket->arena, finds->volumes, finds->volume_count,
+                   basket->volume_capacity) = volume;
     }
     return true;
 }

@@ -272,10 +272,7 @@ static void keep_newest(struct history *history, const struct spot_price *row)
     uint64_t hash = str_hash_from(str_hash(row->type), row->zone);
     size_t position = table_find(&history->index, hash, price_reply_is_same, &sought);
     if (position == TABLE_NONE) {
-        void *items = history->prices;
-        arena_grow(history->arena, &items, history->count, &history->capacity,
-                   sizeof(struct spot_price));
-        history->prices = items;
+        ARENA_GROW(history->arena, history->prices, history->count, history->capacity);
         history->prices[history->count] = *row;
         table_add(&history->index, history->arena, hash, history->count++);
     } else if (row->since > history->prices[position].since) {

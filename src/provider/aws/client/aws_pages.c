@@ -70,11 +70,8 @@ static bool aws_pages_is_token(const void *context, size_t position)
 /* False if the token was seen before. */
 static bool remember(struct aws_pages *pages, struct str token)
 {
-    void *items = pages->tokens;
     uint64_t hash = str_hash(token);
-    arena_grow(&pages->arena, &items, pages->token_count, &pages->token_capacity,
-               sizeof(struct str));
-    pages->tokens = items;
+    ARENA_GROW(&pages->arena, pages->tokens, pages->token_count, pages->token_capacity);
     pages->tokens[pages->token_count] = token;
     if (table_find(&pages->seen, hash, aws_pages_is_token, pages) != TABLE_NONE) {
         return false;
@@ -120,17 +117,13 @@ static void aws_pages_on_page(void *context, const struct aws_reply *reply)
 {
     struct aws_pages *pages = context;
     const char *name;
-    void *items = pages->roots;
     pages->call = NULL;
     pages->tries += reply->tries;
     if (!reply->is_ok) {
         aws_pages_finish(pages, reply);
         return;
     }
-    arena_grow(&pages->arena, &items, pages->count, &pages->capacity,
-               sizeof(const struct xml_element *));
-    pages->roots = items;
-    pages->roots[pages->count++] = pages->root;
+    ARENA_PUSH(&pages->arena, pages->roots, pages->count, pages->capacity) = pages->root;
     struct str token = next_token(pages, &name);
     if (token.len == 0) {
         aws_pages_finish(pages, reply);

@@ -9,12 +9,10 @@ void secret_registry_init(struct secret_registry *book)
 
 void secret_registry_add(struct secret_registry *book, struct redact *redact, struct str secret)
 {
-    void *items = book->items;
     if (!redact || secret.len == 0) {
         return;
     }
-    arena_grow(&book->arena, &items, book->count, &book->capacity, sizeof(struct str));
-    book->items = items;
+    ARENA_GROW(&book->arena, book->items, book->count, book->capacity);
     book->items[book->count] = arena_str(&book->arena, secret);
     redact_add(redact, book->items[book->count++]);
 }

@@ -63,15 +63,13 @@ static struct param *find_by_name(struct aws_workflow *op)
 static void find_add_uid(struct find_op *find, struct str uid)
 {
     struct cluster_found *found = &find->found;
-    void *items = find->uids;
     for (size_t i = 0; i < found->uid_count; i++) {
         if (str_eq(find->uids[i], uid)) {
             return;
         }
     }
-    arena_grow(&find->op.arena, &items, found->uid_count, &find->uid_capacity, sizeof(struct str));
-    find->uids = items;
-    find->uids[found->uid_count++] = arena_str(&find->op.arena, uid);
+    ARENA_PUSH(&find->op.arena, find->uids, found->uid_count,
+               find->uid_capacity) = arena_str(&find->op.arena, uid);
     found->uids = find->uids;
 }
 

@@ -8,10 +8,7 @@
 
 static void group_rules_add(struct group_rules *rules, struct group_rule rule, struct arena *arena)
 {
-    void *items = rules->items;
-    arena_grow(arena, &items, rules->count, &rules->capacity, sizeof(*rules->items));
-    rules->items = items;
-    rules->items[rules->count++] = rule;
+    ARENA_PUSH(arena, rules->items, rules->count, rules->capacity) = rule;
 }
 
 static int64_t group_rules_port_of(struct str text)

@@ -163,14 +163,11 @@ void lease_object_read_claims(struct lease_op *lease, const struct aws_result *h
 {
     struct arena *arena = &lease->op.arena;
     size_t capacity = 0;
-    void *items = NULL;
     lease->claim_count = 0;
     for (size_t i = 0; i < heard->page_count; i++) {
         const struct xml_element *list = xml_child(heard->pages[i], "launchTemplateVersionSet");
         for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
-            arena_grow(arena, &items, lease->claim_count, &capacity, sizeof(struct lease_claim));
-            lease->claims = items;
-            lease->claims[lease->claim_count++] = lease_claim_read(
+            ARENA_PUSH(arena, lease->claims, lease->claim_count, capacity) = lease_claim_read(
                 lease_object_number_in(item, "versionNumber"),
                 xml_child_text(item, "versionDescription"), arena);
         }

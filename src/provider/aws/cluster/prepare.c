@@ -10,11 +10,8 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
                        const char *note)
 {
     struct arena *arena = &prepare->op.arena;
-    void *items = prepare->things;
-    arena_grow(arena, &items, prepare->thing_count, &prepare->thing_capacity,
-               sizeof(struct provider_resource));
-    prepare->things = items;
-    prepare->things[prepare->thing_count++] = (struct provider_resource){
+    ARENA_PUSH(arena, prepare->things, prepare->thing_count,
+               prepare->thing_capacity) = (struct provider_resource){
         .kind = str_from(kind), .id = arena_str(arena, id), .note = str_from(note)};
 }
 

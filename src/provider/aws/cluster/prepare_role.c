@@ -166,15 +166,12 @@ struct prepare_role_wishes {
 
 static void wish(struct prepare_role_wishes *wishes, struct str text)
 {
-    void *items = wishes->items;
     for (size_t i = 0; i < wishes->count; i++) {
         if (str_eq(wishes->items[i], text)) {
             return;
         }
     }
-    arena_grow(wishes->arena, &items, wishes->count, &wishes->capacity, sizeof(struct str));
-    wishes->items = items;
-    wishes->items[wishes->count++] = text;
+    ARENA_PUSH(wishes->arena, wishes->items, wishes->count, wishes->capacity) = text;
 }
 
 static void wish_arn(struct prepare_role_wishes *wishes, const struct role_needs *needs,

@@ -14,14 +14,13 @@ enum {
     PATIENCE_MS = 90 * 1000, /* for a resource that terminating instances still use */
 };
 
-void remove_add_left(struct aws_workflow *op, const char *kind, struct str id, struct str note)
+/* Reports a resource as left, with the reason. */
+static void remove_add_left(struct aws_workflow *op, const char *kind, struct str id,
+                            struct str note)
 {
     struct remove_op *remove = remove_of(op);
-    void *items = remove->things;
-    arena_grow(&op->arena, &items, remove->thing_count, &remove->thing_capacity,
-               sizeof(struct provider_resource));
-    remove->things = items;
-    remove->things[remove->thing_count++] = (struct provider_resource){
+    ARENA_PUSH(&op->arena, remove->things, remove->thing_count,
+               remove->thing_capacity) = (struct provider_resource){
         .kind = str_from(kind),
         .id = arena_str(&op->arena, id),
         .note = arena_str(&op->arena, note)};
@@ -31,14 +30,11 @@ void remove_add_gone(struct aws_workflow *op, const struct aws_result *heard, co
                      struct str id)
 {
     struct remove_op *remove = remove_of(op);
-    void *items = remove->gone;
     if (!heard->reply->is_ok) {
         return; /* it did not exist */
     }
-    arena_grow(&op->arena, &items, remove->gone_count, &remove->gone_capacity,
-               sizeof(struct provider_resource));
-    remove->gone = items;
-    remove->gone[remove->gone_count++] = (struct provider_resource){
+    ARENA_PUSH(&op->arena, remove->gone, remove->gone_count,
+               remove->gone_capacity) = (struct provider_resource){
         .kind = str_from(kind), .id = arena_str(&op->arena, id), .is_gone = true};
 }
 
@@ -86,10 +82,7 @@ static bool remove_is_left(const struct remove_op *remove, struct str id)
 
 void remove_add_id(struct aws_workflow *op, struct remove_ids *ids, struct str id)
 {
-    void *items = ids->items;
-    arena_grow(&op->arena, &items, ids->count, &ids->capacity, sizeof(struct str));
-    ids->items = items;
-    ids->items[ids->count++] = arena_str(&op->arena, id);
+    ARENA_PUSH(&op->arena, ids->items, ids->count, ids->capacity) = arena_str(&op->arena, id);
 }
 
 /* Every <item> of a set on all pages. */

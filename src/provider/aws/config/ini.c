@@ -83,7 +83,6 @@ static struct str take_value_line(struct str *rest)
 static bool split_nested(struct ini_reader *reader, struct ini_option *option)
 {
     size_t capacity = 0;
-    void *pairs = NULL;
     for (struct str rest = option->value; rest.len > 0;) {
         struct str value = strip(take_value_line(&rest));
         if (value.len == 0) {
@@ -93,9 +92,8 @@ static bool split_nested(struct ini_reader *reader, struct ini_option *option)
             return false;
         }
         struct str name = strip(str_cut(&value, '='));
-        arena_grow(reader->arena, &pairs, option->nested_count, &capacity, sizeof(struct ini_pair));
-        option->nested = pairs;
-        option->nested[option->nested_count++] = (struct ini_pair){name, strip(value)};
+        ARENA_PUSH(reader->arena, option->nested, option->nested_count,
+                   capacity) = (struct ini_pair){name, strip(value)};
     }
     return true;
 }
@@ -138,7 +136,6 @@ static bool open_section(struct ini_reader *reader, struct str name, struct err 
 {
     struct ini *ini = &reader->ini;
     struct section_query query = {ini, name};
-    void *sections = ini->sections;
     reader->is_in_section = true;
     reader->is_in_defaults = str_is(name, "DEFAULT");
     if (reader->is_in_defaults) {
@@ -147,9 +144,7 @@ static bool open_section(struct ini_reader *reader, struct str name, struct err 
     if (table_find(&reader->section_index, str_hash(name), is_section, &query) != TABLE_NONE) {
         return err_set(err, ERR_CONFIG, "line %zu: duplicate section", reader->line);
     }
-    arena_grow(reader->arena, &sections, ini->section_count, &reader->section_capacity,
-               sizeof(struct ini_section));
-    ini->sections = sections;
+    ARENA_GROW(reader->arena, ini->sections, ini->section_count, reader->section_capacity);
     ini->sections[ini->section_count] = (struct ini_section){arena_str(reader->arena, name),
                                                              ini->option_count, 0};
     table_add(&reader->section_index, reader->arena, str_hash(name), ini->section_count);
@@ -185,7 +180,6 @@ enum { DEFAULTS_MAX = 1000, SECTION_OPTIONS_MAX = 1000 };
 static bool add_default(struct ini_reader *reader, struct str name, struct err *err)
 {
     struct ini *ini = &reader->ini;
-    void *defaults = ini->defaults;
     if (is_known_default(ini, name)) {
         return err_set(err, ERR_CONFIG, "line %zu: duplicate name", reader->line);
     }
@@ -193,9 +187,7 @@ static bool add_default(struct ini_reader *reader, struct str name, struct err *
         return err_set(err, ERR_CONFIG, "line %zu: more than %d options in [DEFAULT]", reader->line,
                        DEFAULTS_MAX);
     }
-    arena_grow(reader->arena, &defaults, ini->default_count, &reader->default_capacity,
-               sizeof(struct ini_option));
-    ini->defaults = defaults;
+    ARENA_GROW(reader->arena, ini->defaults, ini->default_count, reader->default_capacity);
     reader->option = &ini->defaults[ini->default_count++];
     *reader->option = (struct ini_option){.name = name};
     return true;
@@ -204,7 +196,6 @@ static bool add_default(struct ini_reader *reader, struct str name, struct err *
 static bool ini_add_option(struct ini_reader *reader, struct str name, struct err *err)
 {
     struct ini *ini = &reader->ini;
-    void *options = ini->options;
     if (reader->is_in_defaults) {
         return add_default(reader, name, err);
     }
@@ -218,9 +209,7 @@ static bool ini_add_option(struct ini_reader *reader, struct str name, struct er
         return err_set(err, ERR_CONFIG, "line %zu: more than %d options in a section", reader->line,
                        SECTION_OPTIONS_MAX);
     }
-    arena_grow(reader->arena, &options, ini->option_count, &reader->option_capacity,
-               sizeof(struct ini_option));
-    ini->options = options;
+    ARENA_GROW(reader->arena, ini->options, ini->option_count, reader->option_capacity);
     table_add(&reader->option_index, reader->arena, hash, ini->option_count);
     /* Sections cannot be reopened, so the options of each are contiguous. */
     section->count++;

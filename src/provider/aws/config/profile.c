@@ -56,14 +56,11 @@ static bool is_profile(const void *context, size_t position)
 static struct aws_profile *profile_gather(struct profile_gathering *gathering, struct str name)
 {
     struct profile_query query = {gathering, name};
-    void *items = gathering->items;
     size_t found = table_find(&gathering->index, str_hash(name), is_profile, &query);
     if (found != TABLE_NONE) {
         return &gathering->items[found];
     }
-    arena_grow(gathering->arena, &items, gathering->count, &gathering->capacity,
-               sizeof(struct aws_profile));
-    gathering->items = items;
+    ARENA_GROW(gathering->arena, gathering->items, gathering->count, gathering->capacity);
     table_add(&gathering->index, gathering->arena, str_hash(name), gathering->count);
     gathering->items[gathering->count] = (struct aws_profile){.name = name};
     return &gathering->items[gathering->count++];

@@ -14,13 +14,11 @@ struct shell_split_state {
 
 static void end_word(struct shell_split_state *words)
 {
-    void *items = words->items;
     if (!words->is_open) {
         return;
     }
-    arena_grow(words->arena, &items, words->count, &words->capacity, sizeof(struct str));
-    words->items = items;
-    words->items[words->count++] = arena_str(words->arena, buf_str(&words->word));
+    ARENA_PUSH(words->arena, words->items, words->count,
+               words->capacity) = arena_str(words->arena, buf_str(&words->word));
     buf_clear(&words->word);
     words->is_open = false;
 }

@@ -182,7 +182,6 @@ static bool end_tag(struct instance_reply *reply, struct err *err)
 static bool end_record(struct instance_reply *reply, struct err *err)
 {
     struct instance_record *record = &reply->record;
-    void *items = reply->list.items;
     if (record->id.len == 0) {
         return err_set(err, ERR_PROTOCOL, "an instance has no id");
     }
@@ -190,10 +189,7 @@ static bool end_record(struct instance_reply *reply, struct err *err)
     if (record->tag_count > 0) {
         memcpy(record->tags, reply->tags, record->tag_count * sizeof(struct instance_tag));
     }
-    arena_grow(reply->arena, &items, reply->list.count, &reply->capacity,
-               sizeof(struct instance_record));
-    reply->list.items = items;
-    reply->list.items[reply->list.count++] = *record;
+    ARENA_PUSH(reply->arena, reply->list.items, reply->list.count, reply->capacity) = *record;
     reply->previous = *record;
     return true;
 }

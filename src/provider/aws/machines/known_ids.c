@@ -25,15 +25,13 @@ bool known_ids_has(const struct known_ids *known, struct str id)
 
 void known_ids_add(struct known_ids *known, struct str id, int64_t since)
 {
-    void *items = known->items;
     if (known_ids_has(known, id)) {
         return;
     }
     if (!known->arena.grab) {
         arena_init(&known->arena);
     }
-    arena_grow(&known->arena, &items, known->count, &known->capacity, sizeof(*known->items));
-    known->items = items;
+    ARENA_GROW(&known->arena, known->items, known->count, known->capacity);
     known->items[known->count] = (struct known_id){arena_str(&known->arena, id), since};
     table_add(&known->table, &known->arena, str_hash(id), known->count);
     known->count++;

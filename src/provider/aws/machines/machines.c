@@ -166,9 +166,7 @@ static void machines_add_machine(struct list_op *list, const struct instance_rec
         list->machines[there] = machine;
         return;
     }
-    void *items = list->machines;
-    arena_grow(arena, &items, list->count, &list->capacity, sizeof(struct machine));
-    list->machines = items;
+    ARENA_GROW(arena, list->machines, list->count, list->capacity);
     list->machines[list->count] = machine;
     table_add(&list->by_id, arena, hash, list->count);
     list->count++;
@@ -204,10 +202,7 @@ static enum aws_next list_hear(struct aws_workflow *op, const struct aws_result 
                             "(after %zu pages)",
                             list->token_count + 1);
     }
-    void *items = list->tokens;
-    arena_grow(&op->arena, &items, list->token_count, &list->token_capacity, sizeof(struct str));
-    list->tokens = items;
-    list->tokens[list->token_count++] = list->token;
+    ARENA_PUSH(&op->arena, list->tokens, list->token_count, list->token_capacity) = list->token;
     return NEXT_REPEAT;
 }
 

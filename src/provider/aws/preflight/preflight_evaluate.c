@@ -17,9 +17,8 @@ struct finding *judge_add(struct judge *judge, enum finding_level level, const c
     va_start(args, fmt);
     buf_add_args(&text, fmt, args);
     va_end(args);
-    arena_grow(judge->arena, (void **)&judge->items, judge->count, &judge->capacity,
-               sizeof(judge->items[0]));
-    struct finding *finding = &judge->items[judge->count++];
+    struct finding *finding = &ARENA_PUSH(judge->arena, judge->items, judge->count,
+                                          judge->capacity);
     *finding = (struct finding){.level = level,
                                 .subject = str_from(subject),
                                 .text = arena_str(judge->arena, buf_str(&text))};
@@ -52,9 +51,7 @@ struct str judge_types(const struct judge *judge, const bool *counts)
 
 void judge_row(struct judge *judge, struct judge_rows *rows, struct finding_row row)
 {
-    arena_grow(judge->arena, (void **)&rows->items, rows->count, &rows->capacity,
-               sizeof(rows->items[0]));
-    rows->items[rows->count++] = row;
+    ARENA_PUSH(judge->arena, rows->items, rows->count, rows->capacity) = row;
 }
 
 void judge_set_rows(struct finding *finding, const struct judge_rows *rows)

@@ -17,16 +17,13 @@ static bool read_reservation(const struct xml_element *reservation, struct arena
     const struct xml_element *set = xml_child(reservation, "instancesSet");
     for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
         struct str id = xml_child_text(item, "instanceId");
-        void *items = named->ids;
         if (id.len == 0) {
             return err_set(err, ERR_PROTOCOL, "unexpected response: an instance has no id");
         }
         if (tag_in(item, TAG_CLUSTER_UID).len > 0) {
             continue; /* launched by Shoal */
         }
-        arena_grow(arena, &items, named->count, &named->capacity, sizeof(struct str));
-        named->ids = items;
-        named->ids[named->count++] = arena_str(arena, id);
+        ARENA_PUSH(arena, named->ids, named->count, named->capacity) = arena_str(arena, id);
     }
     return true;
 }

@@ -51,6 +51,3 @@ void judge_quotas(struct judge *judge);
 void judge_spot_role(struct judge *judge);
 void judge_dry_runs(struct judge *judge);
 void judge_foreign(struct judge *judge); /* problems only */
-
-/* The VPC of the security groups in the file; empty: none or unknown. */
-struct str judge_groups_vpc(const struct judge *judge);

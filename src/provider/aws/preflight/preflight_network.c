@@ -39,7 +39,8 @@ static struct str group_path(const struct judge *judge, struct str id)
     return type ? judge_path(judge, type, type->groups_key) : STR("");
 }
 
-struct str judge_groups_vpc(const struct judge *judge)
+/* The VPC of the security groups in the file; empty: none or unknown. */
+static struct str judge_groups_vpc(const struct judge *judge)
 {
     for (size_t i = 0; i < judge->wish->groups.count; i++) {
         const struct ec2_group *group = find_group(judge, judge->wish->groups.items[i]);

@@ -20,9 +20,7 @@ static void preflight_request_add(struct wish_texts *texts, struct str text, str
         }
     }
     if (text.len > 0) {
-        arena_grow(arena, (void **)&texts->items, texts->count, &texts->capacity,
-                   sizeof(texts->items[0]));
-        texts->items[texts->count++] = text;
+        ARENA_PUSH(arena, texts->items, texts->count, texts->capacity) = text;
     }
 }
 

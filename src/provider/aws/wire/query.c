@@ -41,7 +41,9 @@ static struct str singular(struct str name, struct arena *arena)
     return str_ends(name, "s") ? str_sub(name, 0, name.len - 1) : name;
 }
 
-struct str query_ec2_list_name(struct str parent, struct str name, struct arena *arena)
+/* The EC2 wire name of a list's items: "SecurityGroupIds" gives "SecurityGroupId". `parent` is the
+ * name of the containing map, empty at the top. */
+static struct str query_ec2_list_name(struct str parent, struct str name, struct arena *arena)
 {
     for (size_t i = 0; i < ARRAY_LEN(odd_lists); i++) {
         if (str_is(name, odd_lists[i].name) &&

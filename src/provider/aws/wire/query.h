@@ -23,7 +23,3 @@ enum { QUERY_DEPTH_MAX = 32 };
  */
 bool query_write(enum query_service service, const char *action, const struct param *input,
                  struct buf *out, struct err *err) MUST_USE;
-
-/* The EC2 wire name of a list's items: "SecurityGroupIds" gives "SecurityGroupId". `parent` is the
- * name of the containing map, empty at the top. */
-struct str query_ec2_list_name(struct str parent, struct str name, struct arena *arena);

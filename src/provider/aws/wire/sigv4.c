@@ -46,7 +46,8 @@ static struct str sigv4_save(struct arena *arena, const struct buf *text)
 
 /* ---- digests ---- */
 
-struct str sigv4_hash(struct str bytes, struct arena *arena)
+/* SHA-256 as 64 lower-case hexadecimal digits. */
+static struct str sigv4_hash(struct str bytes, struct arena *arena)
 {
     uint8_t digest[EVP_MAX_MD_SIZE];
     AUTO_BUF struct buf hex;

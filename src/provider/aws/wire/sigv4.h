@@ -66,6 +66,3 @@ void sigv4_sign(const struct sigv4_request *request, const struct sigv4_signer *
  */
 struct str sigv4_presign(const struct sigv4_request *request, const struct sigv4_signer *signer,
                          int64_t expires_s, struct arena *arena);
-
-/* SHA-256 as 64 lower-case hexadecimal digits. */
-struct str sigv4_hash(struct str bytes, struct arena *arena);
