@@ -4,7 +4,7 @@
 #include "app/node_params.h"
 #include "base/attr.h"
 #include "provider/aws/aws_provider.h"
-#include "provider/aws/cluster/caller_policy.h"
+#include "provider/aws/preflight/caller_policy.h"
 
 /* ---- credentials in the file ---- */
 

@@ -92,7 +92,8 @@ void program_end_with_parent(void)
     prctl(PR_SET_PDEATHSIG, SIGTERM);
 }
 
-void program_close_others(void)
+/* Closes all descriptors except the standard three. */
+static void program_close_others(void)
 {
 #ifdef SYS_close_range
     if (syscall(SYS_close_range, STDERR_FILENO + 1U, ~0U, 0) == 0) {

@@ -26,9 +26,6 @@ void program_keep_private(void);
 /* From now on the process receives SIGTERM when its parent exits. */
 void program_end_with_parent(void);
 
-/* Closes all descriptors except the standard three. */
-void program_close_others(void);
-
 /*
  * Forks a daemon: a copy of this process in its own session, with standard streams on /dev/null and
  * no other descriptors. Returns true in the daemon and false in the caller, where `ret_errno` is 0

@@ -11,7 +11,7 @@
 #pragma once
 
 #include "base/arena.h"
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -7,7 +7,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -77,7 +77,8 @@ uint64_t cloud_plant(struct cloud *cloud, uint32_t offering, bool is_ours, bool 
     return instance->id;
 }
 
-void cloud_end_instance(struct cloud *cloud, struct instance *instance, enum ended_by by)
+/* Starts the termination of the instance; EVENT_QUEUE_INSTANCE_GONE follows. */
+static void cloud_end_instance(struct cloud *cloud, struct instance *instance, enum ended_by by)
 {
     int64_t now = cloud->event_queue->now;
     instance->ended_by = by;
@@ -108,7 +109,7 @@ const struct instance *cloud_instance(const struct cloud *cloud, uint64_t id)
 }
 
 /* While an instance is not visible, some replicas know it and others do not. */
-void cloud_terminate_effect(struct cloud *cloud, struct cloud_call *call)
+static void cloud_terminate_effect(struct cloud *cloud, struct cloud_call *call)
 {
     int64_t now = cloud->event_queue->now;
     if (call->instance < 1 || call->instance > cloud->instance_count) {

@@ -6,12 +6,8 @@
 /* Adds a record with every time set to "never", for the caller to fill in. May move the array. */
 struct instance *cloud_add_instance(struct cloud *cloud);
 
-/* Starts the termination of the instance; EVENT_QUEUE_INSTANCE_GONE follows. */
-void cloud_end_instance(struct cloud *cloud, struct instance *instance, enum ended_by by);
-
 /* These fill in the reply. */
 void cloud_launch_effect(struct cloud *cloud, struct cloud_call *call);
-void cloud_terminate_effect(struct cloud *cloud, struct cloud_call *call);
 void cloud_list_effect(struct cloud *cloud, struct cloud_call *call);
 
 /* Up to listing_lag; 0 while that fault is off. */

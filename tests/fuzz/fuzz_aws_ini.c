@@ -4,8 +4,8 @@
  */
 #include "fuzz.h"
 
+#include "provider/aws/client/endpoint.h"
 #include "provider/aws/config/credential_chain.h"
-#include "provider/aws/wire/endpoint.h"
 
 enum { VARIABLES_MAX = 16, GROWTH_MAX = 400, ROOM_MAX = 64 * 1024 };
 

@@ -24,7 +24,9 @@ LINT = os.path.join(ROOT, "tools", "lint")
 sys.path.insert(0, LINT)
 
 import banned
+import exports
 import failpoints
+import folders
 import format as layout
 import gate
 import headers
@@ -165,6 +167,7 @@ class Planting(unittest.TestCase):
     @classmethod
     def source_gates(cls):
         return {"includes": lambda: includes.check(cls.copy),
+                "folders": lambda: folders.check(cls.copy),
                 "style": lambda: style.check(cls.copy),
                 "failpoints": lambda: failpoints.check(cls.copy),
                 "promises": lambda: promises.check(cls.copy, BUILD),
@@ -247,6 +250,61 @@ class SourceFaults(Planting):
                         "format", "src/core/planted.c", "laid out otherwise")
         except gate.Skip as reason:
             self.skipTest(str(reason))
+
+
+class Folders(Planting):
+    """Circles between folders, and internal headers with too many includers."""
+
+    def test_a_circle(self):
+        self.plant("src/core/planted.h", HEADER_HEAD + '#include "core/text/load_text.h"\n')
+        self.expect(self.source_gates(), "folders", "src/core/planted.h",
+                    "core/text includes src/core; move")
+
+    def test_a_way_back_through_a_third_folder(self):
+        for user, used in (("a", "b"), ("b", "c"), ("c", "a")):
+            self.plant(f"src/core/{user}/planted.h",
+                       HEADER_HEAD + f'#include "core/{used}/planted.h"\n')
+        found = folders.check(self.copy)
+        self.assertEqual(len(found), 3, found)
+        self.assertIn("src/core/b includes src/core/c includes src/core/a", found[0])
+
+    def test_an_exception_that_is_not_needed(self):
+        self.plant("src/app/planted.h", HEADER_HEAD)
+        found = folders.check(self.copy)
+        self.assertTrue(any("no longer includes src/app/head;" in text for text in found), found)
+        self.assertTrue(any("has 0 includers" in text for text in found), found)
+
+    def test_an_internal_header_with_five_includers(self):
+        self.plant("src/core/planted_internal.h", HEADER_HEAD)
+        for number in range(5):
+            self.plant(f"src/core/planted_{number}.c",
+                       HEAD + '#include "core/planted_internal.h"\n')
+        self.expect(self.source_gates(), "folders", "src/core/planted_4.c", "has 5 includers, 4")
+
+
+class Exports(unittest.TestCase):
+    """Functions that are not static."""
+
+    def found(self, **texts):
+        with tempfile.TemporaryDirectory(prefix="exports-") as root:
+            for name, text in texts.items():
+                path = os.path.join(root, "src", "core", name.replace("_", "."))
+                os.makedirs(os.path.dirname(path), exist_ok=True)
+                with open(path, "w", encoding="utf-8") as stream:
+                    stream.write(text)
+            return exports.check(root)
+
+    def test_a_function_without_a_caller(self):
+        found = self.found(a_h="void planted(int x);\n", a_c="void planted(int x)\n{\n}\n",
+                           b_c="/* planted() */\n")
+        self.assertEqual(found, ["src/core/a.c:1: planted is not used by any other file; make it "
+                                 "static or delete it"])
+
+    def test_functions_with_a_caller(self):
+        code = "void planted(int x)\n{\n}\n\nstatic int own(void)\n{\n    return 1;\n}\n"
+        self.assertEqual(self.found(a_c=code, b_c="int f = planted;\n"), [])
+        self.assertEqual(self.found(
+            a_c=code, a_h="void planted(int x);\n#define PLANTED() planted(1)\n"), [])
 
 
 class Promises(Planting):

@@ -1,6 +1,6 @@
 /* aws_endpoint_probe.c: prints for each record, a service, a region, a configuration file and
  * variables in JSON, where the service is reached; compared with botocore's rules. */
-#include "provider/aws/wire/endpoint.h"
+#include "provider/aws/client/endpoint.h"
 
 #include "json_record.h"
 #include "records.h"

@@ -6,6 +6,6 @@
  */
 #pragma once
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 void full_check(const struct plan_input *input, const struct plan *plan, struct arena *arena);

@@ -21,7 +21,7 @@
  */
 #include "base/buf.h"
 #include "base/number.h"
-#include "core/plan/plan.h"
+#include "core/plan.h"
 #include "full_check.h"
 #include "records.h"
 

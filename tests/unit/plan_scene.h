@@ -1,7 +1,7 @@
 /* plan_scene.h: small clusters made by hand, for the tests of the planner. */
 #pragma once
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 #include "core/resource.h"
 #include "unit.h"
 

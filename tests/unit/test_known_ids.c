@@ -1,5 +1,5 @@
 /* test_known_ids.c: what is known, and what a listing makes of it. */
-#include "provider/aws/machines/known_ids.h"
+#include "provider/aws/known_ids.h"
 
 #include "unit.h"
 

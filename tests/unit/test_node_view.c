@@ -1,7 +1,7 @@
 /* test_node_view.c: a node on the wire is the node that was told. */
 #include "app/model/node_view.h"
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 #include "io/json_line.h"
 #include "unit.h"
 

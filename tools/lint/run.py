@@ -9,7 +9,9 @@ import sys
 import time
 
 import banned
+import exports
 import failpoints
+import folders
 import format as layout
 import gate
 import headers
@@ -32,6 +34,8 @@ def gates(root, build, compiler):
     """Name -> the gate as a call without arguments, the quickest first."""
     return {
         "includes": lambda: includes.check(root),
+        "folders": lambda: folders.check(root),
+        "exports": lambda: exports.check(root),
         "style": lambda: style.check(root),
         "failpoints": lambda: failpoints.check(root),
         "promises": lambda: promises.check(root, build),

@@ -168,7 +168,6 @@ void execute_decline(struct controller *controller, const struct action *action)
 
 void lease_init(struct controller *controller);
 void lease_start(struct controller *controller);
-void lease_stop(struct controller *controller);
 /* Was the lease confirmed within CONFIRM_MS? A process that breaks it acts immediately, before the
  * old holder notices. */
 bool lease_is_confirmed(const struct controller *controller);

@@ -182,7 +182,8 @@ static bool cloud_state_of(const struct controller *controller, uint64_t instanc
     return false;
 }
 
-bool inventory_is_outdated(struct controller *controller, const struct machine *machine)
+/* Was it launched with a different node_config than its type has now? False if unknown. */
+static bool inventory_is_outdated(struct controller *controller, const struct machine *machine)
 {
     uint32_t type = inventory_type_of(controller, machine);
     struct str own = machine_tag_value(machine, TAG_NODE_CONFIG);

@@ -72,6 +72,17 @@ static void lease_begin(struct controller *controller, int64_t asked_at)
     }
 }
 
+static void lease_stop(struct controller *controller)
+{
+    controller->is_over = true;
+    loop_timer_stop(controller->lease_timer);
+    loop_timer_stop(controller->listing_timer);
+    launching_decline(controller);
+    if (controller->has_started) {
+        tell_lease(controller, 0);
+    }
+}
+
 static void lease_handle_loss(struct controller *controller, const struct cluster_lease *lease)
 {
     lease_stop(controller);
@@ -318,17 +329,6 @@ void lease_start(struct controller *controller)
         lease_do_take(controller);
     } else {
         retry(controller);
-    }
-}
-
-void lease_stop(struct controller *controller)
-{
-    controller->is_over = true;
-    loop_timer_stop(controller->lease_timer);
-    loop_timer_stop(controller->listing_timer);
-    launching_decline(controller);
-    if (controller->has_started) {
-        tell_lease(controller, 0);
     }
 }
 

@@ -63,5 +63,3 @@ void launching_answer(struct controller *controller, const struct call *call,
                       size_t count);
 /* inventory.c: the node type by its tag, or by the cloud's type; UINT32_MAX if not in the file. */
 uint32_t inventory_type_of(const struct controller *controller, const struct machine *machine);
-/* Was it launched with a different node_config than its type has now? False if unknown. */
-bool inventory_is_outdated(struct controller *controller, const struct machine *machine);

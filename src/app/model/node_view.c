@@ -1,7 +1,7 @@
 /* model/node_view.c: the fields of a node, its phases, and its JSON. */
 #include "app/model/node_view.h"
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 #include "io/json_line.h"
 
 #include <string.h>

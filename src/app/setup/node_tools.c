@@ -154,7 +154,8 @@ const char *tools_installer(struct arena *arena)
 
 /* ---- versions ---- */
 
-bool tools_python_version(struct arena *arena, const char *python, struct str *ret_version)
+/* The version printed by `python3 -V`, for example "3.11.2"; false if it does not run. */
+static bool tools_python_version(struct arena *arena, const char *python, struct str *ret_version)
 {
     AUTO_BUF struct buf out;
     buf_init(&out, LINE_BYTES);

@@ -40,9 +40,6 @@ bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *o
  * -y". */
 const char *tools_installer(struct arena *arena);
 
-/* The version printed by `python3 -V`, for example "3.11.2"; false if it does not run. */
-bool tools_python_version(struct arena *arena, const char *python, struct str *ret_version);
-
 /* Finds the first Python, by its usual names, that is new enough for the tested Ray release; if
  * none is, the first one found. False if there is no Python. */
 bool tools_find_python(struct arena *arena, struct str *ret_path, struct str *ret_version);

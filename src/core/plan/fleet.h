@@ -7,7 +7,7 @@
  */
 #pragma once
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 /* The source of requests. Demand uses the free amounts, the constraint uses the totals. */
 enum demand_source { SOURCE_DEMAND, SOURCE_CONSTRAINT };

@@ -1,5 +1,5 @@
 /* plan.c: runs the steps of a decision in Ray's order, and collects the plan from the fleet. */
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 #include "core/plan/gang.h"
 #include "core/plan/pack.h"

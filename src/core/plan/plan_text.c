@@ -1,5 +1,5 @@
 /* plan_text.c: formats plans. */
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 #include "core/format.h"
 

@@ -8,7 +8,7 @@
  */
 #pragma once
 
-#include "core/plan/plan.h"
+#include "core/plan.h"
 
 enum { SHAPES_MOST = 32, SHAPE_AMOUNTS_MOST = 8 };
 

@@ -4,7 +4,7 @@
 #include "base/rng.h"
 #include "provider/aws/aws_facts.h"
 #include "provider/aws/client/aws_client.h"
-#include "provider/aws/machines/known_ids.h"
+#include "provider/aws/known_ids.h"
 #include "provider/provider.h"
 
 struct aws_operation;

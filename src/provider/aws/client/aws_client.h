@@ -25,9 +25,9 @@
 #include "io/loop.h"
 #include "provider/aws/client/aws_lease_check.h"
 #include "provider/aws/client/aws_retry.h"
+#include "provider/aws/client/endpoint.h"
 #include "provider/aws/config/profile.h"
 #include "provider/aws/wire/aws_error.h"
-#include "provider/aws/wire/endpoint.h"
 #include "provider/param.h"
 
 #include <stdbool.h>

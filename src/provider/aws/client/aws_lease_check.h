@@ -9,7 +9,7 @@
 #pragma once
 
 #include "base/str.h"
-#include "provider/aws/wire/endpoint.h"
+#include "provider/aws/client/endpoint.h"
 
 #include <stdbool.h>
 #include <stdint.h>

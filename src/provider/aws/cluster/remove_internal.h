@@ -55,7 +55,8 @@ static inline struct remove_op *remove_of(struct aws_workflow *op)
     return (struct remove_op *)op;
 }
 
-/* Reports a listing that this caller may not make: whether such a resource exists is unknown. */
+/* Reports a listing that this caller is not allowed to make: whether such a resource exists is
+ * unknown. */
 void remove_add_unseen(struct aws_workflow *op, const char *kind, struct str id,
                        const char *action);
 /* Reports a resource that could not be deleted, with AWS's reason and what to do. */

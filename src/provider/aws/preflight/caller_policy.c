@@ -1,5 +1,5 @@
 /* caller_policy.c: the table of actions, and one statement for each kind of resource. */
-#include "provider/aws/cluster/caller_policy.h"
+#include "provider/aws/preflight/caller_policy.h"
 
 #include "provider/aws/cluster/aws_names.h"
 #include "provider/aws/preflight/preflight_evaluate.h"

@@ -1,5 +1,5 @@
 /* endpoint.c: partitions, special rules of services, and overrides. */
-#include "provider/aws/wire/endpoint.h"
+#include "provider/aws/client/endpoint.h"
 
 #include "provider/aws/config/shell_split.h"
 

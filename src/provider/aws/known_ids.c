@@ -1,5 +1,5 @@
 /* known_ids.c: a set of ids. */
-#include "provider/aws/machines/known_ids.h"
+#include "provider/aws/known_ids.h"
 
 struct known_ids_question {
     const struct known_ids *known;

@@ -1,0 +1,132 @@
+"""Gate: no circles between the folders of a layer, and internal headers stay internal.
+
+usage: folders.py ROOT
+
+A folder that includes another one, directly or through others, is not included by it. An internal
+header (`*_internal.h`) is shared by the files of one module: at most four include it. The
+exceptions below may only shrink; an exception that is no longer needed is a problem too.
+"""
+
+import os
+import re
+import sys
+
+import gate
+import tree
+
+LAYERS = ("src/app", "src/core", "src/provider/aws")
+INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*"([^"\n]*)"', re.MULTILINE)
+INCLUDERS_MAX = 4
+
+# Folder -> the folders that it includes against the order.
+CIRCULAR = {
+    "src/app/head/ctl": {"src/app/head", "src/app/head/supervisor"},
+    "src/app/head/supervisor": {"src/app/head"},
+    "src/app/setup": {"src/app/head", "src/app/node"},
+}
+
+# Internal header -> how many files include it.
+SHARED = {
+    "src/app/control/controller_internal.h": 11,
+    "src/core/live/core_internal.h": 7,
+    "src/core/plan/cover_internal.h": 6,
+    "src/core/plan/pack_internal.h": 8,
+    "src/io/loop_internal.h": 9,
+    "src/provider/aws/aws_internal.h": 11,
+    "src/provider/aws/client/aws_client_internal.h": 6,
+    "src/provider/aws/preflight/preflight_internal.h": 7,
+    "src/ray/gcs_internal.h": 5,
+    "src/sim/cluster_internal.h": 5,
+}
+
+
+def check(root):
+    includes = [include for name in tree.sources(root) for include in _includes(root, name)]
+    return _circles(root, includes) + _internal(root, includes)
+
+
+def _includes(root, name):
+    """(file, line, included file) of each include of our own headers."""
+    text = tree.without_comments(tree.read(root, name) or "")
+    for include in INCLUDE.finditer(text):
+        yield name, tree.line_at(text, include.start(0)), "src/" + include.group(1)
+
+
+def _is_here(root, name):
+    """Whether the layer of an exception is part of this tree."""
+    return os.path.isdir(os.path.join(root, *name.split("/")[:2]))
+
+
+def _layer(folder):
+    return next((layer for layer in LAYERS if (folder + "/").startswith(layer + "/")), None)
+
+
+def _circles(root, includes):
+    first, used = {}, {}
+    for name, line, header in includes:
+        user, folder = os.path.dirname(name), os.path.dirname(header)
+        if user == folder or _layer(user) is None or _layer(user) != _layer(folder):
+            continue
+        if folder in CIRCULAR.get(user, ()):
+            used.setdefault(user, set()).add(folder)
+        else:
+            first.setdefault(user, {}).setdefault(folder, (name, line, header))
+    problems = []
+    for user, folders in first.items():
+        for folder, (name, line, header) in folders.items():
+            way = _way(first, folder, user)
+            if way:
+                problems.append(gate.problem(
+                    name, line, f"includes \"{header[4:]}\", but {' includes '.join(way)}; move "
+                    "what both need to a third folder"))
+    for user, folders in CIRCULAR.items():
+        for folder in folders - used.get(user, set()):
+            if _is_here(root, user):
+                problems.append(gate.problem(
+                    user, 1, f"no longer includes {folder}; delete the exception in "
+                    "tools/lint/folders.py"))
+    return sorted(problems)
+
+
+def _way(graph, start, goal):
+    """The folders from start to goal along includes, or None."""
+    ways, seen = [[start]], {start}
+    for way in ways:
+        if way[-1] == goal:
+            return way
+        for folder in graph.get(way[-1], ()):
+            if folder not in seen:
+                seen.add(folder)
+                ways.append(way + [folder])
+    return None
+
+
+def _internal(root, includes):
+    includers = {}
+    for name, line, header in includes:
+        if header.endswith("_internal.h"):
+            includers.setdefault(header, []).append((name, line))
+    problems = []
+    for header, places in sorted(includers.items()):
+        limit = SHARED.get(header, INCLUDERS_MAX)
+        if len(places) > limit:
+            name, line = sorted(places)[-1]
+            problems.append(gate.problem(
+                name, line, f"\"{header[4:]}\" has {len(places)} includers, {limit} allowed; split "
+                "it by idea, or put what others need into a public header"))
+    for header, count in SHARED.items():
+        found = len(includers.get(header, ()))
+        if found < count and _is_here(root, header):
+            problems.append(gate.problem(
+                header, 1, f"has {found} includers, tools/lint/folders.py allows {count}; lower "
+                "the number, or delete the row if it is at most four"))
+    return problems
+
+
+def main(argv):
+    args = gate.parser(__doc__, "root").parse_args(argv)
+    return gate.finish(check, args.root)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
