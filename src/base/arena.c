@@ -2,7 +2,7 @@
  * through the arena's source, so linking this file does not pull in malloc. */
 #include "base/arena.h"
 
-#include "base/panic.h"
+#include "base/require.h"
 
 #include <stdalign.h>
 #include <stdarg.h>
@@ -22,18 +22,14 @@ struct arena_block {
 static size_t round_up(size_t size)
 {
     const size_t align = alignof(max_align_t);
-    if (size > SIZE_MAX - align) {
-        panic("arena: size overflow");
-    }
+    require(size <= SIZE_MAX - align, "the size does not overflow");
     return (size + align - 1) & ~(align - 1);
 }
 
 void arena_init_fixed(struct arena *arena, void *memory, size_t size)
 {
     memset(arena, 0, sizeof(*arena));
-    if (size < sizeof(struct arena_block)) {
-        panic("arena: fixed memory of %zu bytes is too small", size);
-    }
+    require(size >= sizeof(struct arena_block), "fixed memory has room for a block");
     struct arena_block *block = memory;
     block->next = NULL;
     block->size = size - sizeof(*block);
@@ -50,9 +46,8 @@ static void arena_add_block(struct arena *arena, size_t need)
     if (size < need) {
         size = need;
     }
-    if (!arena->grab || size > SIZE_MAX - sizeof(struct arena_block)) {
-        panic("arena: %zu bytes more than this arena may hold", need);
-    }
+    require(arena->grab, "fixed memory is large enough");
+    require(size <= SIZE_MAX - sizeof(struct arena_block), "the size does not overflow");
     struct arena_block *block = arena->grab(sizeof(*block) + size);
     block->next = arena->blocks;
     block->size = size;
@@ -66,6 +61,7 @@ void *arena_alloc(struct arena *arena, size_t size)
     if (!arena->blocks || arena->blocks->size - arena->blocks->used < size) {
         arena_add_block(arena, size);
     }
+    require(arena->blocks->used + size <= arena->blocks->size, "the block has room");
     void *memory = arena->blocks->data + arena->blocks->used;
     arena->blocks->used += size;
     arena->used_bytes += size;
@@ -74,9 +70,7 @@ void *arena_alloc(struct arena *arena, size_t size)
 
 void *arena_array(struct arena *arena, size_t count, size_t size)
 {
-    if (size != 0 && count > SIZE_MAX / size) {
-        panic("arena: array of %zu elements of %zu bytes", count, size);
-    }
+    require(size == 0 || count <= SIZE_MAX / size, "the size of the array does not overflow");
     return arena_alloc(arena, count * size);
 }
 
@@ -108,9 +102,7 @@ struct str arena_printf(struct arena *arena, const char *fmt, ...)
     va_start(args, fmt);
     int len = vsnprintf(NULL, 0, fmt, args);
     va_end(args);
-    if (len < 0) {
-        panic("arena: bad format");
-    }
+    require(len >= 0, "the format is valid");
     char *text = arena_alloc(arena, (size_t)len + 1);
     va_start(args, fmt);
     vsnprintf(text, (size_t)len + 1, fmt, args);
@@ -120,10 +112,12 @@ struct str arena_printf(struct arena *arena, const char *fmt, ...)
 
 void *arena_more(struct arena *arena, void *items, size_t count, size_t *capacity, size_t size)
 {
+    require(count <= *capacity, "the elements fit into their array");
     if (count < *capacity) {
         return items;
     }
     size_t wanted = *capacity ? *capacity * 2 : 8;
+    require(wanted > count, "the larger array has room");
     void *larger = arena_array(arena, wanted, size);
     if (count > 0) {
         memcpy(larger, items, count * size);

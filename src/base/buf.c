@@ -3,6 +3,7 @@
 
 #include "base/memzero.h"
 #include "base/panic.h"
+#include "base/require.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -33,6 +34,8 @@ void buf_wipe(struct buf *buf)
 /* Makes room for `more` bytes and a NUL; false if that would exceed the cap. */
 static bool reserve(struct buf *buf, size_t more)
 {
+    require(buf->len <= buf->cap, "the text is within its limit");
+    require(buf->len < buf->capacity || buf->len == 0, "the text and its NUL fit");
     if (buf->is_full || more > buf->cap - buf->len) {
         buf->is_full = true;
         return false;
@@ -77,9 +80,7 @@ void buf_add_args(struct buf *buf, const char *fmt, va_list args)
     va_copy(again, args);
     int len = vsnprintf(NULL, 0, fmt, again);
     va_end(again);
-    if (len < 0) {
-        panic("buf: bad format");
-    }
+    require(len >= 0, "the format is valid");
     if (!reserve(buf, (size_t)len)) {
         return;
     }

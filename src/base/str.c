@@ -1,6 +1,8 @@
 /* str.c: string views and strict number parsing. */
 #include "base/str.h"
 
+#include "base/require.h"
+
 #include <string.h>
 
 struct str str_from(const char *text)
@@ -61,6 +63,7 @@ struct str str_sub(struct str text, size_t from, size_t to)
 {
     to = to > text.len ? text.len : to;
     from = from > to ? to : from;
+    require(from <= to && to <= text.len, "the part is within the text");
     const char *ptr = from > 0 ? text.ptr + from : text.ptr; /* text.ptr may be NULL */
     return (struct str){ptr, to - from};
 }

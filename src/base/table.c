@@ -1,7 +1,7 @@
 /* table.c: open addressing with linear probing, at most half full. */
 #include "base/table.h"
 
-#include "base/panic.h"
+#include "base/require.h"
 
 /* Uses every bit of the hash: FNV's low bits alone are weak. */
 static uint32_t table_fold(uint64_t hash)
@@ -32,6 +32,9 @@ size_t table_find(const struct table *table, uint64_t hash, table_same_fn *same,
 
 static void place_slot(struct table *table, struct table_slot slot)
 {
+    require(table->used < table->slot_count, "there is a free slot");
+    require((table->slot_count & (table->slot_count - 1)) == 0,
+            "the number of slots is a power of two");
     size_t mask = table->slot_count - 1;
     size_t i = slot.hash & mask;
     while (table->slots[i].position != 0) {
@@ -42,9 +45,7 @@ static void place_slot(struct table *table, struct table_slot slot)
 
 void table_add(struct table *table, struct arena *arena, uint64_t hash, size_t position)
 {
-    if (position >= UINT32_MAX) {
-        panic("table: too many entries");
-    }
+    require(position < UINT32_MAX, "positions fit into 32 bits");
     if ((table->used + 1) * 2 > table->slot_count) {
         struct table old = *table;
         table->slot_count = old.slot_count ? old.slot_count * 2 : 32;
@@ -57,4 +58,5 @@ void table_add(struct table *table, struct arena *arena, uint64_t hash, size_t p
     }
     place_slot(table, (struct table_slot){table_fold(hash), (uint32_t)position + 1});
     table->used++;
+    require(table->used * 2 <= table->slot_count, "at most half of the slots are used");
 }

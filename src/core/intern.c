@@ -1,7 +1,7 @@
 /* intern.c: a hash index of strings. */
 #include "core/intern.h"
 
-#include "base/panic.h"
+#include "base/require.h"
 
 struct wanted {
     const struct names *names;
@@ -32,9 +32,7 @@ uint32_t intern_add(struct names *names, struct str text)
     if (known != NAME_NONE) {
         return known;
     }
-    if (names->count >= NAME_NONE) {
-        panic("names: too many");
-    }
+    require(names->count < NAME_NONE, "names have numbers below NAME_NONE");
     ARENA_GROW(names->arena, names->items, names->count, names->capacity);
     names->items[names->count] = arena_str(names->arena, text);
     table_add(&names->index, names->arena, str_hash(text), names->count);

@@ -7,6 +7,7 @@
  */
 #include "io/child.h"
 
+#include "base/require.h"
 #include "io/child_internal.h"
 #include "io/failpoint.h"
 #include "io/file_limit.h"
@@ -244,6 +245,9 @@ static void child_describe(struct child *child)
 /* Calls `done` and releases the child. The pool starts the next one in its next turn. */
 static void child_finish(struct child *child)
 {
+    require(child->state != CHILD_ENDED, "a child ends once");
+    require(child->state != CHILD_RUNS || child->pool->running.count > 0,
+            "a running child is in the pool");
     struct child_pool *pool = child->pool;
     struct ring *ring = child->state == CHILD_RUNS ? &pool->running : &pool->waiting;
     if (child->state == CHILD_RUNS) {
@@ -286,6 +290,7 @@ void child_pipe_ended(struct child *child)
 
 static void kill_group(const struct child *child, int number)
 {
+    require(child->process && child->process->pid > 1, "a child has a process group of its own");
     kill(-child->process->pid, number);
 }
 
@@ -293,6 +298,7 @@ static void on_process_end(uv_process_t *uv, int64_t exit_status, int number)
 {
     struct child *child = uv->data;
     child->is_exited = true;
+    require(child->state == CHILD_RUNS, "only a running child exits");
     child->result.end = number ? CHILD_SIGNALLED : CHILD_EXITED;
     child->result.exit_status = (int)exit_status;
     child->result.signal = number;
@@ -420,6 +426,7 @@ static int try_start(struct child *child)
         child_pipes_close(ends.ours);
         return fault;
     }
+    require(child->state == CHILD_WAITS, "only a waiting child starts");
     child->state = CHILD_RUNS;
     child->started_ms = loop_now_ms(child->pool->loop);
     child->timer = loop_timer_new(child->pool->loop, on_time, child);
@@ -441,6 +448,7 @@ static void start_waiting(void *context)
         if (!child || pool->running.count >= pool->running_max) {
             return;
         }
+        require(pool->running.count < pool->running_max, "there is room for a child");
         int fault = try_start(child);
         if (is_shortage(fault) && pool->running.count > 0) {
             return; /* retried when a child has exited */

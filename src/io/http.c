@@ -8,6 +8,7 @@
 #include "io/http.h"
 
 #include "base/memzero.h"
+#include "base/require.h"
 #include "io/http_internal.h"
 
 #include <string.h>
@@ -99,6 +100,9 @@ static void drop_transfer(struct http_call *call)
 /* Removes the call from the queue that it is in. */
 static void unqueue(struct http_call *call)
 {
+    require(call->state != HTTP_WAITS || call->host->http->waiting > 0,
+            "a waiting call is counted");
+    require(call->state != HTTP_RUNS || call->host->http->active > 0, "a running call is counted");
     struct http *http = call->host->http;
     if (call->state == HTTP_WAITS) {
         queue_remove(&call->host->waiting, call);
@@ -148,6 +152,8 @@ static void http_describe(const struct http_call *call, struct http_reply *reply
 
 static void http_report(struct http_call *call, struct http_reply *reply)
 {
+    require(call->state != HTTP_ENDED, "a call ends once");
+    require(reply->outcome < HTTP_OUTCOME_COUNT, "the outcome of a call");
     struct http *http = call->host->http;
     reply->took_ms = loop_now_ms(http->loop) - call->began_ms;
     http_describe(call, reply);
@@ -196,6 +202,7 @@ static bool repeat_raw(struct http_call *call)
     }
     unqueue(call);
     drop_transfer(call);
+    require(!call->easy, "the transfer was dropped");
     call->was_repeated = true;
     call->state = HTTP_WAITS;
     call->words[0] = '\0';
@@ -264,6 +271,10 @@ int http_call_status(const struct http_call *call)
 
 static void http_begin(struct http_call *call)
 {
+    require(call->state == HTTP_WAITS, "only a waiting call begins");
+    require(!call->easy, "a call has one transfer");
+    require(call->host->http->active < call->host->http->limits.calls_max,
+            "no more calls run than allowed");
     struct http_host *host = call->host;
     struct http *http = host->http;
     int64_t left_ms = call->request.total_ms - (loop_now_ms(http->loop) - call->began_ms);

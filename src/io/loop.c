@@ -7,6 +7,7 @@
  */
 #include "io/loop.h"
 
+#include "base/require.h"
 #include "io/loop_internal.h"
 #include "io/xalloc.h"
 
@@ -46,6 +47,7 @@ struct loop_signal {
 
 static void link_add(struct link *ring, struct link *link)
 {
+    require(ring->before->next == ring, "the ring is closed");
     link->next = ring;
     link->before = ring->before;
     ring->before->next = link;
@@ -54,6 +56,7 @@ static void link_add(struct link *ring, struct link *link)
 
 static void link_remove(struct link *link)
 {
+    require(link->before->next == link && link->next->before == link, "neighbours know the link");
     link->before->next = link->next;
     link->next->before = link->before;
 }
@@ -152,6 +155,8 @@ void loop_close(struct loop *loop)
     if (fault != 0) {
         panic("cannot close the event loop: %s", uv_strerror(fault));
     }
+    require(loop->timers.next == &loop->timers && loop->signals.next == &loop->signals,
+            "no timer or signal is left");
     free(loop);
 }
 
@@ -217,6 +222,8 @@ void loop_timer_free(struct loop_timer *timer)
 static struct loop_task *take_first(struct loop *loop)
 {
     struct loop_task *task = loop->first_task;
+    require(task && task->is_waiting, "a queued task waits");
+    require(!task->before, "the first task has none before it");
     loop_later_cancel(loop, task);
     return task;
 }
@@ -239,6 +246,7 @@ void loop_defer(struct loop *loop, struct loop_task *task)
         return;
     }
     task->is_waiting = true;
+    require((loop->first_task == NULL) == (loop->last_task == NULL), "an empty queue has no ends");
     task->next = NULL;
     task->before = loop->last_task;
     if (loop->last_task) {
@@ -256,6 +264,10 @@ void loop_later_cancel(struct loop *loop, struct loop_task *task)
     if (!task->is_waiting) {
         return;
     }
+    require(task->before ? task->before->next == task : loop->first_task == task,
+            "the task is in this queue");
+    require(task->next ? task->next->before == task : loop->last_task == task,
+            "the task is in this queue");
     *(task->before ? &task->before->next : &loop->first_task) = task->next;
     *(task->next ? &task->next->before : &loop->last_task) = task->before;
     task->is_waiting = false;

@@ -1,6 +1,7 @@
 /* step_run.c: the runner: executes steps in order, each in a login shell of the user. */
 #include "remote/step_run.h"
 
+#include "base/require.h"
 #include "base/shell_quote.h"
 #include "io/child.h"
 #include "io/failpoint.h"
@@ -66,6 +67,7 @@ static const char *step_run_in_folder(const struct runner *runner, const char *n
 
 static const char *mark_of(const struct runner *runner)
 {
+    require(runner->at < runner->bundle.count, "a step of the bundle");
     return arena_printf(runner->arena, "%s/done/%s", runner->folder, runner->keys[runner->at]).ptr;
 }
 
@@ -95,6 +97,7 @@ static void step_run_report(struct runner *runner, struct step_event event)
 
 static void tell_step(struct runner *runner, enum step_event_kind kind)
 {
+    require(runner->at < runner->bundle.count, "a step of the bundle");
     step_run_report(runner, (struct step_event){.kind = kind,
                                                 .step = runner->at,
                                                 .name = runner->bundle.steps[runner->at].name});
@@ -138,6 +141,7 @@ static void drop_oldest(struct buf *last, size_t *left_out)
     struct str rest = str_sub(buf_str(last), last->len / 2, last->len);
     (void)str_cut(&rest, '\n');
     *left_out += last->len - rest.len;
+    require(rest.len <= last->len, "only the older part is dropped");
     memmove(last->ptr, rest.ptr, rest.len);
     last->len = rest.len;
 }

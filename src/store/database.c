@@ -1,6 +1,7 @@
 /* database.c: opens SQLite files, runs statements and reports errors. */
 #include "store/database.h"
 
+#include "base/require.h"
 #include "io/failpoint.h"
 #include "io/file.h"
 #include "io/xalloc.h"
@@ -163,6 +164,7 @@ static bool database_check_form(struct database *database, const struct database
 static bool prepare_all(struct database *database, const struct database_form *form,
                         struct err *err)
 {
+    require(database->statement_count == 0, "statements are prepared once");
     for (size_t i = 0; form->statements[i] && i < STATEMENTS_MAX; i++) {
         struct statement *statement = &database->statements[i];
         statement->database = database;
@@ -171,6 +173,7 @@ static bool prepare_all(struct database *database, const struct database_form *f
             return database_fail(database, "cannot be used", err);
         }
         database->statement_count = i + 1;
+        require(database->statement_count <= STATEMENTS_MAX, "the statements fit");
     }
     return true;
 }
@@ -243,6 +246,8 @@ struct str database_trouble(const struct database *database)
 
 bool database_commit(struct database *database, struct err *err)
 {
+    require(database->is_broken || !sqlite3_get_autocommit(database->handle),
+            "a transaction is open");
     failpoint("journal", database->path, "before");
     bool ok = database->is_broken
                   ? err_set(err, ERR_IO, "%s: an earlier write failed, so nothing was stored",
@@ -269,6 +274,7 @@ void database_drop(struct database *database)
 
 struct statement *database_use(struct database *database, size_t which)
 {
+    require(which < database->statement_count, "a statement of this file");
     struct statement *statement = &database->statements[which];
     sqlite3_reset(statement->handle);
     sqlite3_clear_bindings(statement->handle);
@@ -278,23 +284,31 @@ struct statement *database_use(struct database *database, size_t which)
 
 void statement_int(struct statement *statement, int64_t value)
 {
+    require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
+            "the statement has another parameter");
     sqlite3_bind_int64(statement->handle, ++statement->bound, value);
 }
 
 void statement_text(struct statement *statement, struct str value)
 {
+    require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
+            "the statement has another parameter");
     sqlite3_bind_text64(statement->handle, ++statement->bound, value.ptr ? value.ptr : "",
                         value.len, SQLITE_STATIC, SQLITE_UTF8);
 }
 
 void statement_bytes(struct statement *statement, struct str value)
 {
+    require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
+            "the statement has another parameter");
     sqlite3_bind_blob64(statement->handle, ++statement->bound, value.ptr ? value.ptr : "",
                         value.len, SQLITE_STATIC);
 }
 
 bool statement_run(struct statement *statement, struct err *err)
 {
+    require(statement->bound == sqlite3_bind_parameter_count(statement->handle),
+            "every parameter has a value");
     int code = sqlite3_step(statement->handle);
     bool ok = code == SQLITE_DONE || database_fail(statement->database, "cannot be written", err);
     if (!ok) {
@@ -321,11 +335,15 @@ bool statement_step(struct statement *statement, bool *ret_failed, struct err *e
 
 int64_t column_int(struct statement *statement, int column)
 {
+    require(column >= 0 && column < sqlite3_column_count(statement->handle),
+            "a column of the statement");
     return sqlite3_column_int64(statement->handle, column);
 }
 
 struct str column_text(struct statement *statement, int column)
 {
+    require(column >= 0 && column < sqlite3_column_count(statement->handle),
+            "a column of the statement");
     const char *bytes = sqlite3_column_blob(statement->handle, column);
     int size = sqlite3_column_bytes(statement->handle, column);
     return (struct str){bytes, bytes ? (size_t)size : 0};

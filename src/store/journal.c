@@ -1,6 +1,7 @@
 /* journal.c: the tables of a cluster's journal, and the operations on them. */
 #include "store/journal.h"
 
+#include "base/require.h"
 #include "io/file.h"
 #include "io/lock.h"
 #include "io/xalloc.h"
@@ -187,6 +188,7 @@ struct str journal_trouble(const struct journal *journal)
 
 static bool journal_do_forget(struct journal *journal, size_t first, size_t last, struct err *err)
 {
+    require(first <= last && last < STATEMENT_COUNT, "a range of statements");
     for (size_t which = first; which <= last; which++) {
         if (!statement_run(database_use(journal->database, which), err)) {
             return false;
@@ -311,6 +313,7 @@ bool journal_number(struct journal *journal, struct str id, uint64_t *ret_instan
 
 bool journal_adopt(struct journal *journal, uint64_t instance, struct str id, struct err *err)
 {
+    require(instance != INSTANCE_NONE, "an instance has a number");
     uint64_t known;
     struct statement *statement = database_use(journal->database, ADOPT_MACHINE);
     statement_int(statement, (int64_t)instance);
@@ -372,6 +375,7 @@ bool journal_all_launched(struct journal *journal, journal_launched_fn *take, vo
 static bool write_intent(struct journal *journal, size_t how, const struct journal_intent *intent,
                          struct err *err)
 {
+    require(how == ADD_INTENT || how == ADOPT_INTENT, "a statement that adds an intent");
     char name[32];
     int length = snprintf(name, sizeof(name), "%u.%u", LAUNCH_ARG(intent->launch));
     struct statement *statement = database_use(journal->database, how);
@@ -399,6 +403,7 @@ bool journal_adopt_intent(struct journal *journal, const struct journal_intent *
 
 bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome, struct err *err)
 {
+    require(outcome < OUTCOME_COUNT, "the outcome of a launch");
     struct statement *statement = database_use(journal->database, SETTLE_INTENT);
     statement_int(statement, outcome);
     statement_text(statement, str_from(outcome_text(outcome)));

@@ -1,6 +1,7 @@
 /* diag.c: collects and prints findings. */
 #include "config/document/diag.h"
 
+#include "base/require.h"
 #include "base/secret_text.h"
 #include "base/utf8.h"
 
@@ -35,6 +36,7 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
     vsnprintf(text, sizeof(text), fmt, args);
     va_end(args);
     struct diag *diag = &ARENA_PUSH(list->arena, list->items, list->count, list->capacity);
+    require(list->count <= list->error_count + list->warning_count, "every finding is counted");
     *diag = (struct diag){.level = level, .code = code, .place = place};
     diag->text = arena_str(list->arena, str_from(text));
     return diag;

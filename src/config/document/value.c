@@ -1,7 +1,7 @@
 /* value.c: the tree, with Python's equality and a hash index for large maps. */
 #include "config/document/value.h"
 
-#include "base/panic.h"
+#include "base/require.h"
 
 #include <math.h>
 #include <string.h>
@@ -174,6 +174,8 @@ bool value_is_true(const struct value *value)
 
 static void count_child(struct value *parent, const struct value *child)
 {
+    require(parent->weight > 0 && child->weight > 0, "a value counts itself");
+    require(child->depth > 0, "a value is one level deep");
     uint32_t room = UINT32_MAX - parent->weight;
     parent->weight = child->weight > room ? UINT32_MAX : parent->weight + child->weight;
     parent->depth = child->depth + 1 > parent->depth ? child->depth + 1 : parent->depth;
@@ -181,6 +183,7 @@ static void count_child(struct value *parent, const struct value *child)
 
 void value_list_add(struct arena *arena, struct value *list, struct value *item)
 {
+    require(list->kind == VALUE_LIST || list->kind == VALUE_PAIR, "items are added to a list");
     ARENA_PUSH(arena, list->list.items, list->list.count, list->list.capacity) = item;
     count_child(list, item);
 }
@@ -218,6 +221,8 @@ static struct value_entry *find_entry(const struct value *map, const struct valu
     if (map->map.index) {
         struct lookup lookup = {map, key};
         size_t found = table_find(map->map.index, hash_key(map->map.index, key), same_key, &lookup);
+        require(found == TABLE_NONE || found < map->map.count,
+                "the index has the positions of entries");
         return found == TABLE_NONE ? NULL : &map->map.entries[found];
     }
     for (size_t i = 0; i < map->map.count; i++) {
@@ -246,6 +251,7 @@ static void index_entries(struct arena *arena, struct value *map)
 const struct value *value_map_set(struct arena *arena, struct value *map, struct value *key,
                                   struct value *value)
 {
+    require(map->kind == VALUE_MAP || map->kind == VALUE_SET, "entries are added to a map");
     struct value_entry *entry = find_entry(map, key);
     count_child(map, value);
     if (entry) {
@@ -265,6 +271,7 @@ const struct value *value_map_set(struct arena *arena, struct value *map, struct
 
 void value_map_update(struct arena *arena, struct value *map, const struct value *more)
 {
+    require(more->kind == VALUE_MAP || more->kind == VALUE_SET, "entries come from a map");
     for (size_t i = 0; i < more->map.count; i++) {
         value_map_set(arena, map, more->map.entries[i].key, more->map.entries[i].value);
     }
@@ -318,6 +325,7 @@ struct value *value_map_remove(struct value *map, const char *key)
     }
     struct value *removed = entry->value;
     size_t at = (size_t)(entry - map->map.entries);
+    require(at < map->map.count, "the entry is in this map");
     memmove(entry, entry + 1, (map->map.count - at - 1) * sizeof(*entry));
     map->map.count--;
     /* Positions have shifted. Removal is rare and such maps are small, so the index is dropped. */

@@ -2,6 +2,7 @@
  * api_breaker.c: one circuit breaker for the whole cloud API, so that an outage does not cause a
  * storm of retries.
  */
+#include "base/require.h"
 #include "core/live/core_internal.h"
 
 bool api_breaker_blocks(const struct core *core)
@@ -15,11 +16,13 @@ bool api_breaker_blocks(const struct core *core)
 
 void api_breaker_note_call(struct core *core)
 {
+    require(!api_breaker_blocks(core), "during errors there is one call at a time");
     core->trouble.is_probing = core->trouble.failures > 0;
 }
 
 void api_breaker_apply(struct core *core, enum outcome outcome)
 {
+    require(outcome < OUTCOME_COUNT, "the outcome of a call");
     const struct core_times *times = &core->settings->times;
     struct trouble *trouble = &core->trouble;
     trouble->is_probing = false;
@@ -40,4 +43,7 @@ void api_breaker_apply(struct core *core, enum outcome outcome)
     trouble->failures++;
     /* Jitter over the upper half of the delay: retries are neither immediate nor simultaneous. */
     trouble->retry_at = core->now + most / 2 + rng_below(&core->rng, most / 2 + 1);
+    require(trouble->retry_at >= core->now, "a retry is not in the past");
+    require(trouble->retry_at <= core->now + most + 1,
+            "a retry is not later than the longest delay");
 }

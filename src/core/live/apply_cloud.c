@@ -1,4 +1,5 @@
 /* apply_cloud.c: applies listings, replies and notices from the cloud to the nodes. */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 /* Adds an instance of ours that is not known: from a lost reply, or from another controller. */
@@ -53,6 +54,8 @@ static void lose(struct core *core, struct node *node)
 
 static void apply_cloud_show(struct core *core, struct node *node, enum cloud_state state)
 {
+    require(state < CLOUD_STATE_COUNT, "a state of the cloud");
+    require(!node->is_head, "the head is not in the listing of workers");
     if (state > node->cloud) {
         node->cloud = (uint8_t)state;
         node_touch(core, node);
@@ -71,6 +74,7 @@ static void apply_cloud_show(struct core *core, struct node *node, enum cloud_st
 /* Completes a node that Ray reported before any listing did. */
 static void introduce(struct core *core, struct node *node, const struct listed *listed)
 {
+    require(node->state == NODE_UNLISTED, "only Ray knew the node");
     node->launch = listed->launch;
     node->offering = listed->offering;
     outdated_apply(core, node, listed);
@@ -92,6 +96,7 @@ static struct node *find_listed(struct core *core, const struct listed *listed, 
     bool is_next = *hint < core->node_end && core->nodes[*hint].instance == listed->instance;
     struct node *node = is_next ? &core->nodes[*hint] : nodes_find(core, listed->instance);
     *hint = node ? nodes_position(core, node) + 1 : *hint;
+    require(*hint <= core->node_end, "the hint is a position");
     return node;
 }
 
@@ -142,12 +147,14 @@ void apply_listing(struct core *core, const struct listing *listing)
         core->is_stirred = true; /* actions may have waited for it */
     }
     core->listed_at = listing->asked_at > core->listed_at ? listing->asked_at : core->listed_at;
+    require(core->listed_at >= listing->asked_at, "the newest listing counts");
     apply_absence(core, listing->asked_at);
     launches_settle_by_listing(core, listing->asked_at);
 }
 
 void apply_terminate_reply(struct core *core, const struct event *event)
 {
+    require(event->terminate_reply.outcome < OUTCOME_COUNT, "the outcome of a termination");
     struct node *node = nodes_find(core, event->terminate_reply.instance);
     enum outcome outcome = event->terminate_reply.outcome;
     api_breaker_apply(core, outcome);
@@ -172,6 +179,7 @@ void apply_terminate_reply(struct core *core, const struct event *event)
 
 void apply_setup_reply(struct core *core, const struct event *event)
 {
+    require(event->setup_reply.news < SETUP_NEWS_COUNT, "a report of a setup");
     struct node *node = nodes_find(core, event->setup_reply.instance);
     if (!node || (node->state != NODE_BOOTING && node->state != NODE_SETTING_UP)) {
         return;

@@ -1,4 +1,5 @@
 /* apply_ray.c: applies Ray's view of nodes and the raylets' replies to drains. */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 static bool is_working(const struct ray_node *ray)
@@ -58,6 +59,7 @@ static void appear(struct core *core, struct node *node)
         }
     }
     node_move(core, node, state);
+    require(node_state_table[node->state].is_running, "a node that is alive in Ray runs");
 }
 
 void apply_drain_of_others(struct core *core, struct node *node)
@@ -73,6 +75,8 @@ void apply_drain_of_others(struct core *core, struct node *node)
     } else if (node_is_spot(core, node)) {
         offering_warn(core, node->offering);
     }
+    require(node->is_outdated || reason.kind == REASON_NOTICE,
+            "others drain a node because of a notice");
     node_end(core, node, NODE_DRAINING, reason);
     node->until = until;
     node->is_drain_ours = false;
@@ -122,6 +126,7 @@ static void apply_ray_come_back(struct core *core, struct node *node)
 
 void apply_ray_node(struct core *core, const struct ray_node *ray)
 {
+    require(ray->status < RAY_STATUS_COUNT, "the state of a node in Ray");
     struct node *node = nodes_find(core, ray->instance);
     if (!node && ray->status != RAY_ABSENT && ray->status != RAY_DEAD) {
         node = nodes_add(core, ray->instance);
@@ -172,6 +177,8 @@ void apply_ray_node(struct core *core, const struct ray_node *ray)
 /* Returns the node to service: the drain was refused, or its outcome is unknown. */
 static void apply_ray_resume(struct core *core, struct node *node)
 {
+    require(node->state == NODE_DRAINING, "only a drain is revoked");
+    require(node->is_drain_ours, "only our drain can be refused");
     node_move(core, node, node->ray == RAY_ALIVE ? state_in_ray(node) : NODE_SETTING_UP);
     node->is_asked = node->ray != RAY_ALIVE;
     node->reason = (struct reason){0};
@@ -185,6 +192,7 @@ static void apply_ray_resume(struct core *core, struct node *node)
 
 void apply_drain_reply(struct core *core, const struct event *event)
 {
+    require(event->drain_reply.answer < DRAIN_ANSWER_COUNT, "the answer to a drain");
     struct node *node = nodes_find(core, event->drain_reply.instance);
     enum drain_answer answer = event->drain_reply.answer;
     if (!node || node->state != NODE_DRAINING) {

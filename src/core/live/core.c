@@ -1,5 +1,6 @@
 /* core.c: dispatches each event to its handler; ticks decide. */
 #include "core/core.h"
+#include "base/require.h"
 
 #include "core/live/core_internal.h"
 
@@ -43,11 +44,23 @@ static void core_add_head(struct core *core)
 
 struct core *core_new(const struct core_settings *settings, struct arena *arena)
 {
+    require(settings->node_capacity < NO_NODE, "positions of nodes fit into 32 bits");
+    require(settings->offering_count < OFFERING_GONE, "offerings have numbers below OFFERING_GONE");
+    require(settings->head_instance == INSTANCE_NONE || settings->head_type < settings->type_count,
+            "the head has a type of the file");
+    require(settings->head_instance == INSTANCE_NONE || settings->node_capacity > 0,
+            "the table has room for the head");
+    for (size_t i = 0; i < settings->offering_count; i++) {
+        require(settings->offerings[i].type < settings->type_count,
+                "an offering has a type of the file");
+    }
     struct core *core = ARENA_NEW(arena, struct core);
     size_t slots = 16;
     while (slots < settings->node_capacity + settings->node_capacity / 4) {
         slots *= 2;
     }
+    require(slots > settings->node_capacity, "the index always has a free slot");
+    require((slots & (slots - 1)) == 0, "the size of the index is a power of two");
     core->settings = settings;
     core->rng.state = settings->seed;
     core->nodes = ARENA_ARRAY(arena, settings->node_capacity, struct node);
@@ -117,6 +130,7 @@ static void apply_lease(struct core *core, const struct event *event)
         core_take_over(core);
     }
     core->epoch = epoch;
+    require(core->lease_until == event->lease.until, "the lease of this epoch");
     core->is_fenced = false;
     core->is_changed = true;
 }
@@ -209,6 +223,7 @@ static void core_tick(struct core *core, struct arena *scratch, struct core_answ
     } else if (decide_is_due(core)) {
         decide(core, scratch, answer);
     }
+    require(!is_down || !answer->is_decision, "no plan while the cluster is deleted");
     if (core->is_stirred) {
         core->is_stirred = false;
         deadlines_act(core);
@@ -274,6 +289,7 @@ static void core_handle(struct core *core, const struct event *event)
 void core_step(struct core *core, const struct event *event, struct arena *scratch,
                struct core_answer *ret_answer)
 {
+    require(event->kind < EVENT_KIND_COUNT, "the kind of an event");
     *ret_answer = (struct core_answer){0};
     core->now = event->at;
     core->action_count = 0;
@@ -287,6 +303,14 @@ void core_step(struct core *core, const struct event *event, struct arena *scrat
     if (event->kind == EVENT_TICK) {
         core_tick(core, scratch, ret_answer);
     }
+    require(core->action_count <= ACTION_CAPACITY, "the actions fit");
+    require(core->change_count <= CHANGE_CAPACITY, "the changes fit");
+    require(event->kind == EVENT_TICK || core->action_count == 0, "only a tick returns actions");
+    require(!core->has_more || core->action_count == ACTION_CAPACITY,
+            "more actions only follow a full answer");
+    require(core->used_nodes <= core->node_end, "the used records are among those ever used");
+    require(core->node_end <= core->settings->node_capacity, "the nodes fit into their table");
+    require(core->launch_count <= LAUNCH_CAPACITY, "the launches fit into their table");
     ret_answer->actions = core->actions;
     ret_answer->action_count = core->action_count;
     ret_answer->changes = core->changes;
@@ -295,6 +319,11 @@ void core_step(struct core *core, const struct event *event, struct arena *scrat
     ret_answer->wake_at = core->due_at < core->decide_at ? core->due_at : core->decide_at;
     ret_answer->launching = core->launching;
     ret_answer->ending = core->ending;
+    require(!ret_answer->is_decision || ret_answer->launching == PERMIT_OK ||
+                ret_answer->ending == PERMIT_OK,
+            "a plan needs a permission");
+    require(ret_answer->is_decision || ret_answer->hold_count == 0,
+            "only a plan holds launches back");
 }
 
 size_t core_node_count(const struct core *core)
@@ -304,6 +333,7 @@ size_t core_node_count(const struct core *core)
 
 const struct node *core_node_at(const struct core *core, size_t position)
 {
+    require(position < core->node_end, "the position of a node");
     return &core->nodes[position];
 }
 

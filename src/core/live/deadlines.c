@@ -1,14 +1,19 @@
 /* deadlines.c: expires deadlines, and emits the actions that the states of nodes require. */
+#include "base/require.h"
 #include "core/live/core_internal.h"
 
 static void note_due(struct core *core, int64_t at)
 {
     core->due_at = at < core->due_at ? at : core->due_at;
+    require(core->due_at <= at, "the earliest deadline counts");
 }
 
 static struct action *add_for(struct core *core, struct node *node, enum action_kind kind,
                               struct reason reason)
 {
+    require(!node->is_asked, "an action is sent once");
+    require(node->instance != INSTANCE_NONE, "an action is about an instance");
+    require(!node->is_head, "no action is about the head");
     struct action *action = actions_add(core, kind, reason);
     if (action) {
         action->instance = node->instance;
@@ -31,6 +36,7 @@ static bool is_watched(const struct core *core, const struct node *node)
 
 static void expire_wait(struct core *core, struct node *node)
 {
+    require(node_state_table[node->state].is_pending, "only a pending node has a deadline");
     const struct core_times *times = &core->settings->times;
     bool is_joining = node->state == NODE_SETTING_UP && node->is_set_up;
     int64_t limit = is_joining ? times->join : times->deadlines[node->state];
@@ -49,6 +55,7 @@ static void expire_wait(struct core *core, struct node *node)
                             .state = node->state,
                             .amount = core->now - node->since,
                             .limit = limit};
+    require(reason.amount >= limit, "the time of this state has passed");
     node_end(core, node, NODE_FAILED, reason);
     node_strike(core, node);
 }
@@ -57,6 +64,7 @@ static void expire_wait(struct core *core, struct node *node)
  * deadline. */
 static void expire_drain(struct core *core, struct node *node)
 {
+    require(node->state == NODE_DRAINING, "the node is draining");
     bool is_free = node->ray == RAY_DRAINING && node->idle_since != NOT_IDLE &&
                    ray_view_is_fresh(core);
     if (node->is_drain_ours) {
@@ -87,6 +95,8 @@ void deadlines_expire(struct core *core)
 
 static void act_terminating(struct core *core, struct node *node)
 {
+    require(node->state == NODE_TERMINATING, "the node is terminating");
+    require(permission_to_act(core) == PERMIT_OK, "terminating needs the lease");
     if (node->is_asked || node->cloud >= CLOUD_ENDING) {
         return;
     }
@@ -105,6 +115,7 @@ static void act_terminating(struct core *core, struct node *node)
 
 static void act_draining(struct core *core, struct node *node)
 {
+    require(node->state == NODE_DRAINING, "the node is draining");
     if (node->is_asked) {
         return;
     }
@@ -121,6 +132,7 @@ static void act_draining(struct core *core, struct node *node)
 /* Given up: terminates the node as soon as permitted. */
 static void act_failed(struct core *core, struct node *node)
 {
+    require(node->state == NODE_FAILED, "the node has failed");
     if (permission_to_terminate(core) != PERMIT_OK) {
         note_due(core, core->now + core->settings->times.retry_first);
         return;
@@ -131,6 +143,7 @@ static void act_failed(struct core *core, struct node *node)
 
 static void act_booting(struct core *core, struct node *node)
 {
+    require(node->state == NODE_BOOTING, "the node is booting");
     if (!node->is_asked && !node->is_outdated) {
         add_for(core, node, ACTION_SET_UP, (struct reason){.kind = REASON_CLOUD_RUNS_IT});
     }

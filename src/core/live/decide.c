@@ -5,6 +5,7 @@
  * still count, so they reduce the limits. A type that is not available now has no room, so the
  * planner chooses another.
  */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 #include <string.h>
@@ -20,7 +21,7 @@ struct draft {
     bool takes_over;      /* such launches were made */
     bool leaves_out_full; /* nodes on which nothing fits are only counted */
     struct hold *holds;   /* capacity for every launch and every cause */
-    size_t hold_count;
+    size_t hold_count, hold_capacity;
 };
 
 static int64_t decide_least(int64_t a, int64_t b)
@@ -60,6 +61,7 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
 static void describe_node(void *context, size_t index, struct plan_node *ret_node)
 {
     struct draft *draft = context;
+    require(index < draft->input.node_count, "the planner asks for a node that it was given");
     struct core *core = draft->core;
     const struct node *node = &core->nodes[draft->positions[index]];
     uint32_t type = node_type(core, node);
@@ -102,6 +104,9 @@ static void decide_count_nodes(struct draft *draft, struct arena *scratch)
     draft->all = core->all;
     draft->price = core->price;
     draft->leaves_out_full = draft->leaves_out_full && is_within_limits(draft);
+    require(role_counts_offering(&draft->all) + draft->all.counts[ROLE_OTHER] <=
+                (int64_t)core->used_nodes,
+            "no more nodes count than there are");
 }
 
 static bool is_given(const struct draft *draft, enum role role)
@@ -118,6 +123,7 @@ static void give_nodes(struct draft *draft, struct arena *scratch)
     draft->positions = ARENA_ARRAY(scratch, most, uint32_t);
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (is_given(draft, (enum role)core->marks[i].role)) {
+            require(draft->input.node_count < most, "the counts agree with the roles");
             draft->positions[draft->input.node_count++] = i;
         }
     }
@@ -192,6 +198,11 @@ static void fit_type(struct draft *draft, uint32_t number)
         type->max_nodes = is_more ? written->max_nodes : present;
         type->min_nodes = decide_least(written->min_nodes, present);
     }
+    require(type->max_nodes == PLAN_NO_LIMIT || type->max_nodes >= 0,
+            "the limit of a type is not negative");
+    require(type->max_nodes == PLAN_NO_LIMIT || written->max_nodes == PLAN_NO_LIMIT ||
+                type->max_nodes <= written->max_nodes,
+            "the limit of the file holds");
     /* To the planner the head is a node of its type, but max_workers excludes it. */
     if (core->settings->head_instance != INSTANCE_NONE && number == core->settings->head_type &&
         type->max_nodes != PLAN_NO_LIMIT) {
@@ -264,6 +275,9 @@ static void decide_hold(struct draft *draft, uint32_t type, int64_t count, enum 
 {
     if (count > 0) {
         int64_t limit = cause == HOLD_STOPPED ? STRIKES : 0;
+        require(draft->hold_count < draft->hold_capacity, "the held launches fit");
+        require(type < draft->core->settings->type_count && cause < HOLD_CAUSE_COUNT,
+                "a launch is held for a type and a cause");
         draft->holds[draft->hold_count++] = (struct hold){type, count, cause, limit};
     }
 }
@@ -273,6 +287,7 @@ static int64_t hold_beyond(struct draft *draft, uint32_t type, int64_t count, in
                            enum hold_cause cause)
 {
     most = most > 0 ? most : 0;
+    require(count >= 0, "launches are not negative");
     decide_hold(draft, type, count - most, cause);
     return decide_least(count, most);
 }
@@ -326,6 +341,7 @@ static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret
         launch->count_by_cause[i] -= part;
         ret_by_cause[i] = part;
         count -= part;
+        require(part >= 0 && count >= 0, "a cause gives a part of the launch");
     }
 }
 
@@ -339,6 +355,7 @@ static void note_take_over(struct draft *draft, uint32_t type, struct action *ac
     if (count > 0) {
         struct departing departing = evictions_departing(draft->core, type);
         draft->taking_over[type] -= count;
+        require(draft->taking_over[type] >= 0, "no more launches take over than planned");
         draft->takes_over = true;
         action->instance = departing.first;
         action->reason.amount = count;
@@ -349,6 +366,12 @@ static void note_take_over(struct draft *draft, uint32_t type, struct action *ac
 static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t offering,
                         int64_t count)
 {
+    require(count > 0 && count <= draft->core->settings->max_per_call,
+            "a call launches at most max_per_call");
+    require(offering < draft->core->settings->offering_count, "an offering of the file");
+    require(draft->core->settings->offerings[offering].type == wish->type,
+            "the offering has the type of the launch");
+    require(draft->core->launching == PERMIT_OK, "launching is permitted");
     struct core *core = draft->core;
     if (core->launch_count == LAUNCH_CAPACITY || api_breaker_blocks(core)) {
         decide_by(core, core->trouble.is_probing ? INT64_MAX : core->trouble.retry_at);
@@ -371,6 +394,14 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     draft->types[wish->type].counts[ROLE_PENDING] += count;
     draft->all.counts[ROLE_PENDING] += count;
     draft->price += count * core->settings->offerings[offering].price;
+    require(taken(&draft->all) <= core->settings->max_workers, "never more nodes than max_workers");
+    require(core->settings->types[wish->type].max_nodes == PLAN_NO_LIMIT ||
+                taken(&draft->types[wish->type]) <= core->settings->types[wish->type].max_nodes,
+            "never more nodes of a type than its max_workers");
+    require(core->settings->max_price == PLAN_NO_LIMIT ||
+                core->settings->offerings[offering].price == 0 ||
+                draft->price <= core->settings->max_price,
+            "never more expensive than max_price");
     api_breaker_note_call(core);
     return true;
 }
@@ -402,6 +433,7 @@ static void decide_launch(struct draft *draft, const struct plan_launch *planned
     }
     int64_t left = room_for(draft, &wish);
     left = affordable(draft, &settings->offerings[offering], left);
+    require(left <= planned->count, "no more is launched than planned");
     while (left > 0) {
         int64_t count = decide_least(left, settings->max_per_call);
         if (!launch_once(draft, &wish, offering, count)) {
@@ -476,6 +508,7 @@ static void decide_explain_all(const struct core *core, struct plan *plan)
 
 static struct reason end_reason(const struct plan_end *end)
 {
+    require(end->cause <= END_IDLE, "the cause of an end");
     static const uint8_t kinds[] = {[END_NONE] = REASON_IDLE,
                                     [END_OUTDATED] = REASON_OUTDATED,
                                     [END_MAX_OF_TYPE] = REASON_TYPE_LIMIT,
@@ -486,9 +519,11 @@ static struct reason end_reason(const struct plan_end *end)
 
 static void decide_end(struct draft *draft, const struct plan_end *end)
 {
+    require(end->node < draft->input.node_count, "the planner ends a node that it was given");
     struct core *core = draft->core;
     struct node *node = &core->nodes[draft->positions[end->node]];
     struct reason reason = end_reason(end);
+    require(!node->is_head, "the planner never ends the head");
     bool is_idle = end->cause == END_IDLE;
     if (node_state_table[node->state].is_pending) {
         if (node->instance != INSTANCE_NONE) {
@@ -558,12 +593,13 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     draft_input(&draft, scratch);
     plan_decide(&draft.input, scratch, &answer->plan);
     answer->is_decision = true;
+    require(answer->plan.launch_count <= core->settings->type_count, "one launch for each type");
+    require(answer->plan.end_count <= draft.input.node_count, "each node ends once");
     for (size_t i = 0; i < answer->plan.end_count && core->ending == PERMIT_OK; i++) {
         decide_end(&draft, &answer->plan.ends[i]);
     }
-    draft.holds = ARENA_ARRAY(
-        scratch, answer->plan.launch_count * HOLD_CAUSE_COUNT + core->settings->type_count,
-        struct hold);
+    draft.hold_capacity = answer->plan.launch_count * HOLD_CAUSE_COUNT + core->settings->type_count;
+    draft.holds = ARENA_ARRAY(scratch, draft.hold_capacity, struct hold);
     bool is_any_displaced = draft.input.demand_count > core->load.demand_count;
     if (is_any_displaced && answer->plan.launch_count > 0) {
         draft.taking_over = evictions_launches(core, &draft.input, &answer->plan, scratch);

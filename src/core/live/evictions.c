@@ -5,6 +5,7 @@
  * is needed to start a replacement, so the resources in use on such a node are treated as one
  * request from the notice on; if the work ends earlier, so does the request.
  */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 #include <string.h>
@@ -43,6 +44,7 @@ static struct request evictions_request_of(const struct core *core, const struct
         }
     }
     amounts_sort(core->settings->names, amounts, count);
+    require(count <= node->capacity_count, "at most one amount for each capacity");
     return (struct request){.amounts = amounts, .amount_count = count};
 }
 
@@ -69,6 +71,7 @@ void evictions_gather(const struct core *core, struct arena *scratch, struct dis
         struct request request = evictions_request_of(core, &core->nodes[i], scratch);
         if (request.amount_count > 0) {
             demands[ret_all->count++] = (struct demand){request, 1};
+            require(ret_all->count <= waiting + most, "the displaced work fits");
             ret_all->is_any = true;
         }
     }
@@ -78,6 +81,8 @@ static void count_demand(const struct plan *plan, int64_t sign, int64_t *counts)
 {
     for (size_t i = 0; i < plan->launch_count; i++) {
         const struct plan_launch *launch = &plan->launches[i];
+        require(launch->count_by_cause[LAUNCH_DEMAND] <= launch->count,
+                "the causes are parts of a launch");
         counts[launch->type] += sign * launch->count_by_cause[LAUNCH_DEMAND];
     }
 }
@@ -117,6 +122,9 @@ struct departing evictions_departing(const struct core *core, uint32_t type)
             departing->count++;
         }
     }
+    require(circles[LIKE_IT].count <= circles[NEW].count,
+            "nodes of this type are among the new ones");
+    require(circles[NEW].count <= circles[ALL].count, "the new ones are among all");
     size_t chosen = LIKE_IT;
     while (chosen < ALL && circles[chosen].count == 0) {
         chosen++;

@@ -5,6 +5,7 @@
  * definite; when repeating is no longer safe, a complete listing that was requested late enough
  * decides.
  */
+#include "base/require.h"
 #include "core/live/core_internal.h"
 #include "core/live/node_facts.h"
 
@@ -31,11 +32,14 @@ uint64_t launches_next_number(struct core *core)
 {
     uint64_t first = core->epoch << 32;
     core->last_launch = (core->last_launch > first ? core->last_launch : first) + 1;
+    require(core->last_launch > first, "the number is of this epoch or later");
     return core->last_launch;
 }
 
 struct launch *launches_open(struct core *core, uint64_t number, uint32_t offering, int64_t count)
 {
+    require(core->launch_count < LAUNCH_CAPACITY, "there is room for a launch");
+    require(!launches_find(core, number), "the number of a launch is unique");
     struct launch *launch = &core->launches[core->launch_count++];
     launches_note_number(core, number);
     *launch = (struct launch){.number = number,
@@ -70,6 +74,9 @@ struct node *launches_bind(struct core *core, struct launch *launch, uint64_t in
     struct node *node = &core->nodes[launch->requested];
     launch->requested = node->next;
     node->next = NO_NODE;
+    require(node->state == NODE_REQUESTED, "a node without an instance is requested");
+    require(node->instance == INSTANCE_NONE, "a requested node has no instance yet");
+    require(node->launch == launch->number, "the node belongs to the launch");
     nodes_name(core, node, instance);
     node_move(core, node, NODE_LAUNCHING);
     node->created_at = core->now;
@@ -79,9 +86,13 @@ struct node *launches_bind(struct core *core, struct launch *launch, uint64_t in
 /* Nodes that are still without an instance stand for instances that do not exist. */
 static void launches_close(struct core *core, struct launch *launch)
 {
+    require(core->launch_count > 0, "an open launch is in the table");
+    require(launch >= core->launches && launch < core->launches + core->launch_count,
+            "a launch of this table");
     while (launch->requested != NO_NODE) {
         struct node *node = &core->nodes[launch->requested];
         launch->requested = node->next;
+        require(node->state == NODE_REQUESTED, "a node without an instance is requested");
         node_move(core, node, NODE_GONE);
     }
     *launch = core->launches[--core->launch_count];
@@ -143,6 +154,8 @@ static void cool(struct core *core, uint32_t offering, enum outcome outcome)
 
 static void launches_finish(struct core *core, struct launch *launch)
 {
+    require(launch->is_outdated || launch->offering < core->settings->offering_count,
+            "a current launch has an offering of the file");
     if (!launch->is_outdated) {
         struct breaker *breaker = &core->offering_breakers[launch->offering];
         breaker_succeed(breaker);
@@ -205,6 +218,7 @@ void launches_apply_intent(struct core *core, const struct event *event)
 
 void launches_apply_reply(struct core *core, const struct event *event)
 {
+    require(event->launch_reply.outcome < OUTCOME_COUNT, "the outcome of a launch");
     struct launch *launch = launches_find(core, event->launch_reply.launch);
     api_breaker_apply(core, event->launch_reply.outcome);
     if (launch) {
@@ -232,6 +246,9 @@ static bool is_too_many(const struct core *core, const struct launch *launch)
 
 static void repeat(struct core *core, struct launch *launch)
 {
+    require(!launch->is_asked, "a launch has one call in flight");
+    require(!launch->is_frozen, "a frozen launch is not repeated");
+    require(core->now >= launch->retry_at, "a launch is not repeated before its time");
     struct reason reason = {.kind = REASON_REPEATED};
     struct action *action = actions_add(core, ACTION_LAUNCH, reason);
     if (!action) {

@@ -4,6 +4,7 @@
  * Every node has a mark with its role in a plan. A change to a node makes its mark stale; the next
  * update refreshes stale marks only.
  */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 /* The earliest time at which an idle node may be terminated, by its own timeouts. */
@@ -66,6 +67,8 @@ static enum role role_of(struct core *core, const struct node *node)
 
 static void node_counts_add(struct core *core, const struct mark *mark, int64_t sign)
 {
+    require(mark->role < ROLE_COUNT, "the role of a node");
+    require(mark->type <= core->settings->type_count, "the type of a node");
     struct role_counts *tally = &core->tallies[mark->type];
     if (mark->role == ROLE_NONE || mark->role == ROLE_HEAD) {
         return;
@@ -73,6 +76,10 @@ static void node_counts_add(struct core *core, const struct mark *mark, int64_t 
     tally->counts[mark->role] += sign;
     core->all.counts[mark->role] += sign;
     core->price += mark->price > 0 ? sign * mark->price : 0;
+    require(tally->counts[mark->role] >= 0, "the nodes of a type are not negative");
+    require(core->all.counts[mark->role] >= tally->counts[mark->role],
+            "a type has not more nodes than the cluster");
+    require(core->price >= 0, "the price of all nodes is not negative");
 }
 
 static void refresh(struct core *core, uint32_t position)
@@ -83,6 +90,9 @@ static void refresh(struct core *core, uint32_t position)
     mark->type = node_type(core, node);
     mark->price = node_price(core, node);
     mark->role = (uint8_t)role_of(core, node);
+    require(mark->role != ROLE_HEAD || node->is_head, "only the head has its role");
+    require(node->state != NODE_GONE || mark->role == ROLE_NONE || node->is_head,
+            "a record without a node counts nowhere");
     mark->is_stale = false;
     node_counts_add(core, mark, 1);
 }

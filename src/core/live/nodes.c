@@ -1,4 +1,5 @@
 /* nodes.c: the table of nodes, its index by instance, and state transitions. */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 static size_t slot_of(const struct core *core, uint64_t instance)
@@ -20,6 +21,9 @@ struct node *nodes_find(const struct core *core, uint64_t instance)
 
 void nodes_name(struct core *core, struct node *node, uint64_t instance)
 {
+    require(node->instance == INSTANCE_NONE, "a node gets its instance once");
+    require(core->used_nodes <= core->slot_mask, "the index has a free slot");
+    require(nodes_position(core, node) < core->node_end, "a node of this table");
     size_t slot = slot_of(core, instance);
     while (core->slots[slot] != 0) {
         slot = (slot + 1) & core->slot_mask;
@@ -61,6 +65,9 @@ struct node *nodes_add(struct core *core, uint64_t instance)
     } else {
         return NULL;
     }
+    require(position < core->node_end, "a free record was used before, or is the next one");
+    require(core->nodes[position].state == NODE_GONE, "a free record has no node");
+    require(core->nodes[position].instance == INSTANCE_NONE, "a free record has no instance");
     struct node *node = &core->nodes[position];
     *node = (struct node){.state = NODE_GONE,
                           .since = core->now,
@@ -68,6 +75,7 @@ struct node *nodes_add(struct core *core, uint64_t instance)
                           .idle_since = NOT_IDLE,
                           .next = NO_NODE};
     core->used_nodes++;
+    require(core->used_nodes <= core->node_end, "the used records are among those ever used");
     if (instance != INSTANCE_NONE) {
         nodes_name(core, node, instance);
     }
@@ -76,6 +84,10 @@ struct node *nodes_add(struct core *core, uint64_t instance)
 
 static void nodes_free(struct core *core, struct node *node)
 {
+    require(core->used_nodes > 0, "the record of a node is in use");
+    require(!node->is_head, "the head stays");
+    require(node->next == NO_NODE || node->instance == INSTANCE_NONE,
+            "a node in the list of its launch has no instance");
     if (node->instance != INSTANCE_NONE) {
         forget_name(core, node);
     }
@@ -97,6 +109,9 @@ static void nodes_report(struct core *core, const struct node *node, enum node_s
 
 void node_move(struct core *core, struct node *node, enum node_state state)
 {
+    require(state < NODE_STATE_COUNT, "a state of a node");
+    require(nodes_position(core, node) < core->node_end, "a node of this table");
+    require(state != NODE_GONE || !node->is_head, "the head stays");
     nodes_report(core, node, state);
     node_enter(node, state, core->now);
     node_touch(core, node);
@@ -109,6 +124,11 @@ void node_move(struct core *core, struct node *node, enum node_state state)
 
 void node_end(struct core *core, struct node *node, enum node_state state, struct reason reason)
 {
+    require(state == NODE_DRAINING || state == NODE_FAILED || state == NODE_TERMINATING,
+            "a state at the end of a node");
+    require(reason.kind < REASON_KIND_COUNT, "the reason of an end");
+    require(!node->is_head, "the core never terminates the head");
+    require(node->instance != INSTANCE_NONE, "only an instance is terminated");
     node_move(core, node, state);
     node->reason = reason;
     node->until = 0;
@@ -128,6 +148,7 @@ static void strike(struct core *core, struct breaker *breaker)
 
 void node_strike(struct core *core, const struct node *node)
 {
+    require(node_type(core, node) <= core->settings->type_count, "the type of a node");
     if (node->is_outdated) {
         return; /* it says nothing about the current file */
     }
@@ -137,6 +158,7 @@ void node_strike(struct core *core, const struct node *node)
 /* Counted separately from failed setups, because deaths never disable a type. */
 void node_strike_death(struct core *core, const struct node *node)
 {
+    require(node_type(core, node) <= core->settings->type_count, "the type of a node");
     if (node->is_outdated) {
         return;
     }
@@ -145,5 +167,6 @@ void node_strike_death(struct core *core, const struct node *node)
         breaker_succeed(deaths); /* the last death was long ago */
     }
     deaths->cool_until = deaths->cool_until > core->now ? deaths->cool_until : core->now;
+    require(deaths->cool_until >= core->now, "deaths cool from now on");
     strike(core, deaths);
 }

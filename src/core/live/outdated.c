@@ -6,6 +6,7 @@
  * planner. It is drained without a deadline: its raylet accepts no more work, running work
  * continues, and the instance is terminated once idle. Nothing else revokes the decision.
  */
+#include "base/require.h"
 #include "core/live/node_facts.h"
 
 void outdated_apply(struct core *core, struct node *node, const struct listed *listed)
@@ -20,6 +21,8 @@ void outdated_apply(struct core *core, struct node *node, const struct listed *l
         node->is_outdated = is_outdated;
         node->offering = listed->offering;
         node->price = listed->price;
+        require(node->offering < core->settings->offering_count || node->is_outdated,
+                "a node without an offering is outdated");
         node_touch(core, node);
         core->is_stirred = true;
     }
@@ -43,6 +46,8 @@ static bool may_still_work(struct core *core, const struct node *node)
 
 static void outdated_drain(struct core *core, struct node *node)
 {
+    require(node->is_outdated, "the file does not describe the node");
+    require(node_state_table[node->state].is_running, "only a running node is drained");
     node_end(core, node, NODE_DRAINING, outdated_reason(node));
     node->is_drain_ours = false;
     node->until = INT64_MAX;
@@ -51,6 +56,7 @@ static void outdated_drain(struct core *core, struct node *node)
 /* provider.disable_launch_config_check: like other workers, it is kept while it has work. */
 static void drain_if_idle(struct core *core, struct node *node)
 {
+    require(core->settings->keeps_outdated, "outdated nodes are kept while they work");
     int64_t timeout = core->settings->idle_timeout;
     int64_t idle = core->ray_seen_at - node->idle_since;
     if (node->state != NODE_IDLE || timeout == PLAN_NO_LIMIT ||

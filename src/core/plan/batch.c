@@ -1,6 +1,7 @@
 /* batch.c: sorts requests into runs, and finds the next run that fits with a tree. */
 #include "core/plan/batch.h"
 
+#include "base/require.h"
 #include "core/plan/index_sort.h"
 #include "core/resource.h"
 
@@ -19,10 +20,12 @@ static int compare_requests(const void *context, uint32_t a, uint32_t b)
 
 static uint32_t column_for(struct batch *batch, uint32_t name)
 {
+    require(name < batch->names->count, "the name of a resource");
     if (batch->column_of[name] != COLUMN_NONE) {
         return batch->column_of[name];
     }
     uint32_t column = (uint32_t)batch->column_count++;
+    require(column < batch->need_capacity, "a column for each need at most");
     batch->column_of[name] = column;
     batch->column_names[column] = name;
     bool is_implicit = resource_is_implicit(intern_text(batch->names, name));
@@ -43,6 +46,8 @@ static void describe_run(struct batch *batch, struct run *run)
         }
     }
     run->need_count = (uint32_t)batch->need_count - run->need_first;
+    require(batch->need_count <= batch->need_capacity, "the needs fit");
+    require(run->need_count <= request->amount_count, "at most one need for each amount");
     for (size_t i = 0; i < request->placement_count; i++) {
         if (request->placements[i].kind == PLACEMENT_ANTI_AFFINITY) {
             run->has_anti_affinity = true;
@@ -93,6 +98,7 @@ static void forget_columns(struct batch *batch)
 /* The unsorted requests are in the upper half of `runs`; the sorted runs go to the lower half. */
 static void sort_into_runs(struct batch *batch, size_t given)
 {
+    require(given <= batch->run_capacity, "the requests fit into the upper half");
     uint32_t *sorted = batch->sorted;
     for (size_t i = 0; i < given; i++) {
         sorted[i] = (uint32_t)(batch->run_capacity + i);
@@ -138,6 +144,8 @@ static void plant_tree(struct batch *batch)
         batch->dimension_count = 1; /* needed to tell empty runs from others */
     }
     size_t size = 2 * batch->leaf_count * batch->dimension_count;
+    require(batch->leaf_count >= batch->run_count, "a leaf for each run");
+    require(batch->dimension_count <= BATCH_DIMENSIONS_MAX, "the dimensions of the tree");
     if (size > batch->tree_capacity) {
         batch->tree_capacity = size * 2;
         batch->tree = ARENA_ARRAY(batch->arena, batch->tree_capacity, int64_t);
@@ -175,6 +183,7 @@ void batch_fill(struct batch *batch, struct batch_source source)
             .left = source.demands ? source.demands[i].count : 1};
     }
     sort_into_runs(batch, source.count);
+    require(batch->run_count <= source.count, "runs combine requests");
     for (size_t i = 0; i < batch->run_count; i++) {
         describe_run(batch, &batch->runs[i]);
     }
@@ -231,6 +240,9 @@ size_t batch_next_fit(const struct batch *batch, size_t from, const int64_t *amo
 
 void batch_take(struct batch *batch, size_t run, int64_t count)
 {
+    require(run < batch->run_count, "a run of this batch");
+    require(count > 0 && count <= batch->runs[run].left, "no more is taken than is left");
+    require(batch->left >= batch->runs[run].left, "a run is part of the batch");
     batch->left -= count;
     batch->runs[run].left -= count;
     if (batch->runs[run].left > 0) {

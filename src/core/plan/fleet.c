@@ -1,6 +1,8 @@
 /* fleet.c: copies nodes from the input, and adds nodes to launch. */
 #include "core/plan/fleet.h"
 
+#include "base/require.h"
+
 #include <string.h>
 
 static void fleet_describe(struct fleet *fleet, struct fleet_node *node,
@@ -17,6 +19,7 @@ static void fleet_describe(struct fleet *fleet, struct fleet_node *node,
 
 void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t type)
 {
+    require(type < fleet->input->type_count, "a type of the input");
     const struct plan_type *kind = &fleet->input->types[type];
     node->type = type;
     if (!kind->is_gone) {
@@ -28,6 +31,7 @@ void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t t
 static void fleet_take_over(struct fleet *fleet, uint32_t index)
 {
     const struct plan_node source = plan_node_at(fleet->input, index);
+    require(source.type < fleet->input->type_count, "the type of a node");
     const struct plan_type *type = &fleet->input->types[source.type];
     struct fleet_node *node = &fleet->nodes[index];
     node->is_head = source.is_head;
@@ -44,6 +48,8 @@ static void fleet_take_over(struct fleet *fleet, uint32_t index)
     } else {
         return; /* its type is unknown: Ray ignores it */
     }
+    require(fleet->order_count <= index, "nodes keep the order of the input");
+    require(fleet->order_count < fleet->order_capacity, "the order has room");
     fleet->order[fleet->order_count++] = index;
     fleet->type_nodes[source.type]++;
     fleet->total_nodes++;
@@ -74,6 +80,7 @@ static void open_demand_ledgers(struct fleet *fleet)
 static void fleet_reserve_order(struct fleet *fleet, size_t count)
 {
     size_t needed = fleet->order_count + count;
+    require(needed >= count, "the sum does not overflow");
     if (fleet->order && needed <= fleet->order_capacity) {
         return;
     }
@@ -85,6 +92,7 @@ static void fleet_reserve_order(struct fleet *fleet, size_t count)
     fleet->order = order;
     fleet->spare = ARENA_ARRAY(fleet->arena, capacity, uint32_t);
     fleet->order_capacity = capacity;
+    require(fleet->order_count <= capacity, "the order fits its array");
 }
 
 void fleet_init(struct fleet *fleet, const struct plan_input *input, struct arena *arena)
@@ -104,6 +112,8 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
         fleet->type_nodes[i] += input->full_nodes[i];
         fleet->total_nodes += input->full_nodes[i];
     }
+    require(fleet->order_count <= fleet->node_count, "a node is in the order once");
+    require(fleet->total_nodes >= (int64_t)fleet->order_count, "all nodes of the order count");
     open_demand_ledgers(fleet);
 }
 
@@ -136,6 +146,9 @@ void fleet_open_constraint(struct fleet *fleet)
 
 uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause)
 {
+    require(type < fleet->input->type_count && cause < LAUNCH_CAUSE_COUNT,
+            "a launch has a type and a cause");
+    require(count >= 0, "launches are not negative");
     uint32_t first = (uint32_t)fleet->node_count;
     fleet_reserve_order(fleet, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
@@ -151,11 +164,16 @@ uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum la
     }
     fleet->type_nodes[type] += count;
     fleet->total_nodes += count;
+    require(fleet->node_count == (size_t)first + (size_t)count, "the new nodes follow each other");
+    require(fleet->order_count <= fleet->order_capacity, "the order fits its array");
     return first;
 }
 
 void fleet_count_launch(struct fleet *fleet, uint32_t type, int64_t count, enum launch_cause cause)
 {
+    require(type < fleet->input->type_count && cause < LAUNCH_CAUSE_COUNT,
+            "a launch has a type and a cause");
+    require(count >= 0, "launches are not negative");
     fleet->type_launches[type * LAUNCH_CAUSE_COUNT + cause] += count;
     fleet->type_nodes[type] += count;
     fleet->total_nodes += count;

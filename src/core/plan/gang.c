@@ -1,6 +1,7 @@
 /* gang.c: orders gangs, and merges requests with affinity. */
 #include "core/plan/gang.h"
 
+#include "base/require.h"
 #include "core/plan/index_sort.h"
 
 struct gang_size {
@@ -81,6 +82,8 @@ static struct request gang_sum_up(const struct names *names, const struct gang *
             is_taken[i] = true;
         }
     }
+    require(sum.amount_count <= room, "the amounts fit");
+    require(is_taken[first], "the first request is part of the sum");
     return sum;
 }
 
@@ -106,5 +109,8 @@ struct gang gang_combine(const struct names *names, const struct gang *gang, str
             requests[count++] = gang_sum_up(names, gang, i, is_taken, arena);
         }
     }
+    require(count <= gang->request_count, "combining does not add requests");
+    require(count >= gang->request_count - with_affinity,
+            "only requests with affinity are combined");
     return (struct gang){requests, count};
 }

@@ -1,6 +1,7 @@
 /* pack.c: places one batch, from gathering to commit. */
 #include "core/plan/pack.h"
 
+#include "base/require.h"
 #include "core/plan/index_sort.h"
 #include "core/plan/pack_internal.h"
 #include "core/plan/price_log.h"
@@ -105,6 +106,7 @@ static void reorder(struct packer *packer)
             }
         }
     }
+    require(at == fleet->order_count, "reordering keeps every node");
     uint32_t *swap = fleet->order;
     fleet->order = fleet->spare;
     fleet->spare = swap;
@@ -112,6 +114,9 @@ static void reorder(struct packer *packer)
 
 static void commit_win(struct packer *packer, const struct win *win, uint32_t node)
 {
+    require(node < packer->fleet->node_count, "the node of a win");
+    require(win->placed_first + win->placed_count <= packer->win_placed_count,
+            "the placements of a win were recorded");
     trial_commit(&packer->trial, packer->fleet, &packer->fleet->nodes[node],
                  packer->win_placed + win->placed_first, win->placed_count);
 }
@@ -129,6 +134,8 @@ static void commit(struct packer *packer, enum launch_cause cause)
         const struct win *win = &packer->wins[i];
         if (win->position == NOWHERE) {
             uint32_t first = fleet_launch(fleet, win->type, win->count, cause);
+            require((size_t)first + (size_t)win->count == fleet->node_count,
+                    "the launched nodes are the last ones");
             for (uint32_t j = 0; j < win->count; j++) {
                 commit_win(packer, win, first + j);
             }
@@ -165,9 +172,12 @@ bool pack_batch(struct packer *packer, struct batch_source requests, enum launch
     if (packer->batch.left == 0) {
         return true; /* no requests: Ray does not even reorder */
     }
+    require(packer->batch.left > 0, "there are requests");
     trial_begin(&packer->trial, &packer->batch, packer->source);
     pack_existing(packer);
     pack_new(packer);
+    require(packer->batch.left >= 0, "no request is placed twice");
+    require(packer->winner_count <= packer->fleet->order_count, "a node wins once");
     if (is_atomic && packer->batch.left > 0) {
         return false;
     }

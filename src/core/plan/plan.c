@@ -1,5 +1,6 @@
 /* plan.c: runs the steps of a decision in Ray's order, and collects the plan from the fleet. */
 #include "core/plan.h"
+#include "base/require.h"
 
 #include "core/plan/gang.h"
 #include "core/plan/pack.h"
@@ -27,6 +28,8 @@ static void launch_min_nodes(struct fleet *fleet)
     }
     /* Ray puts new nodes first. */
     size_t added = fleet->order_count - before;
+    require(fleet->order_count >= before, "launches only add nodes");
+    require(fleet->order_count <= fleet->order_capacity, "the order fits");
     memcpy(fleet->spare, fleet->order + before, added * sizeof(uint32_t));
     memmove(fleet->order + added, fleet->order, before * sizeof(uint32_t));
     memcpy(fleet->order, fleet->spare, added * sizeof(uint32_t));
@@ -90,6 +93,7 @@ static void place_demand(struct packer *packer, struct plan *plan)
 
 static void collect_launches(const struct fleet *fleet, struct plan *plan)
 {
+    require(fleet->node_count >= fleet->input->node_count, "the given nodes come first");
     size_t type_count = fleet->input->type_count;
     int64_t *counts = fleet->type_launches;
     for (size_t i = fleet->input->node_count; i < fleet->node_count; i++) {
@@ -105,6 +109,9 @@ static void collect_launches(const struct fleet *fleet, struct plan *plan)
             launch.count_by_cause[j] = counts[i * LAUNCH_CAUSE_COUNT + j];
             launch.count += launch.count_by_cause[j];
         }
+        require(launch.count >= 0, "launches are not negative");
+        require(launch.count == 0 || !fleet->input->types[i].is_gone,
+                "a removed type is not launched");
         int64_t price = fleet->input->types[i].price;
         launch.price = price < 0 ? PRICE_UNKNOWN : price * launch.count;
         launch.saving = plan->saving;
@@ -124,6 +131,8 @@ static void collect_ends(const struct fleet *fleet, struct plan *plan)
     for (uint32_t i = 0; i < fleet->input->node_count; i++) {
         if (fleet->nodes[i].end_cause != END_NONE) {
             plan->ends[plan->end_count++] = ending_of(fleet, i);
+            require(plan->end_count <= count, "as many ends as counted");
+            require(!fleet->nodes[i].is_head, "the head is not terminated");
         }
     }
 }
@@ -157,4 +166,8 @@ void plan_decide(const struct plan_input *input, struct arena *scratch, struct p
 {
     *ret_plan = (struct plan){0};
     plan_do_decide(input, scratch, ret_plan);
+    require(ret_plan->launch_count <= input->type_count, "one launch for each type");
+    require(ret_plan->end_count <= input->node_count, "each node ends once");
+    require(ret_plan->unmet_gang_count <= input->gang_count, "each gang is unmet once");
+    require(ret_plan->unmet_count <= input->demand_count, "each demand is unmet once");
 }

@@ -1,6 +1,7 @@
 /* shapes.c: collects the shapes of a load and compares nodes with them. */
 #include "core/plan/shapes.h"
 
+#include "base/require.h"
 #include "core/resource.h"
 
 static bool shapes_is_shape(const struct shape *shape, const struct request *request)
@@ -29,6 +30,8 @@ static void shapes_add(struct shapes *shapes, const struct request *request)
         return;
     }
     struct shape *shape = &shapes->items[shapes->count++];
+    require(shapes->count <= SHAPES_MOST, "the shapes fit");
+    require(request->amount_count <= SHAPE_AMOUNTS_MOST, "the amounts of a shape fit");
     shape->amount_count = request->amount_count;
     for (size_t i = 0; i < request->amount_count; i++) {
         shape->amounts[i] = request->amounts[i];

@@ -1,6 +1,7 @@
 /* terminate.c: terminates outdated, excess and idle nodes. */
 #include "core/plan/terminate.h"
 
+#include "base/require.h"
 #include "core/plan/index_sort.h"
 #include "core/resource.h"
 
@@ -13,6 +14,7 @@ static bool terminate_is_ending(const struct fleet_node *node)
 
 static void end_node(struct fleet_node *node, enum end_cause cause)
 {
+    require(cause != END_NONE && cause <= END_IDLE, "a node ends for a cause");
     node->end_cause = (uint8_t)cause;
 }
 
@@ -123,6 +125,7 @@ static size_t end_first(struct fleet *fleet, uint32_t *nodes, size_t count, int6
     sort_for_ending(fleet, nodes, count);
     size_t workers = set_head_aside(fleet, nodes, count);
     size_t ended = (size_t)excess < workers ? (size_t)excess : workers;
+    require(excess > 0 && ended <= count, "no more nodes end than there are");
     for (size_t i = 0; i < ended; i++) {
         struct fleet_node *node = &fleet->nodes[nodes[i]];
         end_node(node, cause);
@@ -158,6 +161,7 @@ static void gather_by_type(const struct fleet *fleet, struct by_type *by_type)
     for (size_t i = 0; i < by_type->type_count; i++) {
         at[by_type->types[i]] = by_type->begin[i];
         by_type->begin[i + 1] = by_type->begin[i] + count[by_type->types[i]];
+        require(by_type->begin[i + 1] <= fleet->order_count, "the groups are parts of the order");
     }
     for (size_t i = 0; i < fleet->order_count; i++) {
         const struct fleet_node *node = &fleet->nodes[fleet->order[i]];
@@ -193,6 +197,7 @@ void end_beyond_type_limits(struct fleet *fleet)
         memmove(by_type.nodes + staying, nodes + ended, (count - ended) * sizeof(*nodes));
         staying += count - ended;
     }
+    require(ending + staying == fleet->order_count, "every node keeps its place in the order");
     memcpy(fleet->spare + ending, by_type.nodes, staying * sizeof(uint32_t));
     memcpy(fleet->order, fleet->spare, fleet->order_count * sizeof(uint32_t));
 }
@@ -209,6 +214,7 @@ void end_beyond_cluster_limit(struct fleet *fleet)
         ending += terminate_is_ending(&fleet->nodes[fleet->order[i]]);
     }
     size_t staying = fleet->order_count - ending;
+    require(ending <= fleet->order_count, "the nodes that end are in the order");
     if ((int64_t)staying <= limit) {
         return;
     }
@@ -218,6 +224,8 @@ void end_beyond_cluster_limit(struct fleet *fleet)
         bool ends = terminate_is_ending(&fleet->nodes[fleet->order[i]]);
         *(ends ? next_ending++ : next_staying++) = fleet->order[i];
     }
+    require(next_ending == fleet->spare + ending, "the nodes that end come first");
+    require(next_staying == fleet->spare + fleet->order_count, "the others follow");
     end_first(fleet, fleet->spare + ending, staying, (int64_t)staying - limit, END_MAX_NODES);
     memcpy(fleet->order, fleet->spare, fleet->order_count * sizeof(uint32_t));
 }
@@ -273,6 +281,7 @@ void end_idle(struct fleet *fleet)
         if (spare[node->type] > 0) {
             end_node(node, END_IDLE);
             spare[node->type]--;
+            require(spare[node->type] >= 0, "min_workers stay");
         }
     }
 }
@@ -297,6 +306,7 @@ static int64_t limit_behind(const struct plan_input *input, const struct fleet_n
 
 struct plan_end ending_of(const struct fleet *fleet, uint32_t index)
 {
+    require(index < fleet->input->node_count, "only a node of the input is terminated");
     const struct fleet_node *node = &fleet->nodes[index];
     return (struct plan_end){index, (enum end_cause)node->end_cause,
                              limit_behind(fleet->input, node), idle_of(fleet, index)};

@@ -1,6 +1,7 @@
 /* aws_workflow.c: runs the steps of an operation, with pauses and a deadline. */
 #include "provider/aws/aws_workflow.h"
 
+#include "base/require.h"
 #include "base/rng.h"
 #include "io/xalloc.h"
 #include "provider/aws/aws_internal.h"
@@ -48,6 +49,8 @@ static void free_it(struct aws_operation *operation)
 void *workflow_new(struct aws_provider *provider, size_t size, const struct aws_step *steps,
                    size_t step_count, int64_t deadline_ms, void (*finish)(struct aws_workflow *op))
 {
+    require(step_count > 0 && size >= sizeof(struct aws_workflow),
+            "an operation has steps and its own part");
     struct aws_workflow *op = heap_zeroed(size);
     op->provider = provider;
     op->finish = finish;
@@ -75,6 +78,7 @@ static int64_t workflow_left_ms(const struct aws_workflow *op)
 
 static void aws_workflow_end(struct aws_workflow *op)
 {
+    require(!op->call && !op->pages && !op->http, "no call is in flight at the end");
     aws_operation_remove(&op->operation);
     op->finish(op);
     free_it(&op->operation);
@@ -108,6 +112,7 @@ enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *he
 enum aws_next workflow_end(struct aws_workflow *op, enum outcome outcome, enum err_kind kind,
                            const char *fmt, ...)
 {
+    require(outcome < OUTCOME_COUNT, "the outcome of an operation");
     AUTO_BUF struct buf text;
     va_list args;
     buf_init(&text, sizeof(op->answer.err.text));
@@ -129,6 +134,7 @@ enum aws_next workflow_not_yet(struct aws_workflow *op, const char *why)
 
 enum aws_next workflow_goto(struct aws_workflow *op, size_t step)
 {
+    require(step < op->step_count, "a step of this operation");
     op->at = step;
     return NEXT_REPEAT;
 }
@@ -140,6 +146,7 @@ static void aws_workflow_pause(struct aws_workflow *op)
 {
     int64_t most = op->pause_ms == 0 ? PAUSE_FIRST_MS : op->pause_ms * 2;
     op->pause_ms = most < PAUSE_MOST_MS ? most : PAUSE_MOST_MS;
+    require(op->pause_ms > 0 && op->pause_ms <= PAUSE_MOST_MS, "a pause is within its limits");
     int64_t wait = op->pause_ms / 2 + rng_below(&op->provider->rng, op->pause_ms / 2);
     if (wait >= workflow_left_ms(op)) {
         aws_workflow_end(op);
@@ -155,6 +162,7 @@ static void wake(void *context)
 
 void workflow_resume(struct aws_workflow *op, enum aws_next turn)
 {
+    require(!op->call && !op->pages, "the call has its reply");
     switch (turn) {
     case NEXT_NEXT:
         op->at++;
@@ -179,6 +187,7 @@ static void aws_workflow_handle(struct aws_workflow *op, const struct aws_result
     if (!reply->is_ok && reply->may_have_acted && !op->is_care_read) {
         op->may_have_acted = true;
     }
+    require(op->at < op->step_count, "a reply belongs to a step");
     workflow_resume(op, op->steps[op->at].hear(op, heard));
 }
 
@@ -211,6 +220,8 @@ static void aws_workflow_on_pages(void *context, const struct aws_reply *reply,
 static void aws_workflow_send(struct aws_workflow *op, struct aws_request *request,
                               enum aws_ask ask)
 {
+    require(!op->call && !op->pages, "an operation sends one call at a time");
+    require(request->action, "a request names its action");
     int64_t left = workflow_left_ms(op);
     left = left < CALL_LEAST_MS ? CALL_LEAST_MS : left;
     if (request->deadline_ms == 0) {

@@ -1,6 +1,8 @@
 /* known_ids.c: a set of ids. */
 #include "provider/aws/known_ids.h"
 
+#include "base/require.h"
+
 struct known_ids_question {
     const struct known_ids *known;
     struct str id;
@@ -35,6 +37,7 @@ void known_ids_add(struct known_ids *known, struct str id, int64_t since)
     known->items[known->count] = (struct known_id){arena_str(&known->arena, id), since};
     table_add(&known->table, &known->arena, str_hash(id), known->count);
     known->count++;
+    require(known->table.used == known->count, "every id is in the index");
 }
 
 void known_ids_renew(struct known_ids *known, int64_t from)
@@ -46,5 +49,6 @@ void known_ids_renew(struct known_ids *known, int64_t from)
             known_ids_add(known, old.items[i].id, old.items[i].since);
         }
     }
+    require(known->count <= old.count, "renewing adds no ids");
     arena_clear(&old.arena);
 }

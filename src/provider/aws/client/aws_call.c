@@ -4,6 +4,7 @@
  * `in_doubt` is set when a try may have taken effect although no complete reply came. Only an error
  * that proves the contrary clears it.
  */
+#include "base/require.h"
 #include "io/failpoint.h"
 #include "provider/aws/client/aws_client_internal.h"
 #include "provider/aws/wire/aws_time.h"
@@ -27,6 +28,8 @@ static struct loop *loop_of(const struct aws_call *call)
 
 static void aws_call_free(struct aws_call *call)
 {
+    require(call->before ? call->before->next == call : call->client->calls == call,
+            "the call is in the list of its client");
     struct aws_client *client = call->client;
     *(call->before ? &call->before->next : &client->calls) = call->next;
     if (call->next) {
@@ -83,6 +86,9 @@ static void reach(const struct aws_call *call, const char *moment)
 
 static void aws_call_finish(struct aws_call *call)
 {
+    require(call->state != CALL_ENDED, "a call ends once");
+    require(call->last.is_ok || call->last.error.class < AWS_ERROR_CLASS_COUNT,
+            "a failed call has an error");
     struct aws_reply *reply = &call->last;
     reply->tries = call->tries;
     call->state = CALL_ENDED;
@@ -101,6 +107,7 @@ static void succeed(struct aws_call *call, struct str body)
 /* Finishes with the error in `last`. */
 static void aws_call_fail(struct aws_call *call)
 {
+    require(call->last.error.class < AWS_ERROR_CLASS_COUNT, "the class of an error");
     struct aws_reply *reply = &call->last;
     struct aws_error *error = &reply->error;
     bool is_read = call->request.care == AWS_READ;
@@ -113,6 +120,8 @@ static void aws_call_fail(struct aws_call *call)
         error->class = AWS_AMBIGUOUS;
         error->remedy = AWS_REMEDY_NONE;
     }
+    require(!reply->may_have_acted || error->class == AWS_AMBIGUOUS,
+            "a call that may have acted is ambiguous");
     aws_call_finish(call);
 }
 
@@ -204,6 +213,8 @@ static void aws_call_proceed(struct aws_call *call)
 
 void aws_call_take_turn(struct aws_call *call)
 {
+    require(call->state == CALL_QUEUED, "only a queued call is sent");
+    require(!call->http, "a call has one request in flight");
     const struct aws_credentials *keys = NULL;
     if (call->way.auth == AUTH_OWN) {
         keys = credentials_now(call->client->credentials, &call->key_number);
@@ -221,6 +232,8 @@ void aws_call_take_turn(struct aws_call *call)
         return;
     }
     call->state = CALL_SENT;
+    require(!call->creates || aws_client_has_lease(call->client),
+            "nothing is created without the lease");
     call->sent_ms = loop_now_ms(loop_of(call));
     call->signed_ms = aws_client_now_ms(call->client);
     call->has_begun = call->is_too_large = false;
@@ -236,6 +249,7 @@ void aws_call_take_turn(struct aws_call *call)
  * service is not flooded. */
 static void end_pause(struct aws_call *call)
 {
+    require(call->state == CALL_PAUSES, "the call pauses");
     struct aws_bucket *bucket = &call->client->again[call->request.service];
     int64_t now_ms = loop_now_ms(loop_of(call));
     if (aws_bucket_take(bucket, now_ms)) {
@@ -267,6 +281,7 @@ static void aws_call_on_timer(void *context)
 /* Retries later if the deadline allows, otherwise fails. */
 static void pause_or_fail(struct aws_call *call)
 {
+    require(call->tries > 0, "only a call that was sent is repeated");
     int64_t wait_ms = aws_retry_wait_ms(call->tries, &call->client->rng);
     if (wait_ms >= left_ms(call)) {
         aws_call_fail(call);
@@ -330,6 +345,7 @@ static void on_bytes(void *context, struct str bytes)
         return;
     }
     call->streamed += bytes.len;
+    require(call->streamed <= call->request.body_max, "the reply is within its limit");
     if (aws_call_begin(call)) {
         call->request.bytes(call->request.context, bytes);
     }

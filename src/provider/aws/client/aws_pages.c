@@ -1,6 +1,7 @@
 /* aws_pages.c: requests pages until one has no next token. */
 #include "provider/aws/client/aws_pages.h"
 
+#include "base/require.h"
 #include "base/table.h"
 #include "io/xalloc.h"
 
@@ -39,6 +40,7 @@ void aws_pages_cancel(struct aws_pages *pages)
 
 static void aws_pages_finish(struct aws_pages *pages, const struct aws_reply *reply)
 {
+    require(!reply->is_ok || pages->count > 0, "a complete listing has a page");
     struct aws_reply told = *reply;
     told.tries = pages->tries;
     told.body = STR("");
@@ -70,6 +72,7 @@ static bool aws_pages_is_token(const void *context, size_t position)
 /* False if the token was seen before. */
 static bool remember(struct aws_pages *pages, struct str token)
 {
+    require(pages->token_count <= pages->token_capacity, "the tokens fit");
     uint64_t hash = str_hash(token);
     ARENA_GROW(&pages->arena, pages->tokens, pages->token_count, pages->token_capacity);
     pages->tokens[pages->token_count] = token;

@@ -2,6 +2,7 @@
 #include "provider/aws/cluster/lease_chain.h"
 
 #include "base/buf.h"
+#include "base/require.h"
 #include "base/utf8.h"
 
 #include <inttypes.h>
@@ -103,6 +104,7 @@ struct lease_chain lease_chain_walk(struct lease_claim *claims, size_t count, ui
     }
     for (size_t i = 0; i < count; i++) {
         const struct lease_claim *claim = &claims[i];
+        require(i == 0 || claims[i - 1].number <= claim->number, "the claims are sorted");
         if (claim->number < base) {
             continue;
         }
@@ -115,6 +117,9 @@ struct lease_chain lease_chain_walk(struct lease_claim *claims, size_t count, ui
         }
     }
     chain.is_whole = chain.is_whole && chain.last != NULL;
+    require(!chain.last || chain.last->number <= chain.highest,
+            "the last claim is one of the claims");
+    require(!chain.last || chain.last->number >= base, "the chain begins at its base");
     return chain;
 }
 

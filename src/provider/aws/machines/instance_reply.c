@@ -3,6 +3,7 @@
 
 #include "base/buf.h"
 #include "base/panic.h"
+#include "base/require.h"
 #include "provider/aws/wire/aws_time.h"
 #include "provider/aws/wire/xml_scan.h"
 
@@ -173,6 +174,7 @@ static bool end_tag(struct instance_reply *reply, struct err *err)
     if (reply->record.tag_count == TAGS_MAX) {
         return err_set(err, ERR_PROTOCOL, "an instance has more than %d tags", TAGS_MAX);
     }
+    require(reply->record.tag_count < TAGS_MAX, "the tags fit");
     reply->tags[reply->record.tag_count++] = reply->tag;
     return true;
 }
@@ -268,6 +270,8 @@ static bool instance_reply_on_start(void *context, struct str name, struct err *
         reply->unknown_depth++;
         return true;
     }
+    require(reply->depth + 1 < ARRAY_LEN(reply->path),
+            "the elements nest at most as deep as the table");
     reply->path[++reply->depth] = place;
     reply->text.len = 0;
     if (place == AT_INSTANCE || place == AT_CHANGE) {
@@ -296,6 +300,7 @@ static bool instance_reply_on_end(void *context, struct err *err)
         reply->unknown_depth--;
         return true;
     }
+    require(reply->depth > 0, "an element that ends has begun");
     enum place place = reply->path[reply->depth--];
     if (place == AT_INSTANCE || place == AT_CHANGE) {
         return end_record(reply, err);

@@ -1,6 +1,7 @@
 /* machines.c: lists all instances of a cluster, all pages or an error. */
 #include "provider/aws/machines/machines.h"
 
+#include "base/require.h"
 #include "base/table.h"
 #include "provider/aws/aws_internal.h"
 #include "provider/aws/cluster/lease_object.h"
@@ -115,6 +116,7 @@ static bool check_page(void *context, struct str body, struct err *err)
 
 static size_t ids_in_call(const struct list_op *list)
 {
+    require(list->id_at <= list->id_count, "the position is among the ids");
     size_t left = list->id_count - list->id_at;
     return left < FILTER_VALUES ? left : FILTER_VALUES;
 }
@@ -170,6 +172,7 @@ static void machines_add_machine(struct list_op *list, const struct instance_rec
     list->machines[list->count] = machine;
     table_add(&list->by_id, arena, hash, list->count);
     list->count++;
+    require(list->by_id.used == list->count, "every instance is in the index");
 }
 
 static bool was_there(const struct list_op *list, struct str token)

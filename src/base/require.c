@@ -1,0 +1,9 @@
+/* require.c: reports a broken invariant. */
+#include "base/require.h"
+
+#include "base/panic.h"
+
+void require_failed(const char *file, int line, const char *condition, const char *text)
+{
+    panic("%s:%d: %s (required: %s)", file, line, text, condition);
+}
