@@ -71,7 +71,6 @@ struct core_settings {
     size_t node_capacity; /* limit of known nodes, including terminating ones */
     uint64_t seed;        /* for jitter */
     struct core_times times;
-    uint32_t bug; /* a deliberate bug, in builds that have them (mutant.h) */
 };
 
 /* Why the core must not launch or terminate. */

@@ -1,8 +1,6 @@
 /* controller.c: polls, records, executes actions; dies and restarts. */
 #include "sim/controller.h"
 
-#include "core/mutant.h"
-
 #include <string.h>
 
 enum {
@@ -209,7 +207,7 @@ static void perform(struct sim_controller *sim_controller, const struct action *
         sim_controller->held = held;
         return;
     }
-    if (now >= action->not_after && sim_controller->settings->bug != MUTANT_acts_without_lease) {
+    if (now >= action->not_after) {
         decline(sim_controller, action);
         return;
     }
@@ -364,17 +362,6 @@ static void poll_cloud(struct sim_controller *sim_controller)
     }
 }
 
-static bool is_taken_for_ours(const struct sim_controller *sim_controller,
-                              const struct cloud_listed *listed)
-{
-    bool is_ours = listed->is_ours;
-#ifdef SHOAL_MUTANTS
-    is_ours |= sim_controller->settings->bug == MUTANT_adopts_by_name;
-#endif
-    (void)sim_controller;
-    return is_ours && !listed->is_head;
-}
-
 static void apply_listing(struct sim_controller *sim_controller, const struct cloud_call *call)
 {
     sim_controller->is_listing = false;
@@ -385,7 +372,7 @@ static void apply_listing(struct sim_controller *sim_controller, const struct cl
     struct listed *items = ARENA_ARRAY(&sim_controller->scratch, call->listed_count, struct listed);
     for (size_t i = 0; i < call->listed_count; i++) {
         const struct cloud_listed *listed = &call->listed[i];
-        if (is_taken_for_ours(sim_controller, listed)) {
+        if (listed->is_ours && !listed->is_head) {
             items[event.listing.count++] = (struct listed){
                 .instance = listed->instance,
                 .launch = listed->launch,

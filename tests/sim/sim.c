@@ -6,11 +6,14 @@
  *   sim --seed 17 --trace         one seed, every event and action
  *   sim --seed 17 --without spot_kill,twin --trace
  *   sim --seeds 1-100 --hash      one hash of all traces
- *   sim_mutants --bugs            lists the deliberate bugs (core/mutant.h)
- *   sim_mutants --seeds 1-2000 --bug absence_too_soon
+ *   sim_mutants --mutants         lists the deliberate bugs (mutants.py)
+ *   sim_mutants --seeds 1-2000 --mutant absence_too_soon
  */
-#include "core/mutant.h"
 #include "world.h"
+
+#ifdef SHOAL_MUTANTS
+#include "mutants.h"
+#endif
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -26,7 +29,6 @@ struct options {
     bool traces;
     bool hashes;
     bool is_quiet; /* a violation is expected: do not tell its story */
-    uint32_t bug;
     bool without[FAULT_COUNT];
     const char *program;
 };
@@ -46,11 +48,15 @@ struct result {
     int64_t simulated;
 };
 
-static const char *const bug_names[] = {"none",
+#ifdef SHOAL_MUTANTS
+uint32_t mutant_on;
+
+static const char *const mutant_names[] = {"none",
 #define X(name) #name,
-                                        MUTANT_LIST(X)
+                                           MUTANT_LIST(X)
 #undef X
 };
+#endif
 
 static void on_line(void *context, int64_t at, struct str line)
 {
@@ -63,15 +69,13 @@ static void on_line(void *context, int64_t at, struct str line)
     snprintf(story->lines[story->count++ % STORY_LINES], LINE_BYTES, "%.*s", STR_ARG(line));
 }
 
-static struct result run(const struct options *options, uint64_t seed, const bool *without,
-                         struct story *story)
+static struct result run(uint64_t seed, const bool *without, struct story *story)
 {
     struct arena arena;
     struct world world;
     struct result result = {0};
     arena_init(&arena);
     world_make(&world, seed, without, &arena);
-    world.settings.bug = options->bug;
     if (story) {
         world.setup.on_line = on_line;
         world.setup.context = story;
@@ -104,9 +108,9 @@ static void print_command(const struct options *options, uint64_t seed, const bo
             separator = ",";
         }
     }
-    if (options->bug != MUTANT_NONE) {
-        printf(" --bug %s", bug_names[options->bug]);
-    }
+#ifdef SHOAL_MUTANTS
+    printf(" --mutant %s", mutant_names[mutant_on]);
+#endif
     printf(" --trace\n");
 }
 
@@ -122,7 +126,7 @@ static void tell(const struct options *options, uint64_t seed, const struct resu
             continue;
         }
         without[i] = true;
-        struct result other = run(options, seed, without, NULL);
+        struct result other = run(seed, without, NULL);
         if (is_same(&other, result)) {
             small = other;
         } else {
@@ -130,7 +134,7 @@ static void tell(const struct options *options, uint64_t seed, const struct resu
         }
     }
     story = (struct story){0};
-    run(options, seed, without, &story);
+    run(seed, without, &story);
     print_command(options, seed, without);
     printf("  the last events before %s (%s):\n", small.violation.invariant, small.text);
     uint64_t first = story.count > STORY_LINES ? story.count - STORY_LINES : 0;
@@ -168,23 +172,25 @@ static bool parse_without(const char *text, struct options *options)
     return true;
 }
 
-static bool parse_bug(const char *text, struct options *options)
+#ifdef SHOAL_MUTANTS
+static bool parse_mutant(const char *text)
 {
     for (uint32_t i = 1; i < MUTANT_COUNT; i++) {
-        if (strcmp(bug_names[i], text) == 0) {
-            options->bug = i;
+        if (strcmp(mutant_names[i], text) == 0) {
+            mutant_on = i;
             return true;
         }
     }
     return false;
 }
 
-static void list_bugs(void)
+static void list_mutants(void)
 {
     for (uint32_t i = 1; i < MUTANT_COUNT; i++) {
-        puts(bug_names[i]);
+        puts(mutant_names[i]);
     }
 }
+#endif
 
 static bool parse(int argc, char **argv, struct options *options)
 {
@@ -205,11 +211,13 @@ static bool parse(int argc, char **argv, struct options *options)
                 return false;
             }
             i++;
+#ifdef SHOAL_MUTANTS
         } else if (strcmp(argv[i], "--mutant") == 0) {
-            if (!parse_bug(next, options)) {
+            if (!parse_mutant(next)) {
                 return false;
             }
             i++;
+#endif
         } else {
             return false;
         }
@@ -234,8 +242,7 @@ static int run_all(const struct options *options)
     for (uint64_t seed = options->first; seed <= options->last; seed++) {
         static struct story trace;
         trace = (struct story){.prints = true};
-        struct result result = run(options, seed, options->without,
-                                   options->traces ? &trace : NULL);
+        struct result result = run(seed, options->without, options->traces ? &trace : NULL);
         hash = (hash ^ result.hash) * 0x100000001b3u;
         events += result.events;
         simulated += result.simulated;
@@ -266,13 +273,15 @@ static int run_all(const struct options *options)
 int main(int argc, char **argv)
 {
     struct options options = {.program = argv[0]};
+#ifdef SHOAL_MUTANTS
     if (argc == 2 && strcmp(argv[1], "--mutants") == 0) {
-        list_bugs();
+        list_mutants();
         return 0;
     }
+#endif
     if (!parse(argc, argv, &options)) {
         fprintf(stderr,
-                "usage: %s --seeds FROM-TO [--hash] [--without FAULT,...] [--bug NAME]\n"
+                "usage: %s --seeds FROM-TO [--hash] [--without FAULT,...] [--mutant NAME]\n"
                 "       %s --seed N --trace\n",
                 argv[0], argv[0]);
         return 2;

@@ -8,9 +8,6 @@
 bool api_breaker_blocks(const struct core *core)
 {
     const struct trouble *trouble = &core->trouble;
-    if (MUTANT(core, storms)) {
-        return false;
-    }
     return trouble->failures > 0 && (trouble->is_probing || core->now < trouble->retry_at);
 }
 

@@ -120,7 +120,7 @@ static void apply_listed(struct core *core, const struct listed *listed, uint32_
 /* An instance that is missing from a complete listing, and would be shown by now, is terminated. */
 static void apply_absence(struct core *core, int64_t asked_at)
 {
-    int64_t horizon = MUTANT(core, absence_too_soon) ? 0 : core->settings->times.horizon;
+    int64_t horizon = core->settings->times.horizon;
     for (uint32_t i = 0; i < core->node_end; i++) {
         struct node *node = &core->nodes[i];
         if (node->seen_in == core->listings || node->instance == INSTANCE_NONE || node->is_head ||
@@ -140,7 +140,7 @@ void apply_listing(struct core *core, const struct listing *listing)
     for (size_t i = 0; i < listing->count; i++) {
         apply_listed(core, &listing->items[i], &hint);
     }
-    if (!listing->is_complete && !MUTANT(core, believes_cut_listing)) {
+    if (!listing->is_complete) {
         return;
     }
     if (core->listed_at < core->trusted_from || !cloud_view_is_fresh(core)) {
@@ -161,15 +161,11 @@ void apply_terminate_reply(struct core *core, const struct event *event)
     if (!node || node->state != NODE_TERMINATING) {
         return;
     }
-    if (outcome == OUTCOME_DONE || (outcome == OUTCOME_UNKNOWN && MUTANT(core, hopes_it_ended))) {
+    if (outcome == OUTCOME_DONE) {
         node->cloud = node->cloud < CLOUD_ENDING ? CLOUD_ENDING : node->cloud;
         node_touch(core, node);
     } else if (outcome == OUTCOME_NOT_FOUND) {
         /* Right after a launch this means "not yet"; later no listing will show it either. */
-        if (MUTANT(core, not_found_is_gone)) {
-            node_move(core, node, NODE_GONE);
-            return;
-        }
         node->is_asked = false;
         node->until = core->now + core->settings->times.terminate_retry;
     } else {

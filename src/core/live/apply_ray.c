@@ -103,9 +103,7 @@ static void die(struct core *core, struct node *node)
  * register again. */
 static void vanish(struct core *core, struct node *node)
 {
-    if (MUTANT(core, absent_is_dead)) {
-        die(core, node);
-    } else if (node_state_table[node->state].is_running) {
+    if (node_state_table[node->state].is_running) {
         node_move(core, node, NODE_SETTING_UP);
         node->is_asked = true;
     } else if (outdated_is_drained(node)) {
@@ -203,10 +201,7 @@ void apply_drain_reply(struct core *core, const struct event *event)
         core->is_stirred = true;
         return;
     }
-    bool is_consent = answer == DRAIN_ACCEPTED ||
-                      (answer == DRAIN_UNKNOWN && MUTANT(core, lost_drain_is_consent)) ||
-                      (answer == DRAIN_REFUSED && MUTANT(core, refusal_is_consent));
-    if (is_consent) {
+    if (answer == DRAIN_ACCEPTED) {
         node_end(core, node, NODE_TERMINATING, node->reason);
     } else {
         apply_ray_resume(core, node);

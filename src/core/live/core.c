@@ -94,7 +94,7 @@ static void trust_listings_after(struct core *core, int64_t theirs)
 {
     const struct core_times *times = &core->settings->times;
     int64_t from = theirs + times->call_timeout + times->horizon;
-    if (from > core->trusted_from && !MUTANT(core, trusts_first_listing)) {
+    if (from > core->trusted_from) {
         core->trusted_from = from;
     }
 }
@@ -109,9 +109,7 @@ static void core_take_over(struct core *core)
     const struct core_times *times = &core->settings->times;
     trust_listings_after(core, core->now);
     core->quiet_until = core->now + times->quiet_start;
-    if (!MUTANT(core, repeats_after_take_over)) {
-        launches_freeze_all(core);
-    }
+    launches_freeze_all(core);
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (core->nodes[i].state != NODE_GONE && !core->nodes[i].is_head) {
             reevaluate(core, &core->nodes[i]);

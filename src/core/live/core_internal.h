@@ -7,7 +7,6 @@
 #pragma once
 
 #include "core/core.h"
-#include "core/mutant.h"
 #include "core/plan/shapes.h"
 
 enum {

@@ -44,15 +44,14 @@ static int64_t idle_time(struct core *core, const struct node *node, uint32_t ty
     if (node->state != NODE_IDLE || timeout == PLAN_NO_LIMIT) {
         return 0;
     }
-    int64_t from = MUTANT(core, idle_kill_of_new) ? node->created_at : idle_counts_from(core, node);
+    int64_t from = idle_counts_from(core, node);
     if (core->now < from) {
         decide_by(core, from);
         return 0;
     }
-    int64_t since = MUTANT(core, idle_kill_of_new) ? node->created_at : node->idle_since;
-    int64_t idle = (MUTANT(core, ends_while_gcs_away) ? core->now : core->ray_seen_at) - since;
+    int64_t idle = core->ray_seen_at - node->idle_since;
     if (idle <= timeout) { /* only a view of Ray proves that the timeout has passed */
-        core->idle_over_at = decide_least(core->idle_over_at, since + timeout + 1);
+        core->idle_over_at = decide_least(core->idle_over_at, node->idle_since + timeout + 1);
     }
     return idle > 0 ? idle : 0;
 }
@@ -307,7 +306,7 @@ static int64_t room_for(struct draft *draft, const struct plan_launch *planned)
     most = decide_least(most, (int64_t)settings->node_capacity - core->used_nodes);
     int64_t count = hold_beyond(draft, type, planned->count, most, HOLD_ROOM);
     int64_t failed = core->type_breakers[type].refusals;
-    if (failed > 0 && !core->type_works[type] && !MUTANT(core, never_stops)) {
+    if (failed > 0 && !core->type_works[type]) {
         count = hold_beyond(draft, type, count, STRIKES - failed - tally->counts[ROLE_PENDING],
                             HOLD_TRIAL);
     }
@@ -524,21 +523,14 @@ static void decide_end(struct draft *draft, const struct plan_end *end)
     struct node *node = &core->nodes[draft->positions[end->node]];
     struct reason reason = end_reason(end);
     require(!node->is_head, "the planner never ends the head");
-    bool is_idle = end->cause == END_IDLE;
     if (node_state_table[node->state].is_pending) {
         if (node->instance != INSTANCE_NONE) {
             node_end(core, node, NODE_TERMINATING, reason);
         }
         return;
     }
-    bool asks_not = MUTANT(core, ends_without_asking) ||
-                    (MUTANT(core, ends_while_gcs_away) && !ray_view_is_fresh(core));
-    if (asks_not && is_idle) {
-        node_end(core, node, NODE_TERMINATING, reason);
-        return;
-    }
     node_end(core, node, NODE_DRAINING, reason);
-    node->is_drain_ours = is_idle;
+    node->is_drain_ours = end->cause == END_IDLE;
     node->until = core->now + core->settings->times.drain_grace;
 }
 

@@ -113,8 +113,7 @@ void launches_restore(struct core *core, uint64_t sole_writer_epoch)
         launch->is_asked = false;
         launch->sent_at = core->now;
         launch->unsure_until = core->now + core->settings->times.call_timeout;
-        launch->is_frozen |= launch->number >> 32 < sole_writer_epoch &&
-                             !MUTANT(core, repeats_after_take_over);
+        launch->is_frozen |= launch->number >> 32 < sole_writer_epoch;
     }
 }
 
@@ -146,7 +145,7 @@ static void cool(struct core *core, uint32_t offering, enum outcome outcome)
 {
     const struct core_times *times = &core->settings->times;
     int64_t first = outcome == OUTCOME_CAPACITY ? times->cool_first : times->cool_quota;
-    if (offering < core->settings->offering_count && !MUTANT(core, keeps_asking_refused)) {
+    if (offering < core->settings->offering_count) {
         breaker_refuse(&core->offering_breakers[offering], core->now, first, times->cool_most,
                        &core->rng);
     }
@@ -164,16 +163,12 @@ static void launches_finish(struct core *core, struct launch *launch)
                            core->settings->times.cool_most, &core->rng);
         }
     }
-    if (MUTANT(core, expects_the_rest) && launch->requested != NO_NODE) {
-        *launch = core->launches[--core->launch_count];
-        return;
-    }
     launches_close(core, launch);
 }
 
 static void launches_do_apply_reply(struct core *core, struct launch *launch, enum outcome outcome)
 {
-    bool is_unsure = core->now < launch->unsure_until && !MUTANT(core, forgets_older_calls);
+    bool is_unsure = core->now < launch->unsure_until;
     launch->is_asked = false;
     core->is_stirred = true;
     switch (outcome) {
@@ -183,9 +178,6 @@ static void launches_do_apply_reply(struct core *core, struct launch *launch, en
     case OUTCOME_UNKNOWN:
     case OUTCOME_NOT_FOUND: /* not a valid reply to a launch: conclude nothing */
         launch->unsure_until = launch->sent_at + core->settings->times.call_timeout;
-        if (MUTANT(core, lost_answer_is_refusal)) {
-            launches_close(core, launch);
-        }
         break;
     case OUTCOME_THROTTLED:
     case OUTCOME_NO_LEASE: /* nothing was sent; the lease decides when to continue */
@@ -253,16 +245,6 @@ static void repeat(struct core *core, struct launch *launch)
     struct action *action = actions_add(core, ACTION_LAUNCH, reason);
     if (!action) {
         return;
-    }
-    if (MUTANT(core, fresh_number_per_retry)) {
-        launch->number = launches_next_number(core);
-    }
-    if (MUTANT(core, other_zone_per_retry)) {
-        uint32_t next = (launch->offering + 1) % (uint32_t)core->settings->offering_count;
-        const struct offering *offerings = core->settings->offerings;
-        launch->offering = offerings[next].type == offerings[launch->offering].type
-                               ? next
-                               : launch->offering;
     }
     action->launch = launch->number;
     action->offering = launch->offering;

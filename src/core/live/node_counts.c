@@ -28,7 +28,7 @@ static bool is_full(struct core *core, const struct node *node)
     }
     if (node->state == NODE_IDLE) {
         int64_t at = may_end_at(core, node);
-        if (core->now >= at || MUTANT(core, idle_kill_of_new)) {
+        if (core->now >= at) {
             return false;
         }
         core->rested_at = at < core->rested_at ? at : core->rested_at;
@@ -53,16 +53,15 @@ static enum role role_of(struct core *core, const struct node *node)
         return ROLE_HEAD;
     }
     if (node->is_outdated) {
-        return node_counts(node) && !MUTANT(core, ignores_outdated) ? ROLE_OTHER : ROLE_NONE;
+        return node_counts(node) ? ROLE_OTHER : ROLE_NONE;
     }
     if (life->is_pending) {
-        bool is_dropped = MUTANT(core, counts_only_known) && node->state == NODE_REQUESTED;
-        return is_dropped ? ROLE_NONE : ROLE_PENDING;
+        return ROLE_PENDING;
     }
     if (life->is_running) {
         return is_full(core, node) ? ROLE_FULL : ROLE_RUNNING;
     }
-    return node_counts(node) && !MUTANT(core, ending_counts_not) ? ROLE_OTHER : ROLE_NONE;
+    return node_counts(node) ? ROLE_OTHER : ROLE_NONE;
 }
 
 static void node_counts_add(struct core *core, const struct mark *mark, int64_t sign)

@@ -53,8 +53,7 @@ static inline bool outdated_is_drained(const struct node *node)
 enum { STRIKES = 3 };
 static inline bool type_is_stopped(const struct core *core, uint32_t type)
 {
-    return !core->type_works[type] && core->type_breakers[type].refusals >= STRIKES &&
-           !MUTANT(core, never_stops);
+    return !core->type_works[type] && core->type_breakers[type].refusals >= STRIKES;
 }
 
 static inline bool type_is_paused(const struct core *core, uint32_t type)

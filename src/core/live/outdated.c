@@ -77,9 +77,7 @@ static void drain_if_idle(struct core *core, struct node *node)
 static void outdated_do_end(struct core *core, struct node *node)
 {
     const struct node_state_row *life = &node_state_table[node->state];
-    if (MUTANT(core, kills_outdated) && (life->is_running || life->is_pending)) {
-        node_end(core, node, NODE_TERMINATING, outdated_reason(node));
-    } else if (life->is_running && core->settings->keeps_outdated) {
+    if (life->is_running && core->settings->keeps_outdated) {
         drain_if_idle(core, node);
     } else if (life->is_running) {
         outdated_drain(core, node);

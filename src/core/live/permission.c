@@ -12,7 +12,7 @@ enum permission permission_to_act(const struct core *core)
     if (!core->has_records) {
         return PERMIT_NOT_STARTED;
     }
-    if (core->now >= core->lease_until && !MUTANT(core, acts_without_lease)) {
+    if (core->now >= core->lease_until) {
         return PERMIT_NO_LEASE;
     }
     return core->is_fenced ? PERMIT_FENCED : PERMIT_OK;
@@ -35,8 +35,7 @@ enum permission permission_to_launch(const struct core *core)
     if (permission != PERMIT_OK) {
         return permission;
     }
-    bool is_listed = core->listed_at >= core->trusted_from;
-    return is_listed || MUTANT(core, launches_unseen) ? PERMIT_OK : PERMIT_NO_LISTING;
+    return core->listed_at >= core->trusted_from ? PERMIT_OK : PERMIT_NO_LISTING;
 }
 
 enum permission permission_to_terminate(const struct core *core)
@@ -48,9 +47,8 @@ enum permission permission_to_terminate(const struct core *core)
     if (core->goal == GOAL_DOWN) {
         return core->listed_at >= 0 ? PERMIT_OK : PERMIT_NO_LISTING;
     }
-    bool sees_ray = ray_view_is_fresh(core) || MUTANT(core, ends_while_gcs_away);
     bool is_quiet = core->now < core->quiet_until;
-    if (!cloud_view_is_fresh(core) || !sees_ray) {
+    if (!cloud_view_is_fresh(core) || !ray_view_is_fresh(core)) {
         return PERMIT_NO_LISTING;
     }
     return is_quiet ? PERMIT_QUIET : PERMIT_OK;
