@@ -256,12 +256,9 @@ struct str cluster_state_elsewhere(const struct config *config, struct arena *ar
 
 bool cluster_state_note_file(const struct cluster_state *state, const char *path, struct err *err)
 {
-    struct arena arena;
-    arena_init(&arena);
-    bool ok = file_write(arena_printf(&arena, "%s/" FILE_NAME, state->folder).ptr, str_from(path),
-                         0600, err);
-    arena_clear(&arena);
-    return ok;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    return file_write(arena_printf(&arena, "%s/" FILE_NAME, state->folder).ptr, str_from(path),
+                      0600, err);
 }
 
 struct known_search {
@@ -379,11 +376,9 @@ const char *cluster_state_control(const struct cluster_state *state, struct str 
 
 bool cluster_state_is_pinned(const struct cluster_state *state, struct str machine)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     bool is_there = file_stat(cluster_state_known_hosts(state, machine, &arena)).kind ==
                     FILE_REGULAR;
-    arena_clear(&arena);
     return is_there;
 }
 
@@ -407,17 +402,14 @@ static bool pin(const char *path, struct str machine, struct str key_line, bool 
 bool cluster_state_pin(const struct cluster_state *state, struct str machine, struct str key_line,
                        bool keeps_old, struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str key = str_trim(key_line);
     /* The node reports its own key; the line must not contain keys of other hosts. */
     if (!str_starts(key, "ssh-") || str_find_char(key, '\n') != SIZE_MAX ||
         str_find_char(key, '\r') != SIZE_MAX || !known_hosts_is_name(machine)) {
         return err_set(err, ERR_PROTOCOL, "the instance reported an invalid host key");
     }
-    arena_init(&arena);
-    bool ok = pin(cluster_state_known_hosts(state, machine, &arena), machine, key, keeps_old, err);
-    arena_clear(&arena);
-    return ok;
+    return pin(cluster_state_known_hosts(state, machine, &arena), machine, key, keeps_old, err);
 }
 
 bool cluster_state_pin_greeted(const struct cluster_state *state, struct str machine,

@@ -226,17 +226,13 @@ bool price_cache_save(const struct price_cache *cache, struct str folder, int64_
 {
     enum { PRIVATE = 0600 };
     AUTO_BUF struct buf text;
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     buf_init(&text, PRICE_CACHE_BYTES_MAX);
     if (folder.len == 0 || !is_name(cache->region, 1)) {
         return err_set(err, ERR_IO, "no directory for the price cache");
     }
-    arena_init(&arena);
     struct str path = price_cache_path(folder, cache->region, &arena);
     struct str place = arena_str(&arena, folder);
-    bool ok = price_cache_print(cache, now, &text, err) &&
-              file_make_private_folder(place.ptr, err) &&
-              file_write(path.ptr, buf_str(&text), PRIVATE, err);
-    arena_clear(&arena);
-    return ok;
+    return price_cache_print(cache, now, &text, err) && file_make_private_folder(place.ptr, err) &&
+           file_write(path.ptr, buf_str(&text), PRIVATE, err);
 }

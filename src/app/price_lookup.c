@@ -48,13 +48,11 @@ struct price_known price_built_in(const struct price_query *wish)
         !catalog_ec2_price(wish->name, &known.price)) {
         return unknown;
     }
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str date = catalog_ec2_price_date();
     if (!aws_time_parse(arena_printf(&arena, "%.*sT00:00:00Z", STR_ARG(date)), &known.at)) {
         known.at = 0;
     }
-    arena_clear(&arena);
     return known;
 }
 

@@ -28,6 +28,16 @@ void arena_init_fixed(struct arena *arena, void *memory, size_t size);
 /* Over the heap (arena_heap.c). Release with arena_clear(). */
 void arena_init(struct arena *arena);
 
+/* The same as an initializer; AUTO_ARENA clears it at the end of the scope:
+ * `AUTO_ARENA struct arena arena = ARENA_HEAP;` */
+#define ARENA_HEAP                                       \
+    {                                                    \
+        .grab = arena_heap_grab, .drop = arena_heap_drop \
+    }
+#define AUTO_ARENA __attribute__((cleanup(arena_clear)))
+void *arena_heap_grab(size_t size);
+void arena_heap_drop(void *memory);
+
 /* The same (arena_secret.c), for keys and tokens: erased when cleared. */
 void arena_init_secret(struct arena *arena);
 

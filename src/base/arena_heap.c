@@ -5,9 +5,8 @@
 #include "base/panic.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-static void *arena_heap_grab(size_t size)
+void *arena_heap_grab(size_t size)
 {
     void *memory = malloc(size);
     if (!memory) {
@@ -16,14 +15,12 @@ static void *arena_heap_grab(size_t size)
     return memory;
 }
 
-static void arena_heap_drop(void *memory)
+void arena_heap_drop(void *memory)
 {
     free(memory);
 }
 
 void arena_init(struct arena *arena)
 {
-    memset(arena, 0, sizeof(*arena));
-    arena->grab = arena_heap_grab;
-    arena->drop = arena_heap_drop;
+    *arena = (struct arena)ARENA_HEAP;
 }

@@ -21,12 +21,9 @@ static bool is_file_name(struct str word)
 
 static bool is_known(struct str word)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct cluster_known known;
-    arena_init(&arena);
-    bool found = cluster_state_known(word, &arena, &known, 1) > 0;
-    arena_clear(&arena);
-    return found;
+    return cluster_state_known(word, &arena, &known, 1) > 0;
 }
 
 /* A word that could be something else (a command, a node, a script) is a cluster only if it is

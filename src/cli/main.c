@@ -156,19 +156,17 @@ static void open_standard_streams(void)
 
 int main(int argc, char **argv)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct cli_end end = {0};
     struct cli cli = {.out = stdout, .err = stderr, .arena = &arena, .end = &end};
     open_standard_streams();
     /* A reader that exits (head, less) causes a write error instead of ending the process. */
     signal(SIGPIPE, SIG_IGN);
     program_keep_private();
-    arena_init(&arena);
     const char *name = verb_name(argc, argv);
     const struct verb *verb = verb_find(name);
     cli.colour_err = output_wants_colour(stderr, NULL);
     int status = verb ? run_verb(&cli, verb, argc > 2 ? argc - 2 : 0, argv + (argc > 2 ? 2 : argc))
                       : unknown_verb(&cli, name);
-    arena_clear(&arena);
     return argc < 2 && status == 0 ? 2 : status;
 }

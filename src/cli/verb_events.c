@@ -83,13 +83,11 @@ static void verb_events_add_text(struct verb_events_telling *telling, struct buf
 
 static void verb_events_add_record(struct buf *out, const struct cluster_event *event)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct err err;
-    arena_init(&arena);
     if (json_write(out, event_record(&arena, event), JSON_COMPACT, &err)) {
         buf_add_char(out, '\n');
     }
-    arena_clear(&arena);
 }
 
 static void verb_events_read_line(void *context, const struct ctl_line *line)

@@ -60,14 +60,12 @@ static void print_line(void *context, struct str line)
     buf_init(&out, EXPANDED * line.len + LINE_EXTRA);
     utf8_add_unstyled(&plain, line);
     if (printing->is_json) {
-        struct arena arena;
+        AUTO_ARENA struct arena arena = ARENA_HEAP;
         struct err ignored;
-        arena_init(&arena);
         struct value *record = record_new(&arena);
         record_text(&arena, record, "node", printing->node);
         record_text(&arena, record, "line", buf_str(&plain));
         (void)!json_write(&out, record, JSON_COMPACT, &ignored);
-        arena_clear(&arena);
     } else {
         buf_add(&out, buf_str(&plain));
     }

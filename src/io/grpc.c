@@ -182,11 +182,9 @@ struct grpc_reply grpc_read_reply(const struct http_reply *reply, const char *me
 static void grpc_finish(void *context, const struct http_reply *reply)
 {
     struct grpc_call *call = context;
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct grpc_reply answer = grpc_read_reply(reply, call->method, &arena);
     call->done(call->context, &answer);
-    arena_clear(&arena);
     free(call);
 }
 

@@ -44,10 +44,8 @@ void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *d
 {
     struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "ReportAutoscalingState", hear_plain,
                                          context);
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     buf_add(&call->body, ray_report_bytes(report, &arena));
-    arena_clear(&arena);
     call->done.plain = done;
     gcs_call_start(call);
 }

@@ -93,15 +93,13 @@ struct gcs_answer gcs_nodes_read(struct str body, struct arena *arena,
 static void hear_nodes(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     const struct gcs_node *nodes = NULL;
     size_t count = 0;
-    arena_init(&arena);
     if (answer->trouble == GCS_FINE) {
         result = gcs_nodes_read(body, &arena, &nodes, &count);
     }
     call->done.nodes(call->context, &result, nodes, count);
-    arena_clear(&arena);
 }
 
 void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
@@ -158,15 +156,13 @@ static void gcs_call_handle_versions(struct gcs_call *call, const struct gcs_ans
                                      struct str body)
 {
     struct gcs_answer result = *answer;
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct gcs_versions versions;
     bool is_there = false;
-    arena_init(&arena);
     if (answer->trouble == GCS_FINE) {
         result = gcs_versions_read(body, &arena, &is_there, &versions);
     }
     call->done.versions(call->context, &result, is_there ? &versions : NULL);
-    arena_clear(&arena);
 }
 
 void gcs_read_versions(struct gcs *gcs, gcs_versions_fn *done, void *context)

@@ -213,9 +213,8 @@ static void status_text_write_all(struct buf *out, struct status_sheet *sheet, i
 
 bool ray_status_text(struct str reply, int64_t asked_us, struct buf *out, struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct status_sheet sheet = {.arena = &arena};
-    arena_init(&arena);
     buf_init(&sheet.pending, SECTION_BYTES_MAX);
     buf_init(&sheet.constraints, SECTION_BYTES_MAX);
     buf_init(&sheet.dead, SECTION_BYTES_MAX);
@@ -228,6 +227,5 @@ bool ray_status_text(struct str reply, int64_t asked_us, struct buf *out, struct
     buf_clear(&sheet.pending);
     buf_clear(&sheet.constraints);
     buf_clear(&sheet.dead);
-    arena_clear(&arena);
     return ok;
 }

@@ -31,14 +31,13 @@ bool ray_token_make(const char *path, struct err *err)
 {
     uint8_t bytes[TOKEN_BYTES];
     char hex[2 * TOKEN_BYTES + 1];
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     if (file_stat(path).kind != FILE_MISSING) {
         return true;
     }
     if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes)) {
         return err_set(err, ERR_IO, "cannot read random bytes from the system");
     }
-    arena_init(&arena);
     struct str folder = arena_str(&arena, str_from(path));
     char *slash = strrchr(folder.ptr, '/');
     if (slash) { /* Ray's folder: default permissions are fine, since the file has its own */
@@ -49,7 +48,6 @@ bool ray_token_make(const char *path, struct err *err)
     bool ok = put_token(path, str_from(hex), &arena, err);
     memzero(bytes, sizeof(bytes));
     memzero(hex, sizeof(hex));
-    arena_clear(&arena);
     return ok;
 }
 

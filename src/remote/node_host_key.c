@@ -256,16 +256,14 @@ static bool node_host_key_do_install(struct arena *arena, struct str key, struct
 
 int node_host_key_install(void)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct buf key;
     struct err err = {0};
-    arena_init(&arena);
     buf_init(&key, SSH_KEY_TEXT_BYTES_MAX * 2);
     bool ok = file_read("-", &key, &err) && node_host_key_do_install(&arena, buf_str(&key), &err);
     if (!ok) {
         fprintf(stderr, "%s\n", err.text);
     }
     buf_wipe(&key);
-    arena_clear(&arena);
     return ok ? 0 : 1;
 }

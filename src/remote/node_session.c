@@ -180,17 +180,15 @@ static void node_session_send_request(struct node_session *session)
 /* "shoal-node 1 x86_64 9f86d0..." */
 static void send_payload(struct node_session *session, struct str line)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str path, rest = str_sub(line, sizeof(ANSWER) - 1, line.len);
     struct str machine = str_cut(&rest, ' ');
     char digest[PAYLOAD_DIGEST_SIZE], number[32];
     int64_t size;
     struct err err = {0};
-    arena_init(&arena);
     const struct node_session_hooks *hooks = &session->setup.hooks;
     bool ok = hooks->payload(hooks->context, machine, &arena, &path, &err);
     if (session->is_closed) {
-        arena_clear(&arena);
         return;
     }
     ok = ok && payload_digest(path.ptr, digest, &size, &err);
@@ -198,7 +196,6 @@ static void send_payload(struct node_session *session, struct str line)
         session->payload = open(path.ptr, O_RDONLY | O_CLOEXEC);
         ok = session->payload >= 0 || err_set(&err, ERR_IO, "%s: %s", path.ptr, strerror(errno));
     }
-    arena_clear(&arena);
     if (!ok) {
         node_session_finish(session, false, &err);
         return;
@@ -241,10 +238,9 @@ static void greet_again(struct node_session *session, const struct node_hello *h
 
 static void take_hello(struct node_session *session, struct str line)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct node_hello hello;
     struct err err;
-    arena_init(&arena);
     if (node_hello_read(line, &arena, &hello, &err)) {
         session->phase = GREETED;
         if (session->was_greeted) {
@@ -253,7 +249,6 @@ static void take_hello(struct node_session *session, struct str line)
             greet_first(session, &hello);
         }
     }
-    arena_clear(&arena);
 }
 
 static void describe_failure(const struct node_session *session, struct err *err)
@@ -334,7 +329,7 @@ static void node_session_take_notice(struct node_session *session, const struct 
 /* Ignores output of the user's shell profiles. */
 static void node_session_read_line(struct node_session *session, struct str line)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct step_event event;
     struct node_notice notice;
     struct err err;
@@ -342,7 +337,6 @@ static void node_session_read_line(struct node_session *session, struct str line
         send_payload(session, line);
         return;
     }
-    arena_init(&arena);
     if (node_notice_read(line, &arena, &notice)) {
         node_session_take_notice(session, &notice);
     } else if (session->phase == BEGINS) {
@@ -350,7 +344,6 @@ static void node_session_read_line(struct node_session *session, struct str line
     } else if (session->phase == ASKED && step_event_read(line, &arena, &event, &err)) {
         node_session_take_event(session, &event);
     }
-    arena_clear(&arena);
 }
 
 static void node_session_on_line(void *context, struct str line)

@@ -80,11 +80,10 @@ static bool read_new(const struct step_follow *follow, int fd, struct buf *out, 
 /* Reports complete lines. True if one of them ended the bundle. */
 static bool step_follow_report_lines(struct step_follow *follow, struct str bytes)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct step_event event = {0};
     struct err err;
     bool is_end = false;
-    arena_init(&arena);
     struct str rest = bytes;
     size_t end;
     while (!is_end && (end = str_find_char(rest, '\n')) != SIZE_MAX) {
@@ -95,7 +94,6 @@ static bool step_follow_report_lines(struct step_follow *follow, struct str byte
         is_end = step_event_read(line, &arena, &event, &err) &&
                  (event.kind == STEP_BUNDLE_DONE || event.kind == STEP_BUNDLE_FAILED);
     }
-    arena_clear(&arena);
     if (is_end) {
         step_follow_end_with(follow, event.kind == STEP_BUNDLE_DONE, NULL);
     }

@@ -23,9 +23,8 @@ static const char *step_group_path_of(struct arena *arena, const char *folder)
 
 void step_group_note(const char *folder, int leader)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     char text[32];
-    arena_init(&arena);
     int size = snprintf(text, sizeof(text), "%d\n", leader);
     int fd = open(step_group_path_of(&arena, folder),
                   O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
@@ -36,15 +35,12 @@ void step_group_note(const char *folder, int leader)
     if (fd >= 0) {
         close(fd);
     }
-    arena_clear(&arena);
 }
 
 void step_group_forget(const char *folder)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     unlink(step_group_path_of(&arena, folder));
-    arena_clear(&arena);
 }
 
 /* ---- finding the processes ---- */
@@ -101,10 +97,9 @@ static bool end_within(struct step_group_search *search, int number, int64_t wai
 
 void step_group_end(const char *folder)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct err err;
     AUTO_BUF struct buf text;
-    arena_init(&arena);
     buf_init(&text, 64);
     struct step_group_search search = {
         .mark = arena_printf(&arena, "SHOAL_STEP=%s/step.sh", folder).ptr,
@@ -115,5 +110,4 @@ void step_group_end(const char *folder)
         (void)end_within(&search, SIGKILL, KILL_MS);
     }
     step_group_forget(folder);
-    arena_clear(&arena);
 }

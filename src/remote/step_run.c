@@ -557,9 +557,8 @@ static bool begin_or_join(struct runner *runner, struct str text, const char *ke
 bool step_run_start(const char *folder, struct str text, struct str run,
                     char ret_key[STEP_KEY_SIZE], struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct runner runner = {.folder = folder, .arena = &arena, .run = run};
-    arena_init(&arena);
     buf_init(&runner.last, 2 * LAST_BYTES_MAX + 2 * LINE_MAX_BYTES);
     bool ok = bundle_read(text, &arena, &runner.bundle, err) &&
               (runner.bundle.count > 0 || err_set(err, ERR_PROTOCOL, "the bundle has no steps")) &&
@@ -570,7 +569,6 @@ bool step_run_start(const char *folder, struct str text, struct str run,
         memcpy(ret_key, runner.keys[runner.bundle.count - 1], STEP_KEY_SIZE);
         ok = begin_or_join(&runner, text, ret_key, err);
     }
-    arena_clear(&arena);
     return ok;
 }
 
@@ -609,8 +607,7 @@ static bool wait_for_end(const char *lock, const char *runner, int number, int64
 
 bool step_run_stop(const char *folder, struct err *err)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     const char *lock = arena_printf(&arena, "%s/lock", folder).ptr;
     const char *runner = arena_printf(&arena, "%s/runner", folder).ptr;
     bool ok = wait_for_end(lock, runner, SIGTERM, STOP_MS) ||
@@ -618,6 +615,5 @@ bool step_run_stop(const char *folder, struct err *err)
               err_set(err, ERR_EXISTS,
                       "cannot stop the setup that is running on this node; its process ID is in %s",
                       runner);
-    arena_clear(&arena);
     return ok;
 }

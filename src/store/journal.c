@@ -258,14 +258,12 @@ bool journal_set_number(struct journal *journal, const char *name, uint64_t valu
 bool journal_get_number(struct journal *journal, const char *name, uint64_t *ret_value,
                         struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str text;
     int64_t value = 0;
-    arena_init(&arena);
     bool ok = journal_get(journal, name, &arena, &text, err) &&
               (text.len == 0 || (str_to_i64(text, &value) && value >= 0) ||
                err_set(err, ERR_INTERNAL, "the journal's %s is not a number", name));
-    arena_clear(&arena);
     if (ok) {
         *ret_value = (uint64_t)value;
     }

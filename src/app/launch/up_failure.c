@@ -18,24 +18,18 @@ bool up_failure_write(const struct cluster_state *state, const struct up_failure
                       struct err *err)
 {
     enum { PRIVATE = 0600 };
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str text = arena_printf(&arena, "%lld %.*s", (long long)failure->wall_ms,
                                    STR_ARG(str_sub(failure->why, 0, UP_FAILURE_BYTES_MAX)));
-    bool ok = file_write(up_failure_path_of(state, &arena), text, PRIVATE, err);
-    arena_clear(&arena);
-    return ok;
+    return file_write(up_failure_path_of(state, &arena), text, PRIVATE, err);
 }
 
 bool up_failure_remove(const struct cluster_state *state, struct err *err)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     const char *path = up_failure_path_of(state, &arena);
-    bool ok = unlink(path) == 0 || errno == ENOENT ||
-              err_set(err, ERR_IO, "cannot remove %s: %s", path, strerror(errno));
-    arena_clear(&arena);
-    return ok;
+    return unlink(path) == 0 || errno == ENOENT ||
+           err_set(err, ERR_IO, "cannot remove %s: %s", path, strerror(errno));
 }
 
 bool up_failure_read(const struct cluster_state *state, struct arena *arena,

@@ -121,11 +121,9 @@ static void drain_notifier_inspect(void *context, const struct ray_node_summary 
 /* Ray would also drain its head, and with it the cluster. */
 static bool drain_notifier_is_head(const struct drain_notifier_search *search, struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct ray_node_detail detail = {0};
-    arena_init(&arena);
     bool ok = ray_node_read(search->bytes, &arena, &detail, err);
-    arena_clear(&arena);
     return !ok || detail.is_head;
 }
 

@@ -56,13 +56,12 @@ static bool has_object(int status, struct str body, const char *what, json_t **r
 static bool read_ec2_action(int status, struct str body, int64_t now_ms, struct notice *ret_notice,
                             struct err *err)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     json_t *object;
     *ret_notice = (struct notice){NOTICE_NONE, 0};
     if (!has_object(status, body, "a spot notice", &object, err) || !object) {
         return status == HTTP_NOTHING;
     }
-    arena_init(&arena);
     struct str action = json_take_text(object, "action", &arena);
     bool ok = is_action(action);
     if (ok) {
@@ -71,7 +70,6 @@ static bool read_ec2_action(int status, struct str body, int64_t now_ms, struct 
     } else {
         err_set(err, ERR_PROTOCOL, "the spot notice has an unknown action");
     }
-    arena_clear(&arena);
     json_decref(object);
     return ok;
 }

@@ -14,8 +14,7 @@
 
 int node_start(void)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str version = ray_find_noted(&arena);
     if (ray_find_is_old(version)) {
         fprintf(stderr,
@@ -28,6 +27,5 @@ int node_start(void)
     } else {
         printf("export " START_MONITOR "=--no-monitor\n");
     }
-    arena_clear(&arena);
     return fflush(stdout) == 0 ? 0 : 1;
 }

@@ -106,9 +106,8 @@ static bool write_env(struct arena *arena, bool has_token, struct err *err)
 
 int node_env(enum node_env_token token)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct err err;
-    arena_init(&arena);
     mkdir(tools_home(&arena, "~/.shoal"), 0700);
     bool has_token = token != NODE_ENV_NO_TOKEN && !ray_find_is_old(ray_find_noted(&arena));
     bool is_fine = (token != NODE_ENV_MAKE_TOKEN || make_token(&arena, &err)) &&
@@ -116,6 +115,5 @@ int node_env(enum node_env_token token)
     if (!is_fine) {
         fprintf(stderr, "error: %s\n", err.text);
     }
-    arena_clear(&arena);
     return is_fine ? 0 : 1;
 }

@@ -97,8 +97,7 @@ static bool has_python(struct arena *arena, bool is_bare, bool has_ray, struct s
 
 int node_probe(const struct node_probe_setup *setup)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str python = {0};
     struct str path;
     bool has_ray = ray_find(&arena, &path);
@@ -116,6 +115,5 @@ int node_probe(const struct node_probe_setup *setup)
     fflush(stdout);
     bool is_fine = has_space(free_mb) && has_needed(&arena, setup->need) &&
                    has_python(&arena, setup->is_bare, has_ray, version);
-    arena_clear(&arena);
     return is_fine ? 0 : 1;
 }

@@ -85,12 +85,10 @@ static int node_ray_install(struct arena *arena, const char *version)
 
 int node_ray(const char *version)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct str path;
-    arena_init(&arena);
     int status = ray_find(&arena, &path) ? node_ray_report(&arena, path, version)
                                          : node_ray_install(&arena, version);
     fflush(stdout);
-    arena_clear(&arena);
     return status;
 }

@@ -10,11 +10,10 @@
 
 int node_resume(const char *run)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct buf text;
     struct err err;
     char key[STEP_KEY_SIZE];
-    arena_init(&arena);
     buf_init(&text, BUNDLE_BYTES_MAX);
     const char *steps = tools_home(&arena, "~/.shoal/steps");
     bool ok = file_read_secret(tools_home(&arena, SETUP_STARTS_FILE), &text, &err) &&
@@ -23,6 +22,5 @@ int node_resume(const char *run)
         fprintf(stderr, "error: %s\n", err.text);
     }
     buf_wipe(&text);
-    arena_clear(&arena);
     return ok ? 0 : err.kind == ERR_EXISTS ? NODE_RESUME_BUSY : 1;
 }

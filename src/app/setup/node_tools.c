@@ -118,11 +118,8 @@ static bool run_with(const char *const *env_names, const char *const *argv, int6
 bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
                struct err *err)
 {
-    struct arena arena;
-    arena_init(&arena);
-    bool ok = run_with(tools_environment(&arena), argv, deadline_ms, out, ret_status, err);
-    arena_clear(&arena);
-    return ok;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    return run_with(tools_environment(&arena), argv, deadline_ms, out, ret_status, err);
 }
 
 bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *out, struct err *err)

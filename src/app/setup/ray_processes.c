@@ -72,13 +72,11 @@ static bool has_process(void)
 /* A cluster that was not shut down cleanly leaves its address file, which `ray stop` removes. */
 static bool ray_processes_has_address(void)
 {
-    struct arena arena;
-    arena_init(&arena);
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     const char *folder = getenv("RAY_TMPDIR");
     folder = folder ? folder : getenv("TMPDIR");
     struct str path = arena_printf(&arena, "%s/ray/ray_current_cluster", folder ? folder : "/tmp");
     bool is_there = file_stat(path.ptr).kind != FILE_MISSING;
-    arena_clear(&arena);
     return is_there;
 }
 

@@ -101,9 +101,8 @@ static int stay(const struct node_watch_setup *setup, struct arena *arena)
 
 int node_watch(const struct node_watch_setup *given)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     struct node_watch_setup setup = *given;
-    arena_init(&arena);
     setup.token_file = given->token_file ? tools_home(&arena, given->token_file) : NULL;
     mkdir(tools_home(&arena, "~/.shoal"), 0700);
     int status = 0;
@@ -117,6 +116,5 @@ int node_watch(const struct node_watch_setup *given)
     } else {
         printf("watching for spot interruption notices from %s\n", setup.provider);
     }
-    arena_clear(&arena);
     return setup.is_foreground ? status : 0;
 }

@@ -441,9 +441,8 @@ static void top_draw_cut(struct buf *out, size_t from, size_t lines)
 
 void top_draw(struct buf *out, const struct top_model *model, struct top_view *look)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     size_t from = out->len;
-    arena_init(&arena);
     struct top_draw_drawing drawing = {
         .pen = {.out = out, .columns = look->columns, .colour = look->colour},
         .model = model,
@@ -462,5 +461,4 @@ void top_draw(struct buf *out, const struct top_model *model, struct top_view *l
     if (look->lines > 0) {
         top_draw_cut(out, from, look->lines);
     }
-    arena_clear(&arena);
 }

@@ -70,16 +70,14 @@ enum { TO_FIRST = INT32_MIN, TO_LAST = INT32_MAX };
 
 static void top_keys_choose(struct top_view *look, const struct top_model *model, int64_t by)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     size_t count;
-    arena_init(&arena);
     const struct node_view **list = top_list(model, look, &arena, &count);
     if (count > 0) {
         int64_t at = (int64_t)top_list_chosen(look, list, count) + by;
         at = at < 0 ? 0 : at >= (int64_t)count ? (int64_t)count - 1 : at;
         snprintf(look->chosen, sizeof(look->chosen), "%.*s", STR_ARG(list[at]->name));
     }
-    arena_clear(&arena);
 }
 
 static void scroll_log(struct top_view *look, int64_t by)

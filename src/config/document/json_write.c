@@ -222,20 +222,17 @@ static bool write_entries(struct json_write_writer *writer, const struct value_e
 
 static bool write_sorted(struct json_write_writer *writer, const struct value *map)
 {
-    struct arena arena;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
     if (!keys_compare(map)) {
         return err_set(writer->err, ERR_CONFIG,
                        "line %u: keys of different kinds in one map cannot be sorted",
                        map->place.line);
     }
-    arena_init(&arena);
     struct value *copy = value_copy_shallow(&arena, map);
     if (copy->map.count > 1) {
         qsort(copy->map.entries, copy->map.count, sizeof(struct value_entry), compare_entries);
     }
-    bool ok = write_entries(writer, copy->map.entries, copy->map.count);
-    arena_clear(&arena);
-    return ok;
+    return write_entries(writer, copy->map.entries, copy->map.count);
 }
 
 static bool json_write_map(struct json_write_writer *writer, const struct value *map)
