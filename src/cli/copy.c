@@ -84,15 +84,6 @@ static struct str path_there(struct target *target, struct str path)
     return there;
 }
 
-bool copy_check(const char *source, const char *target, struct err *err)
-{
-    if (!source != !target) {
-        return err_set(err, ERR_USAGE,
-                       "give both SOURCE and TARGET, or neither to copy all file_mounts");
-    }
-    return true;
-}
-
 int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down)
 {
@@ -152,8 +143,17 @@ static int copy_mounts(struct target *target, const struct ssh_target *place, bo
     return status;
 }
 
-int copy_files(struct target *target, const char *from, const char *to, bool is_down)
+struct copy_job {
+    const struct copy_fields *given;
+    bool is_down;
+};
+
+static int copy_files(struct target *target, const void *context)
 {
+    const struct copy_job *job = context;
+    const char *from = job->given->from;
+    const char *to = job->given->to;
+    bool is_down = job->is_down;
     struct launcher_head head;
     struct ssh_target place;
     struct err err;
@@ -169,4 +169,15 @@ int copy_files(struct target *target, const char *from, const char *to, bool is_
     struct str there = str_from(is_down ? from : to);
     return from ? copy_run(target, &place, here, path_there(target, there), is_down)
                 : copy_mounts(target, &place, is_down);
+}
+
+int copy_work(const struct cli *cli, const struct copy_fields *given, bool is_down)
+{
+    struct copy_job job = {given, is_down};
+    struct err err;
+    if (!given->from != !given->to) {
+        err_set(&err, ERR_USAGE, "give both SOURCE and TARGET, or neither to copy all file_mounts");
+        return output_error(cli, &err);
+    }
+    return target_work(cli, &given->target, copy_files, &job);
 }

@@ -8,8 +8,12 @@
 int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down) MUST_USE;
 
-/* Finds the head and copies `from` to `to`, or all file_mounts if they are NULL. */
-int copy_files(struct target *target, const char *from, const char *to, bool is_down) MUST_USE;
+/* The operands of rsync-up and rsync-down. */
+struct copy_fields {
+    struct target_fields target;
+    const char *from, *to; /* both or none, as in Ray */
+    bool all_nodes;        /* only of rsync-up */
+};
 
-/* Both paths or none, as in Ray. */
-bool copy_check(const char *source, const char *target, struct err *err) MUST_USE;
+/* Finds the head and copies `from` to `to`, or all file_mounts without them. */
+int copy_work(const struct cli *cli, const struct copy_fields *given, bool is_down) MUST_USE;

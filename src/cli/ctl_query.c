@@ -166,6 +166,30 @@ void ctl_query_status_take(struct ctl_query_status *status, struct arena *arena,
     }
 }
 
+static bool ctl_query_ask(struct cloud_session *session, const struct ssh_target *place,
+                          struct arena *arena, const struct ctl_request *request,
+                          ctl_query_line_fn *line, void *context, struct err *err)
+{
+    struct ctl_query_question question = {.request = *request};
+    return talk(&(struct ctl_query_setup){.session = session,
+                                          .place = place,
+                                          .arena = arena,
+                                          .questions = &question,
+                                          .question_count = 1,
+                                          .context = context,
+                                          .line = line},
+                err);
+}
+
+bool ctl_query_head(struct target *target, const struct ctl_request *request,
+                    ctl_query_line_fn *line, void *context, struct err *err)
+{
+    struct launcher_head head;
+    struct ssh_target place;
+    return target_find(target, &head, &place, err) &&
+           ctl_query_ask(&target->session, &place, target->cli.arena, request, line, context, err);
+}
+
 struct status_taking {
     struct ctl_query_status *status;
     struct arena *arena;
@@ -180,17 +204,10 @@ static void ctl_query_read_line(void *context, const struct ctl_line *line)
 bool ctl_query_status(struct cloud_session *session, const struct ssh_target *place,
                       struct arena *arena, struct ctl_query_status *ret_status, struct err *err)
 {
-    struct ctl_query_question question = {.request = {.what = STR("status")}};
     struct status_taking taking = {ret_status, arena};
     *ret_status = (struct ctl_query_status){0};
-    return talk(&(struct ctl_query_setup){.session = session,
-                                          .place = place,
-                                          .arena = arena,
-                                          .questions = &question,
-                                          .question_count = 1,
-                                          .context = &taking,
-                                          .line = ctl_query_read_line},
-                err);
+    return ctl_query_ask(session, place, arena, &(struct ctl_request){.what = STR("status")},
+                         ctl_query_read_line, &taking, err);
 }
 
 /* ---- logs ---- */
@@ -212,15 +229,7 @@ bool ctl_query_log(struct cloud_session *session, const struct ssh_target *place
                    struct arena *arena, struct str node, bool follows, ctl_query_log_fn *take,
                    void *context, struct err *err)
 {
-    struct ctl_query_question question = {
-        .request = {.what = STR("log"), .node = node, .follows = follows}};
+    struct ctl_request request = {.what = STR("log"), .node = node, .follows = follows};
     struct log_taking taking = {take, context};
-    return talk(&(struct ctl_query_setup){.session = session,
-                                          .place = place,
-                                          .arena = arena,
-                                          .questions = &question,
-                                          .question_count = 1,
-                                          .context = &taking,
-                                          .line = take_log},
-                err);
+    return ctl_query_ask(session, place, arena, &request, take_log, &taking, err);
 }

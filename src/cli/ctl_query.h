@@ -28,6 +28,12 @@ struct ctl_query_setup {
 /* Runs until everything is answered; endless queries until Ctrl-C (ERR_CANCELLED). */
 bool talk(const struct ctl_query_setup *setup, struct err *err) MUST_USE;
 
+typedef void ctl_query_line_fn(void *context, const struct ctl_line *line);
+
+/* Finds the head, sends it one request and passes on the lines of the reply. */
+bool ctl_query_head(struct target *target, const struct ctl_request *request,
+                    ctl_query_line_fn *line, void *context, struct err *err) MUST_USE;
+
 /* The argv of the connection, for other kinds of queries. */
 bool ctl_query_argv(const struct ssh_target *place, struct arena *arena,
                     const char *const **ret_argv, struct err *err) MUST_USE;

@@ -108,6 +108,10 @@ struct verb {
     int (*run)(const struct cli *cli, const void *fields);
 };
 
+/* In the table of a verb: VERB_ROWS(option) sets `options` and `option_count` from the array
+ * `options`. */
+#define VERB_ROWS(kind) .kind##s = kind##s, .kind##_count = ARRAY_LEN(kind##s)
+
 /* All documented verbs, in the order of verbs.def. Hidden verbs, which Shoal runs on other
  * machines, are found only by verb_find(). */
 extern const struct verb *const all_verbs[];

@@ -108,12 +108,9 @@ const struct verb verb_attach = {
     .description =
         "Opens a shell on the head, or on another node, over ssh. With --tmux or --screen the "
         "session survives a lost connection, and the next attach returns to it.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "The exit status of the shell; 255 if ssh failed, 1 if there is no head, 2 for "
                    "a usage error.",
     .fields_size = sizeof(struct attach_fields),

@@ -50,10 +50,8 @@ const struct verb verb_autoscaler = {
         "requests but changes nothing until shoal up, or SIGHUP to its supervisor, reactivates "
         "it. If systemd is available, the supervisor runs as a transient unit, shoal-NUMBER; set "
         "SHOAL_NO_SYSTEMD=1 to prevent that.",
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the service was asked to stop or, with --background, answers; 1 if it "
                    "cannot run; 2 for a usage error.",
     .fields_size = sizeof(struct autoscaler_fields),

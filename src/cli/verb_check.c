@@ -358,12 +358,9 @@ const struct verb verb_check = {
         "Credentials come from --profile, from provider.aws_credentials or provider.aws_profile "
         "in the file, or from the same places as in other AWS tools. If AWS_ENDPOINT_URL is set, "
         "it is used, and a note on standard error says so.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if a launch could start (warnings do not count), 1 if not, 2 for a usage "
                    "error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct check_fields),

@@ -54,10 +54,8 @@ const struct verb verb_completion = {
     .summary = "print a completion script for your shell",
     .description = "Prints a script that lets the shell complete Shoal's commands, options, values "
                    "and clusters.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(example),
     .fields_size = sizeof(struct completion_fields),
     .run = verb_completion_run,
 };

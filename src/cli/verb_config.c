@@ -158,12 +158,9 @@ const struct verb verb_config = {
         "Values that look like secrets are masked: values of keys and variables with names such "
         "as password, values of password options, and passwords in URLs. Still read the output "
         "before you share it: secrets in other places are not masked.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if Ray would accept the file, 1 if not, 2 for a usage error.",
     .fields_size = sizeof(struct config_fields),
     .run = verb_config_run,

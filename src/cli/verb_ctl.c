@@ -58,8 +58,7 @@ const struct verb verb_ctl = {
     .summary = "talk to the service on this head",
     .description = "Connects standard input and output to the service on the head. Requests are "
                    "JSON, one per line. Other shoal commands run this command over ssh.",
-    .options = options,
-    .option_count = ARRAY_LEN(options),
+    VERB_ROWS(option),
     .exit_status = "0 if the service could be reached, 1 if not.",
     .fields_size = sizeof(struct ctl_fields),
     .run = verb_ctl_run,

@@ -141,12 +141,9 @@ const struct verb verb_dashboard = {
     .description = "Forwards a local port over ssh to the dashboard on the head, until Ctrl-C. "
                    "The dashboard does not have to be reachable from the network. On a terminal, "
                    "the token that the dashboard asks for is also printed.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 after Ctrl-C, 255 if ssh failed, 1 if there is no head, 2 for a usage error.",
     .fields_size = sizeof(struct dashboard_fields),
     .run = verb_dashboard_run,

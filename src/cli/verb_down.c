@@ -291,12 +291,9 @@ const struct verb verb_down = {
         "removed_machines, stopped_machines, removed_things, dollars (the cost of the terminated "
         "instances, without disks and traffic; null: unknown), left (kind, id, note), "
         "nothing_left, took_ms.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if nothing is left, 1 if something is left or an operation failed, 2 for a "
                    "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct down_fields),

@@ -115,21 +115,10 @@ static int print_events(struct target *target, const void *fields)
         .is_json = given->output && strcmp(given->output, "json") == 0,
         .day = -1,
     };
-    struct ctl_query_question question = {
-        .request = {.what = STR("events"), .after = given->after, .follows = given->follow}};
-    struct launcher_head head;
-    struct ssh_target place;
+    struct ctl_request request = {
+        .what = STR("events"), .after = given->after, .follows = given->follow};
     struct err err;
-    struct ctl_query_setup setup = {
-        .session = &target->session,
-        .place = &place,
-        .arena = target->cli.arena,
-        .questions = &question,
-        .question_count = 1,
-        .context = &telling,
-        .line = verb_events_read_line,
-    };
-    bool ok = target_find(target, &head, &place, &err) && talk(&setup, &err);
+    bool ok = ctl_query_head(target, &request, verb_events_read_line, &telling, &err);
     bool is_ended = !ok && given->follow && err.kind == ERR_CANCELLED;
     return ok || is_ended ? 0 : target_fail(target, &err);
 }
@@ -156,12 +145,9 @@ const struct verb verb_events = {
         "With -o json each line is an object with number (counts up by one), at_ms, kind "
         "(launch, join, drain, terminate, spot_interruption, failure, launch_failed, infeasible, "
         "autoscaler), node, text, reason.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the head answered, 1 if it did not, 2 for a usage error, 130 after "
                    "Ctrl-C (with -f: 0).",
     .fields_size = sizeof(struct events_fields),

@@ -99,12 +99,9 @@ const struct verb verb_exec = {
         "the command gets one too. Otherwise standard output and standard error stay separate, "
         "and a signal that stops shoal (Ctrl-C in a script, a cancelled CI job) also stops the "
         "command on the head.\n\nUnlike ray exec, it exits with the exit status of the command.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status =
         "The exit status of the command; 255 if ssh failed, 1 if there is no head, 2 for a usage "
         "error. Without a terminal, 130 after SIGINT and 143 after SIGTERM; on a terminal, "

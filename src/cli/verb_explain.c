@@ -130,22 +130,10 @@ static int verb_explain_explain(struct target *target, const void *fields)
         .is_json = given->output && strcmp(given->output, "json") == 0,
         .list = record_list(target->cli.arena),
     };
-    struct ctl_query_question question = {
-        .request = {.what = STR("explain"), .about = str_from(given->about)}};
-    struct launcher_head head;
-    struct ssh_target place;
+    struct ctl_request request = {.what = STR("explain"), .about = str_from(given->about)};
     struct err err;
     buf_init(&telling.out, OUTPUT_BYTES_MAX);
-    struct ctl_query_setup setup = {
-        .session = &target->session,
-        .place = &place,
-        .arena = target->cli.arena,
-        .questions = &question,
-        .question_count = 1,
-        .context = &telling,
-        .line = verb_explain_read_line,
-    };
-    bool ok = target_find(target, &head, &place, &err) && talk(&setup, &err);
+    bool ok = ctl_query_head(target, &request, verb_explain_read_line, &telling, &err);
     int status = ok ? verb_explain_print(&telling) : target_fail_head(target, &err);
     buf_clear(&telling.out);
     return status;
@@ -167,12 +155,9 @@ const struct verb verb_explain = {
         "node was launched and why it is still running, or why it was terminated.\n\n"
         "A line that starts with an arrow says what you can do about it.\n\n"
         "With -o json the object has: explanations, a list of question, answer (lines) and fix.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the head answered, 1 if it did not answer or has no such node or "
                    "request, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct explain_fields),

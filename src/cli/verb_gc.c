@@ -324,10 +324,8 @@ const struct verb verb_gc = {
         "volume: volumes are only listed, because they may contain data.\n\n"
         "If a region cannot be listed, it is named on standard error, and none of its resources "
         "count as leftover.",
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if everything could be listed and, with --delete, deleted; 1 otherwise, 2 "
                    "for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct gc_fields),

@@ -63,12 +63,9 @@ const struct verb verb_get_head_ip = {
     .summary = "print the address of a cluster's head",
     .description = "Finds the head of the cluster in the cloud and prints its address: the public "
                    "one, or the private one if provider.use_internal_ips is true.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 on success, 1 if there is no head or the cloud cannot be reached, 2 for a "
                    "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct get_head_ip_fields),

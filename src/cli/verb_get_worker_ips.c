@@ -66,12 +66,9 @@ const struct verb verb_get_worker_ips = {
     .description = "Finds the workers of the cluster in the cloud and prints their addresses, "
                    "one per line: the public address, or the private one if a worker has no "
                    "public address or provider.use_internal_ips is true.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 on success (even if there are no workers), 1 if there is no head or the "
                    "cloud cannot be reached, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct get_worker_ips_fields),

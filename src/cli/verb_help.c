@@ -89,12 +89,9 @@ const struct verb verb_help = {
                    "and examples; for a key of the cluster file, such as max_workers or "
                    "provider.region, the meaning, type, default and an example. For any other "
                    "word, it lists everything that mentions the word.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .fields_size = sizeof(struct help_fields),
     .run = verb_help_run,
 };

@@ -166,12 +166,9 @@ const struct verb verb_logs = {
         "Prints the output of a node's setup commands. The output is read from the service on "
         "the head over ssh. If the service does not answer, the copy on this machine is printed. "
         "Only the machine that ran shoal up has a copy, and only for the head.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .fields_size = sizeof(struct logs_fields),
     .run = verb_logs_run,
 };

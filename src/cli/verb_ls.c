@@ -109,10 +109,8 @@ const struct verb verb_ls = {
         "~/.cache/shoal: list prices for a week, spot prices for an hour. What was spent so far "
         "is not shown, because terminated instances are no longer listed.\n\n"
         "If a region cannot be listed, it is named on standard error, and the others are shown.",
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if everything could be listed, 1 if not, 2 for a usage error, 130 after "
                    "Ctrl-C.",
     .fields_size = sizeof(struct ls_fields),

@@ -62,12 +62,9 @@ const struct verb verb_monitor = {
     .description = "Prints the last lines of ~/.shoal/cluster/service.log on the head, the log of "
                    "the autoscaler, and follows it until Ctrl-C. For the setup log of a node, use "
                    "shoal logs.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 after Ctrl-C, 255 if ssh failed, 1 if there is no head, 2 for a usage error.",
     .fields_size = sizeof(struct monitor_fields),
     .run = verb_monitor_run,

@@ -199,10 +199,8 @@ const struct verb verb_node = {
     .name = "node",
     .summary = "internal commands that Shoal runs on nodes",
     .description = "Shoal runs this command on the nodes of a cluster.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
     .fields_size = sizeof(struct node_fields),
     .run = run,
 };

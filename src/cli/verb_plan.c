@@ -158,12 +158,9 @@ const struct verb verb_plan = {
         "drain or replace; head, type, machine, spot, count, id, reason, dollars_per_hour), "
         "update, ray_restarts, running_jobs (when known), dollars_per_hour_now, "
         "dollars_per_hour_after.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the plan was printed, 1 for an error, including one that would make "
                    "shoal up fail, 2 for a usage error. With --detailed-exitcode, 0 if there is "
                    "nothing to do and 2 if there is.",

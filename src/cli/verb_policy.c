@@ -59,12 +59,9 @@ const struct verb verb_policy = {
         "This command makes no network calls and creates nothing. If the file names a launch "
         "template or an instance profile, more permissions may be needed, because their contents "
         "are not checked.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the policy was printed, 1 if the file is invalid, 2 for a usage error.",
     .fields_size = sizeof(struct policy_fields),
     .run = verb_policy_run,

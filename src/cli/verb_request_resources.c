@@ -41,24 +41,13 @@ static void ignore_line(void *context, const struct ctl_line *line)
     (void)line;
 }
 
-static int request(struct target *target, const void *fields)
+static int verb_request_resources_send(struct target *target, const void *fields)
 {
     const struct verb_request_resources_wishes *wishes = fields;
-    struct ctl_query_question question = {.request = {.what = STR("request-resources"),
-                                                      .bundles = wishes->items,
-                                                      .bundle_count = wishes->count}};
-    struct launcher_head head;
-    struct ssh_target place;
+    struct ctl_request request = {
+        .what = STR("request-resources"), .bundles = wishes->items, .bundle_count = wishes->count};
     struct err err;
-    struct ctl_query_setup setup = {
-        .session = &target->session,
-        .place = &place,
-        .arena = target->cli.arena,
-        .questions = &question,
-        .question_count = 1,
-        .line = ignore_line,
-    };
-    if (!target_find(target, &head, &place, &err) || !talk(&setup, &err)) {
+    if (!ctl_query_head(target, &request, ignore_line, NULL, &err)) {
         return target_fail(target, &err);
     }
     int64_t bundles = 0;
@@ -85,7 +74,7 @@ static int verb_request_resources_run(const struct cli *cli, const void *fields)
                      &err)) {
         return output_error(cli, &err);
     }
-    return target_work(cli, &given->target, request, &wishes);
+    return target_work(cli, &given->target, verb_request_resources_send, &wishes);
 }
 
 const struct verb verb_request_resources = {
@@ -96,12 +85,9 @@ const struct verb verb_request_resources = {
         "until the cluster has the requested resources, whether or not work is running, and "
         "keeps these nodes even if they are idle. A cluster has only one such request: a new "
         "request replaces it, and an empty request withdraws it.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if Ray accepted the request, 1 if not, 2 for a usage error, 130 after "
                    "Ctrl-C.",
     .fields_size = sizeof(struct request_fields),

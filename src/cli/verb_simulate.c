@@ -292,12 +292,9 @@ const struct verb verb_simulate = {
         "Prices are EC2 on-demand prices of one region and date, which the output names; spot "
         "prices are assumed to be a share of these. Prices in the workload file, or in the "
         "cluster file under metadata.shoal, take precedence. The head is not included.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the simulation ran, 1 if a file is invalid, 2 for a usage error.",
     .fields_size = sizeof(struct simulate_fields),
     .run = verb_simulate_run,

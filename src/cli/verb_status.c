@@ -355,12 +355,9 @@ const struct verb verb_status = {
         "unknown, no limit), running_jobs (null: unknown), pending, unschedulable, demand_count, "
         "nodes (as in shoal up), demands (source, shape, labels, count, unschedulable, "
         "infeasible, reason, since_ms), ray_status (the text).",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if the head answered, whatever the state of its nodes, 1 if not, 2 for a "
                    "usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct status_fields),

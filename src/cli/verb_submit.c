@@ -137,12 +137,9 @@ const struct verb verb_submit = {
         "Copies SCRIPT to the home directory on the head and runs it there with python, as shoal "
         "exec runs commands. Each argument is passed unchanged, including spaces and quotes.\n\n"
         "With --start, the cluster is started first if it has no head.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status =
         "The exit status of the script; 255 if ssh failed, 1 if there is no head, 2 for a usage "
         "error. Without a terminal, 130 after SIGINT and 143 after SIGTERM; on a terminal, "

@@ -429,12 +429,9 @@ const struct verb verb_top = {
         "cluster is printed once, as plain text. On the head itself, no FILE is needed.\n\n"
         "With -o json the object has the fields of shoal status -o json, and: dollars_so_far, "
         "all_prices_known, events (as in shoal events -o json).",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 after q or Ctrl-C, 1 if the head did not answer, 2 for a usage error.",
     .fields_size = sizeof(struct top_fields),
     .run = verb_top_run,

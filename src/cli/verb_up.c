@@ -166,12 +166,9 @@ const struct verb verb_up = {
         "steps, detail, reason, dollars_per_hour, failure), up_to_date, node_count, "
         "failed_count, missing_count, cpus, ray_version, head_address, took_ms; after a failure, "
         "error and error_kind replace everything after nodes.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if every node joined Ray, 1 if one of them failed or nothing could be "
                    "launched, 2 for a usage error, 130 after Ctrl-C.",
     .fields_size = sizeof(struct up_fields),

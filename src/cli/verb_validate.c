@@ -156,12 +156,9 @@ const struct verb verb_validate = {
         "file_mounts, private keys that ssh would reject. Warnings are keys that nothing reads, "
         "old keys that shoal converts, worker counts that can never be reached, and setup "
         "commands that fail when they are run twice.",
-    .operands = operands,
-    .operand_count = ARRAY_LEN(operands),
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(operand),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .exit_status = "0 if there are no errors (warnings do not count), 1 if there are, 2 for a "
                    "usage error.",
     .fields_size = sizeof(struct validate_fields),

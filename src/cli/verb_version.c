@@ -40,10 +40,8 @@ const struct verb verb_version = {
     .summary = "print the version of shoal",
     .description = "Prints the version of shoal, the newest Ray it was tested with, and the date "
                    "of its instance type catalog.",
-    .options = options,
-    .option_count = ARRAY_LEN(options),
-    .examples = examples,
-    .example_count = ARRAY_LEN(examples),
+    VERB_ROWS(option),
+    VERB_ROWS(example),
     .fields_size = sizeof(struct version_fields),
     .run = verb_version_run,
 };
