@@ -125,8 +125,3 @@ void *arena_more(struct arena *arena, void *items, size_t count, size_t *capacit
     *capacity = wanted;
     return larger;
 }
-
-void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size)
-{
-    *items = arena_more(arena, *items, count, capacity, size);
-}

@@ -73,6 +73,3 @@ void *arena_more(struct arena *arena, void *items, size_t count, size_t *capacit
  * right side must not use the array or its count. */
 #define ARENA_PUSH(arena, items, count, capacity) \
     (*(ARENA_GROW(arena, items, count, capacity), &(items)[(count)++]))
-
-/* ARENA_GROW() for callers that have the array as a `void *`. */
-void arena_grow(struct arena *arena, void **items, size_t count, size_t *capacity, size_t size);

@@ -79,9 +79,7 @@ static void write_line(struct work *work, const char *fmt, ...)
 
 static struct entry *add_entry(struct work *work, uint64_t launch, int64_t count, struct str call)
 {
-    void *items = work->entries;
-    arena_grow(&work->cloud.arena, &items, work->count, &work->capacity, sizeof(struct entry));
-    work->entries = items;
+    ARENA_GROW(&work->cloud.arena, work->entries, work->count, work->capacity);
     work->entries[work->count] = (struct entry){.launch = launch, .count = count, .call = call};
     work->open++;
     return &work->entries[work->count++];

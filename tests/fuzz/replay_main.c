@@ -27,13 +27,11 @@ struct names {
 static void take_name(void *context, const struct file_entry *entry)
 {
     struct names *names = context;
-    void *items = names->items;
     if (entry->is_folder) {
         return;
     }
-    arena_grow(names->arena, &items, names->count, &names->capacity, sizeof(struct str));
-    names->items = items;
-    names->items[names->count++] = arena_str(names->arena, entry->name);
+    ARENA_PUSH(names->arena, names->items, names->count, names->capacity) = arena_str(names->arena,
+                                                                                      entry->name);
 }
 
 static int compare_names(const void *left, const void *right)

@@ -73,10 +73,8 @@ struct machine *fake_cloud_find(struct fake_cloud *cloud, const char *id)
 
 static void reserve(struct fake_cloud *cloud)
 {
-    void *items = cloud->machines;
     if (cloud->count == cloud->capacity) {
-        arena_grow(&cloud->arena, &items, cloud->count, &cloud->capacity, sizeof(struct machine));
-        cloud->machines = items;
+        ARENA_GROW(&cloud->arena, cloud->machines, cloud->count, cloud->capacity);
         int64_t *times = ARENA_ARRAY(&cloud->arena, cloud->capacity, int64_t);
         memcpy(times, cloud->made_at ? cloud->made_at : times, cloud->count * sizeof(*times));
         cloud->made_at = times;

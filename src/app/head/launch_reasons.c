@@ -68,8 +68,7 @@ static void launch_reasons_take_event(void *context, const struct cluster_event 
         launch_reasons_position(reasons, launch) != TABLE_NONE) {
         return;
     }
-    arena_grow(&reasons->memory, (void **)&reasons->items, reasons->count, &reasons->capacity,
-               sizeof(*reasons->items));
+    ARENA_GROW(&reasons->memory, reasons->items, reasons->count, reasons->capacity);
     table_add(&reasons->table, &reasons->memory, launch * 0x9e3779b97f4a7c15, reasons->count);
     reasons->items[reasons->count++] = (struct launch_reason){
         launch, arena_str(&reasons->memory, event->reason)};

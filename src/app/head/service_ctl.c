@@ -46,18 +46,16 @@ struct service_ctl_gathering {
 static void gather_node(void *context, const struct node_view *view)
 {
     struct service_ctl_gathering *gathering = context;
-    arena_grow(gathering->arena, (void **)&gathering->nodes, gathering->node_count,
-               &gathering->node_capacity, sizeof(*gathering->nodes));
-    gathering->nodes[gathering->node_count++] = *view;
+    ARENA_PUSH(gathering->arena, gathering->nodes, gathering->node_count,
+               gathering->node_capacity) = *view;
 }
 
 static void gather_event(void *context, const struct cluster_event *event)
 {
     struct service_ctl_gathering *gathering = context;
     struct arena *arena = gathering->arena;
-    arena_grow(arena, (void **)&gathering->events, gathering->event_count,
-               &gathering->event_capacity, sizeof(*gathering->events));
-    struct cluster_event *kept = &gathering->events[gathering->event_count++];
+    struct cluster_event *kept = &ARENA_PUSH(arena, gathering->events, gathering->event_count,
+                                             gathering->event_capacity);
     *kept = *event;
     kept->node = arena_str(arena, event->node);
     kept->text = arena_str(arena, event->text);

@@ -286,11 +286,8 @@ static void service_ray_add_pending(struct service_ray_report *gathering,
     const struct type_facts *facts = &gathering->service->head.core.facts[type];
     struct node_view view;
     service_view(gathering->service, managed_node, gathering->arena, &view);
-    void *items = gathering->nodes;
-    arena_grow(gathering->arena, &items, gathering->node_count, &gathering->node_capacity,
-               sizeof(*gathering->nodes));
-    gathering->nodes = items;
-    gathering->nodes[gathering->node_count++] = (struct ray_pending_node){
+    ARENA_PUSH(gathering->arena, gathering->nodes, gathering->node_count,
+               gathering->node_capacity) = (struct ray_pending_node){
         .machine = facts->machine,
         .type = facts->name,
         .instance_id = view.id,

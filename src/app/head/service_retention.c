@@ -55,10 +55,8 @@ static void service_retention_take_machine(void *context, uint64_t instance, str
     if (is_there) {
         return;
     }
-    void *items = sweep->items;
-    arena_grow(&sweep->arena, &items, sweep->count, &sweep->capacity, sizeof(*sweep->items));
-    sweep->items = items;
-    sweep->items[sweep->count++] = (struct gone){instance, arena_str(&sweep->arena, id)};
+    ARENA_PUSH(&sweep->arena, sweep->items, sweep->count,
+               sweep->capacity) = (struct gone){instance, arena_str(&sweep->arena, id)};
 }
 
 /* ---- removal ---- */

@@ -171,11 +171,8 @@ static void service_setup_gather(void *context, const struct managed_node *manag
 {
     struct update *update = context;
     if (is_fit(update->scheduler, managed_node)) {
-        void *items = update->instances;
-        arena_grow(&update->arena, &items, update->count, &update->capacity,
-                   sizeof(*update->instances));
-        update->instances = items;
-        update->instances[update->count++] = managed_node->instance;
+        ARENA_PUSH(&update->arena, update->instances, update->count,
+                   update->capacity) = managed_node->instance;
     }
 }
 
