@@ -330,6 +330,12 @@ class Promises(Planting):
         row = "| planted | `unit/test_planted.c::it_works` | `meson test -C build planted` |\n"
         self.expect_only(promises.PAGE, row, "Meson knows no test or suite planted")
 
+    def test_a_name_of_several_words(self):
+        """In quotes it is one name; its words are not names of their own."""
+        row = ("| planted | `unit/test_planted.c::it_works` | "
+               "`meson test -C build \"unit planted\"` |\n")
+        self.expect_only(promises.PAGE, row, "Meson knows no test or suite unit planted")
+
     def test_a_good_row(self):
         self.plant("tests/unit/test_planted.c", "static void it_works(void **state)\n{\n}\n")
         self.plant(promises.PAGE, "| promise | tests | command |\n|---|---|---|\n"

@@ -11,6 +11,7 @@ least one test or benchmark, and its command must name tests and suites that Mes
 import json
 import os
 import re
+import shlex
 import sys
 
 import gate
@@ -72,7 +73,7 @@ def _rows(text, known):
         commands = COMMAND.findall(line)
         if not commands:
             yield gate.problem(PAGE, number, "this promise has no `meson test -C build` command")
-        for word in (word for command in commands for word in command.split()):
+        for word in (word for command in commands for word in shlex.split(command)):
             if word not in known and word != "--suite":
                 yield gate.problem(PAGE, number, f"Meson knows no test or suite {word}")
 
