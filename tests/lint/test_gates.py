@@ -257,8 +257,10 @@ class Folders(Planting):
 
     def test_a_circle(self):
         self.plant("src/core/planted.h", HEADER_HEAD + '#include "core/text/load_text.h"\n')
-        self.expect(self.source_gates(), "folders", "src/core/planted.h",
-                    "core/text includes src/core; move")
+        found = folders.check(self.copy)
+        self.assertEqual(len(found), 2, found)  # both sides of the circle
+        self.assertIn("src/core/planted.h:4: ", found[0])
+        self.assertIn("but src/core/text includes src/core; move", found[0])
 
     def test_a_way_back_through_a_third_folder(self):
         for user, used in (("a", "b"), ("b", "c"), ("c", "a")):
@@ -271,7 +273,6 @@ class Folders(Planting):
     def test_an_exception_that_is_not_needed(self):
         self.plant("src/app/planted.h", HEADER_HEAD)
         found = folders.check(self.copy)
-        self.assertTrue(any("no longer includes src/app/head;" in text for text in found), found)
         self.assertTrue(any("has 0 includers" in text for text in found), found)
 
     def test_an_internal_header_with_five_includers(self):
