@@ -283,7 +283,7 @@ static void tell_partial(struct controller *controller, const struct call *call,
     struct str zone = intern_text(controller->settings.names, offering->zone);
     err_set(&partial.err, ERR_CAPACITY, "no capacity for the rest");
     notify_launch_failed(controller, call->launch, &partial,
-                         "%zu of %zu x %.*s in %.*s: no capacity for more there now", count,
+                         "got %zu of %zu x %.*s in %.*s; no capacity for the rest now", count,
                          call->count, STR_ARG(machine), STR_ARG(zone));
 }
 
