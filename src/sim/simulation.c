@@ -101,8 +101,11 @@ static bool has_stopped_type(const struct core_answer *answer)
 static void run_up_if_stopped(struct simulation *simulation, const struct core_answer *answer)
 {
     enum { LOOKS_EVERY = 30 * 60 * 1000 };
-    if (simulation->is_healing && answer->is_decision &&
-        simulation->event_queue.now >= simulation->next_up && has_stopped_type(answer)) {
+    if (answer->is_decision) {
+        simulation->has_stopped_type = has_stopped_type(answer);
+    }
+    if (simulation->is_healing && simulation->has_stopped_type &&
+        simulation->event_queue.now >= simulation->next_up) {
         simulation->next_up = simulation->event_queue.now + LOOKS_EVERY;
         event_queue_add(&simulation->event_queue, simulation->event_queue.now, EVENT_QUEUE_UP, 0, 0,
                         0);

@@ -60,7 +60,8 @@ struct simulation {
     uint64_t hash;
     uint64_t events[EVENT_KIND_COUNT];
     bool is_healing;
-    int64_t next_up; /* the user does not run `up` again before this time */
+    int64_t next_up;       /* the user does not run `up` again before this time */
+    bool has_stopped_type; /* by the last decision, as `shoal status` shows it */
     bool is_over;
 };
 
