@@ -25,7 +25,7 @@ struct payload_places {
     struct str own_machine;  /* uname -m; empty if the program itself must not be sent */
 };
 
-/* The places of this process. */
+/* Finds the folders in which this process looks for payloads. */
 bool payload_places_find(struct arena *arena, struct payload_places *ret_places,
                          struct err *err) MUST_USE;
 

@@ -5,5 +5,5 @@
 
 void require_failed(const char *file, int line, const char *condition, const char *text)
 {
-    panic("%s:%d: %s (required: %s)", file, line, text, condition);
+    panic("%s:%d: broken invariant: %s (%s)", file, line, text, condition);
 }

@@ -194,7 +194,7 @@ static bool parse_letters(struct parse *parse, const char *word)
     return true;
 }
 
-/* "ray" and "status" behind FILE: the command was not quoted. */
+/* Extra words after FILE, such as "ray" "status": the command was not quoted. */
 static bool too_many(const struct parse *parse, size_t at)
 {
     const struct verb *verb = parse->verb;

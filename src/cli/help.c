@@ -243,7 +243,7 @@ static void add_key_help(void *context, struct str path, const struct schema_key
 bool help_key(struct buf *out, struct str wanted)
 {
     struct key_search search = {out, wanted, 0};
-    /* "gpu.min_workers": the first component may be a user's name; try without it. */
+    /* "gpu.min_workers": the first part may be a node type of the file; try without it. */
     while (search.wanted.len > 0 && search.found == 0) {
         help_each_key(add_key_help, &search);
         str_cut(&search.wanted, '.');

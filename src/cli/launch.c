@@ -207,7 +207,7 @@ static void add_absence(struct buf *out, const struct target *target,
     }
 }
 
-/* What was done, without the time. */
+/* What was done, and how long it took. */
 static void add_deeds(struct buf *out, const struct show *show,
                       const struct launcher_result *result)
 {

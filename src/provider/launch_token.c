@@ -33,8 +33,8 @@ bool launch_number_parse(struct str text, uint64_t *ret_launch)
     uint32_t count;
     struct str rest = text;
     struct str first = str_cut(&rest, '.');
-    if (!str_to_u32(first, &epoch) || !str_to_u32(rest, &count)) {
-        return false;
+    if (!str_to_u32(first, &epoch) || !str_to_u32(rest, &count) || epoch == UINT32_MAX) {
+        return false; /* a tag can be forged; there is no number after the last one */
     }
     *ret_launch = (uint64_t)epoch << 32 | count;
     return true;

@@ -206,8 +206,10 @@ struct gcs *gcs_open_at(const struct gcs_place *place, bool *ret_has_token, stru
     arena_init_secret(&arena);
     buf_init(&token, RAY_TOKEN_BYTES_MAX);
     struct gcs_access access = gcs_access_find(place->address, &arena);
-    bool ok = !place->token_path || ray_token_read(place->token_path, &token, err);
-    setup.token = buf_str(&token);
+    bool ok = !place->token_path ||
+              (place->is_token_private ? file_read_secret(place->token_path, &token, err)
+                                       : ray_token_read(place->token_path, &token, err));
+    setup.token = str_trim(buf_str(&token));
     if (ok && gcs_access_apply(&access, place->address, &arena, &setup, err)) {
         *ret_has_token = setup.token.len > 0;
         gcs = gcs_open(&setup);

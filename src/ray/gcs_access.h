@@ -42,7 +42,9 @@ struct gcs_place {
     struct http *http;
     const char *address;    /* HOST:PORT */
     const char *token_path; /* NULL if only Ray's variables say whether there is a token */
-    int64_t deadline_ms;    /* per call */
+    bool
+        is_token_private; /* Shoal wrote the file: no other user may read it, and it may be empty */
+    int64_t deadline_ms;  /* per call */
 };
 
 /* Opens a client with the token file and Ray's variables. NULL after an error, as above. */

@@ -67,7 +67,7 @@ static const char *step_run_in_folder(const struct runner *runner, const char *n
 
 static const char *mark_of(const struct runner *runner)
 {
-    require(runner->at < runner->bundle.count, "a step of the bundle");
+    require(runner->at < runner->bundle.count, "the current step is in the bundle");
     return arena_printf(runner->arena, "%s/done/%s", runner->folder, runner->keys[runner->at]).ptr;
 }
 

@@ -45,7 +45,7 @@ struct workload {
     size_t class_count;
     const struct demand *constraint; /* request_resources(), from the start */
     size_t constraint_count;
-    /* Ray's _PG_<id>: the first gang of a report has the first, and so on. */
+    /* Ray's _PG_<id>: the first gang of a report gets the first label, and so on. */
     const struct label *gang_labels;
     size_t gang_label_count;
 };

@@ -144,7 +144,7 @@ static bool database_check_form(struct database *database, const struct database
         return database_bring_up_to_date(database, form, 0, err);
     }
     if (application != form->application || version < 1) {
-        return err_set(err, ERR_IO, "%s is not a database of Shoal", database->path);
+        return err_set(err, ERR_IO, "%s is not a Shoal database", database->path);
     }
     if (version > form->version) {
         return err_set(err, ERR_IO,

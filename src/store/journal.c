@@ -46,6 +46,10 @@ static const char *const upgrades[VERSION] = {
           "ALTER TABLE step_log DROP COLUMN bytes;"
           "ALTER TABLE happened RENAME TO event_log;"
           "ALTER TABLE event_log ADD COLUMN launch INTEGER NOT NULL DEFAULT 0;"
+          "UPDATE event_log SET launch ="
+          " (CAST(substr(text, 8, instr(text, '.') - 8) AS INTEGER) << 32)"
+          " | CAST(substr(text, instr(text, '.') + 1, instr(text, ':') - instr(text, '.') - 1)"
+          " AS INTEGER) WHERE kind = 'launch' AND text GLOB 'launch [0-9]*.[0-9]*:*';"
           "UPDATE meta SET name = 'sole_writer_epoch' WHERE name = 'reign';"
           "UPDATE meta SET name = 'sole_writer_since' WHERE name = 'reign_since';",
 };
@@ -311,7 +315,6 @@ bool journal_number(struct journal *journal, struct str id, uint64_t *ret_instan
 
 bool journal_adopt(struct journal *journal, uint64_t instance, struct str id, struct err *err)
 {
-    require(instance != INSTANCE_NONE, "an instance has a number");
     uint64_t known;
     struct statement *statement = database_use(journal->database, ADOPT_MACHINE);
     statement_int(statement, (int64_t)instance);
@@ -320,7 +323,7 @@ bool journal_adopt(struct journal *journal, uint64_t instance, struct str id, st
         return false;
     }
     return known == instance ||
-           err_set(err, ERR_EXISTS, "instance %.*s has a different number in the journal",
+           err_set(err, ERR_EXISTS, "instance %.*s is already in the journal under another number",
                    STR_ARG(str_sub(id, 0, 100)));
 }
 

@@ -40,7 +40,6 @@ NO_SUGGESTION = {
     ("src/cli/verb_exec.c", "runs"): PROSE,
     ("src/cli/verb_validate.c", "converts"): PROSE,
     ("src/remote/node_session.c", "program"): PROSE,
-    ("src/app/handover/handover.c", "(format"): PROSE,
     ("src/app/launch/cluster_session.c", "demo"): "names the holder of a lease",
     ("src/cli/verb_version.c", "demo"): "the version",
     ("src/cli/help.c", "demo"): "the heading of a command's help",

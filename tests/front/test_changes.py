@@ -182,7 +182,7 @@ def test_a_set_up_that_always_fails_uses_three_instances(front):
                 if m.kind == "worker"]
 
     def is_stopped():
-        return "stopped after 3 failures" in laptop.run("status", file).out
+        return "no more launches after 3 failures" in laptop.run("status", file).out
 
     wait_for(is_stopped, 120, 1, "the stop of the type")
     assert len(launched()) == 3, [m.id for m in launched()]

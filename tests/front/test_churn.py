@@ -15,7 +15,8 @@ from front import LIVE, TIMES, Front, wait_for
 MACHINE = "m5.xlarge"  # only the node type that fails has it
 SSH_SECONDS = 4        # instead of 15 minutes: Ray's variable
 SOON = 60              # from the launch to the cause in the terminal; 1 to 5 s on a quiet host
-STOPPED = "stopped after 3 failures; fix what failed (shoal explain shows it) and run shoal up"
+STOPPED = ("no more launches after 3 failures; fix what failed (shoal explain shows it) and run "
+           "shoal up")
 # cause: (what `up` says within seconds, what it says when it gives up, what `status` says).
 SAID = {
     "setup": ("exit 7", "exit 7", "exit 7"),

@@ -285,8 +285,8 @@ static void test_a_newer_form_is_refused(void **state)
     assert_non_null(strstr(err.text, "written by a newer version of Shoal"));
 }
 
-/* A journal as format 1 wrote it: the head, one launch of one instance, and its lease. */
-static void write_format_1(void)
+/* A journal as format 2 wrote it: the head, one launch of one instance, its events and lease. */
+static void write_format_2(void)
 {
     static const char text[] =
         "CREATE TABLE fact (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;"
@@ -300,11 +300,15 @@ static void write_format_1(void)
         "CREATE TABLE history (number INTEGER PRIMARY KEY AUTOINCREMENT,"
         " wall_ms INTEGER NOT NULL, kind INTEGER NOT NULL, text TEXT NOT NULL,"
         " bytes BLOB NOT NULL) STRICT;"
+        "CREATE TABLE happened (number INTEGER PRIMARY KEY, wall_ms INTEGER NOT NULL,"
+        " kind TEXT NOT NULL, node TEXT NOT NULL, text TEXT NOT NULL, reason TEXT NOT NULL) STRICT;"
+        "INSERT INTO happened VALUES (1, 5, 'launch', '', 'launch 3.12: 1 x cpu', 'needed'),"
+        " (2, 6, 'join', 'worker-1', 'joined Ray', '');"
         "INSERT INTO fact VALUES ('uid', 'abc'), ('reign', '7'), ('reign_since', '1234');"
         "INSERT INTO machine VALUES (1, 'head'), (2, 'i-1');"
         "INSERT INTO launched VALUES (2, 12884901888, 99);"
         "INSERT INTO intent VALUES (12884901888, '3.0', 0, 1, 't', x'', 98, NULL, NULL);"
-        "PRAGMA application_id=0x53686f61; PRAGMA user_version=1;";
+        "PRAGMA application_id=0x53686f61; PRAGMA user_version=2;";
     char path[256];
     sqlite3 *old = NULL;
     assert_int_equal(mkdir(folder, 0700), 0);
@@ -315,17 +319,25 @@ static void write_format_1(void)
     assert_int_equal(chmod(path, 0600), 0);
 }
 
+static void keep_launch(void *context, const struct journal_event_read *event)
+{
+    uint64_t *launches = context;
+    assert_in_range(event->number, 1, 3);
+    launches[event->number] = event->launch;
+}
+
 static void test_an_older_format_is_upgraded(void **state)
 {
     (void)state;
     struct err err = {0};
-    struct journal_event_read event = {.number = 1, .kind = STR("join"), .text = STR("joined")};
+    struct journal_event_read event = {.number = 3, .kind = STR("join"), .text = STR("joined")};
     struct journal *journal = NULL;
     uint64_t number = 0;
-    write_format_1();
+    uint64_t launches[4] = {0};
+    write_format_2();
     assert_false(journal_open(folder, NULL, &journal, &err)); /* a reader changes nothing */
     assert_non_null(
-        strstr(err.text, "written by an older version of Shoal (format 1; this version needs 3)"));
+        strstr(err.text, "written by an older version of Shoal (format 2; this version needs 3)"));
     assert_true(journal_open(folder, "test", &journal, &err));
     assert_true(journal_get_number(journal, "sole_writer_epoch", &number, &err));
     assert_int_equal(number, 7);
@@ -338,6 +350,9 @@ static void test_an_older_format_is_upgraded(void **state)
     commit(journal);
     journal_close(journal);
     assert_true(journal_open(folder, NULL, &journal, &err)); /* it is upgraded once and for all */
+    assert_true(journal_events_all(journal, 0, keep_launch, launches, &err));
+    assert_int_equal(launches[1], (uint64_t)3 << 32 | 12);
+    assert_int_equal(launches[2], 0);
     struct journal_intent intent;
     struct arena arena;
     bool is_found = false;

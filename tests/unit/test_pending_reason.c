@@ -112,7 +112,8 @@ static void holds_have_causes_and_words(void **state)
          "gpu: no more launches after 3 failures; fix what failed (shoal explain shows it) and run "
          "shoal up"},
         {HOLD_TRIAL, CAUSE_PASSING,
-         "the setup of a gpu node failed; more are launched after one succeeds"},
+         "the setup of a gpu node failed; no further nodes of this type are launched until one is "
+         "set up"},
     };
     assert_int_equal(ARRAY_LEN(rows), HOLD_CAUSE_COUNT);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {

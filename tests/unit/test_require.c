@@ -44,9 +44,10 @@ static void a_broken_relation_aborts(void **state)
     close(ends[0]);
     assert_int_equal(waitpid(child, &status, 0), child);
     assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);
-    assert_like(str_from(text),
-                "shoal: internal error: *: two is three (required: two == 3)\nThis is a bug in "
-                "shoal. Please report it with the command you ran.\n");
+    assert_like(
+        str_from(text),
+        "shoal: internal error: *: broken invariant: two is three (two == 3)\nThis is a bug in "
+        "shoal. Please report it with the command you ran.\n");
 }
 
 int main(void)

@@ -26,6 +26,6 @@ void decision_add_infeasible(const struct last_decision *decision, struct arena 
 /* The most numerous pending requests, "9 x {CPU: 4}, 2 x {GPU: 1}"; may be empty. */
 struct str decision_load_text(const struct last_decision *decision, struct arena *arena);
 
-/* The result is in `arena` or valid until control returns to the loop. */
+/* The result is valid until control returns to the loop; parts of it are in `arena`. */
 void decision_cluster_status(const struct last_decision *decision, struct arena *arena,
                              struct cluster_status *ret);

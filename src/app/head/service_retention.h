@@ -19,5 +19,6 @@ struct retention_task *retention_task_open(struct head_context *head,
 void retention_task_close(struct retention_task *task); /* NULL is fine */
 /* Removes logs, host keys and records of machines that have been gone for a day. */
 void retention_task_sweep(struct retention_task *task, int64_t wall_ms);
-/* Should it be removed, gone since then and with `newer` machines gone later? Pure. */
+/* Are the files of a machine that is gone since `gone_since_ms` due for removal? `newer` machines
+ * went away after it. Pure. */
 bool tidy_is_due(const struct retention *keep, int64_t gone_since_ms, size_t newer, int64_t now_ms);

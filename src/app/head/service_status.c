@@ -113,8 +113,9 @@ static void service_status_add_node(const struct service *service, struct node_v
     bool has_notice = node_reason_is_ending(node) && node->reason.kind == REASON_NOTICE;
     view->reason = has_notice                    ? node_reason_notice(managed_node)
                    : node_reason_is_ending(node) ? node_reason_text(node, arena)
-                   : node->launch != 0 ? launch_reasons_find(service->reasons, node->launch)
-                                       : STR("");
+                   : node->launch != 0
+                       ? arena_str(arena, launch_reasons_find(service->reasons, node->launch))
+                       : STR("");
 }
 
 static void add_progress(struct node_view *view, const struct worker_progress *progress)

@@ -163,6 +163,7 @@ static bool drain_notifier_open_gcs(struct drain_notifier *notifier, struct err 
     struct gcs_place place = {.http = notifier->setup.http,
                               .address = notifier->setup.gcs,
                               .token_path = notifier->setup.token_file,
+                              .is_token_private = true,
                               .deadline_ms = CALL_MS};
     struct gcs *gcs = gcs_open_at(&place, &has_token, err);
     if (!gcs) {

@@ -35,7 +35,8 @@ struct node_gate_setup {
 /* Waits for the head's Ray and compares its versions with the local ones. */
 int node_gate(const struct node_gate_setup *setup);
 
-/* Prints what the shell of the head's start command must evaluate first. */
+/* Prints the shell commands (export, unset) that must be evaluated before the head's start
+ * command. */
 int node_start(void);
 
 /* On the head: creates the folder for the GCS tables of this cluster on this machine, prints its

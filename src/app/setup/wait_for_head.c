@@ -228,8 +228,11 @@ static bool wait_for_head_open_gcs(struct gate *gate, const struct node_gate_set
                                    struct err *err)
 {
     const char *token = setup->token_file ? tools_home(&gate->arena, setup->token_file) : NULL;
-    struct gcs_place place = {
-        .http = gate->http, .address = setup->gcs, .token_path = token, .deadline_ms = CALL_MS};
+    struct gcs_place place = {.http = gate->http,
+                              .address = setup->gcs,
+                              .token_path = token,
+                              .is_token_private = true,
+                              .deadline_ms = CALL_MS};
     gate->gcs = gcs_open_at(&place, &gate->has_token, err);
     return gate->gcs;
 }

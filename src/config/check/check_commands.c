@@ -1,4 +1,5 @@
-/* check_commands.c: commands that fail on the second run, or that start Ray alone. */
+/* check_commands.c: setup commands that fail on the second run, and head start commands that do not
+ * start Ray or start it without --autoscaling-config. */
 #include "config/check/check.h"
 
 #include <string.h>

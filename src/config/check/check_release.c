@@ -85,9 +85,10 @@ static void check_store(const struct check *check)
         struct diag *diag = diag_warn(check->diags, "gcs-store", store->place,
                                       "gcs_store: disk is alpha in Ray: it may lose its data or "
                                       "change with the next Ray release");
-        diag_hint(check->diags, diag,
-                  "drivers on the head are lost when Ray restarts, with or without gcs_store; "
-                  "remove gcs_store to keep the tables in memory");
+        diag_hint(
+            check->diags, diag,
+            "drivers on the head are lost when Ray restarts, with or without gcs_store; "
+            "remove gcs_store to keep the tables of the GCS in memory, as Ray does by default");
     }
 }
 

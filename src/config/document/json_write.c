@@ -126,7 +126,7 @@ static bool json_write_list(struct json_write_writer *writer, const struct value
     return true;
 }
 
-/* Converts keys that are not strings like json.dumps. */
+/* Converts keys that are not strings, as json.dumps does. */
 static bool write_key(struct json_write_writer *writer, const struct value *key)
 {
     AUTO_BUF struct buf text;

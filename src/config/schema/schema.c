@@ -273,7 +273,7 @@ static const char *schema_home_of(const struct schema_object *object, struct str
     return NULL;
 }
 
-/* A missing key and a mistyped one are the same mistake only in the same map. */
+/* A missing key is attributed to a mistyped key only if both are in the same map. */
 static const void *scope_of(const struct checker *checker, const struct schema_object *object,
                             const struct value *map)
 {

@@ -285,7 +285,7 @@ static bool best_column(struct cover_lp *lp, struct column *ret_column, double *
     return best < -tolerance;
 }
 
-/* Generates, for every kind, a pattern that the current duals pay for. */
+/* Generates, for every kind, a pattern with a negative reduced cost under the current duals. */
 static bool make_patterns(struct cover_lp *lp, const struct cover_rest *rest, int64_t steps)
 {
     struct cover *cover = lp->cover;

@@ -134,7 +134,7 @@ enum aws_next workflow_not_yet(struct aws_workflow *op, const char *why)
 
 enum aws_next workflow_goto(struct aws_workflow *op, size_t step)
 {
-    require(step < op->step_count, "a step of this operation");
+    require(step <= op->step_count, "a step of this operation, or its end");
     op->at = step;
     return NEXT_REPEAT;
 }

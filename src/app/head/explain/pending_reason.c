@@ -102,7 +102,8 @@ static struct str held_text(const struct core_settings *settings, const struct h
                             STR_ARG(type), (long long)hold->limit);
     case HOLD_TRIAL:
         return arena_printf(arena,
-                            "the setup of a %.*s node failed; more are launched after one succeeds",
+                            "the setup of a %.*s node failed; no further nodes of this type "
+                            "are launched until one is set up",
                             STR_ARG(type));
     case HOLD_CAUSE_COUNT:
         break;

@@ -58,8 +58,8 @@ void setup_record_join(struct setup_record *past, struct str head, int64_t now_m
 /* Ray reports it dead. True if it was only in restored tables; WORKER_HAS_NEW_HEAD follows. */
 bool setup_record_die(struct setup_record *past, int64_t now_ms);
 
-/* Was Ray on the head replaced since its start commands began? Then their failure, such as a
- * refused connection, does not concern the new Ray. */
+/* Was Ray on the head replaced after the worker's start commands began? Then their failure, such as
+ * a refused connection, does not concern the new Ray. */
 bool setup_record_is_outdated(const struct setup_record *past, struct str head);
 
 /* The current state. */

@@ -275,7 +275,7 @@ static void worker_setup_on_rotated(void *context, bool is_ok, struct str why)
         hooks->kept_host_key(hooks->context, worker->machine.name, why);
     } else if (!cluster_state_pin(worker->all->setup.state, worker->machine.id, worker->host_key,
                                   false, &err)) {
-        worker_log(worker, "cannot remove its first host key: %s", err.text);
+        worker_log(worker, "cannot unpin the host key of its first boot: %s", err.text);
     }
 }
 

@@ -182,8 +182,8 @@ static enum aws_ask ask_caller(struct aws_workflow *op, struct aws_request *requ
     }
     prepare->wanted = (struct group_rules){0};
     if (!add_named_places(prepare, &wrong)) {
-        workflow_end(op, OUTCOME_INVALID, ERR_CONFIG, "ssh_from: \"%.*s\" is not an IP address",
-                     STR_ARG(wrong));
+        workflow_end(op, OUTCOME_INVALID, ERR_CONFIG,
+                     "ssh_from: \"%.*s\" is not an IP address or CIDR range", STR_ARG(wrong));
         return ASK_NOTHING;
     }
     if (prepare->has_place || provider->facts.uses_private) {

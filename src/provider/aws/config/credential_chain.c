@@ -297,9 +297,9 @@ static struct aws_source plan_login(const struct view *view)
     if (!option(view, "login_session")) {
         return not_set(view, SOURCE_LOGIN, "login_session");
     }
-    return broken(SOURCE_LOGIN, STR("Shoal cannot read `aws login` sessions; add "
-                                    "credential_process = aws configure export-credentials "
-                                    "--format process to the profile"));
+    return broken(SOURCE_LOGIN, STR("Shoal cannot read `aws login` sessions; add this line to "
+                                    "the profile: credential_process = aws configure "
+                                    "export-credentials --format process"));
 }
 
 /* ---- roles ---- */

@@ -96,7 +96,7 @@ static void add_groups(struct param *parent, const char *name, const struct laun
     }
 }
 
-/* Interfaces from the file keep their settings; missing ones are added. */
+/* Interfaces keep the settings from the file; a missing subnet or group is added. */
 static void add_interfaces(struct param *call, const struct param *first, struct str subnet,
                            const struct launch_draft *draft, struct arena *arena)
 {
