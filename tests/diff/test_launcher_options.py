@@ -71,7 +71,7 @@ def test_choices(run, verb):
             name = long_name(option)
             done = run(verb, f"{name}=no-such-choice")
             assert done.returncode == 2
-            listed = re.search(r"one of: (.*)", done.stderr).group(1).split(", ")
+            listed = re.search(r"valid values: (.*)", done.stderr).group(1).split(", ")
             assert set(option.type.choices) <= set(listed), (verb, name)
 
 

@@ -168,8 +168,8 @@ def test_random_bytes_behind_a_beginning():
 @pytest.mark.parametrize("given, words", [
     (b"echo hello\n", "UserData does not start with a header that cloud-init knows"),
     (b"<powershell>\n</powershell>", "UserData does not start with a header that cloud-init knows"),
-    (b"#!" + b"x" * EC2_BYTES_MAX, "EC2 accepts 16384 in total"),
-    (b"#!" + b"\xff" * 12000, "EC2 accepts 16384 in total"),
+    (b"#!" + b"x" * EC2_BYTES_MAX, "EC2 accepts only 16384 bytes in total"),
+    (b"#!" + b"\xff" * 12000, "EC2 accepts only 16384 bytes in total"),
     (gzip.compress(b"#!/bin/sh\n"), "UserData is compressed")])
 def test_what_is_refused(given, words):
     assert words in ask("user-data", given=given, check=False)

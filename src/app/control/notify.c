@@ -167,6 +167,7 @@ void notify_lease_lost(struct controller *controller, const struct cluster_lease
     }
 }
 
+PRINTF_LIKE(4, 0)
 static void notify_push_warning(struct controller *controller, uint64_t launch,
                                 const struct provider_answer *answer, const char *fmt, va_list args)
 {
