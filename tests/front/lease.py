@@ -210,14 +210,14 @@ class Held:
 
 
 def counting_claims(rows):
-    """{template: {number: (when the claim arrived, whose)}} of claims that count."""
+    """{template: {number: (when the claim had taken effect, whose)}} of claims that count."""
     found = {}
     claims = [row for row in rows if (row.get("lease") or {}).get("claim")]
     for row in sorted(claims, key=lambda row: row["lease"]["number"]):
         chain = found.setdefault(row["lease"]["template"], {})
         after = int(CLAIM.match(row["lease"]["claim"])[1])
         if not chain or after == max(chain):
-            chain[row["lease"]["number"]] = (row["came_at"], actor(row))
+            chain[row["lease"]["number"]] = (row["done_at"], actor(row))
     return found
 
 
@@ -231,8 +231,8 @@ def learn(held, row, chains, lag):
         held.end = float(lease["end"].split()[1])
     elif row["action"] == "DescribeLaunchTemplateVersions" and row.get("fault") != "hold":
         # A process that reads after a successor is visible knows it, and a missing object too.
-        later = [came for number, (came, _) in chains.get(held.template, {}).items()
-                 if number > held.number and came + lag < row["came_at"]]
+        later = [done for number, (done, _) in chains.get(held.template, {}).items()
+                 if number > held.number and done + lag < row["came_at"]]
         if later or "NotFound" in row.get("refused", ""):
             held.number = 0
 

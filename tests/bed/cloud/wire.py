@@ -48,6 +48,7 @@ class Call:
     params: dict = dataclasses.field(default_factory=dict)
     access_key: str = ""
     identity: object = None
+    done_at: float = None  # when it had taken effect, on the cloud's clock
 
     def get(self, name, default=None):
         return self.params.get(name, default)
