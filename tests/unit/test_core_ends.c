@@ -98,6 +98,32 @@ static void test_a_drain_by_others_brings_a_replacement_at_once(void **state)
     }
 }
 
+/* Ray Train requests its largest size as a constraint on the total, and keeps it during a drain: the
+ * draining node must not count towards it, or nothing replaces the node before its end. */
+static void test_a_draining_node_does_not_satisfy_a_constraint(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_scene(&scene);
+    start(&scene);
+    bring_up(&scene);
+    scene.demand.count = 1;
+    step(&scene, (struct event){.kind = EVENT_RAY_LOAD,
+                                .ray_load = {.constraint = &scene.demand, .constraint_count = 1}});
+    tick(&scene);
+    nothing(&scene); /* instance 7 satisfies it */
+    node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    launched(&scene, only(&scene, ACTION_LAUNCH)->launch, 8);
+    see_ray(&scene);
+    tick(&scene);
+    for (size_t i = 0; i < scene.answer.action_count; i++) { /* one node needs one replacement */
+        assert_int_not_equal(scene.answer.actions[i].kind, ACTION_LAUNCH);
+    }
+    close_scene(&scene);
+}
+
 static void work_and_rest(struct scene *scene)
 {
     scene->settings.idle_timeout = 6 * SECOND;
@@ -693,6 +719,7 @@ int main(void)
         cmocka_unit_test(test_nothing_ends_while_ray_is_out_of_sight),
         cmocka_unit_test(test_a_notice_brings_a_replacement_from_elsewhere_at_once),
         cmocka_unit_test(test_a_drain_by_others_brings_a_replacement_at_once),
+        cmocka_unit_test(test_a_draining_node_does_not_satisfy_a_constraint),
         cmocka_unit_test(test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long),
         cmocka_unit_test(test_a_look_at_ray_that_was_late_keeps_no_node),
         cmocka_unit_test(test_a_node_that_was_idle_through_a_standstill_goes_at_once),
