@@ -98,8 +98,8 @@ static void test_a_drain_by_others_brings_a_replacement_at_once(void **state)
     }
 }
 
-/* Ray Train requests its largest size as a constraint on the total, and keeps it during a drain: the
- * draining node must not count towards it, or nothing replaces the node before its end. */
+/* Ray Train requests its largest size as a constraint on the total, and keeps it during a drain.
+ * The draining node must not count towards it, or nothing replaces the node before its end. */
 static void test_a_draining_node_does_not_satisfy_a_constraint(void **state)
 {
     struct scene scene;

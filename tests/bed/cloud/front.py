@@ -262,7 +262,8 @@ class Cloud:
 
     def write_log(self, call, who, reply, told, fault, seconds, came_at):
         row = {"at": round(time.time(), 3), "ms": round(seconds * 1000, 1), "who": who,
-               "came_at": round(came_at, 3), "done_at": call.done_at, "lease": lease_in(call, reply),
+               "came_at": round(came_at, 3), "done_at": call.done_at,
+               "lease": lease_in(call, reply),
                "as": call.identity.label if call.identity else None, "service": call.service,
                "region": call.region, "action": told_action(call), "status": reply.status,
                "token": call.get("ClientToken"), "refused": told or None,
