@@ -16,7 +16,7 @@ import time
 import files
 import pytest
 
-SLOTS = 4
+SLOTS = 3
 SWEEP = 0.050
 IDLE_SECONDS = 3
 BOOT_SECONDS = (10, 20, 40)  # a machine that is launched has joined by then; longer when busy

@@ -6,10 +6,6 @@ BASE, RAY = (ami.id for ami in settings.AMIS[:2])
 # A Ray that starts quickly on a small machine.
 SMALL = "--object-store-memory 80000000 --disable-usage-stats"
 NO_DASHBOARD = "--include-dashboard=false"
-# A raylet that has to find these ports out aborts when its agents need more than 30 s to start, as
-# they do when several workers start at once on a busy machine.
-AGENT_PORTS = ("--dashboard-agent-grpc-port=9101 --dashboard-agent-listen-port=9102 "
-               "--metrics-export-port=9103 --runtime-env-agent-port=9104")
 
 
 def node_type(image=RAY, machine="m5.large", count=None, resources=None, **more):
@@ -126,7 +122,6 @@ def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):
     made["available_node_types"] = {
         "head": node_type(resources={"CPU": 0}),
         **(types or {"worker": node_type(min_workers=0, max_workers=workers)})}
-    made["worker_start_ray_commands"][1] += f" {AGENT_PORTS}"
     return made
 
 
