@@ -109,6 +109,14 @@ def wait(check, what, seconds=15):
         time.sleep(0.02)
 
 
+def test_without_a_handover_nothing_is_started(tmp_path):
+    other = Head(tmp_path)
+    started = other.shoal("autoscaler", "--background")
+    assert started.returncode == 1
+    assert "this machine is not the head of a cluster" in started.stderr
+    assert not (other.folder / "supervisor.lock").exists()
+
+
 def test_it_starts_answers_and_stands_down(head):
     began = time.monotonic()
     started = head.shoal("autoscaler", "--background")

@@ -8,6 +8,7 @@
  * both cases the service is started again at boot (boot.h), if the machine allows it.
  */
 #include "app/contact.h"
+#include "app/handover/handover.h"
 #include "app/head/ctl/ctl.h"
 #include "app/head/supervisor/boot.h"
 #include "app/head/supervisor/supervise.h"
@@ -229,6 +230,17 @@ static bool start_anew(const char *folder, struct arena *arena, struct err *err)
     return service_start_process(folder, &no_unit, arena, err);
 }
 
+/* A supervisor without a handover would restart a service that cannot run, for ever. */
+static bool service_start_has_handover(const char *folder, struct arena *arena, struct err *err)
+{
+    const char *path = arena_printf(arena, "%s/" HANDOVER_NAME, folder).ptr;
+    return file_stat(path).kind != FILE_MISSING ||
+           err_set(err, ERR_NOT_FOUND,
+                   "%s not found: this machine is not the head of a cluster. Run `shoal up` to "
+                   "create one",
+                   path);
+}
+
 bool service_start(const char *given, struct err *err)
 {
     struct arena arena;
@@ -240,7 +252,8 @@ bool service_start(const char *given, struct err *err)
     if (pid > 0) {
         kill(pid, SIGHUP); /* ends a pause after crashes */
     }
-    bool ok = file_make_private_folder(folder, err) && boot_set(folder, true, err) &&
+    bool ok = (pid > 0 || service_start_has_handover(folder, &arena, err)) &&
+              file_make_private_folder(folder, err) && boot_set(folder, true, err) &&
               (pid > 0 || start_anew(folder, &arena, err));
     if (ok && !service_start_wait_for_answer(path, pid > 0, &arena, err)) {
         bool is_silent = err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAVAILABLE;
