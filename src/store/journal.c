@@ -103,7 +103,9 @@ static const char *const statements[STATEMENT_COUNT + 1] = {
     [DROP_MACHINE] = "DELETE FROM machine WHERE instance = ?",
     [DROP_LAUNCHED] = "DELETE FROM instance_launch WHERE instance = ?",
     [DROP_META] = "DELETE FROM meta WHERE name = ?",
-    [ADD_LAUNCHED] = "INSERT OR IGNORE INTO instance_launch VALUES (?, ?, ?)",
+    [ADD_LAUNCHED] = "INSERT INTO instance_launch VALUES (?, ?, ?) ON CONFLICT (instance) DO UPDATE"
+                     " SET launch = excluded.launch, wall_ms = excluded.wall_ms"
+                     " WHERE excluded.launch > instance_launch.launch",
     [ALL_LAUNCHED] = "SELECT launch, instance, wall_ms FROM instance_launch ORDER BY instance",
     [ADD_INTENT] = "INSERT INTO launch_intent (launch, name, offering, count, token, call, wall_ms)"
                    " VALUES (?, ?, ?, ?, ?, ?, ?)",

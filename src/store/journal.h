@@ -84,14 +84,15 @@ bool journal_machines(struct journal *journal, journal_machine_fn *take, void *c
 /* Deletes a machine that was terminated long ago, and its launch. Its number is not reused. */
 bool journal_drop_machine(struct journal *journal, uint64_t instance, struct err *err) MUST_USE;
 
-/* The launch that a machine came from, as reported by the cloud. */
+/* The last launch that created or started a machine, as reported by the cloud. */
 struct journal_launched {
     uint64_t launch;
     uint64_t instance;
     int64_t wall_ms;
 };
 
-/* Only the first report is stored. */
+/* Of one launch only the first report is stored. A later launch replaces an earlier one: it started
+ * the machine while it was stopped. */
 bool journal_launched(struct journal *journal, const struct journal_launched *launched,
                       struct err *err) MUST_USE;
 

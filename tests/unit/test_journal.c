@@ -431,6 +431,32 @@ static size_t launched_in(struct journal *journal)
     return count;
 }
 
+static void keep_launched(void *context, const struct journal_launched *launched)
+{
+    *(struct journal_launched *)context = *launched;
+}
+
+/* A stopped machine is started by a later launch, and belongs to that one. */
+static void test_a_machine_belongs_to_its_last_launch(void **state)
+{
+    static const struct journal_launched reports[] = {
+        {2, 5, 100}, {2, 5, 200}, {3, 5, 300}, {3, 5, 400}, {2, 5, 500}};
+    static const int64_t expected_ms[] = {100, 100, 300, 300, 300};
+    (void)state;
+    struct err err = {0};
+    struct journal *journal = open_as("test");
+    for (size_t i = 0; i < ARRAY_LEN(reports); i++) {
+        struct journal_launched kept = {0};
+        begin(journal);
+        assert_true(journal_launched(journal, &reports[i], &err));
+        commit(journal);
+        assert_true(journal_all_launched(journal, keep_launched, &kept, &err));
+        assert_int_equal(kept.wall_ms, expected_ms[i]);
+        assert_int_equal(kept.launch, i < 2 ? 2 : 3);
+    }
+    journal_close(journal);
+}
+
 static void test_launches_are_found_and_forgotten(void **state)
 {
     (void)state;
@@ -515,6 +541,7 @@ int main(void)
         ROW(test_survives_a_kill),
         ROW(test_one_writer_many_readers),
         ROW(test_history_is_ordered_and_trimmed),
+        ROW(test_a_machine_belongs_to_its_last_launch),
         ROW(test_launches_are_found_and_forgotten),
         ROW(test_a_damaged_file_is_named_and_left),
         ROW(test_a_newer_form_is_refused),

@@ -153,6 +153,36 @@ static void a_kill_in_between_neither_loses_nor_doubles(void **state)
     }
 }
 
+static size_t known_nodes(struct scene *scene)
+{
+    struct role_counts tally = counter_of(scene);
+    return tally.by_state[NODE_LAUNCHING] + tally.by_state[NODE_BOOTING] +
+           tally.by_state[NODE_SETTING_UP];
+}
+
+/* The next process knows what was started, although its listings still show it as stopped. */
+static void what_was_started_is_known_after_a_restart(void **state)
+{
+    struct scene *scene = stopped_cluster();
+    (void)state;
+    begin(scene, "me pid 2 up", GOAL_RUN);
+    assert_comes(scene, are_booting);
+    end(scene);
+    for (size_t i = 0; i < scene->cloud.count; i++) {
+        scene->cloud.machines[i].state = MACHINE_STOPPED;
+    }
+    scene->cloud.counts[FAKE_START] = 0;
+    begin(scene, "me pid 3 up", GOAL_RUN);
+    scene->starts = 0;
+    assert_comes(scene, has_started);
+    (void)runs_until(scene, NULL, 300);
+    assert_int_equal(scene->cloud.counts[FAKE_START], 0);
+    assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
+    assert_int_equal(known_nodes(scene), 3);
+    end(scene);
+    scene_free(scene);
+}
+
 /* The first of its type. */
 static struct machine *one_of(struct scene *scene, const char *type)
 {
@@ -237,6 +267,7 @@ int main(void)
         cmocka_unit_test(what_is_written_is_read),
         cmocka_unit_test(stopped_machines_are_started),
         cmocka_unit_test(a_kill_in_between_neither_loses_nor_doubles),
+        cmocka_unit_test(what_was_started_is_known_after_a_restart),
         cmocka_unit_test(the_rest_is_launched),
         cmocka_unit_test(what_does_not_start_is_left_alone),
         cmocka_unit_test(those_of_another_head_stay),
