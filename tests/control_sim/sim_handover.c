@@ -9,7 +9,6 @@ static bool gather(struct sim_process *laptop, struct handover *handover, struct
 {
     const struct cluster_lease *lease = controller_lease(laptop->controller);
     struct world *world = laptop->world;
-    uint64_t since = 0;
     struct err err;
     *handover = (struct handover){.uid = lease->uid,
                                   .epoch = lease->epoch,
@@ -19,11 +18,7 @@ static bool gather(struct sim_process *laptop, struct handover *handover, struct
                                   .config = STR("{}"),
                                   .head_id = world->head->id,
                                   .head_private_ip = world->head->ip};
-    bool ok = journal_get_number(laptop->journal, "reign_since", &since, &err) &&
-              journal_get_number(laptop->journal, "reign", &handover->sole_writer_epoch, &err) &&
-              handover_gather(laptop->journal, arena, handover, &err);
-    handover->sole_writer_since = (int64_t)since;
-    return ok;
+    return handover_gather(laptop->journal, arena, handover, &err);
 }
 
 void sim_handover_send(struct sim_process *laptop, struct sim_process *head)

@@ -28,6 +28,7 @@ static const struct handover full = {
     .epoch = 3,
     .lease_object = {"lt-1", 4},
     .sole_writer_epoch = 2,
+    .sole_writer_since = 777,
     .serial = 1000,
     .config = {"{}", 2},
     .secret = {"aa", 2},
@@ -140,6 +141,8 @@ static void it_is_taken_once(void **state)
     assert_true(handover_take(scene->journal, &later, &scene->err));
     assert_int_equal(order_of(scene, &full), HANDOVER_OLDER);
     assert_true(handover_gather(scene->journal, &scene->arena, &back, &scene->err));
+    assert_int_equal(back.sole_writer_epoch, 2);
+    assert_int_equal(back.sole_writer_since, 777); /* no wait of an earlier controller is lost */
     assert_int_equal(back.machine_count, 2);
     assert_int_equal(back.intent_count, 2);
     assert_int_equal(back.launched_count, 1);

@@ -252,11 +252,15 @@ bool handover_gather(struct journal *journal, struct arena *arena, struct handov
                      struct err *err)
 {
     struct handover_gathering all = {.arena = arena};
-    if (!journal_machines(journal, gather_machine, &all, err) ||
+    uint64_t since;
+    if (!journal_get_number(journal, "sole_writer_epoch", &handover->sole_writer_epoch, err) ||
+        !journal_get_number(journal, "sole_writer_since", &since, err) ||
+        !journal_machines(journal, gather_machine, &all, err) ||
         !journal_intents(journal, gather_intent, &all, err) ||
         !journal_all_launched(journal, gather_launched, &all, err)) {
         return false;
     }
+    handover->sole_writer_since = (int64_t)since;
     handover->launched = all.launched;
     handover->launched_count = all.launched_count;
     handover->machines = all.machines;

@@ -65,7 +65,7 @@ void handover_write(const struct handover *handover, struct buf *out);
 bool handover_read(struct str json, struct arena *arena, struct handover *ret_handover,
                    struct err *err) MUST_USE;
 
-/* Fills machines and intents of a handover from the journal. */
+/* Fills what the journal knows: machines, intents, since when only the laptop held the lease. */
 bool handover_gather(struct journal *journal, struct arena *arena, struct handover *handover,
                      struct err *err) MUST_USE;
 

@@ -42,15 +42,8 @@ static void gather_environment(struct handover *handover, struct arena *arena)
 static bool gather_records(const struct head_wish *wish, struct handover *handover, struct err *err)
 {
     const struct cluster_session *launch = wish->launch;
-    uint64_t since;
-    if (!journal_get_number(launch->journal, "sole_writer_since", &since, err)) {
-        return false;
-    }
-    handover->sole_writer_since = (int64_t)since;
     handover->written_ms = wish->written_ms;
-    return journal_get_number(launch->journal, "sole_writer_epoch", &handover->sole_writer_epoch,
-                              err) &&
-           handover_gather(launch->journal, launch->arena, handover, err);
+    return handover_gather(launch->journal, launch->arena, handover, err);
 }
 
 static struct str secret_hex(const struct cluster_session *launch)
