@@ -381,7 +381,11 @@ static void terminate(struct provider *base, const struct str *ids, size_t count
                       provider_done_fn *done, void *context)
 {
     struct sim_call *call = call_new(base, VERB_TERMINATE, context);
+    struct sim_process *process = call->provider->process;
     keep_ids(call, ids, count);
+    if (!process->is_dead) {
+        checks_on_terminate_call(process, ids, count);
+    }
     call->done = done;
     sent(call);
 }

@@ -112,7 +112,8 @@ static void launch_head(struct world *world, struct sim_process *laptop)
     world_say(world, "laptop", "launches the head, %.*s", STR_ARG(world->head->id));
 }
 
-/* A head that is not set up yet may lose to a second one. */
+/* A head that is not set up yet may lose to a second one: a laptop without the journal cannot know
+ * which of them was there first. */
 static struct sim_instance *head_in_use(struct world *world)
 {
     if (world->head && sim_instance_is_live(world, world->head)) {
@@ -138,7 +139,6 @@ static void advance_laptop(struct world *world)
         return;
     }
     virtual_loop_enter(laptop->session.loop);
-    world->head = head_in_use(world);
     if (laptop->exits_ms > 0) {
         laptop->stops_next = now >= laptop->exits_ms;
     } else if (!world->head) {
@@ -385,6 +385,7 @@ static void on_tick(void *context)
     strike_due(world);
     sim_ray_step(world);
     start_processes(world);
+    world->head = head_in_use(world);
     advance_laptop(world);
     watch_goal(world);
 }

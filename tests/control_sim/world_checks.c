@@ -4,7 +4,7 @@
  *   I1  every instance comes from a journaled launch, byte for byte, and is managed in the end
  *   I2  no node with work is terminated; an idle one only after its raylet accepted the drain
  *   I3  never more workers than allowed, per type and in total
- *   I4  only the holder of the lease acts; the head in use is kept
+ *   I4  only the holder of the lease acts; the head in use and the head of the journal are kept
  *   I10 no storms of calls
  *   I13 when the faults stop, the cluster reaches its goal
  *   I14 only instances of the cluster are touched
@@ -106,6 +106,23 @@ void checks_on_launch_call(struct sim_process *process, struct str call)
     } else if (!str_eq(reuse_read(intent.call, &arena).call, call)) {
         world_violate(process->world, "I1", "launch %u.%u differs from the journal",
                       LAUNCH_ARG(launch));
+    }
+    arena_clear(&arena);
+}
+
+/* Also a head that is not set up yet is kept, by the process that chose it. */
+void checks_on_terminate_call(struct sim_process *process, const struct str *ids, size_t count)
+{
+    struct str named = STR("");
+    struct arena arena;
+    struct err err;
+    arena_init(&arena);
+    bool is_read = journal_get(process->journal, "head-id", &arena, &named, &err);
+    for (size_t i = 0; i < count && is_read; i++) {
+        if (str_eq(ids[i], named)) {
+            world_violate(process->world, "I4", "the %s terminates the head of its journal, %.*s",
+                          sim_process_name(process), STR_ARG(named));
+        }
     }
     arena_clear(&arena);
 }

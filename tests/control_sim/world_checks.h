@@ -5,6 +5,7 @@
 #include "base/str.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 struct world;
@@ -32,6 +33,7 @@ void world_violate(struct world *world, const char *invariant, const char *fmt, 
 void checks_on_call(struct sim_process *process, enum sim_verb verb, uint64_t epoch,
                     int64_t confirmed_ms);
 void checks_on_launch_call(struct sim_process *process, struct str call);
+void checks_on_terminate_call(struct sim_process *process, const struct str *ids, size_t count);
 /* Before an instance is stopped or terminated, and after one was added or started. */
 void checks_on_end(struct world *world, struct sim_instance *instance, bool is_stop);
 void checks_on_growth(struct world *world);
