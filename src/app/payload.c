@@ -102,3 +102,11 @@ bool payload_find(struct arena *arena, const struct payload_places *places, stru
     }
     return payload_fail(places, name, path, err);
 }
+
+bool payload_find_here(struct arena *arena, struct str machine, struct str *ret_path,
+                       struct err *err)
+{
+    struct payload_places places;
+    return payload_places_find(arena, &places, err) &&
+           payload_find(arena, &places, machine, ret_path, err);
+}

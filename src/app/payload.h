@@ -35,3 +35,6 @@ bool payload_places_find(struct arena *arena, struct payload_places *ret_places,
  */
 bool payload_find(struct arena *arena, const struct payload_places *places, struct str machine,
                   struct str *ret_path, struct err *err) MUST_USE;
+/* The same, in the folders of this process. */
+bool payload_find_here(struct arena *arena, struct str machine, struct str *ret_path,
+                       struct err *err) MUST_USE;

@@ -402,17 +402,17 @@ static void a_service_without_the_lease_says_so(void **state)
     service_scene_begin(scene);
     assert_service(scene, is_leading);
     scene->service.head.is_leading = false;
-    snprintf(scene->service.refusal, sizeof(scene->service.refusal), "denied");
+    snprintf(scene->service.activity.refusal, sizeof(scene->service.activity.refusal), "denied");
     service_status(&scene->service, &arena, &status);
     assert_false(status.is_settled);
     assert_true(status.waits_for_lease);
     assert_true(str_is(status.waits_for, "the cluster lease: denied"));
-    scene->service.ray_autoscaler.old_ray[0] =
+    scene->service.activity.ray_autoscaler.old_ray[0] =
         '2'; /* Ray keeps the workers: nothing is waited for */
     service_status(&scene->service, &arena, &status);
     assert_true(status.is_settled);
     assert_false(status.waits_for_lease);
-    scene->service.ray_autoscaler.old_ray[0] = '\0';
+    scene->service.activity.ray_autoscaler.old_ray[0] = '\0';
     scene->service.head.is_leading = true;
     service_status(&scene->service, &arena, &status);
     assert_false(status.waits_for_lease);

@@ -163,6 +163,17 @@ bool head_context_has_monitor_option(const struct head_context *head)
     return false;
 }
 
+size_t head_context_min_workers(const struct head_context *head)
+{
+    const struct config *config = head->config;
+    int64_t wanted = 0;
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        wanted += config->node_types[i].is_head ? 0 : config->node_types[i].min_workers;
+    }
+    wanted = wanted < config->max_workers ? wanted : config->max_workers;
+    return wanted > 0 ? (size_t)wanted : 0;
+}
+
 static bool find_ray(struct head_context *head, struct err *err)
 {
     const struct config *config = head->config;

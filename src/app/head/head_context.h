@@ -53,7 +53,7 @@ struct head_context {
     struct events *events;
     struct ctl_server *ctl_server;
     struct metrics metrics; /* counters */
-    /* The state of the service (service.c). */
+    /* The state of the service (service_activity.c). */
     struct controller *controller; /* NULL if it is not acting */
     bool is_leading;               /* we hold the lease */
     bool is_ending;                /* terminating the workers, then this machine */
@@ -69,6 +69,8 @@ bool head_context_take_handover(struct head_context *head, bool *ret_is_new,
                                 struct err *err) MUST_USE;
 /* Does the file start Ray on the head with Ray's own autoscaler? */
 bool head_context_has_monitor_option(const struct head_context *head);
+/* The minimum number of workers, from the file. */
+size_t head_context_min_workers(const struct head_context *head);
 /* "the journal cannot be written (disk full): no launches until space is free", or empty. */
 struct str head_context_journal_text(const struct head_context *head, struct arena *arena);
 

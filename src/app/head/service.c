@@ -5,30 +5,16 @@
 #include "app/head/node_reason.h"
 #include "app/head/service_internal.h"
 #include "app/head/supervisor/boot.h"
-#include "app/head/supervisor/service_crashloop.h"
 #include "app/head/supervisor/supervise.h"
 #include "app/paths.h"
 #include "app/payload.h"
-#include "app/program.h"
-#include "io/clock.h"
 #include "io/file_limit.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/utsname.h>
-#include <unistd.h>
 
-enum {
-    KEPT_KEY_BYTES_MAX = 1024, /* of a message */
-    CHILDREN_MAX = 200,
-    AGAIN_MS = 1000, /* after the lease was lost */
-    GUARD_MS = 10 * 1000,
-    SHORTAGE_MS = 2000,
-    GUARD_FIRST_MS = 1000, /* until Ray answers for the first time */
-    PREPARE_MS = 1000,     /* after a start: preflight before the first launch needs it */
-};
+enum { CHILDREN_MAX = 200 };
 
 /* ---- controller hooks ---- */
 
@@ -43,15 +29,11 @@ static void read_past_refusal(struct service *service)
 static void service_on_started(void *context, const struct cluster_lease *lease)
 {
     struct service *service = context;
-    service->head.is_leading = true;
-    service->refusal[0] = '\0';
-    LOG(&service->head, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);
-    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
-               STR("acquired the cluster lease"), STR(""));
+    activity_acquired(&service->activity, lease);
     read_past_refusal(service);
     service_ray_begin(service);
     resume_look(service->resume);
-    loop_timer_start(service->timers.prepare, PREPARE_MS);
+    early_prepare_begin(&service->prepare);
     reporter_soon(service->reporter);
     ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
@@ -119,7 +101,7 @@ static void service_on_error(void *context, const struct provider_answer *answer
     struct service *service = context;
     LOG(&service->head, WARNING, "%.*s", STR_ARG(what));
     if (!service->head.is_leading) {
-        snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(what));
+        activity_refused(&service->activity, what);
     } else if (launch_failures_is_refusal(answer->outcome)) {
         note_refusal(service, 0, what);
     }
@@ -137,105 +119,19 @@ static void service_on_launch_failed(void *context, uint64_t launch,
     ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
 }
 
-static void stop_acting(struct service *service)
-{
-    service->head.is_leading = false;
-    if (service->head.controller) {
-        controller_close(service->head.controller);
-        service->head.controller = NULL;
-        service_ray_end(service);
-    }
-}
-
 static void service_on_lease_lost(void *context, const struct cluster_lease *lease,
                                   const struct err *why)
 {
+    struct service *service = context;
     (void)why; /* the service waits for the lease */
-    struct service *service = context;
-    struct str holder = lease ? lease->holder : STR("");
-    snprintf(service->refusal, sizeof(service->refusal), "%.*s holds the cluster lease",
-             STR_ARG(holder.len > 0 ? holder : STR("another controller")));
-    LOG(&service->head, WARNING, "lost the lease: %s", service->refusal);
-    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
-               STR("lost the cluster lease"), str_from(service->refusal));
-    service->head.is_leading = false;
-    loop_timer_start(service->timers.again, AGAIN_MS);
-    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
-}
-
-static struct str holder_of(struct service *service)
-{
-    char host[256] = "head";
-    gethostname(host, sizeof(host) - 1);
-    return arena_printf(&service->head.arena, SERVICE_HOLDER "%.*s@%.200s, pid %ld",
-                        STR_ARG(service->head.config->ssh_user), host, (long)getpid());
-}
-
-/* ---- termination ---- */
-
-/* Stored, so that a restarted service continues. */
-static bool service_note_end(struct service *service, struct err *err)
-{
-    return journal_note(service->head.journal, SERVICE_GOAL, STR("end"), err);
-}
-
-static bool is_end_noted(struct service *service, struct err *err)
-{
-    struct str goal = STR("");
-    bool ok = journal_get(service->head.journal, SERVICE_GOAL, &service->head.arena, &goal, err);
-    service->head.is_ending = ok && str_is(goal, "end");
-    return ok;
-}
-
-static void finish_end(void *context)
-{
-    struct service *service = context;
-    LOG(&service->head, INFO, "the workers are terminated; shutting this machine down");
-    ctl_server_answer(service->head.ctl_server, CTL_REQUEST_TERMINATE, NULL);
-    service->end = SERVICE_ENDS;
-    cloud_session_stop(&service->head.session);
-}
-
-static void service_on_ended(void *context, const struct provider_answer *answer)
-{
-    struct service *service = context;
-    (void)answer; /* a lease that was not released expires */
-    reporter_farewell(service->reporter, finish_end, service);
+    activity_lost(&service->activity, lease);
 }
 
 static void on_emptied(void *context)
 {
     struct service *service = context;
-    if (service->head.is_ending && service->head.controller) {
-        controller_release(service->head.controller, service_on_ended, service);
-    }
+    activity_emptied(&service->activity);
 }
-
-/* Terminates all workers, then shuts this machine down. */
-static bool service_terminate(void *context, struct err *err)
-{
-    struct service *service = context;
-    if (!service->head.controller || !service->head.is_leading) {
-        return err_set(err, ERR_UNAVAILABLE,
-                       "this service does not hold the cluster lease, so it cannot terminate the "
-                       "cluster");
-    }
-    if (!service_note_end(service, err)) {
-        return false;
-    }
-    LOG(&service->head, INFO, "terminating the cluster");
-    service->head.is_ending = true;
-    controller_set_goal(service->head.controller, GOAL_DOWN);
-    return true;
-}
-
-static bool service_on_end(void *context, bool *ret_is_later, struct err *err)
-{
-    *ret_is_later = service_terminate(context, err);
-    return *ret_is_later;
-}
-
-/* ---- acting ---- */
 
 static void service_on_drain(void *context, const struct managed_node *managed_node,
                              const struct action *action)
@@ -257,101 +153,6 @@ static void service_on_launched(void *context, enum outcome outcome, size_t coun
     struct service *service = context;
     metrics_count_launch(&service->head.metrics, outcome,
                          (int64_t)(outcome == OUTCOME_DONE ? came : count), took_ms);
-}
-
-static void start_acting(void *context)
-{
-    struct service *service = context;
-    stop_acting(service);
-    if (service->is_frozen || ray_autoscaler_is_active(&service->ray_autoscaler)) {
-        return; /* checked again by guard() */
-    }
-    service->head.controller = controller_open(&(struct controller_setup){
-        .session = &service->head.session,
-        .provider = service->head.provider,
-        .journal = service->head.journal,
-        .config = service->head.config,
-        .core = &service->head.core,
-        .holder = holder_of(service),
-        .secret = service->head.state.secret,
-        .cluster_key = service->head.handover.public_key,
-        .take_from = service->head.handover.epoch,
-        .uid = service->head.handover.uid,
-        .lease_object = service->head.handover.lease_object,
-        .goal = service->head.is_ending ? GOAL_DOWN : GOAL_RUN,
-        .hooks = {.context = service,
-                  .started = service_on_started,
-                  .set_up = on_set_up,
-                  .changed = service_on_changed,
-                  .trouble = service_on_error,
-                  .lease_lost = service_on_lease_lost,
-                  .emptied = on_emptied,
-                  .drain = service_on_drain,
-                  .decided = on_decided,
-                  .launched = service_on_launched,
-                  .launch_failed = service_on_launch_failed},
-    });
-}
-
-static void guard(void *context)
-{
-    struct service *service = context;
-    bool before = ray_autoscaler_is_active(&service->ray_autoscaler);
-    ray_autoscaler_find(&service->ray_autoscaler, &service->head);
-    bool is_now = ray_autoscaler_is_active(&service->ray_autoscaler);
-    if (is_now && !before) {
-        LOG(&service->head, ERROR,
-            "standing by, because Ray's own autoscaler manages the workers pid=%d ray=%s",
-            service->ray_autoscaler.monitor_pid, service->ray_autoscaler.old_ray);
-        stop_acting(service);
-    } else if (!is_now && before) {
-        start_acting(service);
-    }
-    loop_timer_start(service->timers.guard, service->head.ray.is_alive ? GUARD_MS : GUARD_FIRST_MS);
-    ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
-}
-
-static void service_on_prepared(void *context, const struct provider_answer *answer,
-                                const struct provider_resource *things, size_t count)
-{
-    (void)context; /* errors were reported as warnings, and a launch tries again */
-    (void)answer;
-    (void)things;
-    (void)count;
-}
-
-/* May there be more workers than the minimum? */
-static bool is_elastic(const struct service *service)
-{
-    return service->head.core.settings.max_workers > (int64_t)service_wanted_workers(service);
-}
-
-/* The preflight takes a second or two. Run it early, so that the first launch for demand does not
- * have to wait. */
-static void service_prepare(void *context)
-{
-    struct service *service = context;
-    struct ctl_status status;
-    struct arena arena;
-    arena_init(&arena);
-    service_status(service, &arena, &status);
-    if (!status.is_settled) {
-        loop_timer_start(service->timers.prepare, PREPARE_MS);
-    } else if (service->head.is_leading && !service->head.is_ending && is_elastic(service)) {
-        controller_prepare(service->head.controller, service_on_prepared, service);
-    }
-    arena_clear(&arena);
-}
-
-static void look_for_shortage(void *context)
-{
-    struct service *service = context;
-    int64_t before = service->short_since_ms;
-    service_note_shortage(service);
-    if (before > 0 || service->short_since_ms > 0) {
-        ctl_server_notify(service->head.ctl_server, INSTANCE_NONE);
-    }
-    loop_timer_start(service->timers.shortage, SHORTAGE_MS);
 }
 
 /* ---- setup hooks ---- */
@@ -405,21 +206,10 @@ static void service_on_tag(void *context, uint64_t instance, struct str status)
     setup_scheduler_tag(service->scheduler, instance, status);
 }
 
-/* Reported once for each setup: to connected clients, and in `shoal events`. */
 static void service_on_kept_host_key(void *context, struct str name, struct str why)
 {
     struct service *service = context;
-    AUTO_BUF struct buf text;
-    buf_init(&text, KEPT_KEY_BYTES_MAX);
-    buf_addf(
-        &text,
-        "%.*s still uses the host key of its first boot, because it could not be replaced: %.*s. "
-        "Anyone who can read its user-data knows that key. The next setup of the node tries again.",
-        STR_ARG(name), STR_ARG(str_sub(why, 0, 300)));
-    LOG(&service->head, WARNING, "%s", text.ptr);
-    ctl_server_broadcast_error(service->head.ctl_server, buf_str(&text));
-    events_add(service->head.events, CLUSTER_EVENT_FAILURE, name,
-               STR("still uses its first host key"), why);
+    event_log_kept_host_key(service->event_log, name, why);
 }
 
 static bool service_is_head_ready(void *context)
@@ -433,80 +223,12 @@ static bool service_on_payload(void *context, struct str machine, struct arena *
                                struct str *ret_path, struct err *err)
 {
     const struct service *service = context;
-    struct payload_places places;
     struct utsname here;
     if (uname(&here) == 0 && str_is(machine, here.machine)) {
         *ret_path = service->head.program;
         return true;
     }
-    return payload_places_find(arena, &places, err) &&
-           payload_find(arena, &places, machine, ret_path, err);
-}
-
-/* ---- requests of clients ---- */
-
-static void service_greet(void *context, struct ctl_line *line)
-{
-    const struct service *service = context;
-    const struct cluster_lease *lease = service->head.is_leading
-                                            ? controller_lease(service->head.controller)
-                                            : NULL;
-    line->greeting.version = STR(SHOAL_VERSION);
-    line->greeting.protocol = CTL_PROTOCOL;
-    line->greeting.least = CTL_PROTOCOL_LEAST;
-    line->greeting.cluster = service->head.config->cluster_name;
-    line->greeting.uid = service->head.handover.uid;
-    line->greeting.epoch = lease ? lease->epoch : 0;
-}
-
-static bool on_update(void *context, struct err *err)
-{
-    struct service *service = context;
-    bool is_new = false;
-    if (!head_context_take_handover(&service->head, &is_new, err)) {
-        LOG(&service->head, WARNING, "handover refused: %s", err->text);
-        return false;
-    }
-    if (is_new) {
-        LOG(&service->head, INFO, "new configuration received; restarting");
-        service->end = SERVICE_RESTART;
-        cloud_session_stop(&service->head.session);
-    }
-    return true;
-}
-
-static void finish_standing_down(void *context)
-{
-    struct service *service = context;
-    LOG(&service->head, INFO, "released the cluster lease");
-    events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""),
-               STR("released the cluster lease"), STR(""));
-    ctl_server_answer(service->head.ctl_server, "release", NULL);
-    service->end = SERVICE_STANDS_DOWN;
-    cloud_session_stop(&service->head.session);
-}
-
-static void service_on_released(void *context, const struct provider_answer *answer)
-{
-    struct service *service = context;
-    if (answer->outcome != OUTCOME_DONE) { /* it expires */
-        LOG(&service->head, WARNING, "cannot release the lease: %s", answer->err.text);
-    }
-    reporter_farewell(service->reporter, finish_standing_down, service);
-}
-
-static bool on_stand_down(void *context, bool *ret_is_later, struct err *err)
-{
-    struct service *service = context;
-    (void)err;
-    if (service->head.controller && service->head.is_leading) {
-        *ret_is_later = true;
-        controller_release(service->head.controller, service_on_released, service);
-        return true;
-    }
-    service->end = SERVICE_STANDS_DOWN;
-    cloud_session_stop(&service->head.session);
-    return true;
+    return payload_find_here(arena, machine, ret_path, err);
 }
 
 /* ---- opening and closing ---- */
@@ -533,6 +255,12 @@ static void service_open_setups(struct service *service)
     });
 }
 
+static bool service_terminate(void *context, struct err *err)
+{
+    struct service *service = context;
+    return activity_terminate(&service->activity, err);
+}
+
 static void service_open_modules(struct service *service)
 {
     struct head_context *head = &service->head;
@@ -541,7 +269,7 @@ static void service_open_modules(struct service *service)
     service->decision = decision_open(head, &service->failures);
     service->reporter = reporter_open(&(struct reporter_setup){
         .head = head,
-        .ray_autoscaler = &service->ray_autoscaler,
+        .ray_autoscaler = &service->activity.ray_autoscaler,
         .fill = service_fill_report,
         .context = service,
     });
@@ -561,7 +289,7 @@ static void service_open_modules(struct service *service)
     service_open_ray(service);
     service->metrics_site = metrics_site_open(&(struct metrics_site_setup){
         .head = head,
-        .ray_autoscaler = &service->ray_autoscaler,
+        .ray_autoscaler = &service->activity.ray_autoscaler,
         .fill = service_fill_metrics,
         .context = service,
     });
@@ -573,55 +301,53 @@ static void service_open_modules(struct service *service)
                                         .context = service};
     idle_watch_open(&service->idle);
     service->retention = retention_task_open(head, &service->workers);
+    service->shortage = (struct shortage){.head = head, .workers = &service->workers};
+    shortage_open(&service->shortage);
+    service->prepare = (struct early_prepare){
+        .head = head, .is_settled = service_is_settled, .context = service};
+    early_prepare_open(&service->prepare);
 }
 
-static void service_open_timers(struct service *service)
+static void on_stopped(void *context)
 {
-    struct loop *loop = service->head.session.loop;
-    service->timers.prepare = loop_timer_new(loop, service_prepare, service);
-    service->timers.again = loop_timer_new(loop, start_acting, service);
-    service->timers.guard = loop_timer_new(loop, guard, service);
-    service->timers.shortage = loop_timer_new(loop, look_for_shortage, service);
-    loop_timer_start(service->timers.shortage, SHORTAGE_MS);
-    loop_timer_start(service->timers.guard, GUARD_FIRST_MS);
-    service_expect_ray(service);
+    service_ray_end(context);
+}
+
+static void service_open_activity(struct service *service)
+{
+    service->activity = (struct activity){
+        .head = &service->head,
+        .reporter = service->reporter,
+        .hooks = {.context = service,
+                  .started = service_on_started,
+                  .set_up = on_set_up,
+                  .changed = service_on_changed,
+                  .trouble = service_on_error,
+                  .lease_lost = service_on_lease_lost,
+                  .emptied = on_emptied,
+                  .drain = service_on_drain,
+                  .decided = on_decided,
+                  .launched = service_on_launched,
+                  .launch_failed = service_on_launch_failed},
+        .stopped = on_stopped,
+    };
+    activity_open(&service->activity);
 }
 
 static bool open_ctl_server(struct service *service, struct err *err)
 {
-    struct ctl_server_hooks hooks = {
-        .context = service,
-        .greeting = service_greet,
-        .update = on_update,
-        .stand_down = on_stand_down,
-        .end = service_on_end,
-    };
+    struct ctl_server_hooks hooks = {.context = service};
     service_answers(&hooks);
     return ctl_server_open(service->head.session.loop, service->head.folder, &hooks,
                            &service->head.ctl_server, err);
-}
-
-static void stop_loop(void *context)
-{
-    struct service *service = context;
-    loop_stop(service->head.session.loop);
-}
-
-/* After a signal, for example from systemd: clear our report, which Ray would show forever. */
-static void say_farewell(struct service *service)
-{
-    if (service->head.is_leading) {
-        stop_acting(service);
-        reporter_farewell(service->reporter, stop_loop, service);
-        loop_run(service->head.session.loop);
-    }
 }
 
 /* A head that is started again must wait for `up`. */
 static void note_rest(struct service *service)
 {
     struct err err;
-    bool rests = service->end == SERVICE_STANDS_DOWN || service->end == SERVICE_ENDS;
+    bool rests = service->activity.end == SERVICE_STANDS_DOWN ||
+                 service->activity.end == SERVICE_ENDS;
     if (rests && !boot_set(service->head.folder, false, &err)) {
         LOG(&service->head, WARNING, "cannot prevent the service from starting at boot: %s",
             err.text);
@@ -631,7 +357,7 @@ static void note_rest(struct service *service)
 static bool service_do_run(struct service *service, struct err *err)
 {
     struct cloud_session_setup setup = {.least = LOG_LEVEL_INFO, .children_max = CHILDREN_MAX};
-    if (!head_context_load(&service->head, err) || !is_end_noted(service, err) ||
+    if (!head_context_load(&service->head, err) || !activity_read_goal(&service->head, err) ||
         !cloud_session_open(&service->head.session, &setup, err)) {
         return false;
     }
@@ -648,27 +374,8 @@ static bool service_do_run(struct service *service, struct err *err)
         note_rest(service);
         return true;
     }
-    say_farewell(service);
+    activity_farewell(&service->activity);
     return false;
-}
-
-/* ---- after crashes ---- */
-
-static void restart_by_request(void *context)
-{
-    struct service *service = context;
-    LOG(&service->head, INFO, "SIGHUP received; restarting");
-    service->end = SERVICE_RESTART;
-    cloud_session_stop(&service->head.session);
-}
-
-/* Shows the reason in its status and waits for SIGHUP to restart. */
-static bool freeze(struct service *service, const char *last_end, struct err *err)
-{
-    struct str text = crashloop_text(last_end, &service->head.arena);
-    snprintf(service->refusal, sizeof(service->refusal), "%.*s", STR_ARG(text));
-    LOG(&service->head, ERROR, "frozen: %s", service->refusal);
-    return crashloop_wait(service->head.session.loop, restart_by_request, service, err);
 }
 
 bool service_open(struct service *service, struct err *err)
@@ -676,7 +383,8 @@ bool service_open(struct service *service, struct err *err)
     head_ray_read_before(&service->head);
     service_open_setups(service);
     service_open_modules(service);
-    service_open_timers(service);
+    service_open_activity(service);
+    service_expect_ray(service);
     if (!open_ctl_server(service, err)) {
         return false;
     }
@@ -684,19 +392,12 @@ bool service_open(struct service *service, struct err *err)
         STR_ARG(service->head.config->cluster_name));
     events_add(service->head.events, CLUSTER_EVENT_AUTOSCALER, STR(""), STR("started"),
                STR("version " SHOAL_VERSION));
-    ray_autoscaler_find(&service->ray_autoscaler, &service->head);
-    const char *last_end = getenv(SUPERVISE_CRASH_LOOPING);
-    service->is_frozen = last_end != NULL;
-    if (last_end && !freeze(service, last_end, err)) {
-        return false;
-    }
-    start_acting(service);
-    return true;
+    return activity_begin(&service->activity, getenv(SUPERVISE_CRASH_LOOPING), err);
 }
 
 void service_close(struct service *service)
 {
-    stop_acting(service);
+    activity_stop(&service->activity);
     worker_setups_close(service->setups);
     metrics_site_close(service->metrics_site);
     retention_task_close(service->retention);
@@ -721,30 +422,6 @@ void service_close(struct service *service)
     arena_clear(&service->head.arena);
 }
 
-/* The launch determines what a shutdown does: terminate, unless the file says otherwise. If
- * shutdown fails, the supervisor restarts the service. */
-static int switch_off(void)
-{
-    const char *const argv[] = {"/bin/sh", "-c",
-                                "if [ $(id -u) = 0 ]; then exec shutdown -h now; fi; "
-                                "exec sudo -n shutdown -h now",
-                                NULL};
-    program_become(argv);
-    fprintf(stderr, "cannot start %s: %s\n", argv[0], strerror(errno));
-    return 1;
-}
-
-/* exec: a new process has no leftover state and may be a newer program. */
-static int service_restart(struct str program, const char *folder)
-{
-    const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
-    file_limit_restore();
-    unsetenv(SUPERVISE_CRASH_LOOPING);
-    program_become(argv);
-    fprintf(stderr, "cannot restart %s: %s\n", program.ptr, strerror(errno));
-    return 1; /* the supervisor restarts it */
-}
-
 int service_run(const struct service_setup *setup)
 {
     struct service service = {0};
@@ -756,16 +433,14 @@ int service_run(const struct service_setup *setup)
     file_limit_raise();
     bool is_fine = service_do_run(&service, &err);
     struct str program = arena_str(&arena, service.head.program);
-    enum service_exit end = service.end;
+    enum service_exit end = service.activity.end;
     service_close(&service);
-    int status = 0;
+    int status;
     if (!is_fine) {
         fprintf(stderr, "shoal autoscaler: %s\n", err.text);
         status = err_exit_status(err.kind);
-    } else if (end == SERVICE_RESTART) {
-        status = service_restart(program, service.head.folder);
-    } else if (end == SERVICE_ENDS) {
-        status = switch_off();
+    } else {
+        status = service_exit_become(end, program, service.head.folder);
     }
     arena_clear(&arena);
     return status;

@@ -4,6 +4,52 @@
 #include "io/clock.h"
 #include "ray/status_text.h"
 
+/* ---- the service ---- */
+
+static void greet(void *context, struct ctl_line *line)
+{
+    const struct service *service = context;
+    const struct cluster_lease *lease = service->head.is_leading
+                                            ? controller_lease(service->head.controller)
+                                            : NULL;
+    line->greeting.version = STR(SHOAL_VERSION);
+    line->greeting.protocol = CTL_PROTOCOL;
+    line->greeting.least = CTL_PROTOCOL_LEAST;
+    line->greeting.cluster = service->head.config->cluster_name;
+    line->greeting.uid = service->head.handover.uid;
+    line->greeting.epoch = lease ? lease->epoch : 0;
+}
+
+static bool update(void *context, struct err *err)
+{
+    struct service *service = context;
+    bool is_new = false;
+    if (!head_context_take_handover(&service->head, &is_new, err)) {
+        LOG(&service->head, WARNING, "handover refused: %s", err->text);
+        return false;
+    }
+    if (is_new) {
+        LOG(&service->head, INFO, "new configuration received; restarting");
+        activity_restart(&service->activity);
+    }
+    return true;
+}
+
+static bool stand_down(void *context, bool *ret_is_later, struct err *err)
+{
+    struct service *service = context;
+    (void)err;
+    *ret_is_later = activity_release(&service->activity);
+    return true;
+}
+
+static bool terminate(void *context, bool *ret_is_later, struct err *err)
+{
+    struct service *service = context;
+    *ret_is_later = activity_terminate(&service->activity, err);
+    return *ret_is_later;
+}
+
 /* ---- the cluster ---- */
 
 static void say_status(void *context, struct arena *arena, struct ctl_status *ret_status)
@@ -170,6 +216,10 @@ void service_answers_lost(struct service *service)
 
 void service_answers(struct ctl_server_hooks *hooks)
 {
+    hooks->greeting = greet;
+    hooks->update = update;
+    hooks->stand_down = stand_down;
+    hooks->end = terminate;
     hooks->status = say_status;
     hooks->each = service_view_all;
     hooks->one = service_view_one;

@@ -20,6 +20,7 @@ enum {
     TOLD = 64,                      /* infeasible requests that were reported */
     TELL_AGAIN_MS = 10 * 60 * 1000, /* an infeasible request is reported again after this time */
     TEXT_MAX = 4096,
+    KEPT_KEY_BYTES_MAX = 1024, /* of a message */
 };
 
 struct launch_note {
@@ -337,4 +338,20 @@ void event_log_drained(struct event_log *event_log, uint64_t instance, enum drai
         [DRAIN_UNKNOWN] = "kept: its raylet did not answer",
     };
     service_events_add(event_log, CLUSTER_EVENT_DRAIN, instance, str_from(words[answer]), why);
+}
+
+void event_log_kept_host_key(struct event_log *event_log, struct str name, struct str why)
+{
+    struct head_context *head = event_log->head;
+    AUTO_BUF struct buf text;
+    buf_init(&text, KEPT_KEY_BYTES_MAX);
+    buf_addf(
+        &text,
+        "%.*s still uses the host key of its first boot, because it could not be replaced: %.*s. "
+        "Anyone who can read its user-data knows that key. The next setup of the node tries again.",
+        STR_ARG(name), STR_ARG(str_sub(why, 0, 300)));
+    LOG(head, WARNING, "%s", text.ptr);
+    ctl_server_broadcast_error(head->ctl_server, buf_str(&text));
+    events_add(head->events, CLUSTER_EVENT_FAILURE, name, STR("still uses its first host key"),
+               why);
 }

@@ -14,33 +14,21 @@
 #include "app/head/head_context.h"
 #include "app/head/launch_failures.h"
 #include "app/head/launch_reasons.h"
-#include "app/head/ray_autoscaler.h"
+#include "app/head/service_activity.h"
 #include "app/head/service_contact.h"
 #include "app/head/service_death.h"
 #include "app/head/service_decision.h"
 #include "app/head/service_events.h"
 #include "app/head/service_idle.h"
 #include "app/head/service_metrics.h"
+#include "app/head/service_prepare.h"
 #include "app/head/service_report.h"
 #include "app/head/service_resume.h"
 #include "app/head/service_retention.h"
 #include "app/head/service_setup.h"
+#include "app/head/service_shortage.h"
 #include "app/head/workers/convergence.h"
 #include "app/head/workers/worker_setup.h"
-
-enum service_exit {
-    SERVICE_GOES_ON,
-    SERVICE_STANDS_DOWN, /* on request; the supervisor exits too */
-    SERVICE_ENDS,        /* shut down the machine */
-    SERVICE_RESTART,     /* restart with a new handover */
-};
-
-struct service_timers {
-    struct loop_timer *again; /* reopens the controller after the lease was lost */
-    struct loop_timer *guard; /* checks for Ray's own autoscaler */
-    struct loop_timer *shortage;
-    struct loop_timer *prepare; /* prepares future launches */
-};
 
 /* Requests of clients that Ray has not answered yet. */
 struct service_requests {
@@ -66,13 +54,10 @@ struct service {
     struct retention_task *retention;
     struct resume *resume;
     struct contacts *contacts;
-    struct ray_autoscaler ray_autoscaler;
-    struct service_timers timers;
+    struct activity activity;
+    struct shortage shortage;
+    struct early_prepare prepare;
     struct service_requests requests;
-    int64_t short_since_ms; /* monotonic; too few workers and none pending since; 0 if not so */
-    enum service_exit end;
-    bool is_frozen;    /* only answers requests (supervise.h) */
-    char refusal[400]; /* who holds the lease, or why it cannot be taken */
 };
 
 /* ---- service.c ---- */
@@ -106,15 +91,13 @@ struct idle_stop_view service_idle_view(void *service);
 
 /* ---- service_status.c ---- */
 
-/* The minimum number of workers, from the file. */
-size_t service_wanted_workers(const struct service *service);
 /* Texts are in `arena` or valid until control returns to the loop. */
 void service_view(const struct service *service, const struct managed_node *managed_node,
                   struct arena *arena, struct node_view *ret_view);
 enum slot_state service_slot(const struct service *service,
                              const struct managed_node *managed_node);
-/* Called periodically: are there too few workers and none pending? */
-void service_note_shortage(struct service *service);
+/* Have all required workers joined, or are no more expected soon? */
+bool service_is_settled(const void *service);
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status);
 /* All nodes, also failed workers whose machine is gone; or one, false if it is unknown. */

@@ -240,7 +240,7 @@ static void on_answering(void *context)
     struct str trouble = gcs_poller_trouble(service->head.ray.poller);
     struct str version = gcs_poller_version(service->head.ray.poller);
     bool is_away = trouble.len > 0;
-    loop_timer_start(service->timers.guard, 0); /* a new Ray may have its own autoscaler */
+    activity_check(&service->activity);
     LOG(&service->head, INFO, is_away ? "ray does not answer: %.*s" : "ray answers version=%.*s",
         STR_ARG(is_away ? trouble : version));
     if (is_away && service->head.ray.is_alive) {

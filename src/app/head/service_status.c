@@ -6,10 +6,6 @@
 #include "base/table.h"
 #include "io/clock.h"
 
-/* With too few workers and none pending for this long, no more are expected soon: the cloud
- * refused, or launched fewer than requested. */
-enum { SHORT_MS = 8 * 1000 };
-
 /* ---- one node ---- */
 
 /* Phase and convergence of each node state. */
@@ -313,36 +309,11 @@ bool service_view_one(void *context, uint64_t instance, struct arena *arena,
 
 /* ---- status ---- */
 
-size_t service_wanted_workers(const struct service *service)
-{
-    const struct config *config = service->head.config;
-    int64_t wanted = 0;
-    for (size_t i = 0; i < config->node_type_count; i++) {
-        wanted += config->node_types[i].is_head ? 0 : config->node_types[i].min_workers;
-    }
-    wanted = wanted < config->max_workers ? wanted : config->max_workers;
-    return wanted > 0 ? (size_t)wanted : 0;
-}
-
-static enum autoscaler_state autoscaler_state(const struct service *service)
-{
-    return service->is_frozen ? AUTOSCALER_CRASH_LOOPING
-           : ray_autoscaler_is_active(&service->ray_autoscaler) || !service->head.is_leading
-               ? AUTOSCALER_STANDBY
-               : AUTOSCALER_ACTIVE;
-}
-
 /* Why the autoscaler is not active, or what hinders an active one; empty: nothing. */
 static struct str autoscaler_message(const struct service *service, struct arena *arena)
 {
-    if (service->is_frozen) {
-        return arena_str(arena, str_from(service->refusal));
-    }
-    if (ray_autoscaler_is_active(&service->ray_autoscaler)) {
-        return ray_autoscaler_text(&service->ray_autoscaler, arena);
-    }
-    if (!service->head.is_leading) {
-        return arena_str(arena, str_from(service->refusal));
+    if (activity_state(&service->activity) != AUTOSCALER_ACTIVE) {
+        return activity_message(&service->activity, arena);
     }
     struct str journal = head_context_journal_text(&service->head, arena);
     if (journal.len > 0) {
@@ -354,15 +325,15 @@ static struct str autoscaler_message(const struct service *service, struct arena
     return resume_note(service->resume, arena);
 }
 
-static bool is_settled(const struct service *service, size_t workers)
+bool service_is_settled(const void *context)
 {
-    bool is_short = service->short_since_ms > 0 &&
-                    loop_now_ms(service->head.session.loop) - service->short_since_ms >= SHORT_MS;
-    if (ray_autoscaler_is_active(&service->ray_autoscaler)) {
+    const struct service *service = context;
+    if (ray_autoscaler_is_active(&service->activity.ray_autoscaler)) {
         return true; /* the number of workers to come is unknown here */
     }
     return service->head.ray.is_alive && !head_ray_is_restarting(&service->head) &&
-           (convergence_is_reached(&service->workers, workers) || is_short);
+           (convergence_is_reached(&service->workers, head_context_min_workers(&service->head)) ||
+            shortage_is_lasting(&service->shortage));
 }
 
 /* ---- pending parts ---- */
@@ -396,8 +367,8 @@ static struct str waits_for(const struct service *service, struct arena *arena)
     AUTO_BUF struct buf text;
     buf_init(&text, 400);
     if (!service->head.is_leading) {
-        return arena_printf(arena, "the cluster lease%s%s", service->refusal[0] ? ": " : "",
-                            service->refusal);
+        return arena_printf(arena, "the cluster lease%s%s",
+                            service->activity.refusal[0] ? ": " : "", service->activity.refusal);
     }
     if (!service->head.ray.is_alive) {
         return STR("Ray on the head");
@@ -408,19 +379,6 @@ static struct str waits_for(const struct service *service, struct arena *arena)
     struct service_status_waiting waiting = {service, arena, &text, 0};
     controller_each(service->head.controller, add_waiting, &waiting);
     return waiting.count > 0 ? arena_str(arena, buf_str(&text)) : STR("the launch of workers");
-}
-
-void service_note_shortage(struct service *service)
-{
-    size_t workers = service_wanted_workers(service);
-    bool is_short = service->head.is_leading && service->head.ray.is_alive &&
-                    convergence_count(&service->workers, CONVERGE_PENDING) == 0 &&
-                    !convergence_is_reached(&service->workers, workers);
-    if (!is_short) {
-        service->short_since_ms = 0;
-    } else if (service->short_since_ms == 0) {
-        service->short_since_ms = loop_now_ms(service->head.session.loop);
-    }
 }
 
 static void add_cluster_status(const struct service *service, struct arena *arena,
@@ -450,17 +408,16 @@ static void add_cluster_status(const struct service *service, struct arena *aren
 void service_status(const struct service *service, struct arena *arena,
                     struct ctl_status *ret_status)
 {
-    size_t workers = service_wanted_workers(service);
     *ret_status = (struct ctl_status){
         .ray_version = gcs_poller_version(service->head.ray.poller),
         .ray_address = service->head.ray_address,
-        .autoscaler = autoscaler_state(service),
+        .autoscaler = activity_state(&service->activity),
         .autoscaler_message = autoscaler_message(service, arena),
         .goal = STR("run"),
         .joined = service->head.ray.alive,
-        .wanted = 1 + workers,
-        .is_settled = is_settled(service, workers),
-        .is_ray_scaling = ray_autoscaler_is_active(&service->ray_autoscaler),
+        .wanted = 1 + head_context_min_workers(&service->head),
+        .is_settled = service_is_settled(service),
+        .is_ray_scaling = ray_autoscaler_is_active(&service->activity.ray_autoscaler),
         .serial = service->head.handover.serial,
         .jobs = service->idle.has_drivers ? (int64_t)service->idle.drivers : -1,
     };

@@ -124,10 +124,8 @@ static void copy_next(struct head_setup *setup)
 static bool find_payload(void *context, struct str machine, struct arena *arena,
                          struct str *ret_path, struct err *err)
 {
-    struct payload_places places;
     (void)context;
-    return payload_places_find(arena, &places, err) &&
-           payload_find(arena, &places, machine, ret_path, err);
+    return payload_find_here(arena, machine, ret_path, err);
 }
 
 static void head_setup_on_waiting(void *context, struct str why)

@@ -1,0 +1,42 @@
+/* service_exit.c: restarts the service, or shuts the machine down. */
+#include "app/head/service_exit.h"
+
+#include "app/head/supervisor/supervise.h"
+#include "app/program.h"
+#include "io/file_limit.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The launch determines what a shutdown does: terminate, unless the file says otherwise. If
+ * shutdown fails, the supervisor restarts the service. */
+static int switch_off(void)
+{
+    const char *const argv[] = {"/bin/sh", "-c",
+                                "if [ $(id -u) = 0 ]; then exec shutdown -h now; fi; "
+                                "exec sudo -n shutdown -h now",
+                                NULL};
+    program_become(argv);
+    fprintf(stderr, "cannot start %s: %s\n", argv[0], strerror(errno));
+    return 1;
+}
+
+/* exec: a new process has no leftover state and may be a newer program. */
+static int restart(struct str program, const char *folder)
+{
+    const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
+    file_limit_restore();
+    unsetenv(SUPERVISE_CRASH_LOOPING);
+    program_become(argv);
+    fprintf(stderr, "cannot restart %s: %s\n", program.ptr, strerror(errno));
+    return 1; /* the supervisor restarts it */
+}
+
+int service_exit_become(enum service_exit end, struct str program, const char *folder)
+{
+    return end == SERVICE_RESTART ? restart(program, folder)
+           : end == SERVICE_ENDS  ? switch_off()
+                                  : 0;
+}

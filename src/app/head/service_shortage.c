@@ -1,0 +1,41 @@
+/* service_shortage.c: checks periodically whether workers are missing and none is pending. */
+#include "app/head/service_shortage.h"
+
+#include "app/head/workers/convergence.h"
+
+enum { CHECK_MS = 2000, LASTING_MS = 8 * 1000 };
+
+static bool is_short(const struct shortage *shortage)
+{
+    const struct head_context *head = shortage->head;
+    return head->is_leading && head->ray.is_alive &&
+           convergence_count(shortage->workers, CONVERGE_PENDING) == 0 &&
+           !convergence_is_reached(shortage->workers, head_context_min_workers(head));
+}
+
+static void check(void *context)
+{
+    struct shortage *shortage = context;
+    int64_t before = shortage->since_ms;
+    if (!is_short(shortage)) {
+        shortage->since_ms = 0;
+    } else if (shortage->since_ms == 0) {
+        shortage->since_ms = loop_now_ms(shortage->head->session.loop);
+    }
+    if (before > 0 || shortage->since_ms > 0) {
+        ctl_server_notify(shortage->head->ctl_server, INSTANCE_NONE);
+    }
+    loop_timer_start(shortage->timer, CHECK_MS);
+}
+
+void shortage_open(struct shortage *shortage)
+{
+    shortage->timer = loop_timer_new(shortage->head->session.loop, check, shortage);
+    loop_timer_start(shortage->timer, CHECK_MS);
+}
+
+bool shortage_is_lasting(const struct shortage *shortage)
+{
+    return shortage->since_ms > 0 &&
+           loop_now_ms(shortage->head->session.loop) - shortage->since_ms >= LASTING_MS;
+}
