@@ -61,11 +61,26 @@ enum state_key {
     LOCALITY_STRATEGY = WIRE_KEY(2, WIRE_VARINT),
 };
 
-/* Finds the state in a reply. */
-bool state_find(struct str reply, struct str *ret_state, struct err *err) MUST_USE;
-
 /* Sets the error for malformed replies. */
 bool state_garbled(struct err *err);
 
-/* Unknown values are treated as unspecified. */
-enum ray_node_status state_node_status(uint64_t number);
+/* Hashes that start from `about`, a tag. Those of unordered parts are added up. */
+uint64_t state_mark_number(uint64_t about, uint64_t number);
+uint64_t state_mark_bytes(uint64_t about, struct str bytes);
+
+/* Malformed bytes are detected at the end: until then they are parsed as far as possible. */
+struct state_reading {
+    struct arena *arena;
+    bool is_broken;
+};
+
+/* Into a struct ray_quantity. */
+void state_read_quantity(struct state_reading *in, struct str bytes, void *item);
+/* Into a struct ray_label: an entry of a map, or the name and value of a placement, which have the
+ * same tags. */
+void state_read_label(struct state_reading *in, struct str bytes, void *item);
+
+/* ---- state_node.c ---- */
+
+/* False if it is malformed. */
+bool state_node_summarize(struct str bytes, struct ray_node_summary *ret_glance);
