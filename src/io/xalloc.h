@@ -18,3 +18,19 @@ static inline void *heap_zeroed(size_t size)
 }
 
 #define HEAP_NEW(type) ((type *)heap_zeroed(sizeof(type)))
+
+/* Makes room for one more item in a heap array. */
+static inline void heap_grow(void **items, size_t count, size_t *capacity, size_t size)
+{
+    if (count < *capacity) {
+        return;
+    }
+    size_t more = *capacity > 0 ? 2 * *capacity : 8;
+    void *grown = heap_zeroed(more * size);
+    if (count > 0) {
+        memcpy(grown, *items, count * size);
+    }
+    free(*items);
+    *items = grown;
+    *capacity = more;
+}

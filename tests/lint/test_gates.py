@@ -271,7 +271,7 @@ class Folders(Planting):
         self.assertIn("src/core/b includes src/core/c includes src/core/a", found[0])
 
     def test_an_exception_that_is_not_needed(self):
-        self.plant("src/app/control/controller_internal.h", HEADER_HEAD)
+        self.plant("src/provider/aws/aws_internal.h", HEADER_HEAD)
         found = folders.check(self.copy)
         self.assertTrue(any("has 0 includers" in text for text in found), found)
 

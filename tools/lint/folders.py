@@ -20,7 +20,6 @@ INCLUDERS_MAX = 4
 
 # Internal header -> how many files include it.
 SHARED = {
-    "src/app/control/controller_internal.h": 11,
     "src/core/live/core_internal.h": 7,
     "src/core/plan/cover_internal.h": 6,
     "src/core/plan/pack_internal.h": 8,

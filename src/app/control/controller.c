@@ -2,7 +2,6 @@
 #include "app/control/controller.h"
 
 #include "app/control/controller_internal.h"
-#include "app/control/heads.h"
 #include "io/xalloc.h"
 
 enum {
@@ -14,79 +13,12 @@ enum {
 
 int64_t controller_time_ms(const struct controller *controller)
 {
-    return controller_now(controller) + controller->time_base_ms;
+    return controller_now(controller) + controller->journaling.time_base_ms;
 }
 
 struct event controller_event(const struct controller *controller, enum event_kind kind)
 {
     return (struct event){.kind = kind, .at = controller_now(controller)};
-}
-
-void heap_grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return;
-    }
-    size_t more = *capacity > 0 ? 2 * *capacity : 8;
-    void *grown = heap_zeroed(more * size);
-    if (count > 0) {
-        memcpy(grown, *items, count * size);
-    }
-    free(*items);
-    *items = grown;
-    *capacity = more;
-}
-
-/* ---- calls ---- */
-
-struct call *call_begin(struct controller *controller)
-{
-    struct call *call = controller->spare_calls;
-    if (call) {
-        controller->spare_calls = call->next;
-    } else {
-        call = ARENA_NEW(&controller->setup.session->memory, struct call);
-    }
-    *call = (struct call){.controller = controller,
-                          .next = controller->calls,
-                          .asked_at = controller_now(controller)};
-    controller->calls = call;
-    return call;
-}
-
-/* The call's fields stay valid until the next call_begin(), so that the callback can read them. */
-struct controller *call_end(struct call *call)
-{
-    struct controller *controller = call->controller;
-    if (!controller) {
-        return NULL;
-    }
-    struct call **at = &controller->calls;
-    while (*at != call) {
-        at = &(*at)->next;
-    }
-    *at = call->next;
-    call->next = controller->spare_calls;
-    controller->spare_calls = call;
-    return controller;
-}
-
-void call_free(struct call *call)
-{
-    free(call->instances);
-    tag_group_free(call->tags);
-    reuse_run_free(call->reuse);
-    call->instances = NULL;
-    call->tags = NULL;
-    call->reuse = NULL;
-}
-
-static void calls_clear(struct controller *controller)
-{
-    for (struct call *call = controller->calls; call; call = call->next) {
-        call_free(call);
-        call->controller = NULL;
-    }
 }
 
 /* ---- events ---- */
@@ -137,7 +69,7 @@ static bool is_kept(struct controller *controller, const struct event *event,
 static void note_changes(struct controller *controller, const struct core_answer *answer)
 {
     for (size_t i = 0; i < answer->change_count && !controller->is_replaying; i++) {
-        notify_changed(controller, answer->changes[i].instance);
+        notify_changed(&controller->notifier, answer->changes[i].instance);
     }
 }
 
@@ -147,7 +79,7 @@ void controller_apply(struct controller *controller, const struct event *event)
     core_step(controller->core, event, &controller->scratch, &answer);
     note_changes(controller, &answer);
     if (is_kept(controller, event, &answer)) {
-        journaling_add_event(controller, event);
+        journaling_add_event(&controller->journaling, event);
     }
     loop_defer(controller->loop, &controller->turn);
 }
@@ -160,6 +92,32 @@ void controller_apply_later(struct controller *controller, const struct event *e
     controller->answers = answers;
     controller->answers[controller->answer_count++] = *event;
     loop_defer(controller->loop, &controller->turn);
+}
+
+void controller_decline(struct controller *controller, const struct action *action)
+{
+    struct event event;
+    if (action->kind == ACTION_LAUNCH) {
+        event = controller_event(controller, EVENT_LAUNCH_REPLY);
+        event.launch_reply.launch = action->launch;
+        event.launch_reply.outcome = OUTCOME_THROTTLED;
+    } else if (action->kind == ACTION_TERMINATE) {
+        event = controller_event(controller, EVENT_TERMINATE_REPLY);
+        event.terminate_reply.instance = action->instance;
+        event.terminate_reply.outcome = OUTCOME_THROTTLED;
+    } else if (action->kind == ACTION_DRAIN) {
+        event = controller_event(controller, EVENT_DRAIN_REPLY);
+        event.drain_reply.instance = action->instance;
+        event.drain_reply.answer = DRAIN_UNKNOWN;
+    } else {
+        return;
+    }
+    controller_apply_later(controller, &event);
+}
+
+struct notifier *controller_notifier(struct controller *controller)
+{
+    return &controller->notifier;
 }
 
 /* ---- turns ---- */
@@ -209,8 +167,8 @@ static void watch_the_end(struct controller *controller)
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
     bool is_empty = controller_is_empty(controller);
     if (is_empty && !controller->was_empty) {
-        journaling_record_empty(controller);
-        notify_emptied(controller);
+        journaling_record_empty(&controller->journaling);
+        notify_emptied(&controller->notifier);
     }
     controller->was_empty = is_empty;
     if (controller->setup.goal == GOAL_DOWN && controller->has_listed &&
@@ -220,7 +178,7 @@ static void watch_the_end(struct controller *controller)
                       "the cloud did not answer a launch request; waiting up to %lld s until the "
                       "request can no longer take effect",
                       (long long)((times->call_timeout + times->horizon) / 1000));
-        notify_warning(controller, &answer, "%s", answer.err.text);
+        notify_warning(&controller->notifier, &answer, "%s", answer.err.text);
     }
 }
 
@@ -246,7 +204,7 @@ static void controller_turn(void *context)
     controller->launching = answer.launching;
     wake_at(controller, &answer);
     tell_decided(controller, &answer);
-    execute_actions(controller, answer.actions, answer.action_count);
+    execute_actions(&controller->executor, answer.actions, answer.action_count);
     inventory_schedule(controller);
     watch_the_end(controller);
     if (controller->scratch.used_bytes > SCRATCH_LIMIT) {
@@ -271,6 +229,63 @@ static void set_times(struct controller *controller)
     }
 }
 
+/* The modules that have a struct of their own. */
+static void open_modules(struct controller *controller)
+{
+    controller->calls = (struct call_list){.controller = controller,
+                                           .loop = controller->loop,
+                                           .memory = &controller->setup.session->memory};
+    controller->notifier = (struct notifier){.controller = controller,
+                                             .loop = controller->loop,
+                                             .hooks = &controller->setup.hooks,
+                                             .machines = &controller->machine_table};
+    notify_init(&controller->notifier);
+    controller->journaling = (struct journaling){.controller = controller,
+                                                 .setup = &controller->setup,
+                                                 .settings = &controller->settings,
+                                                 .loop = controller->loop,
+                                                 .journal = controller->journal,
+                                                 .notifier = &controller->notifier,
+                                                 .reuser = &controller->reuser,
+                                                 .scratch = &controller->scratch};
+    journaling_init(&controller->journaling);
+    controller->heads = (struct heads){.controller = controller,
+                                       .setup = &controller->setup,
+                                       .loop = controller->loop,
+                                       .provider = controller->provider,
+                                       .journal = controller->journal,
+                                       .journaling = &controller->journaling,
+                                       .calls = &controller->calls,
+                                       .notifier = &controller->notifier,
+                                       .machines = &controller->machine_table,
+                                       .life = &controller->life,
+                                       .scratch = &controller->scratch};
+    heads_init(&controller->heads);
+    controller->executor = (struct executor){.controller = controller,
+                                             .journaling = &controller->journaling,
+                                             .setup = &controller->setup,
+                                             .loop = controller->loop,
+                                             .provider = controller->provider,
+                                             .calls = &controller->calls,
+                                             .notifier = &controller->notifier,
+                                             .machines = &controller->machine_table,
+                                             .scratch = &controller->scratch};
+    controller->tags = (struct tags){.loop = controller->loop,
+                                     .provider = controller->provider,
+                                     .calls = &controller->calls,
+                                     .machines = &controller->machine_table,
+                                     .scratch = &controller->scratch};
+    tags_init(&controller->tags);
+    controller->reuser = (struct reuser){.setup = &controller->setup,
+                                         .provider = controller->provider,
+                                         .offerings = controller->settings.offerings,
+                                         .calls = &controller->calls,
+                                         .notifier = &controller->notifier,
+                                         .machines = &controller->machine_table,
+                                         .life = &controller->life,
+                                         .scratch = &controller->scratch};
+}
+
 struct controller *controller_open(const struct controller_setup *setup)
 {
     struct controller *controller = HEAP_NEW(struct controller);
@@ -288,12 +303,9 @@ struct controller *controller_open(const struct controller_setup *setup)
     controller->launching = PERMIT_NOT_STARTED;
     controller->turn = (struct loop_task){.run = controller_turn, .context = controller};
     controller->wake = loop_timer_new(controller->loop, on_wake, controller);
-    journaling_init(controller);
-    heads_init(controller);
-    notify_init(controller);
+    open_modules(controller);
     lease_init(controller);
     inventory_init(controller);
-    tags_init(controller);
     launching_init(controller);
     lease_start(controller);
     return controller;
@@ -301,10 +313,10 @@ struct controller *controller_open(const struct controller_setup *setup)
 
 void controller_close(struct controller *controller)
 {
-    calls_clear(controller);
-    journaling_clear(controller);
-    notify_clear(controller);
-    tags_clear(controller);
+    calls_clear(&controller->calls);
+    journaling_clear(&controller->journaling);
+    notify_clear(&controller->notifier);
+    tags_clear(&controller->tags);
     launching_clear(controller);
     machine_table_clear(&controller->machine_table);
     loop_later_cancel(controller->loop, &controller->turn);
@@ -373,6 +385,12 @@ void controller_drained(struct controller *controller, uint64_t instance, enum d
     event.drain_reply.instance = instance;
     event.drain_reply.answer = answer;
     controller_apply_later(controller, &event);
+}
+
+void controller_tag(struct controller *controller, uint64_t instance, struct str key,
+                    struct str value, bool is_passing)
+{
+    tags_add(&controller->tags, instance, key, value, is_passing);
 }
 
 /* ---- queries ---- */

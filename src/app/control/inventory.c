@@ -2,9 +2,9 @@
  * inventory.c: lists the cloud's instances, one listing at a time: often while machines start or
  * terminate, rarely otherwise.
  */
-#include "app/control/controller_internal.h"
+#include "app/control/inventory.h"
 
-#include "app/control/heads.h"
+#include "app/control/controller_internal.h"
 #include "app/control/launch_request.h"
 #include "provider/launch_token.h"
 
@@ -70,24 +70,24 @@ bool inventory_ingest(struct controller *controller, const struct machine *machi
         ret_instances[i] = is_a_head ? HEAD_INSTANCE : known ? known->instance : INSTANCE_NONE;
         has_new = has_new || ret_instances[i] == INSTANCE_NONE;
     }
-    if (has_new && !journaling_write(controller, write_numbers, &numbering)) {
+    if (has_new && !journaling_write(&controller->journaling, write_numbers, &numbering)) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
         bool is_a_head = ret_instances[i] == HEAD_INSTANCE;
-        if (is_a_head && !heads_prefer(controller, &machines[i])) {
+        if (is_a_head && !heads_prefer(&controller->heads, &machines[i])) {
             continue;
         }
         if (machine_table_put(&controller->machine_table, ret_instances[i], &machines[i], is_a_head,
                               controller_now(controller))) {
-            notify_changed(controller, ret_instances[i]);
+            notify_changed(&controller->notifier, ret_instances[i]);
             controller->listing_pause_ms = LISTING_FIRST_MS;
             doubt_if_ended(controller, ret_instances[i], &machines[i]);
         }
         struct known *known = machine_table_find(&controller->machine_table, ret_instances[i]);
         if (known->needs_set_up && machines[i].private_ip.len > 0) {
             known->needs_set_up = false;
-            notify_set_up(controller, known->instance);
+            notify_set_up(&controller->notifier, known->instance);
         }
     }
     return true;
@@ -97,16 +97,15 @@ void controller_learn(struct controller *controller, const struct machine *machi
 {
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
     if (inventory_ingest(controller, machines, count, 0, instances)) {
-        heads_hear(controller, machines, count);
+        heads_hear(&controller->heads, machines, count);
     }
     inventory_expedite(controller);
 }
 
 /* ---- listings for the core ---- */
 
-uint32_t inventory_type_of(const struct controller *controller, const struct machine *machine)
+uint32_t inventory_type_of(const struct core_setup *setup, const struct machine *machine)
 {
-    const struct core_setup *setup = controller->setup.core;
     struct str name = machine_tag_value(machine, "ray-user-node-type");
     for (uint32_t i = 0; i < setup->settings.type_count; i++) {
         bool is_it = name.len > 0 ? str_eq(setup->facts[i].name, name)
@@ -123,7 +122,7 @@ uint32_t inventory_type_of(const struct controller *controller, const struct mac
 static uint32_t offering_of(const struct controller *controller, const struct machine *machine)
 {
     const struct core_settings *settings = &controller->settings;
-    uint32_t type = inventory_type_of(controller, machine);
+    uint32_t type = inventory_type_of(controller->setup.core, machine);
     uint32_t zone = intern_find(settings->names, machine->zone);
     uint32_t best = OFFERING_GONE;
     int best_fit = 0;
@@ -154,7 +153,7 @@ static bool still_state_of(const struct controller *controller, uint64_t instanc
     }
     *ret_state = machine->state == MACHINE_STOPPED ? CLOUD_GONE : CLOUD_ENDING;
     return node && (node->state == NODE_TERMINATING ||
-                    !reuse_was_started(controller, node->launch, machine->id));
+                    !reuse_was_started(&controller->reuser, node->launch, machine->id));
 }
 
 static bool cloud_state_of(const struct controller *controller, uint64_t instance,
@@ -185,7 +184,7 @@ static bool cloud_state_of(const struct controller *controller, uint64_t instanc
 /* Was it launched with a different node_config than its type has now? False if unknown. */
 static bool inventory_is_outdated(struct controller *controller, const struct machine *machine)
 {
-    uint32_t type = inventory_type_of(controller, machine);
+    uint32_t type = inventory_type_of(controller->setup.core, machine);
     struct str own = machine_tag_value(machine, TAG_NODE_CONFIG);
     struct err err; /* ignored; a launch reports problems of the file */
     if (controller->settings.keeps_outdated || type == UINT32_MAX || own.len == 0 ||
@@ -247,7 +246,7 @@ static void notice_absence(struct controller *controller, int64_t asked_at)
                                          : !core_find(controller->core, known->instance));
         if (is_absent && known->machine->state != MACHINE_GONE) {
             known->machine->state = MACHINE_GONE;
-            notify_changed(controller, known->instance);
+            notify_changed(&controller->notifier, known->instance);
         }
     }
 }
@@ -307,7 +306,8 @@ static void inventory_handle(struct controller *controller, const struct machine
     controller->listing_pause_ms = pause < LISTING_MOST_MS ? pause : LISTING_MOST_MS;
     controller->listing_failures = 0;
     if (!controller->has_listed) {
-        notify_started(controller); /* queued first, delivered after this listing was applied */
+        notify_started(
+            &controller->notifier); /* queued first, delivered after this listing was applied */
     }
     if (!inventory_ingest(controller, machines, count, 0, instances)) {
         return; /* numbers that are not journaled must not be used */
@@ -320,7 +320,7 @@ static void inventory_handle(struct controller *controller, const struct machine
             known->seen_in = controller->listings;
         }
     }
-    heads_hear(controller, machines, count);
+    heads_hear(&controller->heads, machines, count);
     tell_listing(controller, machines, count, instances, asked_at);
     notice_absence(controller, asked_at);
 }
@@ -340,7 +340,8 @@ static void on_list(void *context, const struct provider_answer *answer,
     if (answer->outcome == OUTCOME_DONE) {
         inventory_handle(controller, machines, count, asked_at);
     } else if (controller->listing_failures++ == 0) {
-        notify_warning(controller, answer, "cannot list the instances: %s", answer->err.text);
+        notify_warning(&controller->notifier, answer, "cannot list the instances: %s",
+                       answer->err.text);
     }
     if (controller->lists_again) {
         inventory_refresh(controller);
@@ -361,7 +362,7 @@ void inventory_refresh(struct controller *controller)
     controller->lists_again = false;
     controller->is_listing = true;
     loop_timer_stop(controller->listing_timer);
-    controller->provider->ops->list(controller->provider, on_list, call_begin(controller));
+    controller->provider->ops->list(controller->provider, on_list, call_begin(&controller->calls));
 }
 
 static void inventory_on_timer(void *context)

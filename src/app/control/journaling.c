@@ -5,10 +5,14 @@
  * first epoch since which no other process held the lease; "sole_writer_since", the journal time at
  * its beginning; "holders", the names under which we may hold a lease.
  */
-#include "app/control/controller_internal.h"
+#include "app/control/journaling.h"
 
+#include "app/control/control_events.h"
 #include "app/control/journal_time.h"
 #include "app/control/launch_request.h"
+#include "app/control/launching.h"
+#include "app/control/offering_migrate.h"
+#include "app/control/timing.h"
 
 #include <inttypes.h>
 
@@ -19,119 +23,120 @@ enum {
 
 /* ---- the history ---- */
 
-static void journaling_note(struct controller *controller, enum journal_kind kind, struct str text)
+static void journaling_note(struct journaling *journaling, enum journal_kind kind, struct str text)
 {
-    if (controller->note_count >= NOTES_MAX) {
+    if (journaling->note_count >= NOTES_MAX) {
         return; /* the journal cannot be written, for example a full disk; already reported */
     }
-    ARENA_PUSH(&controller->notes_memory, controller->notes, controller->note_count,
-               controller->note_capacity) = (struct journal_entry){
-        .wall_ms = controller_time_ms(controller), .kind = kind, .text = text};
+    ARENA_PUSH(&journaling->notes_memory, journaling->notes, journaling->note_count,
+               journaling->note_capacity) = (struct journal_entry){
+        .wall_ms = controller_time_ms(journaling->controller), .kind = kind, .text = text};
 }
 
-void journaling_add_event(struct controller *controller, const struct event *event)
+void journaling_add_event(struct journaling *journaling, const struct event *event)
 {
-    struct arena *arena = &controller->notes_memory;
-    journaling_note(controller, JOURNAL_EVENT, event_text(event, &controller->settings, arena));
+    struct arena *arena = &journaling->notes_memory;
+    journaling_note(journaling, JOURNAL_EVENT, event_text(event, journaling->settings, arena));
 }
 
-void journaling_add_action(struct controller *controller, const struct action *action)
+void journaling_add_action(struct journaling *journaling, const struct action *action)
 {
-    struct arena *arena = &controller->notes_memory;
-    journaling_note(controller, JOURNAL_ACTION, action_text(action, &controller->settings, arena));
+    struct arena *arena = &journaling->notes_memory;
+    journaling_note(journaling, JOURNAL_ACTION, action_text(action, journaling->settings, arena));
 }
 
-static void forget_notes(struct controller *controller)
+static void forget_notes(struct journaling *journaling)
 {
-    arena_clear(&controller->notes_memory);
-    arena_init(&controller->notes_memory);
-    controller->notes = NULL;
-    controller->note_count = controller->note_capacity = 0;
+    arena_clear(&journaling->notes_memory);
+    arena_init(&journaling->notes_memory);
+    journaling->notes = NULL;
+    journaling->note_count = journaling->note_capacity = 0;
 }
 
-static bool trim(struct controller *controller, struct err *err)
+static bool trim(struct journaling *journaling, struct err *err)
 {
-    const struct retention *keep = &controller->retention;
-    return journal_trim(controller->journal, keep->entry_count, err) &&
-           journal_trim_intents(controller->journal,
-                                controller_time_ms(controller) - keep->launch_ms, err);
+    const struct retention *keep = &journaling->retention;
+    return journal_trim(journaling->journal, keep->entry_count, err) &&
+           journal_trim_intents(journaling->journal,
+                                controller_time_ms(journaling->controller) - keep->launch_ms, err);
 }
 
-static bool journaling_write_all(struct controller *controller, journaling_fn *more, void *context,
+static bool journaling_write_all(struct journaling *journaling, journaling_fn *more, void *context,
                                  struct err *err)
 {
-    for (size_t i = 0; i < controller->note_count; i++) {
-        if (!journal_add(controller->journal, &controller->notes[i], err)) {
+    for (size_t i = 0; i < journaling->note_count; i++) {
+        if (!journal_add(journaling->journal, &journaling->notes[i], err)) {
             return false;
         }
     }
-    controller->written += controller->note_count;
-    if ((int64_t)controller->written >= retention_trim_after(controller->retention.entry_count)) {
-        controller->written = 0;
-        if (!trim(controller, err)) {
+    journaling->written += journaling->note_count;
+    if ((int64_t)journaling->written >= retention_trim_after(journaling->retention.entry_count)) {
+        journaling->written = 0;
+        if (!trim(journaling, err)) {
             return false;
         }
     }
-    return !more || more(controller, context, err);
+    return !more || more(journaling->controller, context, err);
 }
 
-bool journaling_write(struct controller *controller, journaling_fn *more, void *context)
+bool journaling_write(struct journaling *journaling, journaling_fn *more, void *context)
 {
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
-    if (!more && controller->note_count == 0) {
+    if (!more && journaling->note_count == 0) {
         return true;
     }
-    bool ok = journal_begin(controller->journal, &answer.err);
+    bool ok = journal_begin(journaling->journal, &answer.err);
     if (ok) {
-        ok = journaling_write_all(controller, more, context, &answer.err);
-        ok = journal_end(controller->journal, ok, &answer.err);
+        ok = journaling_write_all(journaling, more, context, &answer.err);
+        ok = journal_end(journaling->journal, ok, &answer.err);
     }
     if (!ok) {
-        notify_warning(controller, &answer, "the journal cannot be written: %s", answer.err.text);
+        notify_warning(journaling->notifier, &answer, "the journal cannot be written: %s",
+                       answer.err.text);
         return false;
     }
-    forget_notes(controller);
+    forget_notes(journaling);
     return true;
 }
 
-void journaling_write_later(struct controller *controller)
+void journaling_write_later(struct journaling *journaling)
 {
-    if (controller->note_count > 0 && !controller->is_note_waiting) {
-        controller->is_note_waiting = true;
-        loop_timer_start(controller->note_timer, NOTES_MS);
+    if (journaling->note_count > 0 && !journaling->is_waiting) {
+        journaling->is_waiting = true;
+        loop_timer_start(journaling->timer, NOTES_MS);
     }
 }
 
 static void journaling_on_timer(void *context)
 {
-    struct controller *controller = context;
-    controller->is_note_waiting = false;
-    (void)!journaling_write(controller, NULL, NULL);
+    struct journaling *journaling = context;
+    journaling->is_waiting = false;
+    (void)!journaling_write(journaling, NULL, NULL);
 }
 
-void journaling_init(struct controller *controller)
+void journaling_init(struct journaling *journaling)
 {
-    controller->retention = retention_make();
-    arena_init(&controller->notes_memory);
-    controller->note_timer = loop_timer_new(controller->loop, journaling_on_timer, controller);
-    controller->time_base_ms = journal_time_base(controller->journal, loop_clock(controller->loop),
-                                                 &controller->scratch);
+    journaling->retention = retention_make();
+    arena_init(&journaling->notes_memory);
+    journaling->timer = loop_timer_new(journaling->loop, journaling_on_timer, journaling);
+    journaling->time_base_ms = journal_time_base(journaling->journal, loop_clock(journaling->loop),
+                                                 journaling->scratch);
 }
 
-void journaling_clear(struct controller *controller)
+void journaling_clear(struct journaling *journaling)
 {
-    (void)!journaling_write(controller, NULL, NULL);
-    loop_timer_free(controller->note_timer);
-    arena_clear(&controller->notes_memory);
+    (void)!journaling_write(journaling, NULL, NULL);
+    loop_timer_free(journaling->timer);
+    arena_clear(&journaling->notes_memory);
 }
 
 /* ---- facts ---- */
 
-bool journaling_knows_holder(struct controller *controller, struct str holder)
+bool journaling_knows_holder(struct journaling *journaling, struct str holder)
 {
     struct str rest = STR("");
     struct err err;
-    if (!journal_get(controller->journal, "holders", &controller->scratch, &rest, &err)) {
+    if (!journal_get(journaling->journal, "holders", journaling->scratch, &rest, &err)) {
         return false;
     }
     while (rest.len > 0) {
@@ -143,73 +148,75 @@ bool journaling_knows_holder(struct controller *controller, struct str holder)
 }
 
 /* Keeps earlier holders: a process may be killed between this record and taking the lease. */
-static bool write_holder(struct controller *controller, void *context, struct err *err)
+static bool write_holder(struct controller *owner, void *context, struct err *err)
 {
     enum { HOLDERS_BYTES_MAX = 4096 };
+    struct journaling *journaling = context;
     struct str known = STR("");
-    (void)context;
-    if (!journal_time_write(controller->journal, controller->time_base_ms, &controller->scratch,
+    (void)owner;
+    if (!journal_time_write(journaling->journal, journaling->time_base_ms, journaling->scratch,
                             err)) {
         return false;
     }
-    if (journaling_knows_holder(controller, controller->setup.holder)) {
+    if (journaling_knows_holder(journaling, journaling->setup->holder)) {
         return true;
     }
-    if (!journal_get(controller->journal, "holders", &controller->scratch, &known, err) ||
-        !trim(controller, err)) {
+    if (!journal_get(journaling->journal, "holders", journaling->scratch, &known, err) ||
+        !trim(journaling, err)) {
         return false;
     }
     known = known.len > 0 ? str_sub(known, 0, HOLDERS_BYTES_MAX) : STR("");
-    struct str all = arena_printf(&controller->scratch, "%.*s\n%.*s",
-                                  STR_ARG(controller->setup.holder), STR_ARG(known));
-    return journal_set(controller->journal, "holders", all, err);
+    struct str all = arena_printf(journaling->scratch, "%.*s\n%.*s",
+                                  STR_ARG(journaling->setup->holder), STR_ARG(known));
+    return journal_set(journaling->journal, "holders", all, err);
 }
 
 /* A cluster that was deleted and created again under the same name is a different cluster. The
  * provider saw no live instance of the old one (provider.h), and journaling_accepts_uid() checked
  * that none can still appear. */
-static bool meet_cluster(struct controller *controller, struct str uid, struct err *err)
+static bool meet_cluster(struct journaling *journaling, struct str uid, struct err *err)
 {
     struct str known;
-    if (!journal_get(controller->journal, "uid", &controller->scratch, &known, err)) {
+    if (!journal_get(journaling->journal, "uid", journaling->scratch, &known, err)) {
         return false;
     }
     if (known.len > 0 && !str_eq(known, uid) &&
-        (!journal_forget(controller->journal, err) || !write_holder(controller, NULL, err))) {
+        (!journal_forget(journaling->journal, err) || !write_holder(NULL, journaling, err))) {
         return false;
     }
-    return journal_set(controller->journal, "uid", uid, err);
+    return journal_set(journaling->journal, "uid", uid, err);
 }
 
-static int64_t journaling_age_of(const struct controller *controller, int64_t wall_ms)
+static int64_t journaling_age_of(const struct journaling *journaling, int64_t wall_ms)
 {
-    int64_t age = controller_time_ms(controller) - wall_ms;
+    int64_t age = controller_time_ms(journaling->controller) - wall_ms;
     return age > 0 ? age : 0; /* after a reboot the clock may be behind */
 }
 
 struct recent {
-    const struct controller *controller;
+    const struct journaling *journaling;
     size_t count;
 };
 
 static void count_recent(void *context, const struct journal_intent *intent)
 {
     struct recent *recent = context;
-    const struct core_times *times = &recent->controller->settings.times;
-    bool is_young = journaling_age_of(recent->controller, intent->wall_ms) <=
+    const struct core_times *times = &recent->journaling->settings->times;
+    bool is_young = journaling_age_of(recent->journaling, intent->wall_ms) <=
                     times->horizon + times->call_timeout;
     bool may_have_made = !intent->is_settled || intent->outcome == OUTCOME_DONE;
     recent->count += is_young && may_have_made;
 }
 
-bool journaling_accepts_uid(struct controller *controller, struct str uid)
+bool journaling_accepts_uid(struct journaling *journaling, struct str uid)
 {
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
-    struct recent recent = {.controller = controller};
+    struct recent recent = {.journaling = journaling};
     struct str known;
-    if (!journal_get(controller->journal, "uid", &controller->scratch, &known, &answer.err) ||
-        !journal_intents(controller->journal, count_recent, &recent, &answer.err)) {
-        notify_warning(controller, &answer, "the journal cannot be read: %s", answer.err.text);
+    if (!journal_get(journaling->journal, "uid", journaling->scratch, &known, &answer.err) ||
+        !journal_intents(journaling->journal, count_recent, &recent, &answer.err)) {
+        notify_warning(journaling->notifier, &answer, "the journal cannot be read: %s",
+                       answer.err.text);
         return false;
     }
     if (known.len == 0 || str_eq(known, uid) || recent.count == 0) {
@@ -220,23 +227,31 @@ bool journaling_accepts_uid(struct controller *controller, struct str uid)
                   "%.*s), but this machine has just launched instances for the previous cluster "
                   "(%.*s), and EC2 may not list them yet; run the command again in a few minutes",
                   STR_ARG(uid), STR_ARG(known));
-    notify_warning(controller, &answer, "%s", answer.err.text);
+    notify_warning(journaling->notifier, &answer, "%s", answer.err.text);
     return false;
 }
 
-static bool write_lease(struct controller *controller, void *context, struct err *err)
+struct lease_record {
+    struct journaling *journaling;
+    const struct cluster_lease *lease;
+};
+
+static bool write_lease(struct controller *owner, void *context, struct err *err)
 {
-    const struct cluster_lease *lease = context;
+    const struct lease_record *record = context;
+    struct journaling *journaling = record->journaling;
+    const struct cluster_lease *lease = record->lease;
     uint64_t epoch;
     uint64_t sole_writer_epoch;
     uint64_t since;
     uint64_t head;
-    if (!meet_cluster(controller, lease->uid, err) ||
-        !journaling_migrate_offerings(controller, err) ||
-        !journal_number(controller->journal, STR("head"), &head, err) ||
-        !journal_get_number(controller->journal, "epoch", &epoch, err) ||
-        !journal_get_number(controller->journal, "sole_writer_epoch", &sole_writer_epoch, err) ||
-        !journal_get_number(controller->journal, "sole_writer_since", &since, err)) {
+    (void)owner;
+    if (!meet_cluster(journaling, lease->uid, err) ||
+        !offering_migrate(journaling->journal, journaling->settings, journaling->scratch, err) ||
+        !journal_number(journaling->journal, STR("head"), &head, err) ||
+        !journal_get_number(journaling->journal, "epoch", &epoch, err) ||
+        !journal_get_number(journaling->journal, "sole_writer_epoch", &sole_writer_epoch, err) ||
+        !journal_get_number(journaling->journal, "sole_writer_since", &since, err)) {
         return false;
     }
     if (head != HEAD_INSTANCE) {
@@ -244,36 +259,37 @@ static bool write_lease(struct controller *controller, void *context, struct err
     }
     if (epoch == 0 || (lease->epoch != epoch && lease->epoch != epoch + 1)) {
         sole_writer_epoch = lease->epoch; /* the first lease, or it was lost in between */
-        since = (uint64_t)controller_time_ms(controller);
+        since = (uint64_t)controller_time_ms(journaling->controller);
     }
-    controller->sole_writer_epoch = sole_writer_epoch;
-    controller->sole_writer_since = controller_now(controller) -
-                                    journaling_age_of(controller, (int64_t)since);
-    return journal_set_number(controller->journal, "epoch", lease->epoch, err) &&
-           journal_set_number(controller->journal, "sole_writer_epoch", sole_writer_epoch, err) &&
-           journal_set_number(controller->journal, "sole_writer_since", since, err);
+    journaling->sole_writer_epoch = sole_writer_epoch;
+    journaling->sole_writer_since = loop_now_ms(journaling->loop) -
+                                    journaling_age_of(journaling, (int64_t)since);
+    return journal_set_number(journaling->journal, "epoch", lease->epoch, err) &&
+           journal_set_number(journaling->journal, "sole_writer_epoch", sole_writer_epoch, err) &&
+           journal_set_number(journaling->journal, "sole_writer_since", since, err);
 }
 
-bool journaling_record_lease(struct controller *controller, const struct cluster_lease *lease)
+bool journaling_record_lease(struct journaling *journaling, const struct cluster_lease *lease)
 {
-    struct cluster_lease copy = *lease;
-    return journaling_write(controller, write_lease, &copy);
+    struct lease_record record = {journaling, lease};
+    return journaling_write(journaling, write_lease, &record);
 }
 
-static bool write_emptied(struct controller *controller, void *context, struct err *err)
+static bool write_emptied(struct controller *owner, void *context, struct err *err)
 {
-    (void)context;
-    return journal_set_number(controller->journal, "sole_writer_since", 0, err);
+    const struct journaling *journaling = context;
+    (void)owner;
+    return journal_set_number(journaling->journal, "sole_writer_since", 0, err);
 }
 
-void journaling_record_empty(struct controller *controller)
+void journaling_record_empty(struct journaling *journaling)
 {
-    (void)!journaling_write(controller, write_emptied, NULL);
+    (void)!journaling_write(journaling, write_emptied, journaling);
 }
 
-bool journaling_add_holder(struct controller *controller)
+bool journaling_add_holder(struct journaling *journaling)
 {
-    return journaling_write(controller, write_holder, NULL);
+    return journaling_write(journaling, write_holder, journaling);
 }
 
 /* ---- replay ---- */
@@ -289,7 +305,7 @@ struct played {
 };
 
 struct play {
-    struct controller *controller;
+    struct journaling *journaling;
     struct played *launches;
     size_t launch_count, launch_capacity;
     struct journal_launched *machines;
@@ -299,13 +315,13 @@ struct play {
 static void journaling_take_intent(void *context, const struct journal_intent *intent)
 {
     struct play *play = context;
-    int64_t age = journaling_age_of(play->controller, intent->wall_ms);
+    int64_t age = journaling_age_of(play->journaling, intent->wall_ms);
     /* An open launch has no age limit: only its result or a listing settles it. */
     if (!launch_is_cores(intent->launch) || (intent->is_settled && age > KEEP_RECORDS_MS)) {
         return;
     }
-    reuse_claim_written(play->controller, intent);
-    ARENA_PUSH(&play->controller->scratch, play->launches, play->launch_count,
+    reuse_claim_written(play->journaling->reuser, intent);
+    ARENA_PUSH(play->journaling->scratch, play->launches, play->launch_count,
                play->launch_capacity) = (struct played){
         intent->launch, intent->offering, intent->count, age, intent->is_settled, intent->outcome};
 }
@@ -313,7 +329,7 @@ static void journaling_take_intent(void *context, const struct journal_intent *i
 static void journaling_take_launched(void *context, const struct journal_launched *launched)
 {
     struct play *play = context;
-    ARENA_PUSH(&play->controller->scratch, play->machines, play->machine_count,
+    ARENA_PUSH(play->journaling->scratch, play->machines, play->machine_count,
                play->machine_capacity) = *launched;
 }
 
@@ -324,7 +340,7 @@ static int64_t age_of_effect(const struct play *play, const struct played *launc
     int64_t age = launch->age_ms;
     for (size_t i = 0; i < play->machine_count; i++) {
         if (play->machines[i].launch == launch->launch) {
-            int64_t own = journaling_age_of(play->controller, play->machines[i].wall_ms);
+            int64_t own = journaling_age_of(play->journaling, play->machines[i].wall_ms);
             age = own < age ? own : age;
         }
     }
@@ -333,16 +349,16 @@ static int64_t age_of_effect(const struct play *play, const struct played *launc
 
 static void play_machines(struct play *play, const struct played *launch, size_t *ret_count)
 {
-    struct controller *controller = play->controller;
+    struct journaling *journaling = play->journaling;
     *ret_count = 0;
     for (size_t i = 0; i < play->machine_count; i++) {
         const struct journal_launched *machine = &play->machines[i];
         if (machine->launch == launch->launch) {
-            struct event event = controller_event(controller, EVENT_LAUNCHED);
-            event.at -= journaling_age_of(controller, machine->wall_ms);
+            struct event event = controller_event(journaling->controller, EVENT_LAUNCHED);
+            event.at -= journaling_age_of(journaling, machine->wall_ms);
             event.launched.launch = launch->launch;
             event.launched.instance = machine->instance;
-            controller_apply(controller, &event);
+            controller_apply(journaling->controller, &event);
             ++*ret_count;
         }
     }
@@ -355,40 +371,41 @@ static void play_machines(struct play *play, const struct played *launch, size_t
  */
 static void play_launch(struct play *play, const struct played *launch)
 {
-    struct controller *controller = play->controller;
-    const struct core_times *times = &controller->settings.times;
+    struct journaling *journaling = play->journaling;
+    const struct core_times *times = &journaling->settings->times;
     size_t machines;
     bool is_fresh = age_of_effect(play, launch) <= times->horizon + times->call_timeout;
     if (launch->is_settled && launch->outcome == OUTCOME_DONE && !is_fresh) {
         return; /* a listing shows all of its machines */
     }
-    struct event event = controller_event(controller, EVENT_INTENT);
+    struct event event = controller_event(journaling->controller, EVENT_INTENT);
     event.at -= launch->age_ms;
     event.intent.launch = launch->launch;
     event.intent.offering = launch->offering;
     event.intent.count = launch->count;
-    controller_apply(controller, &event);
+    controller_apply(journaling->controller, &event);
     play_machines(play, launch, &machines);
     bool is_handed_over = launch->outcome == OUTCOME_DONE && machines == 0 && is_fresh;
     if (launch->is_settled && !is_handed_over) {
-        event = controller_event(controller, EVENT_LAUNCH_REPLY);
+        event = controller_event(journaling->controller, EVENT_LAUNCH_REPLY);
         event.at -= launch->age_ms;
         event.launch_reply.launch = launch->launch;
         event.launch_reply.outcome = launch->outcome;
-        controller_apply(controller, &event);
+        controller_apply(journaling->controller, &event);
     } else {
-        launching_open(controller, launch->launch,
-                       controller_now(controller) + times->call_timeout);
+        launching_open(journaling->controller, launch->launch,
+                       loop_now_ms(journaling->loop) + times->call_timeout);
     }
 }
 
-bool journaling_replay(struct controller *controller)
+bool journaling_replay(struct journaling *journaling)
 {
-    struct play play = {.controller = controller};
+    struct play play = {.journaling = journaling};
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
-    if (!journal_intents(controller->journal, journaling_take_intent, &play, &answer.err) ||
-        !journal_all_launched(controller->journal, journaling_take_launched, &play, &answer.err)) {
-        notify_warning(controller, &answer, "the journal cannot be read: %s", answer.err.text);
+    if (!journal_intents(journaling->journal, journaling_take_intent, &play, &answer.err) ||
+        !journal_all_launched(journaling->journal, journaling_take_launched, &play, &answer.err)) {
+        notify_warning(journaling->notifier, &answer, "the journal cannot be read: %s",
+                       answer.err.text);
         return false;
     }
     for (size_t i = 0; i < play.launch_count; i++) {

@@ -3,8 +3,9 @@
  *
  * A retried launch sends the bytes that were journaled for it.
  */
-#include "app/control/controller_internal.h"
+#include "app/control/launching.h"
 
+#include "app/control/controller_internal.h"
 #include "app/control/launch_request.h"
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
@@ -27,7 +28,7 @@ static void tell_preparers(struct controller *controller, const struct provider_
 void launching_decline(struct controller *controller)
 {
     for (size_t i = 0; i < controller->held_count; i++) {
-        execute_decline(controller, &controller->held[i]);
+        controller_decline(controller, &controller->held[i]);
     }
     controller->held_count = 0;
 }
@@ -36,7 +37,7 @@ static void prepare_failed(struct controller *controller, const struct provider_
                            const char *what)
 {
     controller->preparing = PREPARING_NOT;
-    notify_warning(controller, answer, "%s: %s", what, answer->err.text);
+    notify_warning(&controller->notifier, answer, "%s: %s", what, answer->err.text);
     launching_decline(controller);
     tell_preparers(controller, answer, NULL, 0);
 }
@@ -74,7 +75,7 @@ static void launching_do_prepare(struct controller *controller)
 {
     controller->preparing = PREPARING_REST;
     controller->provider->ops->prepare(controller->provider, controller->setup.public_key,
-                                       on_prepare, call_begin(controller));
+                                       on_prepare, call_begin(&controller->calls));
 }
 
 static void launching_on_preflight(void *context, const struct provider_answer *answer,
@@ -101,7 +102,7 @@ static void preflight(struct controller *controller)
 {
     controller->preparing = PREPARING_PREFLIGHT;
     controller->provider->ops->preflight(controller->provider, PREFLIGHT_FOR_LAUNCH,
-                                         launching_on_preflight, call_begin(controller));
+                                         launching_on_preflight, call_begin(&controller->calls));
 }
 
 void launching_prepare(struct controller *controller)
@@ -191,7 +192,7 @@ static void close_open(struct controller *controller, uint64_t launch)
     if (there) {
         *there = controller->open[--controller->open_count];
     }
-    reuse_close(controller, launch);
+    reuse_close(&controller->reuser, launch);
 }
 
 /* ---- results ---- */
@@ -247,12 +248,12 @@ static void launching_refused(struct controller *controller, const struct call *
                        call->asked_at + controller->settings.times.call_timeout);
     }
     if (is_certain && open && controller_now(controller) >= open->unsure_until) {
-        if (journaling_write(controller, write_refusal, &refusal)) {
+        if (journaling_write(&controller->journaling, write_refusal, &refusal)) {
             close_open(controller, call->launch);
         }
     }
     reply(controller, call->launch, answer->outcome);
-    notify_launch_failed(controller, call->launch, answer, "%s", answer->err.text);
+    notify_launch_failed(&controller->notifier, call->launch, answer, "%s", answer->err.text);
     if (answer->outcome == OUTCOME_NO_LEASE) {
         lease_recheck(controller); /* either the lease is still ours, or we stop */
     }
@@ -282,7 +283,7 @@ static void tell_partial(struct controller *controller, const struct call *call,
     struct str machine = core->facts[offering->type].machine;
     struct str zone = intern_text(controller->settings.names, offering->zone);
     err_set(&partial.err, ERR_CAPACITY, "no capacity for the rest");
-    notify_launch_failed(controller, call->launch, &partial,
+    notify_launch_failed(&controller->notifier, call->launch, &partial,
                          "got %zu of %zu x %.*s in %.*s; no capacity for the rest now", count,
                          call->count, STR_ARG(machine), STR_ARG(zone));
 }
@@ -363,12 +364,12 @@ static bool launching_compose(struct controller *controller, const struct action
                                               .offering = action->offering,
                                               .count = action->count,
                                               .wall_ms = controller_time_ms(controller)};
-    reuse.count = reuse_pick(controller, action, &reuse.ids);
+    reuse.count = reuse_pick(&controller->reuser, action, &reuse.ids);
     wish.count -= (int64_t)reuse.count;
     sending->intent.token = launch_token(wish.uid, wish.launch, &controller->scratch);
     if (wish.count > 0 && !launch_request_make(&wish, controller->provider, &controller->scratch,
                                                &sending->intent.token, &reuse.call, err)) {
-        reuse_close(controller, action->launch);
+        reuse_close(&controller->reuser, action->launch);
         return false;
     }
     sending->intent.call = reuse_write(&reuse, &controller->scratch);
@@ -383,17 +384,17 @@ static void cannot_compose(struct controller *controller, const struct action *a
     event.launch_reply.launch = action->launch;
     event.launch_reply.outcome = OUTCOME_INVALID;
     controller_apply_later(controller, &event);
-    notify_launch_failed(controller, action->launch, &answer, "%s", err->text);
+    notify_launch_failed(&controller->notifier, action->launch, &answer, "%s", err->text);
 }
 
 static void launching_do_send(struct controller *controller, const struct sending *sending)
 {
     launching_open(controller, sending->intent.launch, 0);
     if (reuse_read(sending->intent.call, &controller->scratch).count > 0) {
-        reuse_send(controller, sending->intent.launch, sending->intent.call);
+        reuse_send(&controller->reuser, sending->intent.launch, sending->intent.call);
         return;
     }
-    struct call *call = call_begin(controller);
+    struct call *call = call_begin(&controller->calls);
     call->launch = sending->intent.launch;
     call->offering = sending->intent.offering;
     call->count = sending->is_new ? (size_t)sending->intent.count
@@ -420,7 +421,7 @@ void launching_send(struct controller *controller, const struct action *actions,
         if (!is_ready || !is_sure) {
             launching_hold(controller, &actions[i]);
         } else if (controller_now(controller) >= actions[i].not_after) {
-            execute_decline(controller, &actions[i]);
+            controller_decline(controller, &actions[i]);
         } else if (launching_compose(controller, &actions[i], &sendings.items[sendings.count],
                                      &err)) {
             sendings.count++;
@@ -436,10 +437,10 @@ void launching_send(struct controller *controller, const struct action *actions,
     if (sendings.count == 0) {
         return;
     }
-    if (!journaling_write(controller, write_intents, &sendings)) {
+    if (!journaling_write(&controller->journaling, write_intents, &sendings)) {
         for (size_t i = 0; i < sendings.count; i++) {
-            reuse_close(controller, sendings.items[i].action->launch);
-            execute_decline(controller, sendings.items[i].action);
+            reuse_close(&controller->reuser, sendings.items[i].action->launch);
+            controller_decline(controller, sendings.items[i].action);
         }
         return;
     }

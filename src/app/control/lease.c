@@ -5,6 +5,8 @@
  * suspended time. So it is never later than the cloud's, even with a wrong wall clock or after this
  * machine was suspended. The provider checks again before each creating call.
  */
+#include "app/control/lease.h"
+
 #include "app/control/controller_internal.h"
 
 static void lease_do_take(struct controller *controller);
@@ -53,15 +55,15 @@ static void lease_begin(struct controller *controller, int64_t asked_at)
     event = controller_event(controller, EVENT_GOAL);
     event.goal = controller->setup.goal;
     controller_apply(controller, &event);
-    bool ok = journaling_replay(controller);
+    bool ok = journaling_replay(&controller->journaling);
     controller->is_replaying = false;
     if (!ok) {
         return; /* the owner was warned; tried again with the next timer */
     }
     tell_lease(controller, asked_at);
     event = controller_event(controller, EVENT_RECORDS_END);
-    event.records.sole_writer_epoch = controller->sole_writer_epoch;
-    event.records.since = controller->sole_writer_since;
+    event.records.sole_writer_epoch = controller->journaling.sole_writer_epoch;
+    event.records.since = controller->journaling.sole_writer_since;
     controller_apply(controller, &event);
     controller->has_started = true;
     inventory_refresh(controller);
@@ -86,7 +88,7 @@ static void lease_stop(struct controller *controller)
 static void lease_handle_loss(struct controller *controller, const struct cluster_lease *lease)
 {
     lease_stop(controller);
-    notify_lease_lost(controller, lease, NULL);
+    notify_lease_lost(&controller->notifier, lease, NULL);
 }
 
 /* Before the start, the holder may still release the lease or let it expire. */
@@ -98,9 +100,9 @@ static void lease_refused(struct controller *controller, const struct provider_a
         return;
     }
     bool was_tried = lease && controller->take_from == lease->epoch;
-    if (lease && !was_tried && journaling_knows_holder(controller, lease->holder) &&
-        journaling_accepts_uid(controller, lease->uid) &&
-        journaling_record_lease(controller, lease)) {
+    if (lease && !was_tried && journaling_knows_holder(&controller->journaling, lease->holder) &&
+        journaling_accepts_uid(&controller->journaling, lease->uid) &&
+        journaling_record_lease(&controller->journaling, lease)) {
         controller->take_from = lease->epoch;
         lease_do_take(controller);
         return;
@@ -112,7 +114,7 @@ static void lease_refused(struct controller *controller, const struct provider_a
     if (lease && controller->refused_by != lease->epoch) {
         controller->refused_by = lease->epoch;
         controller->refused_at = controller_now(controller);
-        notify_warning(controller, answer, "the cluster lease is held by %.*s",
+        notify_warning(&controller->notifier, answer, "the cluster lease is held by %.*s",
                        STR_ARG(lease->holder));
     }
     bool is_new = controller_now(controller) < controller->refused_at + HANDOVER_MS;
@@ -124,10 +126,11 @@ static void not_taken(struct controller *controller, const struct provider_answe
 {
     if (answer->outcome == OUTCOME_DENIED && controller->setup.fails_if_held) {
         lease_stop(controller);
-        notify_lease_lost(controller, NULL, &answer->err);
+        notify_lease_lost(&controller->notifier, NULL, &answer->err);
         return;
     }
-    notify_warning(controller, answer, "cannot acquire the cluster lease: %s", answer->err.text);
+    notify_warning(&controller->notifier, answer, "cannot acquire the cluster lease: %s",
+                   answer->err.text);
     retry(controller);
 }
 
@@ -157,12 +160,12 @@ static void lease_on_take(void *context, const struct provider_answer *answer,
         lease_handle_loss(controller, lease); /* deleted and created again */
         return;
     }
-    if (!journaling_accepts_uid(controller, lease->uid)) {
+    if (!journaling_accepts_uid(&controller->journaling, lease->uid)) {
         lease_handle_loss(controller, NULL);
         return;
     }
     lease_keep_lease(controller, lease);
-    if (!journaling_record_lease(controller, &controller->lease)) {
+    if (!journaling_record_lease(&controller->journaling, &controller->lease)) {
         retry(controller);
         return;
     }
@@ -196,7 +199,8 @@ static void lease_do_take(struct controller *controller)
     uint64_t epoch;
     if (!journal_get(controller->journal, "uid", &controller->scratch, &uid, &answer.err) ||
         !journal_get_number(controller->journal, "epoch", &epoch, &answer.err)) {
-        notify_warning(controller, &answer, "the journal cannot be read: %s", answer.err.text);
+        notify_warning(&controller->notifier, &answer, "the journal cannot be read: %s",
+                       answer.err.text);
         retry(controller);
         return;
     }
@@ -211,7 +215,7 @@ static void lease_do_take(struct controller *controller)
         .known_uid = uid,
         .known_epoch = epoch,
     };
-    struct call *call = call_begin(controller);
+    struct call *call = call_begin(&controller->calls);
     controller->provider->ops->take(controller->provider, &request, lease_on_take, call);
 }
 
@@ -223,7 +227,7 @@ static void lease_do_take(struct controller *controller)
 static void ran_out(struct controller *controller, const struct provider_answer *answer)
 {
     if (controller->setup.fails_if_held) {
-        notify_warning(controller, answer, "%s", answer->err.text);
+        notify_warning(&controller->notifier, answer, "%s", answer->err.text);
         lease_handle_loss(controller, NULL);
         return;
     }
@@ -248,7 +252,7 @@ static void lease_on_renew(void *context, const struct provider_answer *answer,
         lease_start_timer(controller, RENEW_MS);
         tell_lease(controller, asked_at);
         launching_go_on(controller);
-        if (controller->waits_to_end_head) {
+        if (controller->heads.waits_to_end_head) {
             inventory_refresh(controller); /* the next one comes after the confirmation expires */
         }
     } else if (answer->outcome == OUTCOME_MISMATCH &&
@@ -258,7 +262,8 @@ static void lease_on_renew(void *context, const struct provider_answer *answer,
     } else if (answer->outcome == OUTCOME_MISMATCH) {
         ran_out(controller, answer);
     } else {
-        notify_warning(controller, answer, "cannot renew the lease: %s", answer->err.text);
+        notify_warning(&controller->notifier, answer, "cannot renew the lease: %s",
+                       answer->err.text);
         launching_decline(controller);
         retry(controller);
     }
@@ -273,7 +278,7 @@ static void lease_on_timer(void *context)
         lease_start(controller);
         return;
     }
-    struct call *call = call_begin(controller);
+    struct call *call = call_begin(&controller->calls);
     controller->provider->ops->renew(controller->provider, LEASE_MS, lease_on_renew, call);
 }
 
@@ -291,12 +296,17 @@ bool controller_may_launch(struct controller *controller)
 
 uint64_t controller_sole_writer_epoch(const struct controller *controller)
 {
-    return controller->sole_writer_epoch;
+    return controller->journaling.sole_writer_epoch;
 }
 
 bool lease_is_confirmed(const struct controller *controller)
 {
     return controller_now(controller) < controller->confirmed_at + CONFIRM_MS;
+}
+
+bool lease_is_over(const struct controller *controller)
+{
+    return controller->is_over;
 }
 
 void lease_recheck(struct controller *controller)
@@ -325,7 +335,7 @@ void lease_init(struct controller *controller)
 
 void lease_start(struct controller *controller)
 {
-    if (journaling_add_holder(controller)) {
+    if (journaling_add_holder(&controller->journaling)) {
         lease_do_take(controller);
     } else {
         retry(controller);
@@ -343,7 +353,7 @@ static void on_release(void *context, const struct provider_answer *answer)
 void controller_stand_down(struct controller *controller)
 {
     lease_stop(controller);
-    tags_flush(controller);
+    tags_flush(&controller->tags);
 }
 
 void controller_release(struct controller *controller, provider_done_fn *done, void *context)
@@ -351,7 +361,8 @@ void controller_release(struct controller *controller, provider_done_fn *done, v
     controller_stand_down(controller);
     controller->released = done;
     controller->released_context = context;
-    controller->provider->ops->release(controller->provider, on_release, call_begin(controller));
+    controller->provider->ops->release(controller->provider, on_release,
+                                       call_begin(&controller->calls));
 }
 
 const struct cluster_lease *controller_lease(const struct controller *controller)

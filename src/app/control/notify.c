@@ -5,7 +5,6 @@
  */
 #include "app/control/notify.h"
 
-#include "app/control/controller_internal.h"
 #include "io/xalloc.h"
 
 #include <stdarg.h>
@@ -18,27 +17,27 @@ static void notification_free(struct news *news)
     free(news);
 }
 
-static struct news *notify_push(struct controller *controller, enum notification_kind kind)
+static struct news *notify_push(struct notifier *notifier, enum notification_kind kind)
 {
     struct news *news = HEAP_NEW(struct news);
     news->kind = kind;
     arena_init(&news->memory);
-    if (controller->last_notification) {
-        controller->last_notification->next = news;
+    if (notifier->last) {
+        notifier->last->next = news;
     } else {
-        controller->news = news;
+        notifier->first = news;
     }
-    controller->last_notification = news;
-    loop_defer(controller->loop, &controller->notify_task);
+    notifier->last = news;
+    loop_defer(notifier->loop, &notifier->task);
     return news;
 }
 
-static struct news *pop(struct controller *controller)
+static struct news *pop(struct notifier *notifier)
 {
-    struct news *news = controller->news;
-    controller->news = news->next;
-    if (!controller->news) {
-        controller->last_notification = NULL;
+    struct news *news = notifier->first;
+    notifier->first = news->next;
+    if (!notifier->first) {
+        notifier->last = NULL;
     }
     return news;
 }
@@ -55,20 +54,20 @@ static void notify_keep_lease(struct news *news, const struct cluster_lease *lea
 
 /* ---- delivery ---- */
 
-static void tell_of(struct controller *controller, const struct news *news)
+static void tell_of(struct notifier *notifier, const struct news *news)
 {
-    struct known *known = machine_table_find(&controller->machine_table, news->instance);
+    struct known *known = machine_table_find(notifier->machines, news->instance);
     struct managed_node managed_node = {.instance = news->instance};
-    if (!controller_find(controller, news->instance, &managed_node)) {
+    if (!controller_find(notifier->controller, news->instance, &managed_node)) {
         managed_node.is_head = news->instance == HEAD_INSTANCE;
     }
     if (news->kind == NOTIFY_CHANGED && known) {
         known->has_change = false;
     }
-    if (news->kind == NOTIFY_CHANGED && controller->setup.hooks.changed) {
-        controller->setup.hooks.changed(controller->setup.hooks.context, &managed_node);
-    } else if (news->kind == NOTIFY_SET_UP && controller->setup.hooks.set_up) {
-        controller->setup.hooks.set_up(controller->setup.hooks.context, &managed_node);
+    if (news->kind == NOTIFY_CHANGED && notifier->hooks->changed) {
+        notifier->hooks->changed(notifier->hooks->context, &managed_node);
+    } else if (news->kind == NOTIFY_SET_UP && notifier->hooks->set_up) {
+        notifier->hooks->set_up(notifier->hooks->context, &managed_node);
     }
 }
 
@@ -85,18 +84,18 @@ static void notify_report_warning(const struct controller_hooks *hooks, struct n
     }
 }
 
-static void notify_report(struct controller *controller, struct news *news)
+static void notify_report(struct notifier *notifier, struct news *news)
 {
-    const struct controller_hooks *hooks = &controller->setup.hooks;
+    const struct controller_hooks *hooks = notifier->hooks;
     switch (news->kind) {
     case NOTIFY_STARTED:
         if (hooks->started) {
-            hooks->started(hooks->context, &controller->lease);
+            hooks->started(hooks->context, controller_lease(notifier->controller));
         }
         break;
     case NOTIFY_SET_UP:
     case NOTIFY_CHANGED:
-        tell_of(controller, news);
+        tell_of(notifier, news);
         break;
     case NOTIFY_WARNING:
         notify_report_warning(hooks, news);
@@ -119,48 +118,48 @@ static void notify_report(struct controller *controller, struct news *news)
 /* Delivers one notification per loop turn. Must not touch the controller after the hook. */
 static void notify_report_next(void *context)
 {
-    struct controller *controller = context;
-    struct news *news = pop(controller);
-    if (controller->news) {
-        loop_defer(controller->loop, &controller->notify_task);
+    struct notifier *notifier = context;
+    struct news *news = pop(notifier);
+    if (notifier->first) {
+        loop_defer(notifier->loop, &notifier->task);
     }
-    notify_report(controller, news);
+    notify_report(notifier, news);
     notification_free(news);
 }
 
 /* ---- queueing ---- */
 
-void notify_changed(struct controller *controller, uint64_t instance)
+void notify_changed(struct notifier *notifier, uint64_t instance)
 {
-    struct known *known = machine_table_find(&controller->machine_table, instance);
+    struct known *known = machine_table_find(notifier->machines, instance);
     if (instance == INSTANCE_NONE || (known && known->has_change)) {
         return;
     }
     if (known) {
         known->has_change = true;
     }
-    notify_push(controller, NOTIFY_CHANGED)->instance = instance;
+    notify_push(notifier, NOTIFY_CHANGED)->instance = instance;
 }
 
-void notify_set_up(struct controller *controller, uint64_t instance)
+void notify_set_up(struct notifier *notifier, uint64_t instance)
 {
-    notify_push(controller, NOTIFY_SET_UP)->instance = instance;
+    notify_push(notifier, NOTIFY_SET_UP)->instance = instance;
 }
 
-void notify_started(struct controller *controller)
+void notify_started(struct notifier *notifier)
 {
-    (void)notify_push(controller, NOTIFY_STARTED);
+    (void)notify_push(notifier, NOTIFY_STARTED);
 }
 
-void notify_emptied(struct controller *controller)
+void notify_emptied(struct notifier *notifier)
 {
-    (void)notify_push(controller, NOTIFY_EMPTIED);
+    (void)notify_push(notifier, NOTIFY_EMPTIED);
 }
 
-void notify_lease_lost(struct controller *controller, const struct cluster_lease *lease,
+void notify_lease_lost(struct notifier *notifier, const struct cluster_lease *lease,
                        const struct err *why)
 {
-    struct news *news = notify_push(controller, NOTIFY_LEASE_LOST);
+    struct news *news = notify_push(notifier, NOTIFY_LEASE_LOST);
     notify_keep_lease(news, lease);
     if (why) {
         news->answer.err = *why;
@@ -168,10 +167,10 @@ void notify_lease_lost(struct controller *controller, const struct cluster_lease
 }
 
 PRINTF_LIKE(4, 0)
-static void notify_push_warning(struct controller *controller, uint64_t launch,
+static void notify_push_warning(struct notifier *notifier, uint64_t launch,
                                 const struct provider_answer *answer, const char *fmt, va_list args)
 {
-    struct news *news = notify_push(controller, NOTIFY_WARNING);
+    struct news *news = notify_push(notifier, NOTIFY_WARNING);
     AUTO_BUF struct buf text;
     buf_init(&text, TEXT_BYTES_MAX);
     buf_add_args(&text, fmt, args);
@@ -180,33 +179,33 @@ static void notify_push_warning(struct controller *controller, uint64_t launch,
     news->text = arena_str(&news->memory, buf_str(&text));
 }
 
-void notify_warning(struct controller *controller, const struct provider_answer *answer,
+void notify_warning(struct notifier *notifier, const struct provider_answer *answer,
                     const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    notify_push_warning(controller, 0, answer, fmt, args);
+    notify_push_warning(notifier, 0, answer, fmt, args);
     va_end(args);
 }
 
-void notify_launch_failed(struct controller *controller, uint64_t launch,
+void notify_launch_failed(struct notifier *notifier, uint64_t launch,
                           const struct provider_answer *answer, const char *fmt, ...)
 {
     va_list args;
     va_start(args, fmt);
-    notify_push_warning(controller, launch, answer, fmt, args);
+    notify_push_warning(notifier, launch, answer, fmt, args);
     va_end(args);
 }
 
-void notify_clear(struct controller *controller)
+void notify_clear(struct notifier *notifier)
 {
-    while (controller->news) {
-        notification_free(pop(controller));
+    while (notifier->first) {
+        notification_free(pop(notifier));
     }
-    loop_later_cancel(controller->loop, &controller->notify_task);
+    loop_later_cancel(notifier->loop, &notifier->task);
 }
 
-void notify_init(struct controller *controller)
+void notify_init(struct notifier *notifier)
 {
-    controller->notify_task = (struct loop_task){.run = notify_report_next, .context = controller};
+    notifier->task = (struct loop_task){.run = notify_report_next, .context = notifier};
 }

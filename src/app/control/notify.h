@@ -2,6 +2,7 @@
 #pragma once
 
 #include "app/control/controller.h"
+#include "app/control/machine_table.h"
 
 enum notification_kind {
     NOTIFY_STARTED,
@@ -25,17 +26,28 @@ struct news {
     struct arena memory; /* owns the texts of `lease` and `text` */
 };
 
-void notify_changed(struct controller *controller, uint64_t instance);
-void notify_set_up(struct controller *controller, uint64_t instance);
-void notify_started(struct controller *controller);
-void notify_emptied(struct controller *controller);
-void notify_lease_lost(struct controller *controller, const struct cluster_lease *lease,
+struct notifier {
+    /* Set by the owner. */
+    struct controller *controller; /* for controller_find() and controller_lease() */
+    struct loop *loop;
+    const struct controller_hooks *hooks;
+    const struct machine_table *machines;
+    /* Its own: a queue. */
+    struct loop_task task;
+    struct news *first, *last;
+};
+
+void notify_changed(struct notifier *notifier, uint64_t instance);
+void notify_set_up(struct notifier *notifier, uint64_t instance);
+void notify_started(struct notifier *notifier);
+void notify_emptied(struct notifier *notifier);
+void notify_lease_lost(struct notifier *notifier, const struct cluster_lease *lease,
                        const struct err *why);
-void notify_warning(struct controller *controller, const struct provider_answer *answer,
+void notify_warning(struct notifier *notifier, const struct provider_answer *answer,
                     const char *fmt, ...) PRINTF_LIKE(3, 4);
 /* The text says why. */
-void notify_launch_failed(struct controller *controller, uint64_t launch,
+void notify_launch_failed(struct notifier *notifier, uint64_t launch,
                           const struct provider_answer *answer, const char *fmt, ...)
     PRINTF_LIKE(4, 5);
-void notify_init(struct controller *controller);
-void notify_clear(struct controller *controller);
+void notify_init(struct notifier *notifier);
+void notify_clear(struct notifier *notifier);

@@ -5,16 +5,16 @@
  * The journal keeps that list (fact "offerings", one line each). When the file changes, intents are
  * renumbered; an offering that no longer exists becomes UINT32_MAX.
  */
-#include "app/control/controller_internal.h"
+#include "app/control/offering_migrate.h"
 
 #include "base/buf.h"
 
 enum { OFFERINGS_BYTES_MAX = 1024 * 1024 };
 #define ASIDE ((int64_t)1 << 40) /* above all numbers, so that two can be swapped */
 
-static struct str offering_migrate_describe(struct controller *controller)
+static struct str offering_migrate_describe(const struct core_settings *settings,
+                                            struct arena *scratch)
 {
-    const struct core_settings *settings = &controller->settings;
     AUTO_BUF struct buf text;
     buf_init(&text, OFFERINGS_BYTES_MAX);
     for (size_t i = 0; i < settings->offering_count; i++) {
@@ -24,7 +24,7 @@ static struct str offering_migrate_describe(struct controller *controller)
         buf_addf(&text, "%.*s %.*s %s\n", STR_ARG(type), STR_ARG(zone),
                  offering->market == MARKET_SPOT ? "spot" : "on-demand");
     }
-    return arena_str(&controller->scratch, buf_str(&text));
+    return arena_str(scratch, buf_str(&text));
 }
 
 static int64_t offering_migrate_place_of(struct str line, struct str text)
@@ -37,35 +37,36 @@ static int64_t offering_migrate_place_of(struct str line, struct str text)
     return UINT32_MAX;
 }
 
-static bool move_all(struct controller *controller, struct str old, struct str new, struct err *err)
+static bool move_all(struct journal *journal, struct str old, struct str new, struct err *err)
 {
     struct str rest = old;
     for (int64_t i = 0; rest.len > 0; i++) {
         int64_t place = offering_migrate_place_of(str_cut(&rest, '\n'), new);
-        if (place != i && !journal_renumber(controller->journal, i, ASIDE + place, err)) {
+        if (place != i && !journal_renumber(journal, i, ASIDE + place, err)) {
             return false;
         }
     }
     rest = old;
     while (rest.len > 0) {
         int64_t place = offering_migrate_place_of(str_cut(&rest, '\n'), new);
-        if (!journal_renumber(controller->journal, ASIDE + place, place, err)) {
+        if (!journal_renumber(journal, ASIDE + place, place, err)) {
             return false;
         }
     }
     return true;
 }
 
-bool journaling_migrate_offerings(struct controller *controller, struct err *err)
+bool offering_migrate(struct journal *journal, const struct core_settings *settings,
+                      struct arena *scratch, struct err *err)
 {
-    struct str new = offering_migrate_describe(controller);
+    struct str new = offering_migrate_describe(settings, scratch);
     struct str old = STR("");
-    if (!journal_get(controller->journal, "offerings", &controller->scratch, &old, err)) {
+    if (!journal_get(journal, "offerings", scratch, &old, err)) {
         return false;
     }
     if (old.len > 0 && str_eq(old, new)) {
         return true;
     }
-    return (old.len == 0 || move_all(controller, old, new, err)) &&
-           journal_set(controller->journal, "offerings", new, err);
+    return (old.len == 0 || move_all(journal, old, new, err)) &&
+           journal_set(journal, "offerings", new, err);
 }

@@ -1,8 +1,9 @@
 /* reuse.c: selects stopped machines and starts them as part of a launch. */
 #include "app/control/reuse.h"
 
-#include "app/control/controller_internal.h"
+#include "app/control/inventory.h"
 #include "app/control/launch_request.h"
+#include "app/control/launching.h"
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
 
@@ -49,17 +50,17 @@ struct reuse reuse_read(struct str written, struct arena *arena)
 
 /* ---- claims ---- */
 
-static void claim(struct controller *controller, uint64_t launch, struct str id)
+static void claim(struct reuser *reuser, uint64_t launch, struct str id)
 {
-    ARENA_PUSH(&controller->life, controller->claims, controller->claim_count,
-               controller->claim_capacity) = (struct reuse_claim){
-        .launch = launch, .id = arena_str(&controller->life, id)};
+    ARENA_PUSH(reuser->life, reuser->claims, reuser->claim_count,
+               reuser->claim_capacity) = (struct reuse_claim){.launch = launch,
+                                                              .id = arena_str(reuser->life, id)};
 }
 
-static bool is_claimed(const struct controller *controller, struct str id)
+static bool is_claimed(const struct reuser *reuser, struct str id)
 {
-    for (size_t i = 0; i < controller->claim_count; i++) {
-        const struct reuse_claim *there = &controller->claims[i];
+    for (size_t i = 0; i < reuser->claim_count; i++) {
+        const struct reuse_claim *there = &reuser->claims[i];
         if (str_eq(there->id, id) && (there->is_refused || !there->is_over)) {
             return true;
         }
@@ -67,35 +68,35 @@ static bool is_claimed(const struct controller *controller, struct str id)
     return false;
 }
 
-void reuse_close(struct controller *controller, uint64_t launch)
+void reuse_close(struct reuser *reuser, uint64_t launch)
 {
-    for (size_t i = 0; i < controller->claim_count; i++) {
-        struct reuse_claim *there = &controller->claims[i];
+    for (size_t i = 0; i < reuser->claim_count; i++) {
+        struct reuse_claim *there = &reuser->claims[i];
         there->is_over = there->is_over || there->launch == launch;
     }
 }
 
-static void reuse_reject(struct controller *controller, uint64_t launch)
+static void reuse_reject(struct reuser *reuser, uint64_t launch)
 {
-    for (size_t i = 0; i < controller->claim_count; i++) {
-        struct reuse_claim *there = &controller->claims[i];
+    for (size_t i = 0; i < reuser->claim_count; i++) {
+        struct reuse_claim *there = &reuser->claims[i];
         there->is_refused = there->is_refused || there->launch == launch;
     }
 }
 
-void reuse_claim_written(struct controller *controller, const struct journal_intent *intent)
+void reuse_claim_written(struct reuser *reuser, const struct journal_intent *intent)
 {
-    struct reuse reuse = reuse_read(intent->call, &controller->scratch);
+    struct reuse reuse = reuse_read(intent->call, reuser->scratch);
     for (size_t i = 0; i < reuse.count; i++) {
-        claim(controller, intent->launch, reuse.ids[i]);
-        controller->claims[controller->claim_count - 1].is_over = intent->is_settled;
+        claim(reuser, intent->launch, reuse.ids[i]);
+        reuser->claims[reuser->claim_count - 1].is_over = intent->is_settled;
     }
 }
 
-bool reuse_was_started(const struct controller *controller, uint64_t launch, struct str id)
+bool reuse_was_started(const struct reuser *reuser, uint64_t launch, struct str id)
 {
-    for (size_t i = 0; i < controller->claim_count; i++) {
-        if (controller->claims[i].launch == launch && str_eq(controller->claims[i].id, id)) {
+    for (size_t i = 0; i < reuser->claim_count; i++) {
+        if (reuser->claims[i].launch == launch && str_eq(reuser->claims[i].id, id)) {
             return true;
         }
     }
@@ -112,43 +113,43 @@ static uint64_t epoch_of(const struct machine *machine)
 
 /* Only a machine that was set up by this head, not an earlier one: only this head knows the host
  * key that the machine generated then. */
-static bool is_known_to_head(const struct controller *controller, const struct machine *machine)
+static bool is_known_to_head(const struct reuser *reuser, const struct machine *machine)
 {
-    const struct known *head = machine_table_find(&controller->machine_table, HEAD_INSTANCE);
+    const struct known *head = machine_table_find(reuser->machines, HEAD_INSTANCE);
     struct str status = machine_tag_value(machine, "ray-node-status");
     return head && head->machine->state < MACHINE_ENDING &&
            epoch_of(head->machine) <= epoch_of(machine) &&
            (str_is(status, "setting-up") || str_is(status, "up-to-date"));
 }
 
-static bool reuse_fits(const struct controller *controller, const struct known *known,
-                       uint32_t type, struct str hash)
+static bool reuse_fits(const struct reuser *reuser, const struct known *known, uint32_t type,
+                       struct str hash)
 {
     const struct machine *machine = known->machine;
     return !known->is_head && machine->state == MACHINE_STOPPED &&
-           machine->market == MARKET_ON_DEMAND && inventory_type_of(controller, machine) == type &&
+           machine->market == MARKET_ON_DEMAND &&
+           inventory_type_of(reuser->setup->core, machine) == type &&
            str_eq(machine_tag_value(machine, "ray-launch-config"), hash) &&
-           is_known_to_head(controller, machine) && !is_claimed(controller, machine->id);
+           is_known_to_head(reuser, machine) && !is_claimed(reuser, machine->id);
 }
 
-size_t reuse_pick(struct controller *controller, const struct action *action,
-                  const struct str **ret_ids)
+size_t reuse_pick(struct reuser *reuser, const struct action *action, const struct str **ret_ids)
 {
-    const struct offering *offering = &controller->settings.offerings[action->offering];
-    struct str *ids = ARENA_ARRAY(&controller->scratch, (size_t)action->count, struct str);
+    const struct offering *offering = &reuser->offerings[action->offering];
+    struct str *ids = ARENA_ARRAY(reuser->scratch, (size_t)action->count, struct str);
     struct str hash;
     struct err err;
     size_t count = 0;
     *ret_ids = ids;
-    if (!controller->setup.keeps_stopped || offering->market != MARKET_ON_DEMAND ||
-        !launch_hash(controller->setup.config, offering->type, &controller->scratch, &hash, &err)) {
+    if (!reuser->setup->keeps_stopped || offering->market != MARKET_ON_DEMAND ||
+        !launch_hash(reuser->setup->config, offering->type, reuser->scratch, &hash, &err)) {
         return 0;
     }
-    for (size_t i = 0; i < controller->machine_table.count && count < (size_t)action->count; i++) {
-        const struct known *known = &controller->machine_table.items[i];
-        if (reuse_fits(controller, known, offering->type, hash)) {
-            ids[count++] = arena_str(&controller->scratch, known->machine->id);
-            claim(controller, action->launch, known->machine->id);
+    for (size_t i = 0; i < reuser->machines->count && count < (size_t)action->count; i++) {
+        const struct known *known = &reuser->machines->items[i];
+        if (reuse_fits(reuser, known, offering->type, hash)) {
+            ids[count++] = arena_str(reuser->scratch, known->machine->id);
+            claim(reuser, action->launch, known->machine->id);
         }
     }
     return count;
@@ -157,40 +158,43 @@ size_t reuse_pick(struct controller *controller, const struct action *action,
 /* ---- execution ---- */
 
 struct reuse_run {
+    struct reuser *reuser;
     struct arena memory;
     struct reuse reuse;
 };
 
-void reuse_run_free(struct reuse_run *run)
+static void reuse_run_free(void *extra)
 {
-    if (run) {
-        arena_clear(&run->memory);
-        free(run);
-    }
+    struct reuse_run *run = extra;
+    arena_clear(&run->memory);
+    free(run);
 }
 
-/* Moves the run to the next call. */
-static struct call *reuse_proceed(struct controller *controller, struct call *before)
+static struct call *begin_call(struct reuse_run *run, uint64_t launch)
 {
-    struct reuse_run *run = before->reuse;
-    uint64_t launch = before->launch;
-    before->reuse = NULL;
-    struct call *call = call_begin(controller);
+    struct call *call = call_begin(run->reuser->calls);
     call->launch = launch;
-    call->reuse = run;
+    call->extra = run;
+    call->extra_free = reuse_run_free;
     return call;
 }
 
-/* Started machines count as pending; the last listing of them is stale. */
-static struct machine *with_started(const struct controller *controller,
-                                    const struct reuse_run *run, const struct machine *machines,
-                                    size_t *count, struct arena *arena)
+/* Moves the run to the next call. */
+static struct call *reuse_proceed(struct call *before)
 {
-    struct machine *all = ARENA_ARRAY(arena, *count + run->reuse.count, struct machine);
+    struct reuse_run *run = before->extra;
+    before->extra = NULL;
+    return begin_call(run, before->launch);
+}
+
+/* Started machines count as pending; the last listing of them is stale. */
+static struct machine *with_started(struct reuse_run *run, const struct machine *machines,
+                                    size_t *count)
+{
+    struct machine *all = ARENA_ARRAY(&run->memory, *count + run->reuse.count, struct machine);
     size_t all_count = 0;
     for (size_t i = 0; i < run->reuse.count; i++) {
-        const struct known *known = machine_table_find_id(&controller->machine_table,
-                                                          run->reuse.ids[i]);
+        const struct known *known = machine_table_find_id(run->reuser->machines, run->reuse.ids[i]);
         if (known) {
             struct machine *machine = &all[all_count++];
             *machine = *known->machine;
@@ -219,10 +223,10 @@ static void on_rest(void *context, const struct provider_answer *answer,
     if (!controller) {
         return;
     }
+    struct reuse_run *run = call->extra;
     count = answer->outcome == OUTCOME_DONE ? count : 0;
-    if (answer->outcome == OUTCOME_DONE || (is_lasting && call->reuse->reuse.count > 0)) {
-        struct machine *all = with_started(controller, call->reuse, machines, &count,
-                                           &call->reuse->memory);
+    if (answer->outcome == OUTCOME_DONE || (is_lasting && run->reuse.count > 0)) {
+        struct machine *all = with_started(run, machines, &count);
         launching_answer(controller, call, &done, all, count);
     } else {
         launching_answer(controller, call, answer, NULL, 0);
@@ -230,13 +234,14 @@ static void on_rest(void *context, const struct provider_answer *answer,
     call_free(call);
 }
 
-static void launch_rest(struct controller *controller, struct call *before)
+static void launch_rest(struct call *before)
 {
-    struct call *call = reuse_proceed(controller, before);
+    struct call *call = reuse_proceed(before);
+    const struct reuse_run *run = call->extra;
+    struct provider *provider = run->reuser->provider;
     struct provider_answer done = {.outcome = OUTCOME_DONE};
-    if (call->reuse->reuse.call.len > 0) {
-        controller->provider->ops->launch(controller->provider, call->reuse->reuse.call, on_rest,
-                                          call);
+    if (run->reuse.call.len > 0) {
+        provider->ops->launch(provider, run->reuse.call, on_rest, call);
     } else {
         on_rest(call, &done, NULL, 0);
     }
@@ -250,20 +255,21 @@ static void reuse_on_started(void *context, const struct provider_answer *answer
     if (!controller) {
         return;
     }
+    struct reuse_run *run = call->extra;
     bool is_asked_again = outcome == OUTCOME_UNKNOWN || outcome == OUTCOME_THROTTLED ||
                           outcome == OUTCOME_NO_LEASE;
     if (outcome == OUTCOME_DONE || outcome == OUTCOME_NOT_FOUND) {
-        launch_rest(controller, call);
+        launch_rest(call);
         return;
     }
     if (!is_asked_again) {
-        reuse_reject(controller, call->launch);
+        reuse_reject(run->reuser, call->launch);
     }
-    if (!is_asked_again && call->reuse->reuse.call.len > 0) {
-        notify_warning(controller, answer, "cannot start stopped instances (%zu): %s",
-                       call->reuse->reuse.count, answer->err.text);
-        call->reuse->reuse.count = 0;
-        launch_rest(controller, call);
+    if (!is_asked_again && run->reuse.call.len > 0) {
+        notify_warning(run->reuser->notifier, answer, "cannot start stopped instances (%zu): %s",
+                       run->reuse.count, answer->err.text);
+        run->reuse.count = 0;
+        launch_rest(call);
         return;
     }
     launching_answer(controller, call, answer, NULL, 0);
@@ -277,31 +283,29 @@ static void reuse_on_tagged(void *context, const struct provider_answer *answer)
     if (!controller) {
         return;
     }
+    const struct reuse_run *run = call->extra;
     if (answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND) {
-        struct call *next = reuse_proceed(controller, call);
-        const struct reuse *reuse = &next->reuse->reuse;
-        controller->provider->ops->start(controller->provider, reuse->ids, reuse->count,
-                                         reuse_on_started, next);
+        struct provider *provider = run->reuser->provider;
+        provider->ops->start(provider, run->reuse.ids, run->reuse.count, reuse_on_started,
+                             reuse_proceed(call));
         return;
     }
     if (answer->outcome != OUTCOME_UNKNOWN && answer->outcome != OUTCOME_THROTTLED) {
-        reuse_reject(controller, call->launch);
+        reuse_reject(run->reuser, call->launch);
     }
     launching_answer(controller, call, answer, NULL, 0);
     call_free(call);
 }
 
-void reuse_send(struct controller *controller, uint64_t launch, struct str written)
+void reuse_send(struct reuser *reuser, uint64_t launch, struct str written)
 {
     struct reuse_run *run = HEAP_NEW(struct reuse_run);
-    struct call *call = call_begin(controller);
+    run->reuser = reuser;
     arena_init(&run->memory);
     run->reuse = reuse_read(arena_str(&run->memory, written), &run->memory);
-    call->launch = launch;
-    call->reuse = run;
     const struct machine_tag tags[] = {
         {STR(TAG_LAUNCH), launch_number_text(launch, &run->memory)},
     };
-    controller->provider->ops->tag(controller->provider, run->reuse.ids, run->reuse.count, tags,
-                                   ARRAY_LEN(tags), reuse_on_tagged, call);
+    reuser->provider->ops->tag(reuser->provider, run->reuse.ids, run->reuse.count, tags,
+                               ARRAY_LEN(tags), reuse_on_tagged, begin_call(run, launch));
 }

@@ -8,6 +8,10 @@
  */
 #pragma once
 
+#include "app/control/calls.h"
+#include "app/control/controller.h"
+#include "app/control/machine_table.h"
+#include "app/control/notify.h"
 #include "base/arena.h"
 #include "base/str.h"
 #include "core/action.h"
@@ -16,9 +20,6 @@
 
 #include <stddef.h>
 #include <stdint.h>
-
-struct controller;
-struct call;
 
 struct reuse {
     const struct str *ids;
@@ -39,27 +40,27 @@ struct reuse_claim {
     bool is_refused; /* the cloud refused to start it; not used again */
 };
 
+struct reuser {
+    /* Set by the owner. */
+    const struct controller_setup *setup;
+    struct provider *provider;
+    const struct offering *offerings;
+    struct call_list *calls;
+    struct notifier *notifier;
+    const struct machine_table *machines;
+    struct arena *life, *scratch; /* as those of the controller */
+    /* Its own. */
+    struct reuse_claim *claims;
+    size_t claim_count, claim_capacity;
+};
+
 /* Claims stopped machines for a launch, at most action->count. */
-size_t reuse_pick(struct controller *controller, const struct action *action,
-                  const struct str **ret_ids);
+size_t reuse_pick(struct reuser *reuser, const struct action *action, const struct str **ret_ids);
 /* Restores the claims of an earlier process. */
-void reuse_claim_written(struct controller *controller, const struct journal_intent *intent);
+void reuse_claim_written(struct reuser *reuser, const struct journal_intent *intent);
 /* Did that launch start this machine? */
-bool reuse_was_started(const struct controller *controller, uint64_t launch, struct str id);
-void reuse_close(struct controller *controller, uint64_t launch);
+bool reuse_was_started(const struct reuser *reuser, uint64_t launch, struct str id);
+void reuse_close(struct reuser *reuser, uint64_t launch);
 
 /* Tags and starts the machines, then launches the rest; the result goes to launching_answer(). */
-void reuse_send(struct controller *controller, uint64_t launch, struct str written);
-
-/* Frees the run of a finished call. May be NULL. */
-struct reuse_run;
-void reuse_run_free(struct reuse_run *run);
-
-/* ---- from other files ---- */
-
-/* launching.c: journals and reports the result of a launch. */
-void launching_answer(struct controller *controller, const struct call *call,
-                      const struct provider_answer *answer, const struct machine *machines,
-                      size_t count);
-/* inventory.c: the node type by its tag, or by the cloud's type; UINT32_MAX if not in the file. */
-uint32_t inventory_type_of(const struct controller *controller, const struct machine *machine);
+void reuse_send(struct reuser *reuser, uint64_t launch, struct str written);

@@ -5,8 +5,9 @@
  * twice is dropped. A status that a node only passes through is written only if it persists:
  * otherwise each node would need a call for every status.
  */
-#include "app/control/controller_internal.h"
+#include "app/control/tags.h"
 
+#include "app/control/timing.h"
 #include "io/xalloc.h"
 
 #include <stdlib.h>
@@ -26,15 +27,15 @@ struct tag_group {
     struct machine_tag *tags;
     size_t tag_count;
     bool is_second; /* second attempt */
+    struct tags *owner;
     struct arena memory;
 };
 
-void tag_group_free(struct tag_group *group)
+static void tag_group_free(void *extra)
 {
-    if (group) {
-        arena_clear(&group->memory);
-        free(group);
-    }
+    struct tag_group *group = extra;
+    arena_clear(&group->memory);
+    free(group);
 }
 
 /* ---- pending tags ---- */
@@ -54,24 +55,23 @@ static void free_wish(struct pending_tag *wish)
     free((char *)(uintptr_t)wish->value.ptr);
 }
 
-static void tags_start_timer(struct controller *controller)
+static void tags_start_timer(struct tags *tags)
 {
-    int64_t now = controller_now(controller);
+    int64_t now = loop_now_ms(tags->loop);
     int64_t due_at = INT64_MAX;
-    for (size_t i = 0; i < controller->wish_count; i++) {
-        int64_t due = controller->wishes[i].due_at;
+    for (size_t i = 0; i < tags->wish_count; i++) {
+        int64_t due = tags->wishes[i].due_at;
         due_at = due < due_at ? due : due_at;
     }
     if (due_at < INT64_MAX) {
-        loop_timer_start(controller->tag_timer, due_at > now ? due_at - now : 0);
+        loop_timer_start(tags->timer, due_at > now ? due_at - now : 0);
     }
 }
 
-static struct pending_tag *tags_find_request(struct controller *controller, uint64_t instance,
-                                             struct str key)
+static struct pending_tag *tags_find_request(struct tags *tags, uint64_t instance, struct str key)
 {
-    for (size_t i = 0; i < controller->wish_count; i++) {
-        struct pending_tag *wish = &controller->wishes[i];
+    for (size_t i = 0; i < tags->wish_count; i++) {
+        struct pending_tag *wish = &tags->wishes[i];
         if (wish->instance == instance && str_eq(wish->key, key)) {
             return wish;
         }
@@ -79,25 +79,24 @@ static struct pending_tag *tags_find_request(struct controller *controller, uint
     return NULL;
 }
 
-void controller_tag(struct controller *controller, uint64_t instance, struct str key,
-                    struct str value, bool is_passing)
+void tags_add(struct tags *tags, uint64_t instance, struct str key, struct str value,
+              bool is_passing)
 {
-    int64_t due_at = controller_now(controller) + (is_passing ? PASSING_TAGS_MS : TAGS_MS);
-    struct pending_tag *wish = tags_find_request(controller, instance, key);
+    int64_t due_at = loop_now_ms(tags->loop) + (is_passing ? PASSING_TAGS_MS : TAGS_MS);
+    struct pending_tag *wish = tags_find_request(tags, instance, key);
     if (wish) {
         free((char *)(uintptr_t)wish->value.ptr);
         wish->value = tags_save(value);
         wish->due_at = due_at < wish->due_at ? due_at : wish->due_at;
         wish->is_passing = is_passing;
     } else {
-        void *items = controller->wishes;
-        heap_grow(&items, controller->wish_count, &controller->wish_capacity,
-                  sizeof(*controller->wishes));
-        controller->wishes = items;
-        controller->wishes[controller->wish_count++] = (struct pending_tag){
+        void *items = tags->wishes;
+        heap_grow(&items, tags->wish_count, &tags->wish_capacity, sizeof(*tags->wishes));
+        tags->wishes = items;
+        tags->wishes[tags->wish_count++] = (struct pending_tag){
             instance, tags_save(key), tags_save(value), due_at, is_passing};
     }
-    tags_start_timer(controller);
+    tags_start_timer(tags);
 }
 
 static int compare_wishes(const void *left, const void *right)
@@ -122,38 +121,41 @@ static bool same_set(const struct pending_tag *a, const struct pending_tag *b, s
 
 /* ---- calls ---- */
 
-static void tags_send(struct controller *controller, struct tag_group *group);
+static void tags_send(struct tag_group *group);
 
 static void tags_on_tag(void *context, const struct provider_answer *answer)
 {
     struct call *call = context;
-    struct controller *controller = call_end(call);
-    if (!controller) {
+    if (!call_end(call)) {
         return;
     }
-    struct tag_group *group = call->tags;
-    call->tags = NULL;
+    struct tag_group *group = call->extra;
+    call->extra = NULL;
     bool is_done = answer->outcome == OUTCOME_DONE || answer->outcome == OUTCOME_NOT_FOUND;
     if (is_done || group->is_second) {
         tag_group_free(group);
         return;
     }
     group->is_second = true;
-    tags_send(controller, group);
+    tags_send(group);
 }
 
-static void tags_send(struct controller *controller, struct tag_group *group)
+static void tags_send(struct tag_group *group)
 {
-    struct call *call = call_begin(controller);
-    call->tags = group;
-    controller->provider->ops->tag(controller->provider, group->ids, group->id_count, group->tags,
-                                   group->tag_count, tags_on_tag, call);
+    struct provider *provider = group->owner->provider;
+    struct call *call = call_begin(group->owner->calls);
+    call->extra = group;
+    call->extra_free = tag_group_free;
+    provider->ops->tag(provider, group->ids, group->id_count, group->tags, group->tag_count,
+                       tags_on_tag, call);
 }
 
-static struct tag_group *new_group(const struct pending_tag *set, size_t count, size_t most_ids)
+static struct tag_group *new_group(struct tags *owner, const struct pending_tag *set, size_t count,
+                                   size_t most_ids)
 {
     struct tag_group *group = HEAP_NEW(struct tag_group);
     arena_init(&group->memory);
+    group->owner = owner;
     group->ids = ARENA_ARRAY(&group->memory, most_ids, struct str);
     group->tags = ARENA_ARRAY(&group->memory, count, struct machine_tag);
     group->tag_count = count;
@@ -171,12 +173,11 @@ struct tag_set {
 };
 
 /* Groups consecutive tags of the same machine. */
-static size_t gather_sets(const struct controller *controller, size_t wish_count,
-                          struct tag_set *sets)
+static size_t gather_sets(const struct tags *tags, size_t wish_count, struct tag_set *sets)
 {
     size_t count = 0;
     for (size_t i = 0; i < wish_count; i++) {
-        const struct pending_tag *wish = &controller->wishes[i];
+        const struct pending_tag *wish = &tags->wishes[i];
         if (count > 0 && sets[count - 1].first->instance == wish->instance) {
             sets[count - 1].count++;
         } else {
@@ -186,13 +187,12 @@ static size_t gather_sets(const struct controller *controller, size_t wish_count
     return count;
 }
 
-static void send_like(struct controller *controller, struct tag_set *sets, size_t count)
+static void send_like(struct tags *tags, struct tag_set *sets, size_t count)
 {
     const struct tag_set *model = &sets[0];
-    struct tag_group *group = new_group(model->first, model->count, count);
+    struct tag_group *group = new_group(tags, model->first, model->count, count);
     for (size_t i = 0; i < count; i++) {
-        const struct known *known = machine_table_find(&controller->machine_table,
-                                                       sets[i].first->instance);
+        const struct known *known = machine_table_find(tags->machines, sets[i].first->instance);
         if (sets[i].is_taken || sets[i].count != model->count ||
             !same_set(sets[i].first, model->first, model->count)) {
             continue;
@@ -203,71 +203,70 @@ static void send_like(struct controller *controller, struct tag_set *sets, size_
         }
     }
     if (group->id_count > 0) {
-        tags_send(controller, group);
+        tags_send(group);
     } else {
         tag_group_free(group);
     }
 }
 
 /* Moves the tags to send now to the front: permanent ones, and passing ones due within TAGS_MS. */
-static size_t tags_choose(struct controller *controller, int64_t now)
+static size_t tags_choose(struct tags *tags, int64_t now)
 {
     size_t chosen = 0;
-    for (size_t i = 0; i < controller->wish_count; i++) {
-        struct pending_tag wish = controller->wishes[i];
+    for (size_t i = 0; i < tags->wish_count; i++) {
+        struct pending_tag wish = tags->wishes[i];
         if (!wish.is_passing || wish.due_at - TAGS_MS <= now) {
-            controller->wishes[i] = controller->wishes[chosen];
-            controller->wishes[chosen++] = wish;
+            tags->wishes[i] = tags->wishes[chosen];
+            tags->wishes[chosen++] = wish;
         }
     }
     return chosen;
 }
 
-static void flush(struct controller *controller, int64_t now)
+static void flush(struct tags *tags, int64_t now)
 {
-    size_t chosen = tags_choose(controller, now);
+    size_t chosen = tags_choose(tags, now);
     if (chosen == 0) {
         return;
     }
-    struct tag_set *sets = ARENA_ARRAY(&controller->scratch, chosen, struct tag_set);
-    qsort(controller->wishes, chosen, sizeof(*controller->wishes), compare_wishes);
-    size_t count = gather_sets(controller, chosen, sets);
+    struct tag_set *sets = ARENA_ARRAY(tags->scratch, chosen, struct tag_set);
+    qsort(tags->wishes, chosen, sizeof(*tags->wishes), compare_wishes);
+    size_t count = gather_sets(tags, chosen, sets);
     for (size_t i = 0; i < count; i++) {
         if (!sets[i].is_taken) {
-            send_like(controller, &sets[i], count - i);
+            send_like(tags, &sets[i], count - i);
         }
     }
     for (size_t i = 0; i < chosen; i++) {
-        free_wish(&controller->wishes[i]);
+        free_wish(&tags->wishes[i]);
     }
-    controller->wish_count -= chosen;
-    memmove(controller->wishes, controller->wishes + chosen,
-            controller->wish_count * sizeof(*controller->wishes));
+    tags->wish_count -= chosen;
+    memmove(tags->wishes, tags->wishes + chosen, tags->wish_count * sizeof(*tags->wishes));
 }
 
 static void tags_on_timer(void *context)
 {
-    struct controller *controller = context;
-    flush(controller, controller_now(controller));
-    tags_start_timer(controller);
+    struct tags *tags = context;
+    flush(tags, loop_now_ms(tags->loop));
+    tags_start_timer(tags);
 }
 
-void tags_init(struct controller *controller)
+void tags_init(struct tags *tags)
 {
-    controller->tag_timer = loop_timer_new(controller->loop, tags_on_timer, controller);
+    tags->timer = loop_timer_new(tags->loop, tags_on_timer, tags);
 }
 
-void tags_flush(struct controller *controller)
+void tags_flush(struct tags *tags)
 {
-    loop_timer_stop(controller->tag_timer);
-    flush(controller, INT64_MAX);
+    loop_timer_stop(tags->timer);
+    flush(tags, INT64_MAX);
 }
 
-void tags_clear(struct controller *controller)
+void tags_clear(struct tags *tags)
 {
-    for (size_t i = 0; i < controller->wish_count; i++) {
-        free_wish(&controller->wishes[i]);
+    for (size_t i = 0; i < tags->wish_count; i++) {
+        free_wish(&tags->wishes[i]);
     }
-    free(controller->wishes);
-    loop_timer_free(controller->tag_timer);
+    free(tags->wishes);
+    loop_timer_free(tags->timer);
 }
