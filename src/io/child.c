@@ -11,7 +11,7 @@
 #include "io/child_internal.h"
 #include "io/failpoint.h"
 #include "io/file_limit.h"
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 
 #include <errno.h>
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* fd_reader.c: polls a descriptor with libuv and reads it. */
 #include "io/fd_reader.h"
 
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <errno.h>

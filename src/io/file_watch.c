@@ -1,7 +1,7 @@
 /* file_watch.c: watches a file with libuv. */
 #include "io/file_watch.h"
 
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <uv.h>

@@ -1,7 +1,7 @@
 /* hangup.c: polls a descriptor for EOF with libuv. */
 #include "io/hangup.h"
 
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <errno.h>

@@ -5,7 +5,7 @@
  * transfers are reported after libcurl has returned.
  */
 #include "io/http_internal.h"
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 
 #include <uv.h>
 

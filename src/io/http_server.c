@@ -2,7 +2,7 @@
 #include "io/http_server.h"
 
 #include "io/http_server_request.h"
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <netinet/in.h>

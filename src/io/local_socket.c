@@ -9,7 +9,7 @@
 #include "base/buf.h"
 #include "io/failpoint.h"
 #include "io/file.h"
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <errno.h>

@@ -8,7 +8,7 @@
 #include "io/loop.h"
 
 #include "base/require.h"
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <signal.h>

@@ -1,7 +1,7 @@
 /* tcp_probe.c: makes overlapping connection attempts and keeps none of them. */
 #include "io/tcp_probe.h"
 
-#include "io/loop_internal.h"
+#include "io/loop_uv.h"
 #include "io/xalloc.h"
 
 #include <netinet/in.h>

@@ -91,8 +91,6 @@ void queue_arrive(struct cluster *cluster, uint32_t class);
  * build. */
 uint64_t rng_span(struct rng *rng, int64_t mean);
 
-/* ---- cluster_fit.c: what fits where --------------------------------------------------------- */
-
 /* Call after the queues are initialized. */
 void fit_init(struct cluster *cluster);
 

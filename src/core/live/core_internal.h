@@ -206,7 +206,7 @@ void offering_warn(struct core *core, uint32_t offering);
 /* Recomputes the state of a node after a decision that another controller may have overruled. */
 void reevaluate(struct core *core, struct node *node);
 
-/* actions.c; NULL if the answer is full */
+/* core.c; NULL if the answer is full */
 struct action *actions_add(struct core *core, enum action_kind kind, struct reason reason);
 
 /* deadlines.c: deadlines, and the actions that states require. */

@@ -81,3 +81,9 @@ struct cover_rest {
  */
 bool cover_solve(struct cover *cover, const struct cover_answer *start,
                  struct cover_answer *ret_answer);
+
+/* Copies parts into the arena. */
+struct cover_pattern cover_pattern(struct cover *cover, uint32_t kind,
+                                   const struct cover_part *parts, size_t count);
+
+void cover_append(struct cover *cover, struct cover_answer *answer, struct cover_pattern pattern);

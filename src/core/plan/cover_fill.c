@@ -1,5 +1,5 @@
 /* cover_fill.c: fills one node by depth-first search with a bound. */
-#include "core/plan/cover_internal.h"
+#include "core/plan/cover_fill.h"
 #include "core/plan/index_sort.h"
 
 #include <string.h>

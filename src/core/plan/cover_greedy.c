@@ -1,4 +1,5 @@
 /* cover_greedy.c: repeatedly takes the pattern with the most value for its price. */
+#include "core/plan/cover_fill.h"
 #include "core/plan/cover_internal.h"
 
 /* The best filling of a node of one kind. */

@@ -7,6 +7,8 @@
  * a few hundred rows. Exactness does not matter here: patterns are integral, and the program only
  * selects the promising ones.
  */
+#include "core/plan/cover_lp.h"
+#include "core/plan/cover_fill.h"
 #include "core/plan/cover_internal.h"
 
 #include <string.h>

@@ -1,5 +1,7 @@
 /* cover_solve.c: tries several heuristics and keeps the cheapest answer. */
+#include "core/plan/cover_fill.h"
 #include "core/plan/cover_internal.h"
+#include "core/plan/cover_lp.h"
 
 enum {
     ROOT_STEPS = 120,      /* fillings tried per pattern of the first program */

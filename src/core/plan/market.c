@@ -1,7 +1,7 @@
 /* market.c: builds the columns, classes and kinds of the cover from the fleet and the log. */
 #include "base/table.h"
 #include "core/plan/index_sort.h"
-#include "core/plan/pack_internal.h"
+#include "core/plan/pack.h"
 #include "core/plan/price_internal.h"
 #include "core/resource.h"
 

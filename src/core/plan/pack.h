@@ -16,7 +16,17 @@ struct kin_slot;
 struct offer;
 struct price_log;
 struct use;
-struct win;
+
+#define NOWHERE UINT32_MAX
+
+/* What a node takes: an existing one, or each of `count` new ones of a type. */
+struct win {
+    uint32_t position; /* in the order, or NOWHERE */
+    uint32_t type;
+    int64_t count;
+    uint32_t placed_first;
+    uint32_t placed_count;
+};
 
 /* State of the packer, kept between batches to reuse memory. */
 struct packer {

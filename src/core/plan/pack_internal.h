@@ -1,4 +1,4 @@
-/* pack_internal.h: shared by the files of the packer, and read by price*.c and market.c. */
+/* pack_internal.h: shared by the files of the packer. */
 #pragma once
 
 #include "core/plan/pack.h"
@@ -39,8 +39,6 @@ struct group {
     bool is_stale;
 };
 
-#define NOWHERE UINT32_MAX
-
 /* One line of a group's trial, linked into the list of trials that use the same run. */
 struct use {
     uint32_t run;
@@ -60,15 +58,6 @@ struct offer {
     uint64_t turn;     /* Ray's pool order: a type that won moves to the end */
     bool is_open;
     bool is_tried;
-};
-
-/* What a node takes: an existing one, or each of `count` new ones of a type. */
-struct win {
-    uint32_t position; /* in the order, or NOWHERE */
-    uint32_t type;
-    int64_t count;
-    uint32_t placed_first;
-    uint32_t placed_count;
 };
 
 /* Negative if `a` is better. Ties are broken by the type's rank; 0 if that is equal, too. */

@@ -1,7 +1,7 @@
 /* price.c: converts Ray's answer to a cover, and the cheaper cover to launches. */
 #include "core/plan/price.h"
 
-#include "core/plan/pack_internal.h"
+#include "core/plan/pack.h"
 #include "core/plan/price_internal.h"
 
 #include <string.h>

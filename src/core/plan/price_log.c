@@ -1,7 +1,7 @@
 /* price_log.c: converts the packer's wins to lists of classes. */
 #include "core/plan/price_log.h"
 
-#include "core/plan/pack_internal.h"
+#include "core/plan/pack.h"
 
 void price_log_init(struct price_log *log, struct arena *arena)
 {

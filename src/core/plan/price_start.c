@@ -1,6 +1,6 @@
 /* price_start.c: Ray's own placement as the initial answer of the cover. */
-#include "core/plan/cover_internal.h"
-#include "core/plan/pack_internal.h"
+#include "core/plan/cover.h"
+#include "core/plan/pack.h"
 #include "core/plan/price_internal.h"
 
 #include <string.h>

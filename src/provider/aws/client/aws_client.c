@@ -276,3 +276,17 @@ struct aws_client_counts aws_client_counts(const struct aws_client *client)
 {
     return client->counts;
 }
+
+/* ---- the lease ---- */
+
+void aws_client_set_lease(struct aws_client *client, const struct aws_lease *lease)
+{
+    client->lease = lease ? *lease : (struct aws_lease){0};
+}
+
+bool aws_client_has_lease(const struct aws_client *client)
+{
+    const struct aws_lease *lease = &client->lease;
+    return loop_now_ms(client->setup.loop) + AWS_LEASE_MARGIN_MS < lease->ends_ms &&
+           aws_client_now_ms(client) + AWS_LEASE_MARGIN_MS < lease->until_ms;
+}

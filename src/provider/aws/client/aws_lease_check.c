@@ -1,7 +1,9 @@
-/* aws_lease_check.c: decides which calls need the lease, and checks it. */
+/* aws_lease_check.c: decides which calls need the lease. */
 #include "provider/aws/client/aws_lease_check.h"
 
-#include "provider/aws/client/aws_client_internal.h"
+#include "base/attr.h"
+
+#include <string.h>
 
 bool aws_lease_covers(enum aws_service service, const char *action, struct str body)
 {
@@ -23,16 +25,4 @@ bool aws_lease_covers(enum aws_service service, const char *action, struct str b
         }
     }
     return false;
-}
-
-void aws_client_set_lease(struct aws_client *client, const struct aws_lease *lease)
-{
-    client->lease = lease ? *lease : (struct aws_lease){0};
-}
-
-bool aws_client_has_lease(const struct aws_client *client)
-{
-    const struct aws_lease *lease = &client->lease;
-    return loop_now_ms(client->setup.loop) + AWS_LEASE_MARGIN_MS < lease->ends_ms &&
-           aws_client_now_ms(client) + AWS_LEASE_MARGIN_MS < lease->until_ms;
 }
