@@ -2,6 +2,7 @@
 #include "app/control/controller.h"
 
 #include "app/control/controller_internal.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 
 enum {
@@ -76,7 +77,11 @@ static void note_changes(struct controller *controller, const struct core_answer
 void controller_apply(struct controller *controller, const struct event *event)
 {
     struct core_answer answer;
+    require(event->kind < EVENT_KIND_COUNT, "the kind of an event");
+    require(event->kind != EVENT_TICK, "only a turn ticks");
+    require(event->at <= controller_now(controller), "an event is not in the future");
     core_step(controller->core, event, &controller->scratch, &answer);
+    require(answer.action_count == 0, "only a tick returns actions");
     note_changes(controller, &answer);
     if (is_kept(controller, event, &answer)) {
         journaling_add_event(&controller->journaling, event);
@@ -90,6 +95,7 @@ void controller_apply_later(struct controller *controller, const struct event *e
     heap_grow(&answers, controller->answer_count, &controller->answer_capacity,
               sizeof(*controller->answers));
     controller->answers = answers;
+    require(controller->answer_count < controller->answer_capacity, "there is room for an event");
     controller->answers[controller->answer_count++] = *event;
     loop_defer(controller->loop, &controller->turn);
 }
@@ -143,6 +149,8 @@ static void wake_at(struct controller *controller, const struct core_answer *ans
         return;
     }
     wait = wait < 1 ? 1 : wait;
+    require(controller->has_started || !answer->has_more,
+            "more actions follow only after the start");
     loop_timer_start(controller->wake, wait < WAKE_MOST_MS ? wait : WAKE_MOST_MS);
 }
 
@@ -166,6 +174,7 @@ static void watch_the_end(struct controller *controller)
     const struct core_times *times = &controller->settings.times;
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
     bool is_empty = controller_is_empty(controller);
+    require(!is_empty || controller->has_listed, "only a listing shows that nothing is left");
     if (is_empty && !controller->was_empty) {
         journaling_record_empty(&controller->journaling);
         notify_emptied(&controller->notifier);
@@ -202,6 +211,9 @@ static void controller_turn(void *context)
     core_step(controller->core, &event, &controller->scratch, &answer);
     note_changes(controller, &answer);
     controller->launching = answer.launching;
+    require(answer.action_count == 0 || controller->has_started, "no action before the start");
+    require(answer.action_count == 0 || !controller->is_over, "no action without the lease");
+    require(!controller->is_replaying, "the journal is replayed within one event");
     wake_at(controller, &answer);
     tell_decided(controller, &answer);
     execute_actions(&controller->executor, answer.actions, answer.action_count);
@@ -398,6 +410,7 @@ void controller_tag(struct controller *controller, uint64_t instance, struct str
 static struct managed_node managed_node_of(const struct controller *controller,
                                            const struct known *known)
 {
+    require(known->is_head == (known->instance == HEAD_INSTANCE), "the head has its own number");
     return (struct managed_node){.instance = known->instance,
                                  .machine = known->machine,
                                  .node = core_find(controller->core, known->instance),

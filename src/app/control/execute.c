@@ -4,6 +4,7 @@
 #include "app/control/control_events.h"
 #include "app/control/inventory.h"
 #include "app/control/launching.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 
 /* ---- terminate ---- */
@@ -15,6 +16,7 @@ static void on_terminate(void *context, const struct provider_answer *answer)
     if (!controller) {
         return;
     }
+    require(call->count > 0 && call->instances, "the call was about instances");
     for (size_t i = 0; i < call->count; i++) {
         struct event event = controller_event(controller, EVENT_TERMINATE_REPLY);
         event.terminate_reply.instance = call->instances[i];
@@ -68,6 +70,10 @@ static void terminate(const struct executor *executor, const struct action *acti
         if (is_stopped_only(executor, known->machine) != is_stop) {
             continue;
         }
+        require(known->instance == actions[i].instance,
+                "the table finds the machine by its number");
+        require(!known->is_head, "the core never terminates the head");
+        require(known_count < count, "one machine for each action at most");
         ids[known_count] = known->machine->id;
         call->instances[known_count++] = known->instance;
     }
@@ -134,6 +140,8 @@ static struct action *sort_out(const struct executor *executor, const struct act
             *ret_launches = kept_count;
         }
     }
+    require(*ret_launches <= kept_count, "launches are the first of the kept actions");
+    require(kept_count <= count, "not more actions are kept than there are");
     *ret_count = kept_count;
     return kept;
 }
@@ -155,6 +163,8 @@ void execute_actions(const struct executor *executor, const struct action *actio
      * their effect in Ray and in a listing. */
     bool is_written = journaling_write(executor->journaling, NULL, NULL);
     for (size_t i = launches; i < kept_count; i++) {
+        require(kept[i].kind != ACTION_LAUNCH, "launches come first");
+        require(kept[i].instance != INSTANCE_NONE, "an action is about an instance");
         if (kept[i].kind == ACTION_SET_UP) {
             execute_set_up(executor, kept[i].instance, is_written);
         } else if (kept[i].kind == ACTION_DRAIN) {

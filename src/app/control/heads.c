@@ -4,6 +4,7 @@
 #include "app/control/control_events.h"
 #include "app/control/inventory.h"
 #include "app/control/lease.h"
+#include "base/require.h"
 
 enum { SURPLUS_AGAIN_MS = 10 * 1000, SURPLUS_MAX = 16 };
 
@@ -94,6 +95,11 @@ static void end_surplus(struct heads *heads, const struct str *ids, size_t count
 {
     struct provider_answer answer = {.outcome = OUTCOME_DONE};
     int64_t now = loop_now_ms(heads->loop);
+    require(count > 0 && count <= SURPLUS_MAX, "there are other heads, at most this many");
+    require(heads->surplus_at <= now, "others were reported before now");
+    for (size_t i = 0; i < count; i++) {
+        require(!str_eq(ids[i], heads->head_id), "the head in use is never terminated");
+    }
     bool is_told = heads->surplus_at > 0;
     if (is_told && now < heads->surplus_at + SURPLUS_AGAIN_MS) {
         return;
@@ -147,6 +153,7 @@ void heads_hear(struct heads *heads, const struct machine *machines, size_t coun
             tell_doubt(heads, machines[i].id, kept->machine->id);
             return;
         }
+        require(surplus_count < SURPLUS_MAX, "there is room for another head");
         surplus[surplus_count++] = arena_str(heads->scratch, machines[i].id);
     }
     if (!was_named) {

@@ -6,6 +6,7 @@
 
 #include "app/control/controller_internal.h"
 #include "app/control/launch_request.h"
+#include "base/require.h"
 #include "provider/launch_token.h"
 
 /* ---- instance numbers ---- */
@@ -75,6 +76,7 @@ bool inventory_ingest(struct controller *controller, const struct machine *machi
     }
     for (size_t i = 0; i < count; i++) {
         bool is_a_head = ret_instances[i] == HEAD_INSTANCE;
+        require(ret_instances[i] != INSTANCE_NONE, "every machine has a number");
         if (is_a_head && !heads_prefer(&controller->heads, &machines[i])) {
             continue;
         }
@@ -85,6 +87,8 @@ bool inventory_ingest(struct controller *controller, const struct machine *machi
             doubt_if_ended(controller, ret_instances[i], &machines[i]);
         }
         struct known *known = machine_table_find(&controller->machine_table, ret_instances[i]);
+        require(known && known->instance == ret_instances[i], "the machine is in the table");
+        require(known->is_head == is_a_head, "the head has its own number");
         if (known->needs_set_up && machines[i].private_ip.len > 0) {
             known->needs_set_up = false;
             notify_set_up(&controller->notifier, known->instance);
@@ -210,6 +214,9 @@ static void tell_listing(struct controller *controller, const struct machine *ma
         }
         item->instance = instances[i];
         item->offering = offering_of(controller, &machines[i]);
+        require(item->offering == OFFERING_GONE ||
+                    item->offering < controller->settings.offering_count,
+                "an offering of the file, or none");
         item->is_outdated = inventory_is_outdated(controller, &machines[i]);
         item->price = core_setup_price(controller->setup.config, machines[i].type,
                                        machines[i].market == MARKET_SPOT);
@@ -219,6 +226,8 @@ static void tell_listing(struct controller *controller, const struct machine *ma
         }
         event.listing.count++;
     }
+    require(event.listing.count <= count, "the core sees not more machines than were listed");
+    require(asked_at <= event.at, "the listing was requested before now");
     event.listing.items = items;
     event.listing.asked_at = asked_at;
     event.listing.is_complete = true;
@@ -240,6 +249,8 @@ static void notice_absence(struct controller *controller, int64_t asked_at)
     machine_table_drop(&controller->machine_table, inventory_is_over, controller);
     for (size_t i = 0; i < controller->machine_table.count; i++) {
         struct known *known = &controller->machine_table.items[i];
+        require(known->seen_in <= controller->listings, "a machine is in listings of the past");
+        require(known->since <= controller_now(controller), "a machine was first seen before now");
         bool must_show = asked_at >= known->since + controller->settings.times.horizon;
         bool is_absent = known->seen_in != controller->listings &&
                          (known->is_head ? must_show
@@ -284,6 +295,7 @@ static int64_t pause_of(const struct controller *controller)
                 << (controller->listing_failures < 5 ? controller->listing_failures : 5);
     }
     pause = pause > least ? pause : least;
+    require(pause > 0, "there is a pause between two listings");
     return pause < LISTING_MS ? pause : LISTING_MS;
 }
 
@@ -304,6 +316,7 @@ static void inventory_handle(struct controller *controller, const struct machine
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
     int64_t pause = controller->listing_pause_ms * 5 / 4;
     controller->listing_pause_ms = pause < LISTING_MOST_MS ? pause : LISTING_MOST_MS;
+    require(controller->listing_pause_ms >= LISTING_FIRST_MS, "pauses grow from the first one");
     controller->listing_failures = 0;
     if (!controller->has_listed) {
         notify_started(
@@ -334,9 +347,12 @@ static void on_list(void *context, const struct provider_answer *answer,
     if (!controller || controller->is_over) {
         return;
     }
+    require(controller->is_listing, "one listing at a time");
+    require(controller->has_started, "there are no listings before the start");
     controller->is_listing = false;
     controller->listed_at = controller_now(controller);
     controller->listing_took_ms = controller->listed_at - asked_at;
+    require(controller->listing_took_ms >= 0, "a listing takes time");
     if (answer->outcome == OUTCOME_DONE) {
         inventory_handle(controller, machines, count, asked_at);
     } else if (controller->listing_failures++ == 0) {

@@ -13,6 +13,7 @@
 #include "app/control/launching.h"
 #include "app/control/offering_migrate.h"
 #include "app/control/timing.h"
+#include "base/require.h"
 
 #include <inttypes.h>
 
@@ -96,11 +97,13 @@ bool journaling_write(struct journaling *journaling, journaling_fn *more, void *
         return false;
     }
     forget_notes(journaling);
+    require(journaling->note_count == 0, "what is written no longer waits");
     return true;
 }
 
 void journaling_write_later(struct journaling *journaling)
 {
+    require(journaling->note_count <= NOTES_MAX, "not more records wait than allowed");
     if (journaling->note_count > 0 && !journaling->is_waiting) {
         journaling->is_waiting = true;
         loop_timer_start(journaling->timer, NOTES_MS);
@@ -264,6 +267,8 @@ static bool write_lease(struct controller *owner, void *context, struct err *err
     journaling->sole_writer_epoch = sole_writer_epoch;
     journaling->sole_writer_since = loop_now_ms(journaling->loop) -
                                     journaling_age_of(journaling, (int64_t)since);
+    require(journaling->sole_writer_since <= loop_now_ms(journaling->loop),
+            "no other process wrote since a time in the past");
     return journal_set_number(journaling->journal, "epoch", lease->epoch, err) &&
            journal_set_number(journaling->journal, "sole_writer_epoch", sole_writer_epoch, err) &&
            journal_set_number(journaling->journal, "sole_writer_since", since, err);

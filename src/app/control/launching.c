@@ -7,6 +7,7 @@
 
 #include "app/control/controller_internal.h"
 #include "app/control/launch_request.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
 
@@ -17,6 +18,7 @@ static void tell_preparers(struct controller *controller, const struct provider_
 {
     struct preparer *preparers = controller->preparers;
     size_t preparer_count = controller->preparer_count;
+    require(preparer_count <= controller->preparer_capacity, "those who wait are in their array");
     controller->preparers = NULL;
     controller->preparer_count = controller->preparer_capacity = 0;
     for (size_t i = 0; i < preparer_count; i++) {
@@ -27,6 +29,8 @@ static void tell_preparers(struct controller *controller, const struct provider_
 
 void launching_decline(struct controller *controller)
 {
+    require(controller->held_count <= controller->held_capacity,
+            "held launches are in their array");
     for (size_t i = 0; i < controller->held_count; i++) {
         controller_decline(controller, &controller->held[i]);
     }
@@ -61,6 +65,7 @@ static void on_prepare(void *context, const struct provider_answer *answer,
     if (!controller) {
         return;
     }
+    require(controller->preparing == PREPARING_REST, "resources were being prepared");
     if (answer->outcome != OUTCOME_DONE) {
         prepare_failed(controller, answer,
                        "cannot prepare the key pair, security group and IAM role");
@@ -73,6 +78,9 @@ static void on_prepare(void *context, const struct provider_answer *answer,
 
 static void launching_do_prepare(struct controller *controller)
 {
+    require(controller->preparing == PREPARING_NOT, "one preparation at a time");
+    require(controller->has_started, "resources get the uid that comes with the lease");
+    require(controller->setup.is_surveyed, "the preflight comes before the preparation");
     controller->preparing = PREPARING_REST;
     controller->provider->ops->prepare(controller->provider, controller->setup.public_key,
                                        on_prepare, call_begin(&controller->calls));
@@ -87,6 +95,7 @@ static void launching_on_preflight(void *context, const struct provider_answer *
     if (!controller) {
         return;
     }
+    require(controller->preparing == PREPARING_PREFLIGHT, "the preflight was running");
     if (answer->outcome != OUTCOME_DONE) {
         prepare_failed(controller, answer, "cannot read the account");
         return;
@@ -100,6 +109,7 @@ static void launching_on_preflight(void *context, const struct provider_answer *
 
 static void preflight(struct controller *controller)
 {
+    require(controller->preparing == PREPARING_NOT, "one preparation at a time");
     controller->preparing = PREPARING_PREFLIGHT;
     controller->provider->ops->preflight(controller->provider, PREFLIGHT_FOR_LAUNCH,
                                          launching_on_preflight, call_begin(&controller->calls));
@@ -130,6 +140,8 @@ void controller_prepare(struct controller *controller, provider_resources_fn *do
     heap_grow(&items, controller->preparer_count, &controller->preparer_capacity,
               sizeof(*controller->preparers));
     controller->preparers = items;
+    require(controller->preparer_count < controller->preparer_capacity,
+            "there is room for one more");
     controller->preparers[controller->preparer_count++] = (struct preparer){done, context};
     if (controller->preparing == PREPARING_DONE) {
         loop_defer(controller->loop, &controller->prepared_task);
@@ -177,12 +189,15 @@ void launching_open(struct controller *controller, uint64_t launch, int64_t unsu
     if (there) {
         there->unsure_until = unsure_until > there->unsure_until ? unsure_until
                                                                  : there->unsure_until;
+        require(there->unsure_until >= unsure_until, "the latest possible effect counts");
         return;
     }
     void *items = controller->open;
     heap_grow(&items, controller->open_count, &controller->open_capacity,
               sizeof(*controller->open));
     controller->open = items;
+    require(controller->open_count < controller->open_capacity, "there is room for a launch");
+    require(launch_is_cores(launch), "the head's launches are not the core's");
     controller->open[controller->open_count++] = (struct open_launch){launch, unsure_until};
 }
 
@@ -190,8 +205,10 @@ static void close_open(struct controller *controller, uint64_t launch)
 {
     struct open_launch *there = find_open(controller, launch);
     if (there) {
+        require(controller->open_count > 0, "an open launch is in the array");
         *there = controller->open[--controller->open_count];
     }
+    require(!find_open(controller, launch), "a launch is open once");
     reuse_close(&controller->reuser, launch);
 }
 
@@ -240,6 +257,7 @@ static void launching_refused(struct controller *controller, const struct call *
                               const struct provider_answer *answer)
 {
     struct launch_refusal refusal = {call->launch, answer->outcome};
+    require(answer->outcome != OUTCOME_DONE, "a launch that is done was not refused");
     const struct open_launch *open = find_open(controller, call->launch);
     bool is_certain = answer->outcome == OUTCOME_CAPACITY || answer->outcome == OUTCOME_QUOTA ||
                       answer->outcome == OUTCOME_DENIED || answer->outcome == OUTCOME_INVALID;
@@ -277,6 +295,8 @@ static void tell_partial(struct controller *controller, const struct call *call,
     if (answer->outcome != OUTCOME_DONE || count >= call->count) {
         return;
     }
+    require(call->offering < controller->settings.offering_count,
+            "a new launch is of an offering of the file");
     const struct offering *offering = &controller->settings.offerings[call->offering];
     const struct core_setup *core = controller->setup.core;
     struct provider_answer partial = {.outcome = OUTCOME_CAPACITY};
@@ -339,6 +359,9 @@ static bool write_intents(struct controller *controller, void *context, struct e
 static bool launching_compose(struct controller *controller, const struct action *action,
                               struct sending *sending, struct err *err)
 {
+    require(action->kind == ACTION_LAUNCH, "only launches are composed");
+    require(action->offering < controller->settings.offering_count,
+            "a launch is of an offering of the file");
     const struct offering *offering = &controller->settings.offerings[action->offering];
     struct launch_wish wish = {.config = controller->setup.config,
                                .type = offering->type,
@@ -365,6 +388,7 @@ static bool launching_compose(struct controller *controller, const struct action
                                               .count = action->count,
                                               .wall_ms = controller_time_ms(controller)};
     reuse.count = reuse_pick(&controller->reuser, action, &reuse.ids);
+    require((int64_t)reuse.count <= wish.count, "not more machines are reused than requested");
     wish.count -= (int64_t)reuse.count;
     sending->intent.token = launch_token(wish.uid, wish.launch, &controller->scratch);
     if (wish.count > 0 && !launch_request_make(&wish, controller->provider, &controller->scratch,
@@ -389,6 +413,7 @@ static void cannot_compose(struct controller *controller, const struct action *a
 
 static void launching_do_send(struct controller *controller, const struct sending *sending)
 {
+    require(sending->intent.launch == sending->action->launch, "the record is of this launch");
     launching_open(controller, sending->intent.launch, 0);
     if (reuse_read(sending->intent.call, &controller->scratch).count > 0) {
         reuse_send(&controller->reuser, sending->intent.launch, sending->intent.call);
@@ -408,6 +433,7 @@ static void launching_hold(struct controller *controller, const struct action *a
     heap_grow(&items, controller->held_count, &controller->held_capacity,
               sizeof(*controller->held));
     controller->held = items;
+    require(controller->held_count < controller->held_capacity, "there is room for a launch");
     controller->held[controller->held_count++] = *action;
 }
 
@@ -434,6 +460,9 @@ void launching_send(struct controller *controller, const struct action *actions,
     } else if (!is_sure) {
         controller_renew(controller);
     }
+    require(sendings.count <= count, "each action is sent once at most");
+    require(sendings.count == 0 || (is_ready && is_sure),
+            "a launch needs its resources and a confirmed lease");
     if (sendings.count == 0) {
         return;
     }

@@ -8,11 +8,14 @@
 #include "app/control/lease.h"
 
 #include "app/control/controller_internal.h"
+#include "base/require.h"
 
 static void lease_do_take(struct controller *controller);
 
 static void lease_start_timer(struct controller *controller, int64_t wait_ms)
 {
+    require(!controller->is_over, "a lease that is over is not renewed");
+    require(wait_ms >= 0 && wait_ms <= LEASE_MS, "the next call is within the lease");
     controller->is_lease_waiting = true;
     loop_timer_start(controller->lease_timer, wait_ms);
 }
@@ -22,6 +25,7 @@ static void retry(struct controller *controller)
     lease_start_timer(controller, controller->lease_retry_ms);
     int64_t longer = controller->lease_retry_ms * 3 / 2;
     controller->lease_retry_ms = longer < RETRY_MOST_MS ? longer : RETRY_MOST_MS;
+    require(controller->lease_retry_ms >= RETRY_FIRST_MS, "delays grow from the first one");
 }
 
 static void lease_keep_lease(struct controller *controller, const struct cluster_lease *lease)
@@ -44,12 +48,16 @@ static void tell_lease(struct controller *controller, int64_t asked_at)
     struct event event = controller_event(controller, EVENT_LEASE);
     event.lease.epoch = controller->lease.epoch;
     event.lease.until = asked_at > 0 ? asked_at + LEASE_MS - LEASE_MARGIN_MS : 0;
+    require(asked_at <= event.at, "the lease is confirmed by a call of the past");
+    require(!controller->is_over || event.lease.until == 0, "a lease that is over stays over");
     controller_apply(controller, &event);
 }
 
 static void lease_begin(struct controller *controller, int64_t asked_at)
 {
     struct event event = controller_event(controller, EVENT_START);
+    require(!controller->has_started, "the controller starts once");
+    require(!controller->is_replaying, "the journal is replayed once at a time");
     controller->is_replaying = true;
     controller_apply(controller, &event);
     event = controller_event(controller, EVENT_GOAL);
@@ -143,6 +151,7 @@ static void lease_on_take(void *context, const struct provider_answer *answer,
     if (!controller || controller->is_over) {
         return;
     }
+    require(!controller->is_lease_waiting, "one call about the lease at a time");
     controller->is_handed_over = false;
     if (answer->outcome == OUTCOME_MISMATCH) {
         lease_refused(controller, answer, lease);
@@ -193,6 +202,7 @@ static bool is_handed_over(struct controller *controller)
 static void lease_do_take(struct controller *controller)
 {
     const struct controller_setup *setup = &controller->setup;
+    require(!controller->is_over, "a lease that is over is not taken again");
     bool is_handed = is_handed_over(controller);
     struct provider_answer answer = {.outcome = OUTCOME_UNKNOWN};
     struct str uid;
@@ -244,6 +254,8 @@ static void lease_on_renew(void *context, const struct provider_answer *answer,
     if (!controller || controller->is_over) {
         return;
     }
+    require(controller->has_started, "only a lease that was taken is renewed");
+    require(!controller->is_lease_waiting, "one call about the lease at a time");
     if (answer->outcome == OUTCOME_DONE) {
         if (lease) {
             lease_keep_lease(controller, lease);
@@ -273,6 +285,7 @@ static void lease_on_renew(void *context, const struct provider_answer *answer,
 static void lease_on_timer(void *context)
 {
     struct controller *controller = context;
+    require(controller->is_lease_waiting, "the timer was running");
     controller->is_lease_waiting = false;
     if (!controller->has_started) {
         lease_start(controller);
@@ -313,6 +326,7 @@ void lease_recheck(struct controller *controller)
 {
     controller->confirmed_at = -CONFIRM_MS;
     controller->doubted_at = controller_now(controller);
+    require(!lease_is_confirmed(controller), "a doubted lease is not confirmed");
     controller_renew(controller);
 }
 

@@ -1,6 +1,7 @@
 /* machine_table.c: an array with two indexes, and one heap block per machine. */
 #include "app/control/machine_table.h"
 
+#include "base/require.h"
 #include "io/xalloc.h"
 
 /* ---- copies ---- */
@@ -45,6 +46,7 @@ static struct machine *keep_machine(const struct machine *machine)
         tags[i].key = machine_table_keep_text(&at, machine->tags[i].key);
         tags[i].value = machine_table_keep_text(&at, machine->tags[i].value);
     }
+    require(at == (char *)(copy + 1) + tag_bytes + text_bytes(machine), "the texts fill the copy");
     copy->tags = tags;
     return copy;
 }
@@ -89,6 +91,7 @@ struct known *machine_table_find(const struct machine_table *machine_table, uint
 {
     struct machine_table_question question = {.machine_table = machine_table, .instance = instance};
     size_t at = table_find(&machine_table->by_instance, instance, has_number, &question);
+    require(at == TABLE_NONE || at < machine_table->count, "the index has positions of the array");
     return at != TABLE_NONE ? &machine_table->items[at] : NULL;
 }
 
@@ -96,6 +99,7 @@ struct known *machine_table_find_id(const struct machine_table *machine_table, s
 {
     struct machine_table_question question = {.machine_table = machine_table, .id = id};
     size_t at = table_find(&machine_table->by_id, str_hash(id), machine_table_has_id, &question);
+    require(at == TABLE_NONE || at < machine_table->count, "the index has positions of the array");
     return at != TABLE_NONE ? &machine_table->items[at] : NULL;
 }
 
@@ -120,6 +124,7 @@ void machine_table_clear(struct machine_table *machine_table)
 static void index_one(struct machine_table *machine_table, size_t position)
 {
     const struct known *known = &machine_table->items[position];
+    require(position < machine_table->count, "only machines of the array are in the index");
     table_add(&machine_table->by_instance, &machine_table->index_memory, known->instance, position);
     table_add(&machine_table->by_id, &machine_table->index_memory, str_hash(known->machine->id),
               position);
@@ -137,6 +142,7 @@ static void machine_table_add(struct machine_table *machine_table, struct known 
         machine_table->items = items;
         machine_table->capacity = capacity;
     }
+    require(machine_table->count < machine_table->capacity, "there is room for a machine");
     machine_table->items[machine_table->count] = known;
     index_one(machine_table, machine_table->count++);
 }
@@ -152,6 +158,8 @@ bool machine_table_put(struct machine_table *machine_table, uint64_t instance,
                                                         .is_head = is_head});
         return true;
     }
+    require(known->is_head == is_head, "a number is the head's for good, or never");
+    require(known->since <= now, "a machine was first seen before now");
     bool is_same = looks_same(known->machine, machine);
     if (is_same && same_tags(known->machine, machine)) {
         return false;
@@ -182,6 +190,7 @@ void machine_table_drop(struct machine_table *machine_table, machine_entry_fn *i
     if (kept == machine_table->count) {
         return;
     }
+    require(kept < machine_table->count, "machines were dropped");
     machine_table->count = kept;
     machine_table->by_id = machine_table->by_instance = (struct table){0};
     arena_clear(&machine_table->index_memory);

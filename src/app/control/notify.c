@@ -5,6 +5,7 @@
  */
 #include "app/control/notify.h"
 
+#include "base/require.h"
 #include "io/xalloc.h"
 
 #include <stdarg.h>
@@ -19,6 +20,7 @@ static void notification_free(struct news *news)
 
 static struct news *notify_push(struct notifier *notifier, enum notification_kind kind)
 {
+    require(!notifier->first == !notifier->last, "a queue has both ends or none");
     struct news *news = HEAP_NEW(struct news);
     news->kind = kind;
     arena_init(&news->memory);
@@ -37,6 +39,7 @@ static struct news *pop(struct notifier *notifier)
     struct news *news = notifier->first;
     notifier->first = news->next;
     if (!notifier->first) {
+        require(notifier->last == news, "the only notification is also the last");
         notifier->last = NULL;
     }
     return news;
@@ -57,11 +60,13 @@ static void notify_keep_lease(struct news *news, const struct cluster_lease *lea
 static void tell_of(struct notifier *notifier, const struct news *news)
 {
     struct known *known = machine_table_find(notifier->machines, news->instance);
+    require(news->instance != INSTANCE_NONE, "the notification is about an instance");
     struct managed_node managed_node = {.instance = news->instance};
     if (!controller_find(notifier->controller, news->instance, &managed_node)) {
         managed_node.is_head = news->instance == HEAD_INSTANCE;
     }
     if (news->kind == NOTIFY_CHANGED && known) {
+        require(known->instance == news->instance, "the table finds the machine by its number");
         known->has_change = false;
     }
     if (news->kind == NOTIFY_CHANGED && notifier->hooks->changed) {
@@ -143,6 +148,7 @@ void notify_changed(struct notifier *notifier, uint64_t instance)
 
 void notify_set_up(struct notifier *notifier, uint64_t instance)
 {
+    require(instance != INSTANCE_NONE, "only an instance is set up");
     notify_push(notifier, NOTIFY_SET_UP)->instance = instance;
 }
 

@@ -4,6 +4,7 @@
 #include "app/control/inventory.h"
 #include "app/control/launch_request.h"
 #include "app/control/launching.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 #include "provider/launch_token.h"
 
@@ -35,11 +36,13 @@ struct reuse reuse_read(struct str written, struct arena *arena)
         return reuse;
     }
     struct str line = str_cut(&rest, '\n');
-    struct str *ids = ARENA_ARRAY(arena, line.len, struct str);
+    size_t line_bytes = line.len;
+    struct str *ids = ARENA_ARRAY(arena, line_bytes, struct str);
     (void)str_cut(&line, ' ');
     while (line.len > 0) {
         struct str id = str_cut(&line, ' ');
         if (id.len > 0) {
+            require(reuse.count < line_bytes, "each id has at least one character");
             ids[reuse.count++] = id;
         }
     }
@@ -140,6 +143,7 @@ size_t reuse_pick(struct reuser *reuser, const struct action *action, const stru
     struct str hash;
     struct err err;
     size_t count = 0;
+    require(action->kind == ACTION_LAUNCH, "only a launch uses stopped machines");
     *ret_ids = ids;
     if (!reuser->setup->keeps_stopped || offering->market != MARKET_ON_DEMAND ||
         !launch_hash(reuser->setup->config, offering->type, reuser->scratch, &hash, &err)) {
@@ -152,6 +156,7 @@ size_t reuse_pick(struct reuser *reuser, const struct action *action, const stru
             claim(reuser, action->launch, known->machine->id);
         }
     }
+    require(reuser->claim_count >= count, "each selected machine is claimed");
     return count;
 }
 
@@ -172,6 +177,7 @@ static void reuse_run_free(void *extra)
 
 static struct call *begin_call(struct reuse_run *run, uint64_t launch)
 {
+    require(launch != 0, "the machines are started for a launch");
     struct call *call = call_begin(run->reuser->calls);
     call->launch = launch;
     call->extra = run;
@@ -207,6 +213,8 @@ static struct machine *with_started(struct reuse_run *run, const struct machine 
     for (size_t i = 0; i < *count; i++) {
         all[all_count++] = machines[i];
     }
+    require(all_count <= *count + run->reuse.count, "the machines fit into their array");
+    require(all_count >= *count, "the launched machines are among them");
     *count = all_count;
     return all;
 }
@@ -240,6 +248,8 @@ static void launch_rest(struct call *before)
     const struct reuse_run *run = call->extra;
     struct provider *provider = run->reuser->provider;
     struct provider_answer done = {.outcome = OUTCOME_DONE};
+    require(run->reuse.count > 0 || run->reuse.call.len > 0,
+            "a launch starts machines or launches new ones");
     if (run->reuse.call.len > 0) {
         provider->ops->launch(provider, run->reuse.call, on_rest, call);
     } else {
@@ -303,6 +313,7 @@ void reuse_send(struct reuser *reuser, uint64_t launch, struct str written)
     run->reuser = reuser;
     arena_init(&run->memory);
     run->reuse = reuse_read(arena_str(&run->memory, written), &run->memory);
+    require(run->reuse.count > 0, "there are machines to start");
     const struct machine_tag tags[] = {
         {STR(TAG_LAUNCH), launch_number_text(launch, &run->memory)},
     };

@@ -8,6 +8,7 @@
 #include "app/control/tags.h"
 
 #include "app/control/timing.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 
 #include <stdlib.h>
@@ -88,11 +89,13 @@ void tags_add(struct tags *tags, uint64_t instance, struct str key, struct str v
         free((char *)(uintptr_t)wish->value.ptr);
         wish->value = tags_save(value);
         wish->due_at = due_at < wish->due_at ? due_at : wish->due_at;
+        require(wish->due_at <= due_at, "a newer value is not written later than the older one");
         wish->is_passing = is_passing;
     } else {
         void *items = tags->wishes;
         heap_grow(&items, tags->wish_count, &tags->wish_capacity, sizeof(*tags->wishes));
         tags->wishes = items;
+        require(tags->wish_count < tags->wish_capacity, "there is room for a tag");
         tags->wishes[tags->wish_count++] = (struct pending_tag){
             instance, tags_save(key), tags_save(value), due_at, is_passing};
     }
@@ -142,6 +145,7 @@ static void tags_on_tag(void *context, const struct provider_answer *answer)
 
 static void tags_send(struct tag_group *group)
 {
+    require(group->id_count > 0 && group->tag_count > 0, "a call sets tags of machines");
     struct provider *provider = group->owner->provider;
     struct call *call = call_begin(group->owner->calls);
     call->extra = group;
@@ -190,6 +194,7 @@ static size_t gather_sets(const struct tags *tags, size_t wish_count, struct tag
 static void send_like(struct tags *tags, struct tag_set *sets, size_t count)
 {
     const struct tag_set *model = &sets[0];
+    require(count > 0 && !model->is_taken, "the first set is still to be sent");
     struct tag_group *group = new_group(tags, model->first, model->count, count);
     for (size_t i = 0; i < count; i++) {
         const struct known *known = machine_table_find(tags->machines, sets[i].first->instance);
@@ -202,6 +207,8 @@ static void send_like(struct tags *tags, struct tag_set *sets, size_t count)
             group->ids[group->id_count++] = arena_str(&group->memory, known->machine->id);
         }
     }
+    require(model->is_taken, "a set is like itself");
+    require(group->id_count <= count, "a machine has one set of tags");
     if (group->id_count > 0) {
         tags_send(group);
     } else {
@@ -232,11 +239,13 @@ static void flush(struct tags *tags, int64_t now)
     struct tag_set *sets = ARENA_ARRAY(tags->scratch, chosen, struct tag_set);
     qsort(tags->wishes, chosen, sizeof(*tags->wishes), compare_wishes);
     size_t count = gather_sets(tags, chosen, sets);
+    require(count > 0 && count <= chosen, "each set has at least one tag");
     for (size_t i = 0; i < count; i++) {
         if (!sets[i].is_taken) {
             send_like(tags, &sets[i], count - i);
         }
     }
+    require(chosen <= tags->wish_count, "the chosen tags are among the pending ones");
     for (size_t i = 0; i < chosen; i++) {
         free_wish(&tags->wishes[i]);
     }
