@@ -1,12 +1,14 @@
 /* cover.c: patterns, answers, and the remaining requests and limits. */
 #include "core/plan/cover.h"
 
+#include "base/require.h"
 #include "core/plan/cover_internal.h"
 
 #include <string.h>
 
 bool cover_kind_open(const struct cover *cover, uint32_t kind, const struct cover_rest *rest)
 {
+    require(kind < cover->kind_count, "a kind of node");
     return rest->limits[kind] > 0 && (!cover->kinds[kind].is_new || rest->new_limit > 0);
 }
 
@@ -44,11 +46,13 @@ void cover_rest_copy(const struct cover *cover, struct cover_rest *to,
 int64_t cover_times(const struct cover *cover, const struct cover_pattern *pattern,
                     const struct cover_rest *rest)
 {
+    require(pattern->kind < cover->kind_count, "a kind of node");
     int64_t times = rest->limits[pattern->kind];
     if (cover->kinds[pattern->kind].is_new && rest->new_limit < times) {
         times = rest->new_limit;
     }
     for (size_t i = 0; times > 0 && i < pattern->part_count; i++) {
+        require(pattern->parts[i].count > 0, "a part of a pattern has requests");
         int64_t most = rest->counts[pattern->parts[i].class] / pattern->parts[i].count;
         times = most < times ? most : times;
     }
@@ -59,7 +63,9 @@ void cover_take(const struct cover *cover, const struct cover_pattern *pattern, 
                 struct cover_rest *rest)
 {
     for (size_t i = 0; i < pattern->part_count; i++) {
+        require(pattern->parts[i].class < cover->class_count, "a class of requests");
         rest->counts[pattern->parts[i].class] -= times * pattern->parts[i].count;
+        require(rest->counts[pattern->parts[i].class] >= 0, "a request is placed once");
     }
     if (rest->limits[pattern->kind] != COVER_NO_LIMIT) {
         rest->limits[pattern->kind] -= times;
@@ -81,6 +87,8 @@ struct cover_pattern cover_pattern(struct cover *cover, uint32_t kind,
 
 void cover_append(struct cover *cover, struct cover_answer *answer, struct cover_pattern pattern)
 {
+    require(pattern.kind < cover->kind_count, "a kind of node");
+    require(pattern.times >= 0, "a pattern is not taken less than never");
     ARENA_PUSH(cover->arena, answer->patterns, answer->count, answer->capacity) = pattern;
     answer->price += pattern.times * cover->kinds[pattern.kind].price;
 }
@@ -92,6 +100,7 @@ void cover_copy(struct cover *cover, struct cover_answer *to, const struct cover
     for (size_t i = 0; i < from->count; i++) {
         cover_append(cover, to, from->patterns[i]);
     }
+    require(to->count == from->count, "a copy has the same patterns");
 }
 
 void cover_alone(const struct cover *cover, double *ret_values)

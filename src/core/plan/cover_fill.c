@@ -1,5 +1,6 @@
 /* cover_fill.c: fills one node by depth-first search with a bound. */
 #include "core/plan/cover_fill.h"
+#include "base/require.h"
 #include "core/plan/index_sort.h"
 
 #include <string.h>
@@ -58,6 +59,7 @@ static void sort_classes(struct cover *cover, const struct cover_kind *kind, con
             fill->order[fill->order_count++] = i;
         }
     }
+    require(fill->order_count <= cover->class_count, "each class is a candidate once");
     weigh_columns(cover, kind, counts);
     for (size_t i = 0; i < fill->order_count; i++) {
         uint32_t class = fill->order[i];
@@ -82,6 +84,7 @@ static void move(struct cover *cover, size_t at, int64_t count)
     struct cover_fill *fill = cover->fill;
     const struct cover_class *class = &cover->classes[fill->order[at]];
     fill->taken[at] += count;
+    require(at < fill->order_count && fill->taken[at] >= 0, "only what was taken is given back");
     for (size_t i = 0; i < cover->column_count; i++) {
         fill->room[i] -= count * class->needs[i];
     }
@@ -251,6 +254,7 @@ void cover_fill(struct cover *cover, uint32_t kind, const double *values, const 
                 int64_t steps)
 {
     struct cover_fill *fill = cover->fill;
+    require(kind < cover->kind_count, "a kind of node");
     const struct cover_kind *node = &cover->kinds[kind];
     struct cover_fill_search search = {.steps = steps};
     sort_classes(cover, node, values, counts);
@@ -270,6 +274,7 @@ void cover_fill(struct cover *cover, uint32_t kind, const double *values, const 
     fill->value = search.best;
     for (size_t i = 0; i < fill->order_count; i++) {
         if (fill->best[i] > 0) {
+            require(fill->best[i] <= counts[fill->order[i]], "not more requests than there are");
             fill->parts[fill->part_count++] = (struct cover_part){fill->order[i], fill->best[i]};
         }
     }

@@ -1,4 +1,5 @@
 /* cover_greedy.c: repeatedly takes the pattern with the most value for its price. */
+#include "base/require.h"
 #include "core/plan/cover_fill.h"
 #include "core/plan/cover_internal.h"
 
@@ -64,6 +65,7 @@ bool cover_greedy(struct cover *cover, const double *values, struct cover_rest *
         }
         struct cover_pattern pattern = best->pattern;
         pattern.times = cover_times(cover, &pattern, rest);
+        require(pattern.times > 0, "every round places requests");
         cover_take(cover, &pattern, pattern.times, rest);
         cover_append(cover, answer, pattern);
     }

@@ -1,4 +1,5 @@
 /* cover_solve.c: tries several heuristics and keeps the cheapest answer. */
+#include "base/require.h"
 #include "core/plan/cover_fill.h"
 #include "core/plan/cover_internal.h"
 #include "core/plan/cover_lp.h"
@@ -109,7 +110,9 @@ static void downsize(struct cover *cover, struct cover_answer *answer, struct co
             moved.kind = j;
             int64_t times = cover_times(cover, &moved, rest);
             moved.times = times < moved.times ? times : moved.times;
+            require(moved.times >= 0, "a pattern is not moved less than never");
             answer->patterns[i].times -= moved.times;
+            require(answer->patterns[i].times >= 0, "only existing nodes are moved");
             cover_take(cover, &moved, moved.times, rest);
             cover_take(cover, &answer->patterns[i], answer->patterns[i].times, rest);
             cover_append(cover, answer, moved);
@@ -160,6 +163,7 @@ static void fix(struct solver *solver, struct cover_pattern pattern, int64_t tim
     int64_t most = cover_times(solver->cover, &pattern, &solver->rest);
     pattern.times = times < most ? times : most;
     if (pattern.times > 0) {
+        require(pattern.times <= most, "not more nodes than the rest allows");
         cover_take(solver->cover, &pattern, pattern.times, &solver->rest);
         cover_append(solver->cover, answer, pattern);
     }
@@ -226,6 +230,7 @@ static void dive(struct solver *solver, double round_up, bool is_at_root)
 
 static void cover_solve_give_up(struct solver *solver, struct cover_pattern *one, int64_t *price)
 {
+    require(one->times > 0, "a node of the answer is given up");
     one->times--;
     *price += solver->cover->kinds[one->kind].price;
     for (size_t i = 0; i < one->part_count; i++) {
@@ -243,6 +248,7 @@ static void choose_nodes(struct solver *solver, struct cover_answer *kept, int64
             solver->new_patterns[new_count++] = i;
         }
     }
+    require(new_count <= solver->new_capacity, "the new nodes fit into their array");
     uint64_t nodes = 2 + roll(solver, REPAIR_MOST - 1);
     for (uint64_t i = 0; i < nodes * 4 && nodes > 0 && new_count > 0; i++) {
         bool is_any = *price > 0 && roll(solver, 2) == 0;

@@ -1,4 +1,5 @@
 /* market.c: builds the columns, classes and kinds of the cover from the fleet and the log. */
+#include "base/require.h"
 #include "base/table.h"
 #include "core/plan/index_sort.h"
 #include "core/plan/pack.h"
@@ -255,6 +256,8 @@ static void join_group(struct market *market, struct table *table, uint32_t inde
     } else {
         market->next_in_group[market->groups[found].last] = index;
     }
+    require(market->group_count <= market->price->node_count, "a group has at least one node");
+    require(found < market->group_count, "the group of a node");
     market->groups[found].last = index;
     market->groups[found].count++;
     market->group_of[index] = (uint32_t)found;
@@ -281,6 +284,7 @@ static void choose_groups(struct market *market)
     index_sort(order, order + count, count, compare_worth, market->groups);
     size_t most = market->cover.class_count > MANY_CLASSES ? GROUPS_OF_MANY_CLASSES : GROUPS_MAX;
     market->group_count = count < most ? count : most;
+    require(market->group_count <= GROUPS_MAX, "the kinds have room for all groups");
     struct node_group *chosen = ARENA_ARRAY(market->arena, market->group_count, struct node_group);
     for (uint32_t i = 0; i < market->group_count; i++) {
         chosen[i] = market->groups[order[i]];
@@ -331,6 +335,7 @@ static void fill_group_kinds(struct market *market)
     choose_groups(market);
     for (size_t i = 0; i < market->group_count; i++) {
         const struct node_group *group = &market->groups[i];
+        require(group->count > 0, "a group has at least one node");
         struct cover_kind *kind = &cover->kinds[cover->kind_count++];
         *kind = (struct cover_kind){.limit = group->count, .room = group->room};
         fill_accepts(market, kind, market->fleet->nodes[group->first].labels);

@@ -1,6 +1,8 @@
 /* pack_existing.c: repeatedly takes the best of the existing nodes. */
 #include "core/plan/pack_internal.h"
 
+#include "base/require.h"
+
 #include <string.h>
 
 /* ---- the heap of groups, best first -------------------------------------------------------- */
@@ -13,6 +15,8 @@ static bool pack_existing_is_better(const struct heap_entry *a, const struct hea
 
 static void heap_put(struct packer *packer, size_t at, const struct heap_entry *entry)
 {
+    require(at < packer->heap_count, "a position of the heap");
+    require(entry->group < packer->group_count, "a group of this batch");
     packer->heap[at] = *entry;
     packer->groups[entry->group].heap_at = (uint32_t)at;
 }
@@ -48,6 +52,8 @@ static void heap_down(struct packer *packer, size_t at)
 static void heap_remove(struct packer *packer, uint32_t group)
 {
     size_t at = packer->groups[group].heap_at;
+    require(at < packer->heap_count, "the group is in the heap");
+    require(packer->heap[at].group == group, "the group knows its position in the heap");
     struct heap_entry last = packer->heap[--packer->heap_count];
     packer->groups[group].heap_at = NOWHERE;
     if (last.group != group) {
@@ -61,6 +67,7 @@ static void heap_remove(struct packer *packer, uint32_t group)
 
 static void unlink_uses(struct packer *packer, struct group *group)
 {
+    require(group->use_first + group->use_count <= packer->use_count, "the uses of a group");
     for (uint32_t i = 0; i < group->use_count; i++) {
         struct use *use = &packer->uses[group->use_first + i];
         if (use->previous != NOWHERE) {
@@ -92,6 +99,7 @@ static void reserve_uses(struct packer *packer, struct group *group, size_t coun
     group->use_first = (uint32_t)packer->use_count;
     group->use_capacity = (uint32_t)count;
     packer->use_count += count;
+    require(packer->use_count <= packer->use_capacity, "the uses fit into their array");
 }
 
 static void link_uses(struct packer *packer, uint32_t index)
@@ -99,6 +107,7 @@ static void link_uses(struct packer *packer, uint32_t index)
     struct group *group = &packer->groups[index];
     const struct trial *trial = &packer->trial;
     reserve_uses(packer, group, trial->placed_count);
+    require(trial->placed_count <= group->use_capacity, "the group has room for its uses");
     group->use_count = (uint32_t)trial->placed_count;
     for (uint32_t i = 0; i < group->use_count; i++) {
         uint32_t at = group->use_first + i;
@@ -161,6 +170,7 @@ static void pack_existing_try_again(struct packer *packer, uint32_t index)
         return;
     }
     size_t at = packer->groups[index].heap_at;
+    require(at < packer->heap_count, "a group that is tried again is in the heap");
     packer->heap[at] = entry;
     heap_up(packer, at);
     heap_down(packer, packer->groups[index].heap_at);
@@ -169,6 +179,7 @@ static void pack_existing_try_again(struct packer *packer, uint32_t index)
 static void mark_stale(struct packer *packer, uint32_t group)
 {
     if (!packer->groups[group].is_stale) {
+        require(packer->stale_count < packer->group_count, "a group is stale once");
         packer->groups[group].is_stale = true;
         packer->stale[packer->stale_count++] = group;
     }
@@ -217,6 +228,8 @@ static void win_round(struct packer *packer, uint32_t index)
 {
     struct group *group = &packer->groups[index];
     log_group(packer, group);
+    require(packer->winner_count < packer->fleet->order_count, "a node wins once");
+    require((packer->fates[group->first] & FATE_MASK) == FATE_STAYS, "the winner had no requests");
     packer->winners[packer->winner_count++] = group->first;
     packer->fates[group->first] = FATE_WON;
     for (uint32_t i = 0; i < group->use_count; i++) {

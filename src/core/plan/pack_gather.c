@@ -1,4 +1,5 @@
 /* pack_gather.c: selects the nodes of a batch and groups equivalent ones. */
+#include "base/require.h"
 #include "core/plan/equivalence.h"
 #include "core/plan/pack_internal.h"
 
@@ -18,6 +19,7 @@ static void reserve_positions(struct packer *packer)
     while (packer->slot_count / 8 * 7 < count) {
         packer->slot_count *= 2;
     }
+    require(packer->slot_count > count, "the table always has a free slot");
     if (packer->slot_count > packer->slot_capacity) {
         packer->slot_capacity = packer->slot_count;
         packer->slots = ARENA_ARRAY(arena, packer->slot_count, struct kin_slot);
@@ -41,6 +43,7 @@ static void join_kin(struct packer *packer, uint32_t position)
         const struct fleet_node *other = node_at(packer, first);
         if (packer->slots[at].hash == hash &&
             kin_same(&packer->batch, node, other, packer->source, packer->fleet->gpu)) {
+            require(first > position, "equivalent nodes are linked in the order of the fleet");
             packer->next_in_group[position] = first;
             if ((packer->fates[first] & KIN_MIXED) ||
                 !kin_same_history(node, other, packer->source)) {
@@ -76,6 +79,7 @@ static void make_groups(struct packer *packer)
                 .is_mixed = (packer->fates[i] & KIN_MIXED) != 0};
         }
     }
+    require(packer->group_count == count, "one group for each class of equivalent nodes");
 }
 
 void gather_groups(struct packer *packer)

@@ -1,6 +1,8 @@
 /* pack_new.c: repeatedly launches a node of the best type. */
 #include "core/plan/pack_internal.h"
 
+#include "base/require.h"
+
 static bool pack_new_still_true(const struct packer *packer, const struct offer *offer)
 {
     for (size_t i = 0; i < offer->placed_count; i++) {
@@ -14,6 +16,7 @@ static bool pack_new_still_true(const struct packer *packer, const struct offer 
 /* A type that takes nothing now leaves the pool: requests only decrease. */
 static void try_offer(struct packer *packer, uint32_t type)
 {
+    require(type < packer->fleet->input->type_count, "the type of an offer");
     struct offer *offer = &packer->offers[type];
     struct trial *trial = &packer->trial;
     const struct fleet_node *node = &packer->templates[type];
@@ -23,6 +26,7 @@ static void try_offer(struct packer *packer, uint32_t type)
         offer->placed_capacity = 2 * trial->placed_count;
         offer->placed = ARENA_ARRAY(packer->fleet->arena, offer->placed_capacity, struct placed);
     }
+    require(trial->placed_count <= offer->placed_capacity, "the trial fits into the offer");
     offer->placed_count = trial->placed_count;
     for (size_t i = 0; i < trial->placed_count; i++) {
         offer->placed[i] = trial->placed[i];
@@ -62,6 +66,7 @@ static uint32_t best_offer(struct packer *packer, bool *ret_has_rival)
             best = i;
         }
     }
+    require(best == NOWHERE || packer->offers[best].is_open, "the best offer is still open");
     return best;
 }
 
@@ -90,6 +95,7 @@ static int64_t rounds_alike(const struct packer *packer, const struct offer *bes
         int64_t alike = 1 + spare / best->placed[i].count;
         rounds = alike < rounds ? alike : rounds;
     }
+    require(rounds >= 1, "the best offer can be taken at least once");
     return rounds;
 }
 
@@ -130,8 +136,10 @@ void pack_new(struct packer *packer)
         for (size_t i = 0; i < best->placed_count; i++) {
             batch_take(&packer->batch, best->placed[i].run, rounds * best->placed[i].count);
         }
+        require(rounds <= limit, "not more nodes are launched than allowed");
         packer->launched += rounds;
         best->available -= rounds;
+        require(best->available >= 0, "not more nodes of a type are launched than allowed");
         best->is_open = best->available > 0;
         best->turn = turn++;
     }

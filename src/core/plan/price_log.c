@@ -1,6 +1,7 @@
 /* price_log.c: converts the packer's wins to lists of classes. */
 #include "core/plan/price_log.h"
 
+#include "base/require.h"
 #include "core/plan/pack.h"
 
 void price_log_init(struct price_log *log, struct arena *arena)
@@ -67,6 +68,7 @@ static uint32_t price_log_add_parts(struct price_log *log, const struct packer *
     uint32_t first = (uint32_t)log->part_count;
     for (size_t i = 0; i < win->placed_count; i++) {
         const struct placed *placed = &packer->win_placed[win->placed_first + i];
+        require(placed->run < packer->batch.run_count, "a run of this batch");
         uint32_t *class = &log->class_of_run[placed->run];
         if (*class == NOWHERE) {
             *class = class_of(log, packer->batch.runs[placed->run].request, cause);
@@ -98,6 +100,9 @@ void price_log_batch(struct price_log *log, const struct packer *packer, enum la
     forget_runs(log, packer->batch.run_count);
     for (size_t i = 0; i < packer->win_count; i++) {
         const struct win *win = &packer->wins[i];
+        require(win->count > 0, "a win is of at least one node");
+        require(win->placed_first + win->placed_count <= packer->win_placed_count,
+                "the requests of a win are in the list");
         if (win->placed_first != shared) {
             part_first = price_log_add_parts(log, packer, win, cause);
             shared = win->placed_first;
@@ -108,6 +113,7 @@ void price_log_batch(struct price_log *log, const struct packer *packer, enum la
                                      .part_first = part_first,
                                      .part_count = win->placed_count};
         if (win->position != NOWHERE) {
+            require(win->position < fleet->order_count, "a position in the order of the fleet");
             place.node = fleet->order[win->position];
             place.type = fleet->nodes[place.node].type;
             price_log_add_place(log, place);

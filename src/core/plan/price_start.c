@@ -1,4 +1,5 @@
 /* price_start.c: Ray's own placement as the initial answer of the cover. */
+#include "base/require.h"
 #include "core/plan/cover.h"
 #include "core/plan/pack.h"
 #include "core/plan/price_internal.h"
@@ -22,6 +23,7 @@ static void chain_places(const struct market *market, struct chains *chains)
     }
     for (uint32_t i = (uint32_t)log->place_count; i-- > 0;) {
         if (log->places[i].node != NOWHERE) {
+            require(log->places[i].node < nodes, "a place is on a node of the fleet");
             chains->next[i] = chains->first[log->places[i].node];
             chains->first[log->places[i].node] = i;
         }
@@ -38,6 +40,7 @@ static size_t price_start_add_parts(const struct price_log *log, const struct lo
             at++;
         }
         if (at == count) {
+            require(count < log->class_count, "each class has one part");
             parts[count++] = *part;
         } else {
             parts[at].count += part->count;
@@ -62,6 +65,8 @@ static void add_pattern(struct market *market, struct cover_answer *start, uint3
                         const struct cover_part *parts, size_t count, int64_t times)
 {
     struct cover *cover = &market->cover;
+    require(kind < cover->kind_count, "a kind of node");
+    require(times > 0, "a place is on at least one node");
     if (start->count > 0 &&
         price_start_is_same(&start->patterns[start->count - 1], kind, parts, count)) {
         start->patterns[start->count - 1].times += times;

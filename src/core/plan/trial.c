@@ -1,6 +1,7 @@
 /* trial.c: first fit in Ray's order on one node, and Ray's score of the result. */
 #include "core/plan/trial.h"
 
+#include "base/require.h"
 #include "core/resource.h"
 
 #include <math.h>
@@ -27,6 +28,8 @@ void trial_begin(struct trial *trial, const struct batch *batch, enum demand_sou
         trial->placed_capacity = 2 * batch->run_count;
         trial->placed = ARENA_ARRAY(arena, trial->placed_capacity, struct placed);
     }
+    require(batch->column_count < trial->column_capacity, "the columns fit, and one more");
+    require(batch->run_count <= trial->placed_capacity, "each run is placed once at most");
 }
 
 void trial_load(struct trial *trial, const struct fleet_node *node)
@@ -137,10 +140,13 @@ void trial_pack(struct trial *trial, const struct fleet_node *node)
             continue;
         }
         int64_t count = how_many(trial, run);
+        require(count > 0 && count <= run->left, "requests that are left, at least one");
         for (size_t j = 0; j < run->need_count; j++) {
             const struct need *need = &batch->needs[run->need_first + j];
             trial->amounts[need->column] -= count * need->amount;
+            require(trial->amounts[need->column] >= 0, "what is placed fits");
         }
+        require(trial->placed_count < trial->placed_capacity, "each run is placed once at most");
         trial->placed[trial->placed_count++] = (struct placed){(uint32_t)i, count};
         if (run->has_anti_affinity) {
             trial_add_labels(trial, run->request);
@@ -279,6 +285,8 @@ void trial_commit(struct trial *trial, struct fleet *fleet, struct fleet_node *n
 {
     struct ledger *ledger = fleet_ledger(node, trial->source);
     for (size_t i = 0; i < placed_count; i++) {
+        require(placed[i].run < trial->batch->run_count, "a run of this batch");
+        require(placed[i].count > 0, "a placement has requests");
         const struct run *run = &trial->batch->runs[placed[i].run];
         for (size_t j = 0; j < run->need_count; j++) {
             struct need taken = trial->batch->needs[run->need_first + j];
