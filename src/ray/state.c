@@ -4,6 +4,7 @@
 #include "ray/state.h"
 
 #include "base/arena.h"
+#include "base/require.h"
 #include "ray/state_internal.h"
 
 #include <string.h>
@@ -134,6 +135,7 @@ static void *state_read_list(struct state_reading *in, struct str message, uint3
     size_t at = 0;
     while (wire_next(&wire, &field)) {
         if (field.key == key) {
+            require(at < count, "two passes over the same bytes find the same fields");
             read(in, field.bytes, items + at++ * size);
         }
     }
@@ -279,6 +281,7 @@ static size_t keep_demands(struct ray_demand *demands, size_t count)
     size_t kept = 0;
     for (size_t i = 0; i < count; i++) {
         if (demands[i].count > 0 && !state_read_is_empty(&demands[i].request)) {
+            require(kept <= i, "demands move forward only");
             demands[kept++] = demands[i];
         }
     }

@@ -1,5 +1,6 @@
 /* state_node.c: the nodes in Ray's cluster state: their changing fields and hash, and all of it. */
 #include "base/arena.h"
+#include "base/require.h"
 #include "ray/state.h"
 #include "ray/state_internal.h"
 
@@ -160,6 +161,11 @@ static void state_read_lists(struct state_reading *in, struct str bytes, struct 
             activities[node->activity_count++] = field.bytes;
         }
     }
+    require(node->total_count == lists.totals && node->available_count == lists.available,
+            "two passes over the same bytes find the same resources");
+    require(node->label_count == lists.labels && put == lists.labels + lists.put_labels,
+            "two passes over the same bytes find the same labels");
+    require(node->activity_count <= lists.activities, "the activities fit into their array");
     node->totals = totals;
     node->available = available;
     node->labels = labels;

@@ -5,6 +5,7 @@
  */
 #include "app/head/launch_reasons.h"
 
+#include "base/require.h"
 #include "base/table.h"
 #include "io/xalloc.h"
 
@@ -69,6 +70,7 @@ static void launch_reasons_take_event(void *context, const struct cluster_event 
         return;
     }
     ARENA_GROW(&reasons->memory, reasons->items, reasons->count, reasons->capacity);
+    require(reasons->count < reasons->capacity, "there is room for a reason");
     table_add(&reasons->table, &reasons->memory, launch * 0x9e3779b97f4a7c15, reasons->count);
     reasons->items[reasons->count++] = (struct launch_reason){
         launch, arena_str(&reasons->memory, event->reason)};
@@ -89,5 +91,6 @@ struct str launch_reasons_find(struct launch_reasons *reasons, uint64_t launch)
 {
     launch_reasons_catch_up(reasons);
     size_t at = launch_reasons_position(reasons, launch);
+    require(at == TABLE_NONE || at < reasons->count, "the index has positions of the array");
     return at == TABLE_NONE ? STR("") : reasons->items[at].text;
 }

@@ -3,6 +3,7 @@
 
 #include "app/head/service.h"
 #include "app/head/supervisor/service_crashloop.h"
+#include "base/require.h"
 
 #include <stdio.h>
 #include <unistd.h>
@@ -45,6 +46,7 @@ static void start(void *context)
     if (activity->is_frozen || ray_autoscaler_is_active(&activity->ray_autoscaler)) {
         return; /* checked again by guard() */
     }
+    require(!head->controller && !head->is_leading, "one controller at a time");
     head->controller = controller_open(&(struct controller_setup){
         .session = &head->session,
         .provider = head->provider,
@@ -91,6 +93,7 @@ void activity_check(struct activity *activity)
 void activity_acquired(struct activity *activity, const struct cluster_lease *lease)
 {
     struct head_context *head = activity->head;
+    require(head->controller && !activity->is_frozen, "only an open controller gets the lease");
     head->is_leading = true;
     activity->refusal[0] = '\0';
     LOG(head, INFO, "acting epoch=%llu", (unsigned long long)lease->epoch);

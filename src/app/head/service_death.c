@@ -8,6 +8,7 @@
  */
 #include "app/head/service_death.h"
 
+#include "base/require.h"
 #include "io/xalloc.h"
 
 #include <string.h>
@@ -57,6 +58,7 @@ static void service_death_hold(struct deaths *deaths, uint64_t instance)
         deaths->instances = instances;
         deaths->capacity = capacity;
     }
+    require(deaths->count < deaths->capacity, "there is room for a death");
     deaths->instances[deaths->count++] = instance;
 }
 
@@ -68,6 +70,7 @@ bool deaths_drop(struct deaths *deaths, uint64_t instance)
             memmove(&deaths->instances[i], &deaths->instances[i + 1],
                     (deaths->count - i) * sizeof(*deaths->instances));
             deaths->asked -= i < deaths->asked;
+            require(deaths->asked <= deaths->count, "the request is about deaths that are held");
             return true;
         }
     }
@@ -125,6 +128,7 @@ void deaths_ask(struct deaths *deaths)
         return;
     }
     if (gcs) {
+        require(deaths->asked == 0, "one request at a time");
         deaths->asked = deaths->count;
         gcs_list_dead_nodes(gcs, on_nodes, deaths);
     } else {

@@ -2,6 +2,7 @@
 #include "app/head/service_shortage.h"
 
 #include "app/head/workers/convergence.h"
+#include "base/require.h"
 
 enum { CHECK_MS = 2000, LASTING_MS = 8 * 1000 };
 
@@ -22,6 +23,8 @@ static void check(void *context)
     } else if (shortage->since_ms == 0) {
         shortage->since_ms = loop_now_ms(shortage->head->session.loop);
     }
+    require(shortage->since_ms <= loop_now_ms(shortage->head->session.loop),
+            "a shortage began before now");
     if (before > 0 || shortage->since_ms > 0) {
         ctl_server_notify(shortage->head->ctl_server, INSTANCE_NONE);
     }

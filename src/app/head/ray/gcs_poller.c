@@ -2,6 +2,7 @@
 #include "app/head/ray/gcs_poller.h"
 
 #include "base/arena.h"
+#include "base/require.h"
 #include "io/xalloc.h"
 #include "ray/gcs_access.h"
 
@@ -97,6 +98,8 @@ static void note_cost(struct gcs_poller *watch, double wait_ms)
 static void gcs_poller_proceed(struct gcs_poller *watch)
 {
     int64_t pause = ray_pace_ms(&watch->pace);
+    require(pause > 0 && pause <= PACE_MOST_MS, "the view of Ray does not become stale");
+    require(watch->asked_at_ms <= loop_now_ms(watch->loop), "the last request is in the past");
     int64_t wait = watch->asked_at_ms + pause - loop_now_ms(watch->loop);
     watch->is_asking = false;
     watch->figures.pause_ms = pause;

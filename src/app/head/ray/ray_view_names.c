@@ -1,6 +1,7 @@
 /* ray_view_names.c: decides which of Ray's texts become names, and reuses names of ids. */
 #include "app/head/ray/ray_view_names.h"
 
+#include "base/require.h"
 #include "core/resource.h"
 #include "io/xalloc.h"
 
@@ -40,6 +41,7 @@ static bool want(struct ray_view_names *names, uint32_t name)
         names->is_wanted = grown;
         names->wanted_count = count;
     }
+    require(name < names->wanted_count, "every name has its flag");
     bool is_new = !names->is_wanted[name];
     names->is_wanted[name] = true;
     return is_new;
@@ -92,6 +94,7 @@ static struct ray_view_slot *slot_find(const struct ray_view_names *names, struc
     size_t at = names->slot_count > 0
                     ? table_find(&names->slot_index, str_hash(text), has_text, &question)
                     : TABLE_NONE;
+    require(at == TABLE_NONE || at < names->slot_count, "the index has positions of the array");
     return at != TABLE_NONE ? &names->slots[at] : NULL;
 }
 
@@ -115,6 +118,7 @@ static struct ray_view_slot *slot_new(struct ray_view_names *names, enum ray_vie
         names->slots = grown;
         names->slot_capacity = capacity;
     }
+    require(names->slot_count < names->slot_capacity, "there is room for a slot");
     char text[32];
     int len = snprintf(text, sizeof(text), "%s %zu", kind == SLOT_GROUP ? "group" : "id",
                        names->slot_count);

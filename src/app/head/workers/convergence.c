@@ -1,6 +1,8 @@
 /* convergence.c: tracks workers and their replacements. */
 #include "app/head/workers/convergence.h"
 
+#include "base/require.h"
+
 bool convergence_apply(struct worker_records *workers, uint64_t instance, enum slot_state state)
 {
     struct worker_record *worker = state == CONVERGE_GONE ? worker_records_find(workers, instance)
@@ -9,6 +11,8 @@ bool convergence_apply(struct worker_records *workers, uint64_t instance, enum s
         return false; /* a failed one stays known, so that it is not treated as a new worker */
     }
     bool is_new = worker->state == CONVERGE_GONE;
+    require(worker->instance == instance, "the record of this worker");
+    require(!is_new || state != CONVERGE_GONE, "a worker that is gone is not new");
     if (is_new) {
         worker->is_replacement = workers->open > 0;
         workers->open -= worker->is_replacement;

@@ -1,6 +1,7 @@
 /* worker_records.c: the records, sorted by instance. */
 #include "app/head/workers/worker_records.h"
 
+#include "base/require.h"
 #include "io/xalloc.h"
 
 #include <string.h>
@@ -18,6 +19,7 @@ static size_t worker_records_position(const struct worker_records *records, uint
             to = middle;
         }
     }
+    require(from <= records->count, "a position of the list, or its end");
     return from;
 }
 
@@ -62,6 +64,10 @@ struct worker_record *worker_records_get(struct worker_records *records, uint64_
     if (records->count == records->capacity) {
         worker_records_grow(records);
     }
+    require(records->count < records->capacity, "there is room for a record");
+    require(at == 0 || records->items[at - 1]->instance < instance, "the records are in order");
+    require(at == records->count || records->items[at]->instance > instance,
+            "an instance has one record");
     struct worker_record **place = &records->items[at];
     memmove(place + 1, place, (records->count - at) * sizeof(struct worker_record *));
     records->count++;
@@ -84,6 +90,9 @@ void worker_records_remove(struct worker_records *records, uint64_t instance)
 struct setup_record *worker_records_setup(const struct worker_records *records, uint64_t instance)
 {
     struct worker_record *record = worker_records_find(records, instance);
+    require(!record || record->instance == instance, "the record of this instance");
+    require(!record || !record->has_setup || record->setup.instance == instance,
+            "a setup is of the instance of its record");
     return record && record->has_setup ? &record->setup : NULL;
 }
 
