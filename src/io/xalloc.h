@@ -19,18 +19,22 @@ static inline void *heap_zeroed(size_t size)
 
 #define HEAP_NEW(type) ((type *)heap_zeroed(sizeof(type)))
 
-/* Makes room for one more item in a heap array. */
-static inline void heap_grow(void **items, size_t count, size_t *capacity, size_t size)
+/* See HEAP_ROOM(). */
+static inline void *heap_room(void *items, size_t count, size_t *capacity, size_t size)
 {
     if (count < *capacity) {
-        return;
+        return items;
     }
-    size_t more = *capacity > 0 ? 2 * *capacity : 8;
+    size_t more = *capacity > 0 ? 2 * *capacity : 16;
     void *grown = heap_zeroed(more * size);
     if (count > 0) {
-        memcpy(grown, *items, count * size);
+        memcpy(grown, items, count * size);
     }
-    free(*items);
-    *items = grown;
+    free(items);
     *capacity = more;
+    return grown;
 }
+
+/* Makes room for one more item in a heap array. */
+#define HEAP_ROOM(items, count, capacity) \
+    ((items) = heap_room((items), (count), &(capacity), sizeof(*(items))))

@@ -91,10 +91,7 @@ void controller_apply(struct controller *controller, const struct event *event)
 
 void controller_apply_later(struct controller *controller, const struct event *event)
 {
-    void *answers = controller->answers;
-    heap_grow(&answers, controller->answer_count, &controller->answer_capacity,
-              sizeof(*controller->answers));
-    controller->answers = answers;
+    HEAP_ROOM(controller->answers, controller->answer_count, controller->answer_capacity);
     require(controller->answer_count < controller->answer_capacity, "there is room for an event");
     controller->answers[controller->answer_count++] = *event;
     loop_defer(controller->loop, &controller->turn);

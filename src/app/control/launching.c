@@ -136,10 +136,7 @@ static void tell_prepared(void *context)
 
 void controller_prepare(struct controller *controller, provider_resources_fn *done, void *context)
 {
-    void *items = controller->preparers;
-    heap_grow(&items, controller->preparer_count, &controller->preparer_capacity,
-              sizeof(*controller->preparers));
-    controller->preparers = items;
+    HEAP_ROOM(controller->preparers, controller->preparer_count, controller->preparer_capacity);
     require(controller->preparer_count < controller->preparer_capacity,
             "there is room for one more");
     controller->preparers[controller->preparer_count++] = (struct preparer){done, context};
@@ -192,10 +189,7 @@ void launching_open(struct controller *controller, uint64_t launch, int64_t unsu
         require(there->unsure_until >= unsure_until, "the latest possible effect counts");
         return;
     }
-    void *items = controller->open;
-    heap_grow(&items, controller->open_count, &controller->open_capacity,
-              sizeof(*controller->open));
-    controller->open = items;
+    HEAP_ROOM(controller->open, controller->open_count, controller->open_capacity);
     require(controller->open_count < controller->open_capacity, "there is room for a launch");
     require(launch_is_cores(launch), "the head's launches are not the core's");
     controller->open[controller->open_count++] = (struct open_launch){launch, unsure_until};
@@ -429,10 +423,7 @@ static void launching_do_send(struct controller *controller, const struct sendin
 
 static void launching_hold(struct controller *controller, const struct action *action)
 {
-    void *items = controller->held;
-    heap_grow(&items, controller->held_count, &controller->held_capacity,
-              sizeof(*controller->held));
-    controller->held = items;
+    HEAP_ROOM(controller->held, controller->held_count, controller->held_capacity);
     require(controller->held_count < controller->held_capacity, "there is room for a launch");
     controller->held[controller->held_count++] = *action;
 }

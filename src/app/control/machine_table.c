@@ -132,16 +132,7 @@ static void index_one(struct machine_table *machine_table, size_t position)
 
 static void machine_table_add(struct machine_table *machine_table, struct known known)
 {
-    if (machine_table->count == machine_table->capacity) {
-        size_t capacity = machine_table->capacity > 0 ? 2 * machine_table->capacity : 16;
-        struct known *items = heap_zeroed(capacity * sizeof(*items));
-        if (machine_table->count > 0) {
-            memcpy(items, machine_table->items, machine_table->count * sizeof(*items));
-        }
-        free(machine_table->items);
-        machine_table->items = items;
-        machine_table->capacity = capacity;
-    }
+    HEAP_ROOM(machine_table->items, machine_table->count, machine_table->capacity);
     require(machine_table->count < machine_table->capacity, "there is room for a machine");
     machine_table->items[machine_table->count] = known;
     index_one(machine_table, machine_table->count++);

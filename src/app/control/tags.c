@@ -92,9 +92,7 @@ void tags_add(struct tags *tags, uint64_t instance, struct str key, struct str v
         require(wish->due_at <= due_at, "a newer value is not written later than the older one");
         wish->is_passing = is_passing;
     } else {
-        void *items = tags->wishes;
-        heap_grow(&items, tags->wish_count, &tags->wish_capacity, sizeof(*tags->wishes));
-        tags->wishes = items;
+        HEAP_ROOM(tags->wishes, tags->wish_count, tags->wish_capacity);
         require(tags->wish_count < tags->wish_capacity, "there is room for a tag");
         tags->wishes[tags->wish_count++] = (struct pending_tag){
             instance, tags_save(key), tags_save(value), due_at, is_passing};

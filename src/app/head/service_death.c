@@ -48,16 +48,7 @@ static void service_death_report(struct deaths *deaths, uint64_t instance, enum 
 
 static void service_death_hold(struct deaths *deaths, uint64_t instance)
 {
-    if (deaths->count == deaths->capacity) {
-        size_t capacity = deaths->capacity > 0 ? 2 * deaths->capacity : 16;
-        uint64_t *instances = heap_zeroed(capacity * sizeof(*instances));
-        if (deaths->count > 0) {
-            memcpy(instances, deaths->instances, deaths->count * sizeof(*instances));
-        }
-        free(deaths->instances);
-        deaths->instances = instances;
-        deaths->capacity = capacity;
-    }
+    HEAP_ROOM(deaths->instances, deaths->count, deaths->capacity);
     require(deaths->count < deaths->capacity, "there is room for a death");
     deaths->instances[deaths->count++] = instance;
 }

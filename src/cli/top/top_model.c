@@ -16,21 +16,6 @@ void top_model_init(struct top_model *model)
     arena_init(&model->index_memory);
 }
 
-/* Makes room for one more item. */
-static void *top_model_grow(void *items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return items;
-    }
-    size_t more = *capacity > 0 ? 2 * *capacity : 16;
-    void *larger = realloc(items, more * size);
-    if (!larger) {
-        panic("out of memory (%zu of %zu bytes)", more, size);
-    }
-    *capacity = more;
-    return larger;
-}
-
 /* ---- nodes ---- */
 
 struct looked_for {
@@ -91,8 +76,7 @@ static void top_model_handle_node(struct top_model *model, const struct node_vie
         *node = (struct top_node){copy, fresh};
         return;
     }
-    model->nodes = top_model_grow(model->nodes, model->node_count, &model->node_capacity,
-                                  sizeof(*model->nodes));
+    HEAP_ROOM(model->nodes, model->node_count, model->node_capacity);
     model->nodes[model->node_count++] = (struct top_node){copy, fresh};
     index_node(model, model->node_count - 1);
 }
@@ -195,8 +179,7 @@ static void hear_demand(struct top_model *model, const struct pending_demand *de
     if (known) {
         arena_clear(&known->texts);
     } else {
-        model->demands = top_model_grow(model->demands, model->demand_count,
-                                        &model->demand_capacity, sizeof(*model->demands));
+        HEAP_ROOM(model->demands, model->demand_count, model->demand_capacity);
         known = &model->demands[model->demand_count++];
     }
     *known = (struct top_demand){copy, fresh};

@@ -336,15 +336,7 @@ static void note_changed(struct ctl_server *server, uint64_t instance)
             return;
         }
     }
-    if (server->changed_count == server->changed_capacity) {
-        size_t more = server->changed_capacity > 0 ? 2 * server->changed_capacity : 64;
-        uint64_t *items = realloc(server->changed, more * sizeof(*items));
-        if (!items) {
-            panic("out of memory (%zu changes)", more);
-        }
-        server->changed = items;
-        server->changed_capacity = more;
-    }
+    HEAP_ROOM(server->changed, server->changed_count, server->changed_capacity);
     server->changed[server->changed_count++] = instance;
 }
 

@@ -27,21 +27,6 @@ struct taking {
     int64_t asked_at_ms;
 };
 
-static void ray_view_grow(void **items, size_t count, size_t *capacity, size_t size)
-{
-    if (count < *capacity) {
-        return;
-    }
-    size_t more = *capacity > 0 ? 2 * *capacity : 64;
-    void *grown = heap_zeroed(more * size);
-    if (count > 0) {
-        memcpy(grown, *items, count * size);
-    }
-    free(*items);
-    *items = grown;
-    *capacity = more;
-}
-
 /* ---- lookup ---- */
 
 struct node_question {
@@ -87,9 +72,7 @@ static struct ray_view_machine *seat_of(struct ray_view *mirror, uint64_t instan
     if (seat) {
         return seat;
     }
-    void *seats = mirror->seats;
-    ray_view_grow(&seats, mirror->seat_count, &mirror->seat_capacity, sizeof(*mirror->seats));
-    mirror->seats = seats;
+    HEAP_ROOM(mirror->seats, mirror->seat_count, mirror->seat_capacity);
     seat = &mirror->seats[mirror->seat_count];
     *seat = (struct ray_view_machine){
         .instance = instance, .told_status = RAY_ABSENT, .told_idle_since = NOT_IDLE};
@@ -109,10 +92,7 @@ static struct ray_view_node *node_of(struct ray_view *mirror, struct str id)
     node->status = RAY_NODE_DEAD; /* until it is seen */
     node->idle_since = NOT_IDLE;
     node->order = ++mirror->orders;
-    void *nodes = mirror->nodes;
-    ray_view_grow(&nodes, mirror->node_count, &mirror->node_capacity,
-                  sizeof(struct ray_view_node *));
-    mirror->nodes = nodes;
+    HEAP_ROOM(mirror->nodes, mirror->node_count, mirror->node_capacity);
     mirror->nodes[mirror->node_count] = node;
     table_add(&mirror->by_id, &mirror->index_memory, id_hash(node->id), mirror->node_count++);
     return node;
@@ -173,9 +153,7 @@ void ray_view_close(struct ray_view *mirror)
 static void note_glance(void *context, const struct ray_node_summary *glance)
 {
     struct taking *taking = context;
-    void *sightings = taking->sightings;
-    ray_view_grow(&sightings, taking->count, &taking->capacity, sizeof(*taking->sightings));
-    taking->sightings = sightings;
+    HEAP_ROOM(taking->sightings, taking->count, taking->capacity);
     taking->sightings[taking->count++] = (struct sighting){.glance = *glance};
 }
 

@@ -108,16 +108,7 @@ static void slot_touch(struct ray_view_names *names, struct str text)
 
 static struct ray_view_slot *slot_new(struct ray_view_names *names, enum ray_view_slot_kind kind)
 {
-    if (names->slot_count == names->slot_capacity) {
-        size_t capacity = names->slot_capacity > 0 ? 2 * names->slot_capacity : 16;
-        struct ray_view_slot *grown = heap_zeroed(capacity * sizeof(*grown));
-        if (names->slot_count > 0) {
-            memcpy(grown, names->slots, names->slot_count * sizeof(*grown));
-        }
-        free(names->slots);
-        names->slots = grown;
-        names->slot_capacity = capacity;
-    }
+    HEAP_ROOM(names->slots, names->slot_count, names->slot_capacity);
     require(names->slot_count < names->slot_capacity, "there is room for a slot");
     char text[32];
     int len = snprintf(text, sizeof(text), "%s %zu", kind == SLOT_GROUP ? "group" : "id",

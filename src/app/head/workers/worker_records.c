@@ -28,18 +28,6 @@ static bool worker_records_is_at(const struct worker_records *records, size_t at
     return at < records->count && records->items[at]->instance == instance;
 }
 
-static void worker_records_grow(struct worker_records *records)
-{
-    size_t capacity = records->capacity > 0 ? 2 * records->capacity : 16;
-    struct worker_record **items = heap_zeroed(capacity * sizeof(struct worker_record *));
-    for (size_t i = 0; i < records->count; i++) {
-        items[i] = records->items[i];
-    }
-    free(records->items);
-    records->items = items;
-    records->capacity = capacity;
-}
-
 void worker_records_clear(struct worker_records *records)
 {
     for (size_t i = 0; i < records->count; i++) {
@@ -61,9 +49,7 @@ struct worker_record *worker_records_get(struct worker_records *records, uint64_
     if (worker_records_is_at(records, at, instance)) {
         return records->items[at];
     }
-    if (records->count == records->capacity) {
-        worker_records_grow(records);
-    }
+    HEAP_ROOM(records->items, records->count, records->capacity);
     require(records->count < records->capacity, "there is room for a record");
     require(at == 0 || records->items[at - 1]->instance < instance, "the records are in order");
     require(at == records->count || records->items[at]->instance > instance,
