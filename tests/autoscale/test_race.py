@@ -1,11 +1,12 @@
-"""A task that comes just when its node is to go: the raylet decides, and no task is lost.
+"""A task is submitted at the moment its node is drained: the raylet decides, and no task is lost.
 
-Each of several types has one worker and a resource of its own, so that a task names its node. All
-are idle. The service is held still until just before their time is over, which sets the beat of its
-polls: at the next one it asks all of them to let go, and tasks come within 50 ms of that, before or
-after. A node that has got its task refuses; of one that has agreed, another must be launched for
-the task. Tasks may not be tried again: one that a machine takes with it is lost, and the test
-fails. A submit that came farther than 50 ms from the drain is no repeat, but its task may not be
+Each node type has one worker and a custom resource of its own, so that a task can run on only one
+node. All workers are idle. The service is stopped (SIGSTOP) until just before the idle timeout. Its
+first poll after that fixes the time of the next poll, which drains all workers. Each task is
+submitted within 50 ms of that drain, before or after it. A node that already has its task refuses
+the drain. If a node accepted the drain, a new node must be launched for its task. Tasks have no
+retries: if an instance is terminated while its task runs, the task is lost and the test fails. A
+submit that is more than 50 ms from the drain does not count as a repeat, but its task must not be
 lost either.
 """
 
@@ -19,10 +20,10 @@ import pytest
 SLOTS = 3
 SWEEP = 0.050
 IDLE_SECONDS = 3
-BOOT_SECONDS = (10, 20, 40)  # a machine that is launched has joined by then; longer when busy
+BOOT_SECONDS = (10, 20, 40)  # a launched instance has joined by then; longer when busy
 HANG_SECONDS = 180
-BEFORE_TIME = 0.3  # going on: a poll at once, and the next one finds that their time is over
-AFTER_WAKE = 0.410  # from going on to the first drain: one poll later; corrected by what is seen
+BEFORE_TIME = 0.3  # on SIGCONT the service polls at once; its next poll comes after the timeout
+AFTER_WAKE = 0.410  # from SIGCONT to the first drain: one poll interval; corrected by measurements
 
 
 def slot_type(number):
@@ -37,7 +38,7 @@ def raced(make_fleet):
 
 
 def drains(raced, since):
-    """{node: time of the first request to drain it that reached the GCS}, by its own log."""
+    """{node: time of the first drain request for it that reached the GCS}, from the GCS log."""
     first = {}
     for at, node in raced.drains(since):
         first.setdefault(node, at)
@@ -45,24 +46,25 @@ def drains(raced, since):
 
 
 class Count:
-    """Of the drains that a submit came close to, what the raylet answered."""
+    """How the raylets answered the drains that had a submit close to them."""
 
     def __init__(self):
         self.accepted = self.refused = 0
-        self.beside = 0  # drains that no submit came close to
-        self.missed = 0  # nodes that were not asked
-        self.apart = []  # seconds from the drain to the submit, where it was close
-        self.beats = []  # seconds from going on to a drain of the next poll
+        self.too_far = 0  # drains without a submit within 50 ms
+        self.not_drained = 0  # nodes that got no drain request
+        self.apart = []  # seconds from the drain to the submit, for submits within 50 ms
+        self.poll_delays = []  # seconds from SIGCONT to a drain of the next poll
 
     def __str__(self):
         apart = sorted(self.apart) or [0]
         return (f"{self.accepted} drains accepted, {self.refused} refused, with submits "
                 f"{1000 * apart[0]:.0f} to {1000 * apart[-1]:.0f} ms after the drain; "
-                f"{self.beside} drains without a submit that close, {self.missed} nodes not asked")
+                f"{self.too_far} drains without a submit that close, {self.not_drained} nodes not "
+                "drained")
 
     def add(self, apart, is_gone):
         if abs(apart) > SWEEP:
-            self.beside += 1
+            self.too_far += 1
             return
         self.apart.append(apart)
         self.accepted += is_gone
@@ -73,9 +75,9 @@ class Count:
         return self.accepted + self.refused
 
     @property
-    def guess(self):
-        """When the drains will come."""
-        return statistics.median(self.beats[-4 * SLOTS:] or [AFTER_WAKE])
+    def expected_delay(self):
+        """Seconds from SIGCONT to the expected drains."""
+        return statistics.median(self.poll_delays[-4 * SLOTS:] or [AFTER_WAKE])
 
 
 def options(number):
@@ -83,13 +85,14 @@ def options(number):
 
 
 def slots(raced):
-    """{type: node} of the workers that are there and go nowhere."""
+    """{type: node} of the workers that are alive and not draining."""
     return {n["type"]: n for n in raced.agent.alive()
             if n["type"] != "head" and n["state"] != "draining"}
 
 
 def fill(raced):
-    """A worker of each type, all idle since the same moment: that moment, and slots()."""
+    """Make all workers idle, one of each type. Return the time since which they are idle, and
+    slots()."""
     for boot in BOOT_SECONDS:
         until = time.time() + boot
         for n in range(SLOTS):
@@ -98,20 +101,20 @@ def fill(raced):
         nodes = slots(raced)
         if len(nodes) == SLOTS and max(ends) - min(ends) < IDLE_SECONDS / 2:
             return max(ends), nodes
-    raise AssertionError(f"workers that boot do not join within {BOOT_SECONDS[-1]} s")
+    raise AssertionError(f"launched workers do not join within {BOOT_SECONDS[-1]} s")
 
 
 def one_round(raced, number, dice, count, idle_from):
-    """The moment since which all are idle."""
+    """Return the time since which all workers are idle."""
     nodes = slots(raced)
     if len(nodes) < SLOTS or time.time() > idle_from + IDLE_SECONDS / 2:
         idle_from, nodes = fill(raced)
     time.sleep(max(0.0, idle_from + IDLE_SECONDS / 2 - time.time()))
     with raced.frozen_service():
         at = idle_from + IDLE_SECONDS - BEFORE_TIME
-        tasks = [[f"race{number}.{n}", count.guess + dice.uniform(-SWEEP, SWEEP), options(n)]
-                 for n in range(SLOTS)]
-        # Requested now, done later: the service goes on while the driver waits for its time.
+        delays = [count.expected_delay + dice.uniform(-SWEEP, SWEEP) for _ in range(SLOTS)]
+        tasks = [[f"race{number}.{n}", delay, options(n)] for n, delay in enumerate(delays)]
+        # Sent now, executed later: the service continues while the driver waits for `at`.
         asked = raced.agent.start("sweep", at=at, tasks=tasks, seconds=0.1,
                                   until=at + BOOT_SECONDS[0])
         time.sleep(max(0.0, at - time.time()))
@@ -122,21 +125,22 @@ def one_round(raced, number, dice, count, idle_from):
 
 
 def judge(raced, number, nodes, submitted, since, count):
-    """What became of each node."""
+    """Count what happened to each node."""
     asked = drains(raced, since)
     after = {n["id"]: n for n in raced.agent.state()["nodes"]}
     deltas = []
     for n in range(SLOTS):
         node = nodes[f"slot{n}"]["id"]
         if node not in asked:
-            count.missed += 1
+            count.not_drained += 1
             continue
         deltas.append(asked[node] - since)
         is_gone = after.get(node, {"state": "dead"})["state"] == "dead"
         count.add(submitted[f"race{number}.{n}"] - asked[node], is_gone)
-    # A node whose time was over already is asked by the first poll: it says nothing of the next.
-    count.beats += [delta for delta in deltas if abs(delta - AFTER_WAKE) < BEFORE_TIME / 2]
-    print(f"round {number}: drains {shown(deltas)} ms after it went on, submits "
+    # A node that was idle long enough is drained by the first poll; that time tells nothing about
+    # the next poll.
+    count.poll_delays += [delta for delta in deltas if abs(delta - AFTER_WAKE) < BEFORE_TIME / 2]
+    print(f"round {number}: drains {shown(deltas)} ms after the service continued, submits "
           f"{shown(s - since for s in submitted.values())}; {count}")
 
 
@@ -148,7 +152,7 @@ def race(raced, repeats):
     dice, count, number, idle_from = random.Random(7), Count(), 0, 0.0
     while count.repeats < repeats:
         number += 1
-        assert number <= 4 + repeats, f"the nodes are not asked: {count}"
+        assert number <= 4 + repeats, f"too few drains: {count}"
         idle_from = one_round(raced, number, dice, count, idle_from)
     print(count)
     raced.check()

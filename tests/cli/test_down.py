@@ -197,7 +197,7 @@ def test_a_listing_that_is_denied_is_no_proof(run_up, down, cloud, home, action)
     ("DeleteRole", "iam:DeleteRole", "role"),
 ])
 def test_denied_iam_is_not_none(run_up, down, cloud, home, action, needs, kind):
-    """Whoever ran `up` may have had more rights than this caller."""
+    """The user who ran `up` may have had more permissions than the user who runs `down`."""
     run_up()
     cloud.refuse(action, "AccessDenied")
     done = down("x.yaml")

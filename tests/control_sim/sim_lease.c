@@ -1,4 +1,5 @@
-/* sim_lease.c: the lease object: whoever compares and swaps its epoch first holds it. */
+/* sim_lease.c: the lease object: the first process whose compare-and-swap of the epoch
+ * succeeds holds the lease. */
 #include "sim_call.h"
 
 enum { LEASE_GRACE_MS = 10 * SECOND_MS };

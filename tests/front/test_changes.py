@@ -161,7 +161,7 @@ def test_a_changed_head_is_refused_and_named(front):
     assert not [a for a in mutations(front)[before:] if a in ("RunInstances",
                                                               "TerminateInstances")]
     assert "! replace" in laptop("plan", file).out
-    # Status tells of what runs.
+    # `status` shows the instance type of the running head, not that of the cluster file.
     assert "m5.large" in laptop("status", file).out
     content["provider"]["disable_launch_config_check"] = True
     laptop.file("cluster.yaml", content)
