@@ -14,7 +14,7 @@ COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
 class Agent:
-    """Started by whoever tests, not by ssh: what is looked at is not counted."""
+    """Started by the test, not over ssh, so that it does not count as an ssh connection."""
 
     def __init__(self, head):
         self.rows, self.lines, self.count = [], [], 0
@@ -30,7 +30,7 @@ class Agent:
         self.row(lambda row: row.get("what") == "ready", 60)
 
     def _read_answers(self):
-        """What the shell says before the program is there is kept as lines."""
+        """Keep what the shell prints before the program starts, as lines."""
         for line in self.child.stderr:
             with self.news:
                 if line.startswith("{"):
@@ -49,7 +49,7 @@ class Agent:
             self.news.notify_all()
 
     def row(self, wanted, seconds=60):
-        """The first row that `wanted` accepts; it is taken."""
+        """Remove and return the first row that `wanted` accepts."""
         end = time.monotonic() + seconds
         with self.news:
             while True:
@@ -64,7 +64,7 @@ class Agent:
                 self.news.wait(left)
 
     def start(self, verb, **fields):
-        """A number with which to ask for the answer."""
+        """Send a request. Return a number with which to wait for its answer."""
         self.count += 1
         asked = {"do": verb, "number": self.count, **fields}
         self.child.stdin.write(json.dumps(asked) + "\n")
@@ -82,14 +82,14 @@ class Agent:
     def event(self, name, what, seconds=60):
         return self.row(lambda row: row.get("name") == name and row.get("what") == what, seconds)
 
-    # ---- in words ----
+    # ---- requests ----
 
     def tasks(self, name, count, seconds, **options):
-        """When they were submitted."""
+        """Return when the tasks were submitted."""
         return self.ask("tasks", name=name, count=count, seconds=seconds, **options)["submitted"]
 
     def done(self, name, seconds=60):
-        """[(host, began, ended)] of a batch: none may be lost."""
+        """[(host, began, ended)] of a batch. No task may be lost."""
         rows = self.event(name, "done", seconds)["rows"]
         lost = [row for row in rows if isinstance(row, str)]
         assert not lost, f"{len(lost)} of {len(rows)} tasks of {name} were lost: {lost[:3]}"
@@ -105,7 +105,7 @@ class Agent:
         return [line for at, line in list(self.lines) if at >= since and "(autoscaler" in line]
 
     def line(self, pattern, seconds=20, since=0.0):
-        """A line of the driver that matches."""
+        """Wait for a line of the driver's output that matches."""
         found = re.compile(pattern)
         return driver.wait_for(lambda: next(
             (line for at, line in list(self.lines) if at >= since and found.search(line)), None),

@@ -1,8 +1,9 @@
-"""A driver on the head that does what it is told, line by line.
+"""A driver on the head that executes requests, one per line.
 
-Reads one JSON object per line and answers likewise, on what was its standard error: Ray's threads
-write to both streams, a line and its end apart, and an answer that got between them would be lost.
-Standard output is what any driver prints, the autoscaler's lines among it. Started by agent.py.
+Reads one JSON object per line. Answers the same way on a copy of its original standard error: Ray's
+threads write to both streams and may write a line and its newline separately, which would break an
+answer in between. Standard output has what any driver prints, including the autoscaler's messages.
+Started by agent.py.
 """
 
 import json
@@ -22,8 +23,8 @@ ANSWERS = os.dup(2)
 os.dup2(1, 2)
 LOCK = threading.Lock()
 KEPT = {}   # name: a placement group
-TASKS = {}  # name: tasks that have not ended
-WORKS = {}  # options: the task with them
+TASKS = {}  # name: tasks that have not finished
+WORKS = {}  # options: the remote function with these options
 
 
 def say(**row):
@@ -32,29 +33,29 @@ def say(**row):
 
 
 def work(seconds, until):
-    """For so long, and until that time at least."""
+    """Run for this many seconds, and at least until that time."""
     began = time.time()
     time.sleep(max(seconds, until - began))
     return [socket.gethostname(), began, time.time()]
 
 
 def settle(name, refs):
-    """Tells how each task ended; whatever is not a result is a task that was lost."""
+    """Report how each task finished. Anything but a result is a lost task."""
     rows = []
     for ref in refs:
         try:
             rows.append(ray.get(ref))
-        except Exception as error:  # every way to lose a task counts
+        except Exception as error:  # every exception counts as a lost task
             rows.append(f"{type(error).__name__}: {error}"[:600])
     TASKS.pop(name, None)
     say(name=name, what="done", at=time.time(), rows=rows)
 
 
-# ---- what can be asked for ----
+# ---- requests ----
 
 
 def remote_work(options):
-    """Made once: the first use of each is written to the GCS, which takes its time."""
+    """Create each remote function once: its first use writes it to the GCS, which takes time."""
     key = json.dumps(options, sort_keys=True)
     if key not in WORKS:
         WORKS[key] = ray.remote(**{"num_cpus": 1, "max_retries": 0, **options})(work)
@@ -62,7 +63,7 @@ def remote_work(options):
 
 
 def do_tasks(name, count, seconds, at=0.0, until=0.0, **options):
-    """So many tasks, submitted at one time; they run so long, and until another time at least."""
+    """Submit `count` tasks at once. Each runs for `seconds`, and at least until `until`."""
     remote = remote_work(options)
     while time.time() < at - 0.002:
         time.sleep(max(0.0, min(0.1, at - time.time() - 0.002)))
@@ -75,7 +76,7 @@ def do_tasks(name, count, seconds, at=0.0, until=0.0, **options):
 
 
 def do_sweep(at, tasks, seconds, until):
-    """Single tasks, each at its own time: [[name, seconds after `at`, options]]."""
+    """Submit single tasks, each at its own time: [[name, seconds after `at`, options]]."""
     made = {}
     for name, delay, options in sorted(tasks, key=lambda task: task[1]):
         made[name] = do_tasks(name, 1, seconds, at + delay, until, **options)["submitted"]
@@ -108,10 +109,10 @@ def do_request(bundles):
 
 
 def do_release():
-    """Groups, requests and tasks of before are forgotten."""
+    """Forget all groups, requests and tasks."""
     for name in list(KEPT):
         do_ungroup(name)
-    for refs in list(TASKS.values()):  # those that end meanwhile are taken out
+    for refs in list(TASKS.values()):  # tasks that finish at the same time are removed from it
         for ref in refs:
             ray.cancel(ref, force=True)
     TASKS.clear()
@@ -128,7 +129,7 @@ def waiting(state):
 
 
 def do_demand(name, count, seconds=20.0):
-    """Tells when the GCS has heard of so many requests."""
+    """Report when the GCS knows this many requests."""
 
     def watch():
         end = time.time() + seconds

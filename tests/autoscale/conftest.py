@@ -36,7 +36,7 @@ import fleet  # noqa: E402
 
 @pytest.fixture(scope="module")
 def make_fleet(running_bed, aws, tmp_path_factory):
-    """make_fleet(config): a cluster that is up, until the end of the file."""
+    """make_fleet(config): a running cluster, kept until the end of the file."""
     made = []
 
     def make(config):

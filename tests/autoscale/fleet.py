@@ -1,4 +1,4 @@
-"""A cluster that scales, with a driver on its head, and what may never happen to it."""
+"""A cluster that scales, a driver on its head, and the invariants of the cluster."""
 
 import contextlib
 import pathlib
@@ -21,7 +21,7 @@ def host_of(machine):
 
 
 class Fleet:
-    """`made` is a cluster (tests/cluster/conftest.py) that is up."""
+    """`made` is a running cluster (tests/cluster/conftest.py)."""
 
     def __init__(self, made, most):
         self.made, self.bed, self.most = made, made.bed, most
@@ -29,27 +29,27 @@ class Fleet:
         self.agent = agent.Agent(self.head)
         self.began = time.time()
 
-    # ---- the cloud's truth ----
+    # ---- what the cloud recorded ----
 
     def workers(self):
         return self.made.machines()[1:]
 
     def calls(self, since, *actions):
-        """Rows of the cloud's log: what the head has asked for."""
+        """Rows of the cloud's log: calls of the head."""
         return [row for row in driver.calls_since(since) if row["who"] == self.head and
                 (not actions or row["action"] in actions)]
 
     def launches(self, since):
-        """Times at which calls that launch arrived."""
+        """When launch calls arrived."""
         return [row["at"] - row["ms"] / 1000 for row in self.calls(since, *LAUNCHES)]
 
     def lives(self):
-        """{instance: (asked for, end asked for or None)} of all machines but the head."""
+        """{instance: (launched at, terminated at or None)} of all instances except the head."""
         return {n["id"]: (n["times"]["pending"], n["times"].get("shutting-down"))
                 for n in self.bed.ps()["nodes"] if n["id"] != self.head}
 
     def drains(self, since):
-        """[(time, node)]: requests to drain that reached the GCS, by its own log."""
+        """[(time, node)] of the drain requests that reached the GCS, from the GCS log."""
         found = []
         with open(driver.gcs_log(f"bed-{self.head}"), encoding="utf-8", errors="replace") as log:
             for line in log:
@@ -61,7 +61,7 @@ class Fleet:
     # ---- waiting ----
 
     def wait_workers(self, count, seconds=60):
-        """Until so many workers have joined, and no more machines are there."""
+        """Wait until exactly this many workers have joined and no other instances exist."""
         def joined():
             alive = {n["instance"] for n in self.agent.alive()} - {self.head}
             there = {i["InstanceId"] for i in self.workers()}
@@ -70,7 +70,7 @@ class Fleet:
         return self.workers()
 
     def wait_empty(self, seconds=60):
-        """When the last worker's end was asked for."""
+        """When the termination of the last worker was requested."""
         driver.wait_for(lambda: not self.workers(), seconds, 0.1, "the end of the last worker")
         return max((end for _, end in self.lives().values() if end), default=None)
 
@@ -89,11 +89,13 @@ class Fleet:
         return largest
 
     def check(self):
-        """What holds at any time: never too many, nothing that Ray does not know for long."""
+        """What must always hold: never too many instances, and none that Ray does not know for
+        long.
+        """
         assert self.most_at_once() <= self.most, self.lives()
 
     def check_settled(self, seconds=40):
-        """What holds once nothing is under way: each machine is a node and each node a machine."""
+        """What must hold when nothing is in progress: each instance is one node of Ray."""
         self.check()
 
         def settled():
@@ -102,22 +104,22 @@ class Fleet:
             return sorted(nodes) == sorted(there)
         driver.wait_for(settled, seconds, 0.5, "one node for each machine")
 
-    # ---- what others do to it ----
+    # ---- faults ----
 
     def service_pids(self):
-        """The service and who watches it, by this host's numbers; the service, its child, last."""
+        """Host pids of the supervisor and of the service, its child, which comes last."""
         pids = set(driver.processes(self.head, SERVICE))
         return sorted(pids, key=lambda pid: (parent_of(pid) in pids, pid))
 
     def kill_service(self, name="KILL"):
-        """The service alone; who watches it starts it again."""
+        """Kill only the service; its supervisor restarts it."""
         pids = self.service_pids()
         assert len(pids) >= 2, pids
         signal_to(pids[-1], name)
         return pids[-1]
 
     def wait_service(self, before, seconds=10):
-        """Until another one is there: how long it took."""
+        """Wait until the service has another pid. Return how long that took."""
         began = time.monotonic()
         driver.wait_for(lambda: len(pids := self.service_pids()) >= 2 and pids[-1] != before,
                         seconds, 0.05, "another service")
@@ -143,8 +145,9 @@ class Fleet:
 
     @contextlib.contextmanager
     def gcs_out_of_reach(self):
-        """For the service alone: its connections and all new ones of the head itself; nodes
-        elsewhere and what is connected already go on."""
+        """Block the service's connections to the GCS and all new ones from the head itself. Other
+        nodes and other open connections are not affected.
+        """
         rules = [f"OUTPUT -o lo -p tcp --syn --dport {GCS_PORT} -j DROP"]
         rules += [f"OUTPUT -o lo -p tcp --sport {port} --dport {GCS_PORT} -j DROP"
                   for port in self.service_ports()]
@@ -152,7 +155,7 @@ class Fleet:
             yield
 
     def service_ports(self):
-        """Its ends of connections to the GCS."""
+        """Local ports of the service's connections to the GCS."""
         pid = self.service_pids()[-1]
         done = subprocess.run(["nsenter", "-t", str(pid), "-n", "ss", "-Htnp", "state",
                                "established", f"dport = :{GCS_PORT}"], capture_output=True,
@@ -172,7 +175,10 @@ class Fleet:
 
 
 def parent_of(pid):
-    """0: it has ended meanwhile. (Numbers do not tell who was first: they begin anew.)"""
+    """The parent's pid; 0 if the process has ended.
+
+    The pids themselves do not tell which process is older: they wrap around.
+    """
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="ascii", errors="replace")
     except (FileNotFoundError, ProcessLookupError):
@@ -186,7 +192,7 @@ def signal_to(pid, name):
 
 @contextlib.contextmanager
 def walls(instance, rules):
-    """Rules of iptables in a machine's own network."""
+    """iptables rules in the network namespace of an instance, until the block ends."""
     pid = docker.inspect(f"bed-{instance}")["State"]["Pid"]
 
     def tell(flag, rule, check):

@@ -1,7 +1,7 @@
-"""`ray status` in the same states, whoever scales: what Ray's monitor makes of them is the golden
-file, and shoal's service must make the same.
+"""`ray status` in the same states with either autoscaler. Ray's monitor writes the golden file;
+Shoal's service must produce the same text.
 
-usage: status_states.py      writes golden/status.txt anew, with Ray's own monitor (on the bed)
+usage: status_states.py      rewrites golden/status.txt with Ray's own monitor (on the bed)
 """
 
 import pathlib
@@ -23,7 +23,7 @@ GOLDEN = HERE / "golden" / "status.txt"
 
 
 def config():
-    """One worker at most, and enough time to look at it when it is idle."""
+    """At most one worker, and a long idle timeout, so that its idle state can be seen."""
     return files.scaling(NAME, MOST, 0.1)
 
 
@@ -34,17 +34,17 @@ def said(head):
 
 
 def normal(text):
-    """Without what differs from run to run: times, ids, sizes of memory."""
+    """Without what differs between runs: times, ids, memory sizes."""
     text = re.sub(r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d(\.\d+)?", "DATE", text)
     text = re.sub(r"=+ (Autoscaler status)", r"= \1", text)
     text = re.sub(r"\bi-[0-9a-f]{8,17}\b", "INSTANCE", text)
     text = re.sub(r"\b[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}\b", "UUID", text)
-    # Ray's number for a machine is its own; in what state it is, Ray leaves open.
+    # Ray shows its own instance id; the state is compared, not the text after it.
     text = re.sub(r"^ (UUID|INSTANCE|ADDRESS): (\w+),.*", r" ID: \2,", text, flags=re.M)
     text = re.sub(r"\b[0-9a-f]{56}\b", "NODE", text)
     text = re.sub(r"\b198\.18\.\d+\.\d+\b", "ADDRESS", text)
     text = re.sub(r"[\d.]+[KMG]?i?B/[\d.]+[KMG]?i?B", "SIZE", text)
-    # The GCS lists its nodes in the order of a hash, and Ray prints the types in that order.
+    # The GCS lists nodes in hash order, and Ray prints the node types in that order.
     text = re.sub(r"(?m)^(Active|Idle):\n(?: .*\n)+", in_order, text)
     return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
@@ -55,7 +55,7 @@ def in_order(found):
 
 
 def wait_said(head, wanted, seconds=60):
-    """`ray status` as soon as it says what it should; what it says otherwise."""
+    """Poll `ray status` until it says what it should. Return the last output."""
     end = time.monotonic() + seconds
     while True:
         text = said(head)
@@ -65,11 +65,13 @@ def wait_said(head, wanted, seconds=60):
 
 
 def states(bed, head, hold):
-    """[(name, text)]: the cluster is led from state to state; `hold` is how long one must last to
-    be reported, in seconds."""
+    """Bring the cluster from state to state and return [(name, text)]. `hold`: for how many seconds
+    a state must last to be reported.
+    """
     found = [("at rest", wait_said(head, r"Pending:\n \(no pending nodes\)"))]
     driven = agent.Agent(head)
-    # Not listed before the answer to the call: whoever lists would know its number already.
+    # Instances are listed only after the launch call has returned, so that the listing does not
+    # show their ids before.
     bed.set(boot_delay=hold, listing_lag=hold)
     bed.fault("RunInstances", "slow", seconds=hold)
     driven.tasks("first", 1, hold)

@@ -1,8 +1,9 @@
-"""The autoscaler is killed, blinded and misled under load; work goes on and nothing is left behind.
+"""Kill the autoscaler, cut it off and give it wrong data under load: the work continues, nothing is
+left.
 
-What must hold after each: no task was lost to a machine that was taken away, never more machines
-than allowed, one node for each machine, and what is not needed goes. The cloud's list and log are
-the witnesses. One short instance in every run; the rest, at full length too, in suite `long`.
+What must hold after each fault: no task was lost to a terminated instance, there were never more
+instances than allowed, each instance is one node, and idle nodes are terminated. The cloud's list
+and log are the evidence. Every run has one short case; `long` has the rest, and longer ones.
 """
 
 import pathlib
@@ -26,7 +27,7 @@ def troubled(make_fleet):
 
 
 class Load:
-    """Bursts of tasks that may not be tried again, one after the other, until it is told to end."""
+    """Submit batches of tasks without retries, one after the other, until asked to stop."""
 
     def __init__(self, fleet, seconds=1.5, most=4):
         self.fleet, self.seconds, self.most = fleet, seconds, most
@@ -43,7 +44,7 @@ class Load:
                 self.fleet.agent.tasks(name, count, self.seconds, max_retries=self.retries)
                 self.fleet.agent.done(name, 180)
                 self.tasks += count
-                if number % 3 == 0:  # long enough for some to become idle
+                if number % 3 == 0:  # long enough for some nodes to become idle
                     self.over.wait(6)
         except AssertionError as error:
             self.failure = error
@@ -61,7 +62,7 @@ class Load:
 
 
 def healed(fleet, seconds=HEALED):
-    """Work is done again, and then all machines go."""
+    """Tasks run again, and then all workers are terminated."""
     began = time.monotonic()
     fleet.agent.tasks("after", 1, 0.1)
     fleet.agent.done("after", seconds)
@@ -87,7 +88,7 @@ def kill_again_and_again(fleet, times, every):
 
 
 def test_the_service_is_killed(troubled):
-    """While machines are launched, set up, and drained."""
+    """While instances are launched, set up, and drained."""
     kill_again_and_again(troubled, 3, 4)
 
 
@@ -97,7 +98,7 @@ def test_the_service_is_killed_for_ten_minutes(troubled):
 
 
 def blinded(fleet, blindness, seconds):
-    """Nothing may end meanwhile, and all is as it should be after."""
+    """Nothing may be terminated during the fault, and everything must recover after it."""
     fleet.agent.tasks("before", 2, 0.5)
     fleet.agent.done("before", 60)
     there = {i["InstanceId"] for i in fleet.workers()}
@@ -118,14 +119,16 @@ def test_the_gcs_is_out_of_reach(troubled, seconds):
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [6, 25])
 def test_the_gcs_is_frozen(troubled, seconds):
-    """For all of Ray: raylets bear it for a minute."""
+    """For all of Ray: raylets tolerate it for a minute."""
     blinded(troubled, troubled.frozen_gcs, seconds)
 
 
 @pytest.mark.long
 @pytest.mark.parametrize("seconds", [8, 120])
 def test_the_cloud_is_cut_off(troubled, seconds):
-    """Demand arrives while the cloud is out of reach: one launch when it is back, not several."""
+    """Demand arrives while the cloud does not answer: one launch when it answers again, not
+    several.
+    """
     began = time.time()
     with troubled.cloud_cut():
         troubled.agent.tasks("cut", 2, 0.5)
@@ -143,7 +146,7 @@ def test_the_cloud_is_cut_off(troubled, seconds):
 
 @pytest.mark.long
 def test_a_worker_is_destroyed(troubled):
-    """Its work is tried again elsewhere, as the task allows; a new machine comes for it."""
+    """Its tasks are retried elsewhere, as their options allow; a new instance is launched."""
     troubled.agent.tasks("hit", 2, 6, max_retries=3)
     victim = troubled.wait_workers(2)[0]["InstanceId"]
     began = time.time()
@@ -156,10 +159,11 @@ def test_a_worker_is_destroyed(troubled):
 
 @pytest.mark.long(seconds=1000)
 def test_a_node_is_partitioned(troubled):
-    """It runs and nobody hears of it: Ray gives it up, its machine is ended, other work goes on.
+    """It runs, but its packets are dropped: Ray declares it dead, its instance is terminated, other
+    work continues.
 
-    What ran there is tried again when the driver learns of it. An idle connection to a machine that
-    is gone says nothing, so that is up to gRPC's keepalive in Ray: minutes, whoever scales.
+    Its tasks are retried when the driver learns of the failure. An idle connection to a dead node
+    shows nothing, so that depends on gRPC's keepalive in Ray: minutes, with either autoscaler.
     """
     troubled.agent.tasks("cut", 2, 10, max_retries=3)
     victim = troubled.wait_workers(2)[0]["InstanceId"]
@@ -208,7 +212,9 @@ int clock_gettime(clockid_t id, struct timespec *now)
 
 @pytest.fixture
 def stepped(troubled, tmp_path):
-    """stepped(seconds): the wall clock of the service, and of nobody else, is off by so much."""
+    """stepped(seconds): set the wall clock of the service, and of no other process, off by that
+    much.
+    """
     source, library = tmp_path / "step.c", tmp_path / "step.so"
     source.write_text(STEP_C)
     subprocess.run(["cc", "-shared", "-fPIC", "-O1", "-o", library, source, "-ldl"], check=True)
@@ -216,7 +222,7 @@ def stepped(troubled, tmp_path):
     docker.run("cp", str(library), f"bed-{troubled.head}:/tmp/step.so")
 
     def start(preload):
-        """Ended as by its owner, then started as the setup of a head does."""
+        """Stop the service as its owner, then start it as the setup of a head does."""
         line = pathlib.Path(f"/proc/{troubled.service_pids()[-1]}/cmdline").read_bytes()
         program = line.split(b"\0")[0].decode()
         pids = troubled.service_pids()
@@ -236,7 +242,7 @@ def stepped(troubled, tmp_path):
 @pytest.mark.long
 @pytest.mark.parametrize("step", [3600, -3600])
 def test_the_wall_clock_jumps(troubled, stepped, step):
-    """There and back under load: times are measured by another clock."""
+    """Step the clock forward and back under load: intervals are measured by a monotonic clock."""
     with Load(troubled):
         time.sleep(5)
         stepped(step)

@@ -1,4 +1,4 @@
-"""Reported as Ray reports: `ray status`, drivers' lines, the dashboard."""
+"""Shoal reports as Ray does: `ray status`, drivers' messages, the dashboard."""
 
 import json
 import re
@@ -16,13 +16,13 @@ def told(make_fleet):
 
 
 def test_ray_status_is_as_with_rays_monitor(told):
-    """State by state; the golden text was written by Ray's own monitor."""
+    """Each state in turn; Ray's own monitor wrote the golden text."""
     found = status_states.text_of(status_states.states(told.bed, told.head, 5))
     assert found == status_states.GOLDEN.read_text(encoding="utf-8")
 
 
 def test_lines_of_a_driver(told):
-    """What comes and what goes, once each, in Ray's words."""
+    """Each addition and removal is printed once, in Ray's words."""
     told.bed.set(boot_delay=0)
     told.agent.ask("request", bundles=[])
     began = time.time()

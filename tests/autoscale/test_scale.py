@@ -1,6 +1,6 @@
-"""Demand in, machines out: every kind of demand that Ray has, on one cluster.
+"""Every kind of demand that Ray has, on one cluster: nodes are launched for it.
 
-The tests stand in an order: each begins without workers, the last one leaves something that waits.
+The order of the tests matters: each starts without workers; the last one leaves a request pending.
 """
 
 import json
@@ -41,14 +41,14 @@ def explained(scaled, *words):
 
 @pytest.fixture(autouse=True)
 def released(scaled):
-    """Whatever a test has asked for is asked for no longer."""
+    """Cancel everything that a test has requested."""
     yield
     scaled.agent.ask("release")
     scaled.wait_empty(30)
 
 
 def test_a_burst(scaled):
-    """One call for all of them; the work is done; each is drained, then ended."""
+    """One launch call for all workers; the tasks run; each worker is drained, then terminated."""
     began = scaled.agent.tasks("burst", 5, 2)
     driver.wait_for(lambda: len(scaled.workers()) == 3, 15, 0.1, "three workers")
     rows = scaled.agent.done("burst", 60)
@@ -70,14 +70,14 @@ def test_a_placement_group_over_three_nodes(scaled):
     row = scaled.agent.event("spread", "group", 60)
     assert row["ready"] and len(set(row["nodes"])) == 3, row
     assert kinds_of(scaled) == ["worker"] * 3
-    time.sleep(IDLE_SECONDS + 1.2)  # what it reserves is not idle
+    time.sleep(IDLE_SECONDS + 1.2)  # a node with reserved resources is not idle
     assert len(scaled.workers()) == 3
     scaled.agent.ask("ungroup", name="spread")
     scaled.wait_empty(20)
 
 
 def test_labels_and_accelerators(scaled):
-    """Each goes to the only type that can take it."""
+    """Each task goes to the only node type that can run it."""
     scaled.agent.tasks("west", 1, 1, num_cpus=0, resources={"desk": 1},
                        label_selector={"site": "west"})
     scaled.agent.tasks("gpu", 1, 1, num_cpus=0, num_gpus=1, resources={"gpu_memory": 30})
@@ -89,7 +89,9 @@ def test_labels_and_accelerators(scaled):
 
 
 def test_resources_are_requested(scaled):
-    """They come without any task, stay though idle, and go when they are no longer asked for."""
+    """Nodes are launched without any task, stay although idle, and are removed when the request is
+    cancelled.
+    """
     scaled.agent.ask("request", bundles=[{"CPU": 1}] * 2)
     worker = scaled.wait_workers(2, 40)[0]["InstanceId"]
     time.sleep(IDLE_SECONDS + 1.2)
@@ -100,14 +102,14 @@ def test_resources_are_requested(scaled):
 
 
 def test_what_can_never_be_met(scaled):
-    """Named with its reason wherever somebody may look; nothing is launched for it."""
+    """Every report names the request and the reason; nothing is launched for it."""
     began = time.time()
     scaled.agent.tasks("never", 2, 1, resources={"unobtainium": 1})
     line = scaled.agent.line("unobtainium", 20, began)
     print(line)
     assert line.startswith("(autoscaler +"), line
     ray_says = driver.in_machine(scaled.head, "bash", "-lic", "ray status")
-    assert "unobtainium" in ray_says  # among what waits, as with Ray's monitor
+    assert "unobtainium" in ray_says  # among the pending requests, as with Ray's monitor
     time.sleep(2)
     lines = [li for li in scaled.agent.autoscaler_lines(began) if "unobtainium" in li]
     assert len(lines) == 1, "said again and again"

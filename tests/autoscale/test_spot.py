@@ -1,4 +1,4 @@
-"""A notice that a machine will be taken away: its node is drained and another asked for at once."""
+"""A spot interruption notice: the node is drained and a replacement is requested at once."""
 
 import time
 
@@ -24,7 +24,7 @@ def spotted(make_fleet):
 
 
 def test_a_notice_under_a_running_job(spotted):
-    """Three nodes work, nothing waits; one is told that it will end in two minutes."""
+    """Three nodes are busy, nothing is pending; one gets a notice two minutes before its end."""
     spotted.agent.tasks("job", COUNT, 16, max_retries=3)
     workers = spotted.wait_workers(COUNT, 60)
     victim = workers[0]["InstanceId"]
@@ -48,7 +48,7 @@ def test_a_notice_under_a_running_job(spotted):
 
 @pytest.mark.long
 def test_rays_monitor_hears_nothing(running_bed, tmp_path):
-    """The same with Ray's own: what works there works until the machine is gone."""
+    """The same with Ray's own autoscaler: tasks run until the instance is terminated."""
     rival = contest.Contest(tmp_path)
     rival.prepare()
     make = files.scaling("spot", COUNT + 1, 1, types())

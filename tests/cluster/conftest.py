@@ -44,7 +44,7 @@ def running_bed(running_base_bed):
 
 @pytest.fixture(autouse=True)
 def bounded(request):
-    """A test that hangs is a test that fails, where it hangs. A long one may say how long it is."""
+    """A test that hangs fails at the place where it hangs. A long test may set its own limit."""
     is_long = request.node.get_closest_marker("long")
     seconds = driver.PATIENCE * (is_long.kwargs.get("seconds", 420) if is_long else 150)
 
@@ -59,7 +59,7 @@ def bounded(request):
 
 
 class Cluster:
-    """A file on a laptop, and the cluster that `up` makes of it."""
+    """A cluster file on a laptop, and the cluster that `up` creates from it."""
 
     def __init__(self, laptop, config, bed, aws, name="cluster.yaml"):
         self.laptop, self.config, self.bed, self.aws = laptop, config, bed, aws
@@ -68,7 +68,7 @@ class Cluster:
         self.path = laptop.file(name, config)
 
     def __call__(self, verb, *words, **more):
-        """`shoal VERB FILE WORDS`, which must go well."""
+        """`shoal VERB FILE WORDS`, which must succeed."""
         return self.laptop(verb, self.path, *words, **more)
 
     def run(self, verb, *words, **more):
@@ -78,7 +78,7 @@ class Cluster:
         return self.laptop.start(verb, self.path, *words, **more)
 
     def rewrite(self, **more):
-        """The file changes."""
+        """Change the cluster file."""
         self.config = {**self.config, **more}
         self.laptop.file(self.path.name, self.config)
 
@@ -89,7 +89,7 @@ class Cluster:
         return self("down", "-y", seconds=seconds)
 
     def machines(self, **more):
-        """The head first."""
+        """The instances, the head first."""
         return driver.machines(self.ec2, self.name, **more)
 
     @property
@@ -99,13 +99,13 @@ class Cluster:
         return found[0]["InstanceId"]
 
     def alive(self):
-        """How many nodes Ray lists as alive, by a program on the head that nobody counts."""
+        """How many nodes Ray lists as alive. Runs on the head without a counted ssh session."""
         said = driver.in_machine(self.head, "bash", "-lic", f"python3 -c '{programs.ALIVE}'",
                                  check=False)
         return int(said.split()[-1]) if said.split() else 0
 
     def orders(self):
-        """{instance: the words that its steps have left in ~/order}."""
+        """{instance: the words that its steps wrote to ~/order}."""
         ids = [i["InstanceId"] for i in self.machines(states=("running",))]
         return {i: driver.in_machine(i, "cat", "order", check=False).split() for i in ids}
 
@@ -113,7 +113,7 @@ class Cluster:
         return driver.registered(f"bed-{self.head}")
 
     def remains(self, seconds=15):
-        """What the cloud and the laptop still have of it."""
+        """What the cloud and the laptop still have of the cluster."""
         left = driver.remains(self.aws, self.name, seconds)
         files_left = self.laptop.leftovers()
         return {**left, "laptop": files_left} if files_left else left
@@ -126,7 +126,7 @@ def laptop(tmp_path):
 
 @pytest.fixture
 def cluster(bed, aws, laptop):
-    """cluster(config): on an empty bed; ended after the test, without shoal's help."""
+    """cluster(config): on an empty bed; removed after the test, without shoal."""
     made = []
 
     def make(config, on=None):
@@ -139,7 +139,7 @@ def cluster(bed, aws, laptop):
 
 @pytest.fixture(scope="module")
 def lasting_cluster(running_bed, aws, tmp_path_factory):
-    """lasting_cluster(config): the same for all tests of a file that follow."""
+    """lasting_cluster(config): one cluster for all following tests of a file."""
     _bed.empty(running_bed)
     yield lambda config: Cluster(driver.Laptop(tmp_path_factory.mktemp("lasting")), config,
                                  running_bed, aws)
@@ -148,7 +148,7 @@ def lasting_cluster(running_bed, aws, tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shared(running_bed, aws, tmp_path_factory):
-    """A head and two workers, for the tests of one file that leave them as they are."""
+    """A head and two workers, for the tests of one file that do not change them."""
     _bed.empty(running_bed)
     laptop = driver.Laptop(tmp_path_factory.mktemp("shared"))
     config = files.quick("shared", setup_commands=["echo setup was here"],

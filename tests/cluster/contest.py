@@ -1,6 +1,6 @@
-"""Two launchers in turns on one bed: the same account, the same key, the same file.
+"""Two launchers in turn on one bed: the same account, the same key, the same cluster file.
 
-Used by tests/bench. Each launcher is a function that takes a file: up, and down.
+Used by tests/bench. Each launcher is a pair of functions that take a file: up and down.
 """
 
 import contextlib
@@ -27,7 +27,7 @@ class Contest:
     """The bed, the key, the two launchers."""
 
     def __init__(self, folder, payload=None):
-        """`payload`: the program that shoal sends to machines, if not that of the build."""
+        """`payload`: the program that shoal sends to instances, if not that of the build."""
         self.folder, self.payload = pathlib.Path(folder), payload
         subprocess.run(["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-f",
                         str(self.folder / "key")], check=True)
@@ -40,7 +40,7 @@ class Contest:
                             aws_secret_access_key=settings.ADMIN_SECRET)
 
     def prepare(self, boot=0.0):
-        """An account that has used Ray before: Ray's role is there, which saves Ray 20 s."""
+        """An account in which Ray was used before: Ray's role exists, which saves Ray 20 s."""
         self.bed.reset()
         self.bed.set(listing_lag=0, terminating=0.2, boot_delay=boot)
         self.ec2.import_key_pair(KeyName=KEY_NAME, PublicKeyMaterial=(
@@ -52,11 +52,11 @@ class Contest:
                                         PolicyArn=f"arn:aws:iam::aws:policy/{policy}")
         self.iam.create_instance_profile(InstanceProfileName=name)
         self.iam.add_role_to_instance_profile(InstanceProfileName=name, RoleName=name)
-        time.sleep(2)  # the last run's processes are gone
+        time.sleep(2)  # the processes of the last run are gone
 
     @contextlib.contextmanager
     def shoal(self, make):
-        """(up, down) of `shoal`, with the file that `make` makes for the place of a key."""
+        """(up, down) of `shoal`, with the cluster file that `make` returns for a key path."""
         laptop = driver.Laptop(tempfile.mkdtemp(dir=self.folder), payload=self.payload)
         path = laptop.file("c.yaml", make(self.folder / "key"))
         yield (lambda: laptop("up", "-y", path, seconds=PATIENCE),
@@ -64,8 +64,9 @@ class Contest:
 
     @contextlib.contextmanager
     def ray(self, make):
-        """The same of `ray`, in a container on this host's network, which is the laptop's place.
-        The container is there before; Python's start is part of the time."""
+        """The same for `ray`, in a container on this host's network, where the laptop is too. The
+        container exists already; the start of Python is part of the time.
+        """
         (self.folder / "r.yaml").write_text(json.dumps(make("/laptop/key")), encoding="ascii")
         env = [w for name, value in client.environment().items()
                if name != "AWS_EC2_METADATA_DISABLED" for w in ("-e", f"{name}={value}")]
@@ -81,7 +82,7 @@ class Contest:
 
 
 class Made:
-    """A cluster that is up, by whichever launcher; what a fleet needs to know of it."""
+    """A running cluster of either launcher; what a fleet needs to know about it."""
 
     def __init__(self, contest, name):
         self.bed, self.ec2, self.name = contest.bed, contest.ec2, name
@@ -95,11 +96,11 @@ def in_laptop(*words):
     docker.run("exec", "bench-laptop", *words, seconds=PATIENCE)
 
 
-# ---- telling ----
+# ---- results ----
 
 
 def spread(values, digits=1):
-    """The median, and the range when there are several."""
+    """The median, and the range if there are several values."""
     values = sorted(values)
     middle = values[len(values) // 2] if len(values) % 2 else \
         (values[len(values) // 2 - 1] + values[len(values) // 2]) / 2

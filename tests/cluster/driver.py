@@ -1,4 +1,4 @@
-"""A laptop on the bed, and what the cloud, sshd and Ray say of what it did.
+"""A laptop on the bed, and the records of the cloud, of sshd and of Ray about its commands.
 
 Used by the tests of this folder and by tests/bench/bench_up.py.
 
@@ -27,13 +27,13 @@ BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or REPOSITORY / "build").reso
 SHOAL = BUILD / "src" / "cli" / "shoal"
 CALLER_URL = f"http://{settings.GATEWAY}:{settings.CALLER_PORT}/"
 SESSION = "tmp/ray/session_latest"
-# Listings lag by a moment here, not by a minute: `down` waits that long for its proof.
+# Listings lag by seconds here, not by a minute; `down` waits that long for its proof.
 SOON = {"SHOAL_TEST_TIMES": "horizon=5000,call_timeout=2000"}
-PATIENCE = 3  # limits of commands are for hangs; a busy machine gets so many times as long
+PATIENCE = 3  # limits of commands only detect hangs; a busy machine gets this many times as long
 
 
 def wait_for(work, seconds=180, step=0.1, what="what was waited for"):
-    """The first true value of `work`."""
+    """The first true value that `work` returns."""
     end = time.monotonic() + seconds
     while True:
         value = work()
@@ -44,7 +44,7 @@ def wait_for(work, seconds=180, step=0.1, what="what was waited for"):
 
 
 def load():
-    """The load of this machine, over the last minute."""
+    """The load average of this machine over the last minute."""
     return os.getloadavg()[0]
 
 
@@ -52,7 +52,7 @@ def load():
 
 
 class Done:
-    """A command that has ended."""
+    """A finished command."""
 
     def __init__(self, words, status, out, err, seconds):
         self.words, self.status, self.out, self.err = words, status, out, err
@@ -64,7 +64,7 @@ class Done:
 
 
 class Laptop:
-    """A home of its own, in which shoal knows of nothing else."""
+    """A home directory of its own, in which shoal has no other state."""
 
     def __init__(self, folder, payload=None, **env):
         self.folder = pathlib.Path(folder)
@@ -75,7 +75,7 @@ class Laptop:
             place.mkdir(parents=True, exist_ok=True)
         sent = self.folder / "payloads" / "shoal-x86_64"
         if not sent.exists():
-            # Without what debuggers need, as in a release: it is sent to every machine.
+            # Without debug symbols, as in a release, because it is sent to every instance.
             subprocess.run(["strip", "-s", "-o", sent, payload or SHOAL], check=True)
         self.more = env
 
@@ -86,7 +86,7 @@ class Laptop:
                 "SHOAL_CALLER_URL": CALLER_URL, **self.more, **more}
 
     def start(self, *words, **more):
-        """It runs; stdout and stderr are pipes."""
+        """Start a command; stdout and stderr are pipes."""
         fields = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                   "stderr": subprocess.PIPE, "text": True, "cwd": self.here,
                   "errors": "replace", "start_new_session": True,
@@ -94,7 +94,7 @@ class Laptop:
         return subprocess.Popen([SHOAL, *map(str, words)], **fields)
 
     def run(self, *words, seconds=120, text=None, env=None):
-        """Its end; one that takes longer is a failure, with what it said until then."""
+        """Wait for the end; fail after the limit, with the output until then."""
         began = time.monotonic()
         more = {} if text is None else {"stdin": subprocess.PIPE}
         soon = SOON if words[0] == "down" else {}
@@ -108,23 +108,25 @@ class Laptop:
         return Done([str(w) for w in words], child.returncode, out, err, time.monotonic() - began)
 
     def stop(self, child, number=signal.SIGKILL, seconds=15):
-        """(out, err) of a child that is sent a signal, with whatever it has started."""
+        """Send a signal to a child and its children; return (out, err)."""
         child.send_signal(number)
         try:
             return child.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:  # what it started holds the pipes
+        except subprocess.TimeoutExpired:  # its children hold the pipes
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(child.pid, signal.SIGKILL)
             return child.communicate(timeout=seconds)
 
     def __call__(self, *words, **more):
-        """The same, and it must go well."""
+        """The same, and it must succeed."""
         done = self.run(*words, **more)
         assert done.status == 0, str(done)
         return done
 
     def file(self, name, content):
-        """A file in the folder where shoal runs; what is not text becomes JSON, which is YAML."""
+        """Write a file in the folder where shoal runs. Anything but text becomes JSON, which is
+        YAML.
+        """
         path = self.here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1),
@@ -132,11 +134,11 @@ class Laptop:
         return path
 
     def leftovers(self):
-        """Files that shoal still keeps of any cluster."""
+        """Files of any cluster that shoal still keeps."""
         return sorted(str(p.relative_to(self.state)) for p in self.state.rglob("*") if p.is_file())
 
 
-# ---- the cloud's truth ----
+# ---- what the cloud recorded ----
 
 TAG = "ray-cluster-name"
 
@@ -146,7 +148,7 @@ def has_tag(thing, cluster):
 
 
 def machines(ec2, cluster=None, states=("pending", "running", "stopping", "stopped")):
-    """Instances of a cluster, the head first, then in the order in which they were asked for."""
+    """Instances of a cluster: the head first, then in launch order."""
     pages = ec2.get_paginator("describe_instances").paginate()
     found = [i for page in pages for r in page["Reservations"] for i in r["Instances"]
              if i["State"]["Name"] in states and (cluster is None or has_tag(i, cluster))]
@@ -159,8 +161,9 @@ def tag_of(thing, key):
 
 
 def remains(aws, cluster, seconds=0):
-    """Whatever the cloud still lists of a cluster, by kind; a machine in any state but terminated.
-    With `seconds`: waits that long for the end of machines that are on their way out."""
+    """Everything of a cluster that the cloud still lists, by kind, including instances in any state
+    except terminated. With `seconds`: wait that long for instances that are shutting down.
+    """
     ec2, iam = aws("ec2"), aws("iam")
     names = (cluster, f"shoal-{cluster}")
     end = time.monotonic() + seconds
@@ -187,7 +190,7 @@ def remains(aws, cluster, seconds=0):
 
 
 def calls_since(when):
-    """The API's own log: a row per call, with the time at which it was answered."""
+    """The API's own log: a row per call, with the time of its answer."""
     rows = []
     with open(settings.STATE / "calls.jsonl", encoding="utf-8") as stream:
         for line in stream:
@@ -197,15 +200,15 @@ def calls_since(when):
     return rows
 
 
-# Calls that make the cluster's own group, key, role and profile, and looks at machines' states,
-# which back off, are not counted among the calls of `up`.
+# Not counted among the calls of `up`: calls that create the cluster's own group, key, role and
+# profile, and listings of instance states, which are polled with backoff.
 OWN = re.compile("(Create|Put|Import|Attach|Authorize|Add|Tag)"
                  "(SecurityGroup|KeyPair|Role|InstanceProfile).*")
 POLLS = ("DescribeInstances", "DescribeInstanceStatus")
 
 
 def api_calls(when):
-    """({action: count} that count, {action: count} of all), of all callers since `when`."""
+    """({action: count} of counted calls, {action: count} of all), of all callers since `when`."""
     rows = collections.Counter(row["action"] for row in calls_since(when))
     counted = {a: n for a, n in rows.items() if not OWN.fullmatch(a) and a not in POLLS}
     return counted, dict(rows)
@@ -215,7 +218,7 @@ def api_calls(when):
 
 
 def root_of(container):
-    """The root folder of a running container, seen from this host."""
+    """The root folder of a running container, as seen from this host."""
     found = docker.inspect(container)
     pid = found["State"]["Pid"] if found else 0
     return pathlib.Path(f"/proc/{pid}/root") if pid else None
@@ -225,7 +228,7 @@ STAMP = re.compile(r"\[(\S+ \S+?),(\d+) ")
 
 
 def log_time(line):
-    """The time that a line of Ray's logs begins with (wall clock), or None."""
+    """The time at the start of a line of Ray's logs (wall clock), or None."""
     found = STAMP.match(line)
     if not found:
         return None
@@ -234,10 +237,10 @@ def log_time(line):
 
 
 def gcs_log(container):
-    """The log of the GCS that runs in this container, seen from this host."""
+    """The log of the GCS that runs in this container, as seen from this host."""
     root = root_of(container)
     try:
-        target = os.readlink(root / SESSION)  # full, as seen from inside
+        target = os.readlink(root / SESSION)  # the full path inside the container
     except (OSError, TypeError):
         return None
     return root / target.lstrip("/") / "logs" / "gcs_server.out"
@@ -245,7 +248,8 @@ def gcs_log(container):
 
 def registered(container):
     """Times (wall clock) at which nodes were registered in the GCS of this container; read from its
-    own log, so that looking costs the machine nothing."""
+    log, so that the reading costs the instance nothing.
+    """
     path = gcs_log(container)
     if path is None or not path.exists():
         return []
@@ -254,7 +258,7 @@ def registered(container):
 
 
 def ssh_counts(bed):
-    """{instance: (connections, sessions)} of machines that live."""
+    """{instance: (connections, sessions)} of running instances."""
     return {n["id"]: (n["connections"], n["sessions"]) for n in bed.ps()["nodes"]
             if n["state"] == "running"}
 
@@ -272,7 +276,7 @@ def ssh_times(bed, instance):
 
 
 def in_machine(instance, *words, user="ubuntu", seconds=60, check=True, text=None):
-    """stdout of a command on a machine, without ssh: what is looked at is not counted."""
+    """stdout of a command on an instance, without ssh, so that it is not counted."""
     done = subprocess.run(["docker", "exec", *(["-i"] if text is not None else []), "-u", user,
                            "-w", "/home/ubuntu", "-e", "HOME=/home/ubuntu", f"bed-{instance}",
                            *words], capture_output=True, text=True, timeout=seconds, check=False,
@@ -281,11 +285,11 @@ def in_machine(instance, *words, user="ubuntu", seconds=60, check=True, text=Non
     return done.stdout
 
 
-# ---- processes of a machine, seen from this host ----
+# ---- processes of an instance, seen from this host ----
 
 
 def processes(instance, pattern):
-    """{pid: command line}, with this host's numbers, of those whose command line matches."""
+    """{host pid: command line} of the processes whose command line matches."""
     words = ["docker", "top", f"bed-{instance}", "-ww", "-eo", "pid,args"]
     done = subprocess.run(words, capture_output=True, text=True, timeout=30, check=False)
     rows = [line.split(None, 1) for line in done.stdout.splitlines()[1:]]
@@ -293,7 +297,7 @@ def processes(instance, pattern):
 
 
 def memory(pids):
-    """(resident, private) bytes of these together."""
+    """(resident, private) bytes of these processes together."""
     resident = private = 0
     for pid in pids:
         text = pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text(encoding="ascii")
@@ -304,8 +308,9 @@ def memory(pids):
 
 
 def processor_seconds(pids):
-    """Time on a processor of these, to the nanosecond; of what they have started and waited for, to
-    the hundredth of a second."""
+    """CPU time of these processes, to the nanosecond; of their reaped children, to a hundredth of a
+    second.
+    """
     total = 0.0
     for pid in pids:
         for task in pathlib.Path(f"/proc/{pid}/task").iterdir():

@@ -3,7 +3,7 @@
 from driver import settings
 
 BASE, RAY = (ami.id for ami in settings.AMIS[:2])
-# A Ray that starts quickly on a small machine.
+# A Ray that starts quickly on a small instance.
 SMALL = "--object-store-memory 80000000 --disable-usage-stats"
 NO_DASHBOARD = "--include-dashboard=false"
 
@@ -27,7 +27,7 @@ def start_commands(prefix=""):
 
 
 def minimal(name="minimal", workers=2, image=RAY):
-    """As example-minimal.yaml of Ray; nothing is said of setup, start or keys."""
+    """As Ray's example-minimal.yaml, without setup commands, start commands or keys."""
     return {
         "cluster_name": name, "provider": {"type": "aws", "region": settings.REGION},
         "max_workers": workers,
@@ -38,7 +38,7 @@ def minimal(name="minimal", workers=2, image=RAY):
 
 
 def quick(name="quick", workers=2, image=RAY, **more):
-    """The smallest that starts quickly: for tests of something else than start commands."""
+    """The smallest file that starts quickly, for tests that are not about start commands."""
     return {
         "cluster_name": name, "max_workers": workers,
         "provider": {"type": "aws", "region": settings.REGION, "cache_stopped_nodes": False},
@@ -50,7 +50,7 @@ def quick(name="quick", workers=2, image=RAY, **more):
 
 
 def full(name="full"):
-    """Everything that a user may ask of setup, and two types of workers, one of them spot."""
+    """Every setup option that a user can set, and two worker types, one of them spot."""
     say = "echo {} $OMP_NUM_THREADS >> ~/order"
     spot = {"InstanceMarketOptions": {"MarketType": "spot"}}
     return {
@@ -78,7 +78,7 @@ def full(name="full"):
 
 
 def full_folder(laptop):
-    """What the file above names."""
+    """The files that the cluster file above names."""
     for name, text in {"app/main.py": "print('main')\n", "app/skip.tmp": "x", "app/data.bin": "d",
                        "app/.git/HEAD": "x", "app/deep/er/file": "deep\n",
                        "app/.gitignore": "ignored\n", "app/ignored": "x",
@@ -87,7 +87,7 @@ def full_folder(laptop):
 
 
 def of_2019(name="old"):
-    """Before there were node types, with keys that Ray has forgotten since."""
+    """The old format without node types, with keys that Ray has dropped since."""
     machine = {"InstanceType": "m5.large", "ImageId": RAY}
     return {
         "cluster_name": name, "min_workers": 2, "initial_workers": 2, "max_workers": 2,
@@ -102,11 +102,11 @@ def of_2019(name="old"):
 
 
 def for_both(made, key_name, key):
-    """One file for both launchers: the key is named."""
+    """One file for both launchers, with an explicit key."""
     made["auth"]["ssh_private_key"] = str(key)
     for kind in made["available_node_types"].values():
         kind["node_config"]["KeyName"] = key_name
-    # Ray's own monitor has no other way to learn where the cloud is.
+    # Ray's own monitor can learn the cloud's endpoint in no other way.
     cloud = f"export AWS_ENDPOINT_URL={settings.ENDPOINT} AWS_DEFAULT_REGION={settings.REGION}; "
     made["head_start_ray_commands"][1] = cloud + made["head_start_ray_commands"][1]
     return made
@@ -117,7 +117,7 @@ def bench(workers, key_name, key):
 
 
 def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):
-    """A head that runs no task, and workers that come when there is work."""
+    """A head that runs no tasks, and workers that are launched for demand."""
     made = quick(name, workers, idle_timeout_minutes=idle_minutes, **more)
     made["available_node_types"] = {
         "head": node_type(resources={"CPU": 0}),
@@ -125,13 +125,14 @@ def scaling(name="scaling", workers=4, idle_minutes=0.02, types=None, **more):
     return made
 
 
-# A minute after a start nothing ends, a node that has just joined is not idle for a minute, and one
-# that refused is asked again after ten seconds. Tests that are about something else do not wait.
+# In production, nothing is terminated in the first minute after a start, a node that has just
+# joined is not idle for a minute, and a node that refused a drain is asked again after ten seconds.
+# Tests of other features do not wait for that.
 TIMES = "settle=0,quiet_start=0,drain_retry=1000"
 
 
 def impatient(config, times=TIMES):
-    """The head's service gets the tests' times."""
+    """Give the head's service the timeouts of the tests."""
     head = config["available_node_types"]["head"]["node_config"]
     head["UserData"] = ("#!/bin/sh\n"
                         f"echo 'export SHOAL_TEST_TIMES={times}' > /etc/profile.d/shoal-test.sh\n")

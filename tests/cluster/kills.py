@@ -1,10 +1,10 @@
-"""One cluster that lives through many kills: at each failpoint of a list one process of it dies of
-SIGKILL, and the command that was running is run again.
+"""One cluster that survives many kills: at each failpoint of a list, one of its processes is killed
+with SIGKILL, and the command that was running is run again.
 
-A list has rows (what, point). `what` is `up`, `down`, or the name of a change to the file, after
-which `up` runs. The laptop's own points end its command; after any other the command goes on, and
-the next point is armed meanwhile. After each kill the cloud's own record is read: no more than one
-head was ever launched, and no more workers than the file allows.
+A list has rows (what, point). `what` is `up`, `down`, or the name of a change to the cluster file,
+after which `up` runs. A point of the laptop ends its command. After any other point the command
+continues, and the next point is armed while it runs. After each kill the cloud's own record is
+read: at most one head was ever launched, and no more workers than the file allows.
 """
 
 import collections
@@ -19,10 +19,10 @@ sys.path.append(str(driver.HERE.parent / "front"))
 
 from points import RUNNER_IN_DOUBT, Points  # noqa: E402
 
-SECONDS = driver.PATIENCE * 120  # of one command, on a machine that is busy with something else
+SECONDS = driver.PATIENCE * 120  # limit of one command, on a machine that is busy with other work
 LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 ON_LAPTOP = ("up:", "down:")
-# Killed here, a step has failed: the first `up` that learns of it says so, and the next repeats it.
+# A kill here makes a step fail: the first `up` that learns of it reports it, the next repeats it.
 IN_A_STEP = re.compile("node-(env|ray|probe|gate|start|idle):")
 STEP_FAILED = "exit status 137"
 STEPS = ["echo step1 >> ~/order", "echo step2 >> ~/order"]
@@ -30,7 +30,7 @@ STEPS = ["echo step1 >> ~/order", "echo step2 >> ~/order"]
 
 @dataclasses.dataclass
 class Run:
-    """A command; what it says goes to a file, as whatever it started may outlive it."""
+    """A command. Its output goes to a file, because its children may outlive it."""
     child: object
     log: object
     kills: int = 0
@@ -50,7 +50,7 @@ class Life:
         self.points = Points(folder, on_machines)
         bed.machine_env(**self.points.machine_env)
         self.killed, self.run, self.change = [], None, "up"
-        self.failed_steps = 0  # that no command has reported yet
+        self.failed_steps = 0  # failures that no command has reported yet
         self.began = time.monotonic()
 
     def tell(self, text):
@@ -62,7 +62,7 @@ class Life:
         except AssertionError as late:
             raise AssertionError(f"after {self.killed}: {late}: {self.run.said()}") from None
 
-    # ---- what the file says ----
+    # ---- changes to the cluster file ----
 
     @property
     def workers(self):
@@ -73,7 +73,7 @@ class Life:
         self.made.rewrite(max_workers=2)
 
     def update(self):
-        """One more step for every machine."""
+        """Add one step for every instance."""
         steps = self.made.config["setup_commands"]
         self.made.rewrite(setup_commands=[*steps, f"echo step{len(steps) + 1} >> ~/order"])
 
@@ -94,8 +94,9 @@ class Life:
         return self.run is not None and self.run.child.poll() is None
 
     def end_of_run(self):
-        """Its exit status. One in which nobody was killed succeeds, unless it reports a step that
-        was killed before."""
+        """Return its exit status. A command without a kill must succeed, unless it reports a step
+        that was killed before.
+        """
         self.wait(lambda: not self.is_running(), f"the end of {self.change}")
         status = self.run.child.poll()
         self.tell(f"{self.change}: exit {status} {self.run.error()}")
@@ -108,8 +109,9 @@ class Life:
     # ---- kills ----
 
     def kill(self, what, point):
-        """One process dies at the point. If an `up` succeeds without reaching it, because the kills
-        before left nothing to do there, the next one has more to do."""
+        """Kill one process at the point. An `up` may succeed without reaching the point, because
+        earlier kills left nothing to do there; then the next `up` has more to do.
+        """
         self.points.arm(point)
         runs = 0
         while self.points.is_armed():
@@ -132,7 +134,7 @@ class Life:
         self.look()
 
     def finish(self, what):
-        """The command once more, with nobody killed."""
+        """Run the command again, without a kill."""
         if self.is_running():
             self.end_of_run()
         self.start(what)
@@ -140,21 +142,21 @@ class Life:
             self.start(what)
         self.look()
 
-    # ---- what must be true ----
+    # ---- invariants ----
 
     def kinds(self, states):
-        """{head or worker: how many} of all instances, whatever their tags."""
+        """{head or worker: count} of all instances, whatever their tags."""
         return collections.Counter(row["tags"].get("ray-node-type") for row in
                                    self.bed.truth()["instances"] if row["state"] in states)
 
     def look(self):
-        """No instance was ever launched twice, or for nobody."""
+        """No instance was launched twice or without a reason."""
         kinds = self.kinds((*LIVE, "terminated"))
         assert kinds["head"] <= 1 and kinds["worker"] <= self.workers and \
             not set(kinds) - {"head", "worker"}, f"after {self.killed}: {kinds}"
 
     def judge(self):
-        """The cluster works: its machines, and no other, are in Ray, and have done their steps."""
+        """The cluster works: exactly its instances are in Ray and have run their steps."""
         wanted = {"head": 1, "worker": self.workers}
         self.wait(lambda: self.kinds(LIVE) == wanted, f"{wanted}")
         self.wait(lambda: self.made.alive() == 1 + self.workers, "a Ray of the right size")
@@ -166,8 +168,9 @@ class Life:
             assert max(done.values()) <= 1 + doubts, f"{machine} did steps again: {lines}"
 
     def play(self, rows):
-        """All rows in order. Before another command the last one is finished and the cluster is
-        judged; at the end nothing is left."""
+        """Run all rows in order. Before a different command, finish the last one and check the
+        cluster; at the end nothing must be left.
+        """
         for what, point in rows:
             if what != self.change:
                 self.finish(self.change)
@@ -176,7 +179,7 @@ class Life:
         self.end()
 
     def end(self):
-        """`down`; nothing is left."""
+        """Run `down`; nothing must be left."""
         self.finish("down")
         assert self.bed.remains() == {} and self.made.laptop.leftovers() == [], \
             f"after {self.killed}: {self.bed.remains()}, {self.made.laptop.leftovers()}"

@@ -1,6 +1,6 @@
-"""What the tests run on a cluster."""
+"""Programs that the tests run on a cluster."""
 
-# Exits 0 once tasks have run on as many machines as the first word says.
+# Exits with 0 when tasks have run on as many nodes as the first argument says.
 SPREAD = '''
 import socket
 import sys
@@ -25,7 +25,7 @@ print("words", sys.argv[2:])
 sys.exit(0 if len(seen) == wanted else 1)
 '''
 
-# How many nodes the GCS of this machine lists as alive; in one line, for a shell.
+# How many nodes the GCS on this instance lists as alive; one line, for a shell.
 ALIVE = ('import socket; from ray._raylet import GcsClient; '
          'at = socket.gethostbyname(socket.gethostname()) + ":6379"; '
          'nodes = GcsClient(address=at).get_all_node_info().values(); '

@@ -1,7 +1,7 @@
-"""What a first `up` asks of the cloud, and what `down` says that it removed.
+"""The cloud calls of a first `up`, and what `down` says that it removed.
 
-The cluster has all the workers that it may have: one that may grow asks once more what a launch
-depends on, after it is up, so that the first launch need not.
+The cluster starts with its maximum number of workers. A cluster that can grow repeats the launch
+queries once after it is up, so that its first launch does not have to.
 """
 
 import json
@@ -10,14 +10,14 @@ import time
 import driver
 import files
 
-# What is there once, however slow the machines are: the questions that a launch depends on, the
-# lease object, the launches, the claim of the head's service. Three of them, a quota and two dry
-# runs, find before a first launch what would fail after it.
+# Calls that happen once, however slow the instances are: the queries before a launch, the lease
+# object, the launches, the claim of the head's service. Three of them, a quota and two dry runs,
+# find problems before the first launch that would otherwise show only after it.
 ONCE = {"DescribeSubnets": 1, "DescribeImages": 1, "DescribeInstanceTypes": 1,
         "DescribeInstanceTypeOfferings": 1, "CreateLaunchTemplate": 1, "RunInstances": 2,
         "CreateLaunchTemplateVersion": 1, "GetServiceQuota": 1, "RunInstancesDryRun": 1,
         "CreateLaunchTemplateDryRun": 1}
-# What takes long is told in tags on the way, and needs its lease renewed.
+# A slow launch writes its progress to tags and renews its lease.
 OF_TIME = ("CreateTags", "DescribeLaunchTemplateVersions")
 MOST, QUICK_S = 13, 14
 

@@ -1,4 +1,4 @@
-"""Machines that lose their cluster shut themselves down, and the cloud terminates them."""
+"""Instances that lose contact with their cluster shut down, and the cloud terminates them."""
 
 import time
 
@@ -6,7 +6,7 @@ import driver
 import files
 import pytest
 
-# A raylet that gives up its GCS after 5 s instead of 60.
+# A raylet that gives up on its GCS after 5 s instead of 60.
 IMPATIENT = "RAY_gcs_rpc_server_reconnect_timeout_s=5 "
 
 
@@ -18,7 +18,7 @@ def config(name, minutes, workers=1, **more):
 
 
 def terminated(made, ids):
-    """Of these machines, those that the cloud has terminated, with the reason that it gives."""
+    """Those of these instances that the cloud has terminated, with its reason."""
     found = made.aws("ec2").describe_instances(InstanceIds=ids)
     return {i["InstanceId"]: i["StateReason"]["Code"] for r in found["Reservations"]
             for i in r["Instances"] if i["State"]["Name"] in ("shutting-down", "terminated")}
@@ -35,8 +35,9 @@ def test_workers_of_a_head_that_is_gone_are_terminated(cluster):
 
 @pytest.mark.long(seconds=600)
 def test_workers_of_a_head_that_lives_stay(cluster):
-    """Three times as long as the timeout, with Ray and then without it on the head: the service
-    is in contact with workers that are not in Ray."""
+    """Wait three times the timeout, first with Ray on the head, then without: the service keeps
+    contact with workers that are not in Ray.
+    """
     made = cluster(config("living", 1))
     made.up()
     before = [i["InstanceId"] for i in made.machines()]
@@ -49,7 +50,7 @@ def test_workers_of_a_head_that_lives_stay(cluster):
 
 @pytest.mark.long
 def test_a_head_that_nobody_sets_up_is_terminated(cluster):
-    """`up` died after it launched the head, which would otherwise run for ever."""
+    """`up` died after it launched the head, which would otherwise run forever."""
     made = cluster(config("surplus", 0.5, workers=0))
     done = made.run("up", "-y", env={"SHOAL_FAILPOINT": "up:after-head-launch"})
     assert done.status == -9, done

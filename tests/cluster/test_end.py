@@ -1,4 +1,4 @@
-"""A cluster that ends itself when a command has ended, with nobody there."""
+"""A cluster that shuts itself down when a command has finished, without a user."""
 
 import driver
 import files
@@ -25,7 +25,7 @@ def test_stop_with_tmux(cluster):
 
 @pytest.mark.long
 def test_the_service_is_killed_on_the_way(cluster):
-    """What was asked for is not forgotten: the workers do not come back."""
+    """The shutdown request persists: the workers do not come back."""
     made = cluster(files.quick("ending", workers=1))
     made.up()
     made.bed.fault("TerminateInstances", "throttle", count=6)
@@ -44,7 +44,9 @@ def state_of(made, ident):
 
 @pytest.mark.long
 def test_an_idle_cluster_rests_and_the_next_up_resumes_it(cluster):
-    """Half a minute without work or drivers: the worker ends, the head is stopped with its disk."""
+    """After half a minute without tasks or drivers, the worker is terminated and the head is
+    stopped with its disk.
+    """
     made = cluster(files.quick("resting", workers=1, metadata={"shoal": {"idle_stop": 0.4}}))
     made.up()
     head = made.head

@@ -1,4 +1,4 @@
-"""What goes wrong is told in the terminal of `up`, with a way on, and its exit status says so."""
+"""`up` reports failures in the terminal, with what to do next, and in its exit status."""
 
 import re
 import signal
@@ -14,7 +14,9 @@ def told(done):
 
 
 def test_a_worker_whose_set_up_fails(cluster):
-    """Named: the node, the step, the command, what it said, the log, what to do; the rest runs."""
+    """The message names the node, the step, the command, its output, the log and what to do; the
+    other nodes run.
+    """
     made = cluster(files.quick("fails", workers=1, worker_setup_commands=[
         "true", "echo 'no such thing: torch==9.9' >&2; exit 3"]))
     done = made.run("up", "-y", seconds=120)
@@ -24,13 +26,13 @@ def test_a_worker_whose_set_up_fails(cluster):
     assert "exit 3" in text and "no such thing: torch==9.9" in text, text
     assert f"shoal logs {made.path} worker-1" in text, text
     assert f"run `shoal up {made.path}` again" in text, text
-    # The head is fine and stays; what failed is not left to be paid for, nor tried for ever.
+    # The head works and stays; the failed worker is terminated and not retried forever.
     assert [driver.tag_of(i, "ray-node-type") for i in made.machines()][0] == "head"
     assert made.run("exec", "true", seconds=30).status == 0
     calls = made.bed.counts()["RunInstances"]
     time.sleep(2)
     assert made.bed.counts()["RunInstances"] == calls, "launched again and again"
-    # Mended, and only the workers are set up.
+    # After the fix only the workers are set up.
     made.rewrite(worker_setup_commands=["true"])
     made.up()
     assert len(made.machines()) == 2
@@ -50,7 +52,7 @@ def test_a_head_whose_set_up_fails(cluster):
 
 @pytest.mark.long
 def test_a_full_disk(cluster):
-    """Of a worker: seen before anything is tried there, in words that name the disk."""
+    """On a worker: found before any step runs, with a message that names the disk."""
     made = cluster(files.quick("full-disk", workers=1))
     kinds = made.config["available_node_types"]
     kinds["worker"]["node_config"]["InstanceType"] = "m5.xlarge"
@@ -66,7 +68,7 @@ def test_a_full_disk(cluster):
 
 @pytest.mark.parametrize("kind", ["worker", pytest.param("head", marks=pytest.mark.long)])
 def test_an_sshd_that_never_comes(cluster, kind):
-    """Given up after the time that Ray's variable allows, and said which machine."""
+    """`up` gives up after the time that Ray's variable allows, and names the instance."""
     made = cluster(files.quick("no-sshd", workers=1))
     kinds = made.config["available_node_types"]
     kinds[kind]["node_config"]["InstanceType"] = "m5.xlarge"
@@ -80,7 +82,7 @@ def test_an_sshd_that_never_comes(cluster, kind):
 
 
 def test_nothing_is_made_for_a_bad_file(cluster):
-    """A wrong image is found before there is a machine, a group or a key."""
+    """A wrong image is found before any instance, group or key exists."""
     config = files.quick("bad")
     for kind in config["available_node_types"].values():
         kind["node_config"]["ImageId"] = "ami-0123456789abcdef0"
@@ -91,7 +93,7 @@ def test_nothing_is_made_for_a_bad_file(cluster):
 
 
 def test_no_room_for_workers(cluster):
-    """The reason of the cloud reaches the terminal; the head works."""
+    """The cloud's reason is shown in the terminal; the head works."""
     made = cluster(files.quick("crowded", workers=2))
     kinds = made.config["available_node_types"]
     kinds["worker"]["node_config"]["InstanceType"] = "m5.xlarge"

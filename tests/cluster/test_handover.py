@@ -1,6 +1,8 @@
-"""Who acts: the laptop until the handover, then the head's service; and kills in between.
+"""Which process acts: the laptop until the handover, then the head's service; with kills in
+between.
 
-The last tests stand in an order, on one cluster: it grows, its service is killed, it ends.
+The order of the last tests matters. They share one cluster: it grows, its service is killed, it is
+removed.
 """
 
 import json
@@ -12,8 +14,8 @@ import pytest
 
 SERVICE = "shoal autoscaler"
 
-# Where the program of a test build ends itself, when SHOAL_FAILPOINT names the place: the coarse
-# steps of `up`, in their order.
+# Where a test build ends itself when SHOAL_FAILPOINT names the place: the main steps of `up`, in
+# their order.
 FAILPOINTS = ("after-take", "after-prepare", "after-head-intent", "after-head-launch",
               "after-worker-launch", "at-head-contact", "after-files", "after-request",
               "after-release", "while-following")
@@ -21,7 +23,7 @@ QUICK_FAILPOINTS = ("after-head-intent", "after-request")
 
 
 def one_of_each(made, workers):
-    """One head and so many workers, all in Ray, nothing else."""
+    """One head and this many workers, all in Ray, and nothing else."""
     kinds = [driver.tag_of(i, "ray-node-type") for i in made.machines()]
     assert kinds == ["head"] + ["worker"] * workers, kinds
     driver.wait_for(lambda: made.alive() == workers + 1, 40, 0.2, "a Ray of the right size")
@@ -57,8 +59,9 @@ def test_the_laptop_is_killed_at_some_time(cluster, seconds):
 
 
 def late_starter(name):
-    """A cluster whose worker starts no Ray at its first try, though all its commands succeed: as
-    one whose raylet ends with the Ray on the head that it was started for."""
+    """A cluster whose worker does not start Ray at first, although all its commands succeed: like a
+    worker whose raylet exits with the head's Ray for which it was started.
+    """
     config = files.quick(name, workers=1)
     stop, start = config["worker_start_ray_commands"]
     once = "test -e ~/started || { touch ~/started; exit 0; }; "
@@ -73,7 +76,7 @@ def worker_phase(made):
 
 @pytest.mark.long
 def test_a_worker_that_started_for_the_old_ray_joins_the_new_one(cluster):
-    """It was never seen in the Ray that was replaced: its start commands run again at once."""
+    """It was never in the Ray that was replaced: its start commands run again at once."""
     made = cluster(late_starter("replaced"))
     child = made.start("up", "-y")
     driver.wait_for(lambda: made.machines() and worker_phase(made) == "joining", 60, 0.5)
@@ -86,7 +89,7 @@ def test_a_worker_that_started_for_the_old_ray_joins_the_new_one(cluster):
 
 @pytest.mark.long
 def test_a_worker_that_does_not_join_starts_ray_again(cluster):
-    """Nobody knows for which Ray it started: after 30 s it tries once more, and `up` says so."""
+    """It is not known for which Ray it started: after 30 s it tries once more, and `up` says so."""
     made = cluster(late_starter("patient"))
     done = made.up(seconds=180)
     one_of_each(made, 1)
@@ -97,14 +100,14 @@ def test_a_worker_that_does_not_join_starts_ray_again(cluster):
 
 @pytest.mark.parametrize("point", ["after-head-launch"])
 def test_down_after_a_kill(cluster, point):
-    """What a killed `up` has begun, `down` ends."""
+    """`down` removes what a killed `up` has created."""
     made = cluster(files.quick("killed", workers=1))
     made.run("up", "-y", seconds=120, env={"SHOAL_FAILPOINT": f"up:{point}"})
     gone(made)
 
 
 def test_down_while_the_head_launches(cluster):
-    """From another terminal: `down` wins, `up` says so and ends."""
+    """`down` in another terminal wins; `up` says so and exits."""
     made = cluster(files.quick("raced", workers=1))
     made.bed.set(boot_delay=6)
     child = made.start("up", "-y")
@@ -122,7 +125,7 @@ def test_down_while_the_head_launches(cluster):
 
 @pytest.mark.long
 def test_a_worker_that_dies_is_replaced(cluster):
-    """`min_workers` holds without the laptop."""
+    """`min_workers` is kept without the laptop."""
     made = cluster(files.quick("kept", workers=1))
     made.up()
     worker = made.machines()[1]["InstanceId"]
@@ -133,7 +136,7 @@ def test_a_worker_that_dies_is_replaced(cluster):
     gone(made)
 
 
-# ---- one cluster, from here to its end ----
+# ---- one cluster for all tests below ----
 
 
 @pytest.fixture(scope="module")
@@ -144,7 +147,7 @@ def lasting(lasting_cluster):
 
 
 def test_the_goal_changes(lasting):
-    """A later `up` sends the service a new goal: it alone makes and ends workers."""
+    """A later `up` sends the service a new goal: only the service changes workers."""
     head = lasting.head
     lasting.bed.counts(clear=True)
     lasting.config["available_node_types"]["worker"].update(min_workers=2, max_workers=2)
@@ -157,7 +160,7 @@ def test_the_goal_changes(lasting):
 
 
 def test_the_service_alone_is_killed(lasting):
-    """Its supervisor starts it again within seconds, without anybody's help."""
+    """Its supervisor restarts it within seconds."""
     rows = driver.in_machine(lasting.head, "pgrep", "-af", SERVICE).splitlines()
     newest = driver.in_machine(lasting.head, "pgrep", "-nf", SERVICE).strip()
     driver.in_machine(lasting.head, "kill", "-9", newest)
@@ -168,7 +171,7 @@ def test_the_service_alone_is_killed(lasting):
 
 
 def test_the_service_is_killed(lasting):
-    """With who watches it: the next verb brings both back, it knows its workers and keeps them."""
+    """With its supervisor: the next command restarts both, and the service keeps its workers."""
     before = [i["InstanceId"] for i in lasting.machines()]
     pids = set(driver.in_machine(lasting.head, "pgrep", "-f", SERVICE).split())
     driver.in_machine(lasting.head, "pkill", "-9", "-f", SERVICE, check=False)
@@ -180,7 +183,7 @@ def test_the_service_is_killed(lasting):
 
 
 def test_down_when_the_head_is_silent(lasting):
-    """The lease is taken from a head that does not answer."""
+    """`down` takes the lease from a head that does not answer."""
     lasting.bed.node(lasting.head, "pause")
     lasting.down(seconds=90)
     assert lasting.remains() == {}

@@ -1,8 +1,8 @@
-"""Killed with SIGKILL at failpoints, on machines with real Ray: the same command, run again, goes
-on from there. Never two heads, no orphan, nothing left after `down`.
+"""Kill processes with SIGKILL at failpoints, on instances with real Ray: the same command, run
+again, continues from there. Never two heads, no orphan, nothing left after `down`.
 
-The crash sweep of tests/front kills at every point, with a stand-in for Ray; these are some of its
-points. A list is in the order in which the points are reached.
+The crash sweep of tests/front kills at every point, with a stand-in for Ray; this file has some of
+its points. Each list is in the order in which the points are reached.
 """
 
 import files
@@ -15,7 +15,7 @@ def rows(what, *points):
     return [(what, point) for point in points]
 
 
-# CI: each kind of process, and each kind of operation.
+# For CI: each kind of process, and each kind of operation.
 SOME = rows(
     "up",
     "up:aws:CreateLaunchTemplate:reply",
@@ -63,7 +63,7 @@ LAPTOP = rows(
     "down:remove:key:before",
 )
 
-# Machines: the step runner and the service, while one `up` after another brings the cluster up.
+# Instances: the step runner and the service, while repeated `up` commands bring the cluster up.
 MACHINES = rows(
     "up",
     "node-serve:file:host_key:after",
@@ -102,7 +102,7 @@ MACHINES = rows(
 )
 
 LIVES = {"some": (SOME, 1), "laptop": (LAPTOP, 2), "machines": (MACHINES, 1)}  # first workers
-# Processes with what they do, and moments: none of them may be missing in `long`.
+# Processes with their operations, and points in time: `long` must cover them all.
 KINDS = ("up:aws", "up:journal", "up:child", "up:file", "up:after-request", "down:aws",
          "down:child", "down:remove", "autoscaler-folder:aws", "autoscaler-folder:journal",
          "autoscaler-folder:child", "autoscaler-folder:file", "node-serve:child", "node-serve:fork",
@@ -135,7 +135,7 @@ def test_killed_again_and_again(cluster, name):
     "up:aws:CreateSecurityGroup:reply", "up:aws:RunInstances:reply", "up:after-request",
     "node-serve:event:done:before", "autoscaler-folder:child:ssh:after"])
 def test_down_after_a_kill(cluster, point):
-    """An `up` that was interrupted is not finished first."""
+    """An interrupted `up` is not finished before `down`."""
     life = begin(cluster, 1)
     life.kill("up", point)
     life.end()

@@ -1,9 +1,9 @@
-"""A Ray that is too old for our autoscaler keeps its own, and `up` says so."""
+"""A Ray that is too old for Shoal's autoscaler keeps its own, and `up` says so."""
 
 import driver
 import files
 
-# `ray` that says it is old, and otherwise is the one that is there.
+# A `ray` that reports an old version, and is otherwise the installed one.
 PYTHON = """#!/bin/sh
 if [ "$1" = -c ]; then echo ray 2.40.0; echo python 3.11.2; exit; fi
 shift
@@ -25,7 +25,7 @@ def test_an_old_ray_on_the_head(cluster):
     found = driver.in_machine(made.head, "sh", "-c",
                               "tr '\\0' '\\n' < /proc/$(pgrep -o gcs_server)/environ")
     assert "RAY_enable_autoscaler_v2" not in found
-    # Nothing of ours turns authentication on; the Ray that plays the old one does so by itself.
+    # Shoal does not turn authentication on here; the Ray that claims to be old does so by itself.
     assert driver.in_machine(made.head, "bash", "-lic", "echo =$RAY_AUTH_MODE=").strip() == "=="
     said = made("status").out
     assert "older than 2.52" in said, said

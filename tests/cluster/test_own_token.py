@@ -1,4 +1,4 @@
-"""A file whose start commands say how Ray authenticates: nobody else knows the token."""
+"""A cluster file whose start commands set how Ray authenticates: only they know the token."""
 
 import driver
 import files

@@ -1,6 +1,7 @@
-"""Failures of workers, which `ray up` does not wait for: what each tool says, and what it launches.
+"""Failures of workers, which `ray up` does not wait for: what each tool prints, and what it
+launches.
 
-Real Ray on containers. docs/user/failures.md shows the transcripts.
+Real Ray in containers. docs/user/failures.md shows the transcripts.
 """
 
 import json
@@ -36,7 +37,7 @@ WATCH_SECONDS = 90
 
 
 def ray(folder, *words, seconds):
-    """(seconds, status, text) of a command of Ray's on a laptop; one that goes on is stopped."""
+    """(seconds, status, text) of a Ray command on a laptop; one that does not end is stopped."""
     variables = [word for name, value in client.environment().items()
                  if name != "AWS_EC2_METADATA_DISABLED" for word in ("-e", f"{name}={value}")]
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""Ways to a head that has no public address, or shall not be reached by it."""
+"""Ways to a head that has no public address, or must not be reached by it."""
 
 import driver
 import files
@@ -8,7 +8,7 @@ from bed_conftest import FROM_LAPTOP
 
 @pytest.fixture
 def inner(ec2, group):
-    """A group that lets the laptop in by ssh, and its members to each other."""
+    """A security group that allows ssh from the laptop, and all traffic between its members."""
     made = group(FROM_LAPTOP)
     ec2.authorize_security_group_ingress(GroupId=made, IpPermissions=[
         {"IpProtocol": "-1", "UserIdGroupPairs": [{"GroupId": made}]}])
@@ -17,7 +17,7 @@ def inner(ec2, group):
 
 @pytest.fixture
 def subnet(ec2):
-    """subnet(public): the id of one in us-west-2a."""
+    """subnet(public): the id of a subnet in us-west-2a."""
 
     def find(public):
         return next(s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]

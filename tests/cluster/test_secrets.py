@@ -1,5 +1,6 @@
 """Ten kinds of secrets on a cluster of containers with real Ray, where `up` was killed once: none
-of them gets anywhere else. tests/front/test_security.py has the form without containers."""
+of them leaks. tests/front/test_security.py is the same test without containers.
+"""
 
 import json
 import subprocess
@@ -15,7 +16,7 @@ from canaries import Canaries, Sampler, check_files, hits, is_readable  # noqa: 
 
 
 def changed_files(instance):
-    """(root, [path]): every file that differs from the image, of a machine that runs."""
+    """(root, [path]): every file of a running container that differs from its image."""
     root = driver.root_of(f"bed-{instance}")
     said = subprocess.run(["docker", "diff", f"bed-{instance}"], capture_output=True, text=True,
                           check=True, timeout=60).stdout

@@ -1,4 +1,4 @@
-"""cache_stopped_nodes: machines that stand still, and are used again."""
+"""cache_stopped_nodes: instances are stopped and used again."""
 
 import driver
 import files
@@ -35,7 +35,7 @@ def test_machines_are_stopped_and_used_again(cluster):
     assert "was stopped; starting it" in said.err
     assert made.bed.counts()["RunInstances"] == 0
     driver.wait_for(lambda: made.alive() == 2, 40, 0.2, "a Ray of the right size")
-    # What was done on the disk is not done again.
+    # Steps whose results are on the disk do not run again.
     for one in before:
         assert driver.in_machine(one, "cat", "/home/ubuntu/setup").split() == ["again"]
 
@@ -46,7 +46,7 @@ def test_machines_are_stopped_and_used_again(cluster):
 
 @pytest.mark.long
 def test_more_workers_than_were_stopped(cluster):
-    """The stopped one is started, the other is new: one launch."""
+    """The stopped instance is started, the other one is new: one launch."""
     made = cluster(keeping("grown"))
     made.up()
     before = ids(made.machines())

@@ -1,4 +1,4 @@
-"""Clusters on machines as clouds have them: systemd as first process, PAM, the real cloud-init."""
+"""Clusters on instances as on a cloud: systemd as first process, PAM, the real cloud-init."""
 
 import driver
 import files
@@ -38,7 +38,7 @@ def test_up_and_down(images, cluster):
     service = show(head, unit_of(head), "ActiveState", "UnitFileState", "User", "MainPID")
     assert service["ActiveState"] == "active" and service["UnitFileState"] == "enabled"
     assert service["User"] == driver.in_machine(head, "id", "-u").strip()
-    # The dead-man switch: on the worker it watches, on a head that was set up it ends.
+    # The dead-man switch: it keeps running on the worker; on a head that was set up it exits.
     assert show(worker, "shoal-contact", "ActiveState")["ActiveState"] == "active"
     driver.wait_for(lambda: show(head, "shoal-contact", "ActiveState")["ActiveState"] != "active",
                     40, 1, "the end of the head's switch")
@@ -49,8 +49,9 @@ def test_up_and_down(images, cluster):
 @pytest.mark.long
 @pytest.mark.parametrize("image", [SYSTEMD_RAY, files.RAY], ids=["systemd", "without"])
 def test_a_head_that_reboots_comes_back(images, cluster, image):
-    """The service starts at boot, starts Ray by the file's commands, and the worker joins it. A
-    command of the setup is not run again."""
+    """The service starts at boot, starts Ray with the file's commands, and the worker joins. The
+    setup commands do not run again.
+    """
     made = cluster(files.quick("reboots", workers=1, image=image,
                                setup_commands=["echo again >> ~/setup"]))
     made.up()
@@ -86,7 +87,7 @@ print(*ray.get(Counter.remote().add.remote(), timeout=60))
 
 @pytest.mark.long
 def test_a_detached_actor_survives_a_reboot_of_the_head(images, cluster):
-    """gcs_store: disk. The worker's Ray is not started again, and its actor keeps its count."""
+    """gcs_store: disk. The worker's Ray is not restarted, and its actor keeps its counter."""
     config = files.quick("keeps", workers=1, image=SYSTEMD_RAY,
                          metadata={"shoal": {"gcs_store": "disk"}})
     config["available_node_types"]["head"]["resources"] = {"CPU": 0}
@@ -117,7 +118,7 @@ def test_a_detached_actor_survives_a_reboot_of_the_head(images, cluster):
 
 @pytest.mark.long
 def test_a_head_that_was_stopped_by_down_waits_for_up(images, cluster):
-    """Somebody starts it in the cloud's console: its service must not launch workers."""
+    """The head is started in the cloud's console: its service must not launch workers."""
     config = files.quick("stopped", workers=1, image=SYSTEMD_RAY)
     config["provider"]["cache_stopped_nodes"] = True
     made = cluster(config)

@@ -1,4 +1,4 @@
-"""What Ray's own tools read of a cluster: tags, names and hashes on its machines."""
+"""What Ray's own tools read of a cluster: tags, names and hashes on its instances."""
 
 import hashlib
 
@@ -10,7 +10,7 @@ util = pytest.importorskip("ray.autoscaler._private.util")
 
 
 def check_keys(made, users_key):
-    """The user's own key is in no file of the head, which reaches its workers with another one."""
+    """No file on the head has the user's own key; the head reaches its workers with another one."""
     head, worker = made.machines()
     listed = driver.in_machine(head["InstanceId"], "sh", "-c",
                                "sudo find / -xdev -type f -size -64k -exec sha256sum {} + "
@@ -31,7 +31,7 @@ def check_keys(made, users_key):
 
 
 def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
-    """And the launch hash is Ray's, of a file that names image, subnet, group and key."""
+    """The launch hash is also Ray's, for a file that names image, subnet, group and key."""
     subnet = next(s["SubnetId"] for s in ec2.describe_subnets()["Subnets"]
                   if s["AvailabilityZone"] == "us-west-2a" and s["MapPublicIpOnLaunch"])
     inner = group({"IpProtocol": "tcp", "FromPort": 22, "ToPort": 22,
@@ -45,13 +45,13 @@ def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
     made = cluster(config)
     made.up()
     head, worker = made.machines()
-    # Ray writes its status as it goes; nobody waits for that.
+    # Ray writes its status during the launch; the tests do not wait for that.
     driver.wait_for(lambda: all(driver.tag_of(i, "ray-node-status") == "up-to-date"
                                 for i in made.machines()), 10)
     head, worker = made.machines()
     for machine, kind in ((head, "head"), (worker, "worker")):
         wanted = {"ray-cluster-name": "tagged", "ray-node-type": kind,
-                  # Ray's provider for EC2 keeps ray-node-name under this name.
+                  # Ray's EC2 provider stores ray-node-name under this name.
                   "ray-user-node-type": kind, "Name": f"ray-tagged-{kind}",
                   "ray-node-status": "up-to-date",
                   "ray-launch-config": util.hash_launch_conf(
@@ -66,6 +66,6 @@ def test_tags_are_those_of_ray(cluster, ec2, group, key_name, key_files):
     made.down()
     left = made.remains()
     assert left == {}
-    # What the file names is the user's and stays.
+    # Resources that the file names belong to the user and stay.
     assert ec2.describe_security_groups(GroupIds=[inner])["SecurityGroups"]
     assert ec2.describe_key_pairs(KeyNames=[key_name])["KeyPairs"]

@@ -1,6 +1,7 @@
-"""Files as users have them: up, a real Ray program on all nodes, down, nothing left.
+"""Cluster files of users: up, a real Ray program on all nodes, down, nothing left.
 
-Two at a time, each from a laptop of its own: much of it is waiting, and they must not meet.
+Two run at a time, each from its own laptop: most of the time is waiting, and they must not
+interfere.
 """
 
 import concurrent.futures
@@ -19,7 +20,7 @@ def laptops(tmp_path):
 
 
 def use_all(cluster, nodes=3):
-    """A program that ends only after it has run on so many machines."""
+    """A program that ends only after it has run on this many instances."""
     cluster.laptop.file("spread.py", programs.SPREAD)
     done = cluster("submit", cluster.laptop.here / "spread.py", nodes, "a b", seconds=90)
     hosts = {"ip-" + i["PrivateIpAddress"].replace(".", "-") for i in cluster.machines()}
@@ -59,7 +60,9 @@ def test_a_bare_image_and_a_full_file(cluster, laptops):
 
 
 def bare_image(made):
-    """No Ray on the machines, none in the file: it comes by the index, into a folder of its own."""
+    """Neither the instances nor the file have Ray: it is installed from the index, into its own
+    folder.
+    """
     made.up(seconds=120)
     found = driver.in_machine(made.head, "bash", "-lic", "command -v ray; ray --version")
     assert "/home/ubuntu/" in found and "version" in found
@@ -73,7 +76,7 @@ def home(instance, *words, **more):
 
 
 def full_file(made):
-    """Mounts, exclusions, each kind of command in its order and place, variables, two types."""
+    """Mounts, exclusions, each kind of command in order and place, variables, two node types."""
     made.up()
     nodes = made.machines()
     kinds = [driver.tag_of(i, "ray-user-node-type") for i in nodes]
@@ -82,7 +85,7 @@ def full_file(made):
     assert large["InstanceType"] == "m5.xlarge" and large["InstanceLifecycle"] == "spot"
     expected = {"head": ["init 1", "setup 1", "second line", "head 1"],
                 "small": ["init 1", "setup 1", "second line", "worker 1"],
-                "large": ["init 1", "large 1"]}  # a type's own commands replace all others
+                "large": ["init 1", "large 1"]}  # the commands of a node type replace all others
     for kind, machine in zip(kinds, nodes):
         ident = machine["InstanceId"]
         order = home(ident, "cat", "order").splitlines()
@@ -91,7 +94,7 @@ def full_file(made):
         assert listed == {"./main.py", "./data.bin", "./deep/er/file", "./.gitignore"}, kind
         assert home(ident, "cat", "one file.txt") == "one\n"
         assert ("export APP_MODE=real" in home(ident, "cat", ".bashrc")) == (kind != "large")
-        # Ray was started with what the line before it exported.
+        # Ray was started with the variable that the line before exported.
         found = home(ident, "sh", "-c", "tr '\\0' '\\n' < /proc/$(pgrep -o raylet)/environ")
         assert 'FROM_FILE=a "b"' in found
     head_ip = nodes[0]["PrivateIpAddress"]

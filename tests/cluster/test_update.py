@@ -1,4 +1,4 @@
-"""A later `up` reaches the workers that run: the same machines, set up again."""
+"""A later `up` reaches the running workers: the same instances are set up again."""
 
 import driver
 import files
@@ -22,7 +22,7 @@ def both_are_in_ray(cluster):
 
 
 def up_again(cluster, *words):
-    """The same machines, and both are in Ray when it ends."""
+    """The same instances, and both are in Ray at the end."""
     before = ids(cluster)
     done = cluster.up(*words)
     assert ids(cluster) == before, str(done)
@@ -40,8 +40,8 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     head, worker = ids(made)
     first = raylet(worker)
 
-    # A file that is mounted, as the one with the commit in it, makes all of the setup run again,
-    # and Ray on the head is a new one that the worker joins.
+    # A changed mounted file, such as the one with the commit, makes the whole setup run again. The
+    # head's Ray is restarted and the worker joins the new one.
     made.laptop.file("app/sha", "2222\n")
     made.rewrite(worker_setup_commands=["echo one >> ~/order", "echo two >> ~/order"])
     up_again(made)
@@ -51,7 +51,7 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     assert home(worker, "cat", "order").split() == ["one", "one", "two"]
     assert raylet(worker) != first
 
-    # What only workers do leaves the head's Ray alone.
+    # A change for workers only does not restart the head's Ray.
     head_raylet, second = raylet(head), raylet(worker)
     made.rewrite(worker_setup_commands=["echo one >> ~/order", "echo two >> ~/order",
                                         "echo three >> ~/order"])
@@ -59,7 +59,7 @@ def test_mounts_and_commands_reach_running_workers(cluster):
     assert raylet(head) == head_raylet and raylet(worker) != second
     assert home(worker, "cat", "order").split() == ["one", "one", "two", "three"]
 
-    # And with --no-restart nobody's Ray is touched.
+    # With --no-restart no Ray is restarted.
     third = raylet(worker)
     made.rewrite(worker_setup_commands=["echo four >> ~/order"])
     up_again(made, "--no-restart")
@@ -71,7 +71,7 @@ def test_mounts_and_commands_reach_running_workers(cluster):
 
 @pytest.mark.long
 def test_a_new_ray_on_the_head_takes_its_workers_along(cluster):
-    """Nobody asked for anything: Ray was started again on the head, by hand."""
+    """Without an `up`: Ray on the head was restarted by hand."""
     made = cluster(files.quick("anew", 1))
     made.up()
     head, worker = ids(made)

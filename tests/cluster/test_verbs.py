@@ -1,6 +1,6 @@
-"""The verbs of a running cluster: one head, two workers, shared by all tests of this file.
+"""Commands for a running cluster: one head, two workers, shared by all tests of this file.
 
-The tests stand in an order: the last ones break something.
+The order of the tests matters: the last ones break the cluster.
 """
 
 import concurrent.futures
@@ -22,7 +22,7 @@ import programs
 
 
 def test_up_told_the_story(shared):
-    """In a pipe: timestamped lines, one per change, the end in plain words."""
+    """In a pipe: timestamped lines, one per change, and the result in words."""
     said = shared.said.out + shared.said.err
     assert "shared is up: 3 nodes" in said, said
     assert "\x1b[" not in said
@@ -108,8 +108,8 @@ def test_status_begins_with_rays_text(shared):
     assert said.startswith("======== Autoscaler status: "), said
     rays = driver.in_machine(shared.head, "bash", "-lic", "ray status 2>/dev/null")
     ours = said.partition("\n\nCluster ")[0]
-    # All but the moment, of which Ray shows microseconds, and the lines that are as long. Node
-    # types come in the order in which the GCS happens to list the nodes.
+    # Everything except the time, which Ray prints with microseconds, and the rulers of the same
+    # length. Node types are in the order in which the GCS happens to list the nodes.
     def plain(text):
         lines = [li for li in text.splitlines() if li[:4] not in ("====", "----")]
         runs = itertools.groupby(lines, lambda li: bool(re.fullmatch(r" \d+ [\w.]+", li)))
@@ -179,7 +179,7 @@ def test_a_port_is_forwarded(shared):
 
     try:
         driver.wait_for(lambda: b"ready" in peek(child.stdout), 20)
-        # The program may listen a moment after it was started.
+        # The program may listen a little after its start.
         driver.wait_for(lambda: fetch() == b"content\n", 20)
     finally:
         shared.laptop.stop(child, signal.SIGINT)
@@ -197,7 +197,7 @@ def test_a_multiplexer_outlives_the_link(shared):
             shared.head, "sh", "-c", f"test -e after{f} && echo yes", check=False), 15)
 
 
-# ---- what is on the machines ----
+# ---- what is on the instances ----
 
 
 def test_files_on_the_head(shared):
@@ -215,7 +215,7 @@ def test_files_on_the_head(shared):
 
 
 def test_token_authentication_is_on(shared):
-    """Whatever the shell; and without the token there is no way in."""
+    """In every shell; and without the token access is denied."""
     for machine in shared.machines():
         ident = machine["InstanceId"]
         assert driver.in_machine(ident, "stat", "-c", "%a", ".ray/auth_token") == "600\n"
@@ -236,18 +236,18 @@ def test_ray_status_on_the_head(shared):
 
 
 def test_at_most_two_sessions_per_node(shared):
-    """Workers were not touched since: what is counted is their setup."""
+    """Nothing has connected to the workers since: only their setup is counted."""
     counts = driver.ssh_counts(shared.bed)
     for machine in shared.machines()[1:]:
         connections, sessions = counts[machine["InstanceId"]]
         assert connections <= 2 and sessions <= 2, counts
 
 
-# ---- the network (after the sessions are counted: a connection counts) ----
+# ---- the network (after the sessions are counted, because a connection counts) ----
 
 
 def listening(instance):
-    """TCP ports of a machine that listen on more than its loopback."""
+    """TCP ports of an instance that listen on more than loopback."""
     ports = set()
     for row in driver.in_machine(instance, "cat", "/proc/net/tcp", "/proc/net/tcp6").splitlines():
         fields = row.split()
@@ -266,7 +266,7 @@ def opens(place):
 
 def test_only_ssh_is_open_to_the_outside(shared):
     head, *_ = shared.machines()
-    assert 6379 in listening(head["InstanceId"])  # the GCS: there is something to reach
+    assert 6379 in listening(head["InstanceId"])  # the GCS: one port that must be reachable
     for machine in shared.machines():
         places = [(machine["PublicIpAddress"], port) for port in
                   sorted(listening(machine["InstanceId"]) | {22, 6379, 8265, 10001})]
@@ -326,7 +326,7 @@ class Terminal:
 
 
 def test_attach(shared):
-    """A shell on the head: the size of the window, Ctrl-C for what runs there, the way out."""
+    """A shell on the head: the window size, Ctrl-C for its processes, the exit."""
     terminal = Terminal(shared.laptop, "attach", shared.path, rows=30, columns=91)
     terminal.type("stty size; echo sum=$((6 * 7))\n")
     terminal.expect(r"30 91\r?\n")
@@ -344,13 +344,13 @@ def test_attach(shared):
 
 
 def test_attach_and_detach(shared):
-    """tmux keeps the shell; attaching again finds it."""
+    """tmux keeps the shell; a new attach finds it."""
     terminal = Terminal(shared.laptop, "attach", "--tmux", shared.path)
     terminal.type("MARK=still; echo mark=$MARK\n")
     terminal.expect("mark=still")
-    terminal.expect("7727h", 10)  # until then tmux asks the terminal what it can
+    terminal.expect("7727h", 10)  # before that, tmux queries the terminal's features
     terminal.type("\x02")
-    time.sleep(0.2)  # what comes at once is taken for pasted text
+    time.sleep(0.2)  # text that arrives at once is treated as pasted
     terminal.type("d")
     assert terminal.end() == 0
     terminal = Terminal(shared.laptop, "attach", "--tmux", shared.path)
@@ -360,11 +360,11 @@ def test_attach_and_detach(shared):
     terminal.end()
 
 
-# ---- these break something: last ----
+# ---- tests that break the cluster: last ----
 
 
 def test_exec_without_a_link(shared):
-    """255, and words that say what does not answer."""
+    """Exit status 255, and a message that names the host that does not answer."""
     driver.in_machine(shared.head, "pkill", "-9", "sshd", user="root")
     done = shared.run("exec", "true", seconds=60)
     assert done.status == 255, str(done)

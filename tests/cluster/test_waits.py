@@ -1,7 +1,7 @@
-"""No wait is longer than needed: what comes next begins within 250 ms of what it waited for.
+"""No wait is longer than needed: each step begins within 250 ms of the event it waited for.
 
-The times are those of others: of each machine's sshd, of the cloud, of the GCS's log, and of the
-events that each node wrote while it was set up. All are of one clock, as the bed is one machine.
+The times come from each instance's sshd, the cloud, the GCS log, and the events that each node
+wrote during its setup. All use one clock, because the bed is one machine.
 """
 
 import json
@@ -11,11 +11,11 @@ import driver
 import files
 
 MOST_MS = 250
-TRIES = 3  # another process of this machine may take a processor for so long
+TRIES = 3  # how long another process of this machine may hold a CPU
 
 
 def events(instance):
-    """What happened to the steps of a node, in order."""
+    """The events of a node's steps, in order."""
     said = driver.in_machine(instance, "sh", "-c", "find ~/.shoal -name events | xargs -r cat",
                              check=False)
     return [json.loads(line) for line in said.splitlines()]
@@ -35,7 +35,7 @@ def gcs_up(cluster):
 
 
 def waits(cluster):
-    """[(what, ms)] of every wait that can be seen from outside."""
+    """[(what, ms)] of every wait that is visible from outside."""
     rows, found = {n["id"]: n for n in cluster.bed.ps()["nodes"]}, []
     there = gcs_up(cluster)
     for machine in cluster.machines():
@@ -67,7 +67,7 @@ def late(cluster):
 
 
 def asked_together(made, done):
-    """The workers with the head: one after the other would cost a boot."""
+    """Workers boot together with the head: one after the other would cost a boot."""
     asked = [n["times"]["pending"] for n in made.bed.ps()["nodes"]]
     assert max(asked) - min(asked) < 1.0, asked
     stamps = re.findall(r"^\S*?(\d+:\d+:\d+)", done.err, re.M)
@@ -75,7 +75,7 @@ def asked_together(made, done):
 
 
 def test_nothing_waits_needlessly(cluster):
-    """The machines answer ssh two seconds after the cloud says that they run."""
+    """The instances answer ssh two seconds after the cloud reports them as running."""
     found = []
     for _ in range(TRIES):
         made = cluster(files.quick("waits", workers=1, setup_commands=["true", "sleep 0.3"]))

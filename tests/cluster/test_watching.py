@@ -1,5 +1,6 @@
-"""What people watch a cluster with: `shoal top` over ssh, and Prometheus with the dashboard's
-queries, both on a cluster on which something waits that can never run."""
+"""Tools to watch a cluster: `shoal top` over ssh, and Prometheus with the dashboard's queries, both
+on a cluster with a pending request that can never run.
+"""
 
 import os
 import pathlib
@@ -32,7 +33,7 @@ time.sleep(600)
 
 @pytest.fixture(scope="module")
 def watched(running_bed, aws, tmp_path_factory):
-    """A head, a worker, and a program that asks for what no node type has."""
+    """A head, a worker, and a program that requests a resource of no node type."""
     from conftest import Cluster, _bed  # pylint: disable=import-outside-toplevel
     _bed.empty(running_bed)
     laptop = driver.Laptop(tmp_path_factory.mktemp("watched"))
@@ -87,7 +88,7 @@ def test_top_on_a_terminal(watched):
 
 
 def test_every_query_of_the_dashboard(watched):
-    """The port is on the head's loopback: forwarded, as the documentation says."""
+    """The port is on the head's loopback and is forwarded, as the documentation says."""
     program = os.environ.get("SHOAL_PROMETHEUS")
     if not program and os.environ.get("SHOAL_REQUIRE_PROMETHEUS") != "1":
         pytest.skip("SHOAL_PROMETHEUS does not say where Prometheus is")
