@@ -55,7 +55,7 @@ def running_bed():
 
 
 def empty(bed):
-    """With fast endings; real machines."""
+    """With fast terminations; real machines."""
     bed.reset()
     bed.set(listing_lag=0, terminating=0.2)
     return bed
@@ -63,7 +63,7 @@ def empty(bed):
 
 @pytest.fixture
 def bed(running_bed):
-    """Empty, with fast endings; real machines."""
+    """Empty, with fast terminations; real machines."""
     return empty(running_bed)
 
 
@@ -77,7 +77,7 @@ def paper(bed):
 @pytest.fixture(scope="session")
 def aws():
     """aws("ec2", region=..., **credentials): a client that neither retries nor waits long."""
-    one_at_a_time = threading.Lock()  # boto3's session is not for several threads
+    one_at_a_time = threading.Lock()  # boto3's session is not thread-safe
 
     def make(service, region=settings.REGION, key=settings.ADMIN_KEY,
              secret=settings.ADMIN_SECRET, token=None, attempts=1, read_timeout=30, **more):
@@ -98,7 +98,7 @@ def ec2(aws):
 
 @pytest.fixture(scope="session")
 def run(ec2):
-    """run(Count=2, ...): RunInstances with what every launch needs; the ids."""
+    """run(Count=2, ...): RunInstances with the required parameters; returns the ids."""
 
     def launch(client=ec2, **more):
         count = more.pop("Count", None)
@@ -120,7 +120,7 @@ def by_id(client, ident):
 
 
 def wait_for(work, seconds=WAIT_SECONDS, step=0.1):
-    """The first true value of `work`."""
+    """The first true value that `work` returns."""
     end = time.monotonic() + seconds
     while True:
         value = work()
@@ -136,7 +136,7 @@ def wait_state(client, ident, state, seconds=WAIT_SECONDS):
 
 @contextlib.contextmanager
 def refused(code):
-    """The block is refused with this code; gives the error."""
+    """The block must be refused with this code; yields the error."""
     with pytest.raises(ClientError) as caught:
         yield caught
     assert caught.value.response["Error"]["Code"] == code, caught.value
@@ -153,8 +153,9 @@ def key_files(tmp_path_factory):
 
 
 def import_key(ec2, key_files):
-    """The name of the tests' key; the bed may have been emptied since. One that is there stays: a
-    machine that boots just now asks for it."""
+    """The name of the tests' key, which is created again if the bed was emptied. An existing key is
+    kept: a machine that is booting asks for it.
+    """
     try:
         ec2.import_key_pair(KeyName="tests", PublicKeyMaterial=key_files[1].encode())
     except ClientError as error:
@@ -198,7 +199,7 @@ FROM_LAPTOP = tcp(22, f"{settings.LAPTOP}/32")
 
 @pytest.fixture(scope="session")
 def machine(ec2, run, key_files, group):
-    """machine(**RunInstances): a running instance that the laptop may reach by ssh."""
+    """machine(**RunInstances): a running instance that the laptop can reach over ssh."""
 
     def make(**more):
         if "SecurityGroupIds" not in more and "NetworkInterfaces" not in more:
@@ -211,12 +212,12 @@ def machine(ec2, run, key_files, group):
 
 @pytest.fixture(scope="module")
 def plain(running_bed, machine):
-    """A machine of the base image, for the tests of one file that change nothing about it."""
+    """A machine of the base image, for the tests of one file that do not change it."""
     empty(running_bed)
     return machine(UserData=PLAIN_DATA)
 
 
-# The exchange of keys that ssh prefers takes most of the time of a connection.
+# ssh's preferred key exchange takes most of the time of a connection.
 SWIFT_KEYS = ("-o", "KexAlgorithms=curve25519-sha256")
 
 
@@ -224,7 +225,7 @@ class Ssh:
     """ssh to one address with the tests' key."""
 
     def __init__(self, address, key, *options):
-        # The first value of an option counts.
+        # ssh uses the first value of an option.
         self.words = ["ssh", "-F", "none", *options, "-i", str(key), "-o", "BatchMode=yes", "-o",
                       "StrictHostKeyChecking=no", "-o", "UserKnownHostsFile=/dev/null", "-o",
                       "LogLevel=ERROR", "-o", "ConnectTimeout=3", *SWIFT_KEYS,
@@ -235,7 +236,7 @@ class Ssh:
                               timeout=seconds, check=False, stdin=subprocess.DEVNULL)
 
     def wait(self, seconds=30):
-        """Until sshd lets us in."""
+        """Wait until sshd accepts the login."""
         wait_for(lambda: self.run("true").returncode == 0, seconds, 0.1)
         return self
 
@@ -246,7 +247,9 @@ class Ssh:
 
 
 def is_silent(where, port=22, seconds=0.3):
-    """Neither let in nor refused: packets get lost. On this host an answer needs no millisecond."""
+    """Neither accepted nor refused: packets are dropped. On this host an answer takes less than 1
+    ms.
+    """
     address = where if isinstance(where, str) else where["PublicIpAddress"]
     try:
         socket.create_connection((address, port), seconds).close()
@@ -259,7 +262,7 @@ def is_silent(where, port=22, seconds=0.3):
 
 @pytest.fixture(scope="session")
 def ssh(key_files):
-    """ssh(instance or address): a shell there, waited for."""
+    """ssh(instance or address): a shell there; waits until sshd answers."""
 
     def connect(where, *options, wait=True):
         address = where if isinstance(where, str) else where["PublicIpAddress"]
@@ -271,7 +274,9 @@ def ssh(key_files):
 
 @pytest.fixture
 def swift_ssh(ssh, tmp_path):
-    """The same over one kept connection: for tests that say much and do not count."""
+    """The same over one shared connection, for tests with many commands that do not count
+    connections.
+    """
 
     def connect(where):
         path = tmp_path / secrets.token_hex(4)

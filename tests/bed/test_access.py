@@ -1,4 +1,4 @@
-"""Who may call: signatures, clocks, expiry, policies, and the ways to credentials."""
+"""Who may call: signatures, clocks, expiry, policies, and sources of credentials."""
 
 import contextlib
 import http.server
@@ -72,7 +72,7 @@ def test_s3_conditional_writes(paper, aws):
 
 
 def test_a_changed_body_is_noticed(paper, aws):
-    """Somebody asks for something else on the way."""
+    """A request that was changed on its way is refused."""
     ec2 = aws("ec2")
 
     def change(request, **_):
@@ -215,7 +215,7 @@ def test_sso_gives_credentials_for_a_token(paper, aws):
 
 @contextlib.contextmanager
 def container_endpoint(credentials, token):
-    """What gives a task in a container its credentials; asked without a right token it refuses."""
+    """The service that gives a container its credentials; it refuses a wrong token."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -237,7 +237,7 @@ def container_endpoint(credentials, token):
 
 
 def test_credentials_of_a_container(paper, aws, monkeypatch):
-    """A client finds them by the variables that a container has."""
+    """A client finds it by the environment variables of a container."""
     made = paper.mint(name="task")
     told = {"AccessKeyId": made["key"], "SecretAccessKey": made["secret"], "Token": made["token"],
             "Expiration": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(made["expires"]))}
@@ -291,7 +291,7 @@ TAGGED = [{"ResourceType": "instance", "Tags": [{"Key": "cluster", "Value": "min
 
 
 def test_conditions_on_request_tags(paper, aws, role, run):
-    """A launch needs leave for what it makes, for what it makes it from, and for tagging it."""
+    """A launch needs permission for what it creates, for what it uses, and for the tags."""
     made = {"Action": "ec2:RunInstances", "Resource": "arn:aws:ec2:*:*:instance/*",
             "Condition": MINE}
     rest = {"Action": "ec2:RunInstances", "Resource": [

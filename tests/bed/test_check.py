@@ -25,7 +25,7 @@ HEAD = "cluster_name: demo\n\nprovider:\n  type: aws\n  region: us-west-2\n"
 
 
 def cluster(node_config="", provider="", rest="", region="us-west-2"):
-    """A cluster file; the node_config is that of the head, indented by six blanks."""
+    """A cluster file; `node_config` is that of the head, indented by six blanks."""
     lines = [f"      {line}" for line in ["InstanceType: m5.large", *node_config.splitlines()]]
     if "InstanceType:" in node_config:
         lines.pop(0)
@@ -42,7 +42,7 @@ class Run:
 
 @pytest.fixture
 def place(tmp_path):
-    """Where shoal runs, with a home of its own."""
+    """The folder where shoal runs, with its own HOME."""
     (tmp_path / "home").mkdir()
     (tmp_path / "here").mkdir()
     return tmp_path
@@ -58,8 +58,9 @@ def variables(place):
 
 @pytest.fixture
 def check(paper, place, variables):
-    """check(file text, *words, env=..., verb=...): runs it; nothing but questions may reach the
-    API."""
+    """check(file text, *words, env=..., verb=...): runs it; only read-only calls may reach the
+    API.
+    """
 
     def run(text, *words, env=None, file="cluster.yaml", verb="check"):
         (place / "here" / "cluster.yaml").write_text(text)
@@ -77,7 +78,7 @@ def check(paper, place, variables):
 
 
 def stable(text):
-    """Ids that the bed makes up, numbered in the order in which they appear."""
+    """Replace generated ids by numbers, in the order in which they appear."""
     seen = {}
 
     def name(match):
@@ -90,7 +91,7 @@ def stable(text):
 
 @pytest.fixture
 def golden():
-    """golden(name, run): the transcript is the stored one."""
+    """golden(name, run): compares the transcript with the stored one."""
 
     def compare(name, run, status):
         text = stable(run.out)
@@ -109,7 +110,7 @@ def golden():
     return compare
 
 
-# ---- fine ----
+# ---- files without findings ----
 
 
 def test_everything_is_fine(check, golden, paper):
@@ -284,7 +285,7 @@ def test_denied(check, golden, paper):
 
 @pytest.fixture
 def other_vpc(paper, ec2, run):
-    """A second VPC with a security group, a private subnet and a full one; gone at the end."""
+    """A second VPC with a security group, a private subnet and a full one; removed at the end."""
     made = contextlib.ExitStack()
     vpc = ec2.create_vpc(CidrBlock="10.9.0.0/16")["Vpc"]["VpcId"]
     made.callback(lambda: ec2.delete_vpc(VpcId=vpc))
@@ -301,7 +302,7 @@ def other_vpc(paper, ec2, run):
     subnet("a", "10.9.0.0/24", False)
     full = subnet("c", "10.9.1.0/28", True)
     paper.set(terminating=0)
-    nodes = run(Count=11, SubnetId=full, SecurityGroupIds=[group])  # all that a /28 has room for
+    nodes = run(Count=11, SubnetId=full, SecurityGroupIds=[group])  # all addresses of a /28
     made.callback(lambda: [wait_state(ec2, node, "terminated") for node in nodes])
     made.callback(lambda: ec2.terminate_instances(InstanceIds=nodes))
     with made:
@@ -309,7 +310,7 @@ def other_vpc(paper, ec2, run):
 
 
 def test_no_subnet_can_be_used(check, golden, other_vpc):
-    """Every reason at once, each with its place or what to write."""
+    """Every reason in one run, each with its place or what to write."""
     golden("subnets", check(cluster(f"SecurityGroupIds: [{other_vpc}]")), 1)
     run = check(cluster(f"SecurityGroupIds: [{other_vpc}]", provider="use_internal_ips: true"))
     assert run.status == 0, run.out
@@ -330,7 +331,7 @@ def test_a_region_that_is_closed(check, golden):
     golden("closed-region", check(cluster(region="ap-east-1")), 1)
 
 
-# ---- machines, images, the rest ----
+# ---- instances, images and others ----
 
 
 def test_an_image_for_another_processor(check, golden):
@@ -344,14 +345,14 @@ def test_an_arm_machine_gets_an_arm_image(check):
 
 
 def test_what_is_not_there(check, golden):
-    """A machine, an image, a group, a profile: all in one run."""
+    """An instance type, an image, a group, a profile: all in one run."""
     golden("missing", check(cluster(
         "InstanceType: hpc7a.12xlarge\nImageId: ami-0123456789abcdef0\n"
         "SecurityGroupIds: [sg-0123456789abcdef0]\nIamInstanceProfile: {Name: nodes}")), 1)
 
 
 def test_launch_templates(check, golden, ec2):
-    """What they set counts where the file is silent."""
+    """What they set applies if the file does not set it."""
     ec2.create_launch_template(LaunchTemplateName="team", LaunchTemplateData={
         "InstanceType": "m6g.large", "ImageId": BASE})
     ec2.create_launch_template_version(LaunchTemplateName="team", LaunchTemplateData={
@@ -367,7 +368,7 @@ def test_launch_templates(check, golden, ec2):
 @pytest.mark.parametrize("kind", ["ed25519", "rsa"])
 @pytest.mark.parametrize("form", ["RFC4716", "PEM", "PKCS8"])
 def test_private_keys(check, ec2, place, kind, form):
-    """As ssh-keygen and AWS write them: the right one is told from a wrong one."""
+    """As ssh-keygen and AWS write them: a right key is distinguished from a wrong one."""
     size = ["-b", "2048"] if kind == "rsa" else []
     for name in ("right", "wrong"):
         path = place / "home" / name
@@ -390,7 +391,7 @@ def test_a_key_pair_that_is_missing(check, golden, ec2, place, key_files):
                                 rest="auth: {ssh_user: ubuntu, ssh_private_key: ~/key}\n")), 1)
 
 
-# ---- the file first ----
+# ---- errors of the file come first ----
 
 
 def test_mistakes_in_the_file_end_it_there(check, golden, paper):
@@ -407,7 +408,7 @@ def test_other_clouds(check, paper):
     assert run.status == 0 and "only with aws" in run.out and not paper.counts()
 
 
-# ---- trouble on the way ----
+# ---- API failures ----
 
 
 def test_throttling_is_waited_out(check, paper):
@@ -423,7 +424,7 @@ def test_answers_that_do_not_come(check, golden, paper):
 
 
 def test_ctrl_c(paper, place, variables):
-    """On a terminal, where it also says what it waits for."""
+    """On a terminal, where `check` also says what it waits for."""
     paper.fault("DescribeImages", "hang", count=0)
     (place / "cluster.yaml").write_text(cluster())
     ours, theirs = os.openpty()

@@ -33,7 +33,7 @@ def home(tmp_path):
 
 @pytest.fixture
 def start(home):
-    """start("identity", VARIABLE="..."): the probe under way, without the admin's keys."""
+    """start("identity", VARIABLE="..."): starts the probe, without the admin's keys."""
 
     def begin(*words, **variables):
         names = {**bed_client.environment(), "HOME": str(home), "PATH": os.environ["PATH"],
@@ -57,7 +57,7 @@ def finish(process):
 
 @pytest.fixture
 def probe(start):
-    """The same to its end: its answers."""
+    """The same, run to its end: its answers."""
     return lambda *words, **variables: finish(start(*words, **variables))[0]
 
 
@@ -83,7 +83,7 @@ def role(aws):
 
 
 class Machine(http.server.BaseHTTPRequestHandler):
-    """A container's and a machine's service, with keys of the bed."""
+    """The credential services of a container and of an instance, with keys of the bed."""
 
     protocol_version = "HTTP/1.1"
     bed = None
@@ -164,7 +164,7 @@ def test_chain_of_roles(paper, probe, role, home):
         "credential_source = Environment\n", encoding="ascii")
     answer, = probe("identity", AWS_PROFILE="a", AWS_ACCESS_KEY_ID=settings.ADMIN_KEY,
                     AWS_SECRET_ACCESS_KEY=settings.ADMIN_SECRET)
-    assert answer["source"] == "environment"  # which comes first, as for botocore
+    assert answer["source"] == "environment"  # which comes first, as in botocore
 
 
 def test_program(paper, probe, home):
@@ -256,7 +256,7 @@ def test_throttling_passes(paper, admin):
 
 
 def test_we_stay_below_what_is_allowed(paper, admin):
-    """Sixty reads at once, with EC2's own buckets: none is refused."""
+    """Sixty reads at once, with EC2's own token buckets: none is refused."""
     paper.set(throttle=1)
     answers = admin("--times", 60, "--at-once", 1, "call", "ec2", "DescribeRegions", "{}")
     assert len(answers) == 60 and all(a["ok"] for a in answers)
@@ -271,7 +271,7 @@ LAUNCH = json.dumps({"ImageId": "ami-0bed0000000000001", "InstanceType": "m5.lar
     ("reset", {}), ("reset", {"after": True}), ("truncate", {}), ("garbage", {"shape": "html"}),
     ("garbage", {"shape": "empty"}), ("error", {"code": "InternalError"})])
 def test_a_launch_is_one_launch(paper, admin, ec2, kind, fields):
-    """With a token it is repeated and comes out well; without that promise it is not repeated."""
+    """With a client token a call is repeated and succeeds; without one it is not repeated."""
     paper.fault("RunInstances", kind, **fields)
     answer, = admin("--care", "once", "call", "ec2", "RunInstances", LAUNCH)
     assert (answer["ok"], answer["tries"]) == (False, 1)
@@ -294,7 +294,7 @@ def test_refusals_are_told(paper, admin):
 
 
 def test_a_profile_made_a_moment_ago(paper, admin, aws, role):
-    """Who has just made it waits for it; to everybody else it is a wrong name."""
+    """The process that created it waits for it; for any other process the name is wrong."""
     role("new")
     iam = aws("iam")
     paper.set(profile_lag=1.0)
@@ -335,7 +335,7 @@ def test_new_machines_are_listed_late(paper, admin, run):
 
 
 def test_a_mix_of_faults(paper, admin, run):
-    """One call in five goes wrong, in all ways; every listing is whole."""
+    """One call in five fails, in every way; every listing is complete."""
     run(Count=9)
     paper.mix(0.2, seed=3)
     answers = admin("--times", 25, "--page", 5, "list")

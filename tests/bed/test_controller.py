@@ -49,8 +49,9 @@ def probe(paper, tmp_path):
 
 
 def living(ec2):
-    """Faults strike here as well, and one of them is a reply that lacks its list; asked until there
-    is an answer."""
+    """Faults apply here too, and one of them is a reply without its list: repeat until there is an
+    answer.
+    """
     for _ in range(20):
         try:
             every = listing(ec2)

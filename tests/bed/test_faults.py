@@ -1,4 +1,4 @@
-"""Faults do what they say, as often as they say, and no more. No machines."""
+"""Faults happen as described and as often as set. No machines."""
 
 import time
 
@@ -69,7 +69,7 @@ def test_buckets_fill_again(paper, ec2, run):
     assert run()
 
 
-# ---- ambiguous endings ----
+# ---- ambiguous failures ----
 
 
 def test_reset_before_the_effect(paper, ec2, run):
@@ -81,7 +81,7 @@ def test_reset_before_the_effect(paper, ec2, run):
 
 
 def test_reset_after_the_effect(paper, ec2, run):
-    """The ambiguous one: it must be settled by its token."""
+    """The ambiguous case: only the client token can settle it."""
     paper.fault("RunInstances", "reset", after=True)
     with pytest.raises(ConnectionClosedError):
         run(ClientToken="t")
@@ -137,7 +137,7 @@ def test_slow(paper, ec2):
 
 
 def test_page_loop(paper, ec2, run):
-    """A careless client reads the same page for ever."""
+    """A client that does not check reads the same page forever."""
     run(Count=12)
     paper.fault("DescribeInstances", "loop", count=0)
     first = ec2.describe_instances(MaxResults=5)["NextToken"]
@@ -167,7 +167,7 @@ def test_chance_is_seeded(paper, ec2):
 
 
 def test_a_mix_of_all_with_retries(paper, aws, run):
-    """A client that retries with tokens comes through, and makes nothing twice."""
+    """A client that retries with tokens succeeds and creates nothing twice."""
     paper.mix(0.3, seed=7, seconds=0.05)
     patient = aws("ec2", attempts=10)
     for number in range(15):

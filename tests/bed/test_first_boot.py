@@ -1,5 +1,5 @@
-"""Machines that boot with our user-data: ssh knows them from the first connection on, and the
-user's own user-data has its effect. On our small cloud-init and, with systemd, on the real one.
+"""Machines that boot with our user-data: ssh knows their host key from the first connection, and
+the user's own user-data works. On our small cloud-init and, with systemd, on the real one.
 """
 
 import os
@@ -13,7 +13,7 @@ BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build")
 PROBE = BUILD / "tests" / "first_boot_probe"
 SECRET = "a secret of thirty-two bytes or more"
 BOOT_SECONDS = 90
-OWN = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIC9Qf4Z2 shoal-demo"  # what the head logs in with
+OWN = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIC9Qf4Z2 shoal-demo"  # the head's login key
 
 SCRIPT = b"#!/bin/sh\necho by the script >> /var/made\n"
 CONFIG = b"""#cloud-config
@@ -41,7 +41,7 @@ Content-Type: text/x-shellscript; charset="us-ascii"
 """ + SCRIPT + b"""
 --==B==--
 """
-# A user's own host keys do not take the place of the one that we know.
+# A user's own host keys do not replace the one that we know.
 THEIR_KEYS = CONFIG + b"ssh_keys:\n  ed25519_private: nonsense\n  ed25519_public: nonsense\n"
 
 
@@ -52,7 +52,7 @@ def ask(what, launch=1, given=b""):
 
 @pytest.fixture
 def strict(ssh, tmp_path):
-    """strict(node, launch): a shell that takes the key of that launch and no other."""
+    """strict(node, launch): a shell that accepts only the host key of that launch."""
 
     def connect(node, launch=1):
         name = node["InstanceId"]
@@ -66,7 +66,7 @@ def strict(ssh, tmp_path):
 
 
 def check_keys(shell):
-    """The machine has our key and no other."""
+    """The machine has our host key and no other."""
     names = shell("ls /etc/ssh/ | grep ssh_host_").split()
     assert names == ["ssh_host_ed25519_key", "ssh_host_ed25519_key.pub"]
     told = shell("sudo ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub").split()[1]
@@ -110,7 +110,7 @@ def test_with_the_user_s_own(bed, machine, strict, given, made):
 
 
 def test_a_launch_that_is_repeated(paper, run):
-    """After a crash the same data is made again from nothing, and its token holds."""
+    """After a crash the same data is generated again from scratch, and its token still matches."""
     first = run(ClientToken="launch-1", UserData=ask("user-data", given=SCRIPT))
     assert run(ClientToken="launch-1", UserData=ask("user-data", given=SCRIPT)) == first
 

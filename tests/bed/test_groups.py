@@ -1,4 +1,6 @@
-"""Security groups, on real machines: what reaches a node, from the laptop and from other nodes."""
+"""Security groups, on real machines: what can reach a node, from the laptop and from other
+nodes.
+"""
 
 import pytest
 from conftest import FROM_LAPTOP, is_silent, refused, tcp, wait_state
@@ -14,7 +16,9 @@ def opens(shell, address, port):
 
 
 def none_opens(shell, *places):
-    """Of these (address, port), tried all at once: to be left without an answer takes time."""
+    """Which of these (address, port) pairs are open; all at once, because a dropped packet takes
+    time.
+    """
     tries = " & ".join(f"{{ nc -z -w 1 {address} {port} && echo {address}:{port}; }}"
                        for address, port in places)
     return shell(f"command -v nc > /dev/null && {{ {tries} & wait; true; }}") == ""
@@ -108,7 +112,7 @@ def test_between_nodes_only_by_rule(bed, ec2, machine, group, ssh, swift_ssh):
     listen(shell, 6379)
     assert opens(ssh(second), first["PrivateIpAddress"], 6379)
     assert none_opens(outside, (first["PrivateIpAddress"], 6379), (first["PrivateIpAddress"], 22))
-    # A group changed under a running machine counts at once.
+    # A change to a group of a running machine applies at once.
     ec2.modify_instance_attribute(InstanceId=stranger["InstanceId"], Groups=[inner])
     assert opens(outside, first["PrivateIpAddress"], 6379)
 
@@ -147,7 +151,7 @@ def test_a_private_subnet_by_a_jump_host(bed, machine, group, ssh, private_subne
 def test_nothing_leaves_the_machine(bed, machine, swift_ssh):
     shell = swift_ssh(machine())
     assert none_opens(shell, ("192.0.2.1", 80), ("10.0.0.1", 80), (settings.LAPTOP, 22))
-    # Of the host only the cloud's ports.
+    # On the host only the cloud's ports are open.
     assert opens(shell, settings.GATEWAY, settings.API_PORT)
     assert none_opens(shell, (settings.GATEWAY, settings.CONTROL_PORT),
                       (settings.GATEWAY, settings.RELAY_PORT))

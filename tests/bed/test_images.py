@@ -1,4 +1,4 @@
-"""The images with Ray, without pip, and with systemd: they are what the launcher will meet."""
+"""The images with Ray, without pip, and with systemd are as the launcher expects them."""
 
 import os
 import pathlib
@@ -12,7 +12,7 @@ from cloud import images, settings
 
 INDEX = f"http://{settings.GATEWAY}:{settings.INDEX_PORT}"
 SHOAL = pathlib.Path(os.environ.get("SHOAL_BUILD") or HERE.parents[1] / "build") / "src/cli/shoal"
-# What a Ray node costs is its start; no dashboard, little memory.
+# Most of the cost of a Ray node is its start: no dashboard, little memory.
 START = "ray start --num-cpus 1 --object-store-memory 80000000 --disable-usage-stats"
 TASK = """
 import ray
@@ -28,7 +28,7 @@ print(*sorted(set(ray.get([where.remote() for _ in range(4)]))))
 
 @pytest.fixture
 def image(running_bed):
-    """image("ray"): built, if it was not."""
+    """image("ray"): builds it if needed."""
     def ensure(kind):
         bed_client.up([kind])
     return ensure
@@ -36,7 +36,7 @@ def image(running_bed):
 
 @pytest.fixture
 def small_wheel():
-    """Something in the index, without a download."""
+    """One package in the index, without a download."""
     name = "bedtest-1.0-py3-none-any.whl"
     settings.WHEELS.mkdir(parents=True, exist_ok=True)
     path = settings.WHEELS / name
@@ -59,7 +59,7 @@ def test_a_wheel_by_the_index(plain, ssh, small_wheel):
 
 
 def test_an_ordinary_build_runs_there(plain, ssh):
-    """The machines have its libraries, and the tools that setting a node up needs."""
+    """The machines have its libraries, and the tools that the setup of a node needs."""
     shell = ssh(plain)
     with open(SHOAL, "rb") as stream:
         subprocess.run([*shell.words, "cat > shoal && chmod 700 shoal"], stdin=stream, check=True,
@@ -71,7 +71,7 @@ def test_an_ordinary_build_runs_there(plain, ssh):
 
 
 def test_sshd_says_when(running_bed, plain, ssh):
-    """The log of a machine's sshd has times: tests of needless waits compare them."""
+    """The log of a machine's sshd has times; tests of unnecessary waits compare them."""
     ssh(plain)("true")
     row = next(n for n in running_bed.ps()["nodes"] if n["id"] == plain["InstanceId"])
     log = running_bed.ssh(plain["InstanceId"])["log"]

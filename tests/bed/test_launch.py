@@ -1,4 +1,4 @@
-"""RunInstances and CreateFleet refuse and grant what AWS does. No machines: the API alone."""
+"""RunInstances and CreateFleet refuse and accept what AWS does. No machines, only the API."""
 
 import base64
 import json
@@ -71,7 +71,7 @@ def test_same_token_other_parameters(paper, ec2, run):
 
 
 def test_tokens_are_zonal(paper, ec2, run):
-    """The trap: the same token in another zone makes a second machine."""
+    """A pitfall: the same token in another zone launches a second instance."""
     zones = [subnet_of(ec2, name) for name in ("public-a", "public-b")]
     first = run(ClientToken="one", SubnetId=zones[0])
     assert run(ClientToken="one", SubnetId=zones[1]) != first
@@ -85,7 +85,7 @@ def test_tokens_are_regional(paper, aws, run):
 
 
 def test_replay_of_a_terminated_instance(paper, ec2, run):
-    """AWS says that its instance has been terminated, and does not launch another one."""
+    """AWS reports that its instance was terminated, and does not launch another one."""
     first = run(ClientToken="one")
     ec2.terminate_instances(InstanceIds=first)
     wait_state(ec2, first[0], "terminated")
@@ -226,7 +226,7 @@ def test_tags_of_what_is_not_there(paper, ec2, ident, code):
 
 
 def test_tags_are_there_with_the_instance(paper, ec2, run):
-    """No moment in which it is listed without them."""
+    """An instance is never listed without its tags."""
     ident = run(**tagged("instance", cluster="x"))[0]
     found = listing(ec2, Filters=[{"Name": "tag:cluster", "Values": ["x"]}])
     assert [i["InstanceId"] for i in found] == [ident]

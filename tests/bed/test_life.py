@@ -1,4 +1,4 @@
-"""The bed's own life: up, down, crashes; it leaves nothing behind. And the words of `bed`."""
+"""The bed's own lifecycle: up, down, crashes; nothing is left. And the commands of `bed`."""
 
 import json
 import os
@@ -21,7 +21,7 @@ def call(*words, seconds=90):
 
 
 def leftovers():
-    """Everything of a bed that can be found on this machine."""
+    """Everything of a bed that exists on this machine."""
     found = docker.containers() + docker.networks() if docker.answers() else []
     for table in ("filter", "nat"):
         found += network.our_chains(table)
@@ -34,7 +34,7 @@ def leftovers():
 
 @pytest.fixture
 def with_machine(bed, machine):
-    """A bed with something in it, of every kind."""
+    """A bed with at least one object of every kind."""
     node = machine()
     assert leftovers()
     return node
@@ -118,7 +118,7 @@ def test_wrong_words_are_told(bed):
 
 
 def test_the_bed_is_light(bed, machine):
-    """Memory of the front and of an idle machine, so that many fit beside other work."""
+    """Memory of the front and of an idle machine, so that many fit next to other work."""
     machine()
     state = bed.ps()
     assert state["front_memory"] < 400 << 20

@@ -1,4 +1,4 @@
-"""DescribeInstances and the states of instances: lag, pages, endings. No machines."""
+"""DescribeInstances and instance states: lag, pages, terminations. No machines."""
 
 import time
 
@@ -56,7 +56,7 @@ def test_an_instance_may_die_at_launch(paper, ec2, run):
 
 
 def test_pages_are_of_instances(paper, ec2, run):
-    """Also out of one reservation, which a page may cut."""
+    """Also within one reservation, which a page may split."""
     made = set(run(Count=12))
     first = ec2.describe_instances(MaxResults=5)
     assert len(ids_of(first)) == 5 and first["NextToken"]
@@ -98,7 +98,7 @@ def test_a_page_token_is_bound_to_its_question(paper, ec2, run):
 
 @pytest.mark.parametrize("hundreds", [2, pytest.param(10, marks=pytest.mark.long)])
 def test_a_large_listing(paper, ec2, run, hundreds):
-    """A thousand is the size that a listing must carry."""
+    """A listing must handle a thousand instances."""
     paper.set(vcpu_quota=2000)
     made = {ident for _ in range(hundreds) for ident in run(Count=100)}
     start = time.monotonic()
@@ -119,7 +119,7 @@ def test_types_come_in_pages_of_a_hundred(paper, ec2, pattern, least):
     assert len(names) == len(set(names)) > least
 
 
-# ---- endings ----
+# ---- terminations ----
 
 
 def test_termination_takes_a_while(paper, ec2, run):

@@ -1,4 +1,4 @@
-"""`shoal ls` against the API: clusters in several regions, what is left of others, and prices."""
+"""`shoal ls` against the API: clusters in several regions, leftovers of others, and prices."""
 
 import collections
 import json
@@ -26,7 +26,7 @@ HOURS = 730
 
 
 def tags(cluster, **more):
-    """As Shoal tags what it makes."""
+    """Tags as Shoal sets them."""
     given = {"ray-cluster-name": cluster, "shoal-cluster-uid": UIDS[cluster], **more}
     return [{"Key": key.replace("_", "-"), "Value": value} for key, value in given.items()]
 
@@ -37,7 +37,7 @@ def spec(kind, given):
 
 @pytest.fixture
 def launch(paper, aws):
-    """launch(region, tags, ...): machines that exist in the API."""
+    """launch(region, tags, ...): instances that exist in the API only."""
 
     def make(region, given, **more):
         fields = {"ImageId": BASE, "InstanceType": "m5.large", "MinCount": 1, "MaxCount": 1,
@@ -57,7 +57,7 @@ def states(ec2, ids):
 
 @pytest.fixture
 def ls(paper, tmp_path):
-    """ls(option, ...): the program with a cache of its own; its status, output and story."""
+    """ls(option, ...): runs the program with its own cache; its status, output and stderr."""
 
     def run(*options, **env):
         where = {**client.environment(), "PATH": os.environ["PATH"], "HOME": str(tmp_path),
@@ -89,7 +89,7 @@ def spot_price(aws, zone):
 
 @pytest.fixture
 def scene(aws, launch):
-    """Clusters in two regions, one of Ray's own, one stopped, and what is left of another."""
+    """Clusters in two regions, one of Ray's own, one stopped, and leftovers of another."""
     launch(WEST, tags("demo", ray_node_type="head"))
     launch(WEST, tags("demo", ray_node_type="worker"), MinCount=2, MaxCount=2,
            InstanceMarketOptions={"MarketType": "spot"},
@@ -115,7 +115,7 @@ def scene(aws, launch):
 
 
 def test_every_region_is_looked_at(aws, scene, ls):
-    """With what belongs to no region: a role of a cluster that lives, and one that was left."""
+    """With resources that belong to no region: a role of a running cluster, and a leftover role."""
     iam = aws("iam")
     for name in ("demo", "gone"):
         iam.create_role(RoleName=f"shoal-{name}", Path="/shoal/", Tags=tags(name),
@@ -133,7 +133,7 @@ def test_every_region_is_looked_at(aws, scene, ls):
                                                             "launch template", "role",
                                                             "instance profile"]
     assert [t["id"] for t in found["demo"]["things"]] == ["shoal-demo", "shoal-demo"]
-    # Where only some regions are looked at, a role of nobody may be somebody's elsewhere.
+    # If only some regions are listed, a role without a cluster may belong to one in another region.
     found = listed(ls("-o", "json", "--region", EAST))
     assert set(found) == {"old-run", "rays"}
 
@@ -201,7 +201,7 @@ def test_prices_are_kept(paper, scene, ls):
         row[5] for row in cells(first.stdout).values()]
     asked = paper.counts(who="laptop", clear=True)
     assert asked["GetProducts"] == 0 and asked["DescribeSpotPriceHistory"] == 0
-    # Old, from the future, of somebody else, damaged: not believed, and mended.
+    # Old, from the future, of another user, damaged: not used, and replaced.
     for change in (lambda row: {**row, "at": "2020-01-01T00:00:00Z"},
                    lambda row: {**row, "at": "2090-01-01T00:00:00Z"},
                    lambda row: {**row, "account": "1"} if row["kind"] == "spot" else row,
@@ -219,7 +219,7 @@ def test_prices_are_kept(paper, scene, ls):
 
 
 def test_nothing_is_invented(paper, aws, scene, ls):
-    """The price list is refused: the built-in table counts for its region only."""
+    """The price list is denied: the built-in table is used, for its region only."""
     paper.deny("admin", "pricing:*")
     done = ls("-o", "json", "--region", BOTH)
     found = listed(done)
@@ -247,7 +247,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
            "AWS_SECRET_ACCESS_KEY": key["SecretAccessKey"]}
     done = ls(**who, AWS_REGION=EAST)
     assert done.returncode == 1
-    assert set(cells(done.stdout)) == {"old-run", "rays"}  # and nothing of WEST as left over
+    assert set(cells(done.stdout)) == {"old-run", "rays"}  # nothing of WEST counts as left over
     lines = [line for line in done.stderr.splitlines() if "not listed" in line]
     assert len(lines) == 1 and "key pairs, launch templates, machines, security groups, " \
         f"volumes in {WEST} (" in lines[0] and "not authorized" in lines[0]
@@ -255,7 +255,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     whole = json.loads(done.stdout)
     assert done.returncode == 1 and not whole["complete"]
     assert {(g["region"], g["what"]) for g in whole["gaps"]} >= {(WEST, "machines")}
-    # No region left: that is a failure, not an empty account.
+    # No region answered: that is a failure, not an empty account.
     done = ls("--region", WEST, **who)
     assert done.returncode == 1 and done.stdout == ""
     assert "not authorized" in done.stderr
@@ -290,7 +290,7 @@ def test_many_pages_and_a_circle(paper, launch, ls):
 
 
 def test_a_cluster_that_is_being_made(paper, aws, ls):
-    """Its anchor is there before its first machine, and nobody is told to remove it."""
+    """Its lease object exists before its first instance, and no message suggests to remove it."""
     for name, more in (("new", {}), ("held", {"shoal_lease_until": f"2 {int(time.time()) + 60}"}),
                        ("given-back", {"shoal_lease_until": "1 0"})):
         aws("ec2").create_launch_template(

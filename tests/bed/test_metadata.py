@@ -21,7 +21,7 @@ def get(shell, path, token=True):
     return int(status), text
 
 
-# ---- of any machine ----
+# ---- every machine ----
 
 
 def test_facts(plain, swift_ssh):
@@ -61,7 +61,7 @@ def test_no_notice_for_an_on_demand_machine(running_bed, plain):
         running_bed.notice(plain["InstanceId"])
 
 
-# ---- of a machine of its own ----
+# ---- machines with special settings ----
 
 
 def test_tokens_can_be_required(bed, ec2, machine, swift_ssh):

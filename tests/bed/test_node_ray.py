@@ -1,4 +1,4 @@
-"""A machine with python3 and nothing else becomes one with Ray."""
+"""Ray is installed on a machine that has only python3."""
 
 import os
 import pathlib

@@ -1,4 +1,4 @@
-"""Machines: ssh, user-data, host keys, stop and start, ends of their own, and what befalls them."""
+"""Machines: ssh, user-data, host keys, stop and start, shutdowns, and faults."""
 
 import shutil
 import subprocess
@@ -18,7 +18,7 @@ def host_key(tmp_path):
     return path.read_text(encoding="ascii"), path.with_suffix(".pub").read_text(encoding="ascii")
 
 
-# ---- any machine ----
+# ---- every machine ----
 
 
 def test_ssh_sudo_rsync_and_python(plain, ssh, tmp_path):
@@ -113,7 +113,7 @@ def test_cloud_config(bed, machine, ssh):
 
 
 def test_host_keys_by_user_data(bed, machine, ssh, tmp_path):
-    """The laptop knows the key before the machine exists, and pins it."""
+    """The laptop knows and pins the host key before the machine exists."""
     private, public = host_key(tmp_path)
     body = "".join(f"    {line}\n" for line in private.splitlines())
     data = f"#cloud-config\nssh_keys:\n  ed25519_private: |\n{body}  ed25519_public: {public}"
@@ -127,7 +127,7 @@ def test_host_keys_by_user_data(bed, machine, ssh, tmp_path):
         "Host key verification failed" in shell.run("true").stderr
 
 
-# ---- stop, start, end ----
+# ---- stop, start, terminate ----
 
 
 def test_a_disk_survives_a_stop(bed, ec2, machine, ssh):
@@ -166,7 +166,7 @@ def test_a_public_address_is_not_given_again_soon(bed, ec2, machine):
     assert machine()["PublicIpAddress"] != first["PublicIpAddress"]
 
 
-# ---- what befalls them ----
+# ---- faults ----
 
 
 def test_sshd_that_never_comes(bed, machine, ssh):
@@ -230,7 +230,7 @@ def test_network_delay(bed, machine, ssh):
     near = seconds()
     bed.set(relay_ms=80)
     far = seconds()
-    # ssh needs more than five round trips of 160 ms to get in.
+    # An ssh login needs more than five round trips of 160 ms.
     assert far > near + 5 * 0.160
     bed.set(relay_ms=0)
     assert seconds() < near + 0.5

@@ -1,4 +1,4 @@
-"""What a launcher looks up before it launches: regions, types, images, networks, quotas, disks."""
+"""What a launcher queries before a launch: regions, types, images, networks, quotas, disks."""
 
 import json
 import re
@@ -164,7 +164,7 @@ def test_a_subnet_has_fewer_addresses_with_machines(paper, ec2, run):
     assert free() == before
 
 
-# ---- what bears tags ----
+# ---- resources with tags ----
 
 
 def test_keys_by_tag(paper, ec2, key_files):

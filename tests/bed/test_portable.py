@@ -1,5 +1,6 @@
-"""The portable program on a machine that has nothing of ours: it comes by ssh, runs, and asks the
-cloud with the role of that machine."""
+"""The portable program on a machine without any of our files: it is copied over ssh, runs, and
+calls the cloud with the role of that machine.
+"""
 
 import json
 import os
@@ -26,7 +27,7 @@ def program():
 
 @pytest.fixture
 def role(aws):
-    """An instance profile whose role may look at everything."""
+    """An instance profile whose role has read-only access to everything."""
     iam = aws("iam")
     iam.create_role(RoleName="looker", AssumeRolePolicyDocument=json.dumps({
         "Version": "2012-10-17", "Statement": [{

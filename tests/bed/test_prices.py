@@ -1,4 +1,4 @@
-"""Prices, images and the caller's address, as a launcher asks for them."""
+"""Prices, images and the caller's address, as a launcher queries them."""
 
 import datetime
 import json

@@ -1,7 +1,7 @@
-"""Ray's own launcher, unchanged, on the bed: what it needs of AWS is there.
+"""Ray's own launcher, unchanged, on the bed: the bed has all that it needs of AWS.
 
-The launcher runs in a container on the host's network, which is the laptop's place. Takes more than
-a minute: suite `long`.
+The launcher runs in a container on the host's network, where the laptop is too. Takes more than a
+minute: suite `long`.
 """
 
 import json
@@ -56,7 +56,7 @@ def test_ray_up_and_down(bed, ec2, key_name, key_files, ssh, tmp_path):
         return re.search(r"/2\.0 CPU", shell.run("ray status", seconds=60).stdout)
 
     wait_for(both_joined, 120, 3)
-    # The head's monitor acted with the role of its machine, not with the laptop's keys.
+    # The head's monitor used the role of its instance, not the laptop's keys.
     assert bed.counts(who=head["InstanceId"])["RunInstances"] == 1
     on_laptop(tmp_path, "ray", "down", "-y", "/laptop/c.yaml", seconds=120)
     wait_for(lambda: all(i["State"]["Name"] == "terminated" for i in listing(ec2)), 60)

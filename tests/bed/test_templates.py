@@ -1,4 +1,4 @@
-"""Launch templates as an anchor: a name once, versions that count up, tokens. No machines."""
+"""Launch templates as lease objects: unique names, increasing versions, tokens. No machines."""
 
 import concurrent.futures
 
@@ -192,7 +192,7 @@ def test_tags_find_templates_page_by_page(paper, ec2):
 
 
 def test_tags_of_a_template_are_its_own(paper, ec2):
-    """Not those of what is launched from it."""
+    """Without the tags of the instances that are launched from it."""
     ec2.create_launch_template(
         LaunchTemplateName=NAME, LaunchTemplateData={
             "ImageId": BASE, "InstanceType": "m5.large",

@@ -1,8 +1,8 @@
 """docs/dev/bed.md, typed in: the commands under "By hand", and what they print.
 
 A line `$ command` is run (`> ` lines continue it) and the lines below it are its output; `...`
-stands for anything, alone on a line for any lines. SHOAL_AWS names the AWS command line if it is
-not on the PATH.
+matches any text, and any lines if it is alone on a line. SHOAL_AWS names the AWS command line if
+it is not on the PATH.
 """
 
 import os
@@ -54,7 +54,7 @@ def pattern_of(expected):
 
 
 def play(todo, folder, env):
-    """Runs all steps in one shell; the printed text of each."""
+    """Run all steps in one shell; return the output of each."""
     script = ["exec 2>&1"]
     for command, _ in todo:
         script += [f"{{ {command}\n}} < /dev/null", f"echo; echo {MARK}"]

@@ -1,5 +1,6 @@
-"""Ten kinds of secrets where users have them, and the search for them in everything a cluster
-leaves: what commands said, command lines, files, user-data, tags. Used on the front and on the bed.
+"""Ten kinds of secrets in the places where users keep them, and a search for them in everything
+that a cluster leaves: output of commands, command lines, files, user-data, tags. Used on the front
+and on the bed.
 """
 
 import base64
@@ -15,7 +16,7 @@ def canary(number):
 
 
 class Canaries:
-    """Of a laptop with temporary AWS credentials. Each secret has places where it may be."""
+    """The secrets of a laptop with temporary AWS credentials. Each has places where it may be."""
 
     def __init__(self, laptop):
         self.laptop = laptop
@@ -33,7 +34,8 @@ class Canaries:
             "a registry's password": canary(4), "the laptop's Ray token": canary(5),
             "a proxy's password for ssh": canary(6), "a proxy's password in a URL": canary(7),
             "a token in the environment": canary(8)}
-        # These are in the file for nodes: they are in private files there, and nowhere else.
+        # The cluster file has these for nodes: on nodes they are in private files, and nowhere
+        # else.
         self.on_nodes = {"a password of the provider": canary(9),
                          "an index's password in a URL": canary(10),
                          "a mounted file": canary(11)}
@@ -53,8 +55,9 @@ class Canaries:
         return config
 
     def check_machine(self, root, paths):
-        """`paths` below `root`: a secret that a node needs is in files that only its user reads,
-        and in no log; no other secret is in any file."""
+        """`paths` below `root`: a secret that a node needs is only in files that only its user can
+        read, and in no log; no other secret is in any file.
+        """
         for path in paths:
             data, inside = path.read_bytes(), path.relative_to(root)
             found = hits(data, self.on_nodes)
@@ -65,11 +68,13 @@ class Canaries:
             assert not found or "log" not in inside.parts, (found, inside)
 
 
-OPEN = (".", "home", "home/ubuntu")  # what is in them is looked at one by one
+OPEN = (".", "home", "home/ubuntu")  # their members are searched one by one
 
 
 class Sampler(threading.Thread):
-    """Command lines of all processes, and variables of ssh and rsync, again and again."""
+    """Record the command lines of all processes, and the environment of ssh and rsync,
+    continuously.
+    """
 
     def __init__(self):
         super().__init__(daemon=True)

@@ -1,5 +1,6 @@
-"""Fixtures for clusters without containers. A test that needs a front and cannot have one is
-skipped; with SHOAL_REQUIRE_BED=1, as in CI, it fails."""
+"""Fixtures for clusters without containers. If no front can be created, a test that needs one is
+skipped; with SHOAL_REQUIRE_BED=1, as in CI, it fails.
+"""
 
 import os
 import pathlib
@@ -15,7 +16,7 @@ from front import Front, missing, zygote  # noqa: E402
 def pytest_configure(config):
     config.addinivalue_line("markers", "long: takes more than a minute")
     if not missing():
-        zygote()  # loads while tests are collected
+        zygote()  # loads while pytest collects tests
 
 
 def pytest_collection_modifyitems(items):
@@ -27,6 +28,6 @@ def pytest_collection_modifyitems(items):
 
 @pytest.fixture
 def front():
-    """A front of its own, with short delays."""
+    """A new front for each test, with short delays."""
     with Front() as made:
         yield made

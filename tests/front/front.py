@@ -48,13 +48,13 @@ PLACE = "/dev/shm" if os.access("/dev/shm", os.W_OK) else tempfile.gettempdir()
 IMAGE = settings.AMIS[1].id
 LIVE = ("pending", "running", "stopping", "stopped", "shutting-down")
 PROGRAMS = ("unshare", "nsenter", "setpriv", "ip", "ssh", "sshd", "rsync", "sudo")
-# This cloud forgets nothing for longer: who waits until a call has no effect any more, or until a
-# listing is complete, waits seconds and not minutes.
+# This cloud delays nothing for longer. The program waits until a call can no longer take effect, or
+# until a listing is complete; here that takes seconds, not minutes.
 TIMES = "horizon=2000,call_timeout=10000"
 
 
 def missing():
-    """Why there can be no front here: a sentence, or None."""
+    """Why no front can run here: a sentence, or None."""
     if os.geteuid() != 0:
         return "a front needs root (namespaces)"
     path = os.environ["PATH"] + ":/usr/sbin:/sbin"
@@ -63,7 +63,7 @@ def missing():
 
 
 def wait_for(work, seconds=120, step=0.05, what="what was waited for"):
-    """The first true value of `work`."""
+    """The first true value that `work` returns."""
     end = time.monotonic() + seconds
     while True:
         value = work()
@@ -80,14 +80,14 @@ _lock = threading.Lock()
 
 
 def forget_dead():
-    """Folders of fronts whose test process was killed."""
+    """Remove folders of fronts whose test process was killed."""
     for pid in pathlib.Path(PLACE).glob("shoal-front-*/pid"):
         if not client.running(int(pid.read_text(encoding="ascii"))):
             shutil.rmtree(pid.parent, ignore_errors=True)
 
 
 def zygote():
-    """One per test process; has moto loaded."""
+    """One per test process; it has moto loaded."""
     global _zygote
     with _lock:
         if _zygote is None or _zygote.poll() is not None:
@@ -102,7 +102,7 @@ def zygote():
 
 
 class Done:
-    """A command that has ended."""
+    """A finished command."""
 
     def __init__(self, words, status, out, err, seconds):
         self.words, self.status, self.out, self.err = words, status, out, err
@@ -129,7 +129,7 @@ class Laptop:
         script = f"mount --bind {self.folder}/tmp /tmp; exec sleep infinity"
         self.anchor = front.popen(["unshare", "--mount", "sh", "-ec", script], {},
                                   stdin=subprocess.DEVNULL)
-        # Who enters before the mount would use this host's /tmp.
+        # A process that enters before the mount would use this host's /tmp.
         wait_for(lambda: name_of(inner(self.anchor.pid)) == "sleep", 20, 0.002, "a laptop")
 
     def env(self, **more):
@@ -140,7 +140,7 @@ class Laptop:
                 "SHOAL_CALLER_URL": CALLER_URL, **self.front.times, **self.more, **more}
 
     def words(self, *command):
-        """`command` on this laptop."""
+        """The argument list that runs `command` on this laptop."""
         return ["nsenter", "-t", str(self.front.pid), "-n", "-p", "--", "nsenter",
                 f"--mount=/proc/{self.anchor_pid()}/ns/mnt", "--", "setpriv", "--pdeathsig", "KILL",
                 "env", "-C", str(self.here), *map(str, command)]
@@ -149,21 +149,21 @@ class Laptop:
         return inner(self.anchor.pid)
 
     def start(self, *words, env=None, program=None, **more):
-        """`shoal WORDS` runs; stdout and stderr are pipes. Its own process: `process(child)`."""
+        """Start `shoal WORDS`; stdout and stderr are pipes. Its own process: `process(child)`."""
         fields = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE,
                   "stderr": subprocess.PIPE, "text": True, "errors": "replace",
                   "start_new_session": True, "env": self.env(**(env or {})), **more}
         return subprocess.Popen(self.words(program or self.front.program, *words), **fields)
 
     def process(self, child):
-        """The number of shoal itself, to send it signals."""
+        """The pid of shoal itself, for signals."""
         return inner(child.pid)
 
     def send(self, child, number):
         os.kill(self.process(child), number)
 
     def run(self, *words, seconds=240, text=None, env=None, program=None):
-        """Its end; one that takes longer is a failure, with what it said until then."""
+        """Wait for the end; fail after the limit, with the output until then."""
         began = time.monotonic()
         more = {} if text is None else {"stdin": subprocess.PIPE}
         child = self.start(*words, env=env, program=program, **more)
@@ -177,25 +177,25 @@ class Laptop:
         return Done(words, child.returncode, out, err, time.monotonic() - began)
 
     def stop(self, child, number=signal.SIGKILL, seconds=15):
-        """(out, err) of a child that is sent a signal."""
+        """Send a signal to a child; return (out, err)."""
         try:
             self.send(child, number)
         except ProcessLookupError:
             pass
         try:
             return child.communicate(timeout=seconds)
-        except subprocess.TimeoutExpired:  # what it started holds the pipes
+        except subprocess.TimeoutExpired:  # its children hold the pipes
             os.killpg(child.pid, signal.SIGKILL)
             return child.communicate(timeout=seconds)
 
     def __call__(self, *words, **more):
-        """The same, and it must go well."""
+        """The same, and it must succeed."""
         done = self.run(*words, **more)
         assert done.status == 0, f"{done}\n{self.front.log()}"
         return done
 
     def file(self, name, content):
-        """A file where shoal runs; what is not text becomes JSON, which is YAML."""
+        """Write a file where shoal runs. Anything but text becomes JSON, which is YAML."""
         path = self.here / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(content if isinstance(content, str) else json.dumps(content, indent=1),
@@ -203,7 +203,7 @@ class Laptop:
         return path
 
     def leftovers(self):
-        """Files that shoal still keeps of any cluster."""
+        """Files of any cluster that shoal still keeps."""
         return sorted(str(p.relative_to(self.state)) for p in self.state.rglob("*") if p.is_file())
 
 
@@ -213,7 +213,7 @@ def name_of(pid):
 
 
 def inner(pid):
-    """The only descendant of a chain of nsenter, setpriv and env that fork but once."""
+    """The last process of a chain of nsenter, setpriv and env, each of which forks once."""
     while True:
         if name_of(pid) not in ("nsenter", "setpriv", "env", "unshare"):
             return pid
@@ -229,7 +229,7 @@ def inner(pid):
 
 
 class Machine:
-    """An instance, seen from outside; its disk can be read also after its end."""
+    """An instance, seen from outside; its disk stays readable after its termination."""
 
     def __init__(self, front, row):
         self.front, self.id, self.row = front, row["id"], row
@@ -275,10 +275,10 @@ class Machine:
 
 
 class Front(client.Bed):
-    """A running front. What the bed's client can do (faults, set, mix, deny, notice) it can too."""
+    """A running front. Has the methods of the bed's client (faults, set, mix, deny, notice)."""
 
     def __init__(self, program=None, times=TIMES, **tunables):
-        """`times`: SHOAL_TEST_TIMES of laptops and machines; "": the product's own patience."""
+        """`times`: SHOAL_TEST_TIMES of laptops and machines; "": the timeouts of production."""
         self.times = {"SHOAL_TEST_TIMES": times} if times else {}
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="shoal-front-", dir=PLACE))
         self.folder.chmod(0o755)
@@ -298,7 +298,7 @@ class Front(client.Bed):
         (self.folder / "payloads").mkdir()
         (self.folder / "bin").mkdir()
         self.program = self.folder / "bin" / "shoal"
-        # Without what debuggers need, as in a release: it is sent to every machine.
+        # Without debug symbols, as in a release, because it is sent to every machine.
         subprocess.run(["strip", "-s", "-o", self.program, program], check=True)
         for arch in ("x86_64", "aarch64"):
             os.link(self.program, self.folder / "payloads" / f"shoal-{arch}")
@@ -314,7 +314,7 @@ class Front(client.Bed):
         self.machine_env()
 
     def popen(self, words, env, **more):
-        """A program in the front's namespaces that lasts until the front's end."""
+        """Start a program in the front's namespaces that runs until the front ends."""
         child = subprocess.Popen(["nsenter", "-t", str(self.pid), "-n", "-p", "-m", "--", "setpriv",
                                   "--pdeathsig", "KILL", *words],
                                  env={"PATH": os.environ["PATH"], **env}, **more)
@@ -336,17 +336,19 @@ class Front(client.Bed):
         return self.laptops[name]
 
     def limited_laptop(self, name, policy):
-        """A laptop whose user may do only what the policy allows; again: another policy."""
+        """A laptop whose user may do only what the policy allows; a second call replaces the
+        policy.
+        """
         keys = self.ask("limited", name=name, policy=policy)
         laptop = self.laptop(name)
         laptop.more = {"AWS_ACCESS_KEY_ID": keys["key"], "AWS_SECRET_ACCESS_KEY": keys["secret"],
                        "AWS_SESSION_TOKEN": keys["token"]}
         return laptop
 
-    # ---- the truth ----
+    # ---- the front's records ----
 
     def machines(self, cluster=None, states=LIVE):
-        """Instances by the front's own records, in any of these states, in order of launch."""
+        """Instances in the front's own records, in any of these states, in launch order."""
         rows = [Machine(self, row) for row in self.ask("truth")["instances"]]
         return [m for m in rows if m.state in states and
                 (cluster is None or m.tag("ray-cluster-name") == cluster)]
@@ -361,26 +363,29 @@ class Front(client.Bed):
         return heads[0]
 
     def calls(self, since=0.0, action=None):
-        """The API's log: a row per call with `at` (wall clock, when it was answered), `ms`, `who`
-        ("laptop" or an instance), `as` (the laptop's or role's name), `action`, `status`."""
+        """The API's log: a row per call with `at` (wall clock, time of the answer), `ms`, `who`
+        ("laptop" or an instance), `as` (the laptop's or role's name), `action`, `status`.
+        """
         with open(self.folder / "calls.jsonl", encoding="utf-8") as stream:
             rows = [json.loads(line) for line in stream]
         return [r for r in rows if r["at"] >= since and action in (None, r["action"])]
 
     def log(self):
-        """What the front itself complained of; a bug of the front must not look like ours."""
+        """Errors that the front itself logged; a bug of the front must not look like one of
+        Shoal.
+        """
         path = self.folder / "front.log"
         return path.read_text(encoding="utf-8", errors="replace")[-3000:] if path.exists() else ""
 
     def machine_env(self, **names):
-        """Variables (LD_PRELOAD, SHOAL_...) of everything on machines launched from now on."""
+        """Environment variables of all processes on machines that are launched from now on."""
         self.ask("env", **{**self.times, **names})
 
     # ---- files ----
 
     @staticmethod
     def cluster(name="demo", workers=2, **more):
-        """A cluster file that comes up quickly."""
+        """A cluster file for a cluster that comes up quickly."""
         node = {"node_config": {"InstanceType": "m5.large", "ImageId": IMAGE},
                 "resources": {"CPU": 1}}
         return {
@@ -395,7 +400,7 @@ class Front(client.Bed):
             "worker_start_ray_commands": ["ray stop", "ray start --address=$RAY_HEAD_IP:6379"],
             **more}
 
-    # ---- the end ----
+    # its first process: everything inside dies with it
 
     def close(self):
         if hasattr(self, "pid"):

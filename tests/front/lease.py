@@ -2,18 +2,18 @@
 """Attacks on the lease: laptops sleep, clocks are wrong, the lease object is deleted.
 
 Alice runs `up`. At one of her API calls something happens: her laptop is suspended for two minutes
-or an hour, or somebody deletes the lease object. The call itself arrives in time and its answer
-late, or it arrives late itself. Meanwhile others act on the same cluster: Alice's second laptop
+or an hour, or another user deletes the lease object. The call itself arrives in time and its answer
+late, or it arrives late itself. At the same time others act on the cluster: Alice's second laptop
 (the same key, no journal), Bob (another user), and `down` by name. Clocks of laptops and machines
 are off by up to five minutes, and listings lag. In the end `down` by name, and `down` on each
-laptop whose `up` began something, must leave nothing.
+laptop whose `up` created something, must leave nothing.
 
 A suspension takes no time: all clocks jump (clock_shim.c), the cloud's included. Leases last as
-long as in production. What else the program waits for is scaled down (TIMES).
+long as in production. Other timeouts are shorter (TIMES).
 
 Judged by the cloud's own record: `judge()`.
 
-usage: lease.py SEED [SEED ...]         repeats schedules, and prints what everybody said
+usage: lease.py SEED [SEED ...]         repeats schedules, and prints all output
        lease.py --count N [--first SEED] [--jobs J]
 """
 
@@ -38,11 +38,11 @@ NAME = "leased"
 SHIM = BUILD / "tests" / "front" / "libclock_shim.so"
 HORIZON, CALL_TIMEOUT = 2.0, 4.0  # production: 60 s and 120 s
 TIMES = f"horizon={HORIZON * 1000:.0f},call_timeout={CALL_TIMEOUT * 1000:.0f}"
-SKEW = 300            # seconds; AWS accepts no more
+SKEW = 300            # seconds; AWS accepts no larger difference
 SURPLUS_SECONDS = 120  # listings come every 15 s, as in production
-FIRST_CALL, LAST_CALL = 10, 31  # of `up`: from the taking of the lease to its end
+FIRST_CALL, LAST_CALL = 10, 31  # of `up`: from taking the lease to its end
 COMMAND_SECONDS = 150
-PATIENCE = 20         # seconds; who is not done by then waits for a lease to end, and time jumps
+PATIENCE = 20         # seconds; after that a command waits for a lease to expire, so clocks jump
 JUMP = 130            # longer than a lease
 RAY_RUNS = "ray-runs"  # a file on every head that has started Ray
 
@@ -70,7 +70,7 @@ class Clock:
 
 
 class Scene:
-    """A front in which every clock can be moved."""
+    """A front with movable clocks."""
 
     def __init__(self, program=None, skews=None, **tunables):
         self.front = Front(program, times=TIMES, **tunables)
@@ -84,7 +84,7 @@ class Scene:
         self.config["head_start_ray_commands"].append(f"touch ~/{RAY_RUNS}")
 
     def clock(self, name):
-        """Variables of everything that goes by this clock."""
+        """Environment variables of all processes that use this clock."""
         if name not in self.clocks:
             path = self.front.folder / f"clock-{name}"
             self.clocks[name] = Clock(path, self.skews.get(name, 0.0))
@@ -92,14 +92,14 @@ class Scene:
         return {"LD_PRELOAD": str(self.shim), "SHOAL_CLOCK_FILE": str(self.clocks[name].path)}
 
     def jump(self, seconds):
-        """So much time passes without anybody noticing it."""
+        """Move all clocks forward; the processes do not notice."""
         self.jumped += seconds
         self.front.set(clock=self.jumped)
         for clock in self.clocks.values():
             clock.jump(seconds)
 
     def suspend(self, command, seconds):
-        """A laptop sleeps for so long; meanwhile others may take over."""
+        """Suspend a laptop for that long; in that time others may take the lease."""
         command.signal(signal.SIGSTOP)
         self.sleeps.append((command.laptop.name, time.time() + self.jumped, float("inf")))
         self.jump(seconds)
@@ -110,7 +110,7 @@ class Scene:
         command.resume()
 
     def was_asleep(self, row):
-        """A call that arrives from a laptop that is suspended was sent before."""
+        """A call that arrives from a suspended laptop was sent before the suspension."""
         return any(actor(row) == name and begin <= row["came_at"] <= end
                    for name, begin, end in self.sleeps)
 
@@ -127,7 +127,7 @@ class Scene:
         return Command(self.laptop(name), "down", "-y", NAME, "--region", settings.REGION)
 
     def second_laptop(self, name, of):
-        """A laptop with the same key, but not the journal, of another one."""
+        """A laptop with the key, but not the journal, of another one."""
         laptop, state = self.laptop(name), self.laptop(of).state
         if state.exists():
             shutil.copytree(state, laptop.state, ignore=shutil.ignore_patterns("journal*", "lock"))
@@ -167,10 +167,10 @@ class Command:
         self.signal(signal.SIGCONT)
 
     def wait(self, seconds=COMMAND_SECONDS, kills=True):
-        """Its exit status; None: it did not end in time, and was killed."""
+        """Its exit status; None if it did not end in time and was killed."""
         end = time.monotonic() + seconds
         while self.reader.is_alive() and time.monotonic() < end:
-            self.resume()  # nsenter stops itself once more when it sees that its child was stopped
+            self.resume()  # nsenter stops itself again when it sees that its child was stopped
             self.reader.join(0.1)
         if self.reader.is_alive() and kills:
             self.signal(signal.SIGKILL)
@@ -184,7 +184,7 @@ class Command:
                 f"{self.child.returncode}\n{out}{err}")
 
 
-# ---- what the cloud's record says ----
+# ---- judging by the cloud's record ----
 
 CREATING = re.compile(r"(Run|Start|Create|Import|Put|Add|Authorize|Attach|Allocate|Request)")
 NOT_COVERED = ("CreateLaunchTemplate", "CreateLaunchTemplateVersion", "CreateTags")
@@ -203,14 +203,14 @@ def actor(row):
 
 @dataclasses.dataclass
 class Held:
-    """What one controller knows about its lease, by its own calls and their answers."""
+    """What one controller knows about its lease, from its own calls and their answers."""
     template: str = ""
-    number: int = 0   # of its own claim; 0: it has none
-    end: float = 0.0  # as it was last written, by the cloud's clock
+    number: int = 0   # epoch of its own claim; 0: none
+    end: float = 0.0  # as last written, on the cloud's clock
 
 
 def counting_claims(rows):
-    """{template: {number: (when the claim had taken effect, whose)}} of claims that count."""
+    """{template: {epoch: (when the claim took effect, the controller)}} of valid claims."""
     found = {}
     claims = [row for row in rows if (row.get("lease") or {}).get("claim")]
     for row in sorted(claims, key=lambda row: row["lease"]["number"]):
@@ -222,7 +222,7 @@ def counting_claims(rows):
 
 
 def learn(held, row, chains, lag):
-    """What the answer to this call tells its sender."""
+    """What the sender learns from the answer to this call."""
     lease = row.get("lease") or {}
     if lease.get("claim") and lease["number"] in chains.get(lease["template"], {}):
         held.template, held.number = lease["template"], lease["number"]
@@ -230,7 +230,8 @@ def learn(held, row, chains, lag):
     elif "end" in lease and row["status"] == 200 and held.number:
         held.end = float(lease["end"].split()[1])
     elif row["action"] == "DescribeLaunchTemplateVersions" and row.get("fault") != "hold":
-        # A process that reads after a successor is visible knows it, and a missing object too.
+        # A process that reads the lease object knows of a successor that is visible, or that the
+        # object is missing.
         later = [done for number, (done, _) in chains.get(held.template, {}).items()
                  if number > held.number and done + lag < row["came_at"]]
         if later or "NotFound" in row.get("refused", ""):
@@ -258,8 +259,9 @@ def calls_without_lease(scene, lag):
 
 
 def cluster_of(machine):
-    """A name may stand for two clusters: when the lease object is deleted before the first instance
-    exists, nobody else can know that the name is taken."""
+    """One name may have two clusters: if the lease object is deleted before the first instance
+    exists, no other process can know that the name is taken.
+    """
     return machine.tag("shoal-cluster-uid")
 
 
@@ -277,7 +279,7 @@ def ray_twice(front):
 
 
 def surplus(front):
-    """What is alive and should not be; it has a while to go."""
+    """Instances that are alive and should not be, after some time to terminate."""
     def is_right():
         kinds = [(cluster_of(m), m.kind) for m in front.alive(NAME)]
         return len(kinds) == len(set(kinds))
@@ -300,7 +302,7 @@ def judge(scene, lag):
 
 @dataclasses.dataclass
 class Schedule:
-    """What happens, by the seed alone."""
+    """The events of a schedule, determined by its seed."""
 
     def __init__(self, seed):
         dice = random.Random(seed)
@@ -335,13 +337,13 @@ def start_other(scene, name):
 
 
 def held_call(front, command):
-    """The action that waits now; "": the command ended before."""
+    """The action that is waiting now; "" if the command ended before."""
     wait_for(lambda: front.ask("held")["action"] or command.is_over(), COMMAND_SECONDS, 0.005)
     return front.ask("held")["action"]
 
 
 def wait_for_all(scene, commands):
-    """What hangs. While somebody waits for long, time jumps."""
+    """Wait for a command. While it waits for long, move the clocks."""
     end = time.monotonic() + COMMAND_SECONDS
     jump_at = time.monotonic() + PATIENCE
     while not all(command.is_over() for command in commands) and time.monotonic() < end:
@@ -376,12 +378,12 @@ def play(scene, schedule):
 
 
 def end_all(scene, commands):
-    """What is wrong with the last `down` of everybody."""
+    """What is wrong after the last `down` of every laptop."""
     owners = [command.laptop for command in commands if command.words[0] == "up"]
     wrong, last = [], []
     clusters = {cluster_of(m) for m in scene.front.alive(NAME)}
     last.append(scene.down("carol"))
-    if last[0].wait() != 0 and len(clusters) < 2:  # of two with one name it may end neither
+    if last[0].wait() != 0 and len(clusters) < 2:  # it removes neither of two clusters
         wrong.append("the last down failed")
     for laptop in owners:
         if scene.front.remains():
@@ -412,7 +414,7 @@ def run_schedule(seed, program=None, tell=False):
 
 
 def record(front):
-    """The cloud's record, short."""
+    """The cloud's record in short form."""
     rows = sorted(front.calls(), key=lambda row: row["came_at"])
     first = rows[0]["came_at"] if rows else 0
     return "\n".join(f"{row['came_at'] - first:9.3f} {row['ms']:8.1f} {actor(row)} {row['action']} "

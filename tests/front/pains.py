@@ -29,9 +29,9 @@ TOOLS = ("ray", "shoal")
 class Outcome:
     status: int
     lines: list     # (seconds since the start, text)
-    noticed: float  # when the cause was named; None: never
-    existed: dict   # what the cloud had then, by kind
-    left: dict      # what it had at the end
+    noticed: float  # when the tool named the cause; None: never
+    existed: dict   # what the cloud had at that time, by kind
+    left: dict      # what the cloud had at the end
 
     @property
     def text(self):
@@ -39,7 +39,7 @@ class Outcome:
 
 
 def environment(laptop):
-    """Of Ray's launcher on a laptop."""
+    """The output of Ray's launcher on a laptop."""
     names = {**laptop.env(), "RAY_USAGE_STATS_ENABLED": "0"}
     names["PATH"] = f"{PYTHON.parent}:{names['PATH']}"
     return names
@@ -87,7 +87,7 @@ def node_config(config, **fields):
 
 
 def in_cloud(front, code):
-    """Python with an `ec2` of the administrator's."""
+    """Run Python with the administrator's `ec2` client."""
     done = front.laptop().run("-c", "import boto3; ec2 = boto3.client('ec2')\n" + code,
                               program=PYTHON)
     assert done.status == 0, done
@@ -156,7 +156,7 @@ def stopped_and_forgotten(front, tool):
 
 
 def stale_cache(front, tool):
-    """P11: something that `up` created and remembers was deleted behind its back."""
+    """P11: something that `up` created and recorded was deleted by another tool."""
     file = front.laptop().file("cluster.yaml", cluster(front))
     for verb in ("up", "down"):
         done = run(front, tool, verb, "-y", file, cause="$^")
@@ -172,7 +172,7 @@ SCENES = {scene.__name__: scene for scene in (
 
 
 def show(name):
-    """Runs a scene with both tools, prints what they said, and gives back the outcomes by tool."""
+    """Run a scene with both tools, print their output, and return the outcomes by tool."""
     outcomes = {}
     print(f"## {name}: {SCENES[name].__doc__}\n")
     for tool in TOOLS:

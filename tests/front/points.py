@@ -1,17 +1,17 @@
-"""A failpoint for a whole cluster: all processes read one file, and the first that reaches the
-point which it names dies. Used on the front and on the bed; the names are in docs/dev/front.md.
+"""A failpoint for a whole cluster: all processes read one file, and the first one that reaches the
+point in that file dies. Used on the front and on the bed; the names are in docs/dev/front.md.
 """
 
 import pathlib
 import re
 
-# Killed here, a runner cannot know whether its step was done: it is done again.
+# After a kill here, a runner cannot know whether its step was done, so it runs it again.
 RUNNER_IN_DOUBT = re.compile(r"node-serve:(child:bash|file:\*|event:(began|said|done)|"
                              r"file:(step\.sh|group|runner))|node-(env|ray|probe|gate|start|idle)")
 
 
 class Points:
-    """`folder` exists on laptops and machines; on machines it may have another name."""
+    """`folder` exists on laptops and machines, on machines perhaps under another name."""
 
     def __init__(self, folder, on_machines=None):
         self.folder = pathlib.Path(folder)
@@ -28,7 +28,7 @@ class Points:
         (self.folder / "new").rename(self.wanted)
 
     def is_armed(self):
-        """False: a process has died there."""
+        """Disarm the point. False: a process has died there."""
         return self.wanted.exists()
 
     def disarm(self):

@@ -5,7 +5,7 @@
 
 For each such call of an undisturbed run: a new account, `ray up` killed when that call has been
 answered, `ray up` again, `ray down`. Prints a row per point: what the second `ray up` said, how
-many heads there were at most, and what is left that nobody would remove. The same steps of Shoal
+many heads there were at most, and what is left that no command removes. The same steps of Shoal
 are in the crash sweep (sweep.py). About a minute and a half per point, most of it Ray's own pauses.
 """
 

@@ -45,7 +45,7 @@ SAMPLE_SECONDS = 10
 CHECK_EVERY = 6  # rounds
 # SQLite starts its write-ahead log again when it has 1000 pages; one transaction may pass that.
 WAL_BYTES_MOST = 1100 * 4120
-# What the last third may have more than the middle third: a factor, and a small amount.
+# By how much the last third may exceed the middle third: a factor, and a small amount.
 GROWTH = {"rss_kb": (1.1, 1024), "descriptors": (1.1, 4), "journal_rows": (1.1, 40),
           "journal_bytes": (1.1, 64 * 1024), "log_bytes": (1.1, 32 * 1024), "files": (1.1, 10),
           "bytes": (1.1, 64 * 1024)}
@@ -107,7 +107,7 @@ class Soak:
     # ---- looking ----
 
     def age(self):
-        """0 at the beginning, 1 at the end."""
+        """0 at the beginning, 1 at the end of the run."""
         return (time.monotonic() - self.began) / self.seconds
 
     def note(self, text):
@@ -159,7 +159,7 @@ class Soak:
     # ---- load ----
 
     def load(self, count):
-        """So many requests wait, some of them for spot instances."""
+        """Request this many workers, some of them on spot instances."""
         wishes = [{"CPU": 1, **({"spot": 1} if self.dice.random() < 0.5 else {})}
                   for _ in range(count)]
         script(self.front.head(), f"cd /tmp/ray && echo '{json.dumps(wishes)}' > demand.new && "
@@ -189,7 +189,7 @@ class Soak:
         self.front.head().run("pkill", "-KILL", "-f", which, check=False)
 
     def may_kill_service(self):
-        """Only sometimes, so that it grows old in between."""
+        """Only sometimes, so that the service gets old in between."""
         return self.age() < 0.25 or 0.45 < self.age() < 0.55
 
     def no_sshd(self):
@@ -225,7 +225,7 @@ class Soak:
             self.happened["fault came too late"] += 1
         time.sleep(self.dice.uniform(4, 10))
         if number % 4 == 0:
-            self.laptop.run("up", "-y", self.file)  # may fail: faults are on
+            self.laptop.run("up", "-y", self.file)  # may fail, because faults are on
         self.load(0)
         time.sleep(self.dice.uniform(6, 12))
         self.front.clear()
@@ -233,7 +233,7 @@ class Soak:
         self.note(f"round {number} {fault.__name__}: {len(self.seen)} launched, {last}")
 
     def check(self, seconds=240):
-        """Without faults everything is as it should be after a while."""
+        """After some time without faults, everything must be in order."""
         self.front.clear()
         self.note("check")
         done = self.laptop.run("up", "-y", self.file)
@@ -280,7 +280,7 @@ class Soak:
         if self.most > MOST_WORKERS + 1:
             self.blame(f"{self.most} instances at once")
 
-    # ---- the verdict ----
+    # ---- the result ----
 
     def third(self, name, number):
         span = max([1.0] + [row["age"] for row in self.samples])

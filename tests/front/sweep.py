@@ -1,17 +1,17 @@
 #!/usr/bin/env python3
-"""The crash sweep: the program is killed at a failpoint, then somebody acts, then all is judged.
+"""The crash sweep: kill the program at a failpoint, run a command, check everything.
 
 A case is a phase (`up` of a head and two workers, an update, `down`), a point at which one process
 of that phase is killed with SIGKILL, and what follows: the same command again, `down`, or `up` by
 another user on another machine. Judged by the front's own records: never two heads, no machine or
-anything else without an owner after the last `down`, no step lost, no step done twice unless its
-runner itself was killed while it ran.
+other resource left after the last `down`, no step lost, no step run twice unless its runner itself
+was killed while it ran.
 
 usage: sweep.py [--phase PHASE] [--follow FOLLOW] [--point PART] [--jobs N] [--seconds S] [--list]
                 [--results FILE]
 
-Prints a line per case; exit 1 when one is broken. With `--point` only points whose name has that
-part: the way to repeat a case. `--results` keeps the list of cases and a line of JSON per case in
+Prints a line per case; exit status 1 if one fails. With `--point` only points whose name contains
+PART: the way to repeat a case. `--results` keeps the list of cases and a line of JSON per case in
 FILE; the next run with the same FILE continues with the cases that are missing there, and repeats
 those that were broken.
 """
@@ -35,8 +35,8 @@ from points import RUNNER_IN_DOUBT, Points
 PHASES = ("up", "update", "down")
 FOLLOWS = ("again", "down", "other")
 WORKERS = 2
-MOST_OF_ONE = 3      # of a machine's points with one name: of many alike the first ones
-COMMAND_SECONDS = 240  # on a machine that is busy with something else
+MOST_OF_ONE = 3      # of points with the same name on a machine: only the first ones
+COMMAND_SECONDS = 240  # on a machine that is busy with other work
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,7 +50,7 @@ class Case:
 
 
 class Scene:
-    """A front with a cluster file, its owner, and a way to arm points everywhere."""
+    """A front with a cluster file, its owner, and a function to arm points everywhere."""
 
     def __init__(self, **tunables):
         self.front = Front(**tunables)
@@ -69,7 +69,7 @@ class Scene:
         self.alice.file("cluster.yaml", self.config)
 
     def prepare(self, phase):
-        """Everything before the phase's own command; that command."""
+        """Run everything before the phase's own command; return that command."""
         if phase != "up":
             self.run("up")
         if phase == "update":
@@ -110,7 +110,7 @@ class Scene:
         self.front.close()
 
 
-# ---- the list ----
+# ---- the list of cases ----
 
 
 def record(phase):
@@ -145,7 +145,7 @@ def many_heads(front):
 
 
 def settle(scene, seconds=COMMAND_SECONDS):
-    """Waits until one head and the workers are alive, and no more; what is wrong with it."""
+    """Wait until exactly one head and the workers are alive; return what is wrong."""
     def is_right():
         kinds = collections.Counter(m.kind for m in scene.front.alive("swept"))
         return kinds == {"head": 1, "worker": WORKERS}
@@ -157,7 +157,7 @@ def settle(scene, seconds=COMMAND_SECONDS):
 
 
 def judge_steps(scene, case, expected):
-    """Every machine has done every step, as often as when nobody was killed."""
+    """Every machine has run every step as often as in a run without a kill."""
     wrong = []
     for kind, lists in scene.orders().items():
         wanted = collections.Counter(expected[kind][0])
@@ -183,7 +183,7 @@ def follow_again(scene, case, verb, expected):
 
 
 def follow_other(scene, case, verb, expected):
-    """Bob's `up` may refuse. It touches nothing of Alice's."""
+    """Bob's `up` may refuse. It must not change anything of Alice's."""
     before = {m.id: m.state for m in scene.front.machines("swept")}
     bob = scene.front.laptop("bob")
     file = bob.file("cluster.yaml", scene.config)
@@ -222,7 +222,7 @@ def final_down(scene):
 
 
 def run_case(case, expected):
-    """(was somebody killed?, what is wrong)."""
+    """(was a process killed?, what is wrong)."""
     scene = Scene()
     try:
         verb = scene.prepare(case.phase)
@@ -262,7 +262,7 @@ class Results:
         self.program = hashlib.sha256(SHOAL.read_bytes()).hexdigest()[:12]
 
     def plan(self):
-        """(all cases, expected): of the file, or recorded and written down."""
+        """(all cases, expected), from the file, or recorded now and written to it."""
         if self.path.exists():
             first = json.loads(self.path.read_text(encoding="utf-8").splitlines()[0])
             return [Case(*row) for row in first["cases"]], first["expected"]
@@ -278,12 +278,12 @@ class Results:
         return {Case(row["phase"], row["point"], row["follow"]): row for row in rows}
 
     def missing(self, cases):
-        """Those that were not run, or were broken."""
+        """Cases that have not run, or failed."""
         had = self.last()
         return [case for case in cases if case not in had or had[case]["wrong"]]
 
     def summary(self, cases):
-        """(how many ran, [case that killed nobody], {case: what is wrong}), by all runs so far."""
+        """(how many ran, [case without a kill], {case: what is wrong}), of all runs so far."""
         rows = self.last()
         had = {case: rows[case] for case in cases if case in rows}
         return (len(had), [case for case, row in had.items() if not row["was_hit"]],
@@ -296,7 +296,7 @@ class Results:
             stream.write(json.dumps(row) + "\n")
 
 
-# ---- many ----
+# ---- many cases ----
 
 
 def all_cases(phases=PHASES):
@@ -310,8 +310,9 @@ def all_cases(phases=PHASES):
 
 
 def spread(cases, seed):
-    """Cases that differ most come first: every operation once, then every point of it, then the
-    other follow-ups of each point."""
+    """Cases that differ most come first: every operation once, then all its points, then the other
+    follow-ups of each point.
+    """
     dice, rank = random.Random(seed), {}
     cases = dice.sample(cases, len(cases))
     of_point, of_operation = collections.Counter(), collections.defaultdict(list)
@@ -326,7 +327,7 @@ def spread(cases, seed):
 
 
 def sweep(cases, expected, jobs=2, seconds=None, tell=print, results=None):
-    """(how many ran, [case that killed nobody], {case: what is wrong})."""
+    """(how many ran, [case without a kill], {case: what is wrong})."""
     end = time.monotonic() + seconds if seconds else float("inf")
     missed, broken, ran, lock = [], {}, [0], threading.Lock()
 

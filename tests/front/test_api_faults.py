@@ -24,7 +24,7 @@ FAULT_SECONDS = 0.3  # how long a call hangs before its connection ends
 
 
 def one_run(seed):
-    """(did `up` go well?, what is wrong): a cluster with its own dice."""
+    """(did `up` succeed?, what is wrong): a cluster with its own random numbers."""
     with Front() as front:
         laptop = front.laptop()
         file = laptop.file("cluster.yaml", front.cluster("faulty", workers=2))
@@ -49,7 +49,7 @@ def one_run(seed):
 
 
 def earlier_runs(results):
-    """{seed: run} of the file, when there is one."""
+    """{seed: run} of the file, if it exists."""
     if not results or not results.exists():
         return {}
     rows = map(json.loads, results.read_text(encoding="utf-8").splitlines())
@@ -89,7 +89,7 @@ def test_ten_runs():
 
 
 def test_a_deletion_whose_answer_is_lost(front):
-    """It is repeated, and what is gone already is no error."""
+    """It is repeated, and a resource that is already gone is not an error."""
     laptop = front.laptop()
     file = laptop.file("cluster.yaml", front.cluster("faulty", workers=0))
     laptop("up", "-y", file)

@@ -1,4 +1,4 @@
-"""A changed file: `plan` says what `up` will do, and nothing is ignored or lost on the way."""
+"""A changed cluster file: `plan` says what `up` will do, and no change is ignored or lost."""
 
 import json
 import pathlib
@@ -53,7 +53,7 @@ def test_plan_shows_and_changes_nothing(front):
 
 
 def answer(laptop, file, question, word):
-    """What `up` says to an answer to its question, and its exit status."""
+    """What `up` prints after this answer to its question, and its exit status."""
     terminal = Terminal(laptop.words(laptop.front.program, "up", "--color", "never", file),
                         env=laptop.env(TERM="dumb"))
     try:
@@ -80,7 +80,7 @@ def test_the_question_is_the_plan(front):
     laptop.file("cluster.yaml", {**content, "setup_commands": ["true"]})
     said, status = answer(laptop, file, rb"Ray will be restarted on 2 nodes; .*Confirm", b"n\n")
     assert status == 1 and "nothing was changed" in said, said
-    # Nothing to do: nobody is asked.
+    # Nothing to do: no question.
     laptop.file("cluster.yaml", content)
     laptop.run("status", file)
     terminal = Terminal(laptop.words(laptop.front.program, "up", file), env=laptop.env(TERM="dumb"))
@@ -90,7 +90,7 @@ def test_the_question_is_the_plan(front):
 
 
 def variables(machine, program):
-    """Of the one process there whose command line has this: those that are about the GCS."""
+    """Of the one process whose command line contains this: the variables about the GCS."""
     pids = [pid for pid, line in machine.processes().items() if program in line]
     assert len(pids) == 1, machine.processes()
     rows = machine.run("cat", f"/proc/{pids[0]}/environ").split("\0")

@@ -1,9 +1,10 @@
-"""No silent churn: what can never work is said at once, stops, and `status` says why.
+"""No silent churn: a failure that will repeat is reported at once, launches stop, and `status` says
+why.
 
 Four causes, each on the head and on a worker: a setup command that always fails, no capacity, an
 sshd that never starts, a full disk. `up` names the cause within seconds of the instance's first
-answer and exits with 1; at most three instances of the node type are ever launched, also when the
-service has had time for more; `status` says why there are no more.
+answer and exits with 1; at most three instances of the node type are ever launched, also if the
+service has time for more; `status` says why there are no more.
 """
 
 import time
@@ -12,7 +13,7 @@ import pains
 import pytest
 from front import LIVE, TIMES, Front, wait_for
 
-MACHINE = "m5.xlarge"  # only the node type that fails has it
+MACHINE = "m5.xlarge"  # used only by the failing node type
 SSH_SECONDS = 4        # instead of 15 minutes: Ray's variable
 SOON = 60              # from the launch to the cause in the terminal; 1 to 5 s on a quiet host
 STOPPED = ("no more launches after 3 failures; fix what failed (shoal explain shows it) and run "
@@ -30,13 +31,13 @@ SAID = {
 
 @pytest.fixture
 def front():
-    """One whose services act soon after they begin, and not after 20 s."""
+    """A front whose services act soon after their start, not after 20 s."""
     with Front(times=TIMES + ",quiet_start=1000") as made:
         yield made
 
 
 def scene(front, kind, cause):
-    """The file of a cluster whose head or worker has this trouble."""
+    """The cluster file for this failure on the head or on a worker."""
     content = front.cluster("demo", workers=1)
     node = content["available_node_types"][kind]
     node["node_config"] = {**node["node_config"], "InstanceType": MACHINE}
@@ -50,12 +51,14 @@ def scene(front, kind, cause):
 
 
 def launched(front):
-    """Instances of the failing node type, dead ones included."""
+    """Instances of the failing node type, including terminated ones."""
     return [m for m in front.machines(states=(*LIVE, "terminated")) if m.type == MACHINE]
 
 
 def up(front, file, cause):
-    """`up`, and how long after the first launch (or its refusal) the cause was in the terminal."""
+    """Run `up`; return how long after the first launch (or its refusal) the terminal showed the
+    cause.
+    """
     began = time.time()
     env = {"AUTOSCALER_NODE_START_WAIT_S": str(SSH_SECONDS if cause == "no-sshd" else 120)}
     got = pains.run(front, "shoal", "up", "-y", file, cause=SAID[cause][0], env=env)
@@ -78,7 +81,7 @@ def test_a_worker_that_can_never_work(front, cause):
     file = scene(front, "worker", cause)
     got, seconds = up(front, file, cause)
     assert got.status == 1 and has(SAID[cause][1], got.text), got.text
-    # A worker is set up when the head is: that part of the time is the head's.
+    # A worker is set up after the head: that part of the time belongs to the head.
     assert seconds < 2 * SOON, (seconds, got.text)
     if cause == "capacity":
         assert launched(front) == []
@@ -102,12 +105,12 @@ def test_a_head_that_can_never_work(front, cause):
     assert len(launched(front)) == (0 if cause == "capacity" else 1)
     text = status(front, file)
     assert "the last `shoal up` failed" in text and has(SAID[cause][2], text), text
-    # Again: the same head, no further instance of any type.
+    # A second `up`: the same head, no further instance of any type.
     before = len(front.machines(states=(*LIVE, "terminated")))
     got, _ = up(front, file, cause)
     assert got.status == 1 and has(SAID[cause][1], got.text), got.text
     assert len(front.machines(states=(*LIVE, "terminated"))) == before <= 3
-    # The cause is gone: what `status` says of the last failure is gone too.
+    # The cause is fixed: `status` no longer shows the last failure.
     front.laptop()("down", "-y", file)
     assert front.remains() == {}
     assert "the last `shoal up`" not in status(front, file)

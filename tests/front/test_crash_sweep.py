@@ -1,7 +1,8 @@
-"""Killed at every failpoint, then again, `down`, or somebody else: nothing is doubled or left.
+"""Kill at every failpoint, then run the command again, `down`, or `up` of another user: nothing is
+doubled or left.
 
-CI runs a few cases, always the same; `long` runs all of them. If SHOAL_SWEEP_RESULT names a
-file, a run that was interrupted continues with the cases that are missing there.
+CI always runs the same few cases; `long` runs all of them. If SHOAL_SWEEP_RESULT names a file, an
+interrupted run continues with the cases that are missing there.
 """
 
 import os
@@ -16,7 +17,7 @@ KINDS = ("up:", "down:", "autoscaler-folder:", "node-serve:")
 
 
 def draw(cases, seed):
-    """CI_CASES cases, at least one of each kind of process and of each thing that follows."""
+    """CI_CASES cases, at least one of each kind of process and of each follow-up."""
     dice = random.Random(seed)
     dice.shuffle(cases)
     chosen = []

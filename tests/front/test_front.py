@@ -1,4 +1,4 @@
-"""The front itself: whole clusters without containers come up, go, and leave nothing."""
+"""The front itself: whole clusters without containers come up, go down, and leave nothing."""
 
 import os
 import pathlib
@@ -22,7 +22,7 @@ def test_up_and_down(front):
         assert "worker" in laptop(*words).out
     first, second = front.alive("demo")[:2]
     assert first.run("hostname").strip() != second.run("hostname").strip()
-    # Every call has a caller: laptops by name, heads by the role that their instance has.
+    # Every call has a caller: laptops by name, heads by the role of their instance.
     callers = {(row["who"], row["as"]) for row in front.calls()}
     assert ("laptop", "alice") in callers
     assert any(who == front.head("demo").id and name.startswith("role/") for who, name in callers)

@@ -1,7 +1,7 @@
-"""Launching commands against a cloud as slow as AWS: everything is late, all at once.
+"""Launches on a cloud as slow as AWS: everything is delayed at the same time.
 
 Listings, tags, template versions, IAM and public addresses lag, and a termination takes long. The
-program has its own patience here, not that of the other tests. CI uses a fifth of the delays.
+program uses its production timeouts here. CI uses a fifth of the delays.
 """
 
 import pytest
@@ -13,7 +13,7 @@ def scaled(share):
 
 
 def harsh(share):
-    """A front with this share of the real delays."""
+    """A front with this fraction of the real delays."""
     return Front(times="horizon=15000,call_timeout=15000" if share < 1 else "", **scaled(share))
 
 
@@ -24,7 +24,7 @@ def up_and_down(share, seconds):
         laptop("up", "-y", file, seconds=seconds)
         assert sorted(m.kind for m in front.alive()) == ["head", "worker", "worker"]
         assert len(front.machines(states=(*LIVE, "terminated"))) == 3, "one too many"
-        # A later `up` finds what is there, however late it shows.
+        # A later `up` finds what exists, however late it is visible.
         laptop("up", "-y", file, seconds=seconds)
         assert len(front.alive()) == 3
         laptop("down", "-y", file, seconds=seconds)
@@ -32,7 +32,7 @@ def up_and_down(share, seconds):
 
 
 def start_for_a_command(share, seconds, *words):
-    """`exec --start` launches the cluster that is not there."""
+    """`exec --start` launches the cluster if it does not exist."""
     with harsh(share) as front:
         laptop = front.laptop()
         file = laptop.file("cluster.yaml", front.cluster("late", workers=0))
@@ -62,7 +62,7 @@ def test_exec_start_as_late_as_aws():
 
 
 def killed_after_both_launches(front, number):
-    """A laptop whose `up` died with the N-th answer to RunInstances, which may be to a dry run."""
+    """A laptop whose `up` died with the N-th answer to RunInstances; dry runs count too."""
     laptop = front.laptop()
     file = laptop.file("cluster.yaml", front.cluster("spent", workers=1))
     point = f"up:aws:RunInstances:reply#{number}"
@@ -72,7 +72,9 @@ def killed_after_both_launches(front, number):
 
 
 def test_a_token_whose_instances_are_gone():
-    """Killed after its launches; somebody terminates the instances in the console; then again."""
+    """`up` is killed after its launches; a user terminates the instances in the console; `up` runs
+    again.
+    """
     for number in range(2, 9):
         with Front() as front:
             laptop, file, first = killed_after_both_launches(front, number)

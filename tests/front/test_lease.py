@@ -15,7 +15,9 @@ def heads(scene):
 
 
 def alice_at(scene, action, after=True, contains=""):
-    """Alice's `up`, whose call has taken effect and whose answer is on its way; or the call is."""
+    """Alice's `up` at a call that has taken effect but is not answered; or the call itself is
+    delayed.
+    """
     scene.front.ask("hold", action=action, identity="alice", after=after, contains=contains)
     alice = scene.up("alice")
     assert held_call(scene.front, alice) == action, str(alice)
@@ -56,7 +58,7 @@ def test_a_laptop_that_slept_launches_no_second_head(seconds):
 
 
 def test_a_head_whose_launch_arrives_late_is_terminated():
-    """It was sent in time; while it is on its way the laptop sleeps and another head starts."""
+    """It was sent in time; while it is in transit, the laptop sleeps and another head starts."""
     with Scene() as scene:
         alice = alice_at(scene, "RunInstances", after=False, contains="Value=head")
         scene.suspend(alice, 120)

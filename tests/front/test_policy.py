@@ -11,7 +11,7 @@ DENIED = {"UnauthorizedOperation", "AccessDenied", "AccessDeniedException"}
 
 
 def cluster(front, **more):
-    """With spot workers, so that everything is asked that a launch may need."""
+    """With spot workers, so that every call happens that a launch may need."""
     file = front.cluster("demo", workers=1, **more)
     file["available_node_types"]["worker"] = copy.deepcopy(file["available_node_types"]["worker"])
     file["available_node_types"]["worker"]["node_config"]["InstanceMarketOptions"] = {
@@ -42,7 +42,7 @@ def test_it_is_enough(front):
     assert front.remains() == {}
 
 
-# By statement: a question that fails without it. What `up` and `down` need is tried with them.
+# For each statement a command that fails without it. What `up` and `down` need is tested with them.
 NEEDED = {"Look": "check", "LookAtAccount": "ls", "FindNewestImage": "check", "Launch": "check",
           "LaunchFrom": "check", "MakeKeyGroupAndLease": "check", "TagWhatIsMade": "check",
           "ChangeOwn": "up", "HeadRole": "up", "ListRoles": "ls", "FindSpotRole": "check"}
@@ -61,7 +61,7 @@ def test_each_statement_is_needed(front):
         less = {**policy, "Statement": [s for s in policy["Statement"] if s["Sid"] != sid]}
         user = front.limited_laptop(name, less)
         file = user.file("cluster.yaml", cluster(front))
-        if sid == "FindNewestImage":  # of a region without an image of Ray's
+        if sid == "FindNewestImage":  # in a region without a default image of Ray
             text["provider"] = {**text["provider"], "region": "us-east-1"}
             file = user.file("other.yaml", text)
             other = policy_of(admin, admin.file("other.yaml", text))
@@ -86,7 +86,7 @@ def test_a_file_that_names_its_profile(front, more, sid):
 
 
 def test_a_lease_that_may_not_be_taken(front):
-    """`up` ends at once and says which permission is missing."""
+    """`up` exits at once and names the missing permission."""
     admin = front.laptop("admin")
     policy = policy_of(admin, admin.file("cluster.yaml", cluster(front)))
     for statement in policy["Statement"]:
@@ -95,7 +95,7 @@ def test_a_lease_that_may_not_be_taken(front):
             actions.remove("ec2:CreateLaunchTemplateVersion")
     ada = front.limited_laptop("ada", policy)
     file = ada.file("cluster.yaml", cluster(front))
-    # The lease object exists now; to take the lease again, a version of it must be created.
+    # The lease object exists now; taking the lease again needs a new version of it.
     assert ada.run("up", "-y", file, env={"SHOAL_FAILPOINT": "up:after-take"}).status == -9
     done = ada.run("up", "-y", file)
     assert done.status == 1, str(done)

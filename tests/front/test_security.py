@@ -1,7 +1,8 @@
-"""Secrets stay where they belong, text of a file is never run: whole clusters are looked through.
+"""Secrets stay in their places and text of a file is never executed: searches through whole
+clusters.
 
-What a hostile Ray task or worker can reach is in SECURITY.md; `test_what_a_task_can_reach` is how
-it was found out.
+SECURITY.md lists what a hostile Ray task or worker can reach; `test_what_a_task_can_reach` is how
+that was found out.
 """
 
 import base64
@@ -18,7 +19,7 @@ IMPORT = "import boto3, sys; boto3.client('ec2').import_key_pair(KeyName='users'
 
 
 def script(machine, text):
-    """stdout of a script there; sudo's login shell would change the text on its way."""
+    """stdout of a script there; sudo's login shell would change the text."""
     packed = base64.b64encode(text.encode()).decode()
     return machine.run("bash", "-c", f"echo {packed} | base64 -d | bash")
 
@@ -60,7 +61,7 @@ def test_no_secret_gets_anywhere_else(front, fails):
         assert "ssh_authorized_keys" in data and not hits(data.encode(), secrets.all)
 
 
-# ---- text that is not to be run ----
+# ---- text that must not be executed ----
 
 EVIL = ["$(touch /tmp/PWNED)", "`touch /tmp/PWNED`", "'; touch /tmp/PWNED; '",
         "\"; touch /tmp/PWNED; \"", "&& touch /tmp/PWNED", "| touch /tmp/PWNED"]
@@ -73,7 +74,7 @@ def marks(front):
 
 
 def test_hostile_text_in_every_field_is_only_text(front):
-    """All at once, in fields that take any text; those that do not are in cli/test_security.py."""
+    """All at once, in fields that accept any text; cli/test_security.py has those that do not."""
     laptop = front.laptop()
     config = front.cluster("evil", workers=1)
     config["file_mounts"] = {}
@@ -106,7 +107,7 @@ def test_hostile_text_in_every_field_is_only_text(front):
 
 
 def test_what_a_task_can_reach(front):
-    """A Ray task is a process of the login user. What SECURITY.md says of it is true."""
+    """A Ray task is a process of the login user. Checks what SECURITY.md says about it."""
     laptop = front.laptop()
     laptop("up", "-y", laptop.file("cluster.yaml", front.cluster("reach", workers=1)))
     head = front.head("reach")
@@ -118,12 +119,12 @@ def test_what_a_task_can_reach(front):
     assert can(head, "test -r ~/ray_bootstrap_key.pem && test -r ~/.shoal/cluster/secret")
     assert can(head, "~/.shoal/bin/shoal ctl < /dev/null")
     assert imds(head, "meta-data/iam/security-credentials/").strip()
-    # The service's memory is its own; its files are not.
+    # The service's memory is private; its files are not.
     assert not can(head, "cat /proc/$(pgrep -of 'shoal autoscaler')/environ")
     assert not can(worker, "test -r ~/ray_bootstrap_key.pem || test -d ~/.shoal/cluster")
     assert "AccessKeyId" not in imds(worker, "meta-data/iam/security-credentials/any")
     assert can(worker, "test -r ~/.ray/auth_token")
-    # The role of the head launches workers and nothing that says it is a head.
+    # The head's role can launch workers, but nothing with the tag of a head.
     role = imds(head, "meta-data/iam/security-credentials/").strip()
     keys = json.loads(imds(head, f"meta-data/iam/security-credentials/{role}"))
     told = laptop.run("-c", STEAL, json.dumps(keys), head.id, program=sys.executable, seconds=60)

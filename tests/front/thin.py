@@ -1,4 +1,4 @@
-"""Thin machines: what an instance of tests/front is instead of a container.
+"""Thin machines: what tests/front uses instead of containers.
 
 A machine is a set of namespaces (PID, mount, UTS, network) around an overlay of this host's root:
 sshd, sudo, rsync, users, host keys and processes are real, and everything in it dies with its first
@@ -34,7 +34,7 @@ Subsystem sftp internal-sftp
 
 
 def _boot_module():
-    """The bed's reader of user-data, which is a program."""
+    """The bed's user-data reader, which is a program."""
     path = str(settings.HERE / "image" / "bed-boot")
     loader = importlib.machinery.SourceFileLoader("bed_boot", path)
     module = importlib.util.module_from_spec(importlib.util.spec_from_loader("bed_boot", loader))
@@ -56,7 +56,8 @@ def put(path, text, mode=0o644, owner=0):
 
 def image(folder):
     """The layer over the host's root that all machines share: the user, the stand-ins for Ray and
-    shutdown, a package folder that says Ray 2.60.0 is installed."""
+    shutdown, and a package folder that claims Ray 2.60.0 is installed.
+    """
     folder.mkdir(parents=True)
     accounts = {
         "passwd": f"{USER}:x:{UID}:{UID}::/home/{USER}:/bin/bash\n",
@@ -202,7 +203,7 @@ class ThinNodes(nodes.Nodes):
         return bool(child) and child.poll() is None
 
     def first_process(self, node):
-        """The number of a machine's first process, in the front's namespace."""
+        """The pid of a machine's first process, in the front's namespace."""
         child = self.machines[node.id]
         text = pathlib.Path(f"/proc/{child.pid}/task/{child.pid}/children").read_text("ascii")
         return int(text.split()[0])
@@ -224,7 +225,7 @@ class ThinNodes(nodes.Nodes):
         self._start_container(node)
 
     def _remove_container(self, node):
-        """Its disk stays, for tests to look at."""
+        """Its disk stays, so that tests can read it."""
         child = self.machines.pop(node.id, None)
         if child:
             child.kill()
@@ -235,7 +236,7 @@ class ThinNodes(nodes.Nodes):
         self.closing = True
         self.pool.shutdown(wait=False, cancel_futures=True)
 
-    # ---- looking ----
+    # ---- queries ----
 
     def ssh_log(self, node):
         try:

@@ -1,8 +1,8 @@
-"""One front: the bed's API with thin machines, in PID, mount and network namespaces of its own.
+"""One front: the bed's API with thin machines, in its own PID, mount and network namespaces.
 
-`run(folder, moto)` is called in a fresh child of the zygote and never returns. The test speaks to
-it over the socket FOLDER/control: a line of JSON in, a line of JSON out. When the process that
-called it dies, everything inside dies.
+`run(folder, moto)` is called in a new child of the zygote and never returns. The test talks to it
+over the socket FOLDER/control: one line of JSON per request and per answer. When the calling
+process dies, everything inside dies.
 """
 
 import ctypes
@@ -60,12 +60,12 @@ class ThinControl(control.Control):
                 "calls": sum(list(self.cloud.counts.values()))}
 
     def do_user(self, name):
-        """Keys of an administrator of this name; calls are logged under it."""
+        """Keys of an administrator with this name; calls are logged under it."""
         made = self.cloud.identities.mint("admin", name, 0)
         return {"key": made.key, "secret": made.secret, "token": made.token}
 
     def do_limited(self, name, policy):
-        """Keys of a user who may do what this policy allows; again: another policy."""
+        """Keys of a user who may do what this policy allows; a second call replaces the policy."""
         iam = self.cloud.moto.iam()
         if name not in iam.users:
             iam.create_user(settings.REGION, name, "/", [])
@@ -74,12 +74,14 @@ class ThinControl(control.Control):
         return {"key": made.key, "secret": made.secret, "token": made.token}
 
     def do_terminate(self, instance):
-        """By somebody else, in the console."""
+        """Terminate an instance as another user would in the console."""
         self.cloud.nodes.terminate(self.node(instance))
         return {}
 
     def do_delete_templates(self):
-        """By somebody else, in the console: launch templates that nothing is launched from."""
+        """Delete the launch templates from which nothing is launched, as another user would in the
+        console.
+        """
         backend = self.cloud.moto.backend(settings.REGION)
         with self.cloud.launching:
             names = list(backend.launch_template_name_to_ids)
@@ -91,7 +93,7 @@ class ThinControl(control.Control):
         return {"pid": self.cloud.nodes.first_process(self.node(instance))}
 
     def do_node(self, instance, what):
-        """A machine is stopped or killed as it runs."""
+        """Stop or kill a running machine."""
         node = self.node(instance)
         number = {"pause": signal.SIGSTOP, "unpause": signal.SIGCONT}.get(what)
         if what == "kill":
@@ -126,7 +128,7 @@ class Line(socketserver.StreamRequestHandler):
                              reply.body + b"}\n")
 
 
-# ---- life ----
+# ---- lifecycle ----
 
 
 class World:
@@ -147,7 +149,7 @@ class World:
 
 
 def first_process(folder, moto):
-    """Reaps whatever loses its parent; ends with the front's server."""
+    """Reaps orphans; exits with the front's server."""
     child = os.fork()
     if child == 0:
         try:
@@ -165,7 +167,7 @@ def first_process(folder, moto):
 
 
 def run(folder, moto):
-    """In a child of the zygote."""
+    """Runs in a child of the zygote."""
     try:
         log = os.open(os.path.join(folder, "front.log"), os.O_WRONLY | os.O_CREAT | os.O_APPEND)
         os.dup2(log, 1)

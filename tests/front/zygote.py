@@ -21,7 +21,7 @@ def main():
     from cloud import backend
     moto = backend.Moto()
     moto.seed()
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # fronts need no waiting
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # children need no wait
     for line in sys.stdin:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)

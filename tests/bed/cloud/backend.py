@@ -1,7 +1,7 @@
-"""moto inside this process: the one file that knows its insides.
+"""moto inside this process: the only file that depends on its internals.
 
-`Moto.call` hands over a request as if it had come by HTTP; the other methods read facts of which no
-API tells enough (rules of groups, roles of profiles, policies) or shape what moto would make wrong.
+`Moto.call` passes a request as if it had come over HTTP. The other methods read facts that no API
+returns completely (group rules, roles of profiles, policies), or correct what moto would do wrong.
 """
 
 import io
@@ -77,7 +77,7 @@ class Moto:
         return answer["status"], answer["headers"], data
 
     def ec2(self, region, params):
-        """(status, body) of an EC2 action of our own making."""
+        """(status, body) of an EC2 action that we build ourselves."""
         scope = f"Credential={settings.ADMIN_KEY}/20200101/{region}/ec2/aws4_request"
         headers = {"Content-Type": "application/x-www-form-urlencoded; charset=utf-8",
                    "Host": f"ec2.{region}.amazonaws.com",
@@ -98,18 +98,18 @@ class Moto:
         return self.backend(region).get_instance(ident)
 
     def filtered(self, work, filters):
-        """What moto lists by filters; one that it does not know is refused as AWS would."""
+        """What moto lists for these filters; an unknown filter is refused as AWS would."""
         with self.lock:
             try:
                 return work(filters=filters or None)
-            except Exception as error:  # moto's own kinds; they bear a code
+            except Exception as error:  # moto's own exceptions; they have a code
                 if not hasattr(error, "error_type") and not hasattr(error, "code"):
                     raise
                 raise Refusal(getattr(error, "error_type", "InvalidParameterValue"),
                               f"The filter '{', '.join(filters)}' is invalid") from error
 
     def matching(self, region, filters):
-        """Ids of the instances that a listing with these filters has, oldest first."""
+        """Ids of the instances that match these filters, oldest first."""
         found = self.filtered(self.backend(region).all_reservations, filters)
         return [instance.id for reservation in found for instance in reservation.instances]
 
@@ -120,7 +120,7 @@ class Moto:
         return self.backend(region).describe_instance_type_offerings(kind)
 
     def zones(self, region):
-        """Names of a region's zones, also of those in which we have no subnet."""
+        """Names of a region's zones, including those without a subnet of ours."""
         return [zone.name for zone in self.backend(region).describe_availability_zones()]
 
     def subnets(self, region):
@@ -147,7 +147,7 @@ class Moto:
                 for group in of_vpc.values()}
 
     def group_rules(self, region):
-        """{id: [ingress rule]} in the words of `network`."""
+        """{id: [ingress rule]} in the format of `network`."""
         rules = {}
         for ident, group in self.groups(region).items():
             rules[ident] = [{"protocol": rule.ip_protocol, "from": rule.from_port,
@@ -171,7 +171,9 @@ class Moto:
         return pair.material_public.decode() if pair else None
 
     def template(self, region, ident, name, version):
-        """The data of a launch template's version; {} without it, None without the template."""
+        """The data of a launch template's version; {} if the version is missing, None if the
+        template is.
+        """
         backend = self.backend(region)
         ident = ident or backend.launch_template_name_to_ids.get(name)
         found = backend.launch_templates.get(ident)
@@ -220,10 +222,10 @@ class Moto:
     def tags_of(self, region, ident):
         return dict(self.backend(region).tags.get(ident, {}))
 
-    # ---- shaping ----
+    # ---- changes to moto ----
 
     def forget(self, region, ident):
-        """A terminated instance that is no longer listed."""
+        """Remove a terminated instance from the listing."""
         with self.lock:
             reservations = self.backend(region).reservations
             for key, reservation in list(reservations.items()):
@@ -234,7 +236,7 @@ class Moto:
                         del reservations[key]
 
     def reset(self):
-        """Forgets what callers made. A whole reset of moto takes seconds."""
+        """Remove what callers created. A full reset of moto takes seconds."""
         iam = self.iam()
         with self.lock:
             for made in (iam.roles, iam.users, iam.instance_profiles):
@@ -251,7 +253,7 @@ class Moto:
                         del of_vpc[ident]
 
     def open_default_group(self, region, vpc):
-        """A VPC's default group lets its own members in; moto's does not."""
+        """Allow the members of a VPC's default group to reach each other, which moto does not."""
         group = next(g for g in self.groups(region).values()
                      if g.vpc_id == vpc and g.name == "default")
         if not group.ingress_rules:
@@ -260,7 +262,9 @@ class Moto:
                               "IpPermissions.1.Groups.1.GroupId": group.id})
 
     def open_to_the_world(self, backend, vpc, subnets):
-        """Public subnets have a way out by a gateway; the others only the VPC's own table."""
+        """Public subnets have a route to an internet gateway; the others only the VPC's own
+        table.
+        """
         gateway = backend.create_internet_gateway()
         backend.attach_internet_gateway(gateway.id, vpc.id)
         table = backend.create_route_table(vpc.id)
@@ -269,7 +273,7 @@ class Moto:
             backend.associate_route_table(table.id, subnet_id=subnet.id)
 
     def seed(self):
-        """Our VPCs in place of moto's default ones, and images only where they are."""
+        """Replace moto's default VPCs with ours, and keep images only in our regions."""
         for region, cidr in settings.VPCS.items():
             backend = self.backend(region)
             for ami in settings.AMIS:

@@ -25,7 +25,7 @@ PROGRAMS = ("docker", "iptables", "ip", "debootstrap", "nsenter")
 
 
 class BedError(Exception):
-    """The bed cannot do what was asked, and why."""
+    """The bed cannot do the request; the text says why."""
 
 
 class Bed:
@@ -50,7 +50,7 @@ class Bed:
         except BedError:
             return False
 
-    # ---- looking ----
+    # ---- queries ----
 
     def ps(self):
         return self.ask("ps")
@@ -69,7 +69,7 @@ class Bed:
     def console(self, instance):
         return self.ask("logs", instance=instance)["console"]
 
-    # ---- turning ----
+    # ---- changes ----
 
     def fault(self, action, kind, **fields):
         return self.ask("fault", action=action, kind=kind, **fields)
@@ -100,12 +100,12 @@ class Bed:
         return self.ask("mint", **fields)
 
     def machine_env(self, **names):
-        """Variables (LD_PRELOAD, SHOAL_...) of everything on machines launched from now on."""
+        """Environment variables of all processes on machines that are launched from now on."""
         settings.SHARED.mkdir(parents=True, exist_ok=True)
         return self.ask("env", **names)
 
     def truth(self):
-        """Everything that exists, by kind, whatever a listing would say."""
+        """Everything that exists, by kind, even if a listing would hide it."""
         return self.ask("truth")
 
     def remains(self, seconds=60):
@@ -127,7 +127,7 @@ class Bed:
         return self.ask("node", instance=instance, what=what)
 
     def reset(self, seconds=60):
-        """As after `up`; returns when no instance is left."""
+        """Restore the state after `up`; return when no instance is left."""
         end = time.monotonic() + seconds
         self.ask("reset")
         while self.ask("wipe")["live"]:
@@ -135,7 +135,7 @@ class Bed:
                 raise BedError("instances do not end")
             time.sleep(0.05)
 
-    # ---- with ----
+    # ---- context manager ----
 
     def __enter__(self):
         return self
@@ -148,7 +148,7 @@ class Bed:
 
 
 def environment(key=settings.ADMIN_KEY, secret=settings.ADMIN_SECRET, token=None):
-    """Variables with which any AWS client speaks to the bed."""
+    """Environment variables with which any AWS client uses the bed."""
     names = {"AWS_ENDPOINT_URL": settings.ENDPOINT, "AWS_ACCESS_KEY_ID": key,
              "AWS_SECRET_ACCESS_KEY": secret, "AWS_DEFAULT_REGION": settings.REGION,
              "AWS_REGION": settings.REGION, "AWS_EC2_METADATA_DISABLED": "true",
@@ -157,7 +157,7 @@ def environment(key=settings.ADMIN_KEY, secret=settings.ADMIN_SECRET, token=None
 
 
 def missing():
-    """Why there can be no bed here: a sentence, or None."""
+    """Why this machine cannot run a bed: a sentence, or None."""
     if os.geteuid() != 0:
         return "the bed needs root (containers, iptables)"
     lacking = [name for name in PROGRAMS if not shutil.which(name)]
@@ -169,7 +169,7 @@ def missing():
 
 
 def ensure_docker():
-    """A daemon; one that we start is ours to stop."""
+    """A Docker daemon; if we started it, we must stop it."""
     if docker.answers():
         return
     pid = docker.start_daemon(settings.STATE / "dockerd.log")
@@ -188,7 +188,7 @@ def build(kinds=("base",)):
 
 
 def up(kinds=("base",), seconds=LIFE_SECONDS):
-    """Starts a bed with these images ready; one that runs already, of the same code, is used."""
+    """Start a bed with these images ready, or use a running one of the same code."""
     build(kinds)
     bed = Bed()
     if bed.alive():
@@ -211,7 +211,7 @@ def up(kinds=("base",), seconds=LIFE_SECONDS):
 
 
 def stop_process(pid, seconds):
-    """Asks a process to end, then makes it."""
+    """Ask a process to exit, then kill it."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         try:
             os.kill(pid, number)
@@ -239,7 +239,7 @@ def command_of(pid):
 
 
 def down(keep_docker=False):
-    """Ends the bed, also one whose front has crashed: nothing of it is left."""
+    """Remove the bed, also if its front has crashed: nothing of it is left."""
     place = settings.STATE / "front.json"
     if place.exists():
         pid = json.loads(place.read_text(encoding="ascii"))["pid"]

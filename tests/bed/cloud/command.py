@@ -1,4 +1,4 @@
-"""The words of `bed`: one function per verb."""
+"""The command line of `bed`: one function per command."""
 
 import argparse
 import json
@@ -17,7 +17,7 @@ def megabytes(count):
     return f"{count / MIB:.0f} MB"
 
 
-# ---- verbs ----
+# ---- commands ----
 
 
 def up(words):
@@ -114,7 +114,7 @@ def down(words):
     print(f"bed is down in {time.monotonic() - start:.1f} s", file=sys.stderr)
 
 
-# ---- reading the words ----
+# ---- arguments ----
 
 
 def parser():

@@ -1,6 +1,6 @@
-"""The control socket, on loopback only: what `bed` and the tests tell a running bed.
+"""The control socket, on loopback only: commands of `bed` and of tests to a running bed.
 
-A request is POST /VERB with a JSON object; the reply is JSON, {"error": text} when it went wrong.
+A request is POST /VERB with a JSON object. The reply is JSON; after a failure {"error": text}.
 """
 
 import dataclasses
@@ -33,18 +33,18 @@ class Control:
         return Reply(status, json.dumps(value).encode(), {"Content-Type": "application/json"})
 
     def node(self, instance):
-        """By id, or by the beginning of one."""
+        """The instance with this id or id prefix."""
         found = [n for n in list(self.cloud.nodes.by_id.values()) if n.id.startswith(instance)]
         if len(found) != 1:
             raise LookupError(f"{len(found)} instances are called {instance!r}")
         return found[0]
 
-    # ---- looking ----
+    # ---- queries ----
 
     def do_ps(self):
         memory = docker.stats()
         rows = []
-        for node in list(self.cloud.nodes.by_id.values()):  # others come and go meanwhile
+        for node in list(self.cloud.nodes.by_id.values()):  # other threads change it
             connections, sessions = self.cloud.nodes.ssh_counts(node)
             rows.append({
                 "id": node.id, "state": node.state, "type": node.type, "zone": node.zone,
@@ -59,7 +59,7 @@ class Control:
                 "calls": sum(list(self.cloud.counts.values()))}
 
     def do_truth(self):
-        """Everything that exists, whatever a listing would say."""
+        """Everything that exists, even if a listing would hide it."""
         moto, rows = self.cloud.moto, []
         for node in list(self.cloud.nodes.by_id.values()):
             rows.append({"id": node.id, "state": node.state, "type": node.type, "zone": node.zone,
@@ -103,7 +103,7 @@ class Control:
         return [dataclasses.asdict(fault) for fault in self.cloud.faults.all]
 
     def do_hold(self, **fields):
-        """The next such call waits; `held` says whether one does."""
+        """The next such call waits; `held` says whether one is waiting."""
         self.holding = self.cloud.faults.add(kind="hold", **fields)
         return {}
 
@@ -125,7 +125,7 @@ class Control:
         return {}
 
     def do_set(self, **fields):
-        """Turns tunables; the values they had."""
+        """Change tunables; return their old values."""
         before = dataclasses.asdict(self.cloud.tunables)
         for name, value in fields.items():
             if name not in before:
@@ -151,12 +151,14 @@ class Control:
     # ---- nodes ----
 
     def do_env(self, **names):
-        """Variables of everything on machines launched from now on."""
+        """Environment variables of all processes on machines that are launched from now on."""
         self.cloud.nodes.env = names
         return {}
 
     def do_notice(self, instance, seconds=120, rebalance=False, action="terminate"):
-        """A spot notice: told by the metadata service, carried out when the time is over."""
+        """A spot interruption: first the notice in the metadata service, then the interruption
+        itself.
+        """
         node = self.node(instance)
         if not node.spot:
             raise ValueError(f"{node.id} is not a spot instance")
@@ -171,7 +173,7 @@ class Control:
         return node.notice
 
     def do_node(self, instance, what):
-        """Something happens to a machine while it runs."""
+        """Cause a fault on a running machine."""
         node = self.node(instance)
         if what not in ACTIONS_ON_NODES:
             raise ValueError(f"no {what!r}; there are: {' '.join(ACTIONS_ON_NODES)}")
@@ -189,10 +191,12 @@ class Control:
                        "-o", "UsePAM=no", "-o", "LogLevel=VERBOSE")
         return {}
 
-    # ---- the end ----
+    # ---- reset ----
 
     def do_reset(self):
-        """As after `bed up`: no instances, no faults, no counts, no variables, default numbers."""
+        """Restore the state after `bed up`: no instances, faults, counts or variables, default
+        tunables.
+        """
         self.cloud.nodes.env = {}
         for node in self.cloud.nodes.live():
             node.quick = True
@@ -204,7 +208,9 @@ class Control:
         return {}
 
     def do_wipe(self):
-        """After `reset`: once no instance lives, forgets everything; how many still live."""
+        """After `reset`: once no instance is alive, remove everything; return how many are still
+        alive.
+        """
         live = len(self.cloud.nodes.live())
         if not live:
             self.cloud.forget()
@@ -216,7 +222,7 @@ class Control:
 
 
 def in_mounts(node, *words):
-    """Runs a command in the mount namespace of a node, with the host's rights."""
+    """Run a command in the mount namespace of a node, with the host's permissions."""
     pid = docker.inspect(node.name)["State"]["Pid"]
     subprocess.run(["nsenter", "-t", str(pid), "-m", *words], check=True, timeout=20,
                    capture_output=True)

@@ -1,4 +1,4 @@
-"""Docker by its command line: the few things the bed asks of it, each bounded in time."""
+"""Docker through its command line: the few operations that the bed needs, each with a timeout."""
 
 import contextlib
 import json
@@ -10,7 +10,7 @@ from . import settings
 
 
 class DockerError(Exception):
-    """A docker command that failed, with what it said."""
+    """A failed docker command, with its output."""
 
 
 def run(*words, seconds=60, check=True, **more):
@@ -23,7 +23,7 @@ def run(*words, seconds=60, check=True, **more):
 
 
 def answers():
-    """Is there a daemon?"""
+    """Does a daemon answer?"""
     if not shutil.which("docker"):
         return False
     done = subprocess.run(["docker", "info"], capture_output=True, timeout=30, check=False)
@@ -31,7 +31,7 @@ def answers():
 
 
 def start_daemon(log, seconds=40):
-    """Starts a daemon of our own and waits for it; its process id."""
+    """Start our own daemon and wait for it; return its process id."""
     with open(log, "ab") as output:
         child = subprocess.Popen(["dockerd"], stdout=output, stderr=output,
                                  stdin=subprocess.DEVNULL, start_new_session=True)
@@ -58,7 +58,7 @@ def remove(names):
 
 
 def remove_all():
-    """Every container and network of any bed on this machine."""
+    """Remove every container and network of any bed on this machine."""
     remove(containers())
     for network in networks():
         run("network", "rm", network, check=False)
@@ -97,7 +97,7 @@ def _memory_of(ident):
               f"/sys/fs/cgroup/system.slice/docker-{ident}.scope/memory.current",
               f"/sys/fs/cgroup/docker/{ident}/memory.current")
     for place in places:
-        # A machine that ends meanwhile has no such file, or one that cannot be read any more.
+        # A machine that ends at this moment has no such file, or one that cannot be read.
         with contextlib.suppress(OSError), open(place, encoding="ascii") as file:
             return int(file.read())
     return 0

@@ -38,10 +38,10 @@ SHAPES = ("html", "binary", "empty", "deep", "entity")
 class Fault:
     action: str
     kind: str
-    count: int = 1          # 0: for ever
+    count: int = 1          # 0: forever
     chance: float = 1.0
-    skip: int = 0           # calls that pass before
-    contains: str = ""      # only calls with this in their body
+    skip: int = 0           # calls that pass before the first fault
+    contains: str = ""      # only calls whose body contains this
     code: str = ""
     status: int = 0
     message: str = ""
@@ -51,9 +51,9 @@ class Fault:
     identity: str = "*"
     type: str = "*"         # of launch faults: instance type and zone
     zone: str = "*"
-    left: int = 0           # of capacity: how many more
+    left: int = 0           # of capacity: how many more instances
     hits: int = 0
-    held: str = ""          # of hold: the action that waits
+    held: str = ""          # of hold: the action that is waiting
 
     def check(self):
         known = (*KINDS, *LAUNCH_KINDS, "capacity")
@@ -82,7 +82,7 @@ class Faults:
             self.all = []
 
     def hold(self, fault, action):
-        """Returns when somebody calls `release`."""
+        """Return after a call of `release`."""
         with self.holds:
             fault.held = action
             self.holds.wait()
@@ -95,7 +95,7 @@ class Faults:
         self.random = random.Random(seed)
 
     def mix(self, rate, seconds=0.3):
-        """Every kind of broken call with its share of `rate`, for ever."""
+        """Every kind of broken call with its share of `rate`, forever."""
         share = {"throttle": {}, "error": {"code": "InternalError", "status": 500}, "slow": {},
                  "hang": {}, "reset": {}, "truncate": {}, "garbage": {}}
         broken = [{"kind": kind, **more} for kind, more in share.items()]
@@ -142,7 +142,7 @@ class Faults:
         return found
 
     def capacity(self, node_type, zone, wanted, take=True):
-        """How many of `wanted` there is room for."""
+        """For how many of `wanted` instances there is capacity."""
         with self.lock:
             limits = [f for f in self.all if f.kind == "capacity" and
                       fnmatch.fnmatch(node_type, f.type) and fnmatch.fnmatch(zone, f.zone)]
@@ -154,11 +154,11 @@ class Faults:
             return granted
 
 
-# ---- how they look ----
+# ---- replies ----
 
 
 def refusal_of(fault, call):
-    """The error of the kinds that refuse; None for the others."""
+    """The error of the kinds that refuse a call; None for the other kinds."""
     in_json = call.service not in ("ec2", "sts", "iam", "s3")
     if fault.kind == "throttle":
         if call.service == "ec2":

@@ -1,8 +1,9 @@
-"""The front answers for AWS: who calls, faults, the rules of AWS, and moto for the rest.
+"""The front of AWS: authenticates callers, applies faults and AWS's rules, and lets moto do the
+rest.
 
-`Cloud` holds the state and takes one call from arrival to reply. What a single action does beyond
-moto stands in `launch`, `instances`, `templates`, `places`, `prices` and `services`; the table
-below says which.
+`Cloud` holds the state and handles one call from arrival to reply. What an action does beyond moto
+is in `launch`, `instances`, `templates`, `places`, `prices` and `services`; the table below maps
+actions to functions.
 """
 
 import collections
@@ -67,17 +68,17 @@ ACTIONS = {
     ("servicequotas", "ListServiceQuotas"): services.list_quotas,
     ("sso", "GetRoleCredentials"): services.role_credentials,
 }
-# What these change, `instances.overlay` tells.
+# `instances.overlay` shows what these change.
 LOOKS_UNCHANGED = {"RunInstances", "CreateFleet", "TerminateInstances", "StopInstances",
                    "StartInstances", "RebootInstances", "AuthorizeSecurityGroupIngress",
                    "RevokeSecurityGroupIngress", "CreateLaunchTemplate", "ImportKeyPair"}
-MOTO_PAGE = 100  # it tells no more reservations at once, and says so in a way we do not follow
+MOTO_PAGE = 100  # it lists fewer reservations per page, with a token that we do not follow
 SERVICES = {"ec2", "iam", "sts", "ssm", "s3", "pricing", "servicequotas", "sso"}
 
 
 class Cloud:
     def __init__(self, moto=None, make_nodes=nodes.Nodes):
-        """`moto`: one that is seeded already."""
+        """`moto`: an instance that already has its seed data."""
         self.tunables = settings.Tunables()
         self.moto = moto or backend.Moto()
         if not moto:
@@ -89,7 +90,7 @@ class Cloud:
         self.launching = threading.RLock()
         self.tokens = {}
         self.profiles_made = {}
-        self.policies_put = {}   # role: when
+        self.policies_put = {}   # role: time from which its newest policy applies
         self.delayed = []        # [(when, work)]: effects that callers do not see yet
         self.type_lists = {}
         self.items = {}
@@ -99,7 +100,7 @@ class Cloud:
         self.log_lock = threading.Lock()
 
     def forget(self):
-        """Everything that was made, as if the bed had just come up."""
+        """Remove everything that was created, as if the bed had just started."""
         with self.launching:
             self.nodes.by_id.clear()
             self.moto.reset()
@@ -111,7 +112,7 @@ class Cloud:
             self.delayed.clear()
             self.nodes.rewire()
 
-    # ---- what actions use ----
+    # ---- helpers for actions ----
 
     def overlay(self, item, node):
         instances.overlay(self, item, node)
@@ -120,8 +121,10 @@ class Cloud:
         return instances.describe_again(self, region, ids)
 
     def renderings(self, region, ids):
-        """{id: (reservation, <item>)} as moto writes them; kept, as it takes moto 5 ms for each."""
-        found = {ident: self.items.get(ident) for ident in ids}  # others forget them meanwhile
+        """{id: (reservation, <item>)} as moto writes them; cached, because moto takes 5 ms for
+        each.
+        """
+        found = {ident: self.items.get(ident) for ident in ids}  # other threads remove entries
         missing = [ident for ident in ids if not found[ident]]
         for begin in range(0, len(missing), MOTO_PAGE):
             part = missing[begin:begin + MOTO_PAGE]
@@ -135,7 +138,7 @@ class Cloud:
         return found
 
     def forget_renderings(self, call):
-        """After a call that may have changed how instances look."""
+        """Called after a call that may have changed how instances look."""
         if call.service != "ec2" or call.action.startswith(("Describe", "Get")) or \
                 call.action in LOOKS_UNCHANGED:
             return
@@ -165,10 +168,12 @@ class Cloud:
     def count(self, service, action, who):
         self.counts[service, action, who] += 1
 
-    # ---- what takes its time ----
+    # ---- delayed effects ----
 
     def delay(self, seconds, work):
-        """An effect that shows with the first call after so many seconds, in the order of calls."""
+        """An effect that is visible from the first call after this many seconds, in the order of
+        calls.
+        """
         with self.launching:
             self.delayed.append((time.monotonic() + seconds, work))
 
@@ -203,11 +208,11 @@ class Cloud:
         return reply
 
     def now(self):
-        """What our clock says."""
+        """The cloud's clock."""
         return time.time() + self.tunables.clock
 
     def admit(self, call):
-        """Who calls, may they, and not too often."""
+        """Check who calls, whether they may, and whether they call too often."""
         if call.service not in SERVICES:
             raise Refusal("UnknownEndpoint", f"The bed has no service {call.service!r}.", 404)
         if call.action in UNSIGNED or call.service == "sso":
@@ -250,7 +255,7 @@ class Cloud:
             return Reply(0, b"", manner=fault.kind, seconds=fault.seconds)
         if fault.kind == "redirect":
             return Reply(302, b"", {"Location": "http://198.18.0.1:9/"})
-        reply = copy.copy(self.carry_out(call))  # what is remembered for a token stays whole
+        reply = copy.copy(self.carry_out(call))  # the stored answer for a token stays complete
         if fault.kind == "garbage":
             return faults.garbage(fault.shape)
         if fault.kind == "loop" and call.get("NextToken"):
@@ -274,7 +279,7 @@ class Cloud:
 
 
 def lease_in(call, reply):
-    """What a call says about a cluster's lease: a claim with its number, or a new end."""
+    """What a call says about a cluster's lease: a claim with its epoch, or a renewal."""
     if reply.status == 200 and call.action.startswith("CreateLaunchTemplate"):
         number = re.search(rb"<versionNumber>(\d+)", reply.body)
         return {"template": re.search(rb"<launchTemplateId>([^<]+)", reply.body)[1].decode(),
@@ -286,7 +291,7 @@ def lease_in(call, reply):
 
 
 def told_action(call):
-    """RunInstancesDryRun: what changes nothing is counted apart."""
+    """RunInstancesDryRun: dry runs are counted separately."""
     is_dry = call.service == "ec2" and call.get("DryRun") == "true"
     return call.action + ("DryRun" if is_dry else "")
 

@@ -1,7 +1,7 @@
-"""Who calls: access keys with secrets, session tokens and an end; signatures; what each may do.
+"""Who calls: access keys with secrets, session tokens and expiry; signatures; permissions.
 
 Every signature is computed again from what arrived (SigV4, in the header or in the query). An
-identity may do all (the admin), or what its policies in IAM allow, less what a test denied it.
+identity may do everything (the admin), or what its IAM policies allow, minus what a test denied.
 """
 
 import dataclasses
@@ -63,14 +63,14 @@ class Identities:
         return identity
 
     def mint(self, kind, name, seconds, session=""):
-        """Fresh temporary credentials."""
+        """New temporary credentials."""
         key = "ASIA" + "".join(secrets.choice(ALPHABET) for _ in range(16))
         return self.add(Identity(key, secrets.token_urlsafe(30), kind, name,
                                  token="bed" + secrets.token_urlsafe(120), session=session,
                                  expires=time.time() + seconds if seconds else 0.0))
 
     def expire(self, pattern):
-        """Ends credentials at once; how many."""
+        """Expire credentials at once; return how many."""
         ended = 0
         for identity in list(self.by_key.values()):
             if fnmatch.fnmatch(identity.label, pattern) or identity.key == pattern:
@@ -78,10 +78,10 @@ class Identities:
                 ended += 1
         return ended
 
-    # ---- may they? ----
+    # ---- permissions ----
 
     def authorize(self, call):
-        """Raises unless the caller's identity may take this action."""
+        """Raise unless the caller's identity may take this action."""
         wanted = f"{call.service}:{call.action}"
         for who, what in self.denied:
             if fnmatch.fnmatch(call.identity.label, who) and policy.matches(what, wanted):
@@ -144,7 +144,8 @@ def wrong_signature(call):
 def skewed(call, stamp, now):
     now_text = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime(now))
     if call.service == "ec2" and stamp_seconds(stamp) > now:
-        # By its reference both ways are RequestExpired; this one it tells by the words for a key.
+        # AWS documents both cases as RequestExpired; it answers this one with the message for a
+        # key.
         return Refusal("AuthFailure", "AWS was not able to validate the provided access "
                                       "credentials", 401)
     if call.service == "ec2":
@@ -203,7 +204,7 @@ def signature(call, secret, date, signed, stamp, payload):
 
 
 def check(identities, call, now):
-    """The identity of a signed request; raises the refusal that AWS would give."""
+    """The identity of a signed request; raise the error that AWS would give."""
     credential = credential_of(call)
     if not credential:
         raise missing(call)

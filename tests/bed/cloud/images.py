@@ -22,8 +22,8 @@ from . import docker, settings
 
 SOURCES = settings.HERE / "image"
 MIRROR = "http://deb.debian.org/debian"
-# The libraries of an ordinary build of shoal: where the portable one was not built, tests send that
-# to the machines. A user's machine has none of them and needs none.
+# The libraries of an ordinary build of shoal: if the portable program was not built, tests send the
+# ordinary one to the machines. A user's machine does not need these libraries.
 LIBRARIES = ("libcurl4 libexpat1 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3 libuv1 "
              "libyaml-0-2").split()
 PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps ca-certificates "
@@ -38,7 +38,7 @@ SYSTEMD_FILES = {"bed-systemd": "/usr/local/sbin/bed-systemd",
                  "bed-cloud.cfg": "/usr/local/share/bed-cloud.cfg",
                  "bed-ssh.conf": "/usr/local/share/bed-ssh.conf"}
 
-# Whoever installs pip finds the bed's index, and may install as on other images.
+# An installed pip uses the bed's index, and may install system-wide as on other images.
 PIP_SET_UP = f"""rm -f /usr/lib/python3*/EXTERNALLY-MANAGED
 cat >/etc/pip.conf <<'END'
 [global]
@@ -52,9 +52,9 @@ echo 'ubuntu ALL=(ALL) NOPASSWD:ALL' >/etc/sudoers.d/ubuntu
 rm -f /etc/ssh/ssh_host_*
 for name in poweroff halt shutdown; do ln -sf /usr/local/sbin/bed-off /usr/local/sbin/$name; done
 """ + PIP_SET_UP
-# cloud-init knows EC2 by what the hypervisor says, and only then asks for IMDSv2's token. A
-# container has no such file in /sys, so it is looked for elsewhere. Its address is Docker's: on EC2
-# cloud-init would ask for one by DHCP first.
+# cloud-init recognizes EC2 by a file of the hypervisor, and only then asks for an IMDSv2 token. A
+# container has no such file in /sys, so cloud-init looks for it elsewhere. The address comes from
+# Docker; on EC2 cloud-init would first ask for one over DHCP.
 SET_UP_SYSTEMD = """set -e
 echo ec2bed00-0000-0000-0000-000000000000 >/etc/hypervisor-uuid
 sed -i s,/sys/hypervisor/uuid,/etc/hypervisor-uuid, \\
@@ -120,7 +120,7 @@ def ensure(kind):
 
 
 def remove_older(name):
-    """Images of the same kind, made of something else."""
+    """Images of the same kind with other contents."""
     said = docker.run("images", name.partition(":")[0], "--format", "{{.Repository}}:{{.Tag}}")
     for other in set(said.split()) - {name}:
         docker.run("rmi", other, check=False)
@@ -134,7 +134,9 @@ def build_rootfs(name):
 
 
 def build_rootfs_systemd(name):
-    """The same with more packages, by apt: debootstrap cannot solve every dependency."""
+    """The same with more packages, installed by apt: debootstrap cannot resolve every
+    dependency.
+    """
     with a_folder() as root:
         container = docker.run("create", "--label", settings.LABEL, ensure("rootfs"),
                                "true").strip()
@@ -158,7 +160,7 @@ def a_folder():
 
 
 def tell(words, seconds, **more):
-    """Runs a builder's command; what it said is told when it fails."""
+    """Run a command of a build; a failure shows its output."""
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
                           errors="replace", timeout=seconds, check=False, **more)
     if done.returncode:
@@ -177,7 +179,7 @@ def import_root(root, name):
 
 def add_packages(root, packages):
     shutil.copy("/etc/resolv.conf", root / "etc" / "resolv.conf")
-    silence = root / "usr" / "sbin" / "policy-rc.d"  # no service starts in a folder
+    silence = root / "usr" / "sbin" / "policy-rc.d"  # do not start services in a chroot
     silence.write_text("#!/bin/sh\nexit 101\n", encoding="ascii")
     silence.chmod(0o755)
     env = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
@@ -236,7 +238,7 @@ BUILDERS = {
 
 
 def ensure_wheels():
-    """The wheels that the index serves, for the nodes' Python."""
+    """The wheels in the index, for the nodes' Python."""
     mark = settings.WHEELS / f"complete-{hash_of(WHEELS)}"
     if mark.exists():
         return

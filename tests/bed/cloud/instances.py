@@ -1,4 +1,4 @@
-"""What is asked about instances, and done to them, once they exist: lists, tags, states, groups."""
+"""Operations on existing instances: listings, tags, states, groups."""
 
 import base64
 import copy
@@ -23,7 +23,9 @@ OWN_FILTERS = {"instance-state-name", "instance-state-code", "ip-address", "inst
 
 
 def check_ids(cloud, call, ids, lag=True):
-    """The nodes of ids; all or nothing, and what is not visible yet does not exist."""
+    """The nodes of these ids, or an error if one is missing; an instance that is not visible yet
+    does not exist.
+    """
     if not ids:
         raise Refusal("MissingParameter", "The request must contain the parameter InstanceId")
     for ident in ids:
@@ -45,7 +47,7 @@ def check_ids(cloud, call, ids, lag=True):
 
 
 def overlay(cloud, item, node):
-    """Makes moto's <item> of an instance say what is true here."""
+    """Change moto's <item> of an instance to the bed's facts."""
     ended = node.state == "terminated"
     public = cloud.nodes.shown_public(node)
     dns = f"ec2-{public.replace('.', '-')}.{node.region}.compute.amazonaws.com" if public else ""
@@ -104,7 +106,7 @@ def own_filter(cloud, node, name, values):
 
 
 def split_filters(call):
-    """({name: values} for moto, [(name, values)] that the bed decides itself)."""
+    """({name: values} for moto, [(name, values)] that the bed evaluates itself)."""
     theirs, ours = {}, []
     for item in call.items("Filter"):
         values = [v for k, v in sorted(item.items()) if k.startswith("Value.")]
@@ -144,7 +146,7 @@ def describe_instances(cloud, call):
 
 
 def reservations_of(cloud, region, nodes):
-    """<item>s of reservations with these instances, as they are now."""
+    """<item>s of reservations with these instances, in their present state."""
     items = cloud.renderings(region, [node.id for node in nodes])
     found = {}
     for node in nodes:
@@ -160,7 +162,9 @@ def reservations_of(cloud, region, nodes):
 
 
 def describe_again(cloud, region, ids):
-    """The reservation of an earlier launch, as its instances are now: the reply to a replay."""
+    """The reservation of an earlier launch with its instances in their present state: the reply to
+    a repeated launch.
+    """
     root = ET.Element("RunInstancesResponse")
     put(root, "requestId", "-")
     nodes = [cloud.nodes.by_id[ident] for ident in ids if ident in cloud.nodes.by_id]
@@ -170,7 +174,7 @@ def describe_again(cloud, region, ids):
 
 
 def describe_instance_status(cloud, call):
-    """Running ones only, unless asked for all."""
+    """Running instances only, unless all were requested."""
     ids = call.list("InstanceId")
     nodes = check_ids(cloud, call, ids) if ids else \
         [n for n in list(cloud.nodes.by_id.values()) if n.region == call.region
@@ -327,7 +331,7 @@ def create_tags(cloud, call):
             prefix = ident.partition("-")[0]
             raise Refusal(f"{PREFIXES[prefix]}.NotFound", f"The ID '{ident}' does not exist")
     check_dry_run(call)
-    # AWS counts what would stand there afterwards.
+    # AWS counts the tags that would exist afterwards.
     for ident in call.list("ResourceId"):
         if len({**cloud.moto.tags_of(call.region, ident), **dict(pairs)}) > launch.TAGS_MAX:
             raise Refusal("TagLimitExceeded", "The maximum number of tags for a resource has been "
@@ -347,7 +351,7 @@ def create_tags(cloud, call):
 
 
 def change_groups(cloud, call):
-    """Whatever changes rules: in force when the answer arrives."""
+    """Every action that changes rules: they apply when the answer arrives."""
     reply = cloud.pass_on(call)
     if reply.status == 200:
         cloud.nodes.rewire()
@@ -355,7 +359,7 @@ def change_groups(cloud, call):
 
 
 def create_group(cloud, call):
-    """Without a VPC it belongs to the default one."""
+    """Without a VPC parameter the group is in the default VPC."""
     if call.get("VpcId"):
         return cloud.pass_on(call)
     return cloud.ask_ec2(call, {**call.params, "VpcId": cloud.moto.default_vpc(call.region)})
@@ -384,7 +388,9 @@ def delete_group(cloud, call):
 
 
 def describe_types(cloud, call):
-    """In pages of 100; moto tells all 1400 at once, which takes it seconds, so it is asked once."""
+    """In pages of 100. moto lists all 1400 types at once, which takes seconds, so it is asked only
+    once.
+    """
     if call.list("InstanceType") and call.get("MaxResults"):
         raise Refusal("InvalidParameterCombination", "The parameter instanceTypes cannot be used "
                                                      "with the parameter maxResults")

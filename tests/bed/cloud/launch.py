@@ -1,7 +1,7 @@
-"""RunInstances and CreateFleet: everything that AWS checks before there is a machine.
+"""RunInstances and CreateFleet: everything that AWS checks before an instance exists.
 
-The order of the checks is that of AWS as far as it is known: parameters, then idempotency, then
-what the request names (image, type, key, groups, subnet, profile), then quota, then capacity.
+The order of the checks is AWS's as far as it is known: parameters, then idempotency, then what the
+request names (image, type, key, groups, subnet, profile), then quota, then capacity.
 """
 
 import base64
@@ -48,7 +48,7 @@ def flatten(value, name=""):
 
 
 def effective(cloud, call):
-    """The request's parameters with those of its launch template below them."""
+    """The request's parameters, completed from its launch template."""
     own = {k: v for k, v in call.params.items() if not k.startswith("LaunchTemplate.")}
     ident, name = call.get("LaunchTemplate.LaunchTemplateId"), \
         call.get("LaunchTemplate.LaunchTemplateName")
@@ -161,7 +161,7 @@ def check_image(cloud, call):
 
 
 def check_place(cloud, call):
-    """(subnet, zone or "" when the caller left it open)."""
+    """(subnet, zone or "" if the caller left it open)."""
     interface = next(iter(call.items("NetworkInterface")), {})
     ident = call.get("SubnetId") or interface.get("SubnetId")
     zone = call.get("Placement.AvailabilityZone")
@@ -208,7 +208,7 @@ def check_key(cloud, call):
 
 
 def check_profile(cloud, call):
-    """The name of the profile; one that was made just now is not known yet."""
+    """The name of the profile; EC2 does not know a very new one yet."""
     for field in ("Name", "Arn"):
         value = call.get(f"IamInstanceProfile.{field}")
         if not value:
@@ -235,7 +235,7 @@ def vcpus(cloud, kind):
 
 
 def check_quota(cloud, region, kind, low, high, spot):
-    """How many of `high` the quota leaves room for; refuses when fewer than `low`."""
+    """How many of `high` the quota allows; refuse if fewer than `low`."""
     limit = cloud.tunables.spot_vcpu_quota if spot else cloud.tunables.vcpu_quota
     used = sum(vcpus(cloud, n.type) for n in cloud.nodes.live(region)
                if bool(n.spot) == spot and n.state not in ("stopped", "stopping"))
@@ -277,7 +277,7 @@ def fingerprint(params):
 
 
 def replay(cloud, call, zone):
-    """Ids of the instances that this token made before, or None."""
+    """Ids of the instances that this token launched before, or None."""
     token = call.get("ClientToken")
     found = cloud.tokens.get((call.region, zone, call.action, token)) if token else None
     if found is None:
@@ -355,7 +355,7 @@ def run_instances(cloud, call):
 
 
 def create(cloud, call, subnet, groups, count, data, profile, spot):
-    """(reply, nodes): `count` instances in moto, each with a node of ours."""
+    """(reply, nodes): `count` instances in moto, each with its node."""
     params = {k: v for k, v in call.params.items()
               if not k.startswith(("IamInstanceProfile.", "SecurityGroup", "Placement.Avail"))}
     params.update({"Action": "RunInstances", "MinCount": str(count), "MaxCount": str(count)})
@@ -418,7 +418,9 @@ def overrides_of(cloud, call):
 
 
 def create_fleet(cloud, call):
-    """Only instant fleets: one try per override until the target is reached; errors are told."""
+    """Only instant fleets: one try per override until the target is reached; the reply lists
+    errors.
+    """
     if call.get("Type") != "instant":
         raise Refusal("UnsupportedOperation", "The bed knows fleets of type instant only.")
     before = replay(cloud, call, "")

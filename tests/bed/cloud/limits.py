@@ -5,7 +5,7 @@ import time
 
 from .wire import Refusal
 
-# (burst, refill per second), by what EC2 documents.
+# (burst, refill per second), as EC2 documents them.
 BUCKETS = {"RunInstances": (5, 2), "StartInstances": (5, 2), "CreateFleet": (5, 2),
            "TerminateInstances": (100, 5), "CreateTags": (100, 10)}
 READS, WRITES, UNFILTERED = (100, 20), (50, 5), (50, 10)

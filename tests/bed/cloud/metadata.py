@@ -1,6 +1,6 @@
 """The metadata service at 169.254.169.254: IMDSv2, user-data, credentials, spot notices.
 
-A node is known by the address it calls from. IMDSv1 answers unless the instance requires tokens.
+The caller's address identifies the node. IMDSv1 answers unless the instance requires tokens.
 """
 
 import json
@@ -18,8 +18,8 @@ TTL_MAX = 21600
 class Metadata:
     def __init__(self, cloud):
         self.cloud = cloud
-        self.roles = {}   # (instance, role) -> credentials, the same until they near their end
-        self.tokens = {}  # token -> (instance, end)
+        self.roles = {}   # (instance, role) -> credentials, the same until they are about to expire
+        self.tokens = {}  # token -> (instance, expiry)
         self.lock = threading.Lock()
 
     def answer(self, call):
@@ -81,7 +81,7 @@ class Metadata:
                 return None
         if callable(here):
             return here()
-        if here and words[-1] == "public-keys":  # listed in a way of their own
+        if here and words[-1] == "public-keys":  # these have listings of their own
             return f"0={node.key_name}"
         if isinstance(here, dict):
             return "\n".join(name + ("/" if isinstance(inner, dict) else "")

@@ -1,8 +1,9 @@
-"""The wires of the cloud: security groups, public addresses and the metadata address, in iptables.
+"""The network of the cloud: security groups, public addresses and the metadata address, in
+iptables.
 
-Between nodes the rules stand in DOCKER-USER (the bridge passes its frames through iptables), for
+Rules between nodes are in DOCKER-USER (the bridge passes its frames through iptables), rules for
 the laptop, which is this host, in OUTPUT. A node reaches only the host's ports that belong to the
-cloud, and nothing beyond the host. All our rules stand in chains named BED-*.
+cloud, and nothing beyond the host. All our chains are named BED-*.
 """
 
 import pathlib
@@ -41,7 +42,7 @@ def set_up():
     """Jumps, addresses and routes; the bridge exists already."""
     for name in ("ipv4/ip_forward", "bridge/bridge-nf-call-iptables"):
         pathlib.Path("/proc/sys/net", name).write_text("1\n", encoding="ascii")
-    # `src`: what the laptop sends bears the laptop's address.
+    # `src`: packets of the laptop have the laptop's address.
     subprocess.run(["ip", "addr", "replace", f"{settings.LAPTOP}/32", "dev", settings.BRIDGE],
                    check=True, timeout=10)
     for where in (settings.NODES, settings.PUBLIC):
@@ -76,7 +77,7 @@ def chain_of(group):
 
 
 def match_of(rule):
-    """The protocol and port part of an ingress rule; None when it can match nothing here."""
+    """The protocol and port part of an ingress rule; None if it can match nothing here."""
     protocol = rule["protocol"]
     if protocol in ("-1", None):
         return ""
@@ -87,7 +88,7 @@ def match_of(rule):
 
 
 def group_rules(group, rules, members):
-    """Lines of one group's chain: what a member of it lets in."""
+    """Lines of one group's chain: what its members accept."""
     lines = []
     for rule in rules:
         match = match_of(rule)
@@ -114,7 +115,8 @@ def filter_text(nodes, groups, vpn, old):
     lines += [f"-A BED-FWD {ON_BRIDGE} -j DROP",
               f"-A BED-FWD -i {settings.BRIDGE} -j REJECT --reject-with icmp-net-unreachable",
               f"-A BED-FWD -o {settings.BRIDGE} -j DROP"]
-    # To the relay: the packet still names the bridge here, though it goes to this host.
+    # To the relay: at this point the packet still has the bridge's name, although it goes to this
+    # host.
     lines += [f"-A BED-OUT {ESTABLISHED} -j ACCEPT",
               f"-A BED-OUT -d {settings.GATEWAY} -p tcp --dport {settings.RELAY_PORT} -j ACCEPT"]
     if not vpn:
@@ -146,13 +148,13 @@ def nat_text(nodes, relay):
 
 
 class Rules:
-    """What stands in the kernel's tables now."""
+    """The present rules in the kernel's tables."""
 
     def __init__(self):
         self.wanted = None
 
     def apply(self, nodes, groups, vpn=False, relay=False):
-        """Makes the rules those of these nodes and groups, at once; often they are so already."""
+        """Set the rules for these nodes and groups, in one step, unless they are set already."""
         wanted = filter_text(nodes, groups, vpn, []), nat_text(nodes, relay)
         if wanted == self.wanted:
             return

@@ -1,8 +1,8 @@
-"""Instances: their life beyond moto's, and the container that each one is.
+"""Instances: their lifecycle beyond moto's, and the container of each.
 
-A node's state goes pending, running, (stopping, stopped,) shutting-down, terminated at the pace
-of AWS: the API answers at once, the container follows in a few worker threads, and the listing
-tells what is true by then. The container is named after the instance and has its private address.
+A node's state goes pending, running, (stopping, stopped,) shutting-down, terminated at the pace of
+AWS: the API answers at once, a few worker threads change the container, and listings show the state
+at the time of the call. The container is named after the instance and has its private address.
 """
 
 import concurrent.futures
@@ -74,7 +74,7 @@ class Node:
     notice: dict = None
     rebalance: str = None
     paper: bool = False            # exists in the API only
-    quick: bool = False            # ends without delay
+    quick: bool = False            # terminated without delay
     paused: bool = False
     rebooting: bool = False
     faults: dict = dataclasses.field(default_factory=dict)
@@ -90,7 +90,7 @@ class Node:
 
 
 class Clockwork:
-    """Work to be done later, without a waiting thread for each."""
+    """Delayed work, without a waiting thread for each item."""
 
     def __init__(self, pool):
         self.pool, self.heap, self.count = pool, [], 0
@@ -119,7 +119,7 @@ class Nodes:
     def __init__(self, moto, tunables):
         self.moto, self.tunables = moto, tunables
         self.by_id = {}
-        self.env = {}  # variables of everything on machines launched from now on
+        self.env = {}  # environment variables of all processes on machines launched from now on
         self.lock = threading.RLock()
         self.wires = threading.Lock()
         self.rules = network.Rules()
@@ -131,7 +131,7 @@ class Nodes:
         self.closing = False
         threading.Thread(target=self.watch, daemon=True).start()
 
-    # ---- looking ----
+    # ---- queries ----
 
     def live(self, region=None):
         return [n for n in list(self.by_id.values()) if n.state in LIVE
@@ -142,30 +142,30 @@ class Nodes:
         return next((n for n in self.live() if n.private == address), None)
 
     def visible(self, node, now=None):
-        """Is it listed? Who turns the lag down sees at once what is there."""
+        """Is it listed? If a test lowers the lag, instances are visible at once."""
         now = now or time.monotonic()
         if node.ended and now - node.ended > self.tunables.terminated_kept:
             return False
         return now >= min(node.visible_at, node.created + self.tunables.listing_lag)
 
     def shown_public(self, node):
-        """Its public address, once the API tells it."""
+        """Its public address, once the API shows it."""
         return node.public if time.monotonic() >= node.created + self.tunables.public_lag else None
 
     def purge(self):
-        """Forgets what is no longer listed."""
+        """Remove instances that are no longer listed."""
         now = time.monotonic()
         for node in list(self.by_id.values()):
             if node.ended and now - node.ended > self.tunables.terminated_kept:
                 self.moto.forget(node.region, node.id)
                 self.by_id.pop(node.id, None)
 
-    # ---- addresses and wires ----
+    # ---- addresses and rules ----
 
     def take_public(self):
         with self.lock:
             used = {n.public for n in self.by_id.values()}
-            # A fresh address each time, as long as there are any: the oldest free one.
+            # A new address each time while any are left: the one that has been free the longest.
             for address in self.publics:
                 if address not in used:
                     self.publics.remove(address)
@@ -174,7 +174,7 @@ class Nodes:
         return None
 
     def rewire(self):
-        """Makes the rules those of the nodes that run now."""
+        """Set the rules for the nodes that are running now."""
         with self.wires:
             nodes, groups = [], {}
             for region in {n.region for n in self.live()}:
@@ -186,7 +186,7 @@ class Nodes:
             self.rules.apply(nodes, groups, vpn=bool(self.tunables.vpn),
                              relay=self.tunables.relay_ms > 0)
 
-    # ---- life ----
+    # ---- lifecycle ----
 
     def launch(self, node):
         with self.lock:
@@ -204,7 +204,7 @@ class Nodes:
     def _guard(self, work, node):
         try:
             work(node)
-        except Exception as error:  # the machine is lost, not the cloud
+        except Exception as error:  # only this machine fails, not the cloud
             node.reason = ("Server.InternalError", f"Server.InternalError: {error}")
             self._end(node)
 
@@ -248,14 +248,15 @@ class Nodes:
         prefer_machines()
 
     def env_files(self):
-        """(lines for sshd's configuration, lines for /etc/profile.d): a session has the variables
-        from sshd; a step's login shell starts with nothing."""
+        """(lines for sshd's configuration, lines for /etc/profile.d): a session gets the variables
+        from sshd; the login shell of a step starts without them.
+        """
         extra = " ".join(f"{name}={value}" for name, value in self.env.items())
         return f"SetEnv {extra}\n" if extra else "", "".join(
             f"export {name}={shlex.quote(value)}\n" for name, value in self.env.items())
 
     def _env_words(self, node):
-        """The variables, and a folder for what they name: all machines and the tests share it."""
+        """The variables, and the folder that they name, which all machines and the tests share."""
         if not self.env:
             return []
         words = ["-v", f"{settings.SHARED}:{settings.SHARED_ON_NODES}"]
@@ -279,7 +280,7 @@ class Nodes:
         return words
 
     def terminate(self, node, reason=USER_SHUTDOWN):
-        """To shutting-down now, to terminated in a while; False when it was ended before."""
+        """To shutting-down now and to terminated later; False if it was terminated before."""
         with self.lock:
             if node.state in ("shutting-down", "terminated"):
                 return False
@@ -290,19 +291,19 @@ class Nodes:
 
     def _finish(self, node):
         start = time.monotonic()
-        with node.lock:  # a container still starting is waited for, then removed
+        with node.lock:  # wait for a container that is still starting, then remove it
             self._remove_container(node)
         delay = 0.0 if node.quick else start + self.tunables.terminating - time.monotonic()
         self.later(max(0.0, delay), self._end, node)
 
     def _remove_container(self, node):
         if not node.paper:
-            if node.paused:  # Docker does not kill what is paused
+            if node.paused:  # Docker does not kill paused containers
                 docker.run("unpause", node.name, check=False)
             docker.remove([node.name])
 
     def end_now(self, node):
-        """For one whose end was put off: it comes at once."""
+        """Terminate an instance now whose termination was delayed."""
         self.pool.submit(self._end, node)
 
     def _end(self, node):
@@ -376,10 +377,10 @@ class Nodes:
         found = docker.inspect(node.name)
         return bool(found and found["State"]["Running"])
 
-    # ---- what happens to nodes ----
+    # ---- events of nodes ----
 
     def watch(self):
-        """Notices machines that ended by themselves: powered off, or killed."""
+        """Detect machines that ended by themselves: powered off, or killed."""
         while not self.closing:
             child = subprocess.Popen(
                 ["docker", "events", "--filter", f"label={settings.LABEL}", "--filter",
@@ -393,7 +394,7 @@ class Nodes:
             time.sleep(0.5)
 
     def _ended_by_itself(self, node):
-        time.sleep(0.2)  # a stop or restart that we asked for shows by then
+        time.sleep(0.2)  # a stop or restart that we requested is visible by then
         if node.state != "running" or node.rebooting or self._is_up(node):
             return
         reason = ("Client.InstanceInitiatedShutdown",
@@ -411,17 +412,17 @@ class Nodes:
         docker.remove([n.name for n in self.live()])
         shutil.rmtree(settings.STATE / "nodes", ignore_errors=True)
 
-    # ---- what nodes tell ----
+    # ---- logs of nodes ----
 
     def ssh_log(self, node):
-        """What the node's sshd has said. With the base image each line begins with its time."""
+        """The log of the node's sshd. With the base image each line begins with its time."""
         try:
             return (node.folder / "sshd.log").read_text(errors="replace")
         except OSError:
             return ""
 
     def ssh_counts(self, node):
-        """(connections, sessions) that the node's sshd has seen."""
+        """(connections, sessions) in the log of the node's sshd."""
         text = self.ssh_log(node)
         return text.count("Connection from "), text.count("Starting session:")
 
@@ -430,7 +431,7 @@ class Nodes:
 
 
 def resolver():
-    """A file that names no name server. Docker's own one needs 20 s to say no."""
+    """A resolv.conf without name servers. Docker's own one needs 20 s to fail."""
     place = settings.STATE / "resolv.conf"
     if not place.exists():
         place.write_text("nameserver 127.0.0.1\noptions attempts:1 timeout:1\n", encoding="ascii")
@@ -442,7 +443,7 @@ def host_name(node):
 
 
 def systemd_words():
-    """What systemd as first process needs of Docker."""
+    """Docker options for systemd as first process."""
     return ["-t", "-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--cap-add", "SYS_ADMIN",
             "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt",
             "apparmor=unconfined", "--tmpfs", "/tmp"]

@@ -1,4 +1,4 @@
-"""What all lists of EC2 share: sizes of pages, tokens bound to their question, dry runs."""
+"""What all EC2 listings share: page sizes, tokens that are bound to their request, dry runs."""
 
 import base64
 import binascii
@@ -36,7 +36,7 @@ def token_for(call, position):
 
 
 def position_of(call):
-    """Where a page begins: what token_for was given, or None at the start."""
+    """Where a page begins: the argument of token_for, or None at the start."""
     token = call.get("NextToken")
     if not token:
         return None

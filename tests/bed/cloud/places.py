@@ -1,4 +1,4 @@
-"""Where things are: regions, what each zone offers; and names that a list must know."""
+"""Regions, the offerings of each zone, and filter names that a listing must know."""
 
 import fnmatch
 import ipaddress
@@ -12,7 +12,7 @@ OFFERING_KINDS = ("region", "availability-zone", "availability-zone-id", "outpos
 
 
 def check_region(call):
-    """A region that the account has not opened knows no keys, and says no more than that."""
+    """A region that the account has not enabled rejects all keys, without a further reason."""
     if call.service not in ("ec2", "ssm", "servicequotas") or call.region in settings.VPCS:
         return
     if call.service == "ec2":
@@ -23,7 +23,7 @@ def check_region(call):
 
 
 def describe_regions(_cloud, call):
-    """The bed's; with AllRegions also one that must be opened first."""
+    """The bed's regions; with AllRegions also one that must be enabled first."""
     check_dry_run(call)
     rows = {name: "opt-in-not-required" for name in sorted(settings.VPCS)}
     if call.get("AllRegions") == "true":
@@ -49,7 +49,7 @@ def describe_regions(_cloud, call):
 
 
 def describe_offerings(cloud, call):
-    """In pages; the filters take wildcards."""
+    """In pages; the filters accept wildcards."""
     kind = call.get("LocationType", "region")
     if kind not in OFFERING_KINDS:
         raise Refusal("InvalidParameterValue", f"Invalid value '{kind}' for locationType.")
@@ -73,7 +73,7 @@ def describe_offerings(cloud, call):
 
 
 def describe_subnets(cloud, call):
-    """Free addresses: those that AWS does not keep, less one per instance."""
+    """Free addresses: without those that AWS reserves, and one less per instance."""
     reply = cloud.pass_on(call)
     if reply.status != 200:
         return reply

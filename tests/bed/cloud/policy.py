@@ -1,8 +1,8 @@
-"""What policies allow: actions, the resources a call touches, and conditions.
+"""What policies allow: actions, the resources of a call, and conditions.
 
-A call is allowed when for each resource that it touches a statement allows it and none denies it,
-as IAM does it. RunInstances touches what it makes and what it makes it from, and where it tags, it
-is a CreateTags as well. Of actions whose resources the bed does not know, resources do not count.
+A call is allowed if, for each of its resources, a statement allows it and none denies it, as in
+IAM. The resources of RunInstances are those that it creates and those that it uses; with tags it is
+also a CreateTags. If the bed does not know the resources of an action, it ignores resources.
 """
 
 import fnmatch
@@ -50,7 +50,7 @@ def of_launch(call):
     return rows + [Resource(call, kind, ident) for kind, ident in named if ident]
 
 
-# What calls without an id make, and what else they touch.
+# Resources that calls without an id create, and their other resources.
 MAKERS = {"CreateSecurityGroup": "security-group", "CreateLaunchTemplate": "launch-template",
           "ImportKeyPair": "key-pair"}
 
@@ -115,7 +115,7 @@ def request_tags(call, kind):
 
 
 def values_of(key, call, resource, made_by):
-    """What is known about a condition key: a list, empty when the request does not have it."""
+    """The request's values of a condition key: a list, empty if the request does not have it."""
     if key == "aws:RequestedRegion":
         return [call.region]
     if key.startswith("aws:RequestTag/"):
@@ -167,7 +167,7 @@ def one_holds(operator, have, wanted):
 
 
 def conditions_hold(statement, call, resource, made_by):
-    """A key that the bed does not know is fulfilled where it allows, and not where it denies."""
+    """An unknown key counts as fulfilled in an Allow statement, and as not fulfilled in a Deny."""
     for operator, keys in statement.get("Condition", {}).items():
         for key, wanted in keys.items():
             try:
@@ -181,7 +181,7 @@ def conditions_hold(statement, call, resource, made_by):
     return True
 
 
-# ---- the answer ----
+# ---- the result ----
 
 
 def allows_one(policies, action, call, resource, made_by=None):

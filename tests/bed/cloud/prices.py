@@ -1,7 +1,7 @@
-"""Canned prices: the Pricing API's products and the history of spot prices.
+"""Fixed prices: the Pricing API's products and the spot price history.
 
-A few types have the figures that AWS published for Oregon; the others follow from their size, so
-that every type has a price and the same one every time.
+A few types have the prices that AWS published for Oregon. The price of the others depends on their
+size, so that every type has a price and always the same one.
 """
 
 import json
@@ -121,7 +121,9 @@ def time_of(text):
 
 
 def spot_history(cloud, call):
-    """The newest first; one price per hour, type and zone. With StartTime now: the present ones."""
+    """The newest first; one price per hour, type and zone. With StartTime now: the present
+    prices.
+    """
     now = time.time()
     start = time_of(call.get("StartTime")) if call.get("StartTime") else now - HISTORY_HOURS * 3600
     end = time_of(call.get("EndTime")) if call.get("EndTime") else now
@@ -133,7 +135,7 @@ def spot_history(cloud, call):
         sorted({s.availability_zone for s in cloud.moto.subnets(call.region)})
     systems = call.list("ProductDescription") or filters.get("product-description") or \
         ["Linux/UNIX"]
-    # The price in force at the start is told too.
+    # Includes the price in force at the start.
     hours = range(int(end // 3600), int(start // 3600) - 1, -1)
     hours = [hour for hour in hours if hour * 3600 > now - HISTORY_HOURS * 3600]
     rows = [(hour, kind, zone) for hour in hours for kind in sorted(kinds) for zone in zones

@@ -1,9 +1,9 @@
-"""A wire with a delay: laptop to public address, byte by byte, each some milliseconds later.
+"""A connection with a delay: laptop to public address, each byte some milliseconds later.
 
-While `relay_ms` is set, connections to public addresses are led here; the address that was meant is
-read back from the socket. The onward connection bears a mark, by which the security groups know it
-for the laptop's. A delay in the kernel would be truer, but not every kernel has one: here a refused
-connection shows as one that ends at once.
+While `relay_ms` is set, connections to public addresses are redirected here; the original address
+is read from the socket. The onward connection has a firewall mark, by which the security groups
+recognize the laptop. A delay in the kernel would be more realistic, but not every kernel has one.
+With this relay, a refused connection looks like one that is closed at once.
 """
 
 import collections
@@ -19,14 +19,14 @@ BLOCK = 65536
 
 
 def meant(connection):
-    """The address and port that the caller connected to."""
+    """The address and port to which the caller connected."""
     data = connection.getsockopt(socket.SOL_IP, SO_ORIGINAL_DST, 16)
     port, raw = struct.unpack("!2xH4s8x", data)
     return socket.inet_ntoa(raw), port
 
 
 class Pump:
-    """One direction of a connection: what is read now is written `delay` seconds later."""
+    """One direction of a connection: data that is read now is written `delay` seconds later."""
 
     def __init__(self, source, target, delay):
         self.source, self.target, self.delay = source, target, delay
@@ -88,7 +88,7 @@ class Relay:
             onward = socket.socket()
             onward.setsockopt(socket.SOL_SOCKET, socket.SO_MARK, int(network.MARK, 16))
             onward.settimeout(20)
-            time.sleep(2 * delay)  # the handshake's way there and back
+            time.sleep(2 * delay)  # the round trip of the handshake
             onward.connect((node.private, port))
             onward.settimeout(None)
         except (OSError, StopIteration):

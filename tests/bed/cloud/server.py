@@ -41,7 +41,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
         call = Call(self.command, self.path, headers, body, self.client_address[0])
         try:
             reply = self.server.answer(call)
-        except Exception as error:  # a bug of the bed must not look like the cloud's
+        except Exception as error:  # a bug of the bed must not look like an error of the cloud
             self.log_error("bug: %s\n%s", call.action, traceback.format_exc())
             reply = refuse(call, Refusal("BedBug", f"The bed has a bug: {error!r}", 400))
         self.send(reply)
@@ -84,7 +84,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             self.cut()
 
     def cut(self, reset=False):
-        """Ends the connection; with a reset the caller sees ECONNRESET."""
+        """Close the connection; with a reset the caller sees ECONNRESET."""
         self.close_connection = True
         if reset:
             self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER,
@@ -124,7 +124,7 @@ class Server(http.server.ThreadingHTTPServer):
 
 
 def caller_address(cloud):
-    """What checkip does: the address a call seems to come from."""
+    """Like checkip: returns the address from which a call comes."""
 
     def answer(call):
         node = cloud.nodes.at(call.source)

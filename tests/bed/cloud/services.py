@@ -11,7 +11,7 @@ from .identity import Identity
 from .wire import QUERY_SERVICES, Refusal, Reply, json_reply
 
 ROLE = re.compile(r"arn:aws:iam::\d+:role/(?:.*/)?([^/]+)$")
-# Newest images by the parameters under which their publishers announce them.
+# The newest images, by the parameters that their publishers set.
 UBUNTU = "/aws/service/canonical/ubuntu/server"
 PUBLIC_PARAMETERS = {
     UBUNTU + "/22.04/stable/current/{canonical}/hvm/ebs-gp2/ami-id": "base",
@@ -77,7 +77,7 @@ def assume_role(cloud, call):
 
 
 def session_seconds(call):
-    """How long the credentials are to live; bounded, as by AWS."""
+    """The lifetime of the credentials, limited as by AWS."""
     text, (low, high) = call.get("DurationSeconds", "3600"), SESSION_SECONDS
     if not text.isdigit() or not low <= int(text) <= high:
         edge = "greater than or equal to 900" if text.isdigit() and int(text) < low else \
@@ -109,7 +109,7 @@ def create_access_key(cloud, call):
 
 
 def put_role_policy(cloud, call):
-    """In force after a while."""
+    """The policy is in force after a delay."""
     reply = cloud.pass_on(call)
     if reply.status == 200:
         cloud.policies_put[call.get("RoleName")] = time.monotonic()
@@ -124,7 +124,7 @@ def create_profile(cloud, call):
 
 
 def empty_profile(cloud, call):
-    """moto fails when the role is not in the profile any more."""
+    """moto fails if the role is no longer in the profile."""
     profile, role = call.get("InstanceProfileName"), call.get("RoleName")
     profiles = cloud.moto.iam().instance_profiles.values()
     found = next((each for each in profiles if each.name == profile), None)
@@ -138,7 +138,7 @@ SPOT_ROLE = "AWSServiceRoleForEC2Spot"
 
 
 def get_role(cloud, call):
-    """Service-linked roles are the account's own; moto has the others."""
+    """The bed has the account's service-linked roles; moto has the others."""
     if call.get("RoleName") != SPOT_ROLE:
         return cloud.pass_on(call)
     if not cloud.tunables.spot_role:
@@ -159,7 +159,7 @@ def create_linked_role(cloud, call):
 
 
 def profile_tags(cloud, call):
-    """moto has the tags and no way to ask for them."""
+    """moto stores the tags but does not implement this call."""
     name = call.get("InstanceProfileName", "")
     tags = cloud.moto.profile_tags(name)
     if tags is None:
@@ -173,7 +173,7 @@ def profile_tags(cloud, call):
 
 
 def public_parameter(name):
-    """(value) of a parameter that a publisher of images announces, or None."""
+    """(value) of a parameter that an image publisher sets, or None."""
     for pattern, image in PUBLIC_PARAMETERS.items():
         for arch, canonical in (("x86_64", "amd64"), ("arm64", "arm64")):
             if name == pattern.format(canonical=canonical, plain=arch):
@@ -232,7 +232,7 @@ def get_default_quota(_cloud, call):
 
 
 def list_quotas(cloud, call):
-    """One per page, so that whoever does not turn pages is found out."""
+    """One per page, so that a client that ignores page tokens fails."""
     if call.json().get("ServiceCode") != "ec2":
         raise Refusal("NoSuchResourceException", "The request failed because the specified service "
                                                  "does not exist.")

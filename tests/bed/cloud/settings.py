@@ -42,7 +42,7 @@ ADMIN_SECRET = "bed/admin/secret/not/a/secret/0000000001"
 
 
 def code():
-    """A hash of the bed's own program, so that nobody uses a bed of another version unawares."""
+    """A hash of the bed's own program, so that a bed of another version is not used by mistake."""
     sources = sorted((HERE / "cloud").glob("*.py"))
     return hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()[:16]
 
@@ -56,7 +56,7 @@ class Subnet:
     name: str = ""
 
 
-CLOSED_REGION = "ap-east-1"  # exists, and the account has not opened it
+CLOSED_REGION = "ap-east-1"  # exists, but the account has not enabled it
 VPCS = {"us-west-2": "198.18.0.0/18", "us-east-1": "198.18.64.0/18"}
 SUBNETS = (
     Subnet("us-west-2", "us-west-2a", "198.18.16.0/20", name="public-a"),
@@ -74,11 +74,11 @@ class Ami:
     arch: str
     name: str
     owner: str = "099720109477"
-    region: str = ""  # only there; otherwise in all
+    region: str = ""  # offered only there; otherwise in all zones
 
 
 # `image` names what the node runs: base has neither Ray nor pip. arm64 machines run the same
-# container as x86_64 ones: only the API tells them apart.
+# container as x86_64 ones: only the API distinguishes them.
 AMIS = (
     Ami("ami-0bed0000000000001", "base", "x86_64", "bed/images/base-amd64-20260101"),
     Ami("ami-0bed0000000000002", "ray", "x86_64", "bed/images/ray-amd64-20260101"),
@@ -87,7 +87,7 @@ AMIS = (
     Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
     Ami("ami-0bed0000000000004", "systemd-ray", "x86_64",
         "bed/images/systemd-ray-amd64-20260101"),
-    # Ray's default: still there in Oregon; in Virginia its publisher has taken it back.
+    # Ray's default image: still exists in Oregon; in Virginia its publisher has removed it.
     Ami("ami-0a2b85e15b7c0ac34", "base", "x86_64",
         "Deep Learning AMI (Ubuntu 18.04) Version 71.0", "898082745236", "us-west-2"),
 )
@@ -95,20 +95,20 @@ AMIS = (
 
 @dataclasses.dataclass
 class Tunables:
-    """What `bed set NAME VALUE` changes on a running bed. Seconds unless said otherwise."""
+    """What `bed set NAME VALUE` changes on a running bed. In seconds, unless noted otherwise."""
 
-    listing_lag: float = 0.5         # a new instance is not listed yet
-    pending: float = 0.0             # at least so long in state pending
-    terminating: float = 2.0         # shutting-down takes so long
-    terminated_kept: float = 3600.0  # a terminated instance is still listed
-    profile_lag: float = 0.0         # a new instance profile is not known to EC2 yet
-    tag_lag: float = 0.0             # tags that were set are not shown yet
-    version_lag: float = 0.0         # a new version of a launch template is not shown yet
-    iam_lag: float = 0.0             # a policy that was put on a role is not in force yet
-    public_lag: float = 0.0          # a new instance has no public address yet
-    clock: float = 0.0               # our clock is so far ahead of the caller's
-    role_seconds: float = 21600.0    # life of the credentials a node gets
-    boot_delay: float = 0.0          # before a node does anything
+    listing_lag: float = 0.5         # until a new instance is listed
+    pending: float = 0.0             # minimum time in state pending
+    terminating: float = 2.0         # time in state shutting-down
+    terminated_kept: float = 3600.0  # how long a terminated instance is still listed
+    profile_lag: float = 0.0         # until EC2 knows a new instance profile
+    tag_lag: float = 0.0             # until new tags are shown
+    version_lag: float = 0.0         # until a new version of a launch template is shown
+    iam_lag: float = 0.0             # until a new policy of a role is in force
+    public_lag: float = 0.0          # until a new instance has a public address
+    clock: float = 0.0               # how far the cloud's clock is ahead of the caller's
+    role_seconds: float = 21600.0    # lifetime of the credentials of a node
+    boot_delay: float = 0.0          # before a node starts to boot
     page: int = 1000                 # largest page of a listing
     vcpu_quota: int = 256            # running on-demand vCPUs per region
     spot_vcpu_quota: int = 256       # the same for spot
@@ -119,9 +119,9 @@ class Tunables:
     relay_ms: float = 0.0            # one-way delay between laptop and public addresses
 
 
-# Delays for tests of something else: short, never zero, so that nothing relies on their absence.
+# Delays for tests of other features: short, but never zero, so that nothing depends on zero.
 SHORT = {"listing_lag": 0.1, "tag_lag": 0.1, "version_lag": 0.05, "iam_lag": 0.2,
          "profile_lag": 0.1, "public_lag": 0.1, "terminating": 0.3}
-# As EC2 and IAM can be on an ordinary day.
+# Delays of EC2 and IAM on an ordinary day.
 HARSH = {"listing_lag": 5.0, "tag_lag": 5.0, "version_lag": 1.0, "iam_lag": 8.0,
          "profile_lag": 8.0, "public_lag": 3.0, "terminating": 30.0}

@@ -1,7 +1,7 @@
-"""Launch templates as AWS keeps them: names once, versions numbered without gap or reuse, pages.
+"""Launch templates as in AWS: unique names, version numbers without gaps or reuse, pages.
 
-moto stores and writes them out; the rules and the paging are ours. A deleted version stays in
-moto's list, marked, so that its number is never given again.
+moto stores and prints them; the rules and the paging are ours. A deleted version stays in moto's
+list with a mark, so that its number is never used again.
 """
 
 import itertools
@@ -53,7 +53,7 @@ def by_name(cloud, region, name):
 
 
 def versions_of(template):
-    """Those that were not deleted, oldest first."""
+    """Versions that were not deleted, oldest first."""
     return [v for v in template.versions if not getattr(v, "is_deleted", False)]
 
 
@@ -118,7 +118,7 @@ def create_template(cloud, call):
     def work():
         reply = cloud.pass_on(call)
         if reply.status == 200:
-            # moto mixes the template's own tags into those of its instances.
+            # moto adds the template's own tags to those of its instances.
             made = by_name(cloud, call.region, name)
             data = made.versions[0].data
             kept = [spec for spec in data.get("TagSpecifications", [])
@@ -160,11 +160,11 @@ def create_version(cloud, call):
     return once(cloud, call, work)
 
 
-# ---- looking ----
+# ---- listing ----
 
 
 def shown(cloud, template):
-    """Versions without those that nobody sees yet."""
+    """Versions without those that are not visible yet."""
     before = time.monotonic() - cloud.tunables.version_lag
     return [v for v in versions_of(template) if getattr(v, "born", float("-inf")) <= before]
 
@@ -238,7 +238,7 @@ def describe_templates(cloud, call):
     return xml_reply(reply)
 
 
-# ---- ending ----
+# ---- deleting ----
 
 
 def delete_template(cloud, call):
@@ -249,7 +249,7 @@ def delete_template(cloud, call):
 
 
 def delete_versions(cloud, call):
-    """Told one by one: the default version stays, and numbers that are not there are named."""
+    """One result per version: the default version stays, and unknown numbers are errors."""
     numbers = call.list("LaunchTemplateVersion")
     if not 1 <= len(numbers) <= DELETES_MAX:
         raise Refusal("InvalidParameterValue", f"Give 1 to {DELETES_MAX} versions.")

@@ -1,7 +1,7 @@
-"""Requests and replies on the wire: what was asked, of which service, and how that service speaks.
+"""Requests and replies on the wire: the action, its service, and the protocol of that service.
 
-`Call` is one request, taken apart. `Refusal` is an error as AWS would give it; `refuse` writes it
-in the protocol of the service. `Reply` is what goes back.
+`Call` is one parsed request. `Refusal` is an error as AWS would return it; `refuse` writes it in
+the protocol of the service. `Reply` is the answer.
 """
 
 import dataclasses
@@ -48,7 +48,7 @@ class Call:
     params: dict = dataclasses.field(default_factory=dict)
     access_key: str = ""
     identity: object = None
-    done_at: float = None  # when it had taken effect, on the cloud's clock
+    done_at: float = None  # when the call took effect, on the cloud's clock
 
     def get(self, name, default=None):
         return self.params.get(name, default)
@@ -80,7 +80,7 @@ class Call:
         return json.loads(self.body or b"{}")
 
 
-# ---- taking a request apart ----
+# ---- parsing a request ----
 
 
 def credential_of(call):
@@ -97,7 +97,7 @@ def query_of(call):
 
 
 def s3_action(call):
-    """A name for an S3 request: method and what it is about."""
+    """A name for an S3 request: its method and its subresource."""
     path = urllib.parse.urlsplit(call.target).path.strip("/")
     kind = "Object" if "/" in path else "Bucket" if path else "Buckets"
     verb = {"GET": "Get", "HEAD": "Head", "PUT": "Put", "DELETE": "Delete"}.get(call.method, "Post")

@@ -24,7 +24,7 @@ sys.path[:0] = (HERE / "path").read_text(encoding="utf-8").split(":")
 
 
 def without_init(name, folder):
-    """Ray's package without its __init__, which takes a second."""
+    """Ray's package without its __init__, whose import takes a second."""
     module = types.ModuleType(name)
     module.__path__ = [folder]
     sys.modules[name] = module
@@ -65,7 +65,7 @@ class Gcs:
         self.session = f"session_{now}_{secrets.randbelow(1000000):06}_{os.getpid()}"
         self.nodes, self.version, self.values = [], 0, {}
 
-    # ---- what is asked ----
+    # ---- calls ----
 
     def cluster_id(self, _body):
         return gcs_service_pb2.GetClusterIdReply(cluster_id=self.cluster)
