@@ -1,4 +1,4 @@
-"""Makes sets of AWS configuration files and variables, from plain to broken."""
+"""Generates sets of AWS configuration files and variables, from simple to broken."""
 
 PROFILES = ["default", "a", "b", "prod", "my profile", "dev-1"]
 KEYS = ["AKIA1", "ASIA2", "key with blanks", "k=v", ""]
@@ -167,7 +167,7 @@ class Maker:
         return {name: rng.choice(values) for name, values, share in table if self.chance(share)}
 
     def record(self):
-        """The files as text, None where there is none; the variables; the profile asked for."""
+        """The files as text, None for a missing one; the variables; the requested profile."""
         return {"config": self.file(True) if self.chance(0.9) else None,
                 "credentials": self.file(False) if self.chance(0.7) else None,
                 "environ": self.environ(),

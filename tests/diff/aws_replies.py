@@ -1,4 +1,4 @@
-"""AWS-shaped replies of EC2, made by hand: order, blanks, escapes and unknown elements vary."""
+"""Hand-made replies in EC2's format: order, blanks, escapes and unknown elements vary."""
 
 import random
 from xml.sax.saxutils import escape

@@ -4,6 +4,8 @@ import math
 
 
 def most(rate, total):
-    """The most of `total` random samples, if `rate` of 10,000 are usual: with room for chance."""
+    """The largest allowed count in `total` random samples if `rate` of 10,000 are usual, with a
+    margin.
+    """
     mean = rate * total / 10_000
     return math.ceil(mean + 4 * math.sqrt(mean)) + 1 if rate else 0

@@ -16,7 +16,7 @@ from oracle import text_of
 
 
 class Recursive(Exception):
-    """An alias inside its own anchor: no tree, so neither side can print it."""
+    """An alias inside its own anchor: not a tree, so neither side can print it."""
 
 
 def canonical(value, inside=()):
@@ -59,12 +59,12 @@ def sort_sets(value):
 
 
 def expected_line(data, explain=False):
-    """What PyYAML makes of the bytes: canonical JSON text or `!error`.
+    """How PyYAML reads the bytes: canonical JSON text or `!error`.
 
-    Decoding is that of Ray, which reads files as text: UTF-8 and universal
-    newlines. Any exception counts, since PyYAML also lets KeyError, ValueError
-    and the like escape. Putting an error into words takes PyYAML longer than
-    finding it, so that is done on request."""
+    Decoding is that of Ray, which reads files as text: UTF-8 and universal newlines. Any exception
+    counts, because PyYAML also raises KeyError, ValueError and others. Formatting an error takes
+    PyYAML longer than finding it, so the text is made only on request.
+    """
     try:
         return dump(canonical(yaml.safe_load(text_of(data))))
     except Exception as error:
@@ -85,7 +85,7 @@ def dump(value):
 
 
 def same(expected, found):
-    """Equal canonical lines; two errors are equal whatever they say."""
+    """Equal canonical lines; two errors are equal, whatever their text."""
     if expected.startswith("!error") or found.startswith("!error"):
         return expected[:6] == found[:6] == "!error"
     if expected == found:

@@ -1,15 +1,16 @@
-"""The least that launches can cost: a lower bound that no plan can beat, computed by HiGHS.
+"""The lowest possible cost of launches: a lower bound for every plan, computed by HiGHS.
 
-The configuration program of Gilmore and Gomory: a variable for every way to fill one node of a
-kind, its patterns; each request must be held by enough of them. Parts of nodes may be bought, so
-its optimum lies below every plan of whole nodes. Existing nodes are kinds that cost nothing.
+The configuration program of Gilmore and Gomory: it has a variable for every way to fill one node of
+a kind (a pattern); each request must be held by enough patterns. Fractions of nodes may be bought,
+so its optimum is below every plan of whole nodes. Existing nodes are kinds that cost nothing.
 
-The bound is proven by the dual alone: whatever values the requests are given, if no filling of a
-node is worth more than the node costs, then all requests together cost at least the sum of their
-values. How the values were found does not matter; that no filling is worth more is shown by
-HiGHS, which solves the filling of each kind as an integer program to the end.
+The dual alone proves the bound: for any values of the requests, if no filling of a node is worth
+more than the node costs, then all requests together cost at least the sum of their values. How the
+values were found does not matter. HiGHS proves that no filling is worth more: it solves the filling
+of each kind as an integer program to optimality.
 
-At last the bound is raised to the next sum of whole nodes' prices: no plan costs anything else.
+Finally the bound is raised to the next sum of whole nodes' prices, because no plan costs anything
+in between.
 """
 
 import math
@@ -21,12 +22,14 @@ import plan_cases
 
 ROUNDS_MAX = 400
 TOLERANCE = 1e-7
-CLOSE = 2e-5  # the bound may stay so much below the program's optimum
+CLOSE = 2e-5  # how far the bound may stay below the program's optimum
 SUM_TABLE_MAX = 4_000_000
 
 
 class Problem:
-    """What must be placed and where it may go, made from a case and what a plan leaves unmet."""
+    """What must be placed and where it can go, from a case and the requests that a plan leaves
+    unmet.
+    """
 
     def __init__(self, case, answer):
         self.case = case
@@ -90,7 +93,7 @@ class Problem:
             self.add_kind(0, 1, self.room_of(free, total), labels, False)
         limit = self.case["max_nodes"]
         may_launch = None if limit is None else max(0, limit - sum(standing.values()))
-        minimum = []  # the price of each node that min_workers asks for
+        minimum = []  # the price of each node that min_workers requests
         for name, one in types.items():
             missing = max(0, one["min"] - standing[name])
             room = self.room_of(one["resources"], one["resources"])
@@ -99,7 +102,7 @@ class Problem:
                 self.add_kind(0, missing, room, one["labels"], False)
             standing[name] += missing
             self.add_kind(one["price"], one["max"] - standing[name], room, one["labels"], True)
-        # Where max_nodes does not allow all of them, which ones are launched does not matter here.
+        # If max_nodes does not allow all of them, it does not matter here which ones are launched.
         self.base = sum(sorted(minimum)[:may_launch])
         self.new_limit = None if limit is None else max(0, limit - sum(standing.values()))
         self.merge_kinds()
@@ -120,7 +123,7 @@ def anti_key(request):
 
 
 def combined(requests):
-    """The requests of a gang, those that must share a node made one."""
+    """The requests of a gang; those that must share a node are merged into one."""
     sums, single = {}, []
     for one in requests:
         if not (one["placements"] and one["placements"][0][0] == "AFFINITY"):
@@ -161,7 +164,7 @@ class Filling:
         with numpy.errstate(divide="ignore"):
             fits = numpy.where(needs > 0, numpy.floor(room / numpy.maximum(needs, 1)), numpy.inf)
         self.most = numpy.minimum(most, fits.min(axis=1)) if len(room) else most
-        # Amounts of memory are bytes in ten-thousandths: scaled, or HiGHS loses its footing.
+        # Memory is in ten-thousandths of bytes: scaled, because HiGHS fails on such large numbers.
         scale = numpy.maximum(room, 1)
         self.rows, self.limits = (needs / scale).T, numpy.where(room > 0, room / scale, 0.0)
         keys = [problem.keys[member] for member in self.members]
@@ -170,11 +173,13 @@ class Filling:
             self.limits = numpy.append(self.limits, 1.0)
         self.most = numpy.array([min(count, 1) if key else count
                                  for count, key in zip(self.most, keys)])
-        asked = self.rows.any(axis=1)  # HiGHS calls a program with an empty row infeasible
+        asked = self.rows.any(axis=1)  # HiGHS reports a program with an empty row as infeasible
         self.rows, self.limits = self.rows[asked], self.limits[asked]
 
     def greedy(self, values, rng):
-        """A good filling, fast: by value for the room it takes, with the room weighed anew."""
+        """A good filling, fast: greedily by value per room, with the weights of the room updated
+        each time.
+        """
         best, best_value = None, 0.0
         mine = values[self.members]
         for _ in range(8):
@@ -252,7 +257,7 @@ class Master:
         limits = [kind[1] for kind in problem.kinds]
         total = problem.new_limit if problem.new_limit is not None else 1e9
         upper = numpy.concatenate([-problem.counts, limits, [total]])
-        # Not to place a request is possible, but dear: there is always a solution.
+        # A request may stay unplaced at a high price, so that there is always a solution.
         missing = numpy.vstack([-numpy.eye(classes), numpy.zeros((kinds + 1, classes))])
         table = sparse.csr_matrix(numpy.hstack([numpy.vstack(rows + [used]), missing]))
         done = optimize.linprog(numpy.concatenate([costs, numpy.full(classes, 1000.0)]),
@@ -274,7 +279,7 @@ class Master:
         return found
 
     def improve_exactly(self, values, limits, total):
-        """Is there a better pattern? And the bound that is proven by the way."""
+        """Is there a better pattern? Also returns the bound that this proves."""
         found, best = False, []
         values = numpy.maximum(values, 0)
         for kind, filling in enumerate(self.fillings):
@@ -285,7 +290,7 @@ class Master:
         return found, self.proven(values, numpy.minimum(limits, 0), min(total, 0), best)
 
     def proven(self, values, limits, total, best):
-        """The values made safe, and the bound they prove, whatever rounding did to them."""
+        """The values corrected for rounding, and the bound that they prove."""
         problem = self.problem
         excess, bound = 1.0, 0.0
         for kind, (price, limit, _, _, is_new) in enumerate(problem.kinds):
@@ -301,7 +306,7 @@ class Master:
         return bound / excess
 
     def bound(self):
-        """Micro-dollars an hour that no mix of patterns can undercut."""
+        """A lower bound of the cost of any mix of patterns, in micro-dollars an hour."""
         self.start()
         best = 0.0
         for _ in range(ROUNDS_MAX):

@@ -1,7 +1,7 @@
-"""Named workloads with prices like EC2's: what the strategy `price` is measured on.
+"""Named workloads with prices like EC2's, on which the strategy `price` is measured.
 
-Each is a case in the form of plan_cases.py with a price on every type, in micro-dollars an hour.
-The same on every machine: what is random has its name as the seed.
+Each is a case in the form of plan_cases.py with a price for every type, in micro-dollars an hour.
+They are the same on every machine: random parts use the name as the seed.
 """
 
 import random
@@ -33,7 +33,7 @@ EC2 = {
     "p3.2xlarge": (8, 61, 1, 3.06), "p3.8xlarge": (32, 244, 4, 12.24),
     "p3.16xlarge": (64, 488, 8, 24.48), "p4d.24xlarge": (96, 1152, 8, 32.7726),
 }
-# What spot costs of the price on demand moves from pool to pool.
+# The spot price as a fraction of the on-demand price differs from pool to pool.
 SPOT = {"large": 0.41, "xlarge": 0.38, "2xlarge": 0.36, "4xlarge": 0.37, "8xlarge": 0.43,
         "9xlarge": 0.40, "12xlarge": 0.45, "18xlarge": 0.39, "24xlarge": 0.47, "metal": 0.40,
         "16xlarge": 0.34, "48xlarge": 0.42}
@@ -63,7 +63,7 @@ def spot_type(name, **options):
 
 
 def request(cpus=0, memory=0, gpus=0, selectors=(), placements=()):
-    """Units and GiB; an amount of 0 is not asked for."""
+    """Units and GiB; an amount of 0 is left out."""
     wants = {"CPU": round(cpus * UNIT), "memory": round(memory * GIB * UNIT),
              "GPU": round(gpus * UNIT)}
     return {"amounts": {name: amount for name, amount in wants.items() if amount},
@@ -83,7 +83,7 @@ def gang(number, kind, bundles):
 
 
 def running(kind, cpus, memory=None, gpus=0, labels=None):
-    """A node with so much free."""
+    """A node with these free resources."""
     total = dict(kind["resources"])
     free = {"CPU": cpus * UNIT,
             "memory": total["memory"] if memory is None else memory * GIB * UNIT}

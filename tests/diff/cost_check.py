@@ -1,6 +1,6 @@
-"""Is a plan by price allowed? Judged from the case and the list of who goes where, nothing else.
+"""Is a plan by price allowed? Judged only from the case and from which request goes to which node.
 
-Every rule is written down here a second time: room, label selectors, anti-affinity, limits, and
+This file implements every rule a second time: room, label selectors, anti-affinity, limits, and
 that everything which Ray would place has a place.
 """
 
@@ -37,7 +37,7 @@ class Words:
 
 
 def parse(case, line):
-    """The plan as plan_cases has it, with `saving` and `places`."""
+    """The plan in the form of plan_cases, with `saving` and `places`."""
     answer = plan_cases.parse_answer(case, line)
     parts = dict(part.strip().partition(" ")[::2] for part in line.split("|"))
     answer["saving"] = int(parts["saving"])
@@ -52,7 +52,7 @@ def parse(case, line):
 
 
 def price_of(case, launches):
-    """Micro-dollars an hour of the launches that have a price."""
+    """Total price of the launches that have a price, in micro-dollars an hour."""
     prices = {one["name"]: one.get("price") for one in case["types"]}
     return sum(prices[name] * count for name, count in launches.items()
                if prices[name] is not None)
@@ -64,7 +64,7 @@ class Checker:
         self.wrong = []
         self.numbers = plan_cases.planned_nodes(case)
         self.types = case["types"]
-        # Labels that placing puts on nodes.
+        # Labels that a placement adds to nodes.
         self.keys = {key for place in plan["places"] for _, _, request in place["placed"]
                      for kind, key, _ in request["placements"] if kind == "ANTI"}
 
@@ -74,7 +74,7 @@ class Checker:
     # ---- nodes ----
 
     def node(self, place):
-        """What the node has for each source, and its labels."""
+        """The node's resources for each source, and its labels."""
         kind = self.types[place["type"]]
         if place["node"] < len(self.numbers):
             node = self.case["nodes"][self.numbers[place["node"]]]
@@ -122,7 +122,7 @@ class Checker:
     def check_labels(self, number, request, labels):
         looks_at_keys = any(rule[0] in self.keys for rules in request["selectors"]
                             for rule in rules)
-        if looks_at_keys:  # depends on the order of placing: such plans must be Ray's
+        if looks_at_keys:  # depends on the placement order: such plans must be Ray's
             if self.plan["saving"] != 0:
                 self.complain("labels that placing adds were played with")
         elif not cost_bound.accepts(request, labels):
@@ -131,7 +131,7 @@ class Checker:
     # ---- limits ----
 
     def missing(self, kind):
-        """Nodes that min_workers asks for."""
+        """Nodes that min_workers requests."""
         outdated = {int(node) for node, cause in self.plan["end"].items() if cause == "OUTDATED"}
         staying = sum(node["type"] == kind["name"] for index, node in enumerate(self.case["nodes"])
                       if index in self.numbers and index not in outdated)
@@ -161,7 +161,7 @@ class Checker:
             self.complain("more than max_nodes")
 
     def nodes_that_count(self):
-        """Nobody knows what a node on its way will be if its type is gone: Ray leaves it out."""
+        """A pending node whose type is gone has unknown resources: Ray leaves it out."""
         gone = {kind["name"] for kind in self.types if kind["gone"]}
         nodes = [self.case["nodes"][index] for index in self.numbers]
         return sum(self.case["check"] or node["type"] not in gone or
@@ -225,5 +225,5 @@ class Checker:
 
 
 def problems(case, ray, plan):
-    """What is wrong with a plan; an empty list if nothing is."""
+    """The rules that a plan breaks; empty if none."""
     return Checker(case, ray, plan).check()

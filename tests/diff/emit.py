@@ -52,7 +52,7 @@ class Raw:
 
 
 def tree_of(value):
-    """Python data as a tree; keeps sharing out on purpose."""
+    """Python data as a tree; does not use anchors on purpose."""
     if isinstance(value, dict):
         return Map((key, tree_of(item)) for key, item in value.items())
     if isinstance(value, list):
@@ -61,7 +61,7 @@ def tree_of(value):
 
 
 def data_of(tree):
-    """The Python data a tree without merge keys stands for."""
+    """The Python data that a tree without merge keys represents."""
     if isinstance(tree, Map):
         return {data_of(key): data_of(value) for key, value in tree.pairs}
     if isinstance(tree, list):
@@ -99,7 +99,7 @@ class Emitter:
         return ""
 
     def ending(self):
-        # Without a line break at the end a block scalar there would lose its own.
+        # Without a final line break, a block scalar there would lose its own.
         endings = ["\n", "\n", "\n", "\n\n", "\n...\n", "\n# end\n"]
         return self.rng.choice(endings if self.has_block_scalar else endings + [""])
 

@@ -1,8 +1,7 @@
 """Random cluster configurations: about half valid, half broken.
 
-`config_text(seed)` returns the text of one cluster file. The generator aims
-at validity with the tables below; whether a file really is valid is for Ray
-to say, so nothing here needs to be exact.
+`config_text(seed)` returns the text of one cluster file. The generator aims at valid files with the
+tables below. Only Ray decides whether a file is valid, so nothing here needs to be exact.
 """
 
 import random
@@ -156,7 +155,7 @@ class Generator:
                          {"external_head_ip": "1.2.3.4"})
 
     def some(self, required, optional, drop=(), chance=0.25):
-        """A Map of all required and some optional keys, rarely losing `drop`."""
+        """A Map of all required and some optional keys; rarely omits `drop`."""
         keep = {key: value for key, value in required.items() if key not in drop or self.maybe(0.9)}
         keep.update({key: value for key, value in optional.items() if self.maybe(chance)})
         return Map((key, as_tree(value)) for key, value in keep.items())
@@ -185,7 +184,7 @@ class Generator:
         return base
 
     def share_types(self, types):
-        """Two node types, or parts of them, that are one YAML object."""
+        """Two node types, or parts of them, that are the same YAML object."""
         first, second = types.pairs[0], types.pairs[1]
         how = self.rng.randrange(4)
         if how == 0:
@@ -499,8 +498,8 @@ class Generator:
         config.set("docker", tree_of(self.pick(halves)))
 
     def mounts(self, config):
-        # No names too long for the file system: what Ray says to those depends
-        # on the version of Python below it.
+        # No names that are too long for the file system: Ray's answer to those depends on its
+        # version of Python.
         values = [5, None, True, "", "/etc/hostname", "/", ["a"], Map(), Raw("2024-01-01")]
         config.set("file_mounts", Map([["/a", self.pick(values)], ["/b", "~/b"]]))
 
@@ -519,7 +518,7 @@ class Generator:
         config.set("auth", tree_of(auth))
 
     def prepared_local(self, config):
-        """A file that Ray has prepared before: taken as it is, or almost."""
+        """A file that Ray has already prepared: used unchanged, or almost."""
         config.set("provider", tree_of({"type": "local", "head_ip": "a", "worker_ips": []}))
         types = {"local.cluster.node": {"node_config": {}, "resources": {}, "min_workers": 0,
                                         "max_workers": 0}}

@@ -92,7 +92,7 @@ def schema_path():
 
 
 def recorded_instances(moto):
-    """What EC2 answered, as moto recorded it, with the older types that our table has besides."""
+    """What EC2 answered, as moto recorded it, plus the older types in our table."""
     path = os.path.join(
         os.path.dirname(moto.__file__), "ec2", "resources", "instance_types.json.gz"
     )
@@ -179,15 +179,15 @@ def is_legacy(config):
         return True
     written = [key for key in LEGACY_NODES if key in config]
     if not written or kind == "local":
-        return False  # Ray's own local provider has the last word on these.
+        return False  # Ray's own local provider decides these.
     if "available_node_types" in config:
         return any(config[key] for key in written)
-    # Two empty maps are the one old form that Ray still takes.
+    # Two empty maps are the only old form that Ray still accepts.
     return not all(config.get(key) == {} for key in LEGACY_NODES)
 
 
 def modern_form(config):
-    """The same cluster written the way Ray 2.60 wants it."""
+    """The same cluster in the form that Ray 2.60 expects."""
     config = dict(config)
     convert_speed(config)
     config.pop("initial_workers", None)
@@ -198,8 +198,8 @@ def modern_form(config):
 
 
 def convert_speed(config):
-    # The rules of Ray's own v1 autoscaler, which still knew both keys; only
-    # that a fraction which is no number is an error here, not luck.
+    # The rules of Ray's own v1 autoscaler, which still had both keys; but here a fraction that is
+    # not a number is always an error.
     aggressive = config.pop("autoscaling_mode", None) == "aggressive"
     fraction = config.pop("target_utilization_fraction", 0)
     if isinstance(fraction, bool) or not isinstance(fraction, (int, float)):
@@ -329,7 +329,7 @@ def no_network(*_args, **_kwargs):
 
 
 def quiet_stdout():
-    """Keeps the real stdout for answers; whatever Ray prints goes nowhere."""
+    """Use the real stdout for answers; discard what Ray prints."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     null = os.open(os.devnull, os.O_WRONLY)
     os.dup2(null, 1)

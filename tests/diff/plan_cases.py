@@ -24,7 +24,8 @@ class Maker:
         self.rng = random.Random(seed)
         self.grid = self.rng.choice(["whole", "whole", "exact", "decimal"])
         self.has_labels = self.rng.random() < 0.5
-        # Empty, idle nodes and little demand: who is used shows in who ends, and all is ties.
+        # Empty, idle nodes and little demand: which nodes are used shows in which are terminated;
+        # there are many ties.
         self.is_quiet = self.rng.random() < 0.25
         self.has_implicit = self.grid != "decimal" and self.rng.random() < 0.15
         self.types = []
@@ -76,7 +77,7 @@ class Maker:
                "idle_s": rng.choice([None, None, None, 0, 60, 300.5]),
                "hash": rng.choice(["", "h1", "h1"]), "resources": self.resources(),
                "labels": self.labels(), "recoverable": None, "available": None}
-        if self.types and self.chance(0.25):  # a twin: ties
+        if self.types and self.chance(0.25):  # an identical type, for ties
             one["resources"] = dict(rng.choice(self.types)["resources"])
         if self.chance(0.2):
             one["recoverable"] = rng.choice([0.0, 0.5, 1.0])
@@ -282,7 +283,7 @@ def node_line(node, types):
 
 
 def is_planned(node):
-    """What our planner is told about: nodes that run Ray or may yet do so."""
+    """The input of our planner: nodes that run Ray or may still start it."""
     if not node["is_known"] or node["status"] in LOST:
         return False
     return node["status"] != "RAY_RUNNING" or node["total"] is not None
@@ -309,7 +310,7 @@ def request_key(request):
 
 
 def parse_answer(case, line):
-    """A probe's line as the same data that the oracle gives."""
+    """A line of the probe, in the same form as the oracle's answers."""
     parts = dict(part.strip().partition(" ")[::2] for part in line.split("|"))
     nodes = planned_nodes(case)
     unmet = {}

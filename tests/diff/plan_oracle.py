@@ -1,8 +1,8 @@
-"""What the installed Ray's v2 scheduler decides; run as a program: plan_oracle.py FIRST COUNT
-prints its answer for each seed as a line of JSON.
+"""What the installed Ray's v2 scheduler decides. As a program, plan_oracle.py FIRST COUNT prints
+its answer for each seed as a line of JSON.
 
-Nothing of Ray is replaced. Nodes are handed over with plain dictionaries, so that the order of
-their resources, in which Ray adds up its scores, is the one in the case and not that of a hash.
+Nothing of Ray is replaced. Nodes are passed as plain dictionaries, so that their resources, in
+whose order Ray adds up its scores, have the order of the case and not that of a hash.
 """
 
 import json
@@ -36,7 +36,7 @@ def serial(message):
 
 
 class Oracle:
-    """`unit` is what one unit is worth: 10000 gives Ray the amounts, 1 gives it whole numbers."""
+    """`unit` is the value of one unit: 10000 gives Ray the amounts, 1 gives it whole numbers."""
 
     def __init__(self, case, unit=plan_cases.UNIT):
         self.case = case
@@ -124,7 +124,7 @@ class Oracle:
         places = {id(one): index for index, one in enumerate(request.gang_resource_requests)}
         return {
             "launch": {one.instance_type: one.count for one in reply.to_launch},
-            # A node that min_workers asked for and a limit took back has no instance yet.
+            # A node that min_workers requested and a limit removed has no instance yet.
             "end": {one.instance_id: TerminationRequest.Cause.Name(one.cause)
                     for one in reply.to_terminate if one.instance_id},
             "unmet": unmet,

@@ -1,5 +1,6 @@
-"""Services must be reached and signed for as botocore's own rules say, in every region that it
-knows, and overrides must win in its order."""
+"""Endpoints and signing names must follow botocore's own rules, in every region that it knows, and
+overrides must have its order.
+"""
 
 import functools
 import json
@@ -19,7 +20,7 @@ import botocore.exceptions
 import botocore.session
 
 SERVICES = ["ec2", "sts", "iam", "ssm", "s3", "sso", "sso-oidc", "service-quotas"]
-# Signed as the service is called where the rules do not say a name.
+# Signed with the service's own name if the rules give none.
 NAMES = {"sso": "awsssoportal", "sso-oidc": "sso-oauth", "service-quotas": "servicequotas"}
 MORE = {"s3": {"UseGlobalEndpoint": False, "Accelerate": False},
         "sts": {"UseGlobalEndpoint": False}}

@@ -58,7 +58,7 @@ def no_metadata(fetcher):
 
 @contextlib.contextmanager
 def sealed(record, folder):
-    """botocore on these files and variables, unable to start or ask anything."""
+    """botocore with these files and variables; it can neither start programs nor send requests."""
     environ = dict(record["environ"], HOME=str(folder), AWS_CONFIG_FILE=str(folder / "config"),
                    AWS_SHARED_CREDENTIALS_FILE=str(folder / "credentials"))
     for name in ["config", "credentials"]:
@@ -83,7 +83,7 @@ def keys(kind, credentials):
 
 
 def describe(credentials):
-    """The settings behind credentials that botocore found, fetched or not."""
+    """The settings behind the credentials that botocore found, fetched or not."""
     kinds = {"env": "environment", "shared-credentials-file": "credentials-file",
              "config-file": "config-file"}
     if credentials.method in kinds:
@@ -132,15 +132,15 @@ class Oracle:
         except Exception as problem:
             return {"error": type(problem).__name__}
         source = self.source()
-        if source.get("why") == "ProfileNotFound":  # seen late when a variable gave the region
+        if source.get("why") == "ProfileNotFound":  # found late if a variable set the region
             return {"error": source["why"]}
         return {"region": region, "profiles": profiles, "source": source}
 
 
 def strip(source):
-    """Without what only one side knows."""
+    """Without what only one side has."""
     base = source.get("base")
-    # A source that stops botocore while it looks for a role's base stands for the role.
+    # If a source stops botocore while it looks for a role's base, it counts as the role's source.
     while source.get("kind") == "assume-role" and base["kind"] in (
             "credential-process", "container", "instance-metadata"):
         source, base = base, None
@@ -205,7 +205,7 @@ PIECES = ["[", "]", "[default]", "[profile a]", "[profile 'b c']", "[DEFAULT]", 
 
 
 def test_random_texts(seed, say, tmp_path):
-    """Files that are hardly files: accepted or not, and with the same profiles."""
+    """Files with almost random text: accepted or not, and with the same profiles."""
     rng = random.Random(seed)
     records = []
     for _ in range(SETS):

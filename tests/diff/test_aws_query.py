@@ -78,7 +78,7 @@ class Maker:
         return rng.choice(TEXTS)
 
     def is_possible(self, shape, depth):
-        """Times are texts to us, and have one form; trees of trees must end."""
+        """Times are text for us, in one format; recursive shapes must end."""
         return shape.type_name not in ("timestamp", "double", "float", "map") and (
             depth < DEPTH or shape.type_name not in ("structure", "list"))
 

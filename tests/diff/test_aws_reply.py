@@ -115,7 +115,7 @@ def test_only_our_tags_are_kept(seed):
 
 
 def test_a_cut_listing_is_no_listing(seed):
-    """Every proper prefix of a reply is refused, and so is one with a byte changed to '<'."""
+    """Every proper prefix of a reply is refused, and so is a reply with a byte changed to '<'."""
     body = aws_replies.Maker(seed).listed().rstrip()
     cuts = sorted(random.Random(seed).sample(range(len(body.encode())), min(len(body), 400)))
     pieces = [body.encode()[:cut].decode("utf-8", "ignore") for cut in cuts]
@@ -135,7 +135,7 @@ def test_a_cut_listing_is_no_listing(seed):
 
 
 def flat(element):
-    """The form in which the probe shows a tree: text counts in leaves only."""
+    """The form in which the probe prints a tree: only leaves have text."""
     name = element.tag.partition("}")[2] or element.tag
     text = "" if len(element) else element.text or ""
     return [name, text] + [flat(child) for child in element]
@@ -144,14 +144,14 @@ def flat(element):
 def test_trees(seed):
     maker = aws_replies.Maker(seed)
     bodies = [maker.rng.choice([maker.listed, maker.launched])() for _ in range(REPLIES)]
-    # Where comments part a text, ElementTree forgets what is behind them.
+    # ElementTree drops the text after a comment.
     bodies = [body.replace("<!-- a comment -->", "") for body in bodies]
     for body, answer in zip(bodies, ask([{"op": "tree", "body": body} for body in bodies])):
         assert answer == flat(ElementTree.fromstring(body.encode())), body
 
 
 class Recorder:
-    """Keeps the raw bytes of each reply beside what botocore made of it."""
+    """Keeps the raw bytes of each reply and what botocore read from it."""
 
     def __init__(self, service):
         self.client = boto3.client(service, region_name="us-east-1", aws_access_key_id="a",
@@ -269,7 +269,7 @@ def test_error_bodies():
 
 
 def test_every_code_of_the_table():
-    """The table is searched by halves, so it must be sorted; and every row must be found."""
+    """The table uses binary search, so it must be sorted; and every row must be found."""
     rows = re.findall(r'^    (?:ROW|REMEDY|OUTCOME)\("([^"]+)",\s*AWS_(\w+)',
                       ERROR_TABLE.read_text(), re.MULTILINE)
     codes = [code for code, _class in rows]

@@ -1,7 +1,7 @@
-"""The tables in src/config/catalog say what the packages they were made from say.
+"""The tables in src/config/catalog match the packages from which they were made.
 
-Run with the Python that has moto, botocore and ray. Where one is missing the
-test is skipped, unless SHOAL_REQUIRE_RAY=1 says that it must not be.
+Run with the Python that has moto, botocore and ray. If one is missing the test is skipped, or fails
+if SHOAL_REQUIRE_RAY=1.
 """
 
 import os
@@ -36,11 +36,11 @@ def test_table_is_what_its_packages_say(table):
         pytest.skip(run.stderr.strip())
     assert run.returncode in (0, 1) and "Traceback" not in run.stderr, run.stderr
 
-    # --check itself leaves the date out; what is left in the header are versions.
+    # --check itself ignores the date; only versions remain in the header.
     lines = changed_lines(run.stdout)
     versions = [line for line in lines if line[1:].startswith("# source: ")]
     if {line[0] for line in versions} != {"+", "-"}:
-        versions = []  # a header that lost its sources is no other version
+        versions = []  # a header without its sources does not count as another version
     content = [line for line in lines if line not in versions]
     if versions:
         print(f"note: {table}.tsv was made from other versions:", *versions, sep="\n")
@@ -53,7 +53,7 @@ def test_table_is_what_its_packages_say(table):
 
 @pytest.mark.parametrize("table", ["ec2_types", "ec2_params", "ec2_prices"])
 def test_table_can_be_searched(table):
-    """The reader halves its way through the lines and splits them at tabs."""
+    """The reader uses binary search over lines and splits them at tabs."""
     lines = (DATA / f"{table}.tsv").read_bytes().splitlines()
     head = [line for line in lines if line.startswith(b"#")]
     rows = [line for line in lines if not line.startswith(b"#")]
@@ -63,5 +63,5 @@ def test_table_can_be_searched(table):
     assert names == sorted(set(names))
     (columns,) = [line.split()[2:] for line in head if line.startswith(b"# columns: ")]
     fields = {len(row.split(b"\t")) for row in rows}
-    # The parameters' last column, the allowed values, is there only for some.
+    # Only some parameters have the last column, the allowed values.
     assert fields == ({2, 3} if table == "ec2_params" else {len(columns)})

@@ -54,8 +54,9 @@ def run_all(shoal, paths):
 
 
 def difference(expected, found, path="$"):
-    """The first place where two JSON values differ, or None. The order of keys
-    is no difference; 1, 1.0 and true are."""
+    """The first place where two JSON values differ, or None. The order of keys does not matter; 1,
+    1.0 and true differ.
+    """
     if type(expected) is not type(found):
         return "{}: expected {!r}, found {!r}".format(path, expected, found)
     if isinstance(expected, dict):
@@ -170,12 +171,12 @@ def test_generated(shoal, seed, tmp_path, say):
                         newline="")
         paths.append(str(path))
     verdicts = compare(shoal, paths, say)
-    # Ray rejects these, and a rule of our own judges them.
+    # Ray rejects these; Shoal has its own rule for them.
     assert sum(verdict["legacy"] for verdict in verdicts) <= bounds.most(LEGACY, FILES)
 
 
 def test_corpus_verdicts(corpus):
-    """The names say what Ray thinks of each file: bad_, legacy_, or fine."""
+    """The names say how Ray treats each file: bad_, legacy_, or fine."""
     verdicts = workers.judge_files([str(path) for path in corpus], jobs=1)
     wrong = []
     for path, verdict in zip(corpus, verdicts):

@@ -34,7 +34,7 @@ SMALL_BUDGET = 2_000_000
 MEAN_MAX = 1.02
 JOBS = 2
 SHOWN = 5
-# Ray itself is asked where it answers quickly.
+# Ray itself runs where it answers quickly.
 RAY_REQUESTS_MAX = 60
 BOUNDED_CASES = 60
 
@@ -121,7 +121,7 @@ def test_corpus_is_close_to_the_bound(corpus, say):
 
 
 def test_nothing_more_once_the_launches_are_on_their_way(corpus):
-    """The next plan knows the nodes as pending, and Ray would pack them worse than we did."""
+    """The next plan sees the nodes as pending, and Ray would pack them worse than we did."""
     again = {}
     for one in corpus:
         case = copy.deepcopy(one.case)
@@ -173,7 +173,7 @@ def test_random_cases(seed, say):
 
 
 def test_the_bound_holds_for_random_cases(seed):
-    """A bound above a plan that is allowed would be a lie."""
+    """A bound above an allowed plan would be wrong."""
     bounded = 0
     for number in range(seed * 10_000_000 + 6_000_000, seed * 10_000_000 + 6_001_000):
         case = random_case(number)
@@ -190,7 +190,7 @@ def test_the_bound_holds_for_random_cases(seed):
 
 
 def test_the_checker_has_teeth(corpus):
-    """Each kind of fault, planted into a good plan, must be found."""
+    """Each kind of violation, planted into a good plan, must be found."""
     named = {one.name: one for one in corpus}
 
     def faults(name, spoil):

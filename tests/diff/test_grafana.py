@@ -22,7 +22,7 @@ from conftest import REPOSITORY, program
 
 FILE = pathlib.Path(REPOSITORY, "docs", "grafana", "shoal.json")
 SECONDS_MAX = 240
-# What Grafana would put there.
+# What Grafana would insert.
 VARIABLES = {"$cluster": ".*", "$__rate_interval": "10s", "$__range": "10s"}
 
 
@@ -51,7 +51,7 @@ def free_port():
 
 @contextlib.contextmanager
 def metrics():
-    """Where they are served."""
+    """The address where the metrics are served."""
     if os.environ.get("SHOAL_METRICS"):
         yield os.environ["SHOAL_METRICS"]
         return

@@ -164,13 +164,13 @@ class Records:
             keys = [1, 2, 10, -3, 2.5, 1e16, True, False, 100]
         elif rng.random() < 0.02:
             keys = [None]
-        elif rng.random() < 0.02:  # cannot be sorted: an error, unless one is chosen
+        elif rng.random() < 0.02:  # cannot be sorted: an error, unless there is only one
             keys = [1, "a", None]
         chosen = rng.sample(keys, rng.randrange(0, min(5, len(keys)) + 1))
         return Map((key, self.value(depth + 1)) for key in chosen)
 
     def odd(self):
-        """Values json.dumps refuses, and lookalikes it takes."""
+        """Values that json.dumps refuses, and similar ones that it accepts."""
         odd = ["2024-01-02", "2024-01-02 03:04:05", "!!binary aGk=", "!!set {a}", "0x1F", "017",
                "1:30", "1e3", "'1'", "yes"]
         return Raw(self.rng.choice(odd))
@@ -245,7 +245,7 @@ def test_hashes(hash_probe, seed, tmp_path, say):
 
 
 def test_trees_are_worth_hashing(tmp_path):
-    """The world really has the shapes its comment promises."""
+    """The tree really has the shapes that its comment describes."""
     world = World(tmp_path, random.Random(1))
     listing = subprocess.run(["find", str(world.home), "-printf", "%y %Y %s\n"],
                              capture_output=True, text=True).stdout

@@ -1,7 +1,7 @@
-"""Every verb of Ray's launcher: the same names, options, letters, arguments and choices.
+"""Every command of Ray's launcher: the same names, options, letters, arguments and choices.
 
-What is compared is what Ray's own parser knows, hidden options and aliases too. Shoal may know
-more; it may not know less, nor mean something else by a letter.
+Compared with Ray's own parser, including hidden options and aliases. Shoal may have more options,
+but not fewer, and a letter must have the same meaning.
 """
 
 import re
@@ -87,7 +87,9 @@ def test_numbers(run, verb):
 
 @pytest.mark.parametrize("verb", VERBS)
 def test_operands(run, verb):
-    """The same ones. The file may be left out here; status has it too, and attach takes a node."""
+    """The same positional arguments, except that the file is optional here, `status` takes one too,
+    and `attach` takes a node.
+    """
     theirs = [param for param in scripts.cli.commands[verb].params
               if isinstance(param, click.Argument)]
     usage = re.search(r"^usage: .* \[OPTIONS\](.*)$", run(verb, "--help").stdout, re.MULTILINE)
@@ -105,6 +107,6 @@ def test_operands(run, verb):
 
 
 def test_names_with_underscores(run):
-    """Older releases of Ray knew them so, and scripts still do."""
+    """Older releases of Ray have them in this form, and scripts still use it."""
     for verb in ("rsync-up", "rsync-down", "get-head-ip", "get-worker-ips"):
         assert run(verb.replace("-", "_"), "--help").stdout == run(verb, "--help").stdout

@@ -1,4 +1,4 @@
-"""The metrics beside those of Ray's own autoscaler, and beside their documentation."""
+"""The metrics compared with those of Ray's own autoscaler, and with their documentation."""
 
 import pathlib
 import re
@@ -22,7 +22,7 @@ def text():
 
 
 def families(text):
-    """{name: (type, labels of its lines)}; a line that nobody could read is an error."""
+    """{name: (type, labels of its lines)}; a line that cannot be parsed is an error."""
     found = {}
     for family in text_string_to_metric_families(text):
         labels = {frozenset(sample.labels) - {"le"} for sample in family.samples

@@ -67,7 +67,7 @@ def is_drift(case, ours):
 
 
 def count_features(cases, theirs):
-    """How often each kind of answer was seen: a test that compares nothing proves nothing."""
+    """How often each kind of answer occurred: a test that compares nothing proves nothing."""
     seen = dict.fromkeys(KINDS, 0)
     for case, answer in zip(cases, theirs):
         seen["launches"] += sum(answer["launch"].values())

@@ -33,7 +33,7 @@ def resolve(node, root):
 
 
 def children(node):
-    """(name, sub-schema) pairs; `*` stands for a pattern that takes any name."""
+    """(name, sub-schema) pairs; `*` is a pattern that matches any name."""
     for name, child in node.get("properties", {}).items():
         yield name, child
     for pattern, child in node.get("patternProperties", {}).items():
@@ -117,7 +117,7 @@ def test_corpus_covers_schema(corpus, say):
 
 
 def test_schema_walk_sees_what_it_should():
-    """A guard against a walk that silently finds nothing."""
+    """Guards against a walk that finds nothing without an error."""
     root = ray_schema()
     keys = schema_keys(root, root)
     assert keys["available_node_types.*.docker.worker_image"] == {"string"}

@@ -1,5 +1,6 @@
 """The same commands in the same order with the same variables as Ray's own launcher and installer,
-but for the differences that docs/user/compatibility.md names."""
+except for the differences in docs/user/compatibility.md.
+"""
 
 import json
 import re
@@ -53,7 +54,7 @@ worker_start_ray_commands:
   - ulimit -n 65536; ray start --address=$RAY_HEAD_IP:7001
 """
 
-# As such files looked in 2019.
+# A file of 2019.
 FILE_OLD = """\
 cluster_name: old
 min_workers: 2
@@ -87,11 +88,11 @@ def hush(monkeypatch):
     oracle.ray_modules()
     updater_oracle.quiet(monkeypatch)
     for name in ("RAY_USAGE_STATS_ENABLED", "RAY_UP_enable_autoscaler_v2"):
-        monkeypatch.setenv(name, "")  # put back afterwards
+        monkeypatch.setenv(name, "")  # restored afterwards
 
 
 def prepared(path):
-    """Ray's own preparation, and which commands are from its defaults; None: rejected."""
+    """Ray's own preparation, and which commands come from its defaults; None if rejected."""
     try:
         config = oracle.load_file(path)
         if oracle.is_legacy(config):
@@ -102,7 +103,7 @@ def prepared(path):
         return None, None
 
 
-# ---- the differences that are meant ----
+# ---- intended differences ----
 
 def our_start(command, is_head, is_default):
     if command.strip() == "ray stop":
@@ -119,7 +120,7 @@ def our_start(command, is_head, is_default):
 
 
 def expected(steps, config, written, is_head, node_type):
-    """Ray's steps as ours should be."""
+    """Ray's steps, changed to what ours should be."""
     key = "head_start_ray_commands" if is_head else "worker_start_ray_commands"
     starts = len(config[key])
     result = []
@@ -169,7 +170,7 @@ def test_files_of_this_test(text, tmp_path):
 
 
 def test_the_corpus(corpus, say):
-    """Every file for aws that Ray accepts, and whose nodes have no containers."""
+    """Every aws file that Ray accepts and whose nodes have no containers."""
     files = nodes = 0
     for path in corpus:
         config, written = prepared(path)
@@ -180,7 +181,7 @@ def test_the_corpus(corpus, say):
         try:
             json.dumps(config, sort_keys=True)
         except TypeError:
-            continue  # Ray's launcher fails over its own hash
+            continue  # Ray's launcher fails on its own hash
         nodes += compare(path, config, written)
         files += 1
     say(f"the steps of {nodes} node types of {files} files are Ray's")
@@ -200,7 +201,7 @@ def test_restarts(mode, tmp_path):
 
 
 def test_ray_runs_common_commands_twice(tmp_path):
-    """Ray prepares on the head what was prepared already. We do not."""
+    """Ray prepares an already prepared file again on the head. We do not."""
     path = tmp_path / "cluster.yaml"
     path.write_text(FILE_FULL)
     config, _ = prepared(path)

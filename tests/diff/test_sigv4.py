@@ -62,7 +62,7 @@ def pick_path(rng):
 
 
 def pick_query(rng, record):
-    """As pairs that are encoded for us, or as it stands in a URL."""
+    """As pairs that are encoded for us, or as already encoded text of a URL."""
     pairs = [[pick_text(rng), pick_text(rng)] for _ in range(rng.choice([0, 1, 2, 3, 8]))]
     if record["mode"] == "presign":  # botocore keeps one value of each name there
         record["params"] = [list(pair) for pair in dict(pairs).items()]

@@ -61,7 +61,7 @@ def test_ssh_keygen_reads_our_keys(launch, tmp_path):
 
 
 def fits(folder, private, public):
-    """Does the public half verify what the private one signed?"""
+    """Does the public key verify what the private key signed?"""
     (folder / "key").write_text(private)
     (folder / "key").chmod(0o600)
     (folder / "text").write_text("a text")
@@ -129,7 +129,7 @@ def test_every_form_arrives_as_it_was(begin, rest):
     assert (ours, kind) == ("text/cloud-config", TYPES[begin])
     check_ours(config)
     assert text == given
-    # cloud-init looks for this word in the beginning to know a message.
+    # cloud-init searches for this word at the start to recognize a message.
     assert b"mime-version:" in data[:4096].lower()
 
 
@@ -153,7 +153,7 @@ def test_a_message_of_one_part():
 
 
 def test_the_same_again_is_the_same():
-    """A launch is repeated with its token: not a byte may differ."""
+    """A launch is repeated with its token: every byte must be the same."""
     for given in (b"", b"#!/bin/sh\n", "#cloud-config\n# ü".encode()):
         assert ask("user-data", 9, given=given) == ask("user-data", 9, given=given)
 

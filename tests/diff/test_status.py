@@ -46,14 +46,14 @@ def fill(rng, amounts, most=4):
 
 
 def plain(name):
-    """Without the placement group that it is of."""
+    """Without the placement group to which it belongs."""
     return parse_placement_group_resource_str(name)[0]
 
 
 def request(rng, made):
     fill(rng, made.resources_bundle)
     amounts = {plain(name): amount for name, amount in made.resources_bundle.items()}
-    for name in list(made.resources_bundle):  # of the same resource Ray takes any
+    for name in list(made.resources_bundle):  # if several have the same resource Ray picks any
         made.resources_bundle[name] = amounts[plain(name)]
     if rng.random() < 0.1:
         made.resources_bundle[GROUP % ("bundle", "")] = 0.001

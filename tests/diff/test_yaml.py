@@ -124,7 +124,7 @@ def test_hand_picked(yaml_probe, say):
     check_all("hand-picked documents", yaml_probe, yaml_hand_picked.documents(), limits, say)
 
 
-# ---- the excuses ----
+# ---- accepted differences ----
 
 
 @pytest.mark.parametrize("sample, found, name", [

@@ -1,8 +1,8 @@
 """What Ray's own launcher and installer would run on a node, recorded instead of run.
 
-Ray's code composes an ssh command for each step; a process runner that only takes notes stands in
-for `subprocess`. What comes back is the command as the node's shell would see it, with the
-variables that were exported in front of it.
+Ray's code builds an ssh command for each step; a recording process runner replaces `subprocess`.
+The result is the command as the node's shell would see it, with the variables that were exported
+before it.
 """
 
 import copy
@@ -18,7 +18,7 @@ NODE = "i-0123"
 
 
 class Recorder:
-    """In the place of `subprocess`."""
+    """Replaces `subprocess`."""
 
     DEVNULL = -3
 
@@ -35,7 +35,7 @@ class Recorder:
 
 
 def paper_provider(config):
-    """A provider of one node that is there as soon as it is asked for."""
+    """A provider of one node, which exists as soon as it is requested."""
     from ray.autoscaler.node_provider import NodeProvider
 
     class Paper(NodeProvider):
@@ -72,7 +72,7 @@ def paper_provider(config):
 
 
 def read_command(words):
-    """([(name, value)], command) of one ssh call; None for what is no command of the file."""
+    """([(name, value)], command) of one ssh call; None if it is not a command of the file."""
     if words[0] != "ssh" or words[-5:-1] != ["bash", "--login", "-c", "-i"]:
         return None
     (line,) = shlex.split(words[-1])
@@ -115,7 +115,7 @@ def quiet(monkeypatch):
 
     for name in ("print", "labeled_value", "warning", "success", "newline", "error", "verbose"):
         monkeypatch.setattr(cli_logger, name, lambda *args, **options: None)
-    # Asks AWS whether the agent of CloudWatch is there; not what is compared.
+    # Asks AWS whether the CloudWatch agent is installed; not part of the comparison.
     import ray.autoscaler._private.aws.cloudwatch.cloudwatch_helper as cloudwatch
     monkeypatch.setattr(cloudwatch.CloudwatchHelper, "update_from_config", lambda *args: None)
     monkeypatch.setattr(cloudwatch.CloudwatchHelper, "__init__", lambda *args: None)

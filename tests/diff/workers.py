@@ -49,7 +49,7 @@ def judge_share(paths):
 
 
 def ask_probe(probe, records, **options):
-    """One answer line per record; a crash is pinned on its record by halving."""
+    """One answer line per record; after a crash, the record is found by bisection."""
     if not records:
         return []
     done = probe_run(probe, records, **options)

@@ -1,8 +1,9 @@
-"""Documents that random samples reach too rarely: equal keys of different
-types, merges, special tags, and the edges of the grammar."""
+"""Documents that random samples reach too rarely: equal keys of different types, merges, special
+tags, and edge cases of the grammar.
+"""
 
 HAND_PICKED = [
-    # Python's idea of equal keys: the first spelling stays, the last value wins.
+    # Keys that are equal in Python: the first spelling stays, the last value wins.
     "{1: a, true: b, 1.0: c}", "{0: a, false: b, 0.0: c, -0.0: d}", "{-0.0: a, 0.0: b}",
     "{.nan: a, .NaN: b}",
     "{!!float nan: a, !!float nan: b}", "{.nan: a, !!float nan: b}",

@@ -1,9 +1,9 @@
 """Differences from PyYAML that we accept, each with its reason and with how often it may occur.
 
-Most are places where libyaml scans differently from PyYAML's own scanner and cannot be told
-otherwise; the rest are tags and keys that no cluster file has. A difference is excused only if
-what both sides say fits the reason. Where it can be shown, the excuse is proved: PyYAML must read
-a text without the disputed character as we read the one with it.
+Most are places where libyaml scans differently from PyYAML's own scanner and has no option for it;
+the rest are tags and keys that no cluster file has. A difference is accepted only if the results of
+both sides fit the reason. Where possible it is proven: PyYAML must read a text without the disputed
+character as we read the text with it.
 """
 
 import collections
@@ -19,11 +19,11 @@ Known = collections.namedtuple("Known", "name reason match scalars documents pic
 LETTER = "\ue000"  # a letter that no sample has
 
 
-# ---- by what both sides say ----
+# ---- by the two results ----
 
 
 def we_refuse(words, text=rb""):
-    """PyYAML reads a sample with `text` in it; we refuse it with these words."""
+    """PyYAML reads a sample that contains `text`; we refuse it with this message."""
 
     def match(sample, expected, found):
         outcomes = expected[0] != "!" and found.startswith("!error")
@@ -33,7 +33,7 @@ def we_refuse(words, text=rb""):
 
 
 def we_read(words, text=rb""):
-    """PyYAML refuses a sample with `text` in it with these words; we read it."""
+    """PyYAML refuses a sample that contains `text` with this message; we read it."""
 
     def match(sample, expected, found):
         outcomes = expected.startswith("!error") and found[0] != "!"
@@ -64,7 +64,7 @@ def question_mark(sample, expected, found):
 
 
 def as_if(pattern, *others):
-    """PyYAML reads the sample as we do if what matches is written otherwise."""
+    """PyYAML reads the sample as we do if the matching text is written differently."""
     found_by = re.compile(pattern)
 
     def match(sample, _expected, found):
@@ -76,7 +76,7 @@ def as_if(pattern, *others):
 
 
 def collapsed(value, key_of):
-    """The value with map keys that `key_of` makes equal as one, as a Python dict has them."""
+    """The value with map keys merged that `key_of` makes equal, as in a Python dict."""
     if isinstance(value, list):
         return [collapsed(item, key_of) for item in value]
     if not isinstance(value, dict):
@@ -99,7 +99,7 @@ def instant(key):
 
 
 def equal_instants(_sample, expected, found):
-    """PyYAML has one key where we have several of the same instant."""
+    """PyYAML has one key where we have several for the same time."""
     if expected[0] == "!" or found[0] == "!":
         return False
     return canon.same(expected, canon.dump(collapsed(canon.json_value(found), instant)))

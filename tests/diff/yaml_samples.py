@@ -1,7 +1,7 @@
 """Random YAML text: single scalars near every YAML 1.1 rule, and documents.
 
-Nothing here tries to be valid. Most samples are, because the interesting
-errors sit one character away from valid text.
+Nothing here tries to be valid. Most samples are, because the interesting errors are one character
+away from valid text.
 """
 
 import base64
@@ -24,7 +24,7 @@ PLAIN_TEXT = ["a", "word", "two words", "a: b", "a:b", "a #b", "a#b", "- a", "-a
               "a::b", ": a", "a : b", "--- a", "... a", "---a", "<<: a", "=: a", "a&b", "a*b",
               "a!b"]
 UNICODE_DIGITS = ["１２", "٣", "²", "Ⅷ", "१"]
-# What Python's int() and float() take although YAML has no such numbers.
+# What Python's int() and float() accept although YAML has no such numbers.
 LENIENT = ["1 ", " 1", "- 1", "--1", "+-1", "0x0x1", "0b0b1", "infinity", "-nan", "1e5", "1_000",
            "1\\n", "\\t2", "0o17", "1.5:2", "1:2.5", "0x-1", "YES", "tRuE"]
 TAGS = ["!!int", "!!float", "!!str", "!!bool", "!!null", "!!timestamp", "!!binary", "!",
@@ -188,7 +188,7 @@ def base64_text(rng):
 
 
 def tagged(rng):
-    """A tag before content that the tag's constructor may or may not take."""
+    """A tag before content that the tag's constructor may or may not accept."""
     if rng.random() < 0.12:
         return '!!binary "' + base64_text(rng) + '"'
     content = any_plain(rng)
@@ -232,7 +232,7 @@ CALM_IN_FLOW = [text for text in CALM if text[0] not in "?:-" and "," not in tex
 
 
 def mostly_calm(rng, choices=CALM):
-    """A scalar that rarely spoils the document around it."""
+    """A scalar that rarely makes the document around it invalid."""
     return scalar(rng) if rng.random() < 0.06 else pick(rng, choices)
 
 
@@ -483,7 +483,7 @@ def mutate_lines(rng, data):
 
 
 def excerpt(rng, data):
-    """A few lines of a file: the whole of it would only cost time."""
+    """A few lines of a file, to save time."""
     lines = data.split(b"\n")
     first = int(rng.random() * len(lines)) if rng.random() < 0.7 else 0
     return b"\n".join(lines[first : first + 2 + int(rng.random() * 12)])

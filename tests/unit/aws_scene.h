@@ -1,6 +1,6 @@
 /*
- * aws_scene.h: what tests of the AWS client share: a client with variables of the test's own, a
- * server that plays AWS, a clock that can be moved, and what came of calls.
+ * aws_scene.h: what tests of the AWS client share: a client with its own variables, a server that
+ * plays AWS, a movable clock, and the results of calls.
  */
 #pragma once
 
@@ -30,7 +30,7 @@ struct scene {
     struct aws_client *client;
 };
 
-/* What came of one call. */
+/* The result of one call. */
 struct heard {
     int calls, begins;
     struct aws_reply reply;
@@ -67,7 +67,7 @@ static inline void scene_set(struct scene *scene, const char *name, const char *
     scene->environ[at] = scene->variables[at];
 }
 
-/* The server's address with a path behind it, in one of two static buffers. */
+/* The server's address with a path appended, in one of two static buffers. */
 static inline const char *scene_url(const struct scene *scene, const char *path)
 {
     static char texts[2][256];
@@ -95,7 +95,7 @@ static inline void scene_open(struct scene *scene, script_fn *answer, void *cont
     scene_set(scene, "AWS_SHARED_CREDENTIALS_FILE", "/nonexistent/credentials");
 }
 
-/* After the variables have been set. */
+/* Call it after the variables are set. */
 static inline void scene_start(struct scene *scene)
 {
     struct err err = {0};

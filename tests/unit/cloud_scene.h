@@ -1,7 +1,7 @@
 /*
- * cloud_scene.h: a cloud with a few offerings and nobody in it, for the tests of the cloud.
+ * cloud_scene.h: an empty cloud with a few offerings, for the tests of the cloud.
  *
- * The scene begins without faults; a test switches on what it is about and then begins.
+ * The scene starts without faults; a test enables the faults that it needs and then starts it.
  */
 #pragma once
 
@@ -21,7 +21,7 @@ struct scene {
     struct faults faults;
     struct cloud cloud;
     struct offering offerings[OFFERING_COUNT];
-    size_t seen[EVENT_QUEUE_KIND_COUNT]; /* entries that were not overtaken */
+    size_t seen[EVENT_QUEUE_KIND_COUNT]; /* entries that were not superseded */
 };
 
 static inline int scene_setup(void **state)
@@ -65,7 +65,7 @@ static inline void switch_on_by_time(struct scene *scene, enum fault fault, int6
     scene->faults.length[fault] = length;
 }
 
-/* One entry; false for the one that run_until() planted. */
+/* One entry; false for the one that run_until() added. */
 static inline bool step(struct scene *scene, struct event_queue_entry *ret_entry)
 {
     assert_true(event_queue_next(&scene->event_queue, ret_entry));
@@ -89,7 +89,7 @@ static inline void run_for(struct scene *scene, int64_t span)
     run_until(scene, scene->event_queue.now + span);
 }
 
-/* Sends the call and waits for its answer, which nobody releases. */
+/* Sends the call and waits for its answer, which is not freed. */
 static inline const struct cloud_call *ask(struct scene *scene, const struct cloud_call *call)
 {
     struct event_queue_entry entry;
@@ -126,7 +126,7 @@ static inline const struct cloud_call *list(struct scene *scene)
     return ask(scene, &(struct cloud_call){.verb = CLOUD_LIST});
 }
 
-/* Its line in the listing; with INSTANCE_NONE when there is none. */
+/* Its line in the listing; with INSTANCE_NONE if there is none. */
 static inline struct cloud_listed line_of(const struct cloud_call *call, uint64_t instance)
 {
     for (size_t i = 0; i < call->listed_count; i++) {

@@ -1,4 +1,4 @@
-/* control_scene.h: a controller on a real loop, over a cloud in memory. */
+/* control_scene.h: a controller on a real loop, with a cloud in memory. */
 #pragma once
 
 #include "app/control/controller.h"
@@ -20,9 +20,9 @@
     "  small: {min_workers: 2, max_workers: 2, node_config: {InstanceType: m5.large}}\n" \
     "  large: {min_workers: 1, max_workers: 1, node_config: {InstanceType: m5.2xlarge}}\n"
 
-enum { PATIENCE_MS = 20 * 1000 }; /* only for hangs: a busy host may stop us for seconds */
+enum { PATIENCE_MS = 20 * 1000 }; /* only against hangs: a busy host may stop us for seconds */
 
-/* What happened, and everything that it needs. */
+/* The events of a test, and everything that the controller needs. */
 struct scene {
     struct fixture *fixture;
     struct fake_cloud cloud;
@@ -36,13 +36,13 @@ struct scene {
     struct controller *controller;
     struct buf told; /* a line per hook */
     struct clock clock;
-    int64_t shift_ms, wall_shift_ms; /* what the test has moved them by */
+    int64_t shift_ms, wall_shift_ms; /* by how much the test has moved them */
     struct err err;
     unsigned starts;
     bool is_released, sets_up, keeps_stopped, fails_if_held;
     bool is_service; /* of a head: it has no key of its own */
     uint64_t take_from;
-    const char *holder, *lease_object; /* with an anchor it was handed over to us */
+    const char *holder, *lease_object; /* with a lease object it was handed over to us */
     void (*on_started)(void *context, const struct cluster_lease *lease);
 };
 
@@ -138,7 +138,7 @@ static inline void open_controller(struct scene *scene, enum goal goal)
     scene->controller = controller_open(&setup);
 }
 
-/* As a process begins: nothing but the cloud and the journal is left of the one before. */
+/* A new process starts: only the cloud and the journal are left of the one before. */
 static inline void begin(struct scene *scene, const char *holder, enum goal goal)
 {
     scene->holder = holder;

@@ -1,4 +1,5 @@
-/* core_scene.h: a small cluster and a core that may act, for tests of the step function. */
+/* core_scene.h: a small cluster and a core that is allowed to act, for tests of the step
+ * function. */
 #pragma once
 
 #include "core/core.h"
@@ -8,7 +9,7 @@
 
 enum { SECOND = 1000, MINUTE = 60 * SECOND, HEAD = 1 };
 
-/* One type of 4 CPUs in two zones, at most three workers, and a core that may act. */
+/* One type of 4 CPUs in two zones, at most three workers, and a core that is allowed to act. */
 struct scene {
     struct arena arena;
     struct arena scratch;

@@ -1,4 +1,4 @@
-/* fake_host.h: a machine that is made up: the configuration layer needs no real file system. */
+/* fake_host.h: a fake machine: the configuration layer needs no real file system. */
 #pragma once
 
 #include "config/host.h"
@@ -6,7 +6,7 @@
 struct fake_file {
     const char *path;
     const char *bytes; /* NULL: a folder */
-    uint32_t mode;     /* readable when its owner may read */
+    uint32_t mode;     /* readable if its owner may read it */
     bool is_link;
     bool is_special; /* a device, a socket */
 };

@@ -1,4 +1,4 @@
-/* fake_provider.c: machines in an array; answers by timers. */
+/* fake_provider.c: instances in an array; timers deliver the answers. */
 #include "fake_provider.h"
 
 #include "io/xalloc.h"
@@ -16,7 +16,7 @@ struct fake_provider {
     struct answer_later *first;
 };
 
-/* One operation under way. */
+/* One operation in progress. */
 struct answer_later {
     struct fake_provider *provider;
     struct answer_later *next;
@@ -138,7 +138,7 @@ static struct str uid_of(const struct machine *machine)
     return STR("");
 }
 
-/* Machines that launch() made have no uid in their tags: all of them are the cluster's. */
+/* Instances of launch() have no uid tag: all of them belong to the cluster. */
 static bool is_told(const struct answer_later *later, const struct machine *machine)
 {
     const struct fake_cloud *cloud = later->provider->cloud;
@@ -369,7 +369,7 @@ static void release(struct provider *base, provider_done_fn *done, void *context
     later->done = done;
 }
 
-/* ---- machines ---- */
+/* ---- instances ---- */
 
 static void list(struct provider *base, provider_machines_fn *done, void *context)
 {
@@ -437,7 +437,7 @@ static void add_machine(struct fake_provider *provider, struct str call)
     cloud->count++;
 }
 
-/* What creates something is not sent without the lease (docs/dev/providers.md). */
+/* A creating call is not sent without the lease (docs/dev/providers.md). */
 static bool loses_lease(struct answer_later *later)
 {
     struct fake_provider *provider = later->provider;
@@ -492,7 +492,7 @@ static void terminate(struct provider *base, const struct str *ids, size_t count
     struct fake_cloud *cloud = later->provider->cloud;
     later->done = done;
     for (size_t i = 0; i < count && cloud->refused; i++) {
-        if (str_is(ids[i], cloud->refused)) { /* all of a call or nothing, as EC2 */
+        if (str_is(ids[i], cloud->refused)) { /* all instances of a call or none, as in EC2 */
             later->answer.outcome = OUTCOME_INVALID;
             (void)err_set(&later->answer.err, ERR_AUTH, "it may not be terminated");
         }

@@ -1,9 +1,9 @@
 /*
- * fake_provider.h: a cloud in memory behind provider.h, for tests of whoever drives one.
+ * fake_provider.h: a cloud in memory behind provider.h, for tests of code that uses a provider.
  *
- * It keeps the rules of docs/dev/providers.md: answers come from the loop, repeating a call repeats
- * no launch, and one process at a time holds the lease. A test can set how the next operation of a
- * kind is answered, how long answers take and how long an instance is pending. It records every
+ * It keeps the rules of docs/dev/providers.md: answers come from the loop, a repeated call does not
+ * launch again, and one process at a time holds the lease. A test can set how the next operation of
+ * a kind is answered, how long answers take and how long an instance is pending. It records every
  * call.
  */
 #pragma once
@@ -32,7 +32,7 @@ enum fake_verb {
     FAKE_VERB_COUNT,
 };
 
-/* As the cloud has it; outlives the providers that talk to it. */
+/* The state of the cloud; outlives the providers that use it. */
 struct fake_cloud {
     struct arena arena;
     struct buf calls; /* a line each: "launch 1.1", "terminate i-1 i-2" */
@@ -41,29 +41,29 @@ struct fake_cloud {
     int64_t *made_at;
     size_t count, capacity;
     struct str uid;
-    uint64_t epoch; /* 0: nobody has it */
+    uint64_t epoch; /* 0: not held */
     struct str holder;
     bool is_released;
-    bool has_no_lease; /* the lease object was deleted; machines and uid stay */
-    unsigned restarts; /* so often the holder has a newer lease before one takes it over */
-    /* ---- what a test turns ---- */
-    enum outcome next[FAKE_VERB_COUNT]; /* of the next call alone; OUTCOME_DONE: as it is */
+    bool has_no_lease; /* the lease object was deleted; instances and uid stay */
+    unsigned restarts; /* how often the holder renews its lease before a take-over succeeds */
+    /* ---- what a test can set ---- */
+    enum outcome next[FAKE_VERB_COUNT]; /* of the next call only; OUTCOME_DONE: no change */
     enum outcome always[FAKE_VERB_COUNT];
-    bool acts_anyway;              /* what is answered as unknown takes effect */
+    bool acts_anyway;              /* a call that is answered as unknown takes effect */
     bool is_mute[FAKE_VERB_COUNT]; /* takes effect and is never answered */
     int64_t delay_ms[FAKE_VERB_COUNT];
-    int64_t lease_until; /* what find() says of it, in seconds since 1970; 0: not known */
+    int64_t lease_until; /* the answer of find(), in seconds since 1970; 0: not known */
     const char *refused; /* the instance whose termination is refused, alone or with others */
     const struct provider_resource *things; /* what remove() reports */
     size_t thing_count;
-    bool hides_lease;     /* a renewal that is refused does not say by whom */
-    bool has_lapsed;      /* nobody can be sure any more that the lease is still his */
+    bool hides_lease;     /* a refused renewal does not say by whom */
+    bool has_lapsed;      /* the provider cannot be sure any more that it holds the lease */
     bool is_blind;        /* listings show nothing yet */
     const char *zones[4]; /* of every type, up to the first NULL */
     struct provider_type_facts type_facts[FAKE_TYPES_MAX];
-    const struct finding *findings; /* of every survey that is done */
+    const struct finding *findings; /* of every completed preflight */
     size_t finding_count;
-    int64_t boot_ms; /* until a machine runs; 0: at once */
+    int64_t boot_ms; /* until an instance runs; 0: at once */
     unsigned counts[FAKE_VERB_COUNT];
 };
 
@@ -71,9 +71,9 @@ void fake_cloud_init(struct fake_cloud *cloud);
 void fake_cloud_clear(struct fake_cloud *cloud);
 size_t fake_cloud_living(const struct fake_cloud *cloud);
 struct machine *fake_cloud_find(struct fake_cloud *cloud, const char *id);
-/* One more instance that runs; `uid` NULL: of another launcher. */
+/* Adds a running instance; `uid` NULL: of another launcher. */
 struct machine *fake_cloud_add(struct fake_cloud *cloud, const char *uid, const char *kind,
                                const char *launch);
 
-/* As one process has it. Close it with its own close(). */
+/* The view of one process. Close it with its own close(). */
 struct provider *fake_provider_new(struct fake_cloud *cloud, struct loop *loop);

@@ -1,4 +1,4 @@
-/* fixture.c: reading text for a test, and showing what came of it. */
+/* fixture.c: reads text for a test, and formats the results. */
 #include "fixture.h"
 
 #include "config/document/json_write.h"

@@ -1,6 +1,6 @@
 /*
- * fixture.h: what tests of the configuration share: text read into a tree, and trees and findings
- * shown as text, so that a test compares one string and a failure shows the whole of it.
+ * fixture.h: what tests of the configuration share: text is read into a tree; trees and findings
+ * are formatted as text, so that a test compares one string and a failure shows all of it.
  */
 #pragma once
 
@@ -18,7 +18,7 @@ struct fixture {
 struct fixture *fixture_new(void);
 void fixture_free(struct fixture **fixture);
 
-/* Each begins with no findings. NULL when there is no tree, and then the findings say why. */
+/* Each starts without findings. NULL if there is no tree; then the findings say why. */
 struct value *fixture_read(struct fixture *fixture, struct str yaml);
 struct value *fixture_read_c(struct fixture *fixture, const char *yaml);
 struct value *fixture_prepare(struct fixture *fixture, const char *yaml);

@@ -45,7 +45,7 @@ struct connection {
 
 /* ---- bytes ---- */
 
-/* Waits for bytes, or the end of the test. */
+/* Waits for bytes, or for the end of the test. */
 static bool wait_readable(const struct connection *c)
 {
     struct pollfd poll_fd = {.fd = c->fd, .events = POLLIN};
@@ -201,7 +201,7 @@ static const struct {
     {"/empty", "HTTP/1.1 204 No Content\r\n\r\n", true},
 };
 
-/* False: the connection is to be closed. */
+/* False: close the connection. */
 static bool answer(struct connection *c)
 {
     for (size_t i = 0; i < ARRAY_LEN(fixed_answers); i++) {
@@ -286,7 +286,7 @@ static bool put_frame(struct connection *c, int type, int flags, uint32_t stream
     return put(c, head, sizeof(head)) && put(c, bytes.ptr, bytes.len);
 }
 
-/* Headers by hand: 0x88 is ":status 200", 0x00 a literal that nobody remembers. */
+/* Headers by hand: 0x88 is ":status 200", 0x00 a literal that is not indexed. */
 #define REPLY_HEAD \
     "\x88\x00\x0c" \
     "content-type" \
@@ -370,7 +370,7 @@ static void *listen_on(void *context)
             close(fd);
             continue;
         }
-        int yes = 1; /* or two small writes cost 40 ms */
+        int yes = 1; /* otherwise two small writes cost 40 ms */
         setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof(yes));
         struct connection *c = calloc(1, sizeof(*c));
         if (!c) {
@@ -396,7 +396,7 @@ static int offer_h2(SSL *tls, const unsigned char **ret_name, unsigned char *ret
     return found == OPENSSL_NPN_NEGOTIATED ? SSL_TLSEXT_ERR_OK : SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
-/* A certificate for "localhost" that signs itself, for the client to trust by file. */
+/* A self-signed certificate for "localhost", in a file that the client trusts. */
 static void make_tls(struct http_server *server)
 {
     EVP_PKEY *key = EVP_EC_gen("P-256");

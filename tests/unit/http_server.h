@@ -1,9 +1,8 @@
 /*
- * http_server.h: a server for tests of the HTTP client, on loopback, in threads of its own.
+ * http_server.h: a server for tests of the HTTP client, on loopback, in its own threads.
  *
- * The path of a request says how it is answered: well, slowly, with a reset, in half, or with more
- * than anyone wants. The HTTP/2 servers, raw and by TLS, echo bodies as gRPC would, with
- * trailers.
+ * The path of a request selects the answer: normal, slow, with a reset, cut in half, or too large.
+ * The HTTP/2 servers, raw and with TLS, echo bodies as gRPC would, with trailers.
  */
 #pragma once
 
@@ -20,7 +19,7 @@ struct http_server;
 struct http_server *http_server_start(enum http_server_kind kind);
 void http_server_stop(struct http_server *server);
 
-/* Takes no more connections; those it has go on. */
+/* Accepts no more connections; open ones continue. */
 void http_server_deafen(struct http_server *server);
 
 /* In one of a few static buffers; `host` is a name or an address of this machine. */

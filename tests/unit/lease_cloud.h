@@ -1,6 +1,6 @@
 /*
- * lease_cloud.h: as much of EC2 as a lease needs, behind script_server.h: one launch template with
- * its versions and tags, instances, and a clock of its own in the Date of every reply.
+ * lease_cloud.h: the part of EC2 that a lease needs, behind script_server.h: one launch template
+ * with its versions and tags, instances, and a clock of its own in the Date of every reply.
  */
 #pragma once
 
@@ -14,21 +14,21 @@
 enum { VERSIONS_MAX = 64, XML_MAX = 65536 };
 
 struct lease_cloud {
-    char uid[40]; /* of the template; empty: there is none */
+    char uid[40]; /* of the template; empty: none */
     char versions[VERSIONS_MAX][300];
     unsigned version_count;
     char lease_tag[100];
     const char *instances; /* items of an instancesSet */
     char log[8192];        /* the actions, a word each */
     int64_t clock_shift_ms;
-    /* ---- what a test turns ---- */
-    const char *late_action; /* AWS's and our clock go on by late_ms before it is answered */
+    /* ---- what a test can set ---- */
+    const char *late_action; /* AWS's clock and ours move by late_ms before it is answered */
     int64_t late_ms;
-    int late_skips;             /* so many calls of late_action are answered in time first */
+    int late_skips;             /* how many calls of late_action are answered in time first */
     const char *rival;          /* a claim that gets the next number before ours, once */
     const char *denied;         /* this action is not allowed */
     struct scene *scene;        /* its clock is moved, too */
-    int64_t launched_before_ms; /* so long ago the instances of a launch were made */
+    int64_t launched_before_ms; /* how long ago the instances of a launch were created */
     bool is_suspended_only;     /* the scene's clock moves, AWS's does not */
     char reply[XML_MAX];
     char headers[200];
@@ -49,7 +49,7 @@ static void percent_decode(const char *from, char *to, size_t size)
     to[at] = '\0';
 }
 
-/* The value of a field of the body; empty when it is not there. */
+/* The value of a field of the body; empty if it is missing. */
 static void body_field(const char *body, const char *name, char *ret_value, size_t size)
 {
     char key[100];

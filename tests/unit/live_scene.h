@@ -1,4 +1,4 @@
-/* live_scene.h: a head and two workers on their way, for tests of what is shown of them. */
+/* live_scene.h: a head and two workers that are starting, for tests of the progress display. */
 #pragma once
 
 #include "app/head/ctl/ctl.h"

@@ -1,4 +1,4 @@
-/* open_files.h: how many descriptors this program has open, to see that none stays. */
+/* open_files.h: counts the open descriptors of this program, to detect leaks. */
 #pragma once
 
 #include "io/file.h"

@@ -1,4 +1,4 @@
-/* plan_scene.h: small clusters made by hand, for the tests of the planner. */
+/* plan_scene.h: small hand-made clusters, for the tests of the planner. */
 #pragma once
 
 #include "core/plan.h"
@@ -7,7 +7,7 @@
 
 enum { ROOM = 16 };
 
-/* A cluster in the making. */
+/* A cluster that is being built. */
 struct scene {
     struct arena arena;
     struct names names;

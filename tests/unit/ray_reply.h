@@ -1,7 +1,7 @@
 /*
- * ray_reply.h: replies of GetClusterResourceState as Ray's GCS makes them, for tests.
+ * ray_reply.h: replies of GetClusterResourceState as Ray's GCS sends them, for tests.
  *
- * Written one thing after the other into the state; reply_end() puts it into its envelope.
+ * Items are appended to the state one by one; reply_end() wraps it.
  */
 #pragma once
 
@@ -14,7 +14,7 @@
 
 struct reply_amount {
     const char *name;
-    double total, free; /* of a request: the first counts */
+    double total, free; /* of a request: the first one is used */
 };
 
 struct reply_label {
@@ -138,7 +138,7 @@ static inline void reply_add_placement(struct buf *request, uint32_t tag, const 
     reply_put(request, 2, &placement);
 }
 
-/* Ray puts an empty selector where there is none. */
+/* Ray writes an empty selector if there is none. */
 static inline void reply_add_request(struct buf *out, uint32_t tag,
                                      const struct reply_request *request, bool has_selectors)
 {
@@ -189,7 +189,7 @@ static inline void reply_add_constraint(struct buf *state, const struct reply_re
     reply_put(state, 6, &part);
 }
 
-/* The requests twice, as Ray gives them: of old, and with their selectors. */
+/* The requests twice, as Ray sends them: in the old field, and with their selectors. */
 static inline void reply_add_gang(struct buf *state, const struct reply_request *const *requests,
                                   size_t count, const char *details)
 {

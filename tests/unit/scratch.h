@@ -1,9 +1,9 @@
-/* scratch.h: removes a test's temporary folder with all that is in it. */
+/* scratch.h: removes a test's temporary folder and its contents. */
 #pragma once
 
 #include "io/file.h"
 
-/* 0, or -1 when something is left. */
+/* 0, or -1 if something is left. */
 static inline int scratch_remove(const char *folder)
 {
     struct err err;

@@ -50,7 +50,7 @@ static bool wait_for_bytes(struct script_server *server, int socket)
     return false;
 }
 
-/* A whole request with its body; false at the end of the connection. */
+/* A complete request with its body; false at the end of the connection. */
 static bool read_request(struct connection *connection, struct buf *bytes, size_t *ret_head)
 {
     char piece[16384];
@@ -92,7 +92,7 @@ static void send_all(int socket, struct str bytes)
     }
 }
 
-/* False when the connection has had its last answer. */
+/* False if that was the last answer of the connection. */
 static bool reply(struct connection *connection, const struct script_answer *answer)
 {
     AUTO_BUF struct buf out;

@@ -1,6 +1,6 @@
 /*
- * script_server.h: a server whose answers a test decides, request by request; on loopback, in
- * threads of its own.
+ * script_server.h: a server whose answers a test chooses, request by request; on loopback, in its
+ * own threads.
  */
 #pragma once
 
@@ -16,9 +16,9 @@ struct script_request {
 
 enum script_deed {
     SCRIPT_ANSWER,
-    SCRIPT_RESET,    /* the connection breaks, without a byte */
-    SCRIPT_TRUNCATE, /* half of the body, and the connection breaks */
-    SCRIPT_HANG,     /* nothing comes until the server stops */
+    SCRIPT_RESET,    /* the connection is closed without a byte */
+    SCRIPT_TRUNCATE, /* half of the body, then the connection is closed */
+    SCRIPT_HANG,     /* no answer until the server stops */
 };
 
 struct script_answer {
@@ -28,7 +28,8 @@ struct script_answer {
     enum script_deed deed;
 };
 
-/* Called in a thread of the server's, one at a time. What it returns must stay for a while. */
+/* Called in a thread of the server, one at a time. The returned memory must stay valid for a
+ * while. */
 typedef struct script_answer script_fn(void *context, const struct script_request *request);
 
 struct script_server;

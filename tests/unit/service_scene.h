@@ -1,6 +1,6 @@
 /*
  * service_scene.h: the whole service of a head in this process: a cloud in memory, a journal in a
- * scratch folder, and replies of Ray's GCS that a test writes itself. Its ssh never gets through.
+ * scratch folder, and replies of Ray's GCS that the test writes. Its ssh never connects.
  */
 #pragma once
 
@@ -93,7 +93,7 @@ static inline struct service_scene *service_scene_new(void)
     return scene;
 }
 
-/* As a process begins. */
+/* A new process starts. */
 static inline void service_scene_begin(struct service_scene *scene)
 {
     struct service *service = &scene->service;
@@ -104,7 +104,7 @@ static inline void service_scene_begin(struct service_scene *scene)
     }
     service->head.core.settings.times.retry_first = 50;
     service->head.core.settings.times.retry_most = 200;
-    service->head.ray_address = STR("127.0.0.1:1"); /* nobody listens there */
+    service->head.ray_address = STR("127.0.0.1:1"); /* no process listens there */
     assert_true(cloud_session_open(&service->head.session,
                                    &(struct cloud_session_setup){.least = LOG_LEVEL_ERROR},
                                    &scene->err));
@@ -190,7 +190,7 @@ static inline void ray_has_worker(struct service_scene *scene, uint64_t number, 
                                                        .amounts = {{"CPU", 2, is_busy ? 0 : 2}}});
 }
 
-/* All that was added since the last reply is what Ray says now. */
+/* Makes everything that was added since the last reply Ray's present state. */
 static inline void ray_answers(struct service_scene *scene)
 {
     int64_t now = loop_now_ms(scene->service.head.session.loop);
@@ -200,7 +200,7 @@ static inline void ray_answers(struct service_scene *scene)
     }
 }
 
-/* ---- looking ---- */
+/* ---- queries ---- */
 
 static inline bool is_leading(struct service_scene *scene)
 {

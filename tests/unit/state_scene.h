@@ -1,10 +1,10 @@
-/* state_scene.h: replies of GetClusterResourceState put together by hand, with Ray's tags. */
+/* state_scene.h: hand-made replies of GetClusterResourceState, with Ray's tags. */
 #pragma once
 
 #include "base/buf.h"
 #include "ray/wire.h"
 
-/* A message that is being written; put into another one it is done with. */
+/* A message that is being written; it is finished when it is put into another one. */
 struct piece {
     struct buf bytes;
 };
@@ -75,7 +75,7 @@ static inline void put_rule(struct piece *selector, const char *key, int op, con
     piece_into(&rule, selector, 1);
 }
 
-/* A request of one amount into `parent`, with one empty selector, as Ray does it. */
+/* Adds a request of one amount to `parent`, with one empty selector, as Ray does. */
 static inline void put_request(struct piece *parent, uint32_t tag, const char *name, double amount)
 {
     struct piece request = piece_new();

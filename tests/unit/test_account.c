@@ -1,4 +1,4 @@
-/* test_account.c: which finds make a cluster, and what state it is in. */
+/* test_account.c: which found resources form a cluster, and its state. */
 #include "provider/account.h"
 
 #include "base/buf.h"
@@ -44,10 +44,10 @@ static void everything_finds_its_cluster(void **state)
 {
     struct account_machine machines[] = {
         machine("i-1", "demo", "u1", MACHINE_RUNNING, true),
-        machine("i-2", "demo", "", MACHINE_RUNNING, true), /* Ray's own of the same name */
+        machine("i-2", "demo", "", MACHINE_RUNNING, true), /* Ray's cluster of that name */
         machine("i-3", "", "u1", MACHINE_RUNNING, false),
         machine("i-4", "old", "u2", MACHINE_GONE, true),
-        machine("i-5", "", "", MACHINE_RUNNING, false), /* nobody's */
+        machine("i-5", "", "", MACHINE_RUNNING, false), /* belongs to no cluster */
     };
     struct account_volume volumes[] = {
         {.owner = OWNER("us-west-2", "", ""), .id = STR("v1"), .machine = STR("i-1"), .gb = 8},
@@ -112,7 +112,7 @@ static void what_was_not_looked_at_is_not_left_over(void **state)
     buf_init(&out, 4096);
     describe(&finds, &arena, &out);
     assert_str(buf_str(&out), "other/us-east-1/u2 leftover 0 0 2\n");
-    /* some regions were not asked for: the role may be in use there */
+    /* some regions were not asked: the role may be in use there */
     out.len = 0;
     finds.blind_count = 0;
     finds.sees_everywhere = false;
@@ -189,7 +189,7 @@ static void what_is_being_made_is_not_left_over(void **state)
         {THING_TEMPLATE, 9300, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
         {THING_TEMPLATE, ACCOUNT_NO_TIME, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
         {THING_TEMPLATE, 10, 10001, ACCOUNT_STARTING},
-        {THING_TEMPLATE, 9999, 0, ACCOUNT_LEFTOVER}, /* given back */
+        {THING_TEMPLATE, 9999, 0, ACCOUNT_LEFTOVER}, /* released */
         {THING_KEY, 9999, ACCOUNT_NO_TIME, ACCOUNT_LEFTOVER},
     };
     struct arena arena;

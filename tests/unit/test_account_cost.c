@@ -1,4 +1,4 @@
-/* test_account_cost.c: which prices are asked for, and what they add up to. */
+/* test_account_cost.c: which prices are requested, and what they add up to. */
 #include "app/account_cost.h"
 
 #include "app/price_lookup.h"

@@ -1,4 +1,4 @@
-/* test_account_read.c: finds in replies of EC2. */
+/* test_account_read.c: resources in replies of EC2. */
 #include "provider/aws/account/account_read.h"
 
 #include "unit.h"

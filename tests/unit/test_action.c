@@ -44,7 +44,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- actions at random --------------------------------------------------------------------- */
+/* ---- random actions ------------------------------------------------------------------------ */
 
 static int64_t any_i64(struct rng *rng)
 {
@@ -90,7 +90,7 @@ static void every_action_is_one_line(void **state)
     }
 }
 
-/* ---- in words ------------------------------------------------------------------------------ */
+/* ---- as text ------------------------------------------------------------------------------- */
 
 static struct str words(struct scene *scene, const struct action *action)
 {
@@ -127,7 +127,7 @@ static void launches_in_words(void **state)
     assert_str(action_reason_text_with(&action, STR("worker-17"), &scene->arena),
                "1 to keep min_workers, 1 for pending requests, "
                "1 to replace worker-17 and 2 more nodes, which are being terminated");
-    action.reason.amount = 3; /* more than there are: not to be believed */
+    action.reason.amount = 3; /* a count above the number of nodes: not trusted */
     assert_str(action_reason_text(&action, &scene->arena),
                "1 to keep min_workers, 2 for pending requests");
     action.reason.kind = REASON_REPEATED;
@@ -170,7 +170,8 @@ static void ends_in_words(void **state)
                "retry terminating instance 17 (offering 5): no definite reply so far");
 }
 
-/* The tables grow with their enums: a word that is missing would be seen by a user first. */
+/* The tables must grow with their enums: otherwise a user would be the first to see a missing
+ * text. */
 static void every_reason_and_state_has_words(void **state)
 {
     struct scene *scene = *state;
@@ -227,7 +228,7 @@ static void numbers_in_words(void **state)
     assert_str(format_amount(STR("CPU"), -40000, arena), "-4");
 }
 
-/* Names are cut between characters and lose what would break a line or move a cursor. */
+/* Names are cut between characters, without characters that would break a line or move a cursor. */
 static void names_in_words(void **state)
 {
     struct scene *scene = *state;

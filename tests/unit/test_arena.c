@@ -1,4 +1,4 @@
-/* test_arena.c: alignment, zeroing, growth, the fixed arena; impossible sizes end the program. */
+/* test_arena.c: alignment, zeroing, growth, the fixed arena; impossible sizes abort. */
 #include "base/arena.h"
 
 #include "unit.h"
@@ -20,7 +20,7 @@ static bool is_zeroed(const unsigned char *memory, size_t size)
     return true;
 }
 
-/* Does calling it abort? Asked of a child, whose last words nobody needs to see. */
+/* Does calling it abort? Runs in a child, whose stderr is discarded. */
 static bool aborts(void (*call)(void))
 {
     int status = 0;
@@ -194,7 +194,7 @@ static void growing_array_keeps_its_items(void **state)
     }
     void *before = items;
     items = arena_more(&arena, items, 5, &capacity,
-                       sizeof(uint32_t)); /* room enough: nothing moves */
+                       sizeof(uint32_t)); /* enough room: nothing moves */
     assert_ptr_equal(items, before);
     arena_clear(&arena);
 }

@@ -1,5 +1,5 @@
-/* test_args.c: command lines along the table of a verb that is made up: every kind of option in
- * every form, and every mistake. */
+/* test_args.c: command lines for the table of a made-up command: every kind of option in every
+ * form, and every mistake. */
 #include "cli/args.h"
 
 #include "unit.h"
@@ -44,7 +44,7 @@ static const struct operand greedy_operands[] = {
     {"REST", offsetof(struct fields, rest), true, COMPLETE_NOTHING, NULL, "All else.", true},
 };
 
-/* "x" is a thing of its own; with too few words everything else is for the second operand. */
+/* "x" is an option of its own; with too few words everything else goes to the second operand. */
 static const char *first_of(const char *word, bool is_short)
 {
     bool is_first = word && word[0] == 'x';
@@ -158,7 +158,7 @@ static void operands_are_taken_in_order(void **state)
     static const struct row rows[] = {
         {"f|s", "0 0 - 0 - f s 0 -"},
         {"f|-a|s", "1 0 - 0 - f s 0 -"},
-        {"-", "0 0 - 0 - - - 0 -"}, /* standard input, by custom */
+        {"-", "0 0 - 0 - - - 0 -"}, /* standard input, by convention */
         {"--|-a", "0 0 - 0 - -a - 0 -"},
         {"-a|--|--all|s", "1 0 - 0 - --all s 0 -"},
         {"f|--", "0 0 - 0 - f - 0 -"},

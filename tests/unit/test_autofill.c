@@ -1,4 +1,5 @@
-/* test_autofill.c: resources from machine types: all or nothing, and shared where types are. */
+/* test_autofill.c: resources from instance types: all or none, and shared if node types are
+ * aliases. */
 #include "config/prepare/autofill.h"
 
 #include "fixture.h"
@@ -7,7 +8,7 @@
 #define GCP "provider: {type: gcp}\nhead_node_type: h\navailable_node_types:\n"
 #define M5_LARGE "{\"CPU\": 2, \"memory\": 6012954214}"
 
-/* The node types behind autofill_resources(), without their node_config. */
+/* The node types after autofill_resources(), without their node_config. */
 static struct str filled(struct fixture *f, const char *yaml)
 {
     AUTO_BUF struct buf out;
@@ -29,7 +30,7 @@ static struct str filled(struct fixture *f, const char *yaml)
 static void machine_types_give_resources(void **state)
 {
     static const char *const rows[][2] = {
-        /* The head keeps its memory to itself. */
+        /* The head keeps its memory. */
         {AWS "  h: {node_config: {InstanceType: m5.large}}\n"
              "  w: {node_config: {InstanceType: m5.large}}\n",
          "h {\"CPU\": 2}; w " M5_LARGE},
@@ -37,7 +38,7 @@ static void machine_types_give_resources(void **state)
          "h {\"CPU\": 4, \"GPU\": 1, \"accelerator_type:A10G\": 1}"},
         {AWS "  h: {node_config: {InstanceType: inf2.xlarge}}\n",
          "h {\"CPU\": 4, \"neuron_cores\": 2, \"accelerator_type:aws-neuron-core\": 1}"},
-        /* What is written wins, and stays where it stands. */
+        /* Values of the file win, and keep their place. */
         {AWS "  h: {node_config: {InstanceType: m5.large}, resources: {CPU: 0}}\n"
              "  w: {node_config: {InstanceType: m5.large}, resources: {mine: 1, CPU: 9}}\n",
          "h {\"CPU\": 0}; w {\"CPU\": 9, \"memory\": 6012954214, \"mine\": 1}"},
@@ -80,7 +81,7 @@ static void one_unknown_type_leaves_all_as_they_were(void **state)
     }
 }
 
-/* Then the machine type is what is wrong, not the missing resources. */
+/* Then the instance type is wrong, not the missing resources. */
 static void unknown_machines_are_blamed_where_resources_are_missing(void **state)
 {
     static const char *const rows[][2] = {
@@ -103,7 +104,7 @@ static void unknown_machines_are_blamed_where_resources_are_missing(void **state
     }
 }
 
-/* An alias is the same map: what one type gets, the other has, in the order of the file. */
+/* An alias is the same map: both types get the same resources, in the order of the file. */
 static void aliased_types_share_their_resources(void **state)
 {
     static const char *const rows[][2] = {
@@ -111,7 +112,7 @@ static void aliased_types_share_their_resources(void **state)
          "h " M5_LARGE "; w " M5_LARGE},
         {AWS "  w: &a {node_config: {InstanceType: m5.large}}\n  h: *a\n",
          "w " M5_LARGE "; h " M5_LARGE},
-        /* Taken back as often as given. */
+        /* Removed as often as added. */
         {AWS "  h: &a {node_config: {InstanceType: m5.large}, resources: {CPU: 1}}\n  v: *a\n"
              "  w: {node_config: {InstanceType: q9.huge}, resources: {CPU: 1}}\n",
          "h {\"CPU\": 1}; v {\"CPU\": 1}; w {\"CPU\": 1}"},
@@ -136,7 +137,7 @@ static void tpus_get_a_head_resource(void **state)
              "resources: {}}\n"
              "  t: {node_config: {acceleratorConfig: {type: V6E, topology: 2x2}}, resources: {}}\n",
          "h {\"TPU-v5litepod-16-head\": 1}; t {\"TPU-v6e-4-head\": 1}"},
-        /* One that Ray does not know leaves all as they were. */
+        /* An unknown type leaves all types unchanged. */
         {GCP "  h: {node_config: {acceleratorType: v4-16}, resources: {}}\n"
              "  t: {node_config: {acceleratorType: v99-16}, resources: {}}\n",
          "h {}; t {}"},

@@ -1,4 +1,4 @@
-/* test_autoscaler_report.c: what a report to Ray says. */
+/* test_autoscaler_report.c: the contents of a report to Ray. */
 #include "app/head/ray/autoscaler_report.h"
 #include "core/resource.h"
 #include "unit.h"
@@ -70,7 +70,7 @@ static void requests_of_a_type_are_one_row(void **state)
     arena_init(&arena);
     report_requests_add(&requests, &facts[1], 30, &arena);
     report_requests_add(&requests, &facts[0], 40, &arena);
-    report_requests_add(&requests, &facts[1], 20, &arena); /* since the first was asked for */
+    report_requests_add(&requests, &facts[1], 20, &arena); /* since the first request */
     report_requests_add(&requests, &facts[1], 50, &arena);
     assert_int_equal(requests.count, 2);
     assert_str(requests.items[0].type, "gpu");
@@ -90,7 +90,7 @@ static void details_name_the_step(void **state)
     struct str phase = str_from(node_phase_text(PHASE_SETTING_UP));
     assert_true(str_eq(report_details(&view, &arena), phase));
     view.steps = 5;
-    assert_true(str_eq(report_details(&view, &arena), phase)); /* none has begun */
+    assert_true(str_eq(report_details(&view, &arena), phase)); /* none has started */
     view.step = 2;
     assert_true(str_eq(report_details(&view, &arena),
                        arena_printf(&arena, "%.*s, step 2 of 5", STR_ARG(phase))));

@@ -1,4 +1,5 @@
-/* test_aws_client.c: calls against a server that refuses, breaks off, lies and falls silent. */
+/* test_aws_client.c: calls to a server that refuses, disconnects, sends wrong data or stays
+ * silent. */
 #include "aws_scene.h"
 #include "http_server.h"
 #include "provider/aws/client/aws_pages.h"
@@ -9,7 +10,7 @@
 
 static const struct script_answer fine = {.body = "<XResponse><a>1</a></XResponse>"};
 
-/* Answers in turn; the last one again and again. */
+/* Answers in turn; the last one is repeated. */
 struct script {
     struct script_answer answers[4];
     size_t count;
@@ -37,7 +38,7 @@ static const struct script_answer broken = {.deed = SCRIPT_RESET};
 static const struct script_answer half = {.body = "<XResponse><a>1</a></XResponse>",
                                           .deed = SCRIPT_TRUNCATE};
 
-/* ---- repeating ---- */
+/* ---- retries ---- */
 
 static void a_call_is_signed_and_read(void **state)
 {
@@ -107,7 +108,8 @@ static void throttled_calls_come_again(void **state)
     scene_close(&scene);
 }
 
-/* What each care makes of a first try that ended in a certain way and a second that would do. */
+/* What each level of care does after a first try with this result and a second that would
+ * succeed. */
 static void care_rules_after_silence(void **state)
 {
     static const struct {
@@ -140,7 +142,7 @@ static void care_rules_after_silence(void **state)
     }
 }
 
-/* A success by its status whose body is something else has taken effect all the same. */
+/* A reply with a success status and a wrong body has taken effect all the same. */
 static void unreadable_replies(void **state)
 {
     static const char *const bodies[] = {"", "<html><body>Login</body></html>", "\x01\x02",
@@ -157,7 +159,7 @@ static void unreadable_replies(void **state)
         assert_true(heard.reply.may_have_acted);
         assert_int_equal(heard.reply.error.outcome, OUTCOME_UNKNOWN);
         assert_int_equal(heard.reply.err.kind, ERR_PROTOCOL);
-        scene_ask(&scene, AWS_REPEATABLE, &heard); /* by now it is answered well */
+        scene_ask(&scene, AWS_REPEATABLE, &heard); /* by now it succeeds */
         assert_true(heard.reply.is_ok);
         scene_close(&scene);
     }
@@ -241,7 +243,7 @@ static void settling_is_asked_for(void **state)
     scene_close(&scene);
 }
 
-/* A service that is down is not asked more by a hundred calls than by a few. */
+/* A service that is down gets no more calls from a hundred callers than from a few. */
 static void tries_after_the_first_share_a_bucket(void **state)
 {
     struct script script = SCRIPT({.status = 503, .body = "down"});
@@ -283,7 +285,7 @@ static void deadlines_hold(void **state)
     scene_close(&scene);
 }
 
-/* Nobody listens: nothing can have happened, so even AWS_ONCE is tried again, till the deadline. */
+/* No process listens: nothing can have happened, so even AWS_ONCE is retried until the deadline. */
 static void unsent_calls_are_safe(void **state)
 {
     struct script script = SCRIPT(fine);
@@ -378,7 +380,7 @@ static void never(void *context, const struct aws_reply *reply)
     fail_msg("done was called after a cancel");
 }
 
-/* At once, while it waits for an answer, in the pause after a refusal, from `begin`. */
+/* Cancelled at once, during the wait for an answer, during the backoff, and inside `begin`. */
 static void cancelled_calls_are_silent(void **state)
 {
     static const int64_t delays[] = {-1, 0, 30, 60};
@@ -443,7 +445,7 @@ static void closing_ends_calls(void **state)
 
 static struct script_answer wrong_clock(void *context, const struct script_request *request)
 {
-    /* The server lives in 2030: what is signed for another year is too skewed. */
+    /* The server's clock is in 2030: a signature of another year is too skewed. */
     (void)context;
     return strstr(request->head, "X-Amz-Date: 20300") || strcasestr(request->head, "date: 20300")
                ? fine
@@ -467,7 +469,7 @@ static void a_wrong_clock_is_learnt(void **state)
     assert_in_range(aws_client_now(scene.client), 1893456000, 1893456010);
     scene_ask(&scene, AWS_ONCE, &heard);
     assert_int_equal(heard.reply.tries, 1); /* remembered */
-    /* Ours is put right: AWS's answer is learnt again, and nobody is warned twice. */
+    /* Our clock is corrected: AWS's time is learned again, without a second warning. */
     scene.wall_shift_ms = (int64_t)1893456000 * 1000 - clock_wall_ms(&clock_of_machine);
     scene_ask(&scene, AWS_ONCE, &heard);
     assert_true(heard.reply.is_ok);
@@ -475,7 +477,7 @@ static void a_wrong_clock_is_learnt(void **state)
     scene_close(&scene);
 }
 
-/* A clock that is right, and a refusal all the same: signed once more only if that may help. */
+/* The clock is right and the call is refused all the same: signed again only if that may help. */
 static void a_right_clock_is_not_blamed(void **state)
 {
     struct script script = SCRIPT(
@@ -548,7 +550,7 @@ static void streams_begin_again(void **state)
     assert_int_equal(heard.reply.tries, 4);
     assert_int_equal(heard.begins, 3); /* the refusal was not for the stream */
     assert_str(((struct str){heard.streamed, heard.streamed_len}), fine.body);
-    /* More than was asked for is not taken. */
+    /* No more bytes are accepted than requested. */
     request = scene_request(&heard, AWS_READ);
     request.begin = apply_begin;
     request.bytes = apply_bytes;
@@ -584,8 +586,8 @@ static void apply_pages(void *context, const struct aws_reply *reply,
 }
 
 struct page_script {
-    int last;      /* number of the last page; 0: none is */
-    int circle;    /* page whose token is that of the first */
+    int last;      /* number of the last page; 0: no last page */
+    int circle;    /* page that repeats the token of the first */
     bool is_named; /* was the token of the page before sent? */
     char page[256];
 };
@@ -613,7 +615,7 @@ static void list(struct page_script *script, struct pages_heard *heard, int *ret
     memset(heard, 0, sizeof(*heard));
     scene_open(&scene, answer_page, script);
     scene_start_with_keys(&scene);
-    /* A thousand pages at the usual pace would take minutes. */
+    /* A thousand pages at the usual rate would take minutes. */
     struct aws_lane *lane = aws_lane_of(scene.client, AWS_EC2, scene.client->region, PACE_READ);
     aws_bucket_init(&lane->bucket, 2000, 1000000, loop_now_ms(scene.loop));
     arena_init(&arena);
@@ -653,7 +655,7 @@ static void listings_are_whole_or_failed(void **state)
 
 /* ---- certificates ---- */
 
-/* A server whose certificate is signed by nobody's but the test's own. */
+/* A server whose certificate is signed only by the test. */
 static void certificates_of_the_users_own_win(void **state)
 {
     static const char *const names[] = {NULL, "AWS_CA_BUNDLE"};
@@ -672,7 +674,7 @@ static void certificates_of_the_users_own_win(void **state)
         scene_ask(&scene, AWS_ONCE, &heard);
         assert_int_equal(heard.reply.tries, 1);
         if (names[i]) {
-            assert_true(heard.reply.may_have_acted); /* trusted, asked, and not what EC2 says */
+            assert_true(heard.reply.may_have_acted); /* trusted, called, and not an answer of EC2 */
         } else {
             assert_false(heard.reply.may_have_acted);
             assert_int_equal(heard.reply.err.kind, ERR_AUTH);
@@ -683,7 +685,7 @@ static void certificates_of_the_users_own_win(void **state)
     http_server_stop(server);
 }
 
-/* ---- what cannot be ---- */
+/* ---- impossible requests ---- */
 
 static void bad_calls_are_told_later(void **state)
 {

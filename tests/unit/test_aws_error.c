@@ -1,4 +1,4 @@
-/* test_aws_error.c: what error replies mean for a launch, and who is told what. */
+/* test_aws_error.c: what error replies mean for a launch, and which message each gives. */
 #include "provider/aws/wire/aws_error.h"
 
 #include "provider/aws/wire/sts_reply.h"
@@ -54,7 +54,7 @@ static void codes_decide(void **state)
     }
 }
 
-/* A profile that was made a moment ago is an invalid value to EC2, and so is any other mistake. */
+/* EC2 reports a very new instance profile as an invalid value, like any other mistake. */
 static void words_decide(void **state)
 {
     struct aws_error error = {

@@ -1,5 +1,5 @@
-/* test_aws_lease_check.c: who gets the lease on AWS, for which cluster, and what is not sent
- * without. */
+/* test_aws_lease_check.c: which process gets the lease on AWS, for which cluster, and what is
+ * not sent without it. */
 #include "lease_cloud.h"
 
 #define UID_A "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
@@ -124,7 +124,7 @@ static bool asked(const struct lease_cloud *cloud, const char *action)
     return strstr(cloud->log, word) != NULL;
 }
 
-/* ---- which cluster a name stands for ---- */
+/* ---- which cluster a name means ---- */
 
 static void a_new_cluster_gets_a_new_uid(void **state)
 {
@@ -165,7 +165,7 @@ static void without_leave_none_is_created(void **state)
     close_taker(&me);
 }
 
-/* The launch template was deleted as unused: the cluster stays the same one. */
+/* The launch template was deleted as unused: the cluster stays the same. */
 static void a_lost_lease_object_is_created_with_the_known_uid(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -180,8 +180,8 @@ static void a_lost_lease_object_is_created_with_the_known_uid(void **state)
     assert_int_equal(me.outcome, OUTCOME_DONE);
     assert_string_equal(me.uid, UID_A);
     assert_string_equal(cloud.uid, UID_A);
-    assert_true(me.epoch > 1000000); /* above all that anybody may have had, known here or not */
-    assert_string_equal(me.lease_object, ""); /* the receiver has to look it up */
+    assert_true(me.epoch > 1000000);          /* above every epoch that any process may have had */
+    assert_string_equal(me.lease_object, ""); /* the receiver must look it up */
     uint64_t first = me.epoch;
     renew(&me);
     assert_int_equal(me.outcome, OUTCOME_DONE);
@@ -228,7 +228,8 @@ static void two_clusters_of_a_name_are_refused(void **state)
     close_taker(&me);
 }
 
-/* The lease object is another cluster's, and the one that the journal knows still has instances. */
+/* The lease object belongs to another cluster, and the cluster of the journal still has
+ * instances. */
 static void the_known_cluster_is_not_given_up_while_it_lives(void **state)
 {
     struct lease_cloud cloud = {.uid = UID_B,
@@ -266,7 +267,7 @@ static void who_may_not_create_is_told_what_to_do(void **state)
 
 /* ---- time ---- */
 
-/* AWS accepts requests whose clock is off by up to five minutes, so such a taker gets answers. */
+/* AWS accepts requests whose clock is off by up to five minutes, so such a process gets answers. */
 static void a_fast_clock_does_not_take_a_live_lease(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -286,7 +287,7 @@ static void a_fast_clock_does_not_take_a_live_lease(void **state)
     close_taker(&holder);
 }
 
-/* And one that is behind writes the right end into its claim. */
+/* A process whose clock is slow also writes the right end into its claim. */
 static void a_slow_clock_holds_a_lease_as_long_as_others(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -339,7 +340,7 @@ static void renew_late(const char *late_action, int late_skips)
     close_taker(&me);
 }
 
-/* The machine is suspended while it renews: somebody else may have taken the lease meanwhile. */
+/* The laptop is suspended while it renews: another process may have taken the lease since. */
 static void a_renewal_that_comes_too_late_does_not_count(void **state)
 {
     (void)state;
@@ -348,7 +349,7 @@ static void a_renewal_that_comes_too_late_does_not_count(void **state)
     renew_late("DescribeLaunchTemplateVersions", 1); /* its last call */
 }
 
-/* Also when AWS's clock cannot say so. */
+/* Also if AWS's clock cannot show it. */
 static void a_renewal_after_a_sleep_is_not_even_tried(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -382,7 +383,7 @@ static void of_two_claims_on_the_same_sight_one_counts(void **state)
     close_taker(&me);
 }
 
-/* ---- nothing is created without it ---- */
+/* ---- nothing is created without the lease ---- */
 
 static void nothing_is_created_without_a_lease(void **state)
 {
@@ -409,11 +410,11 @@ static void nothing_is_created_without_a_lease(void **state)
     assert_false(asked(&cloud, "RunInstances") || asked(&cloud, "StartInstances"));
     me.provider->ops->terminate(me.provider, &id, 1, on_done, &me);
     run(&me);
-    assert_int_equal(me.outcome, OUTCOME_DONE); /* what ends something needs none */
+    assert_int_equal(me.outcome, OUTCOME_DONE); /* terminating calls need no lease */
     close_taker(&me);
 }
 
-/* Suspends the machine as soon as a call is on its way to its connection. */
+/* Suspends the machine while a call waits for its connection. */
 struct sleeper {
     struct taker *taker;
     struct loop_task task;
@@ -431,7 +432,7 @@ static void sleep_when_sent(void *context)
     }
 }
 
-/* The lease was checked, the machine was suspended, and only then the connection was there. */
+/* The lease was checked, the machine was suspended, and only then the connection was made. */
 static void nothing_is_created_after_a_sleep_while_connecting(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -450,7 +451,7 @@ static void nothing_is_created_after_a_sleep_while_connecting(void **state)
     close_taker(&me);
 }
 
-/* A laptop wakes up: by its own clock the lease has ended, whatever AWS's would say. */
+/* A laptop wakes up: by its own clock the lease has ended, whatever AWS's clock says. */
 static void nothing_is_created_after_a_sleep(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -466,7 +467,7 @@ static void nothing_is_created_after_a_sleep(void **state)
     close_taker(&me);
 }
 
-/* AWS's clock says that it has ended, although ours does not: a clock that is too slow. */
+/* AWS's clock says that the lease has ended, although ours does not: our clock is too slow. */
 static void nothing_is_created_when_it_ended_by_the_servers_clock(void **state)
 {
     struct lease_cloud cloud = {.uid = ""};
@@ -483,8 +484,8 @@ static void nothing_is_created_when_it_ended_by_the_servers_clock(void **state)
     close_taker(&me);
 }
 
-/* A launch that was sent in time and answered after the end: the next holder sees these instances
- * in its listing and may use them already, so they are not terminated here. */
+/* A launch that was sent in time and answered after the end of the lease: the next holder sees
+ * these instances in its listing and may already use them, so they are not terminated here. */
 static void what_is_answered_after_the_end_is_left_to_the_next_holder(void **state)
 {
     struct lease_cloud cloud = {

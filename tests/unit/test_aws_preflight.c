@@ -1,4 +1,4 @@
-/* test_aws_preflight.c: what is said of a cluster file when AWS has answered so and so. */
+/* test_aws_preflight.c: findings about a cluster file for given answers of AWS. */
 #include "provider/aws/preflight/preflight_evaluate.h"
 
 #include "app/node_params.h"
@@ -18,7 +18,7 @@
     "  head: {resources: {}, node_config: {InstanceType: " head "}}\n" \
     "  gpu: {resources: {}, node_config: {InstanceType: " worker "}}\n"
 
-/* ---- an account in which everything is fine ---- */
+/* ---- an account without problems ---- */
 
 static struct ec2_subnet subnets[] = {
     {TEXT("subnet-a"), TEXT("us-west-2a"), TEXT("vpc-1"), TEXT("available"), 9, true},
@@ -70,7 +70,7 @@ struct scene {
     struct preflight_result result;
 };
 
-/* With what the launch template of the first type sets; NULL: none, or not known. */
+/* With the settings of the first type's launch template; NULL: none, or not known. */
 static void begin_with(struct scene *scene, const char *yaml, const struct param *template)
 {
     const struct param *templates[] = {template, NULL};
@@ -110,7 +110,7 @@ static void begin(struct scene *scene, const char *yaml)
     begin_with(scene, yaml, NULL);
 }
 
-/* As preflight_run.c does between its waves: the newest images are announced for both kinds. */
+/* As preflight_run.c does between its rounds of calls: the newest images of both architectures. */
 static void judge(struct scene *scene)
 {
     preflight_plan_parameters(&scene->wish, &scene->answers, &scene->f->arena);
@@ -131,7 +131,7 @@ static void add(struct buf *out, const char *before, struct str text)
     }
 }
 
-/* "!" an error, "?" a warning; "@" a path, "->" a remedy. `subject` NULL: all that are not fine. */
+/* "!" an error, "?" a warning; "@" a path, "->" a remedy. `subject` NULL: all except "ok". */
 static void check(struct scene *scene, const char *subject, const char *expected)
 {
     AUTO_BUF struct buf out;
@@ -175,7 +175,7 @@ static void check_yaml(const char *yaml, const char *subject, const char *expect
     end(&scene);
 }
 
-/* ---- fine ---- */
+/* ---- no problems ---- */
 
 static void everything_is_fine(void **state)
 {
@@ -331,7 +331,7 @@ static void groups_that_are_not_there(void **state)
                "!security group sg-2 is in vpc-2, but others in the file are in vpc-1 @*\n");
 }
 
-/* ---- machines and images ---- */
+/* ---- instance types and images ---- */
 
 static void machines_that_are_not_there(void **state)
 {
@@ -513,7 +513,7 @@ static void the_newest_image(void **state)
     struct scene scene;
     (void)state;
     begin(&scene, AWS TYPES("m5.large", "m6g.large"));
-    scene.answers.images.count = 1; /* Ray's default is gone */
+    scene.answers.images.count = 1; /* Ray's default image is gone */
     judge(&scene);
     check(&scene, NULL, "");
     check(&scene, "image",
@@ -639,7 +639,7 @@ static void instances_that_are_not_shoals(void **state)
     end(&scene);
 }
 
-/* ---- answers that did not come ---- */
+/* ---- missing answers ---- */
 
 static void fail_ask(struct scene *scene, enum preflight_ask ask, const char *code, bool is_denied)
 {

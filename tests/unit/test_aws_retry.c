@@ -1,4 +1,4 @@
-/* test_aws_retry.c: the bucket and the policy of repeating, without a network. */
+/* test_aws_retry.c: the token bucket and the retry policy, without a network. */
 #include "provider/aws/client/aws_bucket.h"
 #include "provider/aws/client/aws_retry.h"
 #include "unit.h"
@@ -17,13 +17,14 @@ static void a_bucket_fills_at_its_rate(void **state)
     assert_false(aws_bucket_take(&bucket, 1499));
     assert_int_equal(aws_bucket_wait_ms(&bucket, 1499), 1);
     assert_true(aws_bucket_take(&bucket, 1500));
-    /* Never more than it holds, however long nobody asks; and a clock that stands is no harm. */
+    /* Never more than its size, however long it is not used; and a clock that stands still does
+     * no harm. */
     assert_int_equal(aws_bucket_wait_ms(&bucket, INT64_MAX / 2), 0);
     assert_int_equal(bucket.level, 3000000);
     assert_true(aws_bucket_take(&bucket, 1));
 }
 
-/* Whatever the rhythm of questions, no more pass than rate and size allow, and nearly as many. */
+/* Whatever the pattern of calls, no more pass than rate and size allow, and nearly as many. */
 static void a_bucket_is_exact(void **state)
 {
     struct rng rng = {7};
@@ -44,7 +45,7 @@ static void a_bucket_is_exact(void **state)
         while (!aws_bucket_take(&bucket, now)) {
             int64_t wait_ms = aws_bucket_wait_ms(&bucket, now);
             assert_true(wait_ms > 0 && wait_ms <= 1000 * 1000 / rate + 2);
-            now += wait_ms; /* the wait it names is enough */
+            now += wait_ms; /* the returned wait is enough */
             assert_int_equal(aws_bucket_wait_ms(&bucket, now), 0);
         }
     }
@@ -61,7 +62,7 @@ static void refusals_drain_it_and_successes_mend_it(void **state)
     for (int i = 0; i < 20; i++) {
         aws_bucket_drain(&bucket, 0);
     }
-    assert_int_equal(aws_bucket_wait_ms(&bucket, 0), 2500); /* a twentieth, never nothing */
+    assert_int_equal(aws_bucket_wait_ms(&bucket, 0), 2500); /* a twentieth, never zero */
     for (int i = 0; i < 50; i++) {
         aws_bucket_praise(&bucket, 0);
     }

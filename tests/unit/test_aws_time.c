@@ -1,4 +1,5 @@
-/* test_aws_time.c: moments written and read, at the ends of months, centuries and the calendar. */
+/* test_aws_time.c: times are formatted and parsed, at the ends of months, centuries and the
+ * calendar. */
 #include "provider/aws/wire/aws_time.h"
 
 #include "unit.h"

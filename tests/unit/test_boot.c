@@ -18,7 +18,7 @@ static void ray_is_started_once_after_a_reboot(void **state)
         {"b2", "b1", "", false, true},
         {"b3", "b1", "b2", false, true},  /* the boot before that failed */
         {"b2", "b1", "b2", false, false}, /* it was tried in this boot */
-        {"b2", "b1", "", true, false},    /* somebody else started it */
+        {"b2", "b1", "", true, false},    /* another process started it */
         {"b1", "b1", "", false, false},   /* stopped by hand in this boot */
         {"b1", "", "", false, false},     /* never ran: `up` starts it */
         {"", "b1", "", false, false},     /* this system does not tell */

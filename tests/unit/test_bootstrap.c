@@ -1,4 +1,4 @@
-/* test_bootstrap.c: what the head reads is what the file says, whatever characters it has. */
+/* test_bootstrap.c: the head reads what the cluster file says, whatever characters it has. */
 #include "app/launch/bootstrap.h"
 
 #include "fixture.h"

@@ -63,7 +63,7 @@ static void full_stays_full_until_cleared(void **state)
     buf_init(&buf, 4);
     buf_add_c(&buf, "abc");
     buf_add_c(&buf, "de");
-    buf_add_char(&buf, 'f'); /* would fit, but what came before it is missing */
+    buf_add_char(&buf, 'f'); /* would fit, but the text before it is missing */
     assert_str(buf_str(&buf), "abc");
     assert_true(buf.is_full);
     buf_clear(&buf);

@@ -1,4 +1,4 @@
-/* test_bundles.c: bundles of the command line become what Ray is asked for. */
+/* test_bundles.c: bundles of the command line become resource requests to Ray. */
 #include "cli/bundles.h"
 
 #include "unit.h"

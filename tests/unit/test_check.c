@@ -1,5 +1,5 @@
-/* test_check.c: each check with examples it complains of and examples it lets pass, on a machine
- * that is made up. */
+/* test_check.c: each check with examples that it reports and examples that it accepts, on a fake
+ * machine. */
 #include "config/check/check.h"
 
 #include "fake_host.h"
@@ -24,7 +24,7 @@ struct row {
     const char *yaml, *messages;
 };
 
-/* Good files may hold anything but an error of prepare: only the checks are asked here. */
+/* Good files may have any finding except an error of prepare: only the checks are tested here. */
 static void check_rows(const struct row *rows, size_t count)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -156,7 +156,7 @@ static void counts_must_be_reachable(void **state)
          "6:59 warning max-workers: node type w*9*max_workers*2*"},
         {TYPES HEAD "  w: {node_config: {InstanceType: m5.large}, max_workers: 0}\n",
          "6:3 warning max-workers: node type w*never*"},
-        {AWS "max_workers: 0\n", ""}, /* the default worker type is not the user's doing */
+        {AWS "max_workers: 0\n", ""}, /* the user did not write the default worker type */
         {"cluster_name: x\nprovider: {type: gcp, project_id: p, region: r, availability_zone: z}\n"
          "head_node_type: h\navailable_node_types:\n"
          "  h: {node_config: {machineType: m}, resources: {CPU: 0}}\n"
@@ -279,7 +279,7 @@ static void ec2_parameters_must_exist(void **state)
          "5:45 warning unknown-parameter: *\"FavouriteColour\"*"},
         {TYPES "  h: {node_config: {InstanceType: m5.lagre}, resources: {CPU: 1}}\n",
          "5:35 error unknown-machine: *\"m5.lagre\"*(did you mean \"m5.large\"?)"},
-        /* Once, although both the look-up of resources and the check see it. */
+        /* Reported once, although both the resource lookup and the check find it. */
         {TYPES "  h: {node_config: {InstanceType: m5.lagre}}\n",
          "5:35 error unknown-machine: *\"m5.lagre\"*(did you mean \"m5.large\"?)"},
         {TYPES "  h: {node_config: {ImageId: a}, resources: {CPU: 1}}\n",
@@ -329,7 +329,7 @@ static void ec2_heads_and_keys_are_looked_at(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-/* A tree with errors is checked as far as it goes. */
+/* A tree with errors is checked as far as possible. */
 static void broken_trees_do_not_upset_the_checks(void **state)
 {
     static const char *const rows[] = {

@@ -1,4 +1,4 @@
-/* test_child.c: real programs on a real loop: what they say, how they end, how they are ended. */
+/* test_child.c: real programs on a real loop: their output, their exit, and how they are killed. */
 #include "io/child.h"
 
 #include "io/file.h"
@@ -26,7 +26,7 @@ struct bench {
     struct child_pool *pool;
 };
 
-/* What came of one child. */
+/* The result of one child. */
 struct seen {
     int calls;
     struct child_result result;
@@ -86,7 +86,7 @@ static void run(const struct child_spec *spec)
     struct bench bench = open_bench(1);
     struct seen *seen = spec->context;
     child_start(bench.pool, spec);
-    assert_int_equal(seen->calls, 0); /* never from inside */
+    assert_int_equal(seen->calls, 0); /* never from inside the call */
     assert_int_equal(child_pool_waiting(bench.pool), 1);
     loop_run(bench.loop);
     assert_int_equal(seen->calls, 1);
@@ -133,7 +133,7 @@ static void input_arrives_whole(void **state)
     assert_true(child_was_fine(&seen.result));
     free(input);
     memset(&seen, 0, sizeof(seen));
-    spec = collect(ARGV("/bin/cat"), &seen); /* no input is the end of it, not a wait */
+    spec = collect(ARGV("/bin/cat"), &seen); /* no input is an end of file, not a wait */
     run(&spec);
     assert_string_equal(seen.out, "");
     assert_true(child_was_fine(&seen.result));
@@ -168,7 +168,7 @@ static void a_fed_child_is_talked_to(void **state)
     close_bench(&bench);
 }
 
-/* A piece at a time, the next when the one before has left. */
+/* A piece at a time, the next when the one before is written. */
 static void feed_more(void *context)
 {
     static char piece[100 * 1000];
@@ -250,7 +250,7 @@ static void endless_output_does_not_block_or_grow(void **state)
     assert_string_equal(seen.err, "9999\n200000\n");
     assert_true(child_was_fine(&seen.result));
     memset(&seen, 0, sizeof(seen));
-    spec.output[0].bytes_max = 0; /* to nowhere */
+    spec.output[0].bytes_max = 0; /* to /dev/null */
     run(&spec);
     assert_string_equal(seen.out, "");
     assert_false(seen.result.is_cut[0]);
@@ -354,7 +354,7 @@ static void the_deadline_ends_it(void **state)
     assert_true(seen.result.ran_ms >= 49 && seen.result.ran_ms < 3000);
 }
 
-/* Dies of SIGKILL only, and so does what it has started, which holds the pipes too. */
+/* Dies only of SIGKILL, and so does its child, which holds the pipes too. */
 #define STUBBORN "trap '' TERM; sleep 20 & echo $!; while :; do wait; done"
 
 static void the_stubborn_are_killed_with_all_they_started(void **state)
@@ -371,7 +371,7 @@ static void the_stubborn_are_killed_with_all_they_started(void **state)
     int grandchild = (int)strtol(seen.out, NULL, 10);
     assert_true(grandchild > 1);
     for (int i = 0; i < 100 && kill(grandchild, 0) == 0; i++) {
-        usleep(10000); /* whoever adopts it takes a moment to reap it */
+        usleep(10000); /* its new parent takes a moment to reap it */
     }
     AUTO_BUF struct buf proc;
     buf_init(&proc, 100);
@@ -398,7 +398,7 @@ static void cancel_now(void *context)
 {
     struct seen *seen = context;
     child_cancel(seen->child);
-    child_cancel(seen->child); /* twice is once */
+    child_cancel(seen->child); /* a second call has no effect */
 }
 
 static void running_and_waiting_ones_can_be_cancelled(void **state)
@@ -522,7 +522,7 @@ static void a_shortage_of_descriptors_is_waited_out(void **state)
     assert_true(crowd.most < 20);
 }
 
-/* We may have all that there are; what we start has what we were started with. */
+/* This process may use all descriptors; its children get the original limit. */
 static void children_keep_the_usual_limit(void **state)
 {
     struct rlimit before;
@@ -581,11 +581,11 @@ static void a_freed_pool_leaves_no_process(void **state)
     child_pool_free(NULL);
 }
 
-/* ---- nothing stays open ---- */
+/* ---- no leaked descriptors ---- */
 
 static int open_before;
 
-/* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
+/* After a first loop: libuv keeps a pipe for signals until the program ends. */
 static int note_open(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_clock.c: moments as text, a clock of one's own, and the machine's going forward. */
+/* test_clock.c: times as text, a fake clock, and the machine's clock, which moves forward. */
 #include "io/clock.h"
 
 #include "unit.h"
@@ -57,7 +57,7 @@ static void machine_time_does_not_go_back(void **state)
     assert_true(clock_wall_ms(&clock_of_machine) > 1700000000000);
 }
 
-/* Leases depend on it: a laptop that wakes up must know how long it was away. */
+/* Leases depend on it: a laptop that wakes up must know how long it was suspended. */
 static void machine_time_counts_suspended_time(void **state)
 {
     struct timespec now;

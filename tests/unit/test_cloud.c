@@ -1,5 +1,5 @@
-/* test_cloud.c: calls on their way, the ends of machines, bad times and healing; what a launch and
- * a listing do is tested in test_cloud_launch.c and test_cloud_listing.c. */
+/* test_cloud.c: calls in transit, terminations, outages and recovery. Launches and listings are
+ * tested in test_cloud_launch.c and test_cloud_listing.c. */
 #include "cloud_scene.h"
 
 /* ---- calls ----------------------------------------------------------------------------------- */
@@ -58,7 +58,7 @@ static void test_a_lost_answer_hides_an_effect(void **state)
     switch_on(scene, FAULT_lost_answer, 1000);
     begin(scene, 1);
     size_t late = 0;
-    size_t early = 0; /* answers, or rather broken connections, before the effect */
+    size_t early = 0; /* answers, or broken connections, before the effect */
     for (uint64_t token = 1; token <= 100; token++) {
         int64_t sent_at = scene->event_queue.now;
         const struct cloud_call *call = launch(scene, token, HERE, 1);
@@ -112,7 +112,7 @@ static void test_records_of_calls_are_used_again(void **state)
     assert_int_equal(cloud_call(&scene->cloud, kept)->sent_at, 0);
 }
 
-/* ---- the ends of machines -------------------------------------------------------------------- */
+/* ---- terminations ---------------------------------------------------------------------------- */
 
 static void test_a_terminate_call_ends_a_machine(void **state)
 {
@@ -157,7 +157,7 @@ static void test_the_cloud_ends_whatever_it_is_asked_to(void **state)
     assert_null(cloud_instance(&scene->cloud, 99));
 }
 
-/* Read-after-write: not found means nothing, and a retry works. */
+/* Read-after-write: "not found" proves nothing, and a retry works. */
 static void test_a_machine_that_does_not_show_may_not_be_found(void **state)
 {
     struct scene *scene = *state;
@@ -223,7 +223,7 @@ static void test_spot_machines_are_taken_without_a_notice(void **state)
     }
 }
 
-/* Some deaths the cloud notices; other machines just stand still and are still paid for. */
+/* The cloud notices some failures; other instances hang and are still billed. */
 static void test_machines_die_without_a_word(void **state)
 {
     struct scene *scene = *state;
@@ -256,7 +256,7 @@ static void test_machines_die_without_a_word(void **state)
     }
 }
 
-/* What was planned for a machine that has ended must not reach anybody. */
+/* What was scheduled for a terminated instance must not be delivered. */
 static void test_plans_for_ended_machines_are_overtaken(void **state)
 {
     struct scene *scene = *state;
@@ -292,7 +292,7 @@ static void test_a_hand_ends_only_our_workers(void **state)
     }
 }
 
-/* ---- bad times ------------------------------------------------------------------------------- */
+/* ---- outages --------------------------------------------------------------------------------- */
 
 static void test_an_outage_fails_every_call(void **state)
 {
@@ -327,7 +327,7 @@ static void test_outages_come_and_go(void **state)
     assert_true(scene->seen[EVENT_QUEUE_OUTAGE_CHANGE] > 100);
 }
 
-/* Whatever is on its way when the outage begins is unknown: with its effect, or without. */
+/* A call in transit when the outage begins has an unknown result: with or without effect. */
 static void test_an_outage_catches_calls_on_their_way(void **state)
 {
     struct scene *scene = *state;
@@ -392,7 +392,7 @@ static void test_healing_cancels_what_was_not_announced(void **state)
     assert_int_equal(scene->event_queue.count, 0);
 }
 
-/* ---- the same again -------------------------------------------------------------------------- */
+/* ---- determinism ----------------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, uint64_t value)
 {
@@ -411,7 +411,7 @@ static uint64_t hash_answer(uint64_t hash, const struct cloud_call *call)
     return hash;
 }
 
-/* Six hours of a mixture of calls, all of them out of one number. */
+/* Six hours of mixed calls, all derived from one seed. */
 static uint64_t run_world(struct scene *scene, uint64_t seed, size_t *ret_outcomes)
 {
     void *state = scene;

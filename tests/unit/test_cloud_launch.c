@@ -1,4 +1,4 @@
-/* test_cloud_launch.c: tokens, refusals, partial launches and the fate of new machines. */
+/* test_cloud_launch.c: tokens, refusals, partial launches, and failures of new instances. */
 #include "cloud_scene.h"
 
 static void test_the_same_token_gives_the_same_machines(void **state)

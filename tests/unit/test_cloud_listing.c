@@ -51,7 +51,7 @@ static void test_new_machines_show_late(void **state)
     struct scene *scene = *state;
     switch_on(scene, FAULT_listing_lag, 1000);
     scene->faults.listing_lag = 60 * SECOND;
-    scene->faults.call_time = 0; /* listings as of now */
+    scene->faults.call_time = 0; /* listings are current */
     begin(scene, 1);
     size_t late = 0;
     for (uint64_t token = 1; token <= 100; token++) {
@@ -73,7 +73,7 @@ static void test_without_lag_everything_shows_at_once(void **state)
 {
     struct scene *scene = *state;
     scene->faults.call_time = 0;
-    scene->faults.listing_lag = 60 * SECOND; /* but the class is off */
+    scene->faults.listing_lag = 60 * SECOND; /* but this fault is off */
     begin(scene, 1);
     uint64_t instance = launch_one(scene, 1, HERE);
     assert_listed(list(scene), instance, CLOUD_PENDING);
@@ -87,8 +87,7 @@ static void test_without_lag_everything_shows_at_once(void **state)
     assert_listed(list(scene), instance, CLOUD_GONE);
 }
 
-/* After the end of a machine listings go back and forth between running and ending, until the
- * lag is over. */
+/* After a termination, listings alternate between running and terminating until the lag is over. */
 static void test_states_lag_and_listings_disagree(void **state)
 {
     struct scene *scene = *state;
@@ -119,7 +118,7 @@ static void test_states_lag_and_listings_disagree(void **state)
     }
 }
 
-/* The lag is drawn for each machine anew, so one listing disagrees with itself. */
+/* Each instance has its own random lag, so one listing may be inconsistent. */
 static void test_a_listing_mixes_moments(void **state)
 {
     struct scene *scene = *state;
@@ -203,7 +202,7 @@ static void test_a_lost_listing_shows_nothing(void **state)
     assert_false(call->is_complete);
 }
 
-/* A simulated day lists tens of thousands of times. */
+/* A simulated day has tens of thousands of listings. */
 static void test_listings_use_their_memory_again(void **state)
 {
     struct scene *scene = *state;

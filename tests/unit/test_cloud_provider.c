@@ -1,4 +1,4 @@
-/* test_cloud_provider.c: whose credentials count. */
+/* test_cloud_provider.c: which credentials are used. */
 #include "app/cloud_provider.h"
 
 #include "fixture.h"
@@ -22,7 +22,7 @@ static void the_strongest_profile_counts(void **state)
                   "asked");
 }
 
-/* The variables in their order, blanks between. */
+/* The variables in their order, separated by blanks. */
 static void check_environ(const char *provider, const char *expected)
 {
     static const char *const env[] = {"HOME=/h", "AWS_ACCESS_KEY_ID=OLD", "AWS_SESSION_TOKEN=OLD",

@@ -1,4 +1,4 @@
-/* test_cloud_session.c: how a session ends: done, late, stopped by the user. */
+/* test_cloud_session.c: how a session ends: completed, timed out, stopped by the user. */
 #include "app/cloud_session.h"
 
 #include "unit.h"

@@ -54,7 +54,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* `count` at once at `at`, each for `cpus`, running for `duration`. */
+/* `count` tasks at time `at`, each with `cpus`, running for `duration`. */
 static struct work_class *add_class(struct scene *scene, int64_t at, int64_t count, int64_t cpus,
                                     int64_t duration)
 {
@@ -88,7 +88,7 @@ static void begin(struct scene *scene, uint64_t seed)
     scene->view = cluster_view_new(&scene->cluster, &scene->arena);
 }
 
-/* Everything up to and at this time, also what comes up only on the way. */
+/* Runs everything up to and including this time, also what is scheduled on the way. */
 static void run_until(struct scene *scene, int64_t at)
 {
     struct event_queue_entry entry;
@@ -174,10 +174,10 @@ static void test_random_arrivals_have_the_mean_and_the_spread(void **state)
     struct scene *scene = *state;
     struct work_class *work = add_class(scene, 0, 1, 1, SECOND);
     work->arrival = ARRIVAL_RANDOM;
-    work->every = 3; /* short: rounding would show */
+    work->every = 3; /* short, so that rounding would show */
     work->last_at = 300000;
     begin(scene, 7);
-    int64_t quiet = 0; /* stretches of 3 ms without an arrival: one in e */
+    int64_t quiet = 0; /* intervals of 3 ms without an arrival: one in e */
     int64_t before = 0;
     for (int64_t at = 2; at <= 300000; at += 3) {
         run_until(scene, at);
@@ -292,7 +292,7 @@ static void test_a_strictly_spread_gang_wants_its_own_nodes(void **state)
     cluster_join(&scene->cluster, 1, 0);
     cluster_join(&scene->cluster, 2, 0);
     run_until(scene, 0);
-    assert_int_equal(running(scene, 1) + running(scene, 2), 0); /* whole or not at all */
+    assert_int_equal(running(scene, 1) + running(scene, 2), 0); /* all or none */
     cluster_join(&scene->cluster, 3, 1);
     for (uint64_t i = 1; i <= 3; i++) {
         assert_int_equal(running(scene, i), 1);
@@ -334,9 +334,9 @@ static void test_a_gang_is_lost_as_a_whole(void **state)
     assert_int_equal(cluster_pending(&scene->cluster), 1);
     cluster_lose(&scene->cluster, 1);
     assert_int_equal(scene->cluster.figures[0].lost, 1);
-    assert_int_equal(running(scene, 2), 1); /* the room it left goes to who waits */
+    assert_int_equal(running(scene, 2), 1); /* pending tasks get the free room */
     assert_int_equal(cluster_pending(&scene->cluster), 2);
-    run_until(scene, MINUTE); /* its end has become meaningless */
+    run_until(scene, MINUTE); /* the scheduled end has no effect any more */
     assert_int_equal(scene->cluster.figures[0].finished, 0);
     cluster_join(&scene->cluster, 3, 0);
     cluster_join(&scene->cluster, 4, 0);
@@ -410,7 +410,7 @@ static void test_a_vanished_machine_is_noticed_late(void **state)
     run_until(scene, MINUTE + 10 * SECOND - 1);
     poll(scene);
     assert_false(is_seen(scene, 1));
-    /* Somebody who looks for the first time is told the same. */
+    /* A new observer gets the same. */
     scene->view = cluster_view_new(&scene->cluster, &scene->arena);
     poll(scene);
     assert_int_equal(seen_node(scene, 1)->status, RAY_ALIVE);
@@ -429,13 +429,13 @@ static void test_a_raylet_can_be_started_again(void **state)
     begin(scene, 1);
     cluster_join(&scene->cluster, 1, 0);
     run_until(scene, SECOND);
-    cluster_join(&scene->cluster, 1, 0); /* it lives: nothing happens */
+    cluster_join(&scene->cluster, 1, 0); /* it is alive: nothing happens */
     assert_int_equal(running(scene, 1), 1);
     cluster_lose(&scene->cluster, 1);
     cluster_join(&scene->cluster, 1, 0);
     assert_int_equal(running(scene, 1), 1);
     assert_int_equal(cluster_find(&scene->cluster, 1)->free[0], 3 * RESOURCE_UNIT);
-    run_until(scene, 5 * MINUTE); /* the death of the first raylet is not that of the second */
+    run_until(scene, 5 * MINUTE); /* the death of the first raylet does not affect the second */
     assert_int_equal(cluster_find(&scene->cluster, 1)->status, RAY_ALIVE);
 }
 
@@ -484,7 +484,7 @@ static void test_a_busy_node_refuses_a_drain(void **state)
     assert_int_equal(cluster_drain(&scene->cluster, 1, true, 0), DRAIN_REFUSED);
     assert_false(cluster_find(&scene->cluster, 1)->accepted_idle_drain);
     run_until(scene, 5 * SECOND);
-    assert_int_equal(running(scene, 1), 2); /* as if nothing had been asked */
+    assert_int_equal(running(scene, 1), 2); /* as if no drain had been requested */
 }
 
 static void test_a_preempted_node_finishes_what_it_has(void **state)
@@ -539,7 +539,7 @@ static void test_a_drain_can_lose_the_race(void **state)
     assert_int_equal(cluster_drain(&scene->cluster, 1, true, 0), DRAIN_REFUSED);
     assert_int_equal(running(scene, 1), 1);
     run_until(scene, 2 * MINUTE);
-    assert_int_equal(scene->cluster.figures[0].arrived, 2); /* early, but not invented */
+    assert_int_equal(scene->cluster.figures[0].arrived, 2); /* early, but correct */
     assert_int_equal(scene->cluster.figures[0].finished, 2);
     assert_int_equal(cluster_drain(&scene->cluster, 1, true, 0), DRAIN_ACCEPTED);
 }
@@ -590,8 +590,8 @@ static void test_an_empty_gcs_is_found_by_and_by(void **state)
     run_until(scene, MINUTE);
     poll(scene);
     assert_int_equal(seen_node(scene, 1)->status, RAY_ABSENT);
-    assert_int_equal(seen_node(scene, 2)->status, RAY_ABSENT); /* its dead are forgotten too */
-    assert_int_equal(running(scene, 1), 1); /* runs on, and gets nothing new yet */
+    assert_int_equal(seen_node(scene, 2)->status, RAY_ABSENT); /* it also forgets dead nodes */
+    assert_int_equal(running(scene, 1), 1); /* continues, and gets nothing new yet */
     assert_int_equal(cluster_pending(&scene->cluster), 1);
     assert_int_equal(cluster_drain(&scene->cluster, 1, false, 0), DRAIN_REFUSED);
     run_until(scene, 2 * MINUTE);
@@ -689,7 +689,7 @@ static void test_a_poll_tells_what_changed_and_no_more(void **state)
     run_until(scene, SECOND);
     poll(scene);
     assert_int_equal(scene->event_count,
-                     2); /* waited and started in between: the load is the same */
+                     2); /* tasks waited and started in between: the load is the same */
     assert_int_equal(seen_node(scene, 1)->idle_since, NOT_IDLE);
     assert_int_equal(seen_node(scene, 1)->capacities[0].free, 3 * RESOURCE_UNIT);
     assert_int_equal(scene->events[1].asked_at, SECOND);
@@ -711,7 +711,7 @@ static void test_what_a_poll_showed_stays_as_it_was(void **state)
     poll(scene);
     const struct capacity *first = seen_node(scene, 1)->capacities;
     run_until(scene, SECOND);
-    assert_int_equal(first[0].free, 4 * RESOURCE_UNIT); /* no alias of what lives */
+    assert_int_equal(first[0].free, 4 * RESOURCE_UNIT); /* not an alias of live data */
     poll(scene);
     assert_int_equal(seen_node(scene, 1)->capacities[0].free, 3 * RESOURCE_UNIT);
     assert_int_equal(first[0].free, 4 * RESOURCE_UNIT); /* the new event is not handled yet */
@@ -772,14 +772,14 @@ static void test_gangs_are_reported_as_ray_does(void **state)
     assert_int_equal(load->gangs[3].requests[0].placement_count, 0);
 }
 
-/* ---- the whole ------------------------------------------------------------------------------ */
+/* ---- everything together -------------------------------------------------------------------- */
 
 static uint64_t mix(uint64_t hash, int64_t value)
 {
     return (hash ^ (uint64_t)value) * UINT64_C(0x100000001b3);
 }
 
-/* A busy hour in which machines come and go; a number made of everything that happened. */
+/* A busy hour in which instances come and go; returns a hash of everything that happened. */
 static uint64_t live_an_hour(void **state, uint64_t seed)
 {
     struct scene *scene = *state;
@@ -844,7 +844,7 @@ static void test_a_seed_is_a_history(void **state)
     }
     assert_int_equal(hashes[0], hashes[1]);
     assert_int_not_equal(hashes[0], hashes[2]);
-    /* The same with every compiler and every option; changes with the cluster's behaviour. */
+    /* The same with every compiler and every option; changes if the cluster's behaviour changes. */
     assert_int_equal(hashes[0], UINT64_C(0x3756edf43464ac52));
 }
 

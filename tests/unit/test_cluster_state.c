@@ -1,4 +1,5 @@
-/* test_cluster_state.c: where a cluster's keys and sockets are kept, and who can change that. */
+/* test_cluster_state.c: where a cluster's keys and sockets are kept, and which users can change
+ * that. */
 #include "app/cluster_state.h"
 
 #include "fixture.h"
@@ -82,7 +83,7 @@ static void a_runtime_folder_is_preferred(void **state)
     tear_down(&scene);
 }
 
-/* Whatever the paths are, ssh can make a socket there, and two machines have two. */
+/* For all paths, ssh can create a socket there, and two instances have two sockets. */
 static void sockets_fit(void **state)
 {
     struct scene scene;
@@ -105,13 +106,13 @@ static void sockets_fit(void **state)
     tear_down(&scene);
 }
 
-/* Also by the commands that only use a cluster: they take its key and its host keys from there. */
+/* Also for commands that only use a cluster: they read its key and its host keys there. */
 static void a_folder_that_others_can_replace_is_not_used(void **state)
 {
     struct scene scene;
     (void)state;
     set_up(&scene);
-    assert_true(open_state(&scene, false)); /* unknown here: nothing to check, nothing made */
+    assert_true(open_state(&scene, false)); /* not known here: nothing to check, nothing created */
     assert_int_equal(file_stat(below(&scene, "shoal")).kind, FILE_MISSING);
     assert_true(open_state(&scene, true));
     assert_true(open_state(&scene, false));
@@ -142,7 +143,7 @@ static void greet(struct scene *scene, const char *to_come, const char *shown)
     assert_true(cluster_state_pin_greeted(&scene->state, STR("i-1"), &hello, &scene->err));
 }
 
-/* A process that died before it heard that the new key is in place hears of it later. */
+/* A process that died before it learned that the new key is in place learns it later. */
 static void a_first_host_key_goes_when_the_new_one_is_shown(void **state)
 {
     struct scene scene;
@@ -152,7 +153,7 @@ static void a_first_host_key_goes_when_the_new_one_is_shown(void **state)
     assert_true(cluster_state_pin(&scene.state, STR("i-1"), STR(KEY_1), false, &scene.err));
     greet(&scene, KEY_2, "");
     assert_str(pinned(&scene), "i-1 " KEY_1 "\ni-1 " KEY_2 "\n");
-    greet(&scene, KEY_2, ""); /* it could not be put in place: both stay good */
+    greet(&scene, KEY_2, ""); /* it could not be put in place: both keys stay valid */
     assert_str(pinned(&scene), "i-1 " KEY_1 "\ni-1 " KEY_2 "\n");
     greet(&scene, "", "");
     assert_str(pinned(&scene), "i-1 " KEY_1 "\ni-1 " KEY_2 "\n");

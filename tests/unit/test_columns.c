@@ -26,7 +26,7 @@ static void what_does_not_ends_with_an_ellipsis(void **state)
     check_cut("abcd", 3, "ab\xe2\x80\xa6", 3);
     check_cut("abcd", 1, "\xe2\x80\xa6", 1);
     check_cut("abcd", 0, "", 0);
-    /* Half a wide letter is none. */
+    /* Half a wide character is left out. */
     check_cut("\xe6\xbc\xa2\xe5\xad\x97", 3, "\xe6\xbc\xa2\xe2\x80\xa6", 3);
     check_cut("\xe6\xbc\xa2\xe5\xad\x97", 2, "\xe2\x80\xa6", 1);
 }
@@ -67,7 +67,7 @@ static void long_lines_are_folded_between_words(void **state)
     check_fold("a\n\nbc de\n", 3, "a\n\nbc\nde\n");
     check_fold("one  two", 4, "one\ntwo");
     check_fold("", 5, "");
-    /* What must be copied whole stays whole. */
+    /* Text that must be copied exactly is not cut. */
     check_fold("see /a/very/long/path now", 8, "see\n/a/very/long/path\nnow");
     /* A prompt keeps its blank. */
     check_fold("Continue? [y/N]: ", 12, "Continue?\n[y/N]: ");

@@ -1,4 +1,4 @@
-/* test_completion.c: each shell's script knows every verb and, for each, every long option. */
+/* test_completion.c: each shell's script has every command and all its long options. */
 #include "cli/completion.h"
 
 #include "base/arena.h"
@@ -8,8 +8,8 @@
 struct shell {
     const char *name;
     void (*print)(struct buf *out);
-    const char *verb_format;   /* of a line or case that belongs to a verb */
-    const char *section_end;   /* behind which it is over */
+    const char *verb_format;   /* of a line or case that belongs to a command */
+    const char *section_end;   /* the text after which it ends */
     const char *option_format; /* of a long option in it */
 };
 

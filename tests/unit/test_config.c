@@ -1,4 +1,4 @@
-/* test_config.c: the typed configuration: everything that applies to a node is worked out. */
+/* test_config.c: the typed configuration: every setting of a node is resolved. */
 #include "config/config.h"
 
 #include "fixture.h"
@@ -105,7 +105,7 @@ static void docker_is_merged_per_node_type(void **state)
         bool pull;
     } rows[] = {
         {"base", "--all --worker", true},
-        {"head", "--all --head", true}, /* a node type's docker section is for workers */
+        {"head", "--all --head", true}, /* a node type's docker section applies to workers */
         {"own", "--all --own", false},
     };
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -196,7 +196,7 @@ static void absent_fields_have_rays_defaults(void **state)
     assert_null(config->shoal);
 }
 
-/* Numbers that no cluster has must not wrap around. */
+/* Numbers that are too large for any cluster must not wrap around. */
 static void absurd_numbers_stay_large(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -231,7 +231,7 @@ static void files_with_errors_give_no_configuration(void **state)
         assert_true(f->diags.error_count > 0);
     }
     assert_non_null(load(f, "cluster_name: x\nprovider: {type: aws, region: r}\nmin_workers: 1\n"));
-    assert_int_equal(f->diags.warning_count, 1); /* a warning is no reason */
+    assert_int_equal(f->diags.warning_count, 1); /* a warning is not a reason to stop */
 }
 
 int main(void)

@@ -1,5 +1,5 @@
-/* test_contact.c: how long a machine waits for contact. What the script does with it is shown in
- * tests/remote/test_contact.py. */
+/* test_contact.c: how long an instance waits for contact. What the script does with it is tested
+ * in tests/remote/test_contact.py. */
 #include "app/contact.h"
 
 #include "fixture.h"
@@ -50,7 +50,7 @@ static void the_script_has_its_role_and_limit(void **state)
     struct str worker = contact_hook(60000, false, &arena);
     assert_true(str_starts(worker, "#!/bin/sh\nrole=worker\nlimit=4\nevery=15\n"));
     assert_true(str_starts(contact_hook(60000, true, &arena), "#!/bin/sh\nrole=head\nlimit=4\n"));
-    assert_true(worker.len < 3000); /* user-data has little room */
+    assert_true(worker.len < 3000); /* user-data has a small size limit */
     assert_true(str_find(worker, "told=$r" CONTACT_FILE "\n") != SIZE_MAX);
     assert_true(str_find(worker, "grep -q " CONTACT_KEEP " ") != SIZE_MAX);
     arena_clear(&arena);
@@ -68,7 +68,7 @@ static void a_message_that_is_not_written_is_an_error(void **state)
     assert_string_equal(text, "keep\n");
     assert_int_equal(close(descriptor), 0);
     assert_int_equal(unlink(path), 0);
-    assert_true(contact_write(path, STR("keep\n"), &err)); /* this machine has no switch */
+    assert_true(contact_write(path, STR("keep\n"), &err)); /* it has no dead-man switch */
     assert_false(contact_write("/tmp", STR("keep\n"), &err));
     assert_string_equal(err.text, "/tmp cannot be written: Is a directory");
 #if defined(__linux__)

@@ -1,4 +1,5 @@
-/* test_control_lease.c: a controller that sleeps, loses its lease, or cannot write its journal. */
+/* test_control_lease.c: a controller that is suspended, loses its lease, or cannot write its
+ * journal. */
 #include "control_tally.h"
 
 #include "app/control/timing.h"
@@ -58,7 +59,7 @@ static void take_lease_event(void *context, const struct journal_entry *entry)
     }
 }
 
-/* The core stops before the cloud would give the lease to another. */
+/* The core stops before the cloud would give the lease to another process. */
 static void the_core_is_told_an_earlier_end(void **state)
 {
     struct scene *scene = scene_new();
@@ -75,7 +76,7 @@ static void the_core_is_told_an_earlier_end(void **state)
     scene_free(scene);
 }
 
-/* A laptop that was suspended stops and says so; what it knows is old. */
+/* A laptop that was suspended stops and says so, because its information is old. */
 static void a_command_stops_when_its_lease_ran_out(void **state)
 {
     struct scene *scene = scene_new();
@@ -84,7 +85,7 @@ static void a_command_stops_when_its_lease_ran_out(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     unsigned launches = scene->cloud.counts[FAKE_LAUNCH];
-    scene->cloud.hides_lease = true; /* nobody has taken it */
+    scene->cloud.hides_lease = true; /* no other process has taken it */
     scene->cloud.next[FAKE_RENEW] = OUTCOME_MISMATCH;
     scene->shift_ms = 3600 * 1000;
     assert_comes(scene, has_lost_lease);
@@ -106,7 +107,7 @@ static bool has_trouble(struct scene *scene)
     return told(scene, "trouble ");
 }
 
-/* `up` without the permission ends with the reason; a service waits for the permission. */
+/* `up` without the permission exits with the reason; a service waits for the permission. */
 static void a_command_that_may_not_take_the_lease_ends(void **state)
 {
     struct scene *scene = scene_new();
@@ -129,7 +130,8 @@ static void a_command_that_may_not_take_the_lease_ends(void **state)
     scene_free(scene);
 }
 
-/* The timer of the renewal ran on a clock that stood still: it is late, not in half a minute. */
+/* The renewal timer ran on a clock that stood still: the renewal is sent at once, not in half a
+ * minute. */
 static void a_suspended_machine_looks_at_its_lease_at_once(void **state)
 {
     struct scene *scene = scene_new();
@@ -143,12 +145,13 @@ static void a_suspended_machine_looks_at_its_lease_at_once(void **state)
     scene_free(scene);
 }
 
-/* Launches that waited while the machine was suspended are not sent: another may act by now. */
+/* Launches that waited while the machine was suspended are not sent: another process may act by
+ * now. */
 static void launches_are_not_sent_after_the_end_of_the_lease(void **state)
 {
     struct scene *scene = scene_new();
     (void)state;
-    scene->cloud.delay_ms[FAKE_PREPARE] = 300; /* they wait for it */
+    scene->cloud.delay_ms[FAKE_PREPARE] = 300; /* they wait for the renewal */
     scene->cloud.delay_ms[FAKE_RENEW] = 3600 * 1000;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_started);
@@ -159,7 +162,7 @@ static void launches_are_not_sent_after_the_end_of_the_lease(void **state)
     scene_free(scene);
 }
 
-/* Also when the lease was confirmed again meanwhile: they were decided under the old one. */
+/* Also if the lease was confirmed again since: they were decided under the old lease. */
 static void old_launches_are_not_sent_under_a_new_lease(void **state)
 {
     struct scene *scene = scene_new();
@@ -168,7 +171,7 @@ static void old_launches_are_not_sent_under_a_new_lease(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_started);
     scene->shift_ms = LEASE_MS;
-    controller_set_goal(scene->controller, GOAL_DOWN); /* what is decided now is no launch */
+    controller_set_goal(scene->controller, GOAL_DOWN); /* the new decision contains no launch */
     assert_comes(scene, has_asked_renewal);
     assert_false(runs_until(scene, has_launched, 600));
     assert_int_equal(scene->cloud.counts[FAKE_LAUNCH], 0);
@@ -176,7 +179,8 @@ static void old_launches_are_not_sent_under_a_new_lease(void **state)
     scene_free(scene);
 }
 
-/* The provider refuses to send: the lease is looked at, and then it goes on or stops. */
+/* The provider refuses to send: the lease is checked, and then the controller continues or
+ * stops. */
 static void a_launch_without_a_lease_leads_to_a_look(void **state)
 {
     struct scene *scene = scene_new();
@@ -198,7 +202,7 @@ static bool is_held(struct scene *scene)
     return told(scene, "cannot renew the lease");
 }
 
-/* What waited for a renewal that failed is decided again, not sent whenever one succeeds. */
+/* What waited for a failed renewal is decided again, not sent when a later renewal succeeds. */
 static void held_launches_are_given_back_when_a_renewal_fails(void **state)
 {
     struct scene *scene = scene_new();
@@ -217,7 +221,7 @@ static void held_launches_are_given_back_when_a_renewal_fails(void **state)
     scene_free(scene);
 }
 
-/* Removed and made anew by somebody else while we were away: that is not our cluster. */
+/* The cluster was removed and created again by another process in the meantime: it is not ours. */
 static void a_cluster_made_anew_is_left_alone(void **state)
 {
     struct scene *scene = scene_new();
@@ -226,7 +230,7 @@ static void a_cluster_made_anew_is_left_alone(void **state)
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     unsigned launches = scene->cloud.counts[FAKE_LAUNCH];
-    usleep(20 * 1000); /* nothing of ours can still appear */
+    usleep(20 * 1000); /* no instance of ours can still appear */
     scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff");
     scene->cloud.holder = STR("you pid 9 up");
     scene->cloud.count = 0;
@@ -251,7 +255,7 @@ static void launches_need_the_journal(void **state)
     scene->cloud.delay_ms[FAKE_PREPARE] = 300;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_started);
-    assert_true(journal_begin(scene->journal, &err)); /* from now on nobody else can write */
+    assert_true(journal_begin(scene->journal, &err)); /* from now on no other process can write */
     assert_comes(scene, is_trouble);
     assert_true(told(scene, "the journal cannot be written"));
     assert_false(runs_until(scene, has_launched, 500));
@@ -267,7 +271,7 @@ static bool has_terminated(struct scene *scene)
     return scene->cloud.counts[FAKE_TERMINATE] > 0;
 }
 
-/* A full disk must not keep machines running that nobody wants. */
+/* A full disk must not keep unneeded instances running. */
 static void terminations_go_on_without_the_journal(void **state)
 {
     struct scene *scene = scene_new();
@@ -275,7 +279,7 @@ static void terminations_go_on_without_the_journal(void **state)
     (void)state;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_booting);
-    assert_true(journal_begin(scene->journal, &err)); /* from now on nobody else can write */
+    assert_true(journal_begin(scene->journal, &err)); /* from now on no other process can write */
     controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, has_terminated);
     assert_false(journal_end(scene->journal, false, &err));
@@ -293,7 +297,7 @@ static bool all_are_set_up(struct scene *scene)
     return told(scene, "set up 2\n") && told(scene, "set up 3\n") && told(scene, "set up 4\n");
 }
 
-/* A disk that is full for a moment must not cost the nodes that boot in that moment. */
+/* A disk that is full for a short time must not cost the nodes that are booting. */
 static void setups_are_not_lost_without_the_journal(void **state)
 {
     struct scene *scene = scene_new();
@@ -303,7 +307,7 @@ static void setups_are_not_lost_without_the_journal(void **state)
     scene->cloud.boot_ms = 3600 * 1000;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, are_launching);
-    assert_true(journal_begin(scene->journal, &err)); /* from now on nobody else can write */
+    assert_true(journal_begin(scene->journal, &err)); /* from now on no other process can write */
     scene->cloud.boot_ms = 0;
     assert_comes(scene, is_trouble);
     assert_false(journal_end(scene->journal, false, &err));
@@ -312,7 +316,7 @@ static void setups_are_not_lost_without_the_journal(void **state)
     scene_free(scene);
 }
 
-/* A launch that succeeded long after it was recorded: its machines may not be listed yet. */
+/* A launch that succeeded long after it was recorded: its instances may not be listed yet. */
 static void a_late_success_is_fresh_after_a_restart(void **state)
 {
     struct scene *scene = scene_new();
@@ -345,7 +349,7 @@ static bool has_answered_twice(struct scene *scene)
     return scene->cloud.counts[FAKE_LAUNCH] >= 4;
 }
 
-/* An earlier call without an answer may still make machines: a refusal does not settle it. */
+/* An earlier call without an answer may still create instances: a refusal does not settle it. */
 static void a_refusal_does_not_settle_an_open_call(void **state)
 {
     struct scene *scene = scene_new();
@@ -365,7 +369,7 @@ static void a_refusal_does_not_settle_an_open_call(void **state)
     scene_free(scene);
 }
 
-/* A wall clock that is set while the program is down does not make open launches old. */
+/* If the wall clock is set while the program is down, open launches do not become old. */
 static void a_wall_clock_that_jumps_drops_nothing(void **state)
 {
     struct scene *scene = scene_new();
@@ -429,7 +433,7 @@ static struct str head_of(struct scene *scene)
     return controller_find(scene->controller, HEAD_INSTANCE, &head) ? head.machine->id : STR("");
 }
 
-/* A launch of a suspended laptop arrived late: the head that is known is kept. */
+/* A launch of a suspended laptop arrived late: the known head is kept. */
 static void a_second_head_is_terminated(void **state)
 {
     struct scene *scene = scene_new();
@@ -439,7 +443,7 @@ static void a_second_head_is_terminated(void **state)
     assert_comes(scene, are_booting);
     assert_str(head_of(scene), "i-first");
     (void)first;
-    add_head(scene, "i-second", 200); /* younger, which would count if nobody knew better */
+    add_head(scene, "i-second", 200); /* younger: by age alone it would be the head */
     controller_refresh(scene->controller);
     assert_comes(scene, has_ended_one);
     assert_str(head_of(scene), "i-first");
@@ -451,8 +455,8 @@ static void a_second_head_is_terminated(void **state)
     scene_free(scene);
 }
 
-/* After the handover nobody else would do it. The service is sure which head is right: it runs
- * there, whatever a listing shows. */
+/* After the handover no other process would do it. The service knows which head is right: it
+ * runs there, whatever a listing shows. */
 static void a_service_terminates_a_second_head(void **state)
 {
     struct scene *scene = scene_new();
@@ -477,7 +481,7 @@ static void a_service_terminates_a_second_head(void **state)
     scene_free(scene);
 }
 
-/* Without a journal the one that is set up counts. */
+/* Without a journal the head that is set up is kept. */
 static void a_head_that_is_set_up_is_kept(void **state)
 {
     struct scene *scene = scene_new();
@@ -493,7 +497,7 @@ static void a_head_that_is_set_up_is_kept(void **state)
     scene_free(scene);
 }
 
-/* Two that are set up: nothing says which one is right, so neither is terminated. */
+/* Two heads are set up: nothing shows which one is right, so neither is terminated. */
 static void of_two_heads_at_work_none_is_terminated(void **state)
 {
     struct scene *scene = scene_new();
@@ -510,7 +514,7 @@ static void of_two_heads_at_work_none_is_terminated(void **state)
     scene_free(scene);
 }
 
-/* A head that was launched a moment ago is missing in a listing: it is too new, not gone. */
+/* A head that was just launched is missing in a listing: it is too new, not gone. */
 static void a_new_head_may_be_missing_in_a_listing(void **state)
 {
     struct scene *scene = scene_new();
@@ -528,7 +532,7 @@ static void a_new_head_may_be_missing_in_a_listing(void **state)
     assert_true(scene->cloud.counts[FAKE_LIST] > listings + 1);
     assert_true(controller_find(scene->controller, HEAD_INSTANCE, &head));
     assert_int_equal(head.machine->state, MACHINE_PENDING);
-    scene->shift_ms = scene->core.settings.times.horizon; /* now it would show */
+    scene->shift_ms = scene->core.settings.times.horizon; /* now a listing would show it */
     scene->cloud.delay_ms[FAKE_RENEW] = 3600 * 1000;
     controller_refresh(scene->controller);
     (void)runs_until(scene, NULL, 800);

@@ -33,7 +33,7 @@ static void workers_are_launched_and_ended(void **state)
     controller_set_goal(scene->controller, GOAL_DOWN);
     assert_comes(scene, is_empty);
     assert_int_equal(fake_cloud_living(&scene->cloud), 0);
-    /* All of one turn in one call. */
+    /* All launches of one turn in one call. */
     assert_int_equal(scene->cloud.counts[FAKE_TERMINATE], 1);
     assert_true(told(scene, "set up 2\n") && told(scene, "set up 4\n"));
     assert_false(told(scene, "trouble"));
@@ -44,7 +44,7 @@ static void workers_are_launched_and_ended(void **state)
     scene_free(scene);
 }
 
-/* The note is there before the call: whoever is killed in between finds it. */
+/* The intent is recorded before the call: the next process after a crash finds it. */
 static void the_same_bytes_are_sent_again(void **state)
 {
     struct scene *scene = scene_new();
@@ -67,7 +67,7 @@ static void the_same_bytes_are_sent_again(void **state)
     assert_true(str_eq(first, buf_str(&scene->cloud.sent)));
     assert_int_equal(controller_lease(scene->controller)->epoch, 2);
     end(scene);
-    /* Once more: now everything is settled, and nothing is sent. */
+    /* Again: now everything is settled, and nothing is sent. */
     scene->cloud.counts[FAKE_LAUNCH] = 0;
     begin(scene, "me pid 3 up", GOAL_RUN);
     assert_comes(scene, are_booting);
@@ -163,7 +163,7 @@ static bool tags_were_set(struct scene *scene)
     return scene->cloud.counts[FAKE_TAG] >= 2;
 }
 
-/* What passes waits for something that stays, or for its own time, or for the end. */
+/* Transitional states end by an event, by a timeout, or with the instance. */
 static void a_passing_status_is_not_told(void **state)
 {
     struct scene *scene = scene_new();
@@ -208,7 +208,7 @@ static void tags_are_set_together(void **state)
     scene_free(scene);
 }
 
-/* While machines come listings are frequent, but further and further apart. */
+/* While instances start, listings are frequent, at growing intervals. */
 static void listings_back_off(void **state)
 {
     struct scene *scene = scene_new();
@@ -309,7 +309,7 @@ static bool has_lost_lease(struct scene *scene)
     return told(scene, "deposed by other\n");
 }
 
-/* The renewal itself is a third of a lease away; what it says is heard at once. */
+/* The next renewal is a third of a lease away; a change of the lease is applied at once. */
 static void a_lost_lease_ends_it(void **state)
 {
     struct scene *scene = scene_new();
@@ -332,7 +332,7 @@ static bool lease_was_lost_to_nobody(struct scene *scene)
     return told(scene, "deposed by nobody\n");
 }
 
-/* Somebody has ended the cluster for good: whoever led it must not make it again. */
+/* The cluster was removed for good: its former controller must not create it again. */
 static void a_removed_cluster_stays_removed(void **state)
 {
     struct scene *scene = scene_new();
@@ -348,7 +348,8 @@ static void a_removed_cluster_stays_removed(void **state)
     scene_free(scene);
 }
 
-/* Somebody breaks the lease and ends everything: nothing is launched in place of it. */
+/* Another process takes over the lease and terminates everything: nothing is launched in its
+ * place. */
 static void what_another_ends_is_not_launched_again(void **state)
 {
     struct scene *scene = scene_new();
@@ -369,7 +370,7 @@ static void what_another_ends_is_not_launched_again(void **state)
     scene_free(scene);
 }
 
-/* What the cloud itself takes away is. */
+/* Instances that the cloud itself terminates are replaced. */
 static void what_the_cloud_ends_is_launched_again(void **state)
 {
     struct scene *scene = scene_new();
@@ -386,7 +387,7 @@ static void what_the_cloud_ends_is_launched_again(void **state)
     scene_free(scene);
 }
 
-/* A lease that ran out while we slept is taken again when nobody else wanted it. */
+/* A lease that expired during a suspension is taken again if no other process took it. */
 static void a_lease_that_ran_out_is_taken_again(void **state)
 {
     struct scene *scene = scene_new();
@@ -406,14 +407,14 @@ static void a_lease_that_ran_out_is_taken_again(void **state)
     scene_free(scene);
 }
 
-/* Whatever was launched before shows in a listing by now. */
+/* Earlier launches are visible in a listing by now. */
 static void let_launches_age(struct scene *scene)
 {
     scene->core.settings.times.horizon = scene->core.settings.times.call_timeout = 1;
     usleep(20 * 1000);
 }
 
-/* A cluster of the same name that was made anew is another one: old notes say nothing about it. */
+/* A new cluster of the same name is another cluster: old journal records say nothing about it. */
 static void another_cluster_is_not_the_old_one(void **state)
 {
     struct scene *scene = scene_new();
@@ -433,7 +434,7 @@ static void another_cluster_is_not_the_old_one(void **state)
     scene_free(scene);
 }
 
-/* But not while instances of the old one may still appear in a listing. */
+/* But not while instances of the old cluster may still appear in a listing. */
 static void another_cluster_waits_for_launches_of_the_old_one(void **state)
 {
     struct scene *scene = scene_new();
@@ -452,7 +453,8 @@ static void another_cluster_waits_for_launches_of_the_old_one(void **state)
     scene_free(scene);
 }
 
-/* `up` creates it again for the cluster that the journal knows, whose machines are still there. */
+/* `up` creates the lease object again for the cluster in the journal, whose instances still
+ * exist. */
 static void up_creates_a_lease_again_with_the_known_uid(void **state)
 {
     struct scene *scene = scene_new();
@@ -462,7 +464,7 @@ static void up_creates_a_lease_again_with_the_known_uid(void **state)
     uint64_t epoch = controller_lease(scene->controller)->epoch;
     end(scene);
     scene->cloud.has_no_lease = true;
-    scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff"); /* a new one, if it were minted */
+    scene->cloud.uid = STR("ffffffffffffffffffffffffffffffff"); /* the uid of a new cluster */
     begin(scene, "me pid 2 up", GOAL_RUN);
     assert_comes(scene, are_booting);
     assert_str(controller_lease(scene->controller)->uid, "0123456789abcdef0123456789abcdef");
@@ -472,8 +474,8 @@ static void up_creates_a_lease_again_with_the_known_uid(void **state)
     scene_free(scene);
 }
 
-/* A controller whose lease ran out does not create the lease object: the cluster may have been
- * removed meanwhile. */
+/* A controller whose lease expired does not create the lease object: the cluster may have been
+ * removed since. */
 static void a_lease_that_ran_out_is_not_created_again(void **state)
 {
     struct scene *scene = scene_new();
@@ -500,7 +502,7 @@ static void copy_intent(void *context, const struct journal_intent *intent)
     }
 }
 
-/* What another controller handed over: its intents and machines, but not which came from which. */
+/* What another controller handed over: its intents and instances, but not which belong together. */
 static void take_over(struct scene *scene, const char *folder)
 {
     struct journal *old;
@@ -525,7 +527,7 @@ static bool has_started_again(struct scene *scene)
     return scene->starts == 3;
 }
 
-/* The listing does not show them yet: without the notes there would be three more. */
+/* The listing does not show them yet: without the records there would be three more. */
 static void what_was_handed_over_is_not_launched_anew(void **state)
 {
     struct scene *scene = scene_new();
@@ -554,7 +556,8 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     assert_comes(scene, are_booting);
     assert_int_equal(controller_lease(scene->controller)->epoch, 2);
     end(scene);
-    /* A lease is handed over once: whoever has had one since looks. */
+    /* A handed-over lease can be taken once: if another process held one since, it must be
+     * looked up. */
     begin(scene, "head service again", GOAL_RUN);
     assert_comes(scene, has_started_again);
     assert_int_equal(controller_lease(scene->controller)->epoch, 3);
@@ -564,7 +567,7 @@ static void what_was_handed_over_is_not_launched_anew(void **state)
     scene_free(scene);
 }
 
-/* Everything may be done from a hook, this too. */
+/* Everything may be called from a hook, this too. */
 static void close_it(void *context, const struct cluster_lease *lease)
 {
     struct scene *scene = context;
@@ -581,7 +584,7 @@ static void it_may_be_closed_by_a_hook(void **state)
     scene->on_started = close_it;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_started);
-    (void)runs_until(scene, NULL, 50); /* answers to its calls come after it is gone */
+    (void)runs_until(scene, NULL, 50); /* answers to its calls arrive after it is freed */
     end(scene);
     scene_free(scene);
 }
@@ -591,7 +594,7 @@ static bool was_emptied(struct scene *scene)
     return told(scene, "emptied\n");
 }
 
-/* Nobody knows whether it took effect, so it is waited out, and the user is told. */
+/* It is not known whether it took effect, so the controller waits, and the user gets a message. */
 static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
 {
     struct scene *scene = scene_new();
@@ -616,7 +619,7 @@ static void an_unanswered_launch_keeps_a_cluster_from_being_empty(void **state)
     scene_free(scene);
 }
 
-/* The file's types change their places: what was launched before stays what it is. */
+/* The node types of the file change their order: launched instances keep their type. */
 static void a_file_may_change(void **state)
 {
     struct scene *scene = scene_new();
@@ -649,7 +652,8 @@ static bool has_listed(struct scene *scene)
     return scene->cloud.counts[FAKE_LIST] >= 1;
 }
 
-/* A node type is renamed and another one changed: what runs counts, and nothing comes on top. */
+/* A node type is renamed and another one changed: running instances count, and nothing extra is
+ * launched. */
 static void a_renamed_type_counts_and_is_outdated(void **state)
 {
     struct scene *scene = scene_new();
@@ -687,7 +691,7 @@ static void a_renamed_type_counts_and_is_outdated(void **state)
     assert_true(controller_find(scene->controller, large, &managed_node));
     assert_true(managed_node.node->is_outdated);
     assert_int_equal(managed_node.node->offering, 2);
-    assert_int_equal(managed_node.node->price, 384000); /* of the machine that runs */
+    assert_int_equal(managed_node.node->price, 384000); /* of the running instance */
     end(scene);
     scene->core.settings.keeps_outdated = true;
     begin(scene, "me pid 3 up", GOAL_RUN);
@@ -725,7 +729,7 @@ static bool has_launched_thrice(struct scene *scene)
     return scene->cloud.counts[FAKE_LAUNCH] >= 3;
 }
 
-/* Where the file names no zone there are those that the survey has found. */
+/* If the file names no zone, the zones of the preflight are used. */
 static void no_room_in_one_zone_leads_to_the_next(void **state)
 {
     struct scene *scene = scene_new();

@@ -26,14 +26,14 @@ static void one_failure_settles_one_slot(void **state)
     convergence_apply(&workers, 2, CONVERGE_PENDING);
     convergence_apply(&workers, 3, CONVERGE_PENDING);
     convergence_apply(&workers, 2, CONVERGE_FAILED);
-    assert_false(convergence_is_reached(&workers, 2)); /* 3 is still on its way */
-    convergence_apply(&workers, 4, CONVERGE_PENDING);  /* in the place of 2 */
+    assert_false(convergence_is_reached(&workers, 2)); /* 3 is still starting */
+    convergence_apply(&workers, 4, CONVERGE_PENDING);  /* replaces 2 */
     assert_false(convergence_is_reached(&workers, 2));
-    convergence_apply(&workers, 4, CONVERGE_FAILED); /* twice is not two */
+    convergence_apply(&workers, 4, CONVERGE_FAILED); /* a duplicate does not count */
     convergence_apply(&workers, 5, CONVERGE_PENDING);
     assert_false(convergence_is_reached(&workers, 2));
     convergence_apply(&workers, 3, CONVERGE_READY);
-    assert_true(convergence_is_reached(&workers, 2)); /* though 5 is on its way */
+    assert_true(convergence_is_reached(&workers, 2)); /* although 5 is still starting */
     convergence_apply(&workers, 5, CONVERGE_READY);
     assert_true(convergence_is_reached(&workers, 2));
     worker_records_clear(&workers);
@@ -56,7 +56,7 @@ static void what_goes_makes_room(void **state)
 {
     struct worker_records workers = {0};
     (void)state;
-    convergence_apply(&workers, 2, CONVERGE_GONE); /* never heard of */
+    convergence_apply(&workers, 2, CONVERGE_GONE); /* unknown so far */
     assert_int_equal(workers.count, 0);
     convergence_apply(&workers, 2, CONVERGE_READY);
     convergence_apply(&workers, 2, CONVERGE_GONE);

@@ -213,7 +213,7 @@ static void test_records_of_an_earlier_run_are_taken_up(void **state)
     tick(&scene);
     assert_int_equal(only(&scene, ACTION_LAUNCH)->launch, launch);
     assert_int_equal(scene.answer.actions[0].count, 2);
-    /* A refusal is not the last word: the call of the earlier run may be under way. */
+    /* A refusal is not final: the call of the earlier run may still be in progress. */
     launch_reply(&scene, launch, OUTCOME_CAPACITY);
     load(&scene, 3);
     tick(&scene);
@@ -278,7 +278,7 @@ static void test_the_price_limit_is_never_passed(void **state)
     load(&scene, 3);
     tick(&scene);
     assert_int_equal(only(&scene, ACTION_LAUNCH)->count, 2);
-    /* What it would cost elsewhere nobody knows, so it is not asked for. */
+    /* Its price elsewhere is unknown, so it is not requested there. */
     launch_reply(&scene, scene.answer.actions[0].launch, OUTCOME_CAPACITY);
     tick(&scene);
     nothing(&scene);
@@ -305,7 +305,7 @@ static void test_a_refused_type_opens_again_after_a_while(void **state)
     close_scene(&scene);
 }
 
-/* Found by the yard: the launch waited for the answer to the one call that was under way. */
+/* Found by the simulator: the launch waited for the answer to the only call in progress. */
 static void test_a_launch_that_waited_for_a_probe_is_not_forgotten(void **state)
 {
     struct scene scene;
@@ -331,7 +331,7 @@ static void test_a_launch_that_waited_for_a_probe_is_not_forgotten(void **state)
     close_scene(&scene);
 }
 
-/* Found by the yard: given up here, then brought to life by another controller. */
+/* Found by the simulator: given up here, then revived by another controller. */
 static void test_an_old_verdict_does_not_outlive_a_lease(void **state)
 {
     struct scene scene;
@@ -346,7 +346,7 @@ static void test_an_old_verdict_does_not_outlive_a_lease(void **state)
     list_one(&scene, 7, launch);
     tick(&scene);
     only(&scene, ACTION_SET_UP);
-    scene.now += 20 * MINUTE; /* no word from its sshd */
+    scene.now += 20 * MINUTE; /* no answer from its sshd */
     see_ray(&scene);
     list_one(&scene, 7, launch);
     tick(&scene);
@@ -380,7 +380,7 @@ static void test_three_failed_set_ups_pause_a_type(void **state)
     (void)state;
     open_scene(&scene);
     start(&scene);
-    scene.now += 2 * MINUTE; /* nothing ends right after a start */
+    scene.now += 2 * MINUTE; /* nothing is terminated right after a start */
     load(&scene, 1);
     for (uint64_t instance = 7; instance < 10; instance++) {
         see_all(&scene);
@@ -402,7 +402,7 @@ static void test_three_failed_set_ups_pause_a_type(void **state)
     close_scene(&scene);
 }
 
-/* Out of Ray because it setting it up again: the time of a setup, then that of joining. */
+/* Out of Ray because it is being set up again: it has the time of a setup, then that of joining. */
 static void test_a_node_that_is_set_up_again_has_its_time(void **state)
 {
     struct scene scene;
@@ -455,8 +455,8 @@ static void setup_news(struct scene *scene, uint64_t instance, enum setup_news n
                                .setup_reply = {.instance = instance, .news = news}});
 }
 
-/* Launches what is wanted and says how many instances that took: each setup fails, or each
- * instance is terminated by the cloud at boot. */
+/* Launches the requested nodes and returns how many instances that took: each setup fails, or
+ * the cloud terminates each instance at boot. */
 static size_t launches_of_failures(struct scene *scene, int hours, bool dies_at_boot)
 {
     size_t used = 0;
@@ -515,7 +515,7 @@ static void test_a_type_whose_set_up_always_fails_stops_after_three(void **state
         assert_int_equal(scene.answer.plan.unmet_count, 1);
         assert_int_equal(scene.answer.plan.unmet[0].refusal.cause, REFUSED_STOPPED);
         assert_int_equal(scene.answer.plan.unmet[0].refusal.limit, 3);
-        scene.now += 60 * MINUTE; /* no breaker is open any more, but the type stays stopped */
+        scene.now += 60 * MINUTE; /* no breaker is open any more, but the node type stays stopped */
         lease(&scene, 1);
         see_all(&scene);
         load(&scene, 2);
@@ -526,7 +526,7 @@ static void test_a_type_whose_set_up_always_fails_stops_after_three(void **state
     }
 }
 
-/* A wake time in the past would make the controller take turns without a pause. */
+/* A wake time in the past would make the controller loop without a pause. */
 static void test_a_cluster_that_is_deleted_is_not_decided(void **state)
 {
     struct scene scene;
@@ -558,7 +558,7 @@ static void test_an_open_launch_waits_for_the_first_listing(void **state)
     close_scene(&scene);
 }
 
-/* A launch that was given up is still open in the journal; other nodes have taken its place. */
+/* A launch that was given up is still open in the journal; other nodes have replaced it. */
 static void test_a_repeated_launch_keeps_the_limit_of_its_type(void **state)
 {
     struct scene scene;
@@ -593,7 +593,8 @@ static void test_a_type_whose_instances_end_at_boot_is_tried_less_often(void **s
     close_scene(&scene);
 }
 
-/* One that worked may work again: it is tried less and less often, and does not stop for good. */
+/* A node type that worked before may work again: it is tried less and less often, but never
+ * stopped for good. */
 static void test_a_type_that_worked_is_tried_again(void **state)
 {
     struct scene scene;
@@ -623,7 +624,7 @@ static void test_a_type_that_worked_before_the_start_is_tried_again(void **state
     close_scene(&scene);
 }
 
-/* While some fail, no more than three are out at a time; one that joins opens the way. */
+/* While some fail, at most three are starting at a time; the first that joins removes the limit. */
 static void test_one_failure_makes_the_next_launches_few(void **state)
 {
     struct scene scene;
@@ -650,7 +651,7 @@ static void test_one_failure_makes_the_next_launches_few(void **state)
     close_scene(&scene);
 }
 
-/* request_resources() and no room in the cloud: more max_workers would not help. */
+/* request_resources() and no capacity in the cloud: a higher max_workers would not help. */
 static void test_what_is_requested_together_names_the_cloud_that_has_none(void **state)
 {
     struct scene scene;

@@ -1,4 +1,4 @@
-/* test_core_ends.c: the step function: who goes, when, and what comes instead. */
+/* test_core_ends.c: the step function: which nodes are terminated, when, and what replaces them. */
 #include "core_scene.h"
 
 static void test_an_idle_node_ends_only_with_its_consent(void **state)
@@ -69,7 +69,8 @@ static void test_a_notice_brings_a_replacement_from_elsewhere_at_once(void **sta
     close_scene(&scene);
 }
 
-/* A drain that nobody ordered is the notice; with nothing else to be had, the same is asked. */
+/* A drain that no component requested is the spot notice; if nothing else has capacity, the same
+ * type is requested. */
 static void test_a_drain_by_others_brings_a_replacement_at_once(void **state)
 {
     for (size_t offerings = 1; offerings <= 2; offerings++) {
@@ -147,13 +148,13 @@ static void test_who_has_worked_may_go_as_soon_as_it_is_idle_for_long(void **sta
     open_scene(&scene);
     work_and_rest(&scene);
     assert_true(only(&scene, ACTION_DRAIN)->is_rejectable);
-    /* Its raylet exits, and that is seen before its answer. */
+    /* Its raylet exits, and that is visible before its answer. */
     node(&scene, 7, RAY_DEAD, NOT_IDLE);
     assert_int_equal(core_find(scene.core, 7)->reason.kind, REASON_IDLE);
     close_scene(&scene);
 }
 
-/* What counts is when Ray was seen, so looks at it go on. */
+/* The time of Ray's report counts, so polls continue. */
 static int64_t drained_after(struct scene *scene, int64_t most)
 {
     for (int64_t waited = 0; waited <= most; waited += SECOND / 2) {
@@ -168,7 +169,7 @@ static int64_t drained_after(struct scene *scene, int64_t most)
     return INT64_MAX;
 }
 
-/* A node that is idle since now, in a cluster where nodes end after a minute of that. */
+/* A node that has just become idle, in a cluster with an idle timeout of a minute. */
 static void rest_a_node(struct scene *scene)
 {
     open_scene(scene);
@@ -185,12 +186,12 @@ static void rest_a_node(struct scene *scene)
     nothing(scene);
 }
 
-/* Ray is slow or away for a while, and meanwhile something else is decided: what was known of the
- * node then was old, which is no reason to keep it longer. */
+/* Ray is slow or unreachable for a while, and something else is decided in that time. The
+ * information about the node was old then, which is not a reason to keep it longer. */
 static void test_a_look_at_ray_that_was_late_keeps_no_node(void **state)
 {
     static const struct {
-        int64_t looked; /* after it began to rest */
+        int64_t looked; /* after it became idle */
         int64_t decided;
     } pauses[] = {{0, 5 * SECOND},
                   {0, 25 * SECOND},
@@ -207,7 +208,7 @@ static void test_a_look_at_ray_that_was_late_keeps_no_node(void **state)
         scene.now = rests_at + pauses[i / 2].looked;
         see_ray(&scene);
         scene.now = rests_at + pauses[i / 2].decided;
-        /* With somebody who waits for something else no node is left out of the plan. */
+        /* If another request is pending, no node is left out of the plan. */
         scene.demand.count = 1;
         scene.amount.amount = 80000;
         step(&scene,
@@ -222,8 +223,8 @@ static void test_a_look_at_ray_that_was_late_keeps_no_node(void **state)
     }
 }
 
-/* The service, or the GCS, stood still for longer than the node may be idle. The first answer that
- * is heard may have been asked for before. */
+/* The service, or the GCS, was stopped for longer than the idle timeout. The first answer may
+ * belong to a request from before that. */
 static void test_a_node_that_was_idle_through_a_standstill_goes_at_once(void **state)
 {
     static const int64_t lags[] = {0, 20 * SECOND, 3 * MINUTE};
@@ -273,7 +274,7 @@ static void test_after_ray_began_anew_nothing_ends_for_a_while(void **state)
     close_scene(&scene);
 }
 
-/* What runs there is no demand yet, and a place takes longer to come than the notice lasts. */
+/* Its running tasks are not demand yet, and a replacement takes longer than the notice. */
 static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void **state)
 {
     struct scene scene;
@@ -301,7 +302,7 @@ static void test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once(void 
     close_scene(&scene);
 }
 
-/* Brings both into Ray, busy; tells nothing of launches. */
+/* Brings both into Ray, busy; reports no launches. */
 static void list_two_busy(struct scene *scene)
 {
     struct listed both[] = {{.instance = 7, .state = CLOUD_RUNNING},
@@ -392,7 +393,7 @@ static void test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work(
     close_scene(&scene);
 }
 
-/* No place for it, and nobody is told of a demand that Ray does not know. */
+/* There is no place for it, and no report mentions a demand that Ray does not know. */
 static void test_limits_hold_for_replacements(void **state)
 {
     struct scene scene;
@@ -411,7 +412,7 @@ static void test_limits_hold_for_replacements(void **state)
     close_scene(&scene);
 }
 
-/* After a restart Ray says it before the cloud does, or while it is still to be set up again. */
+/* After a restart Ray reports it before the cloud does, or while it is still to be set up again. */
 static void test_a_drain_of_others_is_seen_after_a_restart(void **state)
 {
     struct scene scene;
@@ -430,7 +431,7 @@ static void test_a_drain_of_others_is_seen_after_a_restart(void **state)
     close_scene(&scene);
 }
 
-/* ---- instances that the file does not describe any more ---- */
+/* ---- outdated instances ---- */
 
 static void list_old(struct scene *scene, uint64_t instance, uint64_t launch, uint32_t offering)
 {
@@ -449,7 +450,7 @@ static void drain_reply(struct scene *scene, uint64_t instance, enum drain_answe
                                .drain_reply = {.instance = instance, .answer = answer}});
 }
 
-/* A worker that joined and works, and a while later a listing that calls it outdated. */
+/* A worker that joined and runs tasks, and later a listing that marks it as outdated. */
 static void grow_old(struct scene *scene, uint32_t offering)
 {
     open_scene(scene);
@@ -472,7 +473,7 @@ static void test_an_outdated_worker_is_drained_and_never_killed(void **state)
         assert_int_equal(drain->reason.kind, REASON_OUTDATED);
         assert_int_equal(drain->reason.amount, offerings[i] == OFFERING_GONE);
         assert_false(drain->is_rejectable);
-        assert_true(drain->drain_until == INT64_MAX); /* what runs may run for days */
+        assert_true(drain->drain_until == INT64_MAX); /* tasks may run for days */
         drain_reply(&scene, 7, DRAIN_ACCEPTED);
         node(&scene, 7, RAY_DRAINING, NOT_IDLE);
         for (int hour = 0; hour < 9; hour++) {
@@ -522,7 +523,7 @@ static void test_an_outdated_worker_that_ray_lost_ends_after_a_while(void **stat
     nothing(&scene);
     scene.now += 2 * MINUTE;
     tick(&scene);
-    nothing(&scene); /* not while Ray is out of sight */
+    nothing(&scene); /* not while Ray is unreachable */
     see_ray(&scene);
     node(&scene, 7, RAY_ABSENT, NOT_IDLE);
     scene.now += 16 * MINUTE;
@@ -565,7 +566,7 @@ static void test_an_outdated_worker_costs_what_it_costs(void **state)
     close_scene(&scene);
 }
 
-/* It never joined Ray, so nothing runs on it; nobody sets it up. */
+/* It never joined Ray, so nothing runs on it, and no process sets it up. */
 static void test_an_outdated_machine_that_boots_is_terminated(void **state)
 {
     struct scene scene;
@@ -574,7 +575,7 @@ static void test_an_outdated_machine_that_boots_is_terminated(void **state)
     start(&scene);
     list_old(&scene, 7, 1, 0);
     tick(&scene);
-    nothing(&scene); /* just started: nothing ends yet */
+    nothing(&scene); /* just started: nothing is terminated yet */
     scene.now += 2 * MINUTE;
     see_ray(&scene);
     list_old(&scene, 7, 1, 0);
@@ -583,7 +584,7 @@ static void test_an_outdated_machine_that_boots_is_terminated(void **state)
     close_scene(&scene);
 }
 
-/* Nobody knows whether the termination arrived, and then the node joins: what runs there counts. */
+/* It is not known whether the termination arrived; then the node joins: its tasks count. */
 static void test_an_outdated_machine_that_joins_after_all_is_drained(void **state)
 {
     struct scene scene;
@@ -632,7 +633,7 @@ static void test_an_outdated_worker_that_left_rays_view_may_still_work(void **st
     close_scene(&scene);
 }
 
-/* The drain of an earlier run is seen again, and is not taken for a notice with a deadline. */
+/* The drain of an earlier run is seen again, and is not treated as a notice with a deadline. */
 static void test_an_outdated_worker_keeps_its_time_over_a_restart(void **state)
 {
     struct scene scene;
@@ -665,7 +666,7 @@ static void test_a_launch_of_a_removed_type_counts_until_it_is_settled(void **st
     see_all(&scene);
     load(&scene, 1);
     tick(&scene);
-    nothing(&scene); /* neither asked for again nor forgotten */
+    nothing(&scene); /* neither requested again nor forgotten */
     scene.now += 4 * MINUTE;
     see_all(&scene);
     tick(&scene);

@@ -1,4 +1,4 @@
-/* test_core_setup.c: what a cluster file says is what the core is told. */
+/* test_core_setup.c: the core's configuration is that of the cluster file. */
 #include "app/core_setup.h"
 
 #include "app/core_times.h"

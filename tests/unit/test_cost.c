@@ -51,13 +51,13 @@ static void what_has_ended_is_counted(void **state)
     struct node_view nodes[] = {
         node("big.metal", PHASE_TERMINATED, HOUR_MS / 2),
         node("m5.large", PHASE_TERMINATING, HOUR_MS),
-        node("big.metal", PHASE_READY, HOUR_MS), /* --workers-only: it goes on */
+        node("big.metal", PHASE_READY, HOUR_MS), /* --workers-only: the head continues */
         node("no.such", PHASE_TERMINATED, HOUR_MS), node("m5.large", PHASE_TERMINATED, HOUR_MS)};
     nodes[4].is_spot = true;
     assert_str(words(&arena, nodes, 5),
                "Cost: about $5.10 for 2 instances, without disks and traffic; the price of 2 more "
                "is unknown.\n");
-    nodes[4].price = 38000; /* the head has told it */
+    nodes[4].price = 38000; /* the head has reported it */
     assert_str(words(&arena, &nodes[4], 1),
                "Cost: about $0.04 for 1 instance, without disks and traffic.\n");
     nodes[4].since_ms = requested_ms + 1000;

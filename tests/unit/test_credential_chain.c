@@ -1,5 +1,5 @@
-/* test_credential_chain.c: what is said of sources that do not apply, and chains of roles. The
- * breadth is in the comparison with botocore. */
+/* test_credential_chain.c: messages about sources that do not apply, and chains of roles. The
+ * comparison with botocore covers the rest. */
 #include "provider/aws/config/credential_chain.h"
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* test_credential_json.c: each form of credentials in JSON, and what is refused without a secret in
- * the message. */
+/* test_credential_json.c: each form of credentials in JSON, and errors, whose messages contain
+ * no secret. */
 #include "provider/aws/wire/credential_json.h"
 
 #include "unit.h"
@@ -141,7 +141,7 @@ static void tokens_are_renewed(void **state)
     assert_str(buf_str(&out), "{\"accessToken\":\"B\",\"expiresAt\":\"1970-01-01T00:01:00Z\","
                               "\"startUrl\":\"u\",\"refreshToken\":\"S\",\"other\":[1]}");
     buf_clear(&out);
-    /* A refresh token counts once: without a new one there is none. */
+    /* A refresh token can be used once: without a new one there is none. */
     assert_true(sso_token_renew(str_from(file), STR("{\"accessToken\":\"B\",\"expiresIn\":60}"), 0,
                                 &out, &err));
     assert_int_equal(str_find(buf_str(&out), "refreshToken"), SIZE_MAX);

@@ -8,20 +8,20 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- a server of keys ---- */
+/* ---- a server that issues keys ---- */
 
-/* Every answer that hands out keys has the next number in them. */
+/* Every set of keys contains the next number. */
 struct mint {
     int made;        /* sets of keys so far */
     int64_t life_s;  /* of each */
-    int64_t clock_s; /* at which they are made */
-    int refuse;      /* keys of this number and before are ExpiredToken to X */
-    bool is_silent;  /* no answer but to X */
-    bool is_ill;     /* no more keys are handed out */
+    int64_t clock_s; /* the time at which they are issued */
+    int refuse;      /* X answers ExpiredToken for keys up to this number */
+    bool is_silent;  /* only X is answered */
+    bool is_ill;     /* no more keys are issued */
     bool is_shaky;   /* every question to the metadata service fails once */
     int asked;
     char last_user[64]; /* the access key that X was last called with */
-    char bearer[64];    /* with which single sign-on was asked */
+    char bearer[64];    /* the token in the last single sign-on request */
     char authorization[128], role_asked_by[64], refresh_body[512], role_body[512];
     bool had_token_put;
     char text[1024];
@@ -197,7 +197,7 @@ static struct mint new_mint(void)
 static void open_home(struct scene *scene, struct mint *mint, const char *profile)
 {
     scene_open(scene, serve, mint);
-    scene->variable_count = 1; /* the endpoint stays, the paths of the files are the usual ones */
+    scene->variable_count = 1; /* the endpoint stays, the paths of the files are the defaults */
     scene_set(scene, "HOME", home);
     scene_set(scene, "PATH", "/usr/bin:/bin");
     scene_set(scene, "AWS_EC2_METADATA_DISABLED", "true");
@@ -267,7 +267,7 @@ static void a_machine_gives_keys(void **state)
     scene_close(&scene);
 }
 
-/* The metadata service is asked by many at once when a head starts, and turns some away. */
+/* When a head starts, many processes ask the metadata service at once, and it refuses some. */
 static void a_busy_metadata_service_is_asked_again(void **state)
 {
     struct mint mint = new_mint();
@@ -307,7 +307,7 @@ static void nothing_at_all(void **state)
     scene_close(&scene);
 }
 
-/* A role by a role by keys, each asking with what the one before gave. */
+/* A role by a role by keys; each step uses the credentials of the one before. */
 static void roles_are_taken_in_a_row(void **state)
 {
     struct mint mint = new_mint();
@@ -402,14 +402,14 @@ static void single_sign_on(void **state)
     expect_keys(&scene, &mint, "AKIA1", "profile work: sso"); /* the same client, after the login */
     assert_string_equal(mint.bearer, "fresh");
     scene_close(&scene);
-    /* One that the service does not know any more, and one that has ended. */
+    /* A session that the service does not know any more, and one that has expired. */
     write_at(SSO_CACHE, "{\"accessToken\":\"old\",\"expiresAt\":\"2099-01-01T00:00:00Z\"}");
     open_home(&scene, &mint, "work");
     scene_start(&scene);
     expect_none(&scene, "NoCredentials", "*`aws sso login --profile work`");
     write_at(SSO_CACHE, "{\"accessToken\":\"fresh\",\"expiresAt\":\"2020-01-01T00:00:00Z\"}");
     expect_none(&scene, "NoCredentials", "*the login has expired; run `aws sso login *");
-    /* Renewed where the means are there, and kept. */
+    /* Renewed if possible, and stored. */
     write_at(SSO_CACHE,
              "{\"accessToken\":\"ended\",\"expiresAt\":\"2020-01-01T00:00:00Z\","
              "\"startUrl\":\"https://x\",\"refreshToken\":\"refresh-1\",\"clientId\":\"c\","
@@ -439,7 +439,7 @@ static void broken_sources_decide(void **state)
     scene_start(&scene);
     expect_none(&scene, "NoCredentials", "*environment: *AWS_SECRET_ACCESS_KEY is not");
     scene_close(&scene);
-    mint.is_ill = true; /* a source that is away is no reason to give up for good */
+    mint.is_ill = true; /* an unreachable source is not a reason to give up for good */
     scene_open(&scene, serve, &mint);
     scene_set(&scene, "AWS_CONTAINER_CREDENTIALS_FULL_URI", scene_url(&scene, "/container"));
     scene_start(&scene);
@@ -496,7 +496,7 @@ static void refused_keys_are_replaced_once(void **state)
         assert_true(heard[i].reply.is_ok);
     }
     assert_int_equal(mint.made, 2);
-    mint.refuse = 100; /* and if that does not help, it is told */
+    mint.refuse = 100; /* and if that does not help, the error is reported */
     scene_ask(&scene, AWS_ONCE, &heard[0]);
     assert_string_equal(heard[0].code, "ExpiredToken");
     assert_int_equal(heard[0].reply.tries, 2);
@@ -554,7 +554,7 @@ static bool is_hidden(const struct scene *scene, const char *secret)
     return !str_is(buf_str(&out), secret);
 }
 
-/* Months of renewals do not pile up, and what may still be quoted is hidden. */
+/* Months of renewals do not accumulate, and old keys that may still be printed are masked. */
 static void secrets_are_hidden_while_they_count(void **state)
 {
     struct mint mint = new_mint();
@@ -576,7 +576,7 @@ static void secrets_are_hidden_while_they_count(void **state)
     scene_close(&scene);
 }
 
-/* Keys that live for less than the usual windows are not fetched for every call. */
+/* Keys with a shorter life than the usual renewal window are not fetched for every call. */
 static void short_lives_are_lived(void **state)
 {
     struct mint mint = new_mint();
@@ -587,7 +587,7 @@ static void short_lives_are_lived(void **state)
     expect_keys(&scene, &mint, "AKIA1", "container");
     expect_keys(&scene, &mint, "AKIA1", "container");
     assert_int_equal(mint.made, 1);
-    mint.life_s = -5; /* and what has ended already is no key */
+    mint.life_s = -5; /* and expired keys are not used */
     move_clock(&scene, &mint, 601);
     expect_none(&scene, "NoCredentials", "*container: the credentials have expired");
     scene_close(&scene);
@@ -607,7 +607,7 @@ static void never(void *context, const struct aws_reply *reply)
     fail_msg("done was called after the close");
 }
 
-/* While a program, a metadata service that is silent, or STS is asked. */
+/* While a program, a silent metadata service, or STS is asked. */
 static void closing_ends_a_fetch(void **state)
 {
     static const char *const profiles[] = {"slow", "role", NULL};

@@ -1,4 +1,4 @@
-/* test_ctl.c: lines of the control channel, and a verb's end of it. */
+/* test_ctl.c: lines of the control channel, and the client side of a command. */
 #include "app/head/ctl/ctl.h"
 
 #include "unit.h"
@@ -268,12 +268,12 @@ static void versions_that_do_not_fit_say_what_to_do(void **state)
     line.greeting.least = line.greeting.protocol = CTL_PROTOCOL_LEAST - 1;
     assert_false(ctl_greeting_check(&line, &err));
     assert_like(str_from(err.text), "*: run `shoal up` to update the head to this version");
-    line.greeting.least = 1; /* newer, and still speaks ours */
+    line.greeting.least = 1; /* newer, but compatible */
     line.greeting.protocol = CTL_PROTOCOL + 5;
     assert_true(ctl_greeting_check(&line, &err));
 }
 
-/* ---- a client of a service that a shell plays ---- */
+/* ---- a client of a service that a shell script plays ---- */
 
 struct talk {
     struct loop *loop;

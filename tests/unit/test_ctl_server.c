@@ -1,4 +1,4 @@
-/* test_ctl_server.c: who asks is answered, who follows is told what changes. */
+/* test_ctl_server.c: a request gets its answer, a follower gets every change. */
 #include "app/head/ctl/ctl_server.h"
 
 #include "core/event.h"
@@ -14,11 +14,11 @@ struct scene {
     struct loop *loop;
     struct ctl_server *server;
     struct local_link *link;
-    struct loop_timer *act; /* does the next thing */
+    struct loop_timer *act; /* starts the next step */
     struct loop_timer *limit;
     char folder[64];
     char heard[20000];
-    /* what there is to say */
+    /* what the service has to report */
     struct pending_demand demands[2];
     size_t demand_count;
     struct resource_usage use;
@@ -26,7 +26,7 @@ struct scene {
     int64_t event_count;
     int64_t seen_ms;
     int acts;
-    struct str stop_at; /* a line with this ends the scene */
+    struct str stop_at; /* a line that contains this ends the scene */
     void (*next)(struct scene *scene);
 };
 
@@ -189,7 +189,7 @@ static void open_scene(struct scene *scene)
                                 &err));
 }
 
-/* Says that, and listens until a line has `stop_at`. */
+/* Sends that, and reads until a line contains `stop_at`. */
 static void play(struct scene *scene, const char *says, struct str stop_at)
 {
     scene->stop_at = stop_at;
@@ -251,7 +251,7 @@ static void change_things(struct scene *scene)
         scene->demand_count = 0;
         scene->has_worker = false;
     }
-    scene->seen_ms += 400; /* which alone is no news */
+    scene->seen_ms += 400; /* which alone is not a change */
     ctl_server_notify(scene->server, INSTANCE_NONE);
     loop_timer_start(scene->act, 300);
 }

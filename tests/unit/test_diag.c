@@ -1,4 +1,4 @@
-/* test_diag.c: findings in order, and printed with the caret under the right letter. */
+/* test_diag.c: findings in order, and printed with the caret under the right character. */
 #include "config/document/diag.h"
 
 #include "fixture.h"
@@ -40,15 +40,16 @@ static void caret_is_under_the_right_letter(void **state)
         {"a: bcd\n", 1, 4, 3, "    1 | a: bcd\n      |    ^~~ hint\n"},
         {"x\ny\nkey: v", 3, 6, 1, "    3 | key: v\n      |      ^ hint\n"},
         {"a: b\r\nc: d\r\n", 2, 4, 1, "    2 | c: d\n      |    ^ hint\n"},
-        /* A tab is printed as one blank, so it is one column. */
+        /* A tab is printed as one blank, so it takes one column. */
         {"\t\ta: b\n", 1, 6, 1, "    1 |   a: b\n      |      ^ hint\n"},
-        /* Accents are one column, East Asian letters and emoji two, combining marks none. */
+        /* Accented letters take one column, East Asian letters and emoji two, combining marks
+         * none. */
         {"\xC3\xA9: b\n", 1, 4, 1, "    1 | \xC3\xA9: b\n      |    ^ hint\n"},
         {"\xE6\x97\xA5\xE6\x9C\xAC: b\n", 1, 5, 1,
          "    1 | \xE6\x97\xA5\xE6\x9C\xAC: b\n      |       ^ hint\n"},
         {"\xF0\x9F\x98\x80\tx\n", 1, 3, 1, "    1 | \xF0\x9F\x98\x80 x\n      |    ^ hint\n"},
         {"e\xCC\x81: b\n", 1, 5, 1, "    1 | e\xCC\x81: b\n      |    ^ hint\n"},
-        /* Behind the end of the line, and in a line that is not there. */
+        /* After the end of the line, and in a line that does not exist. */
         {"a:\n", 1, 3, 1, "    1 | a:\n      |   ^ hint\n"},
         {"a:\n", 9, 1, 1, "    9 | \n      | ^ hint\n"},
     };

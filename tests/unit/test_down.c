@@ -1,5 +1,5 @@
-/* test_down.c: `down` on a real loop, over a cloud in memory: what it terminates, what it proves
- * and what it reports. */
+/* test_down.c: `down` on a real loop, with a cloud in memory: what it terminates, proves and
+ * reports. */
 #include "app/launch/down_internal.h"
 
 #include "fake_provider.h"
@@ -113,12 +113,12 @@ static void add_old_cluster(struct scene *scene)
     fake_cloud_add(&scene->cloud, UID, "worker", "1.1");
 }
 
-/* The journal of an `up` that has just made a call and was killed. Returns when `down` may have
- * begun at the earliest. */
+/* The journal of an `up` that was killed right after a call. Returns the earliest time at which
+ * `down` may have started. */
 static int64_t add_journal(struct scene *scene, uint64_t launch, bool is_settled, const char *id)
 {
     struct journal **journal = &scene->down.launch.journal;
-    /* By a clock that was ahead, so that it is young however long this machine takes to begin. */
+    /* With a clock that was ahead, so that the record is young however slow this machine is. */
     int64_t began = clock_wall_ms(&clock_of_machine);
     int64_t now = began + 60 * 1000;
     struct journal_intent intent = {
@@ -142,7 +142,7 @@ static int64_t add_journal(struct scene *scene, uint64_t launch, bool is_settled
     return began;
 }
 
-/* ---- the ordinary end ---- */
+/* ---- the normal case ---- */
 
 static void test_an_old_cluster_is_removed_without_waiting(void **state)
 {
@@ -212,7 +212,7 @@ static void test_without_a_lease_object_none_is_created_and_all_is_removed(void 
     assert_true(!called(scene, "take") && called(scene, "adopt " UID));
     assert_int_equal(fake_cloud_living(&scene->cloud), 0);
     assert_true(scene->result.is_proven);
-    /* Nobody knows who else launched: the last listing comes after the horizon. */
+    /* It is not known which other processes launched: the last listing comes after the horizon. */
     assert_true(scene->result.took_ms >= HORIZON_MS + CALL_MS);
     scene_free(scene);
 }
@@ -267,13 +267,13 @@ static void test_no_evidence_is_no_cluster(void **state)
 
 /* ---- this machine's key and journal ---- */
 
-/* `up` was killed before it had a lease: its journal knows no cluster. */
+/* `up` was killed before it had a lease: its journal has no cluster. */
 static void test_the_files_of_a_cluster_that_never_was_may_go(void **state)
 {
     struct scene *scene = scene_new();
     (void)state;
     assert_true(run(scene));
-    assert_false(down_may_forget(&scene->down)); /* without a journal nobody knows */
+    assert_false(down_may_forget(&scene->down)); /* without a journal it is not known */
     assert_true(
         journal_open(scene->folder, "shoal down", &scene->down.launch.journal, &scene->err));
     assert_true(run(scene));
@@ -303,7 +303,7 @@ static void test_the_files_of_another_cluster_stay(void **state)
     scene_free(scene);
 }
 
-/* A call may be under way, whatever else the journal lacks. */
+/* A call may be in progress, whatever else is missing in the journal. */
 static void test_a_journal_with_a_launch_is_a_past(void **state)
 {
     struct scene *scene = scene_new();
@@ -333,7 +333,7 @@ static void test_instances_of_another_launcher_are_named_and_left(void **state)
 
 /* ---- the proof ---- */
 
-/* Listings show nothing yet, and the journal knows the id: `down` waits until it can see it. */
+/* Listings show nothing yet, and the journal has the id: `down` waits until it is listed. */
 static void test_a_fresh_launch_that_no_listing_shows_is_waited_for(void **state)
 {
     struct scene *scene = scene_new();
@@ -345,7 +345,7 @@ static void test_a_fresh_launch_that_no_listing_shows_is_waited_for(void **state
     scene->cloud.is_blind = true;
     assert_true(run(scene));
     assert_true(called(scene, "look up i-1\n"));
-    /* From the launch, not from the beginning of `down`: writing the journal takes its time. */
+    /* From the launch, not from the start of `down`: writing the journal takes time. */
     assert_true(clock_wall_ms(&clock_of_machine) - launched_ms >= HORIZON_MS);
     assert_true(scene->cloud.counts[FAKE_LIST] >= 2);
     assert_true(told(scene, "the last check is at"));
@@ -390,7 +390,7 @@ static void test_a_launch_without_an_answer_is_waited_for(void **state)
     scene_free(scene);
 }
 
-/* The same laptop's `up` and all it launched was seen: nothing to wait for. */
+/* This laptop's own `up`, and everything that it launched is listed: nothing to wait for. */
 static void test_launches_that_were_seen_need_no_wait(void **state)
 {
     struct scene *scene = scene_new();
@@ -419,7 +419,7 @@ static void test_a_lease_that_is_taken_from_somebody_makes_it_wait(void **state)
     scene_free(scene);
 }
 
-/* The head's service is killed and started again while `down` takes its lease over. */
+/* The head's service is killed and restarted while `down` takes over its lease. */
 static void test_the_lease_of_a_service_that_restarts_is_taken(void **state)
 {
     static const struct {
@@ -444,7 +444,7 @@ static void test_the_lease_of_a_service_that_restarts_is_taken(void **state)
     }
 }
 
-/* The holder has not changed: taking it over a second time would not help. */
+/* The holder has not changed: a second take-over would not help. */
 static void test_the_same_lease_is_not_taken_twice(void **state)
 {
     struct scene *scene = scene_new();
@@ -458,7 +458,7 @@ static void test_the_same_lease_is_not_taken_twice(void **state)
     scene_free(scene);
 }
 
-/* ---- what goes wrong ---- */
+/* ---- failures ---- */
 
 static void test_one_refused_termination_does_not_keep_the_others_running(void **state)
 {

@@ -1,5 +1,5 @@
-/* test_down_decide.c: which cluster `down` means, what it does with an instance, and when it is
- * sure. */
+/* test_down_decide.c: which cluster `down` means, what it does with an instance, and when the
+ * proof is complete. */
 #include "app/launch/down_decide.h"
 
 #include "unit.h"
@@ -83,7 +83,8 @@ static void test_everything_is_terminated(void **state)
     assert_int_equal(deed(MACHINE_GONE, MARKET_SPOT, false, rules), ENDING_LEAVE);
 }
 
-/* Stopped instances keep their disks: nothing on demand is terminated, neither head nor worker. */
+/* Stopped instances keep their disks: on-demand instances are not terminated, neither head nor
+ * worker. */
 static void test_with_cache_stopped_nodes_instances_are_stopped(void **state)
 {
     struct ending_rules rules = {.keeps_stopped = true};

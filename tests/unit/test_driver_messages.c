@@ -1,4 +1,4 @@
-/* test_driver_messages.c: what drivers are told, in Ray's words. */
+/* test_driver_messages.c: messages to drivers, in Ray's words. */
 #include "app/head/ray/driver_messages.h"
 #include "base/buf.h"
 #include "core/resource.h"
@@ -6,7 +6,7 @@
 
 enum { TOLD_BEFORE = 90 };
 
-/* The types head (its own), cpu with 4 CPUs and gpu with 4 CPUs and a GPU, each in one place. */
+/* The node types head, cpu with 4 CPUs and gpu with 4 CPUs and a GPU, each in one zone. */
 struct scene {
     struct arena arena;
     struct names names;
@@ -77,7 +77,7 @@ static struct action *add(struct scene *scene, enum action_kind kind, enum reaso
     return action;
 }
 
-/* All lines about what was added. */
+/* All lines about added nodes. */
 static const char *tell(struct scene *scene, bool is_any)
 {
     struct driver_scene drivers = {.settings = &scene->settings,
@@ -97,7 +97,7 @@ static void launches_of_a_type_are_one_line(void **state)
     add(scene, ACTION_LAUNCH, REASON_NEEDED, 2)->count = 3;
     add(scene, ACTION_LAUNCH, REASON_NEEDED, 1)->count = 1;
     add(scene, ACTION_LAUNCH, REASON_NEEDED, 1)->count = 4;
-    add(scene, ACTION_LAUNCH, REASON_REPEATED, 1)->count = 7; /* was told */
+    add(scene, ACTION_LAUNCH, REASON_REPEATED, 1)->count = 7; /* it was reported */
     assert_string_equal(tell(scene, true), "Adding 5 node(s) of type cpu.\n"
                                            "Adding 3 node(s) of type gpu.\n");
 }
@@ -119,7 +119,7 @@ static void ends_are_told_by_type_and_reason(void **state)
         "Removing 1 nodes of type gpu (max number of worker nodes reached).\n");
 }
 
-/* Ray's own autoscaler says nothing of those either. */
+/* Ray's own autoscaler says nothing about those either. */
 static void of_the_rest_nothing_is_said(void **state)
 {
     struct scene *scene = *state;
@@ -140,7 +140,7 @@ static void the_size_counts_what_is_there_and_what_comes(void **state)
         {.state = NODE_REQUESTED, .offering = 1},
         {.state = NODE_TERMINATING, .offering = 1},
         {.state = NODE_DRAINING, .offering = 1},
-        {.state = NODE_IDLE, .offering = 77}, /* not of this file any more */
+        {.state = NODE_IDLE, .offering = 77}, /* no longer in this file */
     };
     struct driver_size size;
     driver_size_begin(&size, &scene->settings);

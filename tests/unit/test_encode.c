@@ -41,7 +41,7 @@ static void base64_pads_and_breaks_lines(void **state)
     assert_str(buf_str(&out), "Zm9v\nYmFy\n");
 }
 
-/* Padding or a stranger ends it; what is there before counts. */
+/* Padding or an invalid character ends it; the text before it is used. */
 static void base64_is_read_back(void **state)
 {
     static const char *const rows[][2] = {

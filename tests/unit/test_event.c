@@ -44,9 +44,9 @@ static int teardown(void **state)
     return 0;
 }
 
-/* ---- events at random ---------------------------------------------------------------------- */
+/* ---- random events ------------------------------------------------------------------------- */
 
-/* Of every size, with the ends of the range among them. */
+/* Of every size, including the limits of the range. */
 static uint64_t any_u64(struct rng *rng)
 {
     switch (rng_below(rng, 8)) {
@@ -291,7 +291,7 @@ static void every_event_is_one_line(void **state)
     }
 }
 
-/* ---- in words ------------------------------------------------------------------------------ */
+/* ---- as text ------------------------------------------------------------------------------- */
 
 static uint32_t name(struct scene *scene, const char *text)
 {

@@ -1,4 +1,4 @@
-/* test_event_queue.c: the order in which things come off the agenda. */
+/* test_event_queue.c: the order in which events leave the queue. */
 #include "sim/event_queue.h"
 
 #include "base/rng.h"
@@ -70,7 +70,7 @@ static void test_the_past_is_now(void **state)
     assert_int_equal(entry.at, 50);
 }
 
-/* Adding and taking in any mixture: never back in time, nothing lost, ties in order. */
+/* Adding and removing in any mixture: never back in time, nothing lost, ties in order. */
 static void test_any_mixture_keeps_the_order(void **state)
 {
     struct event_queue event_queue;

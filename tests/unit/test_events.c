@@ -1,4 +1,4 @@
-/* test_events.c: what has happened, written down and found again. */
+/* test_events.c: the event history is written and read again. */
 #include "app/head/events.h"
 #include "app/head/launch_reasons.h"
 

@@ -1,4 +1,4 @@
-/* test_explain.c: the words that people read when they ask why: whole transcripts. */
+/* test_explain.c: the explanations that users read: whole transcripts. */
 #include "app/head/explain/service_explain.h"
 
 #include "fixture.h"
@@ -254,7 +254,7 @@ static void why_money_keeps_it_waiting(void **state)
     close_stage(&stage);
 }
 
-/* The words may say anything, what the cloud said among it: the advice follows from the cause. */
+/* The text may contain anything, also the cloud's message: the advice depends on the cause. */
 static void advice_goes_by_the_cause(void **state)
 {
     static const struct {
@@ -307,7 +307,7 @@ static void why_a_group_waits(void **state)
     close_stage(&stage);
 }
 
-/* ---- nothing happens ---- */
+/* ---- when nothing happens ---- */
 
 static void why_nothing_happens(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_failpoint.c: a process dies where it is told to, once, and tells where it has been. */
+/* test_failpoint.c: a process dies at the named point, once, and records the points it passed. */
 #include "io/failpoint.h"
 
 #include "unit.h"

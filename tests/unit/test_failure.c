@@ -1,4 +1,4 @@
-/* test_failure.c: what is said of nodes that failed. */
+/* test_failure.c: messages about failed nodes. */
 #include "cli/progress/failure.h"
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-/* test_faults.c: which faults the profiles switch on, and that seeds give different mixtures. */
+/* test_faults.c: which faults each profile enables, and that seeds give different mixtures. */
 #include "sim/faults.h"
 
 #include "unit.h"

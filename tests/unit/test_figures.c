@@ -1,4 +1,4 @@
-/* test_figures.c: times, money and differences in words. */
+/* test_figures.c: times, money and differences as text. */
 #include "cli/simulate/figures.h"
 
 #include "unit.h"

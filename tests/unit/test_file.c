@@ -1,5 +1,5 @@
-/* test_file.c: files that are replaced whole, folders that stay private, secrets that are not read
- * when others can. In a folder of its own that is gone afterwards. */
+/* test_file.c: atomic replacement of files, private folders, and secrets that are not read if
+ * others can read them. Uses a temporary folder. */
 #include "io/file.h"
 
 #include "scratch.h"
@@ -79,14 +79,14 @@ static void write_replaces_whole_files(void **state)
     int old = open(at("a"), O_RDONLY | O_CLOEXEC);
     assert_true(file_write(at("a"), STR("two"), 0644, &err));
     char seen[4] = "";
-    assert_int_equal(read(old, seen, 3), 3); /* who has it open keeps the old one */
+    assert_int_equal(read(old, seen, 3), 3); /* a process that has it open keeps the old one */
     close(old);
     assert_string_equal(seen, "one");
     check_holds(at("a"), "two");
     assert_int_equal(mode_of(at("a")), 0644);
     assert_true(file_write(at("a"), STR(""), 0400, &err));
     check_holds(at("a"), "");
-    assert_true(file_write(at("a"), STR("x"), 0600, &err)); /* a read-only file is no hindrance */
+    assert_true(file_write(at("a"), STR("x"), 0600, &err)); /* a read-only file can be replaced */
     assert_int_equal(count_in(scratch), 1);                 /* nothing temporary is left */
 }
 
@@ -161,7 +161,7 @@ static void private_folders_are_made_and_checked(void **state)
     assert_int_equal(symlink("p/q", at("p-link")), 0);
     assert_false(file_make_private_folder(at("p-link"), &err));
     assert_int_equal(err.kind, ERR_AUTH);
-    assert_true(file_make_private_folder(at("p-link/s"), &err)); /* on the way a link is fine */
+    assert_true(file_make_private_folder(at("p-link/s"), &err)); /* a link in the path is fine */
     assert_true(file_write(at("p/file"), STR(""), 0600, &err));
     assert_false(file_make_private_folder(at("p/file"), &err));
     assert_int_equal(err.kind, ERR_AUTH);
@@ -191,7 +191,7 @@ static void folders_are_removed_with_what_is_in_them(void **state)
 
 enum { VICTIM = 61005, ATTACKER = 61006, TEXT_MAX = 1024 };
 
-/* What file_make_private_folder() says to another user; empty when it makes the folder. */
+/* What file_make_private_folder() says to another user; empty if it creates the folder. */
 static void make_as(uid_t user, const char *path, char text[TEXT_MAX])
 {
     int ends[2];
@@ -224,7 +224,7 @@ static void a_private_folder_is_not_made_below_another_users(void **state)
     char text[TEXT_MAX];
     (void)state;
     if (geteuid() != 0) {
-        return; /* one user cannot play two; the modes are tested below */
+        return; /* one user cannot act as two; the modes are tested below */
     }
     assert_int_equal(chmod(scratch, 0755), 0);
     make_folder("sticky", 01777, 0);
@@ -236,7 +236,7 @@ static void a_private_folder_is_not_made_below_another_users(void **state)
     assert_int_equal(lchown(at("sticky/link"), ATTACKER, ATTACKER), 0);
     make_as(VICTIM, at("sticky/link/hash"), text);
     assert_like(str_from(text), "*/sticky/link belongs to another user: *(uid 61006)*");
-    /* Only root makes a sticky folder safe: its owner may replace what others keep there. */
+    /* Only root makes a sticky folder safe: any other owner may replace the files of others. */
     make_folder("theirs", 01777, ATTACKER);
     make_as(VICTIM, at("theirs/hash"), text);
     assert_like(str_from(text), "*/theirs belongs to another user: *");
@@ -248,7 +248,7 @@ static void a_private_folder_is_not_made_below_another_users(void **state)
     assert_int_equal(chmod(scratch, 0700), 0);
 }
 
-/* Every Unix has the user daemon, alone in a group of that name: mode 0775 shuts others out. */
+/* Every Unix has the user daemon, alone in a group of that name: mode 0775 excludes others. */
 static void a_group_with_one_member_may_write(void **state)
 {
     char text[TEXT_MAX];
@@ -287,7 +287,7 @@ static void a_private_folder_is_not_made_where_others_can_write(void **state)
             assert_like(str_from(err.text), "*/open: other users can write to it *chmod go-w *");
         }
     }
-    if (geteuid() == 0) { /* root has no group of its own; a group of others must not write */
+    if (geteuid() == 0) { /* root has no group of its own: write access is refused */
         assert_int_equal(chown(at("open"), 0, 61006), 0);
         assert_int_equal(chmod(at("open"), 0775), 0);
         assert_false(file_make_private_folder(at("open/below"), &err));

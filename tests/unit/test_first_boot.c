@@ -1,5 +1,5 @@
-/* test_first_boot.c: what a machine is told, with every form of the user's own. What a mail parser
- * and cloud-init make of it is shown in tests/diff and on the bed. */
+/* test_first_boot.c: our user-data, with every form of the user's own. How a mail parser and
+ * cloud-init read it is tested in tests/diff and on the bed. */
 #include "remote/first_boot.h"
 
 #include "unit.h"
@@ -18,7 +18,7 @@
     "    -----END OPENSSH PRIVATE KEY-----\n"   \
     "  ed25519_public: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAA*\n"
 
-/* Of the user that logs in; none unless a test says so. */
+/* The login user's; none unless a test sets it. */
 static struct str user, authorized;
 
 static bool compose_with(struct str boot_hook, struct str user_data, struct buf *out,
@@ -110,7 +110,7 @@ static void a_boot_hook_is_a_part_of_its_own(void **state)
                                "--shoal-*\n"
                                "Content-Type: text/cloud-config\n"
                                "\n" OURS "\n--shoal-*--\n");
-    /* The user's part comes first, ours behind it. */
+    /* The user's part comes first, then ours. */
     assert_true(compose_with(STR("#!/bin/sh\necho b\n"), STR("#!/bin/sh\necho a"), &both, &err));
     size_t theirs = str_find(buf_str(&both), "echo a");
     size_t hook = str_find(buf_str(&both), "echo b");

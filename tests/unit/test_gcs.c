@@ -1,4 +1,4 @@
-/* test_gcs.c: the client of a GCS where there is none. Calls of a real one are in tests/ray. */
+/* test_gcs.c: the GCS client without a GCS. Calls to a real one are in tests/ray. */
 #include "ray/gcs.h"
 
 #include "unit.h"
@@ -15,7 +15,7 @@ static int open_all(void **state)
     struct err err;
     assert_true(loop_open(&clock_of_machine, &loop, &err));
     assert_true(http_open(loop, &(struct http_limits){0}, &http, &err));
-    /* Nobody listens there. */
+    /* No process listens there. */
     gcs = gcs_open(&(struct gcs_setup){.http = http, .server = "http://127.0.0.1:1"});
     return 0;
 }
@@ -82,7 +82,7 @@ static void test_nobody_is_there(void **state)
     }
 }
 
-/* None of these may reach a GCS or a raylet: they would end it. */
+/* None of these may reach a GCS or a raylet: they would crash it. */
 static void test_what_is_never_sent(void **state)
 {
     (void)state;
@@ -119,7 +119,7 @@ static void test_a_line_that_is_too_long(void **state)
     assert_int_equal(heard.answer.trouble, GCS_REFUSED);
 }
 
-/* The rest of those who wait hear nothing any more. */
+/* The other waiting calls get no answer any more. */
 static void test_closed_while_several_are_told(void **state)
 {
     (void)state;

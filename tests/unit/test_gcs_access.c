@@ -11,7 +11,7 @@ enum { TEXT_MAX = 400 };
 
 static struct arena arena;
 
-/* Words divided by zero bytes, as /proc has them; "|" is written for those. */
+/* Words separated by zero bytes, as in /proc; "|" is written for a zero byte. */
 static struct str divided(const char *text, char *out)
 {
     size_t len = strlen(text);

@@ -1,4 +1,4 @@
-/* test_gcs_jobs.c: drivers out of a reply of the GCS. */
+/* test_gcs_jobs.c: drivers in a reply of the GCS. */
 #include "ray/gcs.h"
 #include "ray/wire.h"
 
@@ -38,7 +38,7 @@ static void drivers_that_live_count_and_rays_own_do_not(void **state)
     assert_int_equal(count, 2);
 }
 
-/* Not knowing is no reason to think that nobody is there. */
+/* If it is not known, there may be a driver. */
 static void what_is_broken_or_refused_is_not_known(void **state)
 {
     AUTO_BUF struct buf reply;

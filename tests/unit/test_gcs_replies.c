@@ -135,7 +135,7 @@ static void versions_are_there_missing_or_not_understood(void **state)
     answer = gcs_versions_read(buf_str(&reply), &arena, &is_there, &versions);
     assert_int_equal(answer.trouble, GCS_FINE);
     assert_false(is_there);
-    /* What cannot be read is a fault, and no reason to wait. */
+    /* A reply that cannot be parsed is an error, not a reason to wait. */
     const char *const values[] = {"", "2.60.0", "[]", "{\"ray_version\""};
     for (size_t i = 0; i < ARRAY_LEN(values); i++) {
         reply.len = 0;

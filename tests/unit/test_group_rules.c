@@ -1,4 +1,4 @@
-/* test_group_rules.c: what is added to a group, what is taken back, what is left alone. */
+/* test_group_rules.c: which rules of a group are added, removed or left alone. */
 #include "provider/aws/cluster/group_rules.h"
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* test_grpc.c: replies of HTTP read as replies of gRPC. Calls over a wire are tested with a real
- * GCS (tests/ray). */
+/* test_grpc.c: HTTP replies are parsed as gRPC replies. Calls over a network are tested with a
+ * real GCS (tests/ray). */
 #include "io/grpc.h"
 
 #include "unit.h"

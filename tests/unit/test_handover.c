@@ -1,4 +1,4 @@
-/* test_handover.c: what the head takes in is what the laptop knew, once. */
+/* test_handover.c: the head takes over what the laptop knew, once. */
 #include "app/handover/handover.h"
 
 #include "io/file.h"
@@ -150,7 +150,7 @@ static void it_is_taken_once(void **state)
     assert_true(back.intents[1].is_settled);
 }
 
-/* A head that was stopped has numbers of its own from before; with the lease come others. */
+/* A head that was stopped has its own old numbers; others come with the lease. */
 static void its_numbers_replace_those_of_before(void **state)
 {
     struct scene *scene = *state;
@@ -172,7 +172,7 @@ static void its_numbers_replace_those_of_before(void **state)
     assert_int_equal(number, 2);
 }
 
-/* The service has had the lease since: what it recorded is newer than what a laptop remembers. */
+/* The service has held the lease since: its records are newer than those of a laptop. */
 static void an_old_laptops_records_are_left_out(void **state)
 {
     struct scene *scene = *state;
@@ -200,7 +200,7 @@ static void an_old_laptops_records_are_left_out(void **state)
     assert_int_equal(number_of(scene, "handover"), 1001);
     struct str goal;
     assert_true(journal_get(scene->journal, SERVICE_GOAL, &scene->arena, &goal, &scene->err));
-    assert_int_equal(goal.len, 0); /* the cluster is to run again */
+    assert_int_equal(goal.len, 0); /* the cluster should run again */
 }
 
 /* ---- order ---- */

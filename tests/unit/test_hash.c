@@ -1,4 +1,4 @@
-/* test_hash.c: hashes over a made-up machine, against values that Python's hashlib and json gave
+/* test_hash.c: hashes on a fake machine, compared with the results of Python's hashlib and json
  * for the same input. */
 #include "config/hash.h"
 
@@ -15,11 +15,11 @@ static const struct fake_file files[] = {
     {.path = "/app/b.txt", .bytes = "bbb", .mode = 0644},
     {.path = "/app/a.txt", .bytes = "aaa", .mode = 0644},
     {.path = "/app/link.txt", .bytes = "linked", .mode = 0644, .is_link = true},
-    {.path = "/app/elsewhere", .mode = 0755, .is_link = true}, /* not walked into */
+    {.path = "/app/elsewhere", .mode = 0755, .is_link = true}, /* not followed */
     {.path = "/app/elsewhere/x.txt", .bytes = "xxx", .mode = 0644},
     {.path = "/app/sub", .mode = 0755},
     {.path = "/app/sub/c.txt", .bytes = "ccc", .mode = 0644},
-    {.path = "/app/sub/deep", .mode = 0755}, /* sorts behind sub-x, as paths do */
+    {.path = "/app/sub/deep", .mode = 0755}, /* sorts after sub-x, as paths do */
     {.path = "/app/sub/deep/e.txt", .bytes = "eee", .mode = 0644},
     {.path = "/app/sub-x", .mode = 0755},
     {.path = "/app/sub-x/d.txt", .bytes = "ddd", .mode = 0644},
@@ -41,7 +41,7 @@ static struct str launch(struct fixture *f, const char *node_config, const char 
     return hash;
 }
 
-/* Both hashes with a blank between, or "!" and the error. */
+/* Both hashes separated by a blank, or "!" and the error. */
 static struct str runtime(struct fixture *f, const char *mounts, const char *synced,
                           const char *extra)
 {
@@ -64,12 +64,12 @@ static void launch_hashes_are_rays(void **state)
         {"{}", "{}", "rrhmljjn5ofde4a5tppv07hivtqv8s9k3asakpvrfrvbn4rpdvig"},
         {"{InstanceType: m5.large}", "{ssh_user: ubuntu}",
          "v3665bgbtd46hgo35ja53o3u3nnc0p3ml669d57r3knnqjr457j0"},
-        /* The order of keys does not count, the letters do. */
+        /* The order of keys does not matter, the characters do. */
         {"{a: {\xC3\xA9: \"\xC3\xBC\\n\"}, b: [1, 2.5, null, true]}", "{ssh_user: ubuntu}",
          "7jt7jdt97s0hu4faqukns8tp5al2bq2q5o7uefmfoah5lgju2krg"},
         {"{b: [1, 2.5, ~, yes], a: {\xC3\xA9: \"\xC3\xBC\\n\"}}", "{ssh_user: ubuntu}",
          "7jt7jdt97s0hu4faqukns8tp5al2bq2q5o7uefmfoah5lgju2krg"},
-        /* Keys count by content. */
+        /* Only the contents of keys matter. */
         {"{InstanceType: m5.large}",
          "{ssh_user: ubuntu, ssh_private_key: ~/key.pem, ssh_public_key: /home/me/key.pub}",
          "b1ura6m4ctutoq2isvq4jcn5qkrinci070f3itbobuhh90te16eg"},
@@ -124,7 +124,7 @@ static void runtime_hashes_are_rays(void **state)
         {"{/r/app: /app}", NULL, "[x]",
          "cpkdkl5cek07ftugl4dmrng5smfkft5eqei4phduii21k0atm640 "
          "rklggflp6pcllineg7upqkigqje1fjf43slt014i4nummns90cp0"},
-        /* Synced files count for the contents only, and may be missing. */
+        /* Synced files are part of the contents hash only, and may be missing. */
         {"{/b: /single, /a: /app, /c: ~/key.pub}", "[/single, /missing]", "{setup: [a], n: 1}",
          "17a2387qfs72p6d43foka6e3dngbn62t12ptvu1usa2k00g36nug "
          "ck7jra6tj24638h2ire4ob8ipkh449bs6cr2ts1662gu227pp56g"},

@@ -1,9 +1,10 @@
-/* test_head_launch.c: the head's launch: written down first, repeated, elsewhere, under a lease. */
+/* test_head_launch.c: the head's launch: recorded first, repeated, moved to another zone, under
+ * a lease. */
 #include "app/launch/head_launch.h"
 
 #include "control_tally.h"
 
-/* What came of it. */
+/* The result. */
 struct result {
     struct scene *scene;
     char id[40];
@@ -57,7 +58,7 @@ static void start(struct scene *scene)
     });
 }
 
-/* The provider goes first: a call may be under way. */
+/* The provider is closed first: a call may be in progress. */
 static void finish(struct scene *scene)
 {
     controller_close(scene->controller);
@@ -67,7 +68,7 @@ static void finish(struct scene *scene)
     cloud_session_close(&scene->session);
 }
 
-/* Without workers: launches are the head's. */
+/* Without workers: all launches are the head's. */
 static struct scene *scene_of_a_head(void)
 {
     struct scene *scene = scene_new();
@@ -215,7 +216,7 @@ static void no_room_in_a_zone_leads_to_the_next(void **state)
     scene_free(scene);
 }
 
-/* But not while the first call may still make one: there would be two heads. */
+/* But not while the first call may still create an instance: there would be two heads. */
 static void no_room_after_a_lost_answer_does_not(void **state)
 {
     struct scene *scene = scene_of_two_zones();
@@ -235,8 +236,8 @@ static void no_room_after_a_lost_answer_does_not(void **state)
 
 /* ---- the lease ---- */
 
-/* A laptop that wakes up: the provider does not send it, and it goes on only when the controller
- * has found out that the lease is still ours. */
+/* A laptop wakes up: the provider does not send the launch. It continues only when the
+ * controller has found that the lease is still ours. */
 static void without_the_lease_it_is_not_sent(void **state)
 {
     struct scene *scene = scene_of_a_head();
@@ -256,7 +257,7 @@ static void without_the_lease_it_is_not_sent(void **state)
     scene_free(scene);
 }
 
-/* A lease that was not heard of for a while is confirmed first. */
+/* A lease that was not confirmed for a while is confirmed first. */
 static void an_old_confirmation_is_renewed_first(void **state)
 {
     struct scene *scene = scene_of_a_head();
@@ -274,7 +275,7 @@ static void an_old_confirmation_is_renewed_first(void **state)
     scene_free(scene);
 }
 
-/* ---- after somebody else ---- */
+/* ---- after another holder ---- */
 
 static struct machine *add_head(struct scene *scene)
 {
@@ -284,8 +285,8 @@ static struct machine *add_head(struct scene *scene)
     return machine;
 }
 
-/* Somebody else held the lease before us. What he launched may not be listed yet, so it is waited
- * for; a head that shows up is taken. */
+/* Another process held the lease before us. Its launches may not be listed yet, so the
+ * controller waits for them; a head that appears is used. */
 static void a_head_of_another_is_waited_for_and_taken(void **state)
 {
     struct scene *scene = scene_of_a_head();
@@ -307,8 +308,8 @@ static void a_head_of_another_is_waited_for_and_taken(void **state)
     scene_free(scene);
 }
 
-/* When none shows up in time, it is launched; and what we had open before he acted is not repeated,
- * because his head may have come and gone in its place. */
+/* If none appears in time, the head is launched. Our own open launches from before are not
+ * repeated, because the other process's head may have replaced them and be gone. */
 static void after_another_nothing_old_is_repeated(void **state)
 {
     struct scene *scene = scene_of_a_head();

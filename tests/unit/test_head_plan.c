@@ -1,4 +1,4 @@
-/* test_head_plan.c: what the head is sent: the cluster's own key, and never the user's. */
+/* test_head_plan.c: what is sent to the head: the cluster's own key, and never the user's. */
 #include "app/launch/head_plan.h"
 
 #include "app/handover/handover.h"
@@ -95,7 +95,7 @@ static struct str read_own(struct scene *scene, const char *name)
     return arena_str(&scene->f->arena, str_trim(buf_str(&text)));
 }
 
-/* With and without a key of the user's, the head has the same one: made for this cluster. */
+/* With and without a key of the user, the head gets the same key, made for this cluster. */
 static void the_head_is_sent_the_clusters_own_key(void **state)
 {
     (void)state;

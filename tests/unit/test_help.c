@@ -1,4 +1,4 @@
-/* test_help.c: manners of every verb in the table, and the help that is printed from it. */
+/* test_help.c: rules for every command in the table, and the help that is printed from it. */
 #include "cli/help.h"
 
 #include "base/utf8.h"
@@ -38,7 +38,7 @@ static void check_option(const struct option *option)
     assert_int_equal(option->choices != NULL, option->kind == OPTION_CHOICE);
 }
 
-/* An option's field must lie inside the verb's struct, and its names must be its own. */
+/* An option's field must be inside the command's struct, and its names must be unique. */
 static void check_options(const struct verb *verb)
 {
     for (size_t i = 0; i < verb->option_count; i++) {
@@ -175,7 +175,7 @@ static void program_help_lists_every_verb(void **state)
     }
 }
 
-/* Every group has a heading, once, and its verbs stand below it. */
+/* Every group has a heading, once, with its commands below. */
 static void program_help_has_groups(void **state)
 {
     AUTO_BUF struct buf out;

@@ -1,4 +1,4 @@
-/* test_http.c: the client against servers that answer well, late, in half, or not at all. */
+/* test_http.c: the client with servers that answer correctly, late, partly, or not at all. */
 #include "io/http.h"
 
 #include "http_server.h"
@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* A part of a name has 63 letters at most, so nobody outside is asked for this one. */
+/* A part of a name has at most 63 letters, so no name server is asked for this one. */
 #define NOWHERE "a123456789012345678901234567890123456789012345678901234567890123456789"
 
 struct bench {
@@ -20,7 +20,7 @@ struct bench {
     struct http_server *server;
 };
 
-/* What came of one call. */
+/* The result of one call. */
 struct seen {
     int calls;
     struct http_reply reply;
@@ -102,7 +102,7 @@ static void replies_are_read(void **state)
     assert_true(seen.reply.may_have_acted);
     assert_false(seen.reply.was_reused);
     get(&bench, "/fail", &seen);
-    assert_int_equal(seen.reply.outcome, HTTP_REPLIED); /* the server said so: no failure of ours */
+    assert_int_equal(seen.reply.outcome, HTTP_REPLIED); /* the server's error, not ours */
     assert_int_equal(seen.reply.status, 503);
     assert_true(seen.reply.was_reused);
     get(&bench, "/redirect", &seen);
@@ -144,7 +144,7 @@ static void requests_are_sent_as_given(void **state)
     assert_null(strstr(seen.body, "\r\nExpect"));
     assert_null(strstr(seen.body, "\r\nContent-Type"));
     request = ask(http_server_url(bench.server, "127.0.0.1", "/echo"), &seen);
-    request.method = "POST"; /* without a body, which is not no length */
+    request.method = "POST"; /* without a body, which differs from length 0 */
     run(&bench, &request);
     assert_non_null(strstr(seen.body, "\r\nContent-Length: 0\r\n"));
     request.method = "DELETE";
@@ -260,7 +260,7 @@ static void what_never_left_cannot_have_acted(void **state)
         assert_false(seen.reply.may_have_acted);
         assert_int_equal(seen.reply.err.kind, ERR_UNAVAILABLE);
     }
-    /* A server that speaks no TLS and never answers the greeting. */
+    /* A server that does not speak TLS and never answers the handshake. */
     char url[100];
     snprintf(url, sizeof(url), "https%s", http_server_url(bench.server, "127.0.0.1", "/") + 4);
     struct http_request request = ask(url, &seen);
@@ -283,7 +283,7 @@ static bool always(void *context)
     return !never(context);
 }
 
-/* Asked when it is connected, also on a connection that was there before. */
+/* Checked when it is connected, also on a reused connection. */
 static void what_may_not_be_sent_is_not_sent(void **state)
 {
     static const enum http_server_kind kinds[] = {SERVER_PLAIN, SERVER_TLS};
@@ -324,7 +324,7 @@ static void slow_bodies_are_given_up(void **state)
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_TIMEOUT_SENT);
     assert_true(seen.reply.took_ms < 4000);
-    assert_true(strlen(seen.body) > 0); /* what came is there */
+    assert_true(strlen(seen.body) > 0); /* the received part is available */
     close_bench(&bench);
 }
 
@@ -411,7 +411,7 @@ static void forget_in_stream(void *context, struct str bytes)
     http_forget(seen->call);
 }
 
-/* Waiting, running, in the middle of its body, and cancelled already: nobody is told. */
+/* Waiting, running, in the middle of its body, and already cancelled: no callback runs. */
 static void forgotten_calls_are_silent(void **state)
 {
     struct http_limits one = {.calls_per_host_max = 1};
@@ -464,7 +464,7 @@ static void closing_forgets_what_is_under_way(void **state)
     loop_timer_start(timer, 30);
     loop_run(bench.loop);
     assert_int_equal(http_active(bench.http), 1);
-    assert_int_equal(seen.calls, 1); /* the nonsense */
+    assert_int_equal(seen.calls, 1); /* the invalid text */
     request.url = "nonsense:";
     http_start(bench.http, &request);
     close_bench(&bench);
@@ -524,8 +524,8 @@ static void no_more_calls_at_once_than_allowed(void **state)
     close_bench(&bench);
 }
 
-/* libcurl sends a request again when a kept connection dies under it. That it then cannot connect
- * says nothing about the first time. */
+/* libcurl sends a request again if a reused connection breaks. If it then cannot connect, that
+ * says nothing about the first try. */
 static void check_failed_repeat(enum http_server_kind kind)
 {
     struct bench bench = open_bench(kind, &usual);
@@ -562,7 +562,7 @@ static void a_call_that_must_not_repeat_has_its_own_connection(void **state)
     request.method = "POST";
     run(&bench, &request);
     assert_int_equal(seen.reply.status, 200);
-    run(&bench, &request); /* the kept connection dies: libcurl sends it again on a new one */
+    run(&bench, &request); /* the reused connection breaks: libcurl sends it again on a new one */
     assert_int_equal(seen.reply.status, 200);
     assert_int_equal(http_server_requests(bench.server), 3);
     request.is_once = true;
@@ -640,7 +640,7 @@ static void tls_agrees_on_http2(void **state)
     request.total_ms = 200;
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_TIMEOUT_SENT);
-    request.version = HTTP_VERSION_1_1; /* this server has nothing else to offer */
+    request.version = HTTP_VERSION_1_1; /* this server offers nothing else */
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_TLS_FAILED);
     close_bench(&bench);
@@ -764,10 +764,10 @@ static void raw_failures_heal(void **state)
     http_server_set_mood(bench.server, RAW_ECHO);
     run(&bench, &request);
     assert_int_equal(seen.reply.outcome, HTTP_REPLIED);
-    http_server_stop(bench.server); /* the kept connection is closed while nobody looks */
+    http_server_stop(bench.server); /* the reused connection is closed while it is idle */
     usleep(20000);
     run(&bench, &request);
-    if (seen.reply.outcome == HTTP_RESET) { /* libcurl 8 sees it only when it sends */
+    if (seen.reply.outcome == HTTP_RESET) { /* libcurl 8 notices it only when it sends */
         assert_true(seen.reply.may_have_acted);
         run(&bench, &request);
     }
@@ -791,11 +791,11 @@ static void clean_environment(void)
     }
 }
 
-/* ---- nothing stays open ---- */
+/* ---- no leaked descriptors ---- */
 
 static int open_before;
 
-/* After a first loop: libuv keeps a pipe for signals as long as the program lives. */
+/* After a first loop: libuv keeps a pipe for signals until the program ends. */
 static int note_open(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_http_server_request.c: heads of requests, whole, in pieces, and wrong. */
+/* test_http_server_request.c: heads of requests, complete, in pieces, and invalid. */
 #include "io/http_server_request.h"
 
 #include "unit.h"

@@ -1,5 +1,5 @@
-/* test_http_trust.c: what the user named comes first, then what libcurl was built with, then the
- * place where the system at hand keeps its certificates. */
+/* test_http_trust.c: the user's certificates come first, then those that libcurl was built with,
+ * then the place where the system keeps its certificates. */
 #include "io/http_trust.h"
 
 #include "io/file.h"
@@ -68,7 +68,7 @@ static void a_place_that_was_built_in_must_be_there(void **state)
     struct str fedora = put("/etc/pki/ca-trust/extracted/pem", "tls-ca-bundle.pem");
     (void)state;
     check_file("/no/such/file", fedora.ptr);
-    check_file(fedora.ptr, ""); /* libcurl knows it already */
+    check_file(fedora.ptr, ""); /* libcurl already has it */
 }
 
 static void the_user_comes_first(void **state)
@@ -84,7 +84,7 @@ static void the_user_comes_first(void **state)
     unsetenv("REQUESTS_CA_BUNDLE");
     setenv("SSL_CERT_DIR", "/my/folder", 1);
     http_trust_find(&trust, NULL, scratch);
-    assert_null(trust.file); /* the folder, and nobody else */
+    assert_null(trust.file); /* only the folder */
     assert_string_equal(trust.folder, "/my/folder");
     http_trust_clear(&trust);
 }

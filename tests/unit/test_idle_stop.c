@@ -1,4 +1,4 @@
-/* test_idle_stop.c: when a cluster that does nothing is to rest. */
+/* test_idle_stop.c: when an idle cluster is stopped. */
 #include "app/idle_stop.h"
 
 #include "fixture.h"
@@ -68,7 +68,7 @@ static void whatever_happens_begins_the_time_anew(void **state)
     }
 }
 
-/* A task that came and went between two looks. */
+/* A task that started and ended between two polls. */
 static void a_node_knows_better_how_long_it_was_idle(void **state)
 {
     struct idle_stop stop = {.after_ms = 10 * MINUTE};

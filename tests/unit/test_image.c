@@ -1,4 +1,4 @@
-/* test_image.c: which image, for which machine; and machines that are not there. */
+/* test_image.c: the image for each instance type; and instance types that do not exist. */
 #include "provider/aws/preflight/image.h"
 
 #include "base/attr.h"

@@ -1,4 +1,4 @@
-/* test_index_sort.c: sorted, and equals stay as they stood. */
+/* test_index_sort.c: the sort is correct and stable. */
 #include "core/plan/index_sort.h"
 
 #include "unit.h"

@@ -1,4 +1,4 @@
-/* test_ini.c: what a configuration file means, and at which line it is refused. */
+/* test_ini.c: how a configuration file is read, and at which line it is refused. */
 #include "provider/aws/config/ini.h"
 
 #include "provider/aws/config/shell_split.h"

@@ -1,5 +1,5 @@
-/* test_instance_reply.c: machines in replies, and replies that are not believed. The breadth is in
- * the comparison with botocore. */
+/* test_instance_reply.c: instances in replies, and invalid replies. The comparison with botocore
+ * covers the rest. */
 #include "provider/aws/machines/instance_reply.h"
 
 #include "base/buf.h"

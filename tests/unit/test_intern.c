@@ -1,4 +1,4 @@
-/* test_intern.c: equal texts share a number, and numbers come in the order of arrival. */
+/* test_intern.c: equal texts get the same number; numbers are in order of arrival. */
 #include "core/intern.h"
 
 #include "unit.h"

@@ -1,4 +1,5 @@
-/* test_io_http_server.c: a server on loopback, visited by plain sockets of the same process. */
+/* test_io_http_server.c: a server on loopback, with plain sockets of the same process as
+ * clients. */
 #include "io/http_server.h"
 
 #include "unit.h"
@@ -26,7 +27,7 @@ struct scene {
     struct ctl_conn conns[CROWD];
     size_t conn_count;
     int64_t until;
-    size_t asked; /* how often the server wanted an answer */
+    size_t asked; /* how often the server asked for an answer */
 };
 
 static void answer(void *context, struct str path, struct http_served *answer)
@@ -57,7 +58,7 @@ static void http_conn(struct scene *scene, const char *words)
     assert_int_equal(send(ctl_conn->fd, words, strlen(words), MSG_NOSIGNAL), strlen(words));
 }
 
-/* Reads what there is; ends the turn when everybody has been told everything. */
+/* Reads what is available; ends the turn when all clients have their complete answers. */
 static void look(void *context)
 {
     struct scene *scene = context;
@@ -160,7 +161,7 @@ static void large_texts_arrive_whole(void **state)
     assert_int_equal(text.len - body, LARGE);
 }
 
-/* Those that say nothing take the places; whoever comes later is turned away, not kept waiting. */
+/* Silent connections take all places; a later one is refused at once. */
 static void a_crowd_is_bounded(void **state)
 {
     struct scene *scene = *state;

@@ -1,4 +1,4 @@
-/* test_journal.c: what was committed is there after any end of the process, what was not is not,
+/* test_journal.c: committed data survives any exit of the process, uncommitted data does not,
  * and a file that cannot be trusted is never written to. */
 #include "store/journal.h"
 
@@ -95,7 +95,7 @@ static struct seen intents(struct journal *journal)
     return seen;
 }
 
-/* ---- keeping ---- */
+/* ---- storing ---- */
 
 static void test_keeps_what_was_committed(void **state)
 {
@@ -144,7 +144,7 @@ static void test_keeps_what_was_committed(void **state)
     journal_close(journal);
 }
 
-/* The process ends without a word, between two steps and within one. */
+/* The process exits without a cleanup, between two steps and within one. */
 static void test_survives_a_kill(void **state)
 {
     (void)state;
@@ -186,7 +186,7 @@ static void test_one_writer_many_readers(void **state)
     begin(writer);
     intend(writer, 2);
     struct journal *reader = open_as(NULL);
-    assert_int_equal(intents(reader).count, 1); /* what is not committed is not seen */
+    assert_int_equal(intents(reader).count, 1); /* uncommitted data is not visible */
     assert_false(journal_begin(reader, &err) && journal_set(reader, "uid", STR("x"), &err));
     commit(writer);
     journal_close(reader);
@@ -237,7 +237,7 @@ static void test_history_is_ordered_and_trimmed(void **state)
     journal_close(journal);
 }
 
-/* ---- what cannot be trusted ---- */
+/* ---- files that cannot be trusted ---- */
 
 static void write_file(const char *name, const char *text)
 {
@@ -349,7 +349,7 @@ static void test_an_older_format_is_upgraded(void **state)
     assert_true(journal_event_add(journal, &event, &err));
     commit(journal);
     journal_close(journal);
-    assert_true(journal_open(folder, NULL, &journal, &err)); /* it is upgraded once and for all */
+    assert_true(journal_open(folder, NULL, &journal, &err)); /* it is upgraded only once */
     assert_true(journal_events_all(journal, 0, keep_launch, launches, &err));
     assert_int_equal(launches[1], (uint64_t)3 << 32 | 12);
     assert_int_equal(launches[2], 0);
@@ -386,7 +386,7 @@ static void test_files_are_private(void **state)
     assert_int_equal(err.kind, ERR_AUTH);
 }
 
-/* A write that fails costs the whole step, and says so at its end; the next step works again. */
+/* A failed write discards the whole step, and its end reports it; the next step works again. */
 static void test_a_full_disk_keeps_nothing(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_known_hosts.c: lines that ssh reads as they are meant, and names that it would not. */
+/* test_known_hosts.c: lines that ssh reads as intended, and names that it would misread. */
 #include "remote/known_hosts.h"
 
 #include "unit.h"

@@ -1,4 +1,4 @@
-/* test_known_ids.c: what is known, and what a listing makes of it. */
+/* test_known_ids.c: the known instances, and how a listing changes them. */
 #include "provider/aws/known_ids.h"
 
 #include "unit.h"
@@ -9,8 +9,8 @@ static void a_listing_replaces_what_is_older(void **state)
     (void)state;
     assert_false(known_ids_has(&known, STR("i-1")));
     known_ids_add(&known, STR("i-1"), 0);   /* from a listing */
-    known_ids_add(&known, STR("i-2"), 100); /* launched before the next one was asked for */
-    known_ids_add(&known, STR("i-3"), 200); /* and after: it may not be in there */
+    known_ids_add(&known, STR("i-2"), 100); /* launched before the next one was requested */
+    known_ids_add(&known, STR("i-3"), 200); /* and after: it may be missing there */
     known_ids_add(&known, STR("i-3"), 300);
     assert_int_equal(known.count, 3);
     known_ids_renew(&known, 150);

@@ -1,4 +1,5 @@
-/* test_launch_encode.c: what becomes of the file's words for a type, and what is always added. */
+/* test_launch_encode.c: how the file's settings of a node type are encoded, and what is always
+ * added. */
 #include "provider/aws/machines/launch_encode.h"
 
 #include "provider/launch_token.h"
@@ -248,7 +249,7 @@ static void what_cannot_be_launched_is_refused(void **state)
     scene.request.zone = STR("us-west-2c");
     assert_false(launch_draft_write(&scene.draft, &scene.arena, &body, &scene.err));
     assert_like(str_from(scene.err.text), "no usable subnet for m5.large in zone us-west-2c");
-    scene.request.zone = STR(""); /* the file names none: the first that can be used */
+    scene.request.zone = STR(""); /* the file names none: the first usable one */
     assert_true(launch_draft_write(&scene.draft, &scene.arena, &body, &scene.err));
     assert_true(str_find(body, "&SubnetId=subnet-a&") != SIZE_MAX);
     scene.draft.own_group = STR("");

@@ -1,4 +1,4 @@
-/* test_launch_request.c: a launch says what Ray's would, and the same each time. */
+/* test_launch_request.c: a launch request equals Ray's, and is the same each time. */
 #include "app/control/launch_request.h"
 
 #include "app/launch/bootstrap.h"
@@ -71,7 +71,7 @@ static void a_worker_bears_rays_tags(void **state)
     tear_down(&scene);
 }
 
-/* The head reaches it with that key; KeyName stays what the file says. */
+/* The head reaches it with that key; KeyName stays as in the file. */
 static void a_machine_accepts_the_clusters_own_key(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();
@@ -158,8 +158,8 @@ static void every_machine_has_the_switch(void **state)
     tear_down(&scene);
 }
 
-/* The head reads another form of the file and has other keys; it must not take workers of the
- * laptop for outdated. */
+/* The head reads another form of the file and has other keys; it must not treat workers of the
+ * laptop as outdated. */
 static void laptop_and_head_have_the_same_config_hash(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();

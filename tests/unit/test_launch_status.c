@@ -1,4 +1,4 @@
-/* test_launch_status.c: how an `up` that went through ends. */
+/* test_launch_status.c: the result of a completed `up`. */
 #include "cli/launch.h"
 #include "unit.h"
 
@@ -7,7 +7,7 @@ static void only_a_whole_cluster_is_a_success(void **state)
     (void)state;
     struct launcher_result whole = {.node_count = 3};
     assert_int_equal(launch_up_status(&whole, 0), 0);
-    assert_int_equal(launch_up_status(&whole, 1), 1); /* shown to have failed */
+    assert_int_equal(launch_up_status(&whole, 1), 1); /* reported as failed */
     struct launcher_result failed = {.node_count = 2, .failed_count = 1};
     assert_int_equal(launch_up_status(&failed, 0), 1);
     struct launcher_result missing = {.node_count = 2, .missing_count = 1};

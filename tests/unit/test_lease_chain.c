@@ -1,4 +1,4 @@
-/* test_lease_chain.c: claims as text, races for the same sight, leases. */
+/* test_lease_chain.c: claims as text, races between claims of the same predecessor, leases. */
 #include "provider/aws/cluster/lease_chain.h"
 
 #include "base/rng.h"
@@ -36,7 +36,7 @@ static void a_claim_survives_its_text(void **state)
     arena_clear(&arena);
 }
 
-/* A lease object that was created again counts on from where the old one was. */
+/* A lease object that was created again continues the numbers of the old one. */
 static void a_base_is_added_to_the_version(void **state)
 {
     struct arena arena;
@@ -101,7 +101,7 @@ static void the_first_of_two_with_the_same_sight_wins(void **state)
 {
     struct lease_claim claims[] = {claim(5, 3), claim(1, 0), claim(3, 1), claim(2, 1), claim(4, 2)};
     (void)state;
-    /* 2 and 3 both saw 1: 2 wins. 4 saw 2 and counts. 5 believed in 3, who lost. */
+    /* 2 and 3 both saw 1: 2 wins. 4 saw 2 and is valid. 5 saw 3, which lost. */
     struct lease_chain chain = lease_chain_walk(claims, ARRAY_LEN(claims), 1);
     assert_int_equal(chain.last->number, 4);
     assert_int_equal(chain.highest, 5);
@@ -125,14 +125,15 @@ static void what_is_before_the_base_does_not_matter(void **state)
 {
     struct lease_claim claims[] = {claim(3, 1), claim(4, 2), claim(5, 4), claim(6, 2)};
     (void)state;
-    /* 1 and 2 are deleted; 3 was a loser and is still there. */
+    /* 1 and 2 are deleted; 3 had lost and still exists. */
     struct lease_chain chain = lease_chain_walk(claims, ARRAY_LEN(claims), 4);
     assert_true(chain.is_whole);
     assert_int_equal(chain.last->number, 5);
 }
 
-/* Many takers, each with a sight of its own age: at every moment all readers name one holder, the
- * holder's number only grows, and of those who acted on one sight exactly one has won. */
+/* Many processes, each with a view of a different age: at every time all readers agree on one
+ * holder, the holder's number only grows, and of those that acted on one view exactly one has
+ * won. */
 static void races_have_one_winner(void **state)
 {
     enum { VERSIONS = 60, RUNS = 400 };
@@ -158,7 +159,7 @@ static void races_have_one_winner(void **state)
         for (size_t count = 1; count <= VERSIONS; count++) {
             memcpy(view, made, sizeof(made));
             const struct lease_claim *last = lease_chain_walk(view, count, 1).last;
-            winners[last->after] += last->number == count; /* it counts since it was made */
+            winners[last->after] += last->number == count; /* it is valid from its creation */
         }
         for (size_t i = 0; i <= VERSIONS; i++) {
             assert_true(winners[i] <= 1);

@@ -1,4 +1,4 @@
-/* test_legacy.c: the keys of 2019 become what they mean today, with a warning each. */
+/* test_legacy.c: the keys of 2019 are converted to their present form, with a warning each. */
 #include "config/prepare/legacy.h"
 
 #include "fixture.h"
@@ -20,7 +20,7 @@ static void file_of_2019_becomes_two_node_types(void **state)
     (void)state;
     assert_str(fixture_findings(f), "5:1 warning legacy-key");
     assert_str(fixture_json_at(f, tree, "head_node_type"), "\"ray-legacy-head-node-type\"");
-    /* Resources are lifted out: a cloud would not know what to do with them. */
+    /* Resources are moved out of the node_config: a cloud would not know them. */
     assert_str(fixture_json_at(f, tree, "available_node_types"),
                "{\"ray-legacy-head-node-type\": {\"node_config\": {\"InstanceType\": "
                "\"c5.large\"}, \"resources\": {\"CPU\": 8, \"mine\": 1}, \"min_workers\": 0, "
@@ -99,7 +99,7 @@ static void old_scaling_keys_become_a_speed(void **state)
     }
 }
 
-/* What was not in the file is nobody's mistake. */
+/* What was not in the file is not a mistake of the user. */
 static void modern_files_are_left_alone(void **state)
 {
     AUTO_FIXTURE struct fixture *f = fixture_new();

@@ -1,4 +1,4 @@
-/* test_local_socket.c: lines between two ends of a socket with a name. */
+/* test_local_socket.c: lines between the two ends of a named socket. */
 #include "io/local_socket.h"
 
 #include "unit.h"
@@ -105,7 +105,7 @@ static void close_scene(struct scene *scene)
     local_link_close(scene->here.link);
     local_server_close(scene->server);
     loop_close(scene->loop);
-    assert_int_not_equal(access(scene->path, F_OK), 0); /* the name goes with the server */
+    assert_int_not_equal(access(scene->path, F_OK), 0); /* the name is removed with the server */
     rmdir(scene->folder);
 }
 
@@ -190,7 +190,7 @@ static void a_slow_reader_is_cut_off(void **state)
     for (int i = 0; i < 2000; i++) {
         local_link_write(scene.there.link, str_from(line));
     }
-    assert_int_equal(scene.there.ended_calls, 0); /* never from inside */
+    assert_int_equal(scene.there.ended_calls, 0); /* never from inside the call */
     loop_run(scene.loop);
     assert_int_equal(scene.there.ended_calls, 1);
     assert_int_equal(scene.there.err.kind, ERR_TIMEOUT);
@@ -231,7 +231,7 @@ static void a_dead_server_is_replaced_and_a_living_one_is_not(void **state)
     struct loop_timer *soon = loop_timer_new(scene.loop, stop, scene.loop);
     loop_timer_start(soon, 1);
     loop_run(scene.loop);
-    /* What a killed process leaves: a name at which nobody listens. */
+    /* What a killed process leaves: a name without a listener. */
     int fd = socket(AF_UNIX, SOCK_STREAM, 0);
     memcpy(address.sun_path, scene.path, strlen(scene.path) + 1);
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);

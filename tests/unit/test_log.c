@@ -1,4 +1,4 @@
-/* test_log.c: one record, one line, whatever is in it. */
+/* test_log.c: one record is one line, whatever it contains. */
 #include "io/log.h"
 
 #include "unit.h"
@@ -75,7 +75,7 @@ static void long_records_are_cut_but_not_their_secrets(void **state)
     redact_add(redact, STR("abcdefghijklmnop"));
     memset(text, '.', 40000);
     text[40000] = '\0';
-    memcpy(text + LOG_RECORD_MAX - 8, "abcdefghijklmnop", 16); /* the cut goes through it */
+    memcpy(text + LOG_RECORD_MAX - 8, "abcdefghijklmnop", 16); /* the cut is in the middle of it */
     log_write(&log, LOG_LEVEL_INFO, "%s", text);
     assert_true(str_find(buf_str(&out), "abc") == SIZE_MAX);
     assert_true(str_ends(buf_str(&out), ".******** (truncated, 39992 bytes in total)\n"));

@@ -1,4 +1,4 @@
-/* test_loop.c: timers, tasks and signals on a real loop, and nothing left behind at its end. */
+/* test_loop.c: timers, tasks and signals on a real loop, and no leaks at its end. */
 #include "io/loop.h"
 
 #include "unit.h"
@@ -14,7 +14,7 @@ static struct loop *open_loop(void)
     return loop;
 }
 
-/* What callbacks write down: one letter each, in the order they were called. */
+/* What callbacks record: one letter each, in the order of the calls. */
 struct notes {
     struct loop *loop;
     char text[64];
@@ -100,10 +100,10 @@ static void suspended_time_counts(void **state)
     b.timer = loop_timer_new(sleep.loop, write_down, &b);
     struct loop_timer *lid = loop_timer_new(sleep.loop, fall_asleep, &sleep);
     struct loop_timer *other = loop_timer_new(sleep.loop, write_down, &b);
-    loop_timer_start(a.timer, 1800 * 1000); /* due within the sleep */
+    loop_timer_start(a.timer, 1800 * 1000); /* due within the suspension */
     loop_timer_start(b.timer, 3600 * 1000 + 100);
     loop_timer_start(lid, 5);
-    loop_timer_stop(other); /* what is at rest stays so */
+    loop_timer_stop(other); /* an inactive timer stays inactive */
     int64_t began = clock_monotonic_ms(&clock_of_machine);
     loop_run(sleep.loop);
     assert_str(read_notes(&notes), "ab");
@@ -172,7 +172,7 @@ static void tasks_run_later_and_in_order(void **state)
     assert_str(read_notes(&notes), "ac");
     loop_defer(notes.loop, &b.task);
     loop_later_cancel(notes.loop, &b.task);
-    loop_run(notes.loop); /* a cancelled task is no reason to go on */
+    loop_run(notes.loop); /* a cancelled task does not keep the loop running */
     loop_close(notes.loop);
 }
 
@@ -235,7 +235,7 @@ static void signals_are_told(void **state)
     (void)state;
     assert_true(loop_signal_new(notes.loop, SIGUSR1, count_signal, &notes, &first, &err));
     assert_true(loop_signal_new(notes.loop, SIGUSR1, count_signal, &notes, &second, &err));
-    loop_run(notes.loop); /* a watch alone does not keep it going */
+    loop_run(notes.loop); /* a watch alone does not keep it running */
     struct loop_task task = {.run = raise_signal};
     struct loop_timer *wait = loop_timer_new(notes.loop, idle_wait, NULL);
     loop_timer_start(wait, 5000);

@@ -1,4 +1,4 @@
-/* test_manual.c: the manual pages have their sections and name everything in the tables. */
+/* test_manual.c: the manual pages have their sections and contain everything in the tables. */
 #include "cli/manual.h"
 
 #include "config/schema/schema.h"
@@ -122,7 +122,7 @@ static void workload_pages_name_every_key(void **state)
     check_keys(buf_str(&markdown), &schema_workload, false);
 }
 
-/* Four cells: five bars that are not escaped. */
+/* Four cells: five unescaped bars. */
 static void markdown_rows_have_four_cells(void **state)
 {
     AUTO_BUF struct buf out;

@@ -34,7 +34,7 @@ static void test_wait_of_many(void **state)
     struct arena arena;
     arena_init(&arena);
     for (int64_t i = 0; i < COUNT; i++) {
-        waits[i] = i * 7919 % COUNT; /* every number below COUNT once, in no order */
+        waits[i] = i * 7919 % COUNT; /* every number below COUNT once, shuffled */
     }
     struct class_figures one = {.waits = waits, .wait_count = COUNT};
     struct measure measure = {.classes = &one, .class_count = 1};

@@ -1,4 +1,4 @@
-/* test_metrics.c: counts and facts as Prometheus reads them. */
+/* test_metrics.c: counters and gauges as Prometheus reads them. */
 #include "app/head/metrics/metrics.h"
 
 #include "unit.h"
@@ -190,7 +190,7 @@ static size_t count_of(struct str text, const char *needle)
     return count;
 }
 
-/* However many shapes wait and resources there are, the number of lines is bounded. */
+/* The number of lines is limited, whatever the number of pending shapes and resources. */
 static void series_are_bounded(void **state)
 {
     enum { MANY = 3000 };

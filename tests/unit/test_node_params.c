@@ -1,4 +1,5 @@
-/* test_node_params.c: what a provider is told of a cluster file, and where its findings belong. */
+/* test_node_params.c: a provider's parameters from a cluster file, and the places of its
+ * findings. */
 #include "app/node_params.h"
 
 #include "fixture.h"

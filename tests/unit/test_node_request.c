@@ -1,4 +1,4 @@
-/* test_node_request.c: what travels over the one connection to a node. */
+/* test_node_request.c: the messages on the connection to a node. */
 #include "remote/node_request.h"
 
 #include "unit.h"
@@ -138,7 +138,8 @@ static void test_greeting_and_notices(void **state)
     assert_true(hello.disk_free == INT64_C(1) << 40);
     assert_false(node_notice_read(buf_str(&line), &arena, &notice));
     assert_false(node_hello_read(STR("{\"what\":\"began\"}"), &arena, &hello, &err));
-    /* A node that says what would become two lines of known_hosts, or a mark in front of one. */
+    /* A node sends a key that would become two lines of known_hosts, or a marker at the start of
+     * one. */
     assert_true(node_hello_read(STR("{\"what\":\"hello\",\"protocol\":1,\"host_key\":"
                                     "\"ssh-ed25519 AAAA+/=\"}"),
                                 &arena, &hello, &err));

@@ -1,4 +1,4 @@
-/* test_node_view.c: a node on the wire is the node that was told. */
+/* test_node_view.c: a node is the same after it was sent. */
 #include "app/model/node_view.h"
 
 #include "core/plan.h"

@@ -1,4 +1,4 @@
-/* test_notice.c: what the answers of metadata services mean. */
+/* test_notice.c: how answers of metadata services are interpreted. */
 #include "app/node/notice.h"
 
 #include "unit.h"
@@ -48,7 +48,7 @@ static void test_a_notice_says_when(void **state)
     }
 }
 
-/* Better a guess of when than no drain. */
+/* A drain with an estimated time is better than none. */
 static void test_a_notice_with_a_strange_time_is_a_notice(void **state)
 {
     (void)state;
@@ -66,7 +66,7 @@ static void test_a_notice_with_a_strange_time_is_a_notice(void **state)
     }
 }
 
-/* A captive portal, a proxy, a service that is just failing: nobody is drained for that. */
+/* A captive portal, a proxy, a failing service: no node is drained for that. */
 static void test_what_is_no_answer_says_nothing(void **state)
 {
     (void)state;

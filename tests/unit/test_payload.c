@@ -1,5 +1,5 @@
-/* test_payload.c: the payload of each architecture is found beside the program or where one says,
- * and who finds none is told where it should have been. */
+/* test_payload.c: the payload of each architecture is found next to the program or in the
+ * configured place; if it is missing, the error says where it should be. */
 #include "app/payload.h"
 
 #include "app/program.h"
@@ -77,7 +77,7 @@ static void missing_ones_are_named(void **state)
     assert_like(str_from(err.text), "* /libexec/shoal/payload/shoal-aarch64\n*");
 }
 
-/* The portable program needs no second copy of itself for machines like this one. */
+/* The portable program needs no second copy of itself for instances of its own architecture. */
 static void a_static_program_serves_its_own_architecture(void **state)
 {
     struct payload_places places = {.program = at("bin/shoal"), .own_machine = STR("aarch64")};

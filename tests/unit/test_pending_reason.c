@@ -1,11 +1,11 @@
-/* test_pending_reason.c: the causes and words of what waits. */
+/* test_pending_reason.c: the causes and texts of pending requests. */
 #include "app/head/explain/pending_reason.h"
 #include "core/resource.h"
 #include "unit.h"
 
 enum { CPU, GPU, BOTH };
 
-/* Two types: cpu with 4 CPUs, gpu with 4 CPUs and a GPU; 6 workers at most. */
+/* Two types: cpu with 4 CPUs, gpu with 4 CPUs and a GPU; at most 6 workers. */
 struct scene {
     struct arena arena;
     struct names names;
@@ -62,7 +62,7 @@ static void refusals_have_causes_and_words(void **state)
         {REFUSED_COMBINATION, CAUSE_COMBINATION, "1x GPU: no single node type has all of it"},
         {REFUSED_LABELS, CAUSE_LABELS,
          "1x GPU: node types that are large enough, such as gpu, lack the labels"},
-        /* What is narrowed by machines on their way out is told as it is written. */
+        /* A limit that is reduced by terminating instances is reported as in the file. */
         {REFUSED_TYPE_LIMIT, CAUSE_TYPE_LIMIT,
          "1x GPU: every node type that fits is at its max_workers (gpu: 4)"},
         {REFUSED_CLUSTER_LIMIT, CAUSE_CLUSTER_LIMIT,
@@ -128,7 +128,7 @@ static void holds_have_causes_and_words(void **state)
                "cpu cannot be launched now");
 }
 
-/* The hold of a type on which it would not fit says nothing about it. */
+/* A hold on a node type that does not fit the request says nothing about the request. */
 static void the_hold_that_matters_is_told(void **state)
 {
     struct scene *scene = *state;
@@ -153,7 +153,7 @@ static void what_fits_goes_by_totals(void **state)
     struct request without = {.amounts = &nothing, .amount_count = 1};
     assert_true(pending_fits(scene->capacities, 2, &scene->requests[BOTH]));
     assert_false(pending_fits(scene->capacities, 1, &scene->requests[BOTH]));
-    assert_true(pending_fits(scene->capacities, 1, &without)); /* none of it is everywhere */
+    assert_true(pending_fits(scene->capacities, 1, &without)); /* some zones have none */
     scene->amounts[0].amount++;
     assert_false(pending_fits(scene->capacities, 2, &scene->requests[CPU]));
     scene->amounts[0].amount--;
@@ -167,7 +167,7 @@ static void stances_in_words(void **state)
                         "the instances have not been listed yet");
     assert_string_equal(permission_text(PERMIT_NO_LISTING, true),
                         "no recent state from the cloud or from Ray");
-    assert_string_equal(permission_text(PERMIT_QUIET, true), ""); /* of every healthy start */
+    assert_string_equal(permission_text(PERMIT_QUIET, true), ""); /* normal at a start */
     for (unsigned i = PERMIT_NOT_STARTED; i < PERMIT_QUIET; i++) {
         assert_true(permission_text((enum permission)i, true)[0] != '\0');
     }

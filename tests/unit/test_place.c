@@ -1,4 +1,4 @@
-/* test_place.c: finding a line of a source again, and whose fault a place can be. */
+/* test_place.c: finds a line of a source again, and whose mistake a place can be. */
 #include "config/document/place.h"
 
 #include "unit.h"

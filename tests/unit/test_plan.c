@@ -1,5 +1,5 @@
-/* test_plan.c: small clusters whose plan can be checked by hand; tests/diff/test_plan.py holds
- * the planner against Ray on thousands of others. */
+/* test_plan.c: small clusters whose plan can be checked by hand; tests/diff/test_plan.py
+ * compares the planner with Ray on thousands of others. */
 #include "plan_scene.h"
 
 static struct str why_unmet(struct scene *scene)
@@ -175,7 +175,7 @@ static void a_refusal_speaks_of_labels(void **state)
     assert_str(launches(scene), "cpu=1");
 }
 
-/* ---- ending -------------------------------------------------------------------------------- */
+/* ---- terminating --------------------------------------------------------------------------- */
 
 static void idle_nodes_end_unless_needed(void **state)
 {

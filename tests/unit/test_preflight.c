@@ -1,4 +1,4 @@
-/* test_preflight.c: what a launch lacks on this machine is found before it. */
+/* test_preflight.c: what this machine lacks for a launch is found before the launch. */
 #include "app/preflight.h"
 
 #include "fake_provider.h"
@@ -26,7 +26,7 @@ static void add_finding(struct buf *out, const struct finding *finding)
              STR_ARG(finding->remedy));
 }
 
-/* Only the program for x86_64 is there: this very test. */
+/* Only the program for x86_64 exists: this very test. */
 static void check(const char *yaml, struct provider_type_facts head,
                   struct provider_type_facts worker, const char *expected)
 {
@@ -91,7 +91,7 @@ static void images_with_an_old_python(void **state)
           of("x86_64", DLAMI), "");
 }
 
-/* ---- beside the cloud's findings ---- */
+/* ---- together with the cloud's findings ---- */
 
 struct heard {
     struct loop *loop;

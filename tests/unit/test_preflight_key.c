@@ -1,4 +1,4 @@
-/* test_preflight_key.c: public halves of keys made here. tests/bed compares with ssh-keygen. */
+/* test_preflight_key.c: public keys of keys made here. tests/bed compares with ssh-keygen. */
 #include "provider/aws/preflight/preflight_key.h"
 
 #include "base/encode.h"
@@ -8,7 +8,7 @@
 #include <openssl/pem.h>
 #include <string.h>
 
-/* The private key in PEM, locked by a passphrase if there is one. */
+/* The private key in PEM, encrypted if there is a passphrase. */
 static void write_pem(EVP_PKEY *key, const char *passphrase, struct buf *out)
 {
     char *text;
@@ -77,7 +77,7 @@ static void other_kinds(void **state)
     EVP_PKEY_free(key);
 }
 
-/* The form that ssh-keygen writes; what is behind the public half does not matter. */
+/* The form that ssh-keygen writes; the part after the public key does not matter. */
 static void check_openssh(struct str bytes, enum preflight_key expected, const char *half)
 {
     AUTO_BUF struct buf text;

@@ -1,4 +1,5 @@
-/* test_prepare.c: a cluster file filled out in Ray's order, and every mistake told in one run. */
+/* test_prepare.c: a cluster file is completed in Ray's order, and every mistake is reported in
+ * one run. */
 #include "config/prepare/prepare.h"
 
 #include "fixture.h"
@@ -157,7 +158,7 @@ static void files_that_are_no_map_are_refused(void **state)
     }
 }
 
-/* external has no defaults to speak of: say all that is missing at once. */
+/* external has almost no defaults: report everything that is missing at once. */
 static void external_is_told_everything_it_lacks(void **state)
 {
     static const char *const wanted[] = {

@@ -1,4 +1,4 @@
-/* test_prepare_local.c: machines given by address: one node type, counts from the addresses. */
+/* test_prepare_local.c: hosts given by address: one node type, counts from the addresses. */
 #include "config/prepare/prepare_local.h"
 
 #include "fixture.h"
@@ -27,7 +27,7 @@ static void counts_come_from_the_addresses(void **state)
         {MANUAL "min_workers: 1\n", "1 to 3 of 3"},
         {MANUAL "min_workers: 1\nmax_workers: 2\n", "1 to 2 of 2; 4:14 warning local"},
         {MANUAL "min_workers: 0\nmax_workers: 0\n", "0 to 0 of 0; 4:14 warning local"},
-        /* More than there are is cut, with a warning. */
+        /* More workers than addresses are reduced, with a warning. */
         {MANUAL "min_workers: 9\n", "3 to 3 of 3; 3:14 warning local"},
         {MANUAL "max_workers: 7\n", "3 to 3 of 3; 3:14 warning local"},
         {MANUAL "min_workers: 9\nmax_workers: 7\n",

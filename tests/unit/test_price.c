@@ -1,5 +1,5 @@
-/* test_price.c: small clusters whose cheapest launches are plain to see; tests/diff/test_cost.py
- * holds the strategy against a proven bound on others. */
+/* test_price.c: small clusters whose cheapest launches are obvious; tests/diff/test_cost.py
+ * compares the strategy with a proven bound on others. */
 #include "plan_scene.h"
 
 static const int64_t dollar = 1000000;
@@ -234,7 +234,7 @@ static void the_constraint_is_met_more_cheaply(void **state)
     assert_str(by_price(scene), "small=2");
     assert_false(scene->plan.is_constraint_unmet);
     assert_int_equal(scene->plan.launches[0].count_by_cause[LAUNCH_CONSTRAINT], 2);
-    /* Demand finds room on the nodes that the constraint brings. */
+    /* Demand uses the room on the nodes that the constraint requires. */
     add_demand(scene, 8, 1, -1);
     assert_str(by_price(scene), "small=2");
 }
@@ -268,7 +268,7 @@ static void labels_that_placing_adds_are_left_to_ray(void **state)
     second->request.selector_count = 1;
     assert_str(as_ray(scene), "big=1");
     assert_str(by_price(scene), "big=1");
-    /* Without such a selector there is nothing to hold it back. */
+    /* Without such a selector it is not limited. */
     second->request.selector_count = 0;
     assert_str(by_price(scene), "small=2");
 }
@@ -284,7 +284,7 @@ static void a_request_for_nothing_needs_a_node(void **state)
     assert_int_equal(placed_count(&scene->plan), 1000000);
 }
 
-/* ---- nodes that stand already -------------------------------------------------------------- */
+/* ---- existing nodes ------------------------------------------------------------------------ */
 
 static void old_nodes_are_packed_better_before_new_ones_are_bought(void **state)
 {

@@ -1,4 +1,4 @@
-/* test_price_cache.c: a cache is believed for what it was derived from, and for nothing else. */
+/* test_price_cache.c: a cache is used only for the data from which it was derived. */
 #include "app/price_cache.h"
 
 #include "base/buf.h"
@@ -181,10 +181,10 @@ static void it_lives_in_a_private_file(void **state)
     assert_int_equal(stat(path.ptr, &status), 0);
     assert_int_equal(status.st_mode & 07777, 0600);
     assert_int_equal(loaded(folder.ptr, "", &arena), 3);
-    /* asked elsewhere: other prices */
+    /* from another region: other prices */
     assert_int_equal(loaded(folder.ptr, "http://localhost:1", &arena), 0);
     assert_int_equal(loaded("", "", &arena), 0);
-    /* others could have written it */
+    /* other users could have written it */
     assert_int_equal(chmod(path.ptr, 0666), 0);
     assert_int_equal(loaded(folder.ptr, "", &arena), 0);
     assert_true(file_write(path.ptr, STR("{\"version\": 1, \"reg"), 0600, &err));

@@ -1,4 +1,4 @@
-/* test_price_reply.c: prices as AWS tells them, and what is not taken for one. */
+/* test_price_reply.c: prices as AWS sends them, and values that are not prices. */
 #include "provider/aws/account/price_reply.h"
 
 #include "base/buf.h"

@@ -1,4 +1,4 @@
-/* test_process.c: this process and a child of it, as others see them. */
+/* test_process.c: this process and its child, as other processes see them. */
 #include "io/process.h"
 
 #include "unit.h"
@@ -8,7 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-/* A name with all that makes "stat" hard to read. */
+/* A name with everything that makes "stat" hard to parse. */
 static const char hard_name[] = "a) Z 1 (b";
 
 static pid_t start_child(void)
@@ -76,7 +76,7 @@ static void test_what_is_too_long_is_not_read(void **state)
     buf_init(&text, 1024 * 1024);
     assert_true(process_read(getpid(), "cmdline", &text));
     assert_non_null(strstr(text.ptr, "test_process"));
-    assert_true(process_read(getpid(), "comm", &text)); /* instead of what was there */
+    assert_true(process_read(getpid(), "comm", &text)); /* replaces the program */
     assert_string_equal(text.ptr, "test_process\n");
     assert_true(process_read_line(getpid(), &text));
     assert_true(text.len > 0 && memchr(text.ptr, '\0', text.len) == NULL);

@@ -1,4 +1,4 @@
-/* test_progress.c: what a pipe is told, and what is redrawn on a terminal. */
+/* test_progress.c: what is written to a pipe, and what is redrawn on a terminal. */
 #include "cli/progress/progress.h"
 
 #include "live_scene.h"
@@ -85,13 +85,13 @@ static void a_terminal_keeps_the_last_picture(void **state)
         progress_node(recorded.progress, &scene_nodes[i]);
     }
     fflush(recorded.stream);
-    assert_int_equal(recorded.size, 0); /* it is the loop that draws */
+    assert_int_equal(recorded.size, 0); /* the loop draws */
     progress_end(recorded.progress);
     progress_end(recorded.progress);
     fflush(recorded.stream);
     assert_non_null(strstr(recorded.text, "\rCluster demo   aws us-west-2"));
     assert_non_null(strstr(recorded.text, "  worker-1  i-0b7"));
-    assert_null(strstr(recorded.text, "A\r")); /* nothing was there to be drawn over */
+    assert_null(strstr(recorded.text, "A\r")); /* nothing was drawn before */
     size_t count;
     assert_string_equal(progress_nodes(recorded.progress, &count)[2].failure.said.ptr,
                         scene_nodes[2].failure.said.ptr);

@@ -1,4 +1,4 @@
-/* test_quantity.c: durations, bytes and shares, and what is none. */
+/* test_quantity.c: durations, bytes and percentages, and invalid ones. */
 #include "config/workload/quantity.h"
 
 #include "unit.h"

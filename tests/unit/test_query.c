@@ -1,5 +1,5 @@
-/* test_query.c: one launch as it goes over the wire, names that follow no rule, and limits. The
- * breadth is in the comparison with botocore. */
+/* test_query.c: one launch as it is sent, names that follow no rule, and limits. The comparison
+ * with botocore covers the rest. */
 #include "provider/aws/wire/query.h"
 
 #include "unit.h"

@@ -47,7 +47,7 @@ static void what_only_looks_like_it(void **state)
         "python|-u|" PLACE "/v2/monitor.py|--gcs-address=10.0.0.4:6380|--autoscaling-config=x|",
         "python|-u|" PLACE "/v2/monitor.py|--gcs-address=10.0.0.4:16379|--autoscaling-config=x|",
         "python|-u|" PLACE "/v2/monitor.py|--autoscaling-config=x|",
-        /* words of other programs */
+        /* command lines of other programs */
         "grep|/monitor.py|--autoscaling-config=x|--gcs-address=10.0.0.4:6379|",
         "vim|-u|/tmp/monitor.py|--autoscaling-config=x|--gcs-address=10.0.0.4:6379|",
         "sh|-c|python -u " PLACE "/v2/monitor.py --autoscaling-config=x|",
@@ -95,7 +95,7 @@ static int remove_script(void **state)
     return 0;
 }
 
-/* A process with exactly the words of a monitor, which reads what nobody writes. */
+/* A process with exactly the command line of a monitor, which waits for input forever. */
 static pid_t start_process(uid_t user, int input)
 {
     pid_t pid = fork();
@@ -106,7 +106,7 @@ static pid_t start_process(uid_t user, int input)
         }
         _exit(1);
     }
-    for (int i = 0; i < 500; i++) { /* until it has its own words */
+    for (int i = 0; i < 500; i++) { /* until its command line is set */
         char path[64];
         char words[200] = "";
         snprintf(path, sizeof(path), "/proc/%d/cmdline", (int)pid);
@@ -144,7 +144,7 @@ static void one_of_another_user_does_not_count(void **state)
 {
     (void)state;
     assert_true(found_while_one_runs(geteuid()) > 0);
-    if (geteuid() == 0) { /* nobody else may become another user */
+    if (geteuid() == 0) { /* only root can become another user */
         assert_int_equal(found_while_one_runs(OTHER_USER), 0);
     }
 }

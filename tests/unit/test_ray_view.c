@@ -1,4 +1,5 @@
-/* test_ray_view.c: Ray's cluster in the core's words: what is told, when, and what is kept. */
+/* test_ray_view.c: Ray's cluster in the core's terms: which changes are reported, when, and what
+ * is kept. */
 #include "app/head/ray/ray_view.h"
 
 #include "app/head/ray/ray_view_internal.h"
@@ -7,7 +8,8 @@
 
 enum { SEATS = 64, GROUP_TEXT = 64 };
 
-/* Holds on to what it is told as the core does, and looks at it again before it lets go. */
+/* Keeps references to what is reported, as the core does, and reads them again before releasing
+ * them. */
 struct listener {
     struct arena arena;
     struct names names;
@@ -16,8 +18,8 @@ struct listener {
     struct ray_load load;
     int told, loads_told;
     uint64_t hidden;       /* an instance */
-    uint64_t unknown_from; /* instances from here on are not known yet; 0: all are */
-    int64_t looked;        /* so that looking is not left out */
+    uint64_t unknown_from; /* instances from this number on are not known yet; 0: all are known */
+    int64_t looked;        /* so that the reads are not optimized away */
     struct buf state, reply;
 };
 
@@ -109,7 +111,7 @@ static int teardown(void **state)
     return 0;
 }
 
-/* Whatever was written since the last time. Returns how many nodes were told. */
+/* Everything written since the last time. Returns how many nodes were reported. */
 static int take(struct listener *listener, int64_t at)
 {
     struct err err;
@@ -131,7 +133,7 @@ static struct reply_node worker(uint64_t number, const char *instance)
                                .amounts = {{"CPU", 4, 3}, {"memory", 8e9, 8e9}}};
 }
 
-/* With NAME_NONE where the node has no such thing. */
+/* With NAME_NONE if the node has no such value. */
 static struct capacity capacity(const struct listener *listener, const struct ray_node *node,
                                 const char *name)
 {
@@ -189,7 +191,7 @@ static void idle_time_is_told_when_it_moves(void **state)
     reply_add_node(&listener->state, &node);
     assert_int_equal(take(listener, 1000), 1);
     assert_int_equal(told->idle_since, 300);
-    node.idle_ms = 1200; /* since 200: Ray's inaccuracy */
+    node.idle_ms = 1200; /* since 200: Ray is inexact */
     reply_add_node(&listener->state, &node);
     assert_int_equal(take(listener, 1400), 0);
     node.idle_ms = 100; /* it was busy in between */
@@ -201,7 +203,7 @@ static void idle_time_is_told_when_it_moves(void **state)
     assert_int_equal(take(listener, 2200), 1);
     assert_int_equal(told->idle_since, NOT_IDLE);
     node.status = RAY_NODE_IDLE;
-    node.idle_ms = 99999; /* longer than this machine runs */
+    node.idle_ms = 99999; /* longer than this machine has been running */
     reply_add_node(&listener->state, &node);
     assert_int_equal(take(listener, 2600), 1);
     assert_int_equal(told->idle_since, 0);
@@ -226,7 +228,7 @@ static void of_several_lives_the_last_counts(void **state)
     assert_int_equal(told->status, RAY_ALIVE);
     assert_int_equal(capacity(listener, told, "CPU").free, 10000);
 
-    /* A GCS that was restarted may take a node for alive that is not. */
+    /* A restarted GCS may report a dead node as alive. */
     old.status = RAY_NODE_RUNNING;
     reply_add_node(&listener->state, &new);
     reply_add_node(&listener->state, &old);
@@ -326,7 +328,7 @@ static void ids_do_not_become_names(void **state)
     assert_int_equal(intern_find(&listener->names, STR("CPU_group_" GROUP)), NAME_NONE);
     assert_int_equal(intern_find(&listener->names, STR("on-demand")), NAME_NONE);
     assert_int_equal(intern_find(&listener->names, STR("ray.io/node-id")), NAME_NONE);
-    /* A node type has labels with this key: the value is another one than all that are asked. */
+    /* A node type has labels with this key: the value differs from all requested ones. */
     assert_int_equal(told->labels.count, 1);
     assert_true(told->labels.items[0].value != intern_find(&listener->names, STR("spot")));
 }
@@ -537,7 +539,7 @@ static void nodes_in_words(void **state)
     arena_clear(&arena);
 }
 
-/* ---- trouble ---- */
+/* ---- errors ---- */
 
 static void what_is_not_understood_changes_nothing(void **state)
 {
@@ -585,7 +587,7 @@ static void another_listener_hears_everything(void **state)
     reply_add_demand(&listener->state, &asked, 1);
     assert_int_equal(take(listener, 1400), 1);
     assert_int_equal(listener->loads_told, 2);
-    /* It may be the same one: what it was told before does not stay with it. */
+    /* It may be the same node: what was reported before does not stay with it. */
     ray_view_resend_all(listener->mirror);
     assert_int_equal(take(listener, 1800), 1);
     assert_int_equal(listener->nodes[5].status, RAY_ABSENT);
@@ -660,7 +662,7 @@ static void churn_leaves_nothing_behind(void **state)
     assert_int_equal(listener->mirror->seat_count, 1);
 }
 
-/* Whatever else users make up anew all the time: there is an end to it, and it still works. */
+/* Users can invent other names without end: the number is limited, and everything still works. */
 static void made_up_texts_come_to_an_end(void **state)
 {
     struct listener *listener = *state;
@@ -692,7 +694,7 @@ static void made_up_texts_come_to_an_end(void **state)
     assert_true(listener->mirror->names.slot_count <= 4);
 }
 
-/* Many at once, through all sizes of the tables, and none is mixed up with another. */
+/* Many at once, through all sizes of the tables, and none is confused with another. */
 static void thousands_come_and_go(void **state)
 {
     struct listener *listener = *state;

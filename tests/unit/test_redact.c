@@ -1,4 +1,4 @@
-/* test_redact.c: secrets in every dress, and texts that are none. */
+/* test_redact.c: secrets in every encoding, and texts that are not secrets. */
 #include "io/redact.h"
 
 #include "unit.h"
@@ -71,7 +71,7 @@ static void values_may_overlap_and_contain_each_other(void **state)
     redact_add(redact, STR("abcdef"));
     redact_add(redact, STR("abcdefghi"));
     redact_add(redact, STR("efghXYZ"));
-    redact_add(redact, STR("abc")); /* too short to be one */
+    redact_add(redact, STR("abc")); /* too short to be a secret */
     check(redact, "abc abcdef abcdefghi", "abc ******** ********");
     check(redact, "1abcdefghXYZ2", "1********2");
     redact_add(redact, STR("tail/of-it"));
@@ -91,7 +91,7 @@ static void long_secrets_are_found_line_by_line(void **state)
     redact_free(redact);
 }
 
-/* Keys are renewed every hour for months: the old ones must not stay for ever. */
+/* Keys are renewed every hour for months: the old ones must not stay forever. */
 static void values_can_be_dropped(void **state)
 {
     struct redact *redact = redact_new();
@@ -167,7 +167,7 @@ static void it_stays_fast(void **state)
         for (size_t at = 0; at < SIZE; at++) {
             text[at] = units[i][at % len];
         }
-        redact_clean(redact, (struct str){text, SIZE}, &out); /* the test's time limit judges */
+        redact_clean(redact, (struct str){text, SIZE}, &out); /* the test's time limit decides */
         assert_false(out.is_full);
     }
     free(text);

@@ -1,4 +1,4 @@
-/* test_remote_line.c: quotes, and the lines that Ray's command runner would send. */
+/* test_remote_line.c: quotes, and the command lines that Ray's command runner would send. */
 #include "cli/remote_line.h"
 
 #include "unit.h"
@@ -45,8 +45,8 @@ static void commands_run_in_a_login_shell(void **state)
     check_line(line, "bash --login -c -i '" LOGIN "(echo '\"'\"'a'\"'\"')'");
 }
 
-/* A shell that calls itself interactive complains when it has no terminal; its own words are kept
- * away from the command's. */
+/* An interactive shell without a terminal complains; its messages are kept out of the command's
+ * output. */
 static void without_a_terminal_the_shell_is_silent(void **state)
 {
     struct remote_line line = {.command = STR("true")};
@@ -54,7 +54,7 @@ static void without_a_terminal_the_shell_is_silent(void **state)
     check_line(line, "bash --login -c -i 'exec 2>&9 9>&-; " LOGIN "(true)' 9>&2 2>/dev/null");
 }
 
-/* The line is one word for the shell that looks for `node attend`. */
+/* The line is one word for the shell that runs `node attend`. */
 static void attended_commands_are_one_word(void **state)
 {
     struct remote_line line = {
@@ -83,7 +83,7 @@ static void keepers_as_in_ray(void **state)
     check_line(line, "bash --login -c -i '" LOGIN
                      "(tmux new -d bash -c '\"'\"'sleep 1; shoal ctl --ask terminate; exec "
                      "bash'\"'\"')'");
-    line.keeper = REMOTE_DIRECT; /* then whoever waits for it does what is to be done */
+    line.keeper = REMOTE_DIRECT; /* then the waiting process does the work itself */
     check_line(line, "bash --login -c -i '" LOGIN "(sleep 1)'");
 }
 

@@ -1,4 +1,4 @@
-/* test_remove.c: what the AWS provider deletes and terminates, and what it leaves alone, against a
+/* test_remove.c: what the AWS provider deletes and terminates, and what it leaves alone, with a
  * server that plays EC2 and IAM. */
 #include "aws_scene.h"
 #include "provider/aws/aws_provider.h"
@@ -16,7 +16,7 @@ struct play {
     struct provider *provider;
     struct provider_cluster cluster;
     char calls[8192];    /* "DeleteSecurityGroup sg-1\n" */
-    const char *refused; /* an action that is refused for ever */
+    const char *refused; /* an action that is always refused */
     const char *code;
     int64_t shift_ms; /* of the monotonic clock, at each refusal */
     int64_t shifted_ms;
@@ -65,7 +65,7 @@ static void note(struct play *play, const struct script_request *request)
     snprintf(play->calls + len, sizeof(play->calls) - len, "\n");
 }
 
-/* The filters are ignored: what has no tag of ours comes along. */
+/* The filters are ignored: the reply includes resources without our tag. */
 static const char *reply_to(struct play *play, const struct script_request *request)
 {
     if (is_action(request, "DescribeSecurityGroups")) {

@@ -1,4 +1,4 @@
-/* test_render.c: a picture at several sizes, byte for byte, and the lines of a pipe. */
+/* test_render.c: the display at several sizes, byte for byte, and the lines of a pipe. */
 #include "cli/progress/render.h"
 
 #include "base/utf8.h"
@@ -99,7 +99,7 @@ static void colours_underline_only(void **state)
 
 enum { MANY = 1000 };
 
-/* More nodes than lines: those that need somebody by name, the others counted. */
+/* More nodes than lines: nodes with problems by name, the others counted. */
 static void many_nodes_are_counted(void **state)
 {
     static struct node_view many[MANY];
@@ -196,7 +196,7 @@ static void news_are_other_phases_and_steps(void **state)
     now.step++;
     assert_true(picture_is_news(&before, &now));
     before = now;
-    before.phase = now.phase = PHASE_CONNECTING; /* what ssh prints is told */
+    before.phase = now.phase = PHASE_CONNECTING; /* ssh's output is shown */
     assert_false(picture_is_news(&before, &now));
     now.detail = STR("percent_dollar_expand: failed");
     assert_true(picture_is_news(&before, &now));

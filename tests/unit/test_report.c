@@ -1,4 +1,4 @@
-/* test_report.c: what an autoscaler tells Ray, as bytes. */
+/* test_report.c: the autoscaler's report to Ray, as bytes. */
 #include "ray/report.h"
 
 #include "ray/wire.h"
@@ -22,7 +22,7 @@ static int close_arena(void **state)
 
 #define assert_bytes(actual, literal) assert_true(str_eq(actual, STR(literal)))
 
-/* The report inside of the request. */
+/* The report inside the request. */
 static struct str inside_of(const struct ray_report *report)
 {
     struct wire wire = wire_open(ray_report_bytes(report, &arena));

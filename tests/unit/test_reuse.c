@@ -1,10 +1,10 @@
-/* test_reuse.c: machines that are stopped, and launches that start them again. */
+/* test_reuse.c: stopped instances, and launches that start them again. */
 #include "app/control/reuse.h"
 
 #include "app/machine_tags.h"
 #include "control_tally.h"
 
-/* ---- as the journal keeps it ---- */
+/* ---- the journal ---- */
 
 static void what_is_written_is_read(void **state)
 {
@@ -35,7 +35,7 @@ static void what_is_written_is_read(void **state)
     arena_clear(&arena);
 }
 
-/* ---- a cluster that was stopped ---- */
+/* ---- a stopped cluster ---- */
 
 static void ignore_machines(void *context, const struct provider_answer *answer,
                             const struct machine *machines, size_t count)
@@ -130,7 +130,7 @@ static void stopped_machines_are_started(void **state)
     scene_free(scene);
 }
 
-/* Whoever repeats the launch starts the same machines, and no other. */
+/* A repeated launch starts the same instances and no other. */
 static void a_kill_in_between_neither_loses_nor_doubles(void **state)
 {
     static const enum fake_verb verbs[] = {FAKE_TAG, FAKE_START};
@@ -193,7 +193,7 @@ static struct machine *one_of(struct scene *scene, const char *type)
     return &scene->cloud.machines[i];
 }
 
-/* One launch of two: one of them is started, the other is new. */
+/* One launch of two: one instance is started, the other is new. */
 static void the_rest_is_launched(void **state)
 {
     struct scene *scene = stopped_cluster();
@@ -232,7 +232,7 @@ static void what_does_not_start_is_left_alone(void **state)
     scene_free(scene);
 }
 
-/* A machine that another head has set up shows a key that this one does not know. */
+/* An instance that another head has set up has a host key that this one does not know. */
 static void those_of_another_head_stay(void **state)
 {
     struct scene *scene = stopped_cluster();

@@ -1,4 +1,4 @@
-/* test_role_policy.c: the policy of the head, whole; and the names of things. */
+/* test_role_policy.c: the complete policy of the head, and the names of resources. */
 #include "provider/aws/cluster/role_policy.h"
 
 #include "provider/aws/cluster/aws_names.h"
@@ -9,7 +9,7 @@
 #define HERE "\"Condition\":{\"StringEquals\":{\"aws:RequestedRegion\":\"us-west-2\""
 #define ARN "arn:aws:ec2:us-west-2:123456789012:"
 
-/* In two parts: compilers need not take a longer literal. */
+/* In two parts: compilers need not accept a longer literal. */
 static const char expected_start[] =
     "{\"Version\":\"2012-10-17\",\"Statement\":["
     "{\"Sid\":\"Look\",\"Effect\":\"Allow\",\"Action\":[\"ec2:DescribeImages\","

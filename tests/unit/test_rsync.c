@@ -1,4 +1,4 @@
-/* test_rsync.c: the words that rsync is started with, and what ssh complains about. */
+/* test_rsync.c: the arguments of rsync, and ssh's error messages. */
 #include "remote/rsync.h"
 #include "remote/ssh_error.h"
 
@@ -31,7 +31,7 @@ static int open_place(void **state)
     return open_arena(state);
 }
 
-/* The words, each in brackets, without that of ssh. */
+/* The arguments, each in brackets, without that of ssh. */
 static struct str words_of(const struct rsync_copy *copy)
 {
     const char *const *argv;

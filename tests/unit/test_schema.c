@@ -1,5 +1,5 @@
-/* test_schema.c: each kind of mistake is found at its place with a hint that helps, and the table
- * of keys is complete and true. */
+/* test_schema.c: each kind of mistake is found at its place with a useful hint, and the table of
+ * keys is complete and correct. */
 #include "config/schema/schema.h"
 
 #include "fixture.h"
@@ -107,7 +107,7 @@ static void unknown_keys_are_told_what_was_meant(void **state)
         {"1: x", "3:1 error unknown-key: *must be text*whole number*(put it in quotes*)"},
         {"available_node_types: {1: {}}",
          "3:24 error unknown-key: *available_node_types*must be text*(put it in quotes*)"},
-        /* Where other keys mean something to somebody else. */
+        /* Where other keys are allowed for other programs. */
         {"metadata: {owner: me, 5: x}", ""},
     };
     (void)state;
@@ -194,14 +194,14 @@ static void words_for_types_and_providers(void **state)
 
 /* ---- the table ---- */
 
-/* Where in a file a key stands: of which file it is, and the lines above it. */
+/* Where a key belongs: in which file, and the lines above it. */
 struct spot {
     const struct schema_object *file;
     struct str lines;
     size_t depth;
 };
 
-/* The example, put where the key belongs, must be right. */
+/* The example, put in the key's place, must be valid. */
 static void check_example(struct fixture *f, struct spot spot, const struct schema_key *key)
 {
     AUTO_BUF struct buf yaml;

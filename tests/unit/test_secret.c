@@ -1,4 +1,4 @@
-/* test_secret.c: what is masked in a printed configuration, and what is left as it is. */
+/* test_secret.c: what is masked in a printed configuration, and what is not. */
 #include "config/secret.h"
 
 #include "fixture.h"

@@ -1,4 +1,4 @@
-/* test_secret_text.c: which names are those of secrets, and what of a command is masked. */
+/* test_secret_text.c: which names are those of secrets, and what is masked in a command. */
 #include "base/secret_text.h"
 
 #include "unit.h"
@@ -132,7 +132,7 @@ static void options_and_headers_are_masked(void **state)
     check_rows(rows, ARRAY_LEN(rows));
 }
 
-/* One secret inside the value of another is hidden with it, and a mask is its own mask. */
+/* A secret inside the value of another is masked with it, and masking twice changes nothing. */
 static void nothing_is_masked_twice(void **state)
 {
     static const struct row rows[] = {

@@ -1,4 +1,4 @@
-/* test_server_clock.c: AWS's time from the Date of replies. */
+/* test_server_clock.c: AWS's time, from the Date of replies. */
 #include "provider/aws/client/server_clock.h"
 
 #include "unit.h"
@@ -35,7 +35,7 @@ static void it_is_known_better_with_each_reply(void **state)
     assert_in_range(error + 100, 0, 200);
 }
 
-/* One that took long says little, and changes nothing that is known better. */
+/* A slow reply says little, and does not replace better information. */
 static void a_slow_reply_changes_nothing(void **state)
 {
     struct server_clock clock = heard(START, 1000, 1010);
@@ -54,7 +54,7 @@ static void it_goes_forward_at_once(void **state)
                     (int64_t)(START + 301) * 1000);
 }
 
-/* A cache on the way may give an old Date: a lease must not last longer for it. */
+/* A cache in between may return an old Date: that must not make a lease last longer. */
 static void one_old_date_does_not_turn_it_back(void **state)
 {
     struct server_clock clock = heard(START, 1000, 1010);

@@ -1,4 +1,4 @@
-/* test_service.c: what the service of a head makes of what Ray and the cloud say. */
+/* test_service.c: how the service of a head reacts to Ray and to the cloud. */
 #include "app/control/launch_request.h"
 #include "app/head/workers/worker_setup_internal.h"
 #include "service_scene.h"
@@ -28,7 +28,7 @@ static bool has_worker(struct service_scene *scene)
            managed_node.machine && managed_node.node && managed_node.node->state == NODE_BOOTING;
 }
 
-/* It acts, and its one worker runs as a machine. */
+/* It may act, and its one worker runs as an instance. */
 static void begin(struct service_scene *scene)
 {
     service_scene_begin(scene);
@@ -73,7 +73,7 @@ static void a_raylet_may_refuse_an_idle_drain(void **state)
     assert_true(drain.is_refusable);
     assert_int_equal(drain.deadline_ms, 0);
     assert_true(str_starts(drain.message, "Shoal: "));
-    action.is_rejectable = false; /* it must go, and gets its time */
+    action.is_rejectable = false; /* it must be terminated, and gets its time */
     drain = service_drain_request(&action, STR("id"), 5000, 100000, &arena);
     assert_false(drain.is_refusable);
     assert_int_equal(drain.deadline_ms, 104000);
@@ -82,7 +82,7 @@ static void a_raylet_may_refuse_an_idle_drain(void **state)
     arena_clear(&arena);
 }
 
-/* Nobody can be asked: the node stays. */
+/* No raylet can be asked: the node stays. */
 static void a_drain_that_nobody_hears_terminates_nothing(void **state)
 {
     struct service_scene *scene = *state;
@@ -120,7 +120,7 @@ static void a_gcs_that_went_back_was_restarted(void **state)
     service_scene_end(scene);
 }
 
-/* What the last setup of the worker was, as the journal has it. */
+/* The last setup of the worker, as in the journal. */
 static void note_set_up(struct service_scene *scene, const char *head, const char *target,
                         bool is_done)
 {
@@ -153,7 +153,7 @@ static void note_past(struct service_scene *scene, const char *head, const char 
     note_set_up(scene, head, target, true);
 }
 
-/* Ray's id of the head, in the digits that the service keeps. */
+/* Ray's id of the head, in the form that the service stores. */
 static const char *head_text(struct service_scene *scene, uint64_t number)
 {
     ray_has_head(scene, number);
@@ -166,7 +166,7 @@ static bool is_set_up_again(struct service_scene *scene)
     return events_with(scene, "setting up again") > 0;
 }
 
-/* The worker has run its start commands for a Ray on the head that nobody saw it in. */
+/* The worker has run its start commands for a Ray on the head in which it was never seen. */
 static void a_worker_joins_the_ray_that_replaced_its_own(void **state)
 {
     struct service_scene *scene = *state;
@@ -178,7 +178,7 @@ static void a_worker_joins_the_ray_that_replaced_its_own(void **state)
     service_scene_end(scene);
     begin(scene);
     (void)head_text(scene, SECOND_HEAD);
-    /* Its node says that the request of then is done. */
+    /* Its node reports that the earlier request is done. */
     setup_scheduler_news(scene->service.scheduler, WORKER, SETUP_DONE);
     worker_setups_end(scene->service.setups, WORKER);
     (void)head_text(scene, SECOND_HEAD);
@@ -206,7 +206,7 @@ static void fail_in_ray_start(struct service_scene *scene)
     worker_fail(scene->service.setups->workers, &failure);
 }
 
-/* `up` restarts Ray on the head while a worker runs `ray start` for the Ray before. */
+/* `up` restarts Ray on the head while a worker runs `ray start` for the old Ray. */
 static void a_start_for_a_replaced_ray_has_not_failed(void **state)
 {
     struct service_scene *scene = *state;
@@ -217,7 +217,7 @@ static void a_start_for_a_replaced_ray_has_not_failed(void **state)
     note_set_up(scene, "", first, false);
     service_scene_end(scene);
     begin(scene);
-    assert_service(scene, is_set_up_begun); /* before Ray says who is the head now */
+    assert_service(scene, is_set_up_begun); /* before Ray reports the new head */
     (void)head_text(scene, SECOND_HEAD);
     fail_in_ray_start(scene);
     assert_int_equal(phase_of_worker(scene), PHASE_WAITING);
@@ -229,7 +229,7 @@ static void a_start_for_a_replaced_ray_has_not_failed(void **state)
     assert_true(past->is_updating);
     assert_string_equal(past->target, scene->service.head.ray.id);
     assert_int_equal(phase_of_worker(scene), PHASE_CONNECTING);
-    fail_in_ray_start(scene); /* for the Ray that is there: that one is reported */
+    fail_in_ray_start(scene); /* for the present Ray: that one is reported */
     assert_int_equal(phase_of_worker(scene), PHASE_FAILED);
     service_scene_end(scene);
 }
@@ -257,7 +257,7 @@ static void each_up_sets_up_a_worker_that_failed(void **state)
         for (size_t before = 0; before < i; before++) {
             assert_string_not_equal(runs[i], runs[before]);
         }
-        if (i > 0) { /* nobody ran `up`: only the service has restarted */
+        if (i > 0) { /* no `up` ran: only the service has restarted */
             fail_set_up(scene, restarted);
             assert_string_equal(restarted, runs[i]);
         }
@@ -267,7 +267,7 @@ static void each_up_sets_up_a_worker_that_failed(void **state)
     }
 }
 
-/* The head's Ray is a new one, and its GCS has the worker from the tables on disk. */
+/* The head's Ray is new, and its GCS has the worker from the tables on disk. */
 static void restart_with_tables(struct service_scene *scene)
 {
     begin(scene);
@@ -306,7 +306,7 @@ static void a_worker_that_the_gcs_kept_is_left_alone(void **state)
     service_scene_end(scene);
 }
 
-/* The head was away for longer than its raylet waits. */
+/* The head was down for longer than its raylet waits. */
 static void a_kept_worker_whose_raylet_ended_is_set_up_again(void **state)
 {
     struct service_scene *scene = *state;
@@ -327,7 +327,7 @@ static void a_kept_worker_whose_raylet_ended_is_set_up_again(void **state)
     service_scene_end(scene);
 }
 
-/* Later its death is one like any other. */
+/* Later its death is treated like any other. */
 static void a_kept_worker_that_reconnected_can_fail(void **state)
 {
     struct service_scene *scene = *state;
@@ -346,7 +346,8 @@ static void a_kept_worker_that_reconnected_can_fail(void **state)
     service_scene_end(scene);
 }
 
-/* An update restarts Ray on the head: a worker that was set up again before would join the old. */
+/* An update restarts Ray on the head: a worker that is set up before that would join the old
+ * Ray. */
 static void workers_wait_for_the_heads_new_ray(void **state)
 {
     struct service_scene *scene = *state;
@@ -391,7 +392,8 @@ static void workers_wait_for_the_heads_new_ray(void **state)
     service_scene_end(scene);
 }
 
-/* Killed before it took the handover: the next process knows from the journal which Ray ran. */
+/* Killed before it took over the handover: the next process learns from the journal which Ray
+ * ran. */
 /* `up` ends its wait by this field, so it must be right in both directions. */
 static void a_service_without_the_lease_says_so(void **state)
 {
@@ -407,8 +409,8 @@ static void a_service_without_the_lease_says_so(void **state)
     assert_false(status.is_settled);
     assert_true(status.waits_for_lease);
     assert_true(str_is(status.waits_for, "the cluster lease: denied"));
-    scene->service.activity.ray_autoscaler.old_ray[0] =
-        '2'; /* Ray keeps the workers: nothing is waited for */
+    /* Ray keeps the workers: there is nothing to wait for. */
+    scene->service.activity.ray_autoscaler.old_ray[0] = '2';
     service_status(&scene->service, &arena, &status);
     assert_true(status.is_settled);
     assert_false(status.waits_for_lease);
@@ -432,7 +434,8 @@ static void adopt(struct service_scene *scene, uint64_t launch, enum outcome out
     assert_true(journal_adopt_intent(scene->service.head.journal, &intent, &scene->err));
 }
 
-/* `up` tried to launch the workers; the service that takes over knows why there are none. */
+/* `up` tried to launch the workers; the service that takes over knows the reason for the
+ * failure. */
 static void a_launch_that_was_refused_before_is_known(void **state)
 {
     struct service_scene *scene = *state;
@@ -485,9 +488,9 @@ static void a_killed_service_still_waits_for_the_heads_new_ray(void **state)
     service_scene_end(scene);
 }
 
-/* ---- the cluster is idle; stopping it ---- */
+/* ---- stopping an idle cluster ---- */
 
-/* Nothing has run for long enough, by all that was seen before. */
+/* The cluster was idle for long enough, by all polls before. */
 static void rest_after(struct service_scene *scene, size_t drivers, bool sees_drivers)
 {
     struct gcs_answer answer = {.trouble = sees_drivers ? GCS_FINE : GCS_AWAY};
@@ -514,7 +517,7 @@ static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
     assert_int_equal(service_idle_view(&scene->service).busy, 0);
     rest_after(scene, 1, true);
     assert_false(scene->service.head.is_ending);
-    rest_after(scene, 0, false); /* nobody said how many drivers there are */
+    rest_after(scene, 0, false); /* the number of drivers is unknown */
     assert_false(scene->service.head.is_ending);
     rest_after(scene, 0, true);
     assert_true(scene->service.head.is_ending);
@@ -523,7 +526,7 @@ static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)
 
 /* ---- spot ---- */
 
-/* Ray drops an idle node at once when its machine is taken away. */
+/* Ray removes an idle node at once when its instance is interrupted. */
 static void an_idle_node_with_notice_has_not_failed(void **state)
 {
     struct service_scene *scene = *state;
@@ -575,7 +578,7 @@ static void a_node_that_died_of_something_else_has_failed(void **state)
     service_scene_end(scene);
 }
 
-/* Nobody can be asked why: a dead node is dead. */
+/* The cause cannot be queried: the node counts as failed. */
 static void a_death_is_not_held_for_ever(void **state)
 {
     struct service_scene *scene = *state;
@@ -593,7 +596,7 @@ static void a_death_is_not_held_for_ever(void **state)
     service_scene_end(scene);
 }
 
-/* ---- long life ---- */
+/* ---- long runs ---- */
 
 static void what_is_gone_is_removed_after_a_day_or_when_there_is_much(void **state)
 {
@@ -612,7 +615,7 @@ static void add_head(struct service_scene *scene)
 {
     struct fake_cloud *cloud = &scene->cloud;
     struct machine *machine = fake_cloud_find(cloud, "i-1");
-    /* The cloud's only machine is the head for as long as the test sweeps. */
+    /* The head is the cloud's only instance while the test runs the cleanup. */
     static const struct machine_tag tags[] = {{{"ray-node-type", 13}, {"head", 4}}};
     machine->tags = tags;
     machine->tag_count = 1;
@@ -681,7 +684,7 @@ static void logs_keys_and_rows_of_gone_machines_go(void **state)
     assert_true(
         journal_get(scene->service.head.journal, "gone i-0gone", &arena, &text, &scene->err));
     assert_null(text.ptr);
-    assert_true(number_of(scene, "i-0gone") > gone); /* its number is not given again */
+    assert_true(number_of(scene, "i-0gone") > gone); /* its number is not used again */
     arena_clear(&arena);
     service_scene_end(scene);
 }
@@ -696,7 +699,7 @@ static bool all_logs_are_removed(struct service_scene *scene)
     return !is_there(scene, "log/worker-3") && !is_there(scene, "log/worker-4");
 }
 
-/* The service itself sweeps: by count first, by age when a day is over. */
+/* The service itself cleans up: by count first, by age after a day. */
 static void a_short_retention_removes_the_oldest_by_itself(void **state)
 {
     struct service_scene *scene = *state;
@@ -725,7 +728,7 @@ static void a_short_retention_removes_the_oldest_by_itself(void **state)
     service_scene_end(scene);
 }
 
-/* A disk that is full for SQLite: its file may not grow. */
+/* A full disk for SQLite: its file cannot grow. */
 static void a_journal_that_cannot_be_written_is_told(void **state)
 {
     struct service_scene *scene = *state;

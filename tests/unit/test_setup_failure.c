@@ -1,4 +1,4 @@
-/* test_setup_failure.c: what the output of a failed step means. */
+/* test_setup_failure.c: how the output of a failed step is interpreted. */
 #include "app/setup/setup_failure.h"
 #include "app/setup/setup_plan.h"
 
@@ -58,7 +58,7 @@ static void known_statuses(void **state)
     assert_false(setup_explain_status(1, &why, &next));
 }
 
-/* Of what people see of a step; the node itself has the whole command. */
+/* In the step's text for users; the node itself has the whole command. */
 static void secrets_of_commands_are_not_shown(void **state)
 {
     struct arena arena;

@@ -75,7 +75,7 @@ static struct str show(const struct scene *scene)
     return text;
 }
 
-/* "A=1 B=2" of the last step with that name's beginning. */
+/* "A=1 B=2" of the last step whose name starts with this. */
 static struct str variables(const struct scene *scene, const char *name)
 {
     struct buf out;
@@ -128,7 +128,7 @@ static void a_head_of_a_minimal_file(void **state)
     "RAY_gcs_storage_path=$(~/.shoal/bin/shoal node store) || exit 1; " \
     "export RAY_gcs_storage_path; "
 
-/* Whatever the file starts Ray with, it learns where its GCS keeps its tables. */
+/* However the file starts Ray, Ray learns where its GCS keeps its tables. */
 static void a_head_with_its_gcs_on_disk(void **state)
 {
     (void)state;
@@ -157,7 +157,7 @@ static void a_head_with_its_gcs_on_disk(void **state)
     assert_int_equal(str_find(variables(&scene, "start"), "gcs"), SIZE_MAX);
 }
 
-/* Its raylet waits for the head; where the tables are is not its business. */
+/* Its raylet waits for the head; it does not need to know where the tables are. */
 static void a_worker_of_a_head_with_its_gcs_on_disk(void **state)
 {
     (void)state;
@@ -286,7 +286,7 @@ static void files_go_along(void **state)
     assert_str(scene.plan.request.files[2].path, "~/x");
 }
 
-/* Whether Ray is started now or left alone, a reboot starts it by the same commands. */
+/* Whether Ray is started now or not, a reboot starts it with the same commands. */
 static void the_head_keeps_its_start_commands(void **state)
 {
     (void)state;

@@ -1,4 +1,4 @@
-/* test_setup_record.c: when a worker that runs setting it up again. */
+/* test_setup_record.c: when a running worker is set up again. */
 #include "app/head/workers/setup_record.h"
 
 #include "unit.h"
@@ -20,7 +20,7 @@ static bool is_again(const struct setup_record *past, const struct setup_target 
     return setup_record_again(past, now) != WORKER_IS_FINE;
 }
 
-/* One setup from its name to its end, with Ray's id of the head at both moments. */
+/* One setup from start to end, with Ray's id of the head at both times. */
 static void set_up(struct setup_record *past, int64_t serial, const char *begin, const char *end,
                    int64_t now_ms)
 {
@@ -74,9 +74,9 @@ static void what_is_wanted_decides(void **state)
     assert_false(is_again(&past, &now));
     past = made("a", "b", "h1");
     assert_true(is_again(&past, &now));
-    past = made("", "b", ""); /* not set up yet: the core asks for that */
+    past = made("", "b", ""); /* not set up yet: the core requests that */
     assert_false(is_again(&past, &now));
-    past = made("a", "", "h1"); /* it cannot be said yet */
+    past = made("a", "", "h1"); /* not known yet */
     assert_false(is_again(&past, &now));
 }
 
@@ -88,13 +88,14 @@ static void so_does_the_heads_ray(void **state)
     assert_true(is_again(&past, &now));
     now.is_in_ray = true; /* it has found the new one */
     assert_false(is_again(&past, &now));
-    now = (struct setup_target){.head = STR("h1")}; /* only out of sight */
+    now = (struct setup_target){.head = STR("h1")}; /* only unreachable */
     assert_false(is_again(&past, &now));
     now.head = STR("");
     assert_false(is_again(&past, &now));
 }
 
-/* The GCS kept its tables on disk: the new Ray has the worker, whether its raylet lives or not. */
+/* The GCS kept its tables on disk: the new Ray lists the worker, whether its raylet is alive or
+ * not. */
 static void one_of_the_kept_tables_may_be_dead(void **state)
 {
     (void)state;
@@ -107,12 +108,12 @@ static void one_of_the_kept_tables_may_be_dead(void **state)
     setup_record_join(&past, STR("h2"), 7000);
     assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE);
     now.is_in_ray = false;
-    assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE); /* Ray's to lose */
+    assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE); /* Ray handles it */
     assert_true(setup_record_die(&past, 7000 + WITHIN_MS));
     assert_int_equal(setup_record_again(&past, &now), WORKER_HAS_NEW_HEAD);
     assert_false(setup_record_die(&past, 7000 + WITHIN_MS)); /* once */
     setup_record_join(&past, STR("h2"), 7000);
-    assert_false(setup_record_die(&past, 7000 + LATER_MS)); /* it answered meanwhile */
+    assert_false(setup_record_die(&past, 7000 + LATER_MS)); /* it has answered in between */
     assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE);
     setup_record_join(&past, STR("h2"), 7000);
     set_up(&past, 1, "h2", "h2", 8000);
@@ -120,7 +121,7 @@ static void one_of_the_kept_tables_may_be_dead(void **state)
     assert_false(setup_record_die(&past, 9001));
 }
 
-/* It ran its start commands for the old Ray, and was never seen in it: it would wait for ever. */
+/* It ran its start commands for the old Ray, and was never in it: it would wait forever. */
 static void a_ray_that_nobody_saw_it_in_was_replaced(void **state)
 {
     (void)state;
@@ -147,14 +148,14 @@ static void a_failure_for_a_replaced_ray_is_outdated(void **state)
     snprintf(past.target, sizeof(past.target), "h1");
     assert_true(setup_record_is_outdated(&past, STR("h2")));
     assert_false(setup_record_is_outdated(&past, STR("h1")));
-    assert_false(setup_record_is_outdated(&past, STR(""))); /* nobody knows yet */
+    assert_false(setup_record_is_outdated(&past, STR(""))); /* not known yet */
     past.kept_ray = true;                                   /* it started nothing */
     assert_false(setup_record_is_outdated(&past, STR("h2")));
-    past = made("a", "a", "h1"); /* for which Ray it started its own is not known */
+    past = made("a", "a", "h1"); /* the Ray for which it ran its start commands is not known */
     assert_false(setup_record_is_outdated(&past, STR("h2")));
 }
 
-/* The service was killed and began again after Ray was replaced. */
+/* The service was killed and restarted after Ray was replaced. */
 static void a_request_of_the_same_name_ran_for_the_old_ray(void **state)
 {
     (void)state;
@@ -165,14 +166,14 @@ static void a_request_of_the_same_name_ran_for_the_old_ray(void **state)
     arena_init(&arena);
     set_up(&past, 0, "h1", "h1", 5000);
     setup_record_read(setup_record_text(&past, &arena), &after);
-    memcpy(after.next_run, after.run, sizeof(after.run)); /* its node says that it is done */
+    memcpy(after.next_run, after.run, sizeof(after.run)); /* its node reports that it is done */
     setup_record_begin(&after, STR("h2"));
     setup_record_end(&after, true, STR("h2"), 7000);
     assert_int_equal(setup_record_again(&after, &now), WORKER_HAS_NEW_HEAD);
     arena_clear(&arena);
 }
 
-/* Its commands ended before the service had seen Ray on the head at all. */
+/* Its commands ended before the service saw any Ray on the head. */
 static void the_first_ray_that_is_seen_is_the_one_it_started_for(void **state)
 {
     (void)state;
@@ -184,7 +185,7 @@ static void the_first_ray_that_is_seen_is_the_one_it_started_for(void **state)
     assert_false(setup_record_see(&past, STR("h2"), 80000));
     assert_string_equal(past.target, "h1");
     assert_int_equal(setup_record_again(&past, &now), WORKER_HAS_NEW_HEAD);
-    now.head = STR("h1"); /* nobody could join before Ray was there */
+    now.head = STR("h1"); /* no worker could join before Ray ran */
     assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE);
     now.now_ms = 100000;
     assert_int_equal(setup_record_again(&past, &now), WORKER_HAS_NOT_JOINED);
@@ -205,7 +206,7 @@ static void one_that_does_not_join_starts_again(void **state)
     now.head = STR(""); /* Ray does not answer: nothing is known */
     assert_int_equal(setup_record_again(&past, &now), WORKER_IS_FINE);
     now.head = STR("h1");
-    /* Another name, so that its node does it again; the next wait is longer; then it stops. */
+    /* A new name, so that its node runs it again; the next wait is longer; then it stops. */
     memcpy(run, past.run, sizeof(run));
     past.rejoins++;
     set_up(&past, 1, "h1", "h1", 5000);
@@ -218,7 +219,7 @@ static void one_that_does_not_join_starts_again(void **state)
     past.rejoins++;
     set_up(&past, 1, "h1", "h1", 5000);
     assert_int_equal(setup_record_rejoin_at(&past), 0);
-    /* One that was seen in this Ray is Ray's to lose. */
+    /* If it was in this Ray once, a later loss is Ray's to handle. */
     past.rejoins = 0;
     setup_record_join(&past, STR("h1"), 1);
     now.now_ms = 5000 + 10 * FIRST_MS;
@@ -265,7 +266,7 @@ static void what_was_begun_is_gone_on_with(void **state)
     assert_string_equal(past.next_run, run);
     setup_record_end(&past, true, STR("h1"), 5000);
     assert_false(is_again(&past, &now));
-    /* What failed is not asked about again, but tried. */
+    /* A failed setup is not queried again, but repeated. */
     setup_record_begin(&past, STR("h1"));
     setup_record_end(&past, false, STR("h1"), 5000);
     assert_true(is_again(&past, &now));
@@ -273,7 +274,7 @@ static void what_was_begun_is_gone_on_with(void **state)
     assert_string_not_equal(past.next_run, run);
 }
 
-/* The same name: the node goes on with what it does. Another: it does what is sent. */
+/* The same name: the node continues its work. Another name: it runs what is sent. */
 static void names(void **state)
 {
     (void)state;

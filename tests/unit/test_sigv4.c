@@ -1,10 +1,10 @@
-/* test_sigv4.c: the example that AWS publishes for version 4, and what must not be in a result. The
- * breadth is in the comparison with botocore. */
+/* test_sigv4.c: AWS's published example of version 4, and what a result must not contain. The
+ * comparison with botocore covers the rest. */
 #include "provider/aws/wire/sigv4.h"
 
 #include "unit.h"
 
-/* The keys and the moment of AWS's published examples. */
+/* The keys and the time of AWS's published examples. */
 static const struct sigv4_signer signer = {
     .access_key = {"AKIDEXAMPLE", 11},
     .secret_key = {"wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY", 40},

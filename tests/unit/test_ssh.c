@@ -1,4 +1,4 @@
-/* test_ssh.c: what ssh is started with, and what it is never given. */
+/* test_ssh.c: the arguments of ssh, and those that it never gets. */
 #include "remote/ssh.h"
 
 #include "unit.h"

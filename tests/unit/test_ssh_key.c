@@ -1,5 +1,5 @@
-/* test_ssh_key.c: the pairs of RFC 8032, and keys that follow from a cluster's secret. That ssh
- * reads the texts is shown with ssh-keygen, in tests/diff. */
+/* test_ssh_key.c: the key pairs of RFC 8032, and keys derived from a cluster's secret.
+ * tests/diff checks with ssh-keygen that ssh reads the files. */
 #include "remote/ssh_key.h"
 
 #include "unit.h"
@@ -52,7 +52,7 @@ static void a_private_key_is_the_same_text_every_time(void **state)
     assert_false(first.is_full);
 }
 
-/* Whoever changes how keys are made breaks every launch that is under way. */
+/* A change to the derivation of keys breaks every launch in progress. */
 static void keys_of_launches_stay_what_they_are(void **state)
 {
     static const struct {

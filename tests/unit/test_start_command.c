@@ -1,4 +1,4 @@
-/* test_start_command.c: commands that start Ray, rewritten without harm to the rest. */
+/* test_start_command.c: commands that start Ray are rewritten; the rest is unchanged. */
 #include "app/setup/start_command.h"
 
 #include "unit.h"

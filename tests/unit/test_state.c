@@ -1,4 +1,4 @@
-/* test_state.c: Ray's view of its cluster: marks, nodes, all that waits. */
+/* test_state.c: Ray's view of its cluster: change marks, nodes, pending requests. */
 #include "ray/state.h"
 
 #include "state_scene.h"
@@ -28,7 +28,7 @@ static int close_all(void **state)
     return 0;
 }
 
-/* ---- what was told ---- */
+/* ---- what is reported ---- */
 
 struct heard {
     struct ray_node_summary glances[8];
@@ -51,14 +51,14 @@ static struct ray_state pass(struct heard *heard)
     return state;
 }
 
-/* The reply is this state now. */
+/* Makes this state the present reply. */
 static void reply_with(struct piece *state)
 {
     buf_clear(&reply.bytes);
     piece_into(state, &reply, 1);
 }
 
-/* The glance of a cluster with this node alone. */
+/* The summary of a cluster with only this node. */
 static struct ray_node_summary glance_of(struct piece *node)
 {
     struct heard heard;
@@ -79,7 +79,7 @@ static struct ray_node_detail read_node(struct ray_node_summary glance)
 
 /* ---- nodes ---- */
 
-/* How one of these differs from the one that all tests begin with. */
+/* How a node differs from the default node of the tests. */
 struct twist {
     int64_t version, idle_ms;
     int64_t status;          /* 0: idle */
@@ -147,7 +147,7 @@ static void test_what_changes_by_itself_is_not_in_the_mark(void **state)
     assert_true(mark == mark_of((struct twist){.version = 2}));
     assert_true(mark == mark_of((struct twist){.idle_ms = 9000}));
     assert_true(mark == mark_of((struct twist){.is_backward = true}));
-    /* Of an activity that it had before it became idle. */
+    /* Of an activity from before it became idle. */
     assert_true(mark == mark_of((struct twist){.activity = "Busy workers on node."}));
 }
 
@@ -361,7 +361,7 @@ static void test_what_asks_for_nothing_is_left_out(void **state)
     put_text(&cluster, 4, "");
     put_text(&cluster, 5, "");
     put_text(&cluster, 6, "");
-    /* An actor without resources that wants a label does ask for something. */
+    /* An actor without resources but with a label selector is a request. */
     put_rule(&selector, "zone", 1, "b", NULL);
     piece_into(&selector, &request, 3);
     piece_into(&request, &demand, 1);
@@ -550,7 +550,7 @@ static void test_the_mark_of_the_load(void **state)
     assert_true(pass(&heard).load_mark == 0);
 }
 
-/* ---- bytes that are none ---- */
+/* ---- invalid bytes ---- */
 
 static bool is_understood(struct str bytes)
 {

@@ -1,4 +1,4 @@
-/* test_status_text.c: what status prints, as a whole. */
+/* test_status_text.c: the whole output of `status`. */
 #include "cli/status_text.h"
 
 #include "base/utf8.h"
@@ -178,7 +178,7 @@ static size_t widest_of(const char *text)
     return widest;
 }
 
-/* The address goes first, then what the name says nearly as well. */
+/* The address is dropped first, then text that the name nearly repeats. */
 static void narrow_screens_do_without_some_columns(void **state)
 {
     static const size_t widths[] = {200, 120, 100, 90, 80, 60, 40};

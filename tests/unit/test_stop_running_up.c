@@ -1,4 +1,4 @@
-/* test_stop_running_up.c: whom a lock's words name, and who is asked to stop. */
+/* test_stop_running_up.c: which process a lock file names, and which one is asked to stop. */
 #include "unit.h"
 
 #include "app/launch/stop_running_up.h"

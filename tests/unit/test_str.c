@@ -152,7 +152,7 @@ static void small_integers_are_read_strictly(void **state)
     }
 }
 
-/* The vectors of the FNV authors: tables on disk and in tags depend on them. */
+/* Test vectors of the FNV authors: tables on disk and in tags depend on them. */
 static void hash_is_fnv_1a(void **state)
 {
     (void)state;

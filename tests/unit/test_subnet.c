@@ -1,4 +1,4 @@
-/* test_subnet.c: Ray's rules for subnets, and ours beside them. */
+/* test_subnet.c: Ray's rules for subnets, and ours in addition. */
 #include "provider/aws/preflight/subnet.h"
 
 #include "base/attr.h"

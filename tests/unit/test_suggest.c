@@ -1,4 +1,4 @@
-/* test_suggest.c: typing mistakes find their word, other words find none. */
+/* test_suggest.c: typos find their word, other words find none. */
 #include "base/suggest.h"
 
 #include "unit.h"

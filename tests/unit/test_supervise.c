@@ -1,4 +1,4 @@
-/* test_supervise.c: how long a service that died waits for its next start. */
+/* test_supervise.c: how long the supervisor waits before it restarts a service. */
 #include "app/head/supervisor/supervise.h"
 
 #include "scratch.h"

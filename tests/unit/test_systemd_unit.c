@@ -1,4 +1,4 @@
-/* test_systemd_unit.c: the unit of systemd that the supervisor is. */
+/* test_systemd_unit.c: the supervisor's systemd unit. */
 #include "app/head/supervisor/systemd_unit.h"
 
 #include "base/buf.h"

@@ -5,7 +5,7 @@
 
 enum { COUNT = 3000 };
 
-/* The owner's array is the identity: the thing at position i is the number i. */
+/* The owner's array is the identity: the entry at position i is the number i. */
 struct wanted {
     size_t number;
 };
@@ -86,7 +86,7 @@ static void table_is_never_more_than_half_full(void **state)
     arena_clear(&arena);
 }
 
-/* The owner is asked only about entries whose whole hash is the one looked for. */
+/* The owner compares only entries whose complete hash matches. */
 static void other_hashes_are_not_compared(void **state)
 {
     struct table table = {0};

@@ -1,4 +1,4 @@
-/* test_tcp_probe.c: a port that opens is heard of at once; the end of a pipe too. */
+/* test_tcp_probe.c: a port that opens is reported at once; the end of a pipe too. */
 #include "io/tcp_probe.h"
 
 #include "io/hangup.h"
@@ -15,7 +15,7 @@ struct bench {
     struct tcp_probe *probe;
     struct loop_timer *timer;
     int socket;
-    int opened; /* how often it was told */
+    int opened; /* number of reports */
     int64_t listens_ms, heard_ms;
 };
 
@@ -72,7 +72,7 @@ static void test_names_are_not_probed(void **state)
     assert_true(loop_open(&clock_of_machine, &loop, &err));
     assert_null(tcp_probe_start(loop, STR("localhost"), 22, note_open, NULL));
     assert_null(tcp_probe_start(loop, STR(""), 22, note_open, NULL));
-    /* Ended before it began, and in the middle. */
+    /* Cancelled before it starts, and in the middle. */
     tcp_probe_end(tcp_probe_start(loop, STR("::1"), 1, note_open, NULL));
     loop_close(loop);
 }

@@ -1,4 +1,4 @@
-/* test_token.c: the token is made once and never replaced. */
+/* test_token.c: the token is created once and never replaced. */
 #include "ray/token.h"
 
 #include "unit.h"
@@ -33,7 +33,7 @@ static void made_once_and_kept(void **state)
     assert_true(ray_token_read(path, &second, &err));
     assert_str(buf_str(&second), first.ptr);
     unlink(path);
-    assert_int_equal(rmdir(inner), 0); /* no draft is left */
+    assert_int_equal(rmdir(inner), 0); /* no temporary file is left */
     rmdir(folder);
 }
 

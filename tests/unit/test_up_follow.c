@@ -1,4 +1,4 @@
-/* test_up_follow.c: when `up` is done, by what the head's service says. */
+/* test_up_follow.c: when `up` is done, according to the head's service. */
 #include "app/launch/up_internal.h"
 
 #include "unit.h"
@@ -71,7 +71,7 @@ static void tell(struct scene *scene, int64_t serial, bool is_settled)
     up_take_line(&scene->up, &line);
 }
 
-/* The service restarts with the new handover; until then it speaks of the old one. */
+/* The service restarts with the new handover; until then it reports the old one. */
 static void an_older_configuration_that_is_settled_is_not_ours(void **state)
 {
     struct scene *scene = *state;
@@ -94,7 +94,7 @@ static void one_that_replaced_ours_is_an_error(void **state)
     assert_non_null(strstr(scene->up.launch.err.text, "another `shoal up`"));
 }
 
-/* Nothing was sent: whatever is in force is what was wanted. */
+/* Nothing was sent: the present goal is the requested one. */
 static void without_a_handover_any_will_do(void **state)
 {
     struct scene *scene = *state;
@@ -167,7 +167,7 @@ static void a_service_that_gets_its_lease_is_waited_for_longer(void **state)
     assert_int_equal(scene->up.launch.err.kind, ERR_NONE);
 }
 
-/* The service's sentence is for people: only the field says that it has no lease. */
+/* The service's sentence is for users: only the field says that it has no lease. */
 static void a_sentence_about_the_lease_does_not_end_the_wait(void **state)
 {
     struct scene *scene = *state;
@@ -180,7 +180,7 @@ static void a_sentence_about_the_lease_does_not_end_the_wait(void **state)
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
 
-/* Somebody ran `down` elsewhere: `up` must not wait for ever. */
+/* `down` ran elsewhere: `up` must not wait forever. */
 static void a_head_that_is_gone_ends_the_wait(void **state)
 {
     enum { ALMOST_MS = 5 * 60 * 1000 - 1 };
@@ -190,7 +190,7 @@ static void a_head_that_is_gone_ends_the_wait(void **state)
     assert_false(up_has_lost_head(&scene->up, &why));
     scene->now_ms += ALMOST_MS;
     assert_false(up_has_lost_head(&scene->up, &why));
-    tell(scene, 1000, false); /* an answer: it counts from the next silence */
+    tell(scene, 1000, false); /* an answer: the time counts from the next silence */
     scene->now_ms += 1;
     assert_false(up_has_lost_head(&scene->up, &why));
     scene->now_ms += ALMOST_MS + 1;

@@ -1,4 +1,4 @@
-/* test_up_plan.c: what `up` would do, and how that is told. */
+/* test_up_plan.c: what `up` would do, and how it is printed. */
 #include "app/launch/up_plan.h"
 
 #include "app/control/launch_request.h"
@@ -156,7 +156,7 @@ static void a_restart_names_nodes_and_jobs(void **state)
     close_scene(&scene);
 }
 
-/* They end when they are idle, count until then, and their successors wait for room. */
+/* They are terminated when idle, count until then, and their replacements wait for room. */
 static void outdated_workers_are_drained_and_replaced(void **state)
 {
     struct scene scene;
@@ -195,12 +195,12 @@ static void a_changed_head_is_named(void **state)
     head->type = STR("m5.xlarge");
     make(&scene);
     assert_int_equal(scene.plan.steps[0].kind, UP_REPLACE);
-    assert_int_equal(scene.plan.price_now, 192000); /* of what runs */
+    assert_int_equal(scene.plan.price_now, 192000); /* of the running instance */
     assert_str(listed(&scene),
                "  ! replace  head m5.xlarge  $0.19/h  the head runs m5.xlarge, the file says "
                "m5.large\n  + launch   2 x m5.large spot  (cpu)  $0.038/h each\n"
                "Price: $0.19/h now, $0.27/h after.\n");
-    /* Of an older version there is only Ray's tag. */
+    /* An older version set only Ray's tag. */
     scene.tags[0][2] = (struct machine_tag){STR("ray-launch-config"), STR("other")};
     assert_true(up_plan_head_differs(&scene.input, head));
     scene.tags[0][2].value = scene.input.head_launch_hash;

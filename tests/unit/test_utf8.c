@@ -1,4 +1,4 @@
-/* test_utf8.c: what is UTF-8 and what is not, at every limit; and how wide it is. */
+/* test_utf8.c: valid and invalid UTF-8, at every limit; and the width of text. */
 #include "base/utf8.h"
 
 #include "unit.h"
@@ -102,7 +102,7 @@ static void width_is_in_terminal_columns(void **state)
          "a",
          1},                  /* byte order mark */
         {"a\xE2\x80\x8B", 1}, /* zero-width blank */
-        {"a\tb", 2},          /* who prints a tab decides its width */
+        {"a\tb", 2},          /* the printing code decides the width of a tab */
         {"\xFF", 1},
     };
     (void)state;
@@ -137,7 +137,7 @@ static void colours_are_dropped(void **state)
         {"cut\033[", "cut"},
         {"cut\033[1;3", "cut"},
         {"cut\033]0;x", "cut"},
-        {"a\033[1\nb", "a\nb"}, /* a line's end is no part of a sequence */
+        {"a\033[1\nb", "a\nb"}, /* a line end is not part of a sequence */
         {"a\033\xC3\xA9", "a\xC3\xA9"},
         {"\033\033[0mx", "x"},
     };

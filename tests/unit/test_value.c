@@ -94,7 +94,7 @@ static void last_duplicate_wins_at_the_first_position(void **state)
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
         assert_str(fixture_json(f, fixture_read_c(f, rows[i][0])), rows[i][1]);
     }
-    /* Messages should point at the line whose value counts. */
+    /* Messages should point at the line whose value is used. */
     const struct value *map = fixture_read_c(f, "a: 1\nb: 2\na: 3\n");
     assert_int_equal(value_entry_c(map, "a")->key->place.line, 3);
 }
@@ -109,7 +109,7 @@ static struct value *numbered_map(struct fixture *f, int64_t count)
     return map;
 }
 
-/* Small maps are searched, large ones indexed; removal must not upset either. */
+/* Small maps are searched, large ones indexed; removal must work in both. */
 static void removal_leaves_the_others_in_order(void **state)
 {
     static const int64_t counts[] = {3, 11, 12, 13, 40, 200};

@@ -1,4 +1,4 @@
-/* test_version_check.c: which versions may be in one cluster, and what is said of the others. */
+/* test_version_check.c: which versions can be in one cluster, and the messages about others. */
 #include "app/setup/version_check.h"
 
 #include "app/setup/node_tools.h"
@@ -104,7 +104,8 @@ static void what_the_head_says(void **state)
     arena_clear(&arena);
 }
 
-/* Variables on a laptop hold secrets; a program that is asked for its version gets none of them. */
+/* A laptop's environment has secrets; a program that is started for its version gets none of
+ * them. */
 static void a_program_on_the_laptop_gets_no_variables_of_ours(void **state)
 {
     static const char *const words[] = {"env", NULL};

@@ -1,4 +1,4 @@
-/* test_wire.c: protobuf's bytes, walked and written. */
+/* test_wire.c: protobuf bytes, parsed and written. */
 #include "ray/wire.h"
 
 #include "unit.h"
@@ -34,7 +34,7 @@ static void test_each_kind_is_read(void **state)
     assert_false(wire.is_broken);
 }
 
-/* How many fields come before the end; -1: it is broken. In memory that ends where it ends. */
+/* Number of fields before the end; -1: invalid. Uses memory that ends exactly there. */
 static int walk(struct str bytes)
 {
     char *copy = malloc(bytes.len + 1);

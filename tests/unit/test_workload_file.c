@@ -1,5 +1,5 @@
-/* test_workload_file.c: a workload file means what the manual says, and each mistake is found at
- * its place. */
+/* test_workload_file.c: a workload file is read as the manual says, and each mistake is reported
+ * at its place. */
 #include "config/workload/workload_file.h"
 
 #include "fixture.h"

@@ -1,4 +1,5 @@
-/* test_yaml_check.c: bytes and tabs that PyYAML refuses, each at its place, and those it takes. */
+/* test_yaml_check.c: bytes and tabs that PyYAML refuses, each at its place, and those it
+ * accepts. */
 #include "config/document/yaml_check.h"
 
 #include "config/document/yaml_read.h"
@@ -17,7 +18,7 @@ static void bytes_that_are_no_text_are_refused(void **state)
         {"\xC3\xA9: \x7F\n", "1:4 error yaml: *U+007F*"},
         {"a: \xC2\x80\n", "1:4 error yaml: *U+0080*"},
         {"a: \xEF\xBF\xBE\n", "1:4 error yaml: *U+FFFE*"},
-        /* Every kind of line end counts, and a mark at the start does not. */
+        /* Every kind of line end counts; a byte order mark at the start does not. */
         {"a: b\r\nc: \x01\r\n", "2:4 error yaml: *U+0001*"},
         {"a: b\rc: \x01", "2:4 error yaml: *U+0001*"},
         {"\xEF\xBB\xBF'a': \x01\n", "1:6 error yaml: *U+0001*"},
@@ -62,7 +63,7 @@ static void tabs_between_words_are_refused(void **state)
     }
 }
 
-/* Here libyaml stumbles first; what counts is that the place is the tab's. */
+/* Here libyaml fails first; what matters is that the place is the tab's. */
 static void tabs_that_begin_something_are_refused(void **state)
 {
     static const char *const rows[][2] = {

@@ -1,4 +1,4 @@
-/* test_yaml_read.c: places in every style, anchors and merges, and the caps on hostile files. */
+/* test_yaml_read.c: places in every style, anchors and merges, and the limits for hostile files. */
 #include "config/document/yaml_read.h"
 
 #include "fixture.h"
@@ -55,13 +55,13 @@ static void every_node_knows_its_place(void **state)
         /* Several lines: the width is that of one character. */
         {"a: |\n  text\n  more\n", "{@1:1+1 a@1:1+1=text\nmore\n@1:4+1}"},
         {"a: one\n  two\n", "{@1:1+1 a@1:1+1=one two@1:4+1}"},
-        /* Nothing has a place too: where it would stand. */
+        /* An empty value has a place too: where it would be. */
         {"a:\nb: x\n", "{@1:1+1 a@1:1+1=@1:3+1 b@2:1+1=x@2:4+1}"},
         /* Columns are characters, not bytes. */
         {"\xC3\xA9\xE6\x97\xA5: \xF0\x9F\x98\x80 x\n- ", NULL},
         {"{\xC3\xA9\xE6\x97\xA5: \xF0\x9F\x98\x80, b: c}",
          "{@1:1+1 \xC3\xA9\xE6\x97\xA5@1:2+2=\xF0\x9F\x98\x80@1:6+1 b@1:9+1=c@1:12+1}"},
-        /* A byte order mark is no character of the first line. */
+        /* A byte order mark is not a character of the first line. */
         {"\xEF\xBB\xBF"
          "a: b\nc: d\n",
          "{@1:1+1 a@1:1+1=b@1:4+1 c@2:1+1=d@2:4+1}"},
@@ -104,11 +104,11 @@ static void anchors_and_merges_mean_what_pyyaml_says(void **state)
         {"{a: &x [1, 2], b: *x}", "{\"a\": [1, 2], \"b\": [1, 2]}"},
         {"{&k a: 1, b: *k}", "{\"a\": 1, \"b\": \"a\"}"},
         {"{a: &x 1, *x : 2}", "{\"a\": 1, \"1\": 2}"},
-        /* What is merged comes first, whatever the order; the map's own values win. */
+        /* Merged values come first, in any order; the map's own values win. */
         {"{d: &d {x: 1, y: 2}, m: {z: 3, <<: *d, y: 4}}",
          "{\"d\": {\"x\": 1, \"y\": 2}, \"m\": {\"x\": 1, \"y\": 4, \"z\": 3}}"},
         {"{m: {y: 4, <<: {x: 1, y: 2}}}", "{\"m\": {\"x\": 1, \"y\": 4}}"},
-        /* Of a list of maps the first wins. */
+        /* In a list of maps the first wins. */
         {"{m: {<<: [{a: 1, b: 1}, {b: 2, c: 2}, {c: 3, d: 3}]}}",
          "{\"m\": {\"c\": 2, \"d\": 3, \"b\": 1, \"a\": 1}}"},
         {"{m: {<<: {a: 1}, <<: {a: 2, b: 2}}}", "{\"m\": {\"a\": 2, \"b\": 2}}"},
@@ -198,7 +198,7 @@ static void mistakes_of_syntax_have_a_place_and_a_hint(void **state)
     }
 }
 
-/* ---- caps ---- */
+/* ---- limits ---- */
 
 static void add_many(struct buf *out, const char *text, size_t count)
 {
@@ -254,7 +254,7 @@ static void billion_laughs_are_refused_at_little_cost(void **state)
     }
     assert_null(fixture_read(f, buf_str(&yaml)));
     assert_str(fixture_findings(f), "5:10 error yaml-too-large");
-    assert_true(f->arena.used_bytes < 100 * 1000); /* not a second's work, whatever the machine */
+    assert_true(f->arena.used_bytes < 100 * 1000); /* less than a second on any machine */
 }
 
 /* A list of 999 words weighs 1000; aliases may add 20000. */

@@ -1,4 +1,5 @@
-/* test_yaml_scalar.c: what plain words and tagged texts mean; the expected column is PyYAML's. */
+/* test_yaml_scalar.c: the meaning of plain words and tagged texts; the expected column is
+ * PyYAML's. */
 #include "config/document/yaml_scalar.h"
 
 #include "base/buf.h"
@@ -242,7 +243,7 @@ static void tags_that_are_not_yamls_are_unknown(void **state)
     assert_int_equal(yaml_tag_from(STR("")), YAML_TAG_UNKNOWN);
 }
 
-/* << and = are keys of their own kind; as values they are mistakes. */
+/* << and = are keys of their own kind; as values they are errors. */
 static void merge_and_equals_are_no_values(void **state)
 {
     const char *problem = NULL;
@@ -256,7 +257,7 @@ static void merge_and_equals_are_no_values(void **state)
     arena_clear(&arena);
 }
 
-/* Python refuses to print more than 4300 digits, and so do we: no hash could be made of it. */
+/* Python refuses to print more than 4300 digits, and so do we: no hash could be computed. */
 static void integers_have_a_limit(void **state)
 {
     struct arena arena;

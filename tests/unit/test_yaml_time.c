@@ -1,4 +1,4 @@
-/* test_yaml_time.c: which texts are timestamps, and which of those exist; as PyYAML has it. */
+/* test_yaml_time.c: which texts are timestamps, and which of those are valid; as in PyYAML. */
 #include "config/document/yaml_time.h"
 
 #include "unit.h"
@@ -79,7 +79,7 @@ static void timestamps_become_iso_text(void **state)
     arena_clear(&arena);
 }
 
-/* A bare date of short months is text, but a date when its tag says so. */
+/* A date with one-digit parts is text, but a date if its tag says so. */
 static void tagged_dates_may_be_short(void **state)
 {
     const char *problem = NULL;

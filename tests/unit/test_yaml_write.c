@@ -1,4 +1,4 @@
-/* test_yaml_write.c: what is written is read back as the same tree, and is pleasant to read. */
+/* test_yaml_write.c: written text is read back as the same tree, and is easy to read. */
 #include "config/document/yaml_write.h"
 
 #include "base/number.h"

@@ -1,4 +1,4 @@
-/* unit.h: cmocka, what it wants to be included before it, and comparisons of text views that show
+/* unit.h: cmocka, the headers that it needs before it, and comparisons of text views that show
  * both sides when they fail. */
 #pragma once
 
@@ -13,8 +13,8 @@
 
 #define assert_str(actual, expected) unit_check_str(actual, expected, __FILE__, __LINE__)
 
-/* For messages, whose wording may change while their place and their point may not: every * in
- * `pattern` stands for any text within a line. */
+/* For messages whose wording may change, but not their place and meaning: every * in `pattern`
+ * matches any text within a line. */
 #define assert_like(actual, pattern) unit_check_like(actual, pattern, __FILE__, __LINE__)
 
 static inline void unit_fail(struct str actual, const char *expected, const char *file, int line)
@@ -34,7 +34,7 @@ static inline void unit_check_str(struct str actual, const char *expected, const
 static inline bool unit_is_like(struct str text, const char *pattern)
 {
     const char *after_star = NULL;
-    size_t from = 0; /* where the text behind the last star is tried */
+    size_t from = 0; /* where the text after the last star is tried */
     size_t at = 0;
     while (at < text.len || *pattern == '*') {
         if (*pattern == '*') {
