@@ -1,7 +1,7 @@
 """Write a C file that holds data files as byte arrays: embed.py OUT [--table NAME] NAME=PATH...
 
 The build runs this, so that the tables in the tree stay readable text and the program needs no
-files beside it. The form of the table is declared in src/config/embedded_data.h.
+other files. The form of the table is declared in src/config/embedded_data.h.
 """
 
 import sys

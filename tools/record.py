@@ -116,7 +116,7 @@ def run(words, columns, answer):
         chunks.append((time.monotonic() - began, text))
         seen += text
         if answer and re.search(answer[0], seen):
-            time.sleep(1.0)  # somebody reads the question
+            time.sleep(1.0)  # time to read the question
             os.write(outer, answer[1].encode() + b"\n")
             answer = None
 

@@ -1,20 +1,20 @@
-"""Side by side with Ray's own monitor: demand in, machines out, and what watching costs.
+"""Compares with Ray's own monitor: the time from demand to nodes, and the cost of polling.
 
 usage: bench_autoscale.py [--rounds N] [--tools shoal,ray] [--idle SECONDS] [--seconds SECONDS]
                           [--times TIMES] [--payload PROGRAM] [--check] [--write FILE]
                           [--json FILE] [--read FILE...]
 
-One head that runs no task, at most four workers, none at first. Eight tasks of one CPU are
-submitted by a driver on the head: four machines are enough and no more are allowed. Then everything
-goes when it has been idle for the file's smallest time.
+One head that runs no tasks, at most four workers, none at first. A driver on the head submits eight
+tasks of one CPU: four instances are enough and no more are allowed. Then all workers are terminated
+after the smallest idle timeout that a file can set.
 
-Times are those of others: when tasks were submitted and ended by the driver's clock, when the GCS
-had heard of all of them by asking it every 20 ms, launches and ends by the cloud's log, joins by
-the GCS's log. A node of shoal's that has just joined is not idle for a minute, so each has work for
-longer, unless --times says otherwise (SHOAL_TEST_TIMES, for a short run). Memory and processor time
-are the kernel's; of shoal both processes count, the service and who watches it. --payload: what is
-sent to the head, such as the portable program of a release. --check asserts the goals; --read
-reports on runs of before (--json).
+The times come from independent sources: submits and ends of tasks from the driver's clock, the time
+when the GCS knew all tasks from a poll every 20 ms, launches and terminations from the cloud's log,
+joins from the GCS log. With Shoal, a node that has just joined is not idle for a minute, so each
+has work for longer, unless --times changes that (SHOAL_TEST_TIMES, for a short run). Memory and CPU
+time are the kernel's; for Shoal both processes count, the service and its supervisor. --payload:
+the program that is sent to the head, such as the portable program of a release. --check asserts the
+goals; --read reports on earlier runs (--json).
 
 Needs the bed (docs/dev/bed.md), as root. SHOAL_BUILD names the build directory.
 """

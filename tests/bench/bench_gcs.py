@@ -1,9 +1,9 @@
-"""What a poll costs Ray itself: processor time of a real GCS that knows many nodes, beside ours.
+"""What a poll costs Ray itself: CPU time of a real GCS that knows many nodes, and ours.
 
 usage: bench_gcs.py [--sizes 100,1000,5000] [--polls N]
 
-The nodes are registered and never looked at again (no health checks, no pulling of their load), so
-that what the GCS spends is for the polls. Needs root, for namespaces.
+The nodes are registered and then ignored (no health checks, no pulling of their load), so that the
+GCS spends its time on the polls only. Needs root, for namespaces.
 
 SHOAL_BUILD  the build directory (default: build in the repository)
 """

@@ -2,11 +2,11 @@
 
 usage: bench_plan.py [--repeats N] [--long] [--write FILE]
 
-N nodes x M demands x S shapes; the load is described in plan_load.py. "all unlike" nodes are as
-the GCS reports them, no two the same; the others leave room for treating equal nodes once.
-The strategy `price` is timed beside `ray` with the default number of steps.
-Ours is the best of at least nine, in memory that is used again; Ray's planners run where they end
-in seconds, with --long also where they need minutes. Wherever v2 runs, the launches must be equal.
+N nodes x M demands x S shapes; the load is described in plan_load.py. "all unlike" nodes are as the
+GCS reports them, all different; of the others, equal nodes can be handled once.
+The strategies `price` and `ray` are timed with the default number of steps. Ours is the best of at
+least nine runs, with reused memory; Ray's planners run where they take seconds, with --long also
+where they take minutes. Wherever v2 runs, the launches must be equal.
 
 SHOAL_BUILD  the build directory (default: build in the repository)
 """

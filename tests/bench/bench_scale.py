@@ -3,8 +3,8 @@ memory per node, processor time, and whether anything grows over many polls.
 
 usage: bench_scale.py [--long] [--write FILE]
 
-Two ways: replies made up in the measuring process, read by the mirror and heard by the core; and
-replies of a fake GCS in another process (fake_gcs.py, in the installed Ray's own words), asked for
+Two ways: replies generated in the measuring process, read by ray_view and applied by the core; and
+replies of a fake GCS in another process (fake_gcs.py, with the installed Ray's messages), requested
 by our client over gRPC. --long: a leak test of 100,000 polls instead of some thousands, and longer
 runs over the wire.
 

@@ -2,13 +2,13 @@
 
 usage: bench_simulator.py [--repeats N] [--decisions N] [--long] [--write FILE]
 
-1,000 nodes, a decision every 5 s, demand that never rests (tests/sim/pace.c). Ours is the whole
+1,000 nodes, a decision every 5 s, demand that always changes (tests/sim/pace.c). Ours is the whole
 simulation: cloud, Ray, events, decisions. Of Ray only the scheduler is timed, on some of the
 decisions of the trace; its answers and our planner's must be equal there, launches and all.
 
-Ours is repeated until the bound is reached, for 10 to 20 s, because a busy machine has quiet
-moments. If it never is, and other programs had more than a quarter of a processor meanwhile, the
-time on a processor is judged instead of the time on the clock. Ratios are of processor time.
+Ours is repeated until one run is fast enough, for 10 to 20 s, because a busy machine has quiet
+moments. If none is, and other programs used more than a quarter of a CPU in that time, the CPU time
+is judged instead of the wall-clock time. Ratios are of CPU time.
 
 SHOAL_BUILD  the build directory (default: build in the repository)
 """
@@ -77,7 +77,7 @@ def own_seconds():
 
 
 class Pace:
-    """Runs of the simulator until one is fast enough, and how busy the machine was meanwhile."""
+    """Run the simulator until one run is fast enough; measure how busy the machine was."""
 
     def __init__(self, repeats):
         self.walls, self.works, self.traces = [], [], set()

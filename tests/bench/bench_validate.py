@@ -1,4 +1,4 @@
-"""`shoal validate` beside Ray's own reading of the same 100-line file, in one run.
+"""`shoal validate` compared with Ray's own validation of the same 100-line file, in one run.
 
 usage: bench_validate.py [--rounds N] [--write FILE]
 
@@ -141,9 +141,9 @@ class Run:
 def true_peak(words):
     """Peak memory of a process that is smaller than this one.
 
-    The kernel carries the memory of whoever starts a process over into its ru_maxrss, so for a
-    small child wait4 reports Python's. Instead the child is made to wait at the end of its work, on
-    a pipe that is full, and its own high-water mark is read.
+    The kernel carries the memory of the parent over into a child's ru_maxrss, so for a small child
+    wait4 reports Python's. Instead the child is made to wait at the end of its work, on a full
+    pipe, and its own high-water mark is read.
     """
     reader, writer = os.pipe()
     os.set_blocking(writer, False)

@@ -1,6 +1,6 @@
-"""A GCS of a large cluster that is not there: answers GetClusterId and GetClusterResourceState in
-the words of the installed Ray, over gRPC on loopback. Versions and idle counters move with every
-reply, as Ray's do; the rest stands still unless nodes are told to move.
+"""A fake GCS of a large cluster: answers GetClusterId and GetClusterResourceState with the messages
+of the installed Ray, over gRPC on loopback. Versions and idle counters change with every reply, as
+Ray's do; the rest stays the same unless --moving is set.
 
 usage: fake_gcs.py NODES [--moving N]      prints its port, then serves until its input ends
 """

@@ -52,7 +52,7 @@ class FakeService:
             pass
 
     def say(self, line, guest=None):
-        """To one guest, or to everybody."""
+        """Send to one connection, or to all."""
         data = json.dumps(line).encode() + b"\n"
         for one in [guest] if guest else list(self.guests):
             try:
@@ -61,7 +61,7 @@ class FakeService:
                 pass
 
     def close(self):
-        """Whoever is connected hears the end of it."""
+        """Close all connections, which the clients notice."""
         self.socket.shutdown(socket.SHUT_RDWR)
         self.socket.close()
         for guest in self.guests:

@@ -42,7 +42,7 @@ def payloads(tmp_path, program):
 
 @pytest.fixture
 def run_up(cloud, payloads, environment, program, write, folder):
-    """Makes the cluster; the head runs, and nobody is left who holds the lease."""
+    """Create the cluster; the head runs, and no process holds the lease."""
     write("x.yaml", FILE)
 
     def make(failpoint="up:after-head-launch"):

@@ -23,7 +23,7 @@ PAGES = re.compile(r"^[A-Z]+\.md$|^(?:docs/(?!results/)|src/).*\.md$|"
 NAME = r"(?<![\w/.~-])shoal(?=[ \n])"
 ESCAPES = {"n": "\n", "t": "\t"}
 CONVERSION = re.compile(r"%[-+0# ]*(?:\d+|\*)?(?:\.(?:\d+|\*))?(?:hh|h|ll|l|z|j|t)?[diouxXeEfgGsc]")
-# What stands for a value in a text, and a value for it.
+# Placeholders for values in a text, and a value for each.
 PLACEHOLDERS = {"FILE": "cluster.yaml", "NODE": "worker-1", "COMMAND": "up", "KEY": "docker",
                 "WORD": "spot", "NAME": "demo", "REGION": "us-west-2", "R": "us-west-2",
                 "WORKLOAD": "mixed", "CLUSTER": "demo",

@@ -243,7 +243,7 @@ def test_a_role_in_use_is_waited_for(run_up, down, cloud):
 
 
 def test_only_what_carries_the_uid_is_deleted(run_up, down, cloud):
-    """The filter of a listing is not trusted: AWS answers with what is somebody else's."""
+    """The filter of a listing is not trusted: AWS also returns instances of another owner."""
     run_up()
     ec2 = cloud.ec2
     group = ec2.create_security_group(GroupName="theirs", Description="x")["GroupId"]

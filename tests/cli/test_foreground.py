@@ -115,7 +115,7 @@ def test_a_new_size_reaches_it(run):
 @pytest.mark.parametrize("number, name", [(signal.SIGTERM, "TERM"), (signal.SIGHUP, "HUP"),
                                           (signal.SIGINT, "INT"), (signal.SIGQUIT, "QUIT")])
 def test_signals_are_passed_on(run, number, name):
-    """Those that somebody sends to us alone."""
+    """Signals that are sent only to this process."""
     terminal = run("sh", "-c", f"trap 'echo got {name}; exit 3' {name}; echo ready; "
                                "while :; do sleep 0.05; done")
     terminal.read(rb"ready")

@@ -30,7 +30,7 @@ def end_lease(cloud):
 
 @pytest.fixture
 def leftovers(run_up, cloud):
-    """A cluster whose instances somebody terminated by hand."""
+    """A cluster whose instances were terminated by hand."""
     ids = run_up()
     end_lease(cloud)
     cloud.age_templates()

@@ -16,7 +16,7 @@ available_node_types:
 TWO_TYPES = FILE + FILE.splitlines()[-1].replace("  a:", "  b:") + "\n"
 END = "head_node_type: head\nmax_workers: 4\n"
 
-# Nobody listens there: what is not refused before ends quickly.
+# No process listens there: a command that is not refused before fails quickly.
 NOWHERE = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_ACCESS_KEY_ID": "x",
            "AWS_SECRET_ACCESS_KEY": "y", "AWS_MAX_ATTEMPTS": "1"}
 

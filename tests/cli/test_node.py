@@ -543,7 +543,7 @@ def test_the_head_is_never_drained(home, metadata, watched):
         watched(watch=gcs_words(gcs))
         log = home / ".shoal/watch.log"
         wait_for(lambda: "this is the head, which" in log.read_text())
-        time.sleep(1.2)  # it is tried again meanwhile
+        time.sleep(1.2)  # it is retried in the meantime
         assert gcs.drained == []
 
 

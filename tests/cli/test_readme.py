@@ -2,8 +2,8 @@
 
 In the fenced ```console blocks below the heading that promises five minutes, a line `$ command`
 is run (a backslash at its end, `> ` lines and here-documents continue it) and the lines below it
-are its output; `...` alone on a line stands for any lines. All commands share one folder and one
-shell. Lines that install or build are not run: the shoal of this build stands on the PATH.
+are its output; `...` alone on a line matches any lines. All commands share one folder and one
+shell. Lines that install or build are not run: the shoal of this build is on the PATH.
 """
 
 import re
@@ -154,7 +154,7 @@ def test_the_first_five_minutes(play, repository):
     assert not different, "\n\n".join(different)
 
 
-# ---- and whoever plays it ----
+# ---- and the program that plays it ----
 
 
 SAMPLE = """\

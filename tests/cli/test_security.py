@@ -1,4 +1,4 @@
-"""What nobody else may get at, and what no text may become: memory, and words of a shell."""
+"""Memory that other processes cannot read, and text that never becomes shell words."""
 
 import datetime
 import json
@@ -12,7 +12,7 @@ import tempfile
 import pytest
 
 STRINGS = 20_000
-USER = 61005  # nobody in particular
+USER = 61005  # an unprivileged user
 
 
 # ---- memory ----

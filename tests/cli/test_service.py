@@ -1,5 +1,6 @@
-"""The service of a head as a process: started, asked, killed, told to stand down. No cloud answers
-here, so it stands by; what it does with one is shown on the bed."""
+"""The service of a head as a process: started, queried, killed, asked to stop. No cloud answers
+here, so it stays on standby; what it does with a cloud is tested on the bed.
+"""
 import json
 import os
 import pathlib
@@ -95,7 +96,7 @@ def head(tmp_path):
 
 
 def is_gone(pid):
-    """Ended, whether or not somebody has asked how."""
+    """The process has ended, reaped or not."""
     try:
         return pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     except OSError:
@@ -200,7 +201,7 @@ def test_a_newer_handover_is_taken_in(head):
     again = head.shoal("autoscaler", "--background")  # as the next `up` does
     assert again.returncode == 0, again.stderr
     wait(lambda: status(head).get("handover_serial") == 7, "the new handover")
-    assert head.pids() == before  # the same processes, begun anew
+    assert head.pids() == before  # the same processes, restarted
     (head.folder / "handover.json").write_text("{}")
     assert "damaged" in head.ask({"request": "update"})[1]["error"]
 
@@ -393,7 +394,7 @@ def test_it_is_back_within_five_seconds_whatever_ends_it(head):
 
 
 def status(head):
-    """What it says of itself; asked again while it begins anew. Nobody is started for that."""
+    """Its own status; asked again while it restarts. The query starts no process."""
     said = []
 
     def ask():

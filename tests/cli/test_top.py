@@ -245,7 +245,7 @@ def test_a_log(top, service):
     assert "line 100 " not in see(terminal, 80, 24, "line 60 of").text()
     service.say({"log": "a new line"}, service.guests[-1])
     time.sleep(0.2)
-    assert "line 60 of" in see(terminal, 80, 24, "LOG").text()  # whoever reads is not disturbed
+    assert "line 60 of" in see(terminal, 80, 24, "LOG").text()  # the reader's scroll position stays
     terminal.type(b"\x1b[F")
     see(terminal, 80, 24, "a new line")
     terminal.type(b"q")

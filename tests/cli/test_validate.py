@@ -259,9 +259,9 @@ def test_a_folder_instead_of_a_file(shoal, folder):
 
 @pytest.fixture
 def as_somebody(run, program):
-    """as_somebody({"x.yaml": text}, locked, *words): a run of someone who may not read `locked`.
+    """as_somebody({"x.yaml": text}, locked, *words): a run as a user who may not read `locked`.
 
-    Root may read everything, so when the tests run as root it is run as nobody.
+    Root may read everything, so as root the tests switch to another user.
     """
 
     def run_shoal(files, locked, *words):

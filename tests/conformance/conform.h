@@ -1,6 +1,6 @@
 /*
- * conform.h: a provider as a straight line: every operation starts, the loop runs until it is
- * answered, and what was told stays. Nothing in here knows which cloud it is; cloud.c opens one.
+ * conform.h: a provider with blocking calls: every operation starts, the loop runs until it is
+ * answered, and the answer is kept. Nothing in here depends on the cloud; cloud.c opens one.
  */
 #pragma once
 
@@ -80,14 +80,14 @@ void tell_preflight(void *context, const struct provider_answer *answer,
 void await(struct cloud *cloud, struct told *told);
 void sleep_ms(struct cloud *cloud, int64_t ms);
 
-/* Starts, waits, and asks again as long as the outcome is uncertain or it is told to wait: what
- * whoever uses a provider does. */
+/* Starts, waits, and repeats while the outcome is uncertain or the provider says to wait, as
+ * every user of a provider does. */
 struct told do_preflight(struct cloud *cloud, struct provider *provider);
 struct told do_take(struct cloud *cloud, struct provider *provider, const char *holder,
                     int64_t lease_ms, uint64_t take_from);
 struct told do_take_new(struct cloud *cloud, struct provider *provider, const char *holder,
                         int64_t lease_ms);
-/* As whoever was told `lease` by its holder. */
+/* As a process to which the holder of `lease` handed it over. */
 struct told do_take_handed(struct cloud *cloud, struct provider *provider, const char *holder,
                            int64_t lease_ms, const struct cluster_lease *lease);
 struct told do_renew(struct cloud *cloud, struct provider *provider, int64_t lease_ms);

@@ -128,7 +128,8 @@ int run_workers(const struct options *options)
     return with_cloud(options, work_workers);
 }
 
-/* Takes for `count` milliseconds and goes without a word, as somebody does who is killed. */
+/* Holds the lease for `count` milliseconds and exits without releasing it, like a killed
+ * process. */
 int run_take(const struct options *options)
 {
     struct cloud cloud;

@@ -173,7 +173,7 @@ static void try_first_taking(struct trial *trial)
     trial->epoch = (one_won ? one : two).lease.epoch;
 }
 
-/* The holder gives it to somebody by telling him what he knows, and acts no more. */
+/* The holder hands the lease over by sending what it knows, and acts no more. */
 static void try_handing_over(struct trial *trial, const struct cluster_lease *lease)
 {
     struct cloud *cloud = &trial->cloud;

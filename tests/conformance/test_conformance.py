@@ -1,10 +1,10 @@
-"""A provider against the truth of the bed.
+"""A provider compared with the state of the bed.
 
 The program `conform` knows the provider's interface and nothing else; what it says is compared
 here with what the cloud really has.
 
 SHOAL_CONFORM_LAUNCHES  how many machines are launched at least (default 60)
-SHOAL_CONFORM_KILLS     how often the program is killed meanwhile (default 4)
+SHOAL_CONFORM_KILLS     how often the program is killed (default 4)
 SHOAL_CONFORM_LEVELS    faults under which the rules are tried (default "mild")
 """
 
@@ -130,7 +130,7 @@ def test_an_anchor_of_others_stays(cloud, conform, aws, ec2):
 
 # ---- the lease ----
 
-GRACE = 10  # seconds after its end, in which nobody acts
+GRACE = 10  # seconds after its end, in which no process acts
 
 
 def test_a_lease_ends_by_itself(cloud, conform):
@@ -280,7 +280,9 @@ def test_another_key_is_noticed(cloud, conform, tmp_path):
 
 @pytest.mark.long
 def test_a_group_in_use_is_told(cloud, conform, aws, ec2, run):
-    """A machine of somebody else in the cluster's group: both stay, and so does the anchor."""
+    """An instance of another owner in the cluster's group: both stay, and so does the lease
+    object.
+    """
     assert conform.run("prepare")[0] == 0
     group = ingress(ec2, conform)[0]
     guest = run(SecurityGroupIds=[group])[0]
@@ -324,7 +326,7 @@ def test_the_heads_role_is_enough_and_no_more(cloud, conform, aws, ec2):
         client.terminate_instances(InstanceIds=workers[:1])
     with bed_conftest.refused("UnauthorizedOperation"):
         client.delete_tags(Resources=workers[:1], Tags=[{"Key": "shoal-head"}])
-    # A head that nobody has set up: its launch arrived late.
+    # A head that no process has set up: its launch arrived late.
     ec2.delete_tags(Resources=workers[:1], Tags=[{"Key": "shoal-head"}])
     client.terminate_instances(InstanceIds=workers[:1])
     with bed_conftest.refused("UnauthorizedOperation"):

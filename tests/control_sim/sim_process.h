@@ -49,7 +49,7 @@ struct sim_process {
 void sim_process_start(struct sim_process *process);
 /* Like kill -9: what is in flight stays in flight. */
 void sim_process_kill(struct sim_process *process);
-/* Closes it at its own wish, or because it was killed inside a callback. */
+/* Closes it because it asked for that, or because it was killed inside a callback. */
 void sim_process_reap(struct sim_process *process);
 /* May kill the process here; true if it is dead. */
 bool sim_process_dies(struct sim_process *process);

@@ -10,9 +10,9 @@
 /* An empty element takes four bytes and becomes a node; records have room for what they grow to. */
 enum { GROWTH_MAX = 256, ROOM_MAX = 64 * 1024 };
 
-/* ---- the scanner beside expat ---- */
+/* ---- the scanner compared with expat ---- */
 
-/* All that was heard, as one number; the marks are characters that no text can have. */
+/* All events as one number; the marks are characters that no text can contain. */
 static bool hear_start(void *context, struct str name, struct err *err)
 {
     uint64_t *heard = context;

@@ -1,5 +1,5 @@
-/* fuzz_ec2_reply.c: any bytes as one of the replies that a survey reads, or as a private key. The
- * first byte says as which. */
+/* fuzz_ec2_reply.c: any bytes as one of the replies that a preflight reads, or as a private key.
+ * The first byte selects which. */
 #include "fuzz.h"
 
 #include "provider/aws/preflight/ec2_reply.h"

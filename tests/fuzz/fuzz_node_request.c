@@ -1,5 +1,5 @@
-/* fuzz_node_request.c: what a node and whoever sets it up say to each other. The first byte
- * chooses: a request, a greeting, a notice. */
+/* fuzz_node_request.c: messages between a node and the process that sets it up. The first byte
+ * selects a request, a greeting or a notice. */
 #include "fuzz.h"
 
 #include "remote/node_request.h"

@@ -1,7 +1,7 @@
 /*
  * fuzz_ray_view.c: two replies of GetClusterResourceState, the one after the other and back. The
- * first two bytes are the length of the first. What was told is looked at until it is told anew, as
- * the core does.
+ * first two bytes are the length of the first. What was reported is read until it is reported
+ * again, as the core does.
  */
 #include "fuzz.h"
 

@@ -1,4 +1,5 @@
-/* fuzz_steps.c: what travels between a node and whoever sets it up. The first byte chooses. */
+/* fuzz_steps.c: messages between a node and the process that sets it up. The first byte selects
+ * the kind. */
 #include "fuzz.h"
 
 #include "remote/bundle.h"

@@ -69,7 +69,7 @@ static bool replay_file(const char *path)
     return true;
 }
 
-/* The files of a folder in the order of their names; none when it is no folder. */
+/* The files of a folder in the order of their names; none if it is not a folder. */
 static bool replay_folder(const char *path, size_t *count)
 {
     struct arena arena;

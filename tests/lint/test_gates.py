@@ -3,8 +3,8 @@
 usage: test_gates.py BUILDDIR [--cc CC] [unittest arguments]
 
 A fault is one or two small files planted in a copy of the tree. Every cheap gate looks at each
-fault, and only the one named may complain. Faults that only objects show are compiled with the
-flags of the real build and put beside its objects in thin archives: nothing else is rebuilt.
+fault, and only the one named may complain. Faults that are visible only in objects are compiled
+with the flags of the real build and added to its objects in thin archives: nothing else is rebuilt.
 The whole tree is judged once, as it is; the copy has its lowest layers only, so that the time
 this takes does not grow with the tree.
 """
@@ -360,6 +360,18 @@ class Words(Planting):
                          HEAD + 'const char *planted = "the value is no number";\n',
                          "write: is not a number")
 
+    def test_a_comment_of_a_c_test(self):
+        self.expect_only("tests/unit/planted.c", HEAD + "/* Begins anew. */\n", "again")
+
+    def test_a_comment_of_a_python_test(self):
+        self.expect_only("tests/cli/planted.py", "def planted():\n    return 1  # anew\n", "again")
+
+    def test_a_docstring(self):
+        self.expect_only("tests/cli/planted.py", 'def planted():\n    """Anew."""\n', "again")
+
+    def test_a_script_without_a_suffix(self):
+        self.expect_only("tools/planted", '#!/usr/bin/env python3\n"""Begins anew."""\n', "again")
+
     def test_a_page(self):
         self.expect_only("docs/user/planted.md", "Whoever reads this is right.\n", '"Whoever"')
 
@@ -371,6 +383,7 @@ class Words(Planting):
         self.plant("src/core/planted.c",
                    HEAD + "/* There is no head; it is no longer told apart. */\nint planted;\n")
         self.plant("docs/user/planted.md", "Quoted: `anew`.\n\n    $ anew\n")
+        self.plant("tests/cli/planted.py", "WORD = 'anew'  # quoted: `anew`\n")
         self.assertEqual(words.check(self.copy), sorted(self.before["words"]))
 
 
@@ -453,7 +466,7 @@ class BannedCalls(Planting):
                 **self.source_gates()}
 
     def test_build_refuses_a_banned_call(self):
-        """Not the gate but what it stands for: the build's own flags stop the call."""
+        """Tests not the gate but its purpose: the build's own flags reject the call."""
         command = next(c for c in objects.commands(BUILD) if c.layer != "base")
         self.plant("src/config/planted.c", HEAD + "#include <string.h>\n" + DECLARE +
                    "    char y[9];\n    strcpy(y, x);\n    return *y;\n}\n")
@@ -513,7 +526,7 @@ class ObjectFaults(Planting):
 
     @classmethod
     def archive(cls, layer, *planted):
-        """Make the layer's archive anew; none when it would be empty."""
+        """Create the layer's archive again; none if it would be empty."""
         folder = f"src/{layer}/lib{layer}.a.p/"
         real = [os.path.join(c.directory, c.output) for c in cls.commands
                 if c.output.startswith(folder)]

@@ -1,5 +1,6 @@
-"""The recipe itself, without compiling: its tables fit each other, sources are proven, and a key
-changes when, and only when, what it stands for does."""
+"""The recipe itself, without compiling: its tables are consistent, sources are verified, and a key
+changes if and only if its inputs change.
+"""
 
 import dataclasses
 import re

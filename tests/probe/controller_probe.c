@@ -2,8 +2,8 @@
  * controller_probe.c: FILE FOLDER run|down: a controller over a real provider, with its journal in
  * FOLDER, until all workers run or all are gone. It may be killed anywhere and started again.
  *
- * Says what it is told, a line each with its milliseconds; ends with 0 when the goal is reached.
- * Horizons are short, as the bed shows everything at once.
+ * Prints each report in a line with its time in milliseconds; exits with 0 when the goal is
+ * reached. Horizons are short, because the bed shows everything at once.
  */
 #include "app/cloud_provider.h"
 #include "app/cluster_file.h"

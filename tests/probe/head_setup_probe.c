@@ -2,7 +2,7 @@
  *
  * usage: head_setup_probe FILE FOLDER USER PORT IDENTITY
  *
- * FOLDER is the cluster's state; the machine is called "node". Says what the hooks hear. */
+ * FOLDER is the cluster's state; the machine is called "node". Prints the calls of the hooks. */
 #include "app/cluster_file.h"
 #include "app/launch/head_setup.h"
 
@@ -28,7 +28,7 @@ static void hear_nothing(void *context)
 static bool make_plan(void *context, const struct node_hello *hello, struct setup_plan *ret_plan,
                       struct err *err)
 {
-    /* Long enough for what goes on beside the steps. */
+    /* Long enough for what runs in parallel to the steps. */
     static const struct step steps[] = {
         {.name = {"wait", 4}, .command = {"sleep 2", 7}, .is_always = true}};
     static const struct setup_step about[] = {{.kind = "wait"}};

@@ -1,9 +1,9 @@
 /*
- * node_probe.c: sets one node up as the launcher does, and says what it hears, a line each with the
+ * node_probe.c: sets one node up as the launcher does, and prints each event in a line with the
  * milliseconds since its start. Words: USER ADDRESS PORT KNOWN_HOSTS IDENTITY CONTROL PAYLOAD
  * CONTACT_MS, and COPY when that is to be copied to ~/new/copy/ before; the bundle on standard
- * input. Ends with 0 when it was done. A new host key is pinned. PROXY may hold a proxy command;
- * FAR is set when the machine is not in one network with us.
+ * input. Exits with 0 when it was done. A new host key is pinned. PROXY may hold a proxy command;
+ * FAR is set if the machine is not in the network of this one.
  */
 #include "io/file.h"
 #include "remote/node_session.h"

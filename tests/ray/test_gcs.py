@@ -98,7 +98,8 @@ def test_a_gcs_that_dies_and_one_that_is_new(box):
     while said[-1] == "away" and time.monotonic() < until:
         time.sleep(0.02)
         said.append(probe.ask("alive")[1])
-    # A GCS without storage comes back as another cluster. That is told once, and then it is known.
+    # A GCS without storage comes back as another cluster. That is reported once, and then it is
+    # known.
     assert said[-1] == "other-cluster"
     assert probe.ask("alive")[1] == "fine"
     probe.close()

@@ -1,4 +1,4 @@
-"""A real Ray's cluster in the core's words: what is told of it, and what people would be shown."""
+"""A real Ray's cluster in the core's terms: what is reported, and what users would see."""
 
 import os
 import pathlib
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.skipif(os.geteuid() != 0 and not os.environ.get("SHOAL_
 
 
 class Mirror:
-    """Looks again and again; what was told and what is shown now."""
+    """Poll repeatedly; return what was reported and what is shown now."""
 
     def __init__(self, box):
         self.process = subprocess.Popen(box.inside([PROBE, "http://127.0.0.1:6379"]),
@@ -84,12 +84,12 @@ def driver(box):
 def test_nodes(mirror):
     mirror.wait(r"^node 2 idle CPU=0/2 ")
     assert mirror.told["2"].startswith("alive idle") and mirror.told["1"].startswith("alive")
-    assert "zone" not in mirror.told["2"]  # nobody has asked for it
+    assert "zone" not in mirror.told["2"]  # no program has requested it
     told = dict(mirror.told)
     for _ in range(3):
         mirror.told.clear()
         mirror.look()
-        assert not mirror.told, told  # an idle cluster is no news
+        assert not mirror.told, told  # an idle cluster is not a change
 
 
 def test_what_waits(mirror, driver):

@@ -1,4 +1,4 @@
-"""The same calls against older releases of Ray, each installed beside the others."""
+"""The same calls to older releases of Ray, each installed next to the others."""
 
 import os
 import pathlib

@@ -148,7 +148,7 @@ def test_a_notice_drains_the_node_once_within_seconds(box, home, watch):
 
 
 def test_the_gcs_may_be_away_when_the_notice_comes(box, home, watch):
-    """What answers later is told later; until then it is tried."""
+    """A node that answers later is reported later; until then it is tried again."""
     join(box, "i-spot-2")
     driver = keep_busy(box, "i-spot-2")
     one = watch("i-spot-2", gcs="127.0.0.1:7000")

@@ -159,7 +159,7 @@ def test_from_nothing_to_done(machine):
 def test_the_host_key_of_the_first_boot_is_replaced(machine):
     machine.up()
     first = (machine.folder / "host.pub").read_text().split()[1]
-    # The step ends after the key is in place: what was told is in order.
+    # The step ends after the key is in place: the reports are in order.
     heard = machine.run(step(f"while [ -e {machine.home}/.shoal/host_key ]; do sleep 0.02; done"))
     assert heard.status == 0, heard.lines
     new = heard.of("key")[0].split()[1]
@@ -175,7 +175,7 @@ def test_the_host_key_of_the_first_boot_is_replaced(machine):
     machine.pin(f"ssh-ed25519 {new}")
     heard = machine.run(step("true"))
     assert (heard.status, heard.of("key")) == (0, [])
-    # Told again and again: whoever missed the word of it can drop the first key then.
+    # Reported repeatedly: a process that missed the first report can drop the first key then.
     assert heard.of("shown") == [f"ssh-ed25519 {new}"]
     assert not (machine.home / ".shoal/host_key").exists()
 
@@ -215,7 +215,7 @@ def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
     os.kill(machine.ssh_of(probe), signal.SIGKILL)
     time.sleep(0.3)
     os.kill(machine.ssh_of(probe), signal.SIGKILL)
-    (home / "go").touch()  # what ends while nobody looks is not begun again
+    (home / "go").touch()  # a step that ends while no process watches is not run again
     heard = machine.end_of(probe)
     assert heard.status == 0, heard.lines
     assert heard.of("event") == ["bundle-began 0", "began 0", "done 0", "began 1", "done 1",
@@ -225,7 +225,9 @@ def test_a_broken_link_is_mended_and_nothing_is_repeated(machine):
 
 
 def test_a_second_run_is_told_from_its_beginning(machine):
-    """The node has lost what it did: the steps run again, and all events of that run are told."""
+    """The node has lost its records: the steps run again, and all events of that run are
+    reported.
+    """
     machine.up()
     home = machine.home
     probe = machine.start(step("true"), step("touch $HOME/began; while [ ! -e $HOME/go ]; do "
@@ -290,7 +292,7 @@ def test_ssh_begins_within_250_ms_of_the_port(machine):
 
 
 def test_a_way_round_is_tried_until_it_works(machine):
-    # The port here is nobody's: only the proxy knows where the machine is.
+    # No process listens on this port: only the proxy knows where the machine is.
     real, machine.port = machine.port, 9
     probe = machine.start(step("true"), PROXY=(
         f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{real} || exit; cat <&3 & exec cat >&3'"))
@@ -422,7 +424,7 @@ def test_the_new_host_key_of_the_head_is_pinned(machine):
     shown = "node " + (machine.folder / "host.pub").read_text().strip()
     assert (status, said) == (0, "")
     assert shown in pinned and shown != first
-    # The next `up` hears at the latest that the first one is shown no more.
+    # The next `up` learns at the latest that the first key is no longer used.
     assert set_up_head(machine)[2] == [shown]
 
 
@@ -434,4 +436,4 @@ def test_a_head_that_keeps_its_first_host_key_is_told(machine):
         config.write("NoSuchOption yes\n")
     status, said, pinned = set_up_head(machine)
     assert status == 0 and said.startswith("kept the sshd configuration is invalid")
-    assert pinned[0] == first and len(pinned) == 2  # both are good: nobody is locked out
+    assert pinned[0] == first and len(pinned) == 2  # both keys are valid: no user is locked out

@@ -156,7 +156,7 @@ static void run_pace(struct pace *pace, int64_t nodes, int64_t hours)
     arena_clear(&pace->arena);
 }
 
-/* The same run with somebody who looks; writes down `dump_count` decisions. */
+/* The same run with an observer; records `dump_count` decisions. */
 static uint64_t run_watched(struct pace *pace, int64_t nodes, int64_t hours, int64_t dump_count)
 {
     make(pace, nodes, hours);

@@ -1,6 +1,6 @@
 """One seed is one trace, however the program was compiled.
 
-usage: test_determinism.py YARD...
+usage: test_determinism.py SIMULATOR...
 
 Runs the same seeds in every program given and in those of other builds that SHOAL_SIMULATORS names
 (separated by colons: another compiler, sanitizers), and compares the hashes of the traces. One is

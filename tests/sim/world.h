@@ -1,8 +1,8 @@
 /*
  * world.h: a small random world from a seed: types, offerings, limits, work, faults.
  *
- * Everything that is asked for can be had once the faults stop, so that the yard can demand that
- * the cluster comes to rest.
+ * Everything that is requested is available once the faults stop, so that the simulator can require
+ * that the cluster settles.
  */
 #pragma once
 

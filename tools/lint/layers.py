@@ -72,7 +72,7 @@ def may_use(user, used):
 
 
 def third_party_layers(header):
-    """The layers that may include this library header; None when it is no library we know."""
+    """The layers that may include this library header; None if the library is not known."""
     for prefix, allowed in THIRD_PARTY.items():
         if header == prefix or (prefix.endswith("/") and header.startswith(prefix)):
             return allowed

@@ -82,7 +82,7 @@ def main(argv):
         parser.error(f"no gate {', '.join(unknown)}; there are {', '.join(known)}")
     codes = [run_gate(name, check) for name, check in known.items()
              if not args.only or name in args.only]
-    # An unchecked gate is no failure, a broken one is: PROBLEMS < USAGE, so the worst wins.
+    # An unchecked gate is not a failure, a broken one is: PROBLEMS < USAGE, so the worst wins.
     return max((code for code in codes if code != gate.SKIPPED), default=gate.SKIPPED)
 
 

@@ -23,7 +23,7 @@ OPENING = re.compile(r"\s*/\*(.*?)\*/", re.DOTALL)
 
 # Split, so that this file does not find itself.
 UNFINISHED = re.compile(r"\b(" + "|".join(["TO" + "DO", "FIX" + "ME", "XX" + "X"]) + r")\b")
-# Places that exist only on the machine where somebody wrote the line.
+# Paths that exist only on the machine of the author.
 FOREIGN = re.compile("|".join([
     r"(?<![\w~.$}])/wo" + r"rk/", r"(?<![\w~.$}])/opt/" + r"ray\b", r"(?<!\w)\.lib" + r"rary\b",
     r"\.\./sha" + r"red\b", r"/tmp/bash_" + r"jobs",

@@ -2,12 +2,16 @@
 
 usage: words.py ROOT
 
-Looks at comments and string literals of the C sources, at the documentation, and at file names.
-Dated results, the changelog and decisions quote the past and are left out.
+Looks at comments and string literals of the C sources, at comments and docstrings of tests and
+tools, at the documentation, and at file names. Dated results, the changelog and decisions quote the
+past and are left out; so are the tests of the gates, which quote retired words.
 """
 
+import ast
+import io
 import re
 import sys
+import tokenize
 
 import gate
 import tree
@@ -44,6 +48,9 @@ OLD_NAME = re.compile(r"(?:^|[/_])(?:desk|guest|reign|yard|survey|sight|stance|h
 ALLOWED = re.compile(r'^"UPDATE meta SET name = ')
 PAGES = re.compile(r"^(?:README|ARCHITECTURE|CONTRIBUTING|SECURITY)\.md$|"
                    r"^docs/(?:user|dev)/.*\.md$|^src/.*\.md$")
+CODE_FOLDERS = ("src/", "tests/", "tools/")
+GATE_TESTS = "tests/lint/"
+PYTHON = re.compile(r"#!.*\bpython3$", re.MULTILINE)
 QUOTED = re.compile(r"`[^`]*`|\([^()]*\.md\)|^    .*$|^```.*?^```", re.MULTILINE | re.DOTALL)
 
 
@@ -52,17 +59,44 @@ def check(root):
     for name in tree.files(root):
         if name.startswith(("src/", "tests/")) and OLD_NAME.search(name):
             problems.append(gate.problem(name, 1, "a retired word in a file name"))
-        if name.startswith("src/") and tree.is_c(name):
-            problems += _source(name, tree.read(root, name))
-        elif PAGES.match(name):
+        if PAGES.match(name):
             problems += _page(name, tree.read(root, name))
+        elif name.startswith(CODE_FOLDERS) and not name.startswith(GATE_TESTS):
+            problems += _code(name, tree.read(root, name) or "")
     return problems
 
 
-def _source(name, text):
+def _code(name, text):
+    if tree.is_c(name):
+        yield from _c(name, text)
+    elif name.endswith(".py") or PYTHON.match(text):
+        yield from _python(name, text)
+
+
+def _c(name, text):
     for token in tree.C_TOKEN.finditer(text):
-        if not ALLOWED.match(token.group()):
+        is_checked = token.group().startswith("/") or name.startswith("src/")
+        if is_checked and not ALLOWED.match(token.group()):
             yield from _find(name, text, token.start(), token.group())
+
+
+def _python(name, text):
+    starts = [0]
+    for line in text.splitlines(keepends=True):
+        starts.append(starts[-1] + len(line))
+    for token in tokenize.generate_tokens(io.StringIO(text).readline):
+        if token.type == tokenize.COMMENT:
+            yield from _quoted(name, text, starts[token.start[0] - 1], token.string)
+    for node in ast.walk(ast.parse(text)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) \
+                and ast.get_docstring(node) is not None:
+            words = node.body[0].value
+            yield from _quoted(name, text, starts[words.lineno - 1], words.value)
+
+
+def _quoted(name, text, start, part):
+    """A word in backquotes names a thing as it is called."""
+    yield from _find(name, text, start, re.sub(r"`[^`\n]*`", lambda m: " " * len(m.group()), part))
 
 
 def _page(name, text):

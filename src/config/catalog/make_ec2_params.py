@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write ec2_params.tsv: the parameters of EC2's RunInstances and their types.
 
-    python make_ec2_params.py            write the table beside this script
+    python make_ec2_params.py            write the table next to this script
     python make_ec2_params.py --check    compare only: exit 1 and show the difference
 
 Run it with a Python that has botocore. A node type's node_config is handed to

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write ec2_prices.tsv: what EC2 machines cost on demand, without asking AWS.
 
-    python make_ec2_prices.py CHECKOUT            write the table beside this script
+    python make_ec2_prices.py CHECKOUT            write the table next to this script
     python make_ec2_prices.py CHECKOUT --check    compare only: exit 1 and show the difference
 
 CHECKOUT is a clone of github.com/aws/karpenter-provider-aws (Apache-2.0), with or without a work

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Write ec2_types.tsv: what Shoal knows of EC2 instance types without asking AWS.
 
-    python make_ec2_types.py            write the table beside this script
+    python make_ec2_types.py            write the table next to this script
     python make_ec2_types.py --check    compare only: exit 1 and show the difference
 
 Run it with a Python that has moto and ray. moto carries what AWS's
