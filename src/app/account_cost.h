@@ -22,11 +22,11 @@ struct account_cost {
 };
 
 /* All prices that the clusters need, without duplicates. */
-void account_cost_wishes(const struct account *account, struct arena *arena,
-                         struct price_query **ret_wishes, size_t *ret_count);
+void account_cost_queries(const struct account *account, struct arena *arena,
+                          struct price_query **ret_queries, size_t *ret_count);
 
 struct account_prices {
-    const struct price_query *wishes;
+    const struct price_query *queries;
     const struct price_known *prices; /* one per query */
     size_t count;
 };

@@ -170,17 +170,17 @@ bool price_cache_print(const struct price_cache *cache, int64_t now, struct buf 
 /* ---- rows ---- */
 
 const struct price_row *price_cache_find(const struct price_cache *cache,
-                                         const struct price_query *wish, struct str account,
+                                         const struct price_query *query, struct str account,
                                          int64_t now)
 {
-    bool is_spot = wish->kind == PRICE_SPOT;
-    if (!str_eq(cache->region, wish->region) || (is_spot && account.len == 0)) {
+    bool is_spot = query->kind == PRICE_SPOT;
+    if (!str_eq(cache->region, query->region) || (is_spot && account.len == 0)) {
         return NULL;
     }
     for (size_t i = 0; i < cache->count; i++) {
         const struct price_row *row = &cache->rows[i];
-        if (row->kind == wish->kind && str_eq(row->name, wish->name) && is_fresh(row, now) &&
-            (!is_spot || (str_eq(row->zone, wish->zone) && str_eq(row->account, account)))) {
+        if (row->kind == query->kind && str_eq(row->name, query->name) && is_fresh(row, now) &&
+            (!is_spot || (str_eq(row->zone, query->zone) && str_eq(row->account, account)))) {
             return row;
         }
     }

@@ -56,7 +56,7 @@ bool price_cache_print(const struct price_cache *cache, int64_t now, struct buf 
 
 /* The row for this query that is valid at `now` for this account (empty if unknown), or NULL. */
 const struct price_row *price_cache_find(const struct price_cache *cache,
-                                         const struct price_query *wish, struct str account,
+                                         const struct price_query *query, struct str account,
                                          int64_t now);
 
 /* Replaces an older row of the same query. Strings are not copied. */

@@ -16,7 +16,7 @@ struct price_lookup {
     price_lookup_fn *done;
     void *context;
     struct arena arena;
-    struct price_query *wishes;
+    struct price_query *queries;
     struct price_known *prices;
     size_t count;
     struct price_cache *caches; /* one per region */
@@ -30,22 +30,22 @@ struct price_lookup {
 
 /* ---- prices without I/O ---- */
 
-struct price_known price_written(const struct value *written, const struct price_query *wish)
+struct price_known price_written(const struct value *written, const struct price_query *query)
 {
-    const struct value *value = value_get(written, wish->name);
+    const struct value *value = value_get(written, query->name);
     double dollars;
-    if (wish->kind != PRICE_ON_DEMAND || !value || !value_number(value, &dollars) ||
+    if (query->kind != PRICE_ON_DEMAND || !value || !value_number(value, &dollars) ||
         !(dollars >= 0 && dollars <= 1e6)) {
         return unknown;
     }
     return (struct price_known){(int64_t)round(dollars * 1e6), PRICE_FROM_FILE, 0};
 }
 
-struct price_known price_built_in(const struct price_query *wish)
+struct price_known price_built_in(const struct price_query *query)
 {
     struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOGUE, 0};
-    if (wish->kind != PRICE_ON_DEMAND || !str_eq(wish->region, catalog_ec2_price_region()) ||
-        !catalog_ec2_price(wish->name, &known.price)) {
+    if (query->kind != PRICE_ON_DEMAND || !str_eq(query->region, catalog_ec2_price_region()) ||
+        !catalog_ec2_price(query->name, &known.price)) {
         return unknown;
     }
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -87,11 +87,11 @@ static enum price_source price_lookup_source_of(enum price_kind kind)
     return kind == PRICE_SPOT ? PRICE_FROM_MARKET : PRICE_FROM_LIST;
 }
 
-static struct price_known price_kept(struct price_lookup *lookup, const struct price_query *wish,
+static struct price_known price_kept(struct price_lookup *lookup, const struct price_query *query,
                                      int64_t now)
 {
-    const struct price_cache *cache = cache_of(lookup, wish->region);
-    const struct price_row *row = price_cache_find(cache, wish, lookup->setup.account, now);
+    const struct price_cache *cache = cache_of(lookup, query->region);
+    const struct price_row *row = price_cache_find(cache, query, lookup->setup.account, now);
     return row ? (struct price_known){row->price, price_lookup_source_of(row->kind), row->at}
                : unknown;
 }
@@ -100,17 +100,17 @@ static void keep_prices(struct price_lookup *lookup, int64_t now)
 {
     bool *is_changed = ARENA_ARRAY(&lookup->arena, lookup->cache_count, bool);
     for (size_t i = 0; i < lookup->asked_count; i++) {
-        const struct price_query *wish = &lookup->wishes[lookup->asked[i]];
+        const struct price_query *query = &lookup->queries[lookup->asked[i]];
         const struct price_known *known = &lookup->prices[lookup->asked[i]];
-        bool is_spot = wish->kind == PRICE_SPOT;
-        bool is_told = known->source == price_lookup_source_of(wish->kind) && known->price > 0;
+        bool is_spot = query->kind == PRICE_SPOT;
+        bool is_told = known->source == price_lookup_source_of(query->kind) && known->price > 0;
         if (!is_told || (is_spot && lookup->setup.account.len == 0)) {
             continue;
         }
-        struct price_cache *cache = cache_of(lookup, wish->region);
-        struct price_row row = {wish->kind,
-                                wish->name,
-                                is_spot ? wish->zone : STR(""),
+        struct price_cache *cache = cache_of(lookup, query->region);
+        struct price_row row = {query->kind,
+                                query->name,
+                                is_spot ? query->zone : STR(""),
                                 is_spot ? lookup->setup.account : STR(""),
                                 known->price,
                                 known->at};
@@ -140,7 +140,7 @@ static void price_lookup_finish(struct price_lookup *lookup)
                                          lookup->trouble, lookup->unkept};
     for (size_t i = 0; i < lookup->count; i++) {
         if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
-            lookup->prices[i] = price_built_in(&lookup->wishes[i]);
+            lookup->prices[i] = price_built_in(&lookup->queries[i]);
         }
     }
     lookup->done(lookup->context, &answer);
@@ -156,7 +156,7 @@ static void price_lookup_on_prices(void *context, const struct aws_price_answers
         size_t position = lookup->asked[i];
         if (answers->prices[i] != PRICE_UNKNOWN) {
             lookup->prices[position] = (struct price_known){
-                answers->prices[i], price_lookup_source_of(lookup->wishes[position].kind),
+                answers->prices[i], price_lookup_source_of(lookup->queries[position].kind),
                 answers->at};
         }
     }
@@ -170,13 +170,13 @@ static void price_lookup_take_turn(void *context)
     struct price_query *open = ARENA_ARRAY(&lookup->arena, lookup->count, struct price_query);
     int64_t now = aws_client_now(lookup->setup.client);
     for (size_t i = 0; i < lookup->count; i++) {
-        const struct price_query *wish = &lookup->wishes[i];
-        lookup->prices[i] = price_written(lookup->setup.written, wish);
+        const struct price_query *query = &lookup->queries[i];
+        lookup->prices[i] = price_written(lookup->setup.written, query);
         if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
-            lookup->prices[i] = price_kept(lookup, wish, now);
+            lookup->prices[i] = price_kept(lookup, query, now);
         }
         if (lookup->prices[i].source == PRICE_FROM_UNKNOWN) {
-            open[lookup->asked_count] = *wish;
+            open[lookup->asked_count] = *query;
             lookup->asked[lookup->asked_count++] = i;
         }
     }
@@ -189,7 +189,7 @@ static void price_lookup_take_turn(void *context)
 }
 
 struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
-                                        const struct price_query *wishes, size_t count,
+                                        const struct price_query *queries, size_t count,
                                         price_lookup_fn *done, void *context)
 {
     struct price_lookup *lookup = HEAP_NEW(struct price_lookup);
@@ -200,13 +200,13 @@ struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
     lookup->setup.account = arena_str(arena, setup->account);
     lookup->setup.cache_folder = arena_str(arena, setup->cache_folder);
     lookup->setup.endpoint = arena_str(arena, setup->endpoint);
-    lookup->wishes = ARENA_ARRAY(arena, count, struct price_query);
+    lookup->queries = ARENA_ARRAY(arena, count, struct price_query);
     lookup->prices = ARENA_ARRAY(arena, count, struct price_known);
     lookup->asked = ARENA_ARRAY(arena, count, size_t);
     for (size_t i = 0; i < count; i++) {
-        lookup->wishes[i] = (struct price_query){wishes[i].kind, arena_str(arena, wishes[i].name),
-                                                 arena_str(arena, wishes[i].region),
-                                                 arena_str(arena, wishes[i].zone)};
+        lookup->queries[i] = (struct price_query){
+            queries[i].kind, arena_str(arena, queries[i].name), arena_str(arena, queries[i].region),
+            arena_str(arena, queries[i].zone)};
     }
     lookup->turn = (struct loop_task){.run = price_lookup_take_turn, .context = lookup};
     loop_defer(setup->loop, &lookup->turn);

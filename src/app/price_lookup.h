@@ -1,6 +1,6 @@
 /*
  * price_lookup.h: finds prices in order of precedence: the cluster file, the cache of recent cloud
- * prices, the cloud, and the built-in catalogue if it is for that region. Otherwise they are
+ * prices, the cloud, and the built-in catalog if it is for that region. Otherwise they are
  * unknown.
  */
 #pragma once
@@ -36,7 +36,7 @@ typedef void price_lookup_fn(void *context, const struct price_lookup_answer *an
 
 /* Calls `done` exactly once, from the loop. */
 struct price_lookup *price_lookup_start(const struct price_lookup_setup *setup,
-                                        const struct price_query *wishes, size_t count,
+                                        const struct price_query *queries, size_t count,
                                         price_lookup_fn *done, void *context);
 
 /* `done` is not called afterwards. */
@@ -45,6 +45,6 @@ void price_lookup_cancel(struct price_lookup *lookup);
 /* "${XDG_CACHE_HOME:-~/.cache}/shoal"; empty if neither is set. */
 struct str price_cache_folder(aws_environ env, struct arena *arena);
 
-/* Prices without I/O: from the cluster file, and from the catalogue. */
-struct price_known price_written(const struct value *written, const struct price_query *wish);
-struct price_known price_built_in(const struct price_query *wish);
+/* Prices without I/O: from the cluster file, and from the catalog. */
+struct price_known price_written(const struct value *written, const struct price_query *query);
+struct price_known price_built_in(const struct price_query *query);

@@ -5,7 +5,7 @@
 
 #include <stdlib.h>
 
-struct wishing {
+struct bundle_list {
     struct arena *arena;
     struct gcs_bundle *items;
     size_t count, capacity;
@@ -18,16 +18,16 @@ static int bundles_by_name(const void *a, const void *b)
     return str_cmp(left->name, right->name);
 }
 
-static bool bundles_is_same(const struct gcs_bundle *wish, const struct ray_quantity *amounts,
+static bool bundles_is_same(const struct gcs_bundle *bundle, const struct ray_quantity *amounts,
                             size_t count)
 {
-    if (wish->amount_count != count) {
+    if (bundle->amount_count != count) {
         return false;
     }
     for (size_t i = 0; i < count; i++) {
-        if (!str_eq(wish->amounts[i].name, amounts[i].name) ||
-            wish->amounts[i].amount < amounts[i].amount ||
-            wish->amounts[i].amount > amounts[i].amount) {
+        if (!str_eq(bundle->amounts[i].name, amounts[i].name) ||
+            bundle->amounts[i].amount < amounts[i].amount ||
+            bundle->amounts[i].amount > amounts[i].amount) {
             return false;
         }
     }
@@ -35,21 +35,21 @@ static bool bundles_is_same(const struct gcs_bundle *wish, const struct ray_quan
 }
 
 /* Sorted by name. */
-static void bundles_add(struct wishing *wishing, struct ray_quantity *amounts, size_t count,
+static void bundles_add(struct bundle_list *bundle_list, struct ray_quantity *amounts, size_t count,
                         int64_t times)
 {
     qsort(amounts, count, sizeof(*amounts), bundles_by_name);
-    for (size_t i = 0; i < wishing->count; i++) {
-        if (bundles_is_same(&wishing->items[i], amounts, count)) {
-            wishing->items[i].count += times;
+    for (size_t i = 0; i < bundle_list->count; i++) {
+        if (bundles_is_same(&bundle_list->items[i], amounts, count)) {
+            bundle_list->items[i].count += times;
             return;
         }
     }
-    ARENA_PUSH(wishing->arena, wishing->items, wishing->count,
-               wishing->capacity) = (struct gcs_bundle){amounts, count, times};
+    ARENA_PUSH(bundle_list->arena, bundle_list->items, bundle_list->count,
+               bundle_list->capacity) = (struct gcs_bundle){amounts, count, times};
 }
 
-static bool bundles_read_bundle(struct wishing *wishing, const struct value *bundle,
+static bool bundles_read_bundle(struct bundle_list *bundle_list, const struct value *bundle,
                                 struct err *err)
 {
     if (bundle->kind != VALUE_MAP || bundle->map.count == 0) {
@@ -57,7 +57,7 @@ static bool bundles_read_bundle(struct wishing *wishing, const struct value *bun
                        "--bundles: each bundle is a map of resources such as {\"CPU\": 4}");
     }
     size_t count = bundle->map.count;
-    struct ray_quantity *amounts = ARENA_ARRAY(wishing->arena, count, struct ray_quantity);
+    struct ray_quantity *amounts = ARENA_ARRAY(bundle_list->arena, count, struct ray_quantity);
     for (size_t i = 0; i < count; i++) {
         const struct value_entry *entry = &bundle->map.entries[i];
         double amount = 0;
@@ -71,17 +71,18 @@ static bool bundles_read_bundle(struct wishing *wishing, const struct value *bun
         }
         amounts[i] = (struct ray_quantity){entry->key->text, amount};
     }
-    bundles_add(wishing, amounts, count, 1);
+    bundles_add(bundle_list, amounts, count, 1);
     return true;
 }
 
-static bool bundles_read_bundles(struct wishing *wishing, const char *bundles, struct err *err)
+static bool bundles_read_bundles(struct bundle_list *bundle_list, const char *bundles,
+                                 struct err *err)
 {
     struct diag_list diags;
-    struct source *source = ARENA_NEW(wishing->arena, struct source);
+    struct source *source = ARENA_NEW(bundle_list->arena, struct source);
     *source = (struct source){STR("--bundles"), str_from(bundles), false};
-    diag_list_init(&diags, wishing->arena);
-    const struct value *list = yaml_read(wishing->arena, source, &diags);
+    diag_list_init(&diags, bundle_list->arena);
+    const struct value *list = yaml_read(bundle_list->arena, source, &diags);
     if (!list || list->kind != VALUE_LIST) {
         return err_set(err, ERR_USAGE,
                        "--bundles: not a list of bundles such as '[{\"GPU\": 1}, {\"CPU\": 4}]'");
@@ -91,29 +92,29 @@ static bool bundles_read_bundles(struct wishing *wishing, const char *bundles, s
                        WISHES_MAX);
     }
     for (size_t i = 0; i < list->list.count; i++) {
-        if (!bundles_read_bundle(wishing, list->list.items[i], err)) {
+        if (!bundles_read_bundle(bundle_list, list->list.items[i], err)) {
             return false;
         }
     }
     return true;
 }
 
-bool wishes_read(int64_t cpus, const char *bundles, struct arena *arena,
-                 const struct gcs_bundle **ret_wishes, size_t *ret_count, struct err *err)
+bool bundles_read(int64_t cpus, const char *bundles, struct arena *arena,
+                  const struct gcs_bundle **ret_bundles, size_t *ret_count, struct err *err)
 {
-    struct wishing wishing = {.arena = arena};
+    struct bundle_list bundle_list = {.arena = arena};
     if (cpus < 0) {
         return err_set(err, ERR_USAGE, "--num-cpus cannot be less than 0");
     }
     if (cpus > 0) {
         struct ray_quantity *one = ARENA_NEW(arena, struct ray_quantity);
         *one = (struct ray_quantity){STR("CPU"), 1};
-        bundles_add(&wishing, one, 1, cpus);
+        bundles_add(&bundle_list, one, 1, cpus);
     }
-    if (bundles && !bundles_read_bundles(&wishing, bundles, err)) {
+    if (bundles && !bundles_read_bundles(&bundle_list, bundles, err)) {
         return false;
     }
-    *ret_wishes = wishing.items;
-    *ret_count = wishing.count;
+    *ret_bundles = bundle_list.items;
+    *ret_count = bundle_list.count;
     return true;
 }

@@ -13,5 +13,6 @@ enum { WISHES_MAX = 10000 };
  * or YAML in one line; NULL: none). Equal bundles are merged with a count; without any the result
  * is empty. Fails with ERR_USAGE.
  */
-bool wishes_read(int64_t cpus, const char *bundles, struct arena *arena,
-                 const struct gcs_bundle **ret_wishes, size_t *ret_count, struct err *err) MUST_USE;
+bool bundles_read(int64_t cpus, const char *bundles, struct arena *arena,
+                  const struct gcs_bundle **ret_bundles, size_t *ret_count,
+                  struct err *err) MUST_USE;

@@ -7,10 +7,10 @@
 
 int64_t cost_hourly(const struct config *config, struct str machine, bool is_spot)
 {
-    struct price_query wish = {.kind = is_spot ? PRICE_SPOT : PRICE_ON_DEMAND,
-                               .name = machine,
-                               .region = value_text(value_get_c(config->provider, "region"))};
-    struct price_known price = price_written(value_get_c(config->shoal, "prices"), &wish);
+    struct price_query query = {.kind = is_spot ? PRICE_SPOT : PRICE_ON_DEMAND,
+                                .name = machine,
+                                .region = value_text(value_get_c(config->provider, "region"))};
+    struct price_known price = price_written(value_get_c(config->shoal, "prices"), &query);
     /* As `up` prices it; a spot price is not known without asking. */
     if (price.price == PRICE_UNKNOWN && !is_spot && !catalog_ec2_price(machine, &price.price)) {
         price.price = PRICE_UNKNOWN;

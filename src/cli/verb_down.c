@@ -89,11 +89,11 @@ static void say_disks(const struct target *target)
     struct str region = value_text(value_get_c(config->provider, "region"));
     for (size_t i = 0; i < config->node_type_count; i++) {
         const struct config_node_type *type = &config->node_types[i];
-        struct price_query wish = {.kind = PRICE_VOLUME, .region = region};
-        int64_t size = volume_gb(type, &wish.name);
-        struct price_known price = price_written(value_get_c(config->shoal, "prices"), &wish);
+        struct price_query query = {.kind = PRICE_VOLUME, .region = region};
+        int64_t size = volume_gb(type, &query.name);
+        struct price_known price = price_written(value_get_c(config->shoal, "prices"), &query);
         if (price.price == PRICE_UNKNOWN) {
-            price = price_built_in(&wish);
+            price = price_built_in(&query);
         }
         if (size == 0) {
             continue;

@@ -59,7 +59,7 @@ static int verb_ls_report(const struct cli *cli, const struct gathering *gatheri
     struct err err;
     struct ls_view view = {
         .account = gathering->account,
-        .prices = {gathering->wishes, gathering->prices, gathering->wish_count},
+        .prices = {gathering->queries, gathering->prices, gathering->query_count},
         .now = aws_client_now(gathering->client),
     };
     buf_init(&out, OUTPUT_BYTES_MAX);

@@ -30,7 +30,7 @@ static const struct example examples[] = {
                                              "terminated."},
 };
 
-struct verb_request_resources_wishes {
+struct verb_request_resources_bundles {
     const struct gcs_bundle *items;
     size_t count;
 };
@@ -43,24 +43,25 @@ static void ignore_line(void *context, const struct ctl_line *line)
 
 static int verb_request_resources_send(struct target *target, const void *fields)
 {
-    const struct verb_request_resources_wishes *wishes = fields;
-    struct ctl_request request = {
-        .what = STR("request-resources"), .bundles = wishes->items, .bundle_count = wishes->count};
+    const struct verb_request_resources_bundles *bundles = fields;
+    struct ctl_request request = {.what = STR("request-resources"),
+                                  .bundles = bundles->items,
+                                  .bundle_count = bundles->count};
     struct err err;
     if (!ctl_query_head(target, &request, ignore_line, NULL, &err)) {
         return target_fail(target, &err);
     }
-    int64_t bundles = 0;
-    for (size_t i = 0; i < wishes->count; i++) {
-        bundles += wishes->items[i].count;
+    int64_t total = 0;
+    for (size_t i = 0; i < bundles->count; i++) {
+        total += bundles->items[i].count;
     }
-    if (bundles == 0) {
+    if (total == 0) {
         fputs("The request is withdrawn; idle nodes can be terminated.\n", target->cli.err);
     } else {
         fprintf(target->cli.err,
                 "Requested %lld bundle%s. The request stays until another one replaces it. To "
                 "watch: shoal status --watch %.*s\n",
-                (long long)bundles, bundles == 1 ? "" : "s", STR_ARG(target_text(target)));
+                (long long)total, total == 1 ? "" : "s", STR_ARG(target_text(target)));
     }
     return 0;
 }
@@ -68,13 +69,13 @@ static int verb_request_resources_send(struct target *target, const void *fields
 static int verb_request_resources_run(const struct cli *cli, const void *fields)
 {
     const struct request_fields *given = fields;
-    struct verb_request_resources_wishes wishes;
+    struct verb_request_resources_bundles bundles;
     struct err err;
-    if (!wishes_read(given->num_cpus, given->bundles, cli->arena, &wishes.items, &wishes.count,
-                     &err)) {
+    if (!bundles_read(given->num_cpus, given->bundles, cli->arena, &bundles.items, &bundles.count,
+                      &err)) {
         return output_error(cli, &err);
     }
-    return target_work(cli, &given->target, verb_request_resources_send, &wishes);
+    return target_work(cli, &given->target, verb_request_resources_send, &bundles);
 }
 
 const struct verb verb_request_resources = {

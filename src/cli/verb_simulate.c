@@ -143,7 +143,7 @@ static bool read_workload(const struct cli *cli, const char *word, struct source
     return cluster_file_read(cli->arena, word, ret_source, err);
 }
 
-static bool read_planners(const struct cli *cli, const char *text, struct sim_options *wish,
+static bool read_planners(const struct cli *cli, const char *text, struct sim_options *chosen,
                           struct err *err)
 {
     struct str rest = str_from(text);
@@ -158,19 +158,19 @@ static bool read_planners(const struct cli *cli, const char *text, struct sim_op
             return err_set(err, ERR_USAGE, "--planner cannot be \"%.*s\"; valid values: %s",
                            STR_ARG(str_sub(name, 0, 100)), list.ptr);
         }
-        for (size_t i = 0; i < wish->planner_count; i++) {
-            if (str_is(name, wish->planners[i])) {
+        for (size_t i = 0; i < chosen->planner_count; i++) {
+            if (str_is(name, chosen->planners[i])) {
                 return err_set(err, ERR_USAGE, "--planner names \"%.*s\" twice", STR_ARG(name));
             }
         }
-        wish->planners[wish->planner_count++] = arena_str(cli->arena, name).ptr;
+        chosen->planners[chosen->planner_count++] = arena_str(cli->arena, name).ptr;
     }
-    return wish->planner_count > 0 ||
+    return chosen->planner_count > 0 ||
            err_set(err, ERR_USAGE, "--planner needs the name of a planner");
 }
 
-static bool read_wish(const struct cli *cli, const struct simulate_fields *given,
-                      const struct config *config, struct sim_options *wish, struct err *err)
+static bool read_request(const struct cli *cli, const struct simulate_fields *given,
+                         const struct config *config, struct sim_options *chosen, struct err *err)
 {
     struct str in_file = value_text(value_get_c(config->shoal, "planner"));
     const char *fallback = in_file.len > 0 ? arena_str(cli->arena, in_file).ptr : "ray";
@@ -179,15 +179,15 @@ static bool read_wish(const struct cli *cli, const struct simulate_fields *given
                        given->seed < 0 ? "seed" : "hours",
                        given->seed < 0 ? (long long)INT64_MAX : (long long)WORKLOAD_HOURS_MAX);
     }
-    wish->seed = (uint64_t)given->seed;
-    wish->config = config;
-    wish->faults = given->faults ? given->faults : "mild";
-    wish->explain_at = -1;
-    if (given->explain && !quantity_duration(str_from(given->explain), &wish->explain_at)) {
+    chosen->seed = (uint64_t)given->seed;
+    chosen->config = config;
+    chosen->faults = given->faults ? given->faults : "mild";
+    chosen->explain_at = -1;
+    if (given->explain && !quantity_duration(str_from(given->explain), &chosen->explain_at)) {
         return err_set(err, ERR_USAGE, "--explain needs a time such as 12m30s, not \"%.100s\"",
                        given->explain);
     }
-    return read_planners(cli, given->planners ? given->planners : fallback, wish, err);
+    return read_planners(cli, given->planners ? given->planners : fallback, chosen, err);
 }
 
 /* ---- the verb ---- */
@@ -227,18 +227,18 @@ static int simulate(const struct cli *cli, const struct simulate_fields *given,
     struct source source;
     struct diag_list diags;
     struct result result;
-    struct sim_options wish = {0};
+    struct sim_options chosen = {0};
     diag_list_init(&diags, cli->arena);
-    if (!read_wish(cli, given, config, &wish, &err) ||
+    if (!read_request(cli, given, config, &chosen, &err) ||
         !read_workload(cli, given->workload, &source, &err)) {
         return output_error(cli, &err);
     }
-    wish.workload_name = source.name;
-    wish.workload = workload_file_read(cli->arena, &source, given->hours, &diags);
-    bool ok = wish.workload && run_all(cli->arena, &wish, &diags, &result, &err);
+    chosen.workload_name = source.name;
+    chosen.workload = workload_file_read(cli->arena, &source, given->hours, &diags);
+    bool ok = chosen.workload && run_all(cli->arena, &chosen, &diags, &result, &err);
     input_settle(&diags);
     input_print_findings(cli, &diags);
-    if (!wish.workload) {
+    if (!chosen.workload) {
         return 1;
     }
     return ok ? print_result(cli, given, &result) : output_error(cli, &err);

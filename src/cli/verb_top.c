@@ -230,7 +230,7 @@ static void verb_top_on_line(void *context, const struct ctl_line *line)
             leave(top, true);
         }
     } else {
-        top_model_hear(&top->model, line, verb_top_now_ms());
+        top_model_apply(&top->model, line, verb_top_now_ms());
     }
     if (top->terminal) {
         verb_top_changed(top);

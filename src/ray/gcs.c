@@ -219,7 +219,7 @@ static struct gcs_answer take_id(struct gcs *gcs, const struct gcs_answer *answe
 
 /* Sends the calls that waited for the id, or fails them. A finisher may start new calls, which are
  * inserted before the current ones and wait for the next id. It may also close the client. */
-static void hear_id(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_id(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs *gcs = call->context;
     struct gcs_answer result = take_id(gcs, answer, body);
@@ -254,7 +254,7 @@ void gcs_call_start(struct gcs_call *call)
         send_call(call, true);
     } else if (!gcs->is_asking_id) {
         gcs->is_asking_id = true;
-        send_call(gcs_call_new(gcs, ID_METHOD, hear_id, gcs), false);
+        send_call(gcs_call_new(gcs, ID_METHOD, on_id, gcs), false);
     }
 }
 

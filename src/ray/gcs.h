@@ -138,7 +138,7 @@ struct gcs_bundle {
     size_t amount_count;
     int64_t count;
 };
-void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *wishes, size_t count,
+void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *bundles, size_t count,
                            gcs_done_fn *done, void *context);
 
 /* Prints the line "(autoscaler +9s) TEXT" in the output of every driver. */

@@ -6,7 +6,7 @@
 
 #define AUTOSCALER "/ray.rpc.autoscaler.AutoscalerStateService/"
 
-static void hear_plain(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_plain(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     (void)body; /* these replies are empty */
     call->done.plain(call->context, answer);
@@ -42,7 +42,7 @@ void gcs_read_status(struct gcs *gcs, gcs_state_fn *done, void *context)
 
 void gcs_report(struct gcs *gcs, const struct ray_report *report, gcs_done_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "ReportAutoscalingState", hear_plain,
+    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "ReportAutoscalingState", on_plain,
                                          context);
     AUTO_ARENA struct arena arena = ARENA_HEAP;
     buf_add(&call->body, ray_report_bytes(report, &arena));
@@ -86,8 +86,7 @@ static void gcs_autoscaler_add_group(struct buf *out, const struct gcs_group *gr
 void gcs_report_groups(struct gcs *gcs, const struct gcs_group *groups, size_t count,
                        gcs_done_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "ReportClusterConfig", hear_plain,
-                                         context);
+    struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "ReportClusterConfig", on_plain, context);
     AUTO_BUF struct buf config;
     buf_init(&config, MESSAGE_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
@@ -110,30 +109,30 @@ static void gcs_autoscaler_add_amount(struct buf *out, uint32_t tag,
     wire_add_bytes(out, tag, buf_str(&entry));
 }
 
-static void gcs_autoscaler_add_request(struct buf *out, const struct gcs_bundle *wish)
+static void gcs_autoscaler_add_request(struct buf *out, const struct gcs_bundle *bundle)
 {
     AUTO_BUF struct buf request;
     AUTO_BUF struct buf entry;
     buf_init(&request, ENTRY_BYTES_MAX);
     buf_init(&entry, 2 * ENTRY_BYTES_MAX);
-    for (size_t i = 0; i < wish->amount_count; i++) {
-        gcs_autoscaler_add_amount(&request, 1, &wish->amounts[i]);
+    for (size_t i = 0; i < bundle->amount_count; i++) {
+        gcs_autoscaler_add_amount(&request, 1, &bundle->amounts[i]);
     }
     wire_add_bytes(&entry, 1, buf_str(&request));
-    wire_add_number(&entry, 2, wish->count);
+    wire_add_number(&entry, 2, bundle->count);
     wire_add_bytes(out, 1, buf_str(&entry));
 }
 
-void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *wishes, size_t count,
+void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *bundles, size_t count,
                            gcs_done_fn *done, void *context)
 {
     struct gcs_call *call = gcs_call_new(gcs, AUTOSCALER "RequestClusterResourceConstraint",
-                                         hear_plain, context);
+                                         on_plain, context);
     AUTO_BUF struct buf constraint;
     buf_init(&constraint, MESSAGE_BYTES_MAX);
     for (size_t i = 0; i < count; i++) {
-        if (wishes[i].count > 0 && wishes[i].amount_count > 0) {
-            gcs_autoscaler_add_request(&constraint, &wishes[i]);
+        if (bundles[i].count > 0 && bundles[i].amount_count > 0) {
+            gcs_autoscaler_add_request(&constraint, &bundles[i]);
         }
     }
     wire_add_bytes(&call->body, 1, buf_str(&constraint));
@@ -146,7 +145,7 @@ void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *wishes, siz
 void gcs_note_metrics(struct gcs *gcs, struct str address, gcs_done_fn *done, void *context)
 {
     struct gcs_call *call = gcs_call_new(gcs, "/ray.rpc.InternalKVGcsService/InternalKVPut",
-                                         hear_plain, context);
+                                         on_plain, context);
     wire_add_bytes(&call->body, 1, STR("AutoscalerMetricsAddress"));
     wire_add_bytes(&call->body, 2, address);
     wire_add_number(&call->body, 3, 1); /* overwrite */

@@ -90,7 +90,7 @@ struct gcs_answer gcs_nodes_read(struct str body, struct arena *arena,
     return answer;
 }
 
-static void hear_nodes(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_nodes(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -104,7 +104,7 @@ static void hear_nodes(struct gcs_call *call, const struct gcs_answer *answer, s
 
 void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
 {
-    struct gcs_call *call = gcs_call_new(gcs, GCS_NODES "GetAllNodeInfo", hear_nodes, context);
+    struct gcs_call *call = gcs_call_new(gcs, GCS_NODES "GetAllNodeInfo", on_nodes, context);
     call->done.nodes = done;
     gcs_call_start(call);
 }
@@ -113,7 +113,7 @@ void gcs_list_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
 void gcs_list_dead_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
 {
     enum { STATE_DEAD = 1 };
-    struct gcs_call *call = gcs_call_new(gcs, GCS_NODES "GetAllNodeInfo", hear_nodes, context);
+    struct gcs_call *call = gcs_call_new(gcs, GCS_NODES "GetAllNodeInfo", on_nodes, context);
     call->done.nodes = done;
     wire_add_number(&call->body, 3, STATE_DEAD);
     gcs_call_start(call);

@@ -101,7 +101,7 @@ static bool add_log(struct buf *out, const struct gcs_line *line, const struct l
     return !message.is_full;
 }
 
-static void hear_published(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_published(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     (void)body; /* its status is never set */
     call->done.plain(call->context, answer);
@@ -121,7 +121,7 @@ static bool add_error(struct buf *out, const struct gcs_line *line)
 }
 
 /* Every reply of these services has GcsStatus as field 1: it can be parsed as a ClusterIdReply. */
-static void hear_reported(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_reported(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;
     Shoal__Gcs__ClusterIdReply *reply = NULL;
@@ -145,7 +145,7 @@ void gcs_tell_drivers(struct gcs *gcs, const struct gcs_line *line, gcs_done_fn 
     bool is_old = version != 0 && version < ERRORS_MOVED_AT;
     const char *report = is_old ? JOBS "ReportJobError" : PUBSUB "ReportJobError";
     struct gcs_call *call = gcs_call_new(gcs, channel ? channel->method : report,
-                                         channel ? hear_published : hear_reported, context);
+                                         channel ? on_published : on_reported, context);
     call->done.plain = done;
     if (channel ? add_log(&call->body, line, channel) : add_error(&call->body, line)) {
         gcs_call_start(call);
@@ -234,7 +234,7 @@ bool gcs_drivers_read(struct str reply, size_t *ret_count, struct err *err)
     return true;
 }
 
-static void hear_drivers(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+static void on_drivers(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
     struct gcs_answer result = *answer;
     size_t count = 0;
@@ -247,7 +247,7 @@ static void hear_drivers(struct gcs_call *call, const struct gcs_answer *answer,
 void gcs_count_drivers(struct gcs *gcs, gcs_drivers_fn *done, void *context)
 {
     struct gcs_call *call = gcs_call_new(gcs, "/ray.rpc.JobInfoGcsService/GetAllJobInfo",
-                                         hear_drivers, context);
+                                         on_drivers, context);
     wire_add_number(&call->body, REQUEST_SKIP_SUBMISSIONS, 1);
     wire_add_number(&call->body, REQUEST_SKIP_RUNNING, 1);
     call->done.drivers = done;

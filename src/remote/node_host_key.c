@@ -190,7 +190,7 @@ struct node_host_key_trial {
     bool is_ok;
 };
 
-static void heard(void *context, const struct child_result *result)
+static void on_host_key(void *context, const struct child_result *result)
 {
     struct node_host_key_trial *trial = context;
     trial->is_ok = child_was_fine(result);
@@ -209,7 +209,7 @@ static bool would_start(const char *const *words)
     child_start(pool, &(struct child_spec){.argv = words,
                                            .env_names = child_usual_env,
                                            .deadline_ms = ROTATE_MS / 2,
-                                           .done = heard,
+                                           .done = on_host_key,
                                            .context = &trial});
     loop_run(trial.loop);
     child_pool_free(pool);

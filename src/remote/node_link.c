@@ -291,7 +291,7 @@ static void node_link_try_now(void *context)
     }
 }
 
-static void hear_open(void *context)
+static void on_open(void *context)
 {
     struct node_link *link = context;
     tcp_probe_end(link->probe);
@@ -313,7 +313,7 @@ static void watch_port(struct node_link *link)
     link->is_port_open = false;
     if (!has_way_round && !link->is_probe_vain && !link->probe) {
         link->probe = tcp_probe_start(link->loop, link->place.address,
-                                      link->place.port > 0 ? link->place.port : PORT, hear_open,
+                                      link->place.port > 0 ? link->place.port : PORT, on_open,
                                       link);
     }
     if (link->probe) {

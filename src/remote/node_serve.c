@@ -118,7 +118,7 @@ static void node_serve_greet(struct serve *serve)
 /* ---- the request ---- */
 
 /* Waits for a whole line. False if the client disconnected. */
-static bool hear_line(struct buf *line)
+static bool on_line(struct buf *line)
 {
     char *piece = malloc(PIECE_BYTES);
     bool is_whole = false;
@@ -214,14 +214,14 @@ static void node_serve_finish(void *context, bool is_ok, const struct err *err)
     stop_if_over(serve);
 }
 
-static void hear_hangup(void *context)
+static void on_hangup(void *context)
 {
     struct serve *serve = context;
     serve->is_link_gone = true;
     stop_if_over(serve);
 }
 
-static void hear_rotated(void *context, bool is_ok, struct str why)
+static void on_rotated(void *context, bool is_ok, struct str why)
 {
     struct serve *serve = context;
     serve->is_rotating = false;
@@ -240,14 +240,14 @@ static bool node_serve_follow(struct serve *serve, const struct node_request *re
         return false;
     }
     struct child_pool *pool = child_pool_new(serve->loop, 1);
-    struct hangup *hangup = hangup_watch(serve->loop, STDIN_FILENO, hear_hangup, serve);
+    struct hangup *hangup = hangup_watch(serve->loop, STDIN_FILENO, on_hangup, serve);
     bool ok = !has_steps || step_follow_start(serve->loop, serve->steps, copy_line,
                                               node_serve_finish, serve, &steps, err);
     serve->is_over = !has_steps;
     serve->is_ok = !has_steps;
     if (ok && is_pinned) {
         serve->is_rotating = true;
-        node_host_key_rotate(pool, serve->folder, hear_rotated, serve);
+        node_host_key_rotate(pool, serve->folder, on_rotated, serve);
     }
     if (ok && (!serve->is_over || serve->is_rotating)) {
         loop_run(serve->loop);
@@ -294,7 +294,7 @@ int node_serve(int64_t handover)
         status = trouble(&serve, &err);
     } else {
         node_serve_greet(&serve);
-        status = hear_line(&line) ? node_serve_answer(&serve, buf_str(&line)) : 1;
+        status = on_line(&line) ? node_serve_answer(&serve, buf_str(&line)) : 1;
     }
     buf_wipe(&line);
     arena_clear(&serve.arena);

@@ -63,7 +63,7 @@ struct node_session {
     /* A follower reports every event from the first one. Events are identified by their number as
      * long as the run (its start time) is the same. */
     int64_t began_ms;
-    size_t heard, at;
+    size_t seen_count, at;
     char failed[256]; /* describes the failed step for the error */
 
     int holds; /* entry points that are running */
@@ -279,17 +279,17 @@ static void node_session_take_event(struct node_session *session, const struct s
         session->at = 0;
         if (event->wall_ms != session->began_ms) {
             session->began_ms = event->wall_ms;
-            session->heard = 0;
+            session->seen_count = 0;
         }
         if (event->run.len == NODE_RUN_SIZE - 1) { /* may be another session's */
             memcpy(session->run, event->run.ptr, NODE_RUN_SIZE - 1);
         }
     }
     session->ends = 0;
-    if (++session->at <= session->heard) {
+    if (++session->at <= session->seen_count) {
         return;
     }
-    session->heard = session->at;
+    session->seen_count = session->at;
     if (event->kind == STEP_FAILED) {
         node_session_note_failure(session, event);
     }

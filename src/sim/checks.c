@@ -404,7 +404,8 @@ static const struct sim_controller *actor(const struct simulation *simulation)
 }
 
 /* All machines are in the controller's state and in Ray, and their number is as desired. */
-static void check_wished(struct simulation *simulation, const struct sim_controller *sim_controller)
+static void check_requested(struct simulation *simulation,
+                            const struct sim_controller *sim_controller)
 {
     const struct core_settings *settings = &simulation->settings;
     for (size_t i = 0; i < simulation->cloud.listable_count; i++) {
@@ -431,11 +432,11 @@ static void check_wished(struct simulation *simulation, const struct sim_control
     }
     check_limits(simulation);
     for (size_t i = 0; i < settings->type_count; i++) {
-        int64_t wish = simulation->setup.down_at > 0 ? 0 : settings->types[i].min_nodes;
-        if (simulation->checks.live_by_type[i] != wish) {
+        int64_t wanted = simulation->setup.down_at > 0 ? 0 : settings->types[i].min_nodes;
+        if (simulation->checks.live_by_type[i] != wanted) {
             simulation_violate(simulation, "I13", "%lld nodes of type %.*s, expected %lld",
                                (long long)simulation->checks.live_by_type[i],
-                               STR_ARG(settings->types[i].name), (long long)wish);
+                               STR_ARG(settings->types[i].name), (long long)wanted);
         }
     }
 }
@@ -451,7 +452,7 @@ void checks_at_end(struct simulation *simulation)
         simulation_violate(simulation, "I13", "%lld requests are still pending",
                            (long long)cluster_pending(&simulation->cluster));
     }
-    check_wished(simulation, sim_controller);
+    check_requested(simulation, sim_controller);
     for (size_t i = 0; i < core_node_count(sim_controller->core); i++) {
         const struct node *node = core_node_at(sim_controller->core, i);
         if (node->state == NODE_REQUESTED) {

@@ -13,7 +13,7 @@ enum { GROWTH_MAX = 256, ROOM_MAX = 64 * 1024 };
 /* ---- the scanner compared with expat ---- */
 
 /* All events as one number; the marks are characters that no text can contain. */
-static bool hear_start(void *context, struct str name, struct err *err)
+static bool on_start(void *context, struct str name, struct err *err)
 {
     uint64_t *heard = context;
     (void)err;
@@ -24,7 +24,7 @@ static bool hear_start(void *context, struct str name, struct err *err)
 }
 
 /* Byte by byte, because text may come in pieces. */
-static bool hear_text(void *context, struct str text, struct err *err)
+static bool on_text(void *context, struct str text, struct err *err)
 {
     uint64_t *heard = context;
     (void)err;
@@ -34,7 +34,7 @@ static bool hear_text(void *context, struct str text, struct err *err)
     return true;
 }
 
-static bool hear_end(void *context, struct err *err)
+static bool on_end(void *context, struct err *err)
 {
     uint64_t *heard = context;
     (void)err;
@@ -42,7 +42,7 @@ static bool hear_end(void *context, struct err *err)
     return true;
 }
 
-static const struct xml_listener ears = {hear_start, hear_text, hear_end};
+static const struct xml_listener ears = {on_start, on_text, on_end};
 
 static bool scan(struct str bytes, size_t piece, uint64_t *heard)
 {

@@ -11,11 +11,11 @@ enum { NOW = 1794738600 };
 
 static void check_products(struct str bytes, enum price_kind kind, struct arena *arena)
 {
-    struct price_query wish = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
-                               STR("us-west-2"), STR("")};
+    struct price_query query = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
+                                STR("us-west-2"), STR("")};
     struct price_page page;
     struct err err = {0};
-    if (price_products_read(bytes, &wish, arena, &page, &err)) {
+    if (price_products_read(bytes, &query, arena, &page, &err)) {
         if (page.price != PRICE_UNKNOWN && page.price <= 0) {
             fuzz_fail("a price is known and positive, or it is unknown", bytes);
         }
@@ -38,8 +38,8 @@ static void check_cache(struct str bytes, struct arena *arena)
     }
     for (size_t i = 0; i < cache.count; i++) {
         const struct price_row *row = &cache.rows[i];
-        struct price_query wish = {row->kind, row->name, cache.region, row->zone};
-        const struct price_row *found = price_cache_find(&cache, &wish, row->account, NOW);
+        struct price_query query = {row->kind, row->name, cache.region, row->zone};
+        const struct price_row *found = price_cache_find(&cache, &query, row->account, NOW);
         if (found && (found->price <= 0 || found->at > NOW + 300)) {
             fuzz_fail("what is believed is a price of the past", bytes);
         }

@@ -90,7 +90,7 @@ static void look_at_load(struct listener *listener)
     }
 }
 
-static void hear_node(void *context, const struct ray_node *node)
+static void on_node(void *context, const struct ray_node *node)
 {
     struct listener *listener = context;
     struct ray_node *kept = &listener->nodes[node->instance];
@@ -99,7 +99,7 @@ static void hear_node(void *context, const struct ray_node *node)
     listener->told++;
 }
 
-static void hear_load(void *context, const struct ray_load *load)
+static void on_load(void *context, const struct ray_load *load)
 {
     struct listener *listener = context;
     look_at_load(listener);
@@ -159,8 +159,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct ray_view_hooks hooks = {.context = &listener,
                                    .instance_of = instance_of,
                                    .is_hidden = is_hidden,
-                                   .node = hear_node,
-                                   .load = hear_load};
+                                   .node = on_node,
+                                   .load = on_load};
     if (size < 2) {
         return 0;
     }

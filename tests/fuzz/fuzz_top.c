@@ -82,7 +82,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         if (!str_starts(text, "{")) {
             press(&look, &model, text);
         } else if (ctl_line_read(text, &arena, &line, &err)) {
-            top_model_hear(&model, &line, NOW_MS);
+            top_model_apply(&model, &line, NOW_MS);
         }
         top_model_prune(&model, NOW_MS + (int64_t)i * 5000);
         draw(&model, &look);

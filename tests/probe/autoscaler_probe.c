@@ -158,7 +158,7 @@ static json_t *gangs(const struct ray_gang *list, size_t count)
     return all;
 }
 
-static void hear_state(void *context, const struct gcs_answer *answer, struct str bytes)
+static void on_state(void *context, const struct gcs_answer *answer, struct str bytes)
 {
     struct probe *probe = context;
     struct ray_load_read load;
@@ -175,7 +175,8 @@ static void hear_state(void *context, const struct gcs_answer *answer, struct st
         json_object_set_new(probe->answer, "bytes", json_integer((json_int_t)bytes.len));
         json_object_set_new(probe->answer, "demands", demands(load.demands, load.demand_count));
         json_object_set_new(probe->answer, "gangs", gangs(load.gangs, load.gang_count));
-        json_object_set_new(probe->answer, "wish", demands(load.constraint, load.constraint_count));
+        json_object_set_new(probe->answer, "bundle",
+                            demands(load.constraint, load.constraint_count));
     }
     json_object_set_new(probe->answer, "nodes", nodes);
     arena_clear(&arena);
@@ -184,20 +185,20 @@ static void hear_state(void *context, const struct gcs_answer *answer, struct st
 
 /* ---- the other calls ---- */
 
-static void hear_alive(void *context, const struct gcs_answer *answer, struct str ray_version)
+static void on_alive(void *context, const struct gcs_answer *answer, struct str ray_version)
 {
     struct probe *probe = context;
     json_object_set_new(probe->answer, "version", text(ray_version));
     answer_with(probe, answer);
 }
 
-static void hear_done(void *context, const struct gcs_answer *answer)
+static void on_done(void *context, const struct gcs_answer *answer)
 {
     answer_with(context, answer);
 }
 
-static void hear_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
-                       struct str why_not)
+static void on_drain(void *context, const struct gcs_answer *answer, bool is_accepted,
+                     struct str why_not)
 {
     struct probe *probe = context;
     json_object_set_new(probe->answer, "accepted", json_boolean(is_accepted));
@@ -228,7 +229,7 @@ static void ask_drain(struct probe *probe, const json_t *ask)
                               .is_refusable = json_is_true(json_object_get(ask, "idle")),
                               .message = take(ask, "message"),
                               .deadline_ms = take_number(ask, "deadline_ms")};
-    gcs_drain(probe->gcs, &drain, hear_drain, probe);
+    gcs_drain(probe->gcs, &drain, on_drain, probe);
 }
 
 static void ask_report(struct probe *probe, const json_t *ask)
@@ -247,7 +248,7 @@ static void ask_report(struct probe *probe, const json_t *ask)
                                 .node_count = node.instance_id.len > 0,
                                 .failures = &failure,
                                 .failure_count = failure.type.len > 0};
-    gcs_report(probe->gcs, &report, hear_done, probe);
+    gcs_report(probe->gcs, &report, on_done, probe);
 }
 
 static void ask_amounts(struct probe *probe, const json_t *ask, bool is_group)
@@ -265,10 +266,10 @@ static void ask_amounts(struct probe *probe, const json_t *ask, bool is_group)
     if (is_group) {
         struct gcs_group group = {take(ask, "name"), amounts, count, take_number(ask, "min"),
                                   take_number(ask, "max")};
-        gcs_report_groups(probe->gcs, &group, 1, hear_done, probe);
+        gcs_report_groups(probe->gcs, &group, 1, on_done, probe);
     } else {
-        struct gcs_bundle wish = {amounts, count, take_number(ask, "count")};
-        gcs_request_resources(probe->gcs, &wish, wish.count > 0, hear_done, probe);
+        struct gcs_bundle bundle = {amounts, count, take_number(ask, "count")};
+        gcs_request_resources(probe->gcs, &bundle, bundle.count > 0, on_done, probe);
     }
 }
 
@@ -278,24 +279,24 @@ static void ask_tell(struct probe *probe, const json_t *ask)
                             .head_address = take(ask, "address"),
                             .text = take(ask, "text"),
                             .is_warning = json_is_true(json_object_get(ask, "warning"))};
-    gcs_tell_drivers(probe->gcs, &line, hear_done, probe);
+    gcs_tell_drivers(probe->gcs, &line, on_done, probe);
 }
 
 static bool make_call(struct probe *probe, const json_t *ask)
 {
     struct str call = take(ask, "call");
     if (str_is(call, "state")) {
-        gcs_read_state(probe->gcs, hear_state, probe);
+        gcs_read_state(probe->gcs, on_state, probe);
     } else if (str_is(call, "alive")) {
-        gcs_check_alive(probe->gcs, hear_alive, probe);
+        gcs_check_alive(probe->gcs, on_alive, probe);
     } else if (str_is(call, "drain")) {
         ask_drain(probe, ask);
     } else if (str_is(call, "report")) {
         ask_report(probe, ask);
-    } else if (str_is(call, "wish") || str_is(call, "group")) {
+    } else if (str_is(call, "bundle") || str_is(call, "group")) {
         ask_amounts(probe, ask, str_is(call, "group"));
     } else if (str_is(call, "metrics")) {
-        gcs_note_metrics(probe->gcs, take(ask, "address"), hear_done, probe);
+        gcs_note_metrics(probe->gcs, take(ask, "address"), on_done, probe);
     } else if (str_is(call, "tell")) {
         ask_tell(probe, ask);
     } else {

@@ -20,7 +20,7 @@ struct probe {
     bool is_ok;
 };
 
-static void hear_nothing(void *context)
+static void on_nothing(void *context)
 {
     (void)context;
 }
@@ -40,13 +40,13 @@ static bool make_plan(void *context, const struct node_hello *hello, struct setu
     return true;
 }
 
-static void hear_kept_key(void *context, struct str why)
+static void on_kept_key(void *context, struct str why)
 {
     (void)context;
     printf("kept %.*s\n", STR_ARG(why));
 }
 
-static void hear_done(void *context, bool is_ok, const struct err *err)
+static void on_done(void *context, bool is_ok, const struct err *err)
 {
     struct probe *probe = context;
     probe->is_ok = is_ok;
@@ -84,8 +84,7 @@ static struct head_setup *start(struct probe *probe, char **words)
                   .identity = words[4],
                   .control = cluster_state_control(&probe->state, STR("node"), arena)},
         .view = &probe->view,
-        .hooks = {probe, hear_nothing, make_plan, hear_nothing, hear_kept_key, hear_nothing,
-                  hear_done},
+        .hooks = {probe, on_nothing, make_plan, on_nothing, on_kept_key, on_nothing, on_done},
     });
 }
 

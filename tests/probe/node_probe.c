@@ -41,7 +41,7 @@ static bool find_payload(void *context, struct str machine, struct arena *arena,
     return true;
 }
 
-static void hear_waiting(void *context, struct str why)
+static void on_waiting(void *context, struct str why)
 {
     say(context, "waiting", why);
 }
@@ -70,7 +70,7 @@ static void send_request(struct probe *probe)
                                       });
 }
 
-static void hear_copied(void *context, const struct child_result *result)
+static void on_copied(void *context, const struct child_result *result)
 {
     say(context, "copied", result->output[CHILD_STDERR]);
     send_request(context);
@@ -95,12 +95,12 @@ static void copy_there(struct probe *probe)
     child_start(probe->pool, &(struct child_spec){.argv = argv,
                                                   .env_names = child_usual_env,
                                                   .output = {{0}, {.bytes_max = 4000}},
-                                                  .done = hear_copied,
+                                                  .done = on_copied,
                                                   .context = probe});
     arena_clear(&arena);
 }
 
-static void hear_hello(void *context, const struct node_hello *hello)
+static void on_hello(void *context, const struct node_hello *hello)
 {
     struct probe *probe = context;
     say(probe, "hello", hello->home);
@@ -118,12 +118,12 @@ static void hear_hello(void *context, const struct node_hello *hello)
     }
 }
 
-static void hear_rotated(void *context, bool is_ok, struct str why)
+static void on_rotated(void *context, bool is_ok, struct str why)
 {
     say(context, is_ok ? "rotated" : "not-rotated", why);
 }
 
-static void hear_event(void *context, const struct step_event *event)
+static void apply_event(void *context, const struct step_event *event)
 {
     static const char *const words[] = {"bundle-began", "began",       "skipped",       "done",
                                         "failed",       "bundle-done", "bundle-failed", "again"};
@@ -132,7 +132,7 @@ static void hear_event(void *context, const struct step_event *event)
     say(context, "event", str_from(text));
 }
 
-static void hear_done(void *context, bool is_ok, const struct err *err)
+static void on_done(void *context, bool is_ok, const struct err *err)
 {
     struct probe *probe = context;
     probe->is_ok = is_ok;
@@ -161,8 +161,7 @@ static void open_session(struct probe *probe, char **words)
         .children = probe->pool,
         .place = probe->place,
         .contact_ms = strtoll(words[8], NULL, 10),
-        .hooks = {probe, find_payload, hear_waiting, hear_hello, hear_rotated, hear_event,
-                  hear_done},
+        .hooks = {probe, find_payload, on_waiting, on_hello, on_rotated, apply_event, on_done},
     });
 }
 

@@ -51,7 +51,7 @@ static void say_told(void *context, const struct ray_node *node)
     printf("\n");
 }
 
-static void hear_load(void *context, const struct ray_load *load)
+static void on_load(void *context, const struct ray_load *load)
 {
     const struct probe *probe = context;
     struct arena arena;
@@ -112,7 +112,7 @@ int main(int argc, char **argv)
     struct names names;
     struct http *http = NULL;
     struct probe probe = {.names = &names};
-    struct ray_view_hooks hooks = {&probe, instance_of, is_hidden, say_told, hear_load};
+    struct ray_view_hooks hooks = {&probe, instance_of, is_hidden, say_told, on_load};
     char line[32];
     if (argc < 2 || !loop_open(&clock_of_machine, &probe.loop, &err) ||
         !http_open(probe.loop, &(struct http_limits){0}, &http, &err)) {

@@ -127,14 +127,14 @@ static bool is_hidden(void *context, uint64_t instance)
     return false;
 }
 
-static void hear_node(void *context, const struct ray_node *node)
+static void on_node(void *context, const struct ray_node *node)
 {
     struct scene *scene = context;
     scene->told++;
     tell(scene, (struct event){.kind = EVENT_RAY_NODE, .ray_node = *node});
 }
 
-static void hear_load(void *context, const struct ray_load *load)
+static void on_load(void *context, const struct ray_load *load)
 {
     struct scene *scene = context;
     scene->loads++;
@@ -442,8 +442,8 @@ int main(int argc, char **argv)
     struct ray_view_hooks hooks = {.context = &scene,
                                    .instance_of = instance_of,
                                    .is_hidden = is_hidden,
-                                   .node = hear_node,
-                                   .load = hear_load};
+                                   .node = on_node,
+                                   .load = on_load};
     if (!read_options(argc, argv, &scene.options) ||
         !loop_open(&clock_of_machine, &scene.loop, &err)) {
         fprintf(stderr, "usage: scale_probe NODES POLLS [OPTION VALUE]... %s\n", err.text);

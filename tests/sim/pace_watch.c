@@ -54,7 +54,7 @@ static void end_hour(struct watch *watch)
     watch->hour_end += HOUR;
 }
 
-static void hear_listing(struct watch *watch, const struct listing *listing)
+static void on_listing(struct watch *watch, const struct listing *listing)
 {
     for (size_t i = 0; i < listing->count; i++) {
         const struct listed *item = &listing->items[i];
@@ -62,7 +62,7 @@ static void hear_listing(struct watch *watch, const struct listing *listing)
     }
 }
 
-static void hear_node(struct watch *watch, const struct ray_node *seen)
+static void on_node(struct watch *watch, const struct ray_node *seen)
 {
     struct watched_node *node = find(watch, seen->instance);
     node->changes++;
@@ -164,9 +164,9 @@ void watch_event(void *context, const struct event *event)
         end_hour(watch);
     }
     if (event->kind == EVENT_LISTING) {
-        hear_listing(watch, &event->listing);
+        on_listing(watch, &event->listing);
     } else if (event->kind == EVENT_RAY_NODE) {
-        hear_node(watch, &event->ray_node);
+        on_node(watch, &event->ray_node);
     } else if (event->kind == EVENT_RAY_LOAD) {
         watch->load = event->ray_load;
     } else if (event->kind == EVENT_TICK && event->at >= watch->dump_at) {

@@ -129,7 +129,7 @@ static inline void scene_close(struct scene *scene)
     script_server_stop(scene->server);
 }
 
-static void scene_hear(void *context, const struct aws_reply *reply)
+static void scene_on_reply(void *context, const struct aws_reply *reply)
 {
     struct heard *heard = context;
     heard->calls++;
@@ -146,7 +146,7 @@ static inline struct aws_request scene_request(struct heard *heard, enum aws_ide
                                 .action = "X",
                                 .care = care,
                                 .deadline_ms = 8000,
-                                .done = scene_hear,
+                                .done = scene_on_reply,
                                 .context = heard};
 }
 

@@ -50,20 +50,20 @@ static void prices_are_asked_once(void **state)
 {
     struct account_cluster cluster = a_cluster();
     struct account account = {.clusters = &cluster, .cluster_count = 1};
-    struct price_query *wishes;
+    struct price_query *queries;
     size_t count;
     struct arena arena;
     (void)state;
     arena_init(&arena);
-    account_cost_wishes(&account, &arena, &wishes, &count);
+    account_cost_queries(&account, &arena, &queries, &count);
     assert_int_equal(count, 4);
-    assert_int_equal(wishes[0].kind, PRICE_ON_DEMAND);
-    assert_str(wishes[0].zone, "");
-    assert_int_equal(wishes[1].kind, PRICE_SPOT);
-    assert_str(wishes[1].zone, "us-west-2a");
-    assert_int_equal(wishes[2].kind, PRICE_VOLUME);
-    assert_str(wishes[2].name, "gp3");
-    assert_str(wishes[3].name, "st1");
+    assert_int_equal(queries[0].kind, PRICE_ON_DEMAND);
+    assert_str(queries[0].zone, "");
+    assert_int_equal(queries[1].kind, PRICE_SPOT);
+    assert_str(queries[1].zone, "us-west-2a");
+    assert_int_equal(queries[2].kind, PRICE_VOLUME);
+    assert_str(queries[2].name, "gp3");
+    assert_str(queries[3].name, "st1");
     arena_clear(&arena);
 }
 
@@ -71,7 +71,7 @@ static void sums_say_what_is_missing(void **state)
 {
     struct account_cluster cluster = a_cluster();
     struct account account = {.clusters = &cluster, .cluster_count = 1};
-    struct price_query *wishes;
+    struct price_query *queries;
     size_t count;
     struct price_known known[] = {{96000, PRICE_FROM_LIST, 1},
                                   {30000, PRICE_FROM_MARKET, 1},
@@ -80,8 +80,8 @@ static void sums_say_what_is_missing(void **state)
     struct arena arena;
     (void)state;
     arena_init(&arena);
-    account_cost_wishes(&account, &arena, &wishes, &count);
-    struct account_prices prices = {wishes, known, count};
+    account_cost_queries(&account, &arena, &queries, &count);
+    struct account_prices prices = {queries, known, count};
     struct account_cost cost = account_cost_of(&cluster, &prices);
     assert_int_equal(cost.machines, 96000 + 96000 + 30000);
     assert_int_equal(cost.unknown_machines, 1); /* prepaid */

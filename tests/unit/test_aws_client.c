@@ -563,7 +563,7 @@ static void streams_begin_again(void **state)
 
 /* ---- pages ---- */
 
-struct pages_heard {
+struct pages_received {
     int calls;
     bool is_ok;
     size_t count;
@@ -574,7 +574,7 @@ struct pages_heard {
 static void apply_pages(void *context, const struct aws_reply *reply,
                         const struct xml_element *const *roots, size_t count)
 {
-    struct pages_heard *heard = context;
+    struct pages_received *heard = context;
     heard->calls++;
     heard->is_ok = reply->is_ok;
     heard->count = count;
@@ -608,7 +608,7 @@ static struct script_answer answer_page(void *context, const struct script_reque
     return (struct script_answer){.body = script->page};
 }
 
-static void list(struct page_script *script, struct pages_heard *heard, int *ret_requests)
+static void list(struct page_script *script, struct pages_received *heard, int *ret_requests)
 {
     struct scene scene;
     struct arena arena;
@@ -633,7 +633,7 @@ static void list(struct page_script *script, struct pages_heard *heard, int *ret
 static void listings_are_whole_or_failed(void **state)
 {
     struct page_script script = {.last = 4};
-    struct pages_heard heard;
+    struct pages_received heard;
     int requests;
     (void)state;
     list(&script, &heard, &requests);

@@ -65,7 +65,7 @@ static struct ec2_key keys[] = {
 
 struct scene {
     struct fixture *f;
-    struct preflight_request wish;
+    struct preflight_request request;
     struct preflight_answers answers;
     struct preflight_result result;
 };
@@ -82,7 +82,7 @@ static void begin_with(struct scene *scene, const char *yaml, const struct param
     assert_non_null(tree);
     assert_true(node_params_cluster(config_type(arena, tree), arena, &cluster, &err));
     assert_true(cluster.type_count <= ARRAY_LEN(templates));
-    preflight_request_read(&cluster, templates, arena, &scene->wish);
+    preflight_request_read(&cluster, templates, arena, &scene->request);
     scene->answers = (struct preflight_answers){
         .region = STR("us-west-2"),
         .source = STR("profile work: sso"),
@@ -95,13 +95,13 @@ static void begin_with(struct scene *scene, const char *yaml, const struct param
         .zones = {zones, ARRAY_LEN(zones)},
         .region_types = {region_types, ARRAY_LEN(region_types)},
         .keys = {keys, ARRAY_LEN(keys)},
-        .profiles = ARENA_ARRAY(arena, scene->wish.profiles.count, struct preflight_profile),
+        .profiles = ARENA_ARRAY(arena, scene->request.profiles.count, struct preflight_profile),
     };
     for (size_t i = 0; i < ASK_COUNT; i++) {
         scene->answers.answers[i].was_asked = scene->answers.answers[i].is_ok = true;
     }
-    for (size_t i = 0; i < scene->wish.profiles.count; i++) {
-        scene->answers.profiles[i].name = scene->wish.profiles.items[i];
+    for (size_t i = 0; i < scene->request.profiles.count; i++) {
+        scene->answers.profiles[i].name = scene->request.profiles.items[i];
     }
 }
 
@@ -113,7 +113,7 @@ static void begin(struct scene *scene, const char *yaml)
 /* As preflight_run.c does between its rounds of calls: the newest images of both architectures. */
 static void judge(struct scene *scene)
 {
-    preflight_plan_parameters(&scene->wish, &scene->answers, &scene->f->arena);
+    preflight_plan_parameters(&scene->request, &scene->answers, &scene->f->arena);
     for (size_t i = 0; i < scene->answers.parameter_count; i++) {
         struct preflight_parameter *parameter = &scene->answers.parameters[i];
         if (parameter->image.len == 0) {
@@ -121,7 +121,7 @@ static void judge(struct scene *scene)
                                                                 : STR("ami-new-x86");
         }
     }
-    preflight_evaluate(&scene->wish, &scene->answers, &scene->f->arena, &scene->result);
+    preflight_evaluate(&scene->request, &scene->answers, &scene->f->arena, &scene->result);
 }
 
 static void add(struct buf *out, const char *before, struct str text)
@@ -383,7 +383,7 @@ static void check_limit(int64_t limit, const char *subject, const char *expected
 {
     struct scene scene;
     begin(&scene, COUNTED);
-    preflight_plan_quotas(&scene.wish, &scene.answers, &scene.f->arena);
+    preflight_plan_quotas(&scene.request, &scene.answers, &scene.f->arena);
     assert_int_equal(scene.answers.quota_count, 1);
     scene.answers.quotas[0].limit = limit;
     scene.answers.quotas[0].is_known = limit >= 0;

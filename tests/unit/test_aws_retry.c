@@ -64,7 +64,7 @@ static void refusals_drain_it_and_successes_mend_it(void **state)
     }
     assert_int_equal(aws_bucket_wait_ms(&bucket, 0), 2500); /* a twentieth, never zero */
     for (int i = 0; i < 50; i++) {
-        aws_bucket_praise(&bucket, 0);
+        aws_bucket_record_success(&bucket, 0);
     }
     assert_int_equal(bucket.rate, 8000);
 }

@@ -6,34 +6,34 @@
 static void equal_bundles_are_counted(void **state)
 {
     struct arena arena;
-    const struct gcs_bundle *wishes;
+    const struct gcs_bundle *bundles;
     size_t count;
     struct err err;
     (void)state;
     arena_init(&arena);
-    assert_true(wishes_read(4, "[{\"GPU\": 1, \"CPU\": 0.5}, {CPU: 1}, {CPU: 0.5, GPU: 1}]", &arena,
-                            &wishes, &count, &err));
+    assert_true(bundles_read(4, "[{\"GPU\": 1, \"CPU\": 0.5}, {CPU: 1}, {CPU: 0.5, GPU: 1}]",
+                             &arena, &bundles, &count, &err));
     assert_int_equal(count, 2);
-    assert_int_equal(wishes[0].count, 5); /* four CPUs and the bundle of one */
-    assert_str(wishes[0].amounts[0].name, "CPU");
-    assert_int_equal(wishes[1].count, 2);
-    assert_int_equal(wishes[1].amount_count, 2);
-    assert_str(wishes[1].amounts[0].name, "CPU");
-    assert_true(wishes[1].amounts[0].amount == 0.5);
+    assert_int_equal(bundles[0].count, 5); /* four CPUs and the bundle of one */
+    assert_str(bundles[0].amounts[0].name, "CPU");
+    assert_int_equal(bundles[1].count, 2);
+    assert_int_equal(bundles[1].amount_count, 2);
+    assert_str(bundles[1].amounts[0].name, "CPU");
+    assert_true(bundles[1].amounts[0].amount == 0.5);
     arena_clear(&arena);
 }
 
 static void nothing_is_no_wish(void **state)
 {
     struct arena arena;
-    const struct gcs_bundle *wishes;
+    const struct gcs_bundle *bundles;
     size_t count = 1;
     struct err err;
     (void)state;
     arena_init(&arena);
-    assert_true(wishes_read(0, NULL, &arena, &wishes, &count, &err));
+    assert_true(bundles_read(0, NULL, &arena, &bundles, &count, &err));
     assert_int_equal(count, 0);
-    assert_true(wishes_read(0, "[]", &arena, &wishes, &count, &err));
+    assert_true(bundles_read(0, "[]", &arena, &bundles, &count, &err));
     assert_int_equal(count, 0);
     arena_clear(&arena);
 }
@@ -55,17 +55,17 @@ static void what_is_wrong_is_said(void **state)
         {"[{1: 1}]", "--bundles: the name of a resource must be a string"},
     };
     struct arena arena;
-    const struct gcs_bundle *wishes;
+    const struct gcs_bundle *bundles;
     size_t count;
     struct err err;
     (void)state;
     arena_init(&arena);
     for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        assert_false(wishes_read(0, rows[i].bundles, &arena, &wishes, &count, &err));
+        assert_false(bundles_read(0, rows[i].bundles, &arena, &bundles, &count, &err));
         assert_like(str_from(err.text), rows[i].says);
         assert_int_equal(err.kind, ERR_USAGE);
     }
-    assert_false(wishes_read(-1, NULL, &arena, &wishes, &count, &err));
+    assert_false(bundles_read(-1, NULL, &arena, &bundles, &count, &err));
     arena_clear(&arena);
 }
 

@@ -244,7 +244,7 @@ static void the_head_is_no_worker(void **state)
     (void)state;
     begin(scene, "me pid 1 up", GOAL_RUN);
     assert_comes(scene, has_started);
-    struct launch_wish wish = {.config = scene->config,
+    struct launch_spec spec = {.config = scene->config,
                                .uid = controller_lease(scene->controller)->uid,
                                .secret = STR("0123456789abcdef0123456789abcdef"),
                                .launch = HEAD_LAUNCH(1, 0),
@@ -252,7 +252,7 @@ static void the_head_is_no_worker(void **state)
                                .count = 1,
                                .is_head = true};
     struct machine machine = {.id = STR("i-9"), .state = MACHINE_PENDING};
-    assert_true(launch_request_make(&wish, scene->provider, &scene->fixture->arena, &token, &call,
+    assert_true(launch_request_make(&spec, scene->provider, &scene->fixture->arena, &token, &call,
                                     &scene->err));
     struct machine_tag tag = {STR("ray-node-type"), STR("head")};
     machine.tags = &tag;

@@ -221,10 +221,10 @@ static void requests_come_back(void **state)
     close_sheet(&sheet);
 }
 
-static void wishes_come_back(void **state)
+static void requested_bundles_come_back(void **state)
 {
     static const struct ray_quantity amounts[] = {{{"CPU", 3}, 4}, {{"GPU", 3}, 0.5}};
-    static const struct gcs_bundle wishes[] = {{amounts, 2, 3}, {amounts, 1, 1}};
+    static const struct gcs_bundle bundles[] = {{amounts, 2, 3}, {amounts, 1, 1}};
     static const char *const bad[] = {
         "{\"request\": \"request-resources\", \"bundles\": {}}",
         "{\"request\": \"request-resources\", \"bundles\": [1]}",
@@ -237,7 +237,7 @@ static void wishes_come_back(void **state)
     (void)state;
     open_sheet(&sheet);
     ctl_request_write(&(struct ctl_request){.what = STR("request-resources"),
-                                            .bundles = wishes,
+                                            .bundles = bundles,
                                             .bundle_count = 2},
                       &sheet.text);
     assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
@@ -375,7 +375,7 @@ int main(void)
         cmocka_unit_test(words_of_a_newer_version_are_no_fault),
         cmocka_unit_test(strange_lines_are_refused_and_strange_keys_are_not),
         cmocka_unit_test(requests_come_back),
-        cmocka_unit_test(wishes_come_back),
+        cmocka_unit_test(requested_bundles_come_back),
         cmocka_unit_test(versions_that_do_not_fit_say_what_to_do),
         cmocka_unit_test(a_client_asks_after_the_greeting),
         cmocka_unit_test(a_client_says_why_it_ended),

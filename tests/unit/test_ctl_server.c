@@ -108,11 +108,11 @@ static bool explain(void *context, struct str about, struct arena *arena,
     return true;
 }
 
-static bool request_resources(void *context, const struct gcs_bundle *wishes, size_t count,
+static bool request_resources(void *context, const struct gcs_bundle *bundles, size_t count,
                               struct err *err)
 {
     struct scene *scene = context;
-    (void)wishes;
+    (void)bundles;
     if (count == 0) {
         return err_set(err, ERR_UNAVAILABLE, "not now");
     }

@@ -446,7 +446,7 @@ static void what_holds_an_idle_node(void **state)
                              .price = -1,
                              .ray_id = STR("ab"),
                              .idle_since_ms = now_ms - 6 * MINUTE};
-    const struct pending_demand wish = {
+    const struct pending_demand request = {
         .source = DEMAND_REQUEST_RESOURCES, .shape = STR("{CPU: 1}"), .count = 4};
     (void)state;
     open_stage(&stage);
@@ -462,7 +462,7 @@ static void what_holds_an_idle_node(void **state)
     node.idle_since_ms = now_ms - 6 * MINUTE;
     node.type = STR("gpu");
     assert_non_null(strstr(ask(&stage, "worker-1"), "Launched 1 h ago; the reason is no longer"));
-    have_demand(&stage, &wish);
+    have_demand(&stage, &request);
     assert_non_null(strstr(ask(&stage, "worker-1"),
                            "  Kept by request_resources() (4 x {CPU: 1}).\n"
                            "  -> withdraw the request: shoal request-resources FILE\n"));

@@ -65,17 +65,17 @@ static void apply_state(void *context, const struct gcs_answer *answer, struct s
 static void test_nobody_is_there(void **state)
 {
     (void)state;
-    struct heard read = {0}, report = {0}, groups = {0}, wish = {0}, drain = {0}, line = {0};
+    struct heard read = {0}, report = {0}, groups = {0}, bundle = {0}, drain = {0}, line = {0};
     char id[RAY_ID_BYTES] = {0};
     gcs_read_state(gcs, apply_state, &read);
     gcs_report(gcs, &(struct ray_report){.version = 1}, hear, &report);
     gcs_report_groups(gcs, &(struct gcs_group){.name = STR("a")}, 1, hear, &groups);
-    gcs_request_resources(gcs, NULL, 0, hear, &wish);
+    gcs_request_resources(gcs, NULL, 0, hear, &bundle);
     gcs_drain(gcs, &(struct gcs_drain){.node = {id, sizeof(id)}}, apply_drain, &drain);
     gcs_tell_drivers(gcs, &(struct gcs_line){.ray_version = STR("2.60.0")}, hear, &line);
     assert_int_equal(read.count, 0);
     loop_run(loop);
-    const struct heard *const all[] = {&read, &report, &groups, &wish, &drain, &line};
+    const struct heard *const all[] = {&read, &report, &groups, &bundle, &drain, &line};
     for (size_t i = 0; i < ARRAY_LEN(all); i++) {
         assert_int_equal(all[i]->count, 1);
         assert_int_equal(all[i]->answer.trouble, GCS_AWAY);

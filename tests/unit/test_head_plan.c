@@ -55,14 +55,14 @@ static void set_up(struct scene *scene, bool names_key)
     launch->config = read_config(scene, names_key);
     assert_true(cluster_state_open(launch->config, true, arena, &launch->state, &scene->err));
     assert_true(journal_open(launch->state.folder, "test", &launch->journal, &scene->err));
-    const struct head_wish wish = {.launch = launch,
+    const struct head_spec spec = {.launch = launch,
                                    .uid = STR("0123456789abcdef0123456789abcdef"),
                                    .epoch = 1,
                                    .serial = 1,
                                    .id = STR("i-1"),
                                    .private_ip = STR("10.0.0.1"),
                                    .machine = STR("m5.large")};
-    assert_true(head_plan_make(&wish, &scene->plan, &scene->err));
+    assert_true(head_plan_make(&spec, &scene->plan, &scene->err));
 }
 
 static void tear_down(struct scene *scene)

@@ -17,7 +17,7 @@ struct scene {
     struct fake_cloud cloud;
     struct provider *provider;
     struct loop *loop;
-    struct launch_wish wish;
+    struct launch_spec spec;
     struct str token, call;
     struct err err;
 };
@@ -27,14 +27,14 @@ static bool compose(struct scene *scene, struct fixture *f, const char *yaml)
     const struct value *tree = fixture_prepare(f, yaml);
     assert_non_null(tree);
     assert_int_equal(f->diags.error_count, 0);
-    scene->wish.config = config_type(&f->arena, tree);
-    return launch_request_make(&scene->wish, scene->provider, &f->arena, &scene->token,
+    scene->spec.config = config_type(&f->arena, tree);
+    return launch_request_make(&scene->spec, scene->provider, &f->arena, &scene->token,
                                &scene->call, &scene->err);
 }
 
 static void set_up(struct scene *scene)
 {
-    *scene = (struct scene){.wish = {.type = 1,
+    *scene = (struct scene){.spec = {.type = 1,
                                      .uid = STR("0123456789abcdef0123456789abcdef"),
                                      .secret = STR("0123456789abcdef0123456789abcdef"),
                                      .launch = (uint64_t)3 << 32 | 7,
@@ -60,7 +60,7 @@ static void a_worker_bears_rays_tags(void **state)
     (void)state;
     set_up(&scene);
     assert_true(compose(&scene, f, FILE_HEAD));
-    assert_true(str_eq(scene.token, launch_token(scene.wish.uid, scene.wish.launch, &f->arena)));
+    assert_true(str_eq(scene.token, launch_token(scene.spec.uid, scene.spec.launch, &f->arena)));
     struct str first = str_sub(scene.call, 0, str_find_char(scene.call, '|'));
     assert_like(first, "2 type-1 zone-us-west-2b spot shoal-* 3.7 ray-node-name=ray-demo-worker "
                        "ray-node-type=worker ray-node-status=uninitialized "
@@ -80,7 +80,7 @@ static void a_machine_accepts_the_clusters_own_key(void **state)
     set_up(&scene);
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_true(str_find(scene.call, "ssh_authorized_keys") == SIZE_MAX);
-    scene.wish.cluster_key = STR("ssh-ed25519 AAAAownKey shoal-demo");
+    scene.spec.cluster_key = STR("ssh-ed25519 AAAAownKey shoal-demo");
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_true(str_find(scene.call, "ssh_authorized_keys:\n  - ssh-ed25519 AAAAownKey\n") !=
                 SIZE_MAX);
@@ -94,16 +94,16 @@ static void the_head_is_launched_the_same_way(void **state)
     struct scene scene;
     (void)state;
     set_up(&scene);
-    scene.wish.type = 0;
-    scene.wish.launch = HEAD_LAUNCH(3, 0);
-    scene.wish.zone = STR("us-west-2");
-    scene.wish.is_head = true;
+    scene.spec.type = 0;
+    scene.spec.launch = HEAD_LAUNCH(3, 0);
+    scene.spec.zone = STR("us-west-2");
+    scene.spec.is_head = true;
     assert_true(compose(&scene, f, FILE_HEAD));
     struct str first = str_sub(scene.call, 0, str_find_char(scene.call, '|'));
     assert_like(
         first,
         "2 type-0 zone- spot * 3.2147483648 ray-node-name=ray-demo-head ray-node-type=head *");
-    assert_false(launch_is_cores(scene.wish.launch));
+    assert_false(launch_is_cores(scene.spec.launch));
     tear_down(&scene);
 }
 
@@ -117,7 +117,7 @@ static void the_same_wish_is_the_same_call(void **state)
     struct str first = scene.call;
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_true(str_eq(first, scene.call));
-    scene.wish.launch++;
+    scene.spec.launch++;
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_false(str_eq(first, scene.call));
     tear_down(&scene);
@@ -146,8 +146,8 @@ static void every_machine_has_the_switch(void **state)
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_true(str_find(scene.call, "text/cloud-boothook\n\n#!/bin/sh\nrole=worker\nlimit=60\n") !=
                 SIZE_MAX);
-    scene.wish.type = 0;
-    scene.wish.is_head = true;
+    scene.spec.type = 0;
+    scene.spec.is_head = true;
     assert_true(compose(&scene, f, FILE_HEAD));
     assert_true(str_find(scene.call, "#!/bin/sh\nrole=head\nlimit=60\n") != SIZE_MAX);
     assert_true(

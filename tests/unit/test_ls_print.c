@@ -77,7 +77,7 @@ static void set_up(struct scene *scene)
                                   .thing_count = ARRAY_LEN(things),
                                   .sees_everywhere = true};
     struct account_cluster *clusters;
-    struct price_query *wishes;
+    struct price_query *queries;
     size_t count;
     *scene = (struct scene){
         .account = {.id = STR("123456789012"), .regions = regions, .region_count = 3}};
@@ -85,17 +85,17 @@ static void set_up(struct scene *scene)
     buf_init(&scene->out, 65536);
     account_gather(&finds, &scene->arena, &clusters, &scene->account.cluster_count);
     scene->account.clusters = clusters;
-    account_cost_wishes(&scene->account, &scene->arena, &wishes, &count);
+    account_cost_queries(&scene->account, &scene->arena, &queries, &count);
     struct price_known *prices = ARENA_ARRAY(&scene->arena, count, struct price_known);
     for (size_t i = 0; i < count; i++) {
         prices[i] = (struct price_known){PRICE_UNKNOWN, PRICE_FROM_UNKNOWN, 0};
-        if (str_is(wishes[i].name, "m5.large")) {
+        if (str_is(queries[i].name, "m5.large")) {
             prices[i] = (struct price_known){96000, PRICE_FROM_LIST, NOW};
-        } else if (wishes[i].kind == PRICE_VOLUME) {
+        } else if (queries[i].kind == PRICE_VOLUME) {
             prices[i] = (struct price_known){80000, PRICE_FROM_LIST, NOW - 86400};
         }
     }
-    scene->view = (struct ls_view){&scene->account, {wishes, prices, count}, NOW};
+    scene->view = (struct ls_view){&scene->account, {queries, prices, count}, NOW};
 }
 
 static void tear_down(struct scene *scene)

@@ -11,9 +11,9 @@
 
 enum { NOW = 1794738600 }; /* 2026-11-15T10:30:00Z */
 
-static const struct price_query list_wish = {
+static const struct price_query list_query = {
     PRICE_ON_DEMAND, {"m5.large", 8}, {"us-west-2", 9}, {"", 0}};
-static const struct price_query spot_wish = {
+static const struct price_query spot_query = {
     PRICE_SPOT, {"m5.large", 8}, {"us-west-2", 9}, {"us-west-2a", 10}};
 
 static struct price_cache a_cache(struct arena *arena, int64_t at)
@@ -28,10 +28,10 @@ static struct price_cache a_cache(struct arena *arena, int64_t at)
     return cache;
 }
 
-static int64_t found(const struct price_cache *cache, const struct price_query *wish,
+static int64_t found(const struct price_cache *cache, const struct price_query *query,
                      const char *account, int64_t now)
 {
-    const struct price_row *row = price_cache_find(cache, wish, str_from(account), now);
+    const struct price_row *row = price_cache_find(cache, query, str_from(account), now);
     return row ? row->price : PRICE_UNKNOWN;
 }
 
@@ -52,8 +52,8 @@ static void it_is_read_as_it_was_written(void **state)
     assert_int_equal(cache.count, 3);
     assert_true(price_cache_print(&cache, NOW, &again, &err));
     assert_str(buf_str(&again), text.ptr);
-    assert_int_equal(found(&cache, &list_wish, "", NOW), 96000);
-    assert_int_equal(found(&cache, &spot_wish, "12", NOW), 30000);
+    assert_int_equal(found(&cache, &list_query, "", NOW), 96000);
+    assert_int_equal(found(&cache, &spot_query, "12", NOW), 30000);
     arena_clear(&arena);
 }
 
@@ -64,15 +64,15 @@ static void it_is_for_the_same_only(void **state)
     (void)state;
     arena_init(&arena);
     struct price_cache cache = a_cache(&arena, NOW);
-    assert_int_equal(found(&cache, &spot_wish, "13", NOW), PRICE_UNKNOWN);
-    assert_int_equal(found(&cache, &spot_wish, "", NOW), PRICE_UNKNOWN);
-    other = spot_wish;
+    assert_int_equal(found(&cache, &spot_query, "13", NOW), PRICE_UNKNOWN);
+    assert_int_equal(found(&cache, &spot_query, "", NOW), PRICE_UNKNOWN);
+    other = spot_query;
     other.zone = STR("us-west-2b");
     assert_int_equal(found(&cache, &other, "12", NOW), PRICE_UNKNOWN);
-    other = list_wish;
+    other = list_query;
     other.region = STR("us-east-1");
     assert_int_equal(found(&cache, &other, "", NOW), PRICE_UNKNOWN);
-    other = list_wish;
+    other = list_query;
     other.name = STR("m5.xlarge");
     assert_int_equal(found(&cache, &other, "", NOW), PRICE_UNKNOWN);
     other.name = STR("gp3");
@@ -91,13 +91,13 @@ static void it_grows_old(void **state)
     arena_init(&arena);
     buf_init(&text, PRICE_CACHE_BYTES_MAX);
     struct price_cache cache = a_cache(&arena, NOW);
-    assert_int_equal(found(&cache, &spot_wish, "12", NOW + 3599), 30000);
-    assert_int_equal(found(&cache, &spot_wish, "12", NOW + 3600), PRICE_UNKNOWN);
-    assert_int_equal(found(&cache, &list_wish, "", NOW + 7 * 86400 - 1), 96000);
-    assert_int_equal(found(&cache, &list_wish, "", NOW + 7 * 86400), PRICE_UNKNOWN);
+    assert_int_equal(found(&cache, &spot_query, "12", NOW + 3599), 30000);
+    assert_int_equal(found(&cache, &spot_query, "12", NOW + 3600), PRICE_UNKNOWN);
+    assert_int_equal(found(&cache, &list_query, "", NOW + 7 * 86400 - 1), 96000);
+    assert_int_equal(found(&cache, &list_query, "", NOW + 7 * 86400), PRICE_UNKNOWN);
     /* from the future: the clock was wrong then, or is now */
-    assert_int_equal(found(&cache, &list_wish, "", NOW - 299), 96000);
-    assert_int_equal(found(&cache, &list_wish, "", NOW - 301), PRICE_UNKNOWN);
+    assert_int_equal(found(&cache, &list_query, "", NOW - 299), 96000);
+    assert_int_equal(found(&cache, &list_query, "", NOW - 301), PRICE_UNKNOWN);
     assert_true(price_cache_print(&cache, NOW + 4000, &text, &err));
     assert_true(price_cache_parse(buf_str(&text), &arena, &cache, &err));
     assert_int_equal(cache.count, 2);
@@ -113,7 +113,7 @@ static void a_new_price_takes_the_old_place(void **state)
     struct price_cache cache = a_cache(&arena, NOW);
     price_cache_put(&cache, &row, &arena);
     assert_int_equal(cache.count, 3);
-    assert_int_equal(found(&cache, &list_wish, "", NOW + 5), 97000);
+    assert_int_equal(found(&cache, &list_query, "", NOW + 5), 97000);
     arena_clear(&arena);
 }
 

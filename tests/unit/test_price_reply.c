@@ -71,8 +71,8 @@ static bool read_two(const struct product *first, const struct product *second,
                      struct err *err)
 {
     AUTO_BUF struct buf json;
-    struct price_query wish = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
-                               STR("us-west-2"), STR("")};
+    struct price_query query = {kind, kind == PRICE_VOLUME ? STR("gp3") : STR("m5.large"),
+                                STR("us-west-2"), STR("")};
     buf_init(&json, 65536);
     buf_add_c(&json, "{\"FormatVersion\":\"aws_v1\",\"PriceList\":[");
     add_product(&json, first);
@@ -81,7 +81,7 @@ static bool read_two(const struct product *first, const struct product *second,
         add_product(&json, second);
     }
     buf_add_c(&json, "],\"NextToken\":\"more\"}");
-    return price_products_read(buf_str(&json), &wish, arena, ret_page, err);
+    return price_products_read(buf_str(&json), &query, arena, ret_page, err);
 }
 
 static void a_product_has_a_price(void **state)
@@ -176,14 +176,14 @@ static void other_json_is_refused(void **state)
                                         "{\"PriceList\":[],\"NextToken\":1}",
                                         "{\"PriceList\":[],\"PriceList\":[]}",
                                         "<html>"};
-    struct price_query wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-west-2"), STR("")};
+    struct price_query query = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-west-2"), STR("")};
     struct arena arena;
     struct price_page page;
     (void)state;
     arena_init(&arena);
     for (size_t i = 0; i < ARRAY_LEN(texts); i++) {
         struct err err = {0};
-        assert_false(price_products_read(str_from(texts[i]), &wish, &arena, &page, &err));
+        assert_false(price_products_read(str_from(texts[i]), &query, &arena, &page, &err));
         assert_int_equal(err.kind, ERR_PROTOCOL);
     }
     arena_clear(&arena);
@@ -191,11 +191,11 @@ static void other_json_is_refused(void **state)
 
 static void the_question_says_all(void **state)
 {
-    struct price_query wish = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
+    struct price_query query = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
     struct arena arena;
     (void)state;
     arena_init(&arena);
-    const struct param *input = price_products_input(&wish, STR("t"), &arena);
+    const struct param *input = price_products_input(&query, STR("t"), &arena);
     assert_str(param_find(input, "ServiceCode")->text, "AmazonEC2");
     assert_str(param_find(input, "NextToken")->text, "t");
     const struct param *filter = param_find(input, "Filters")->first;
@@ -206,7 +206,7 @@ static void the_question_says_all(void **state)
         count++;
     }
     assert_int_equal(count, 6);
-    assert_null(param_find(price_products_input(&wish, STR(""), &arena), "NextToken"));
+    assert_null(param_find(price_products_input(&query, STR(""), &arena), "NextToken"));
     arena_clear(&arena);
 }
 

@@ -56,14 +56,14 @@ static void add_head(struct scene *scene)
 {
     struct str token;
     struct str call;
-    struct launch_wish wish = {.config = scene->config,
+    struct launch_spec spec = {.config = scene->config,
                                .type = scene->config->head_type,
                                .uid = controller_lease(scene->controller)->uid,
                                .secret = STR("0123456789abcdef0123456789abcdef"),
                                .launch = HEAD_LAUNCH(1, 0),
                                .count = 1,
                                .is_head = true};
-    assert_true(launch_request_make(&wish, scene->provider, &scene->fixture->arena, &token, &call,
+    assert_true(launch_request_make(&spec, scene->provider, &scene->fixture->arena, &token, &call,
                                     &scene->err));
     scene->provider->ops->launch(scene->provider, call, ignore_machines, scene);
 }

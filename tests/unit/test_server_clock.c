@@ -8,7 +8,7 @@ enum { START = 1700000000 }; /* seconds */
 static struct server_clock heard(int64_t date_s, int64_t sent_ms, int64_t received_ms)
 {
     struct server_clock clock = {0};
-    server_clock_hear(&clock, date_s, sent_ms, received_ms);
+    server_clock_observe(&clock, date_s, sent_ms, received_ms);
     return clock;
 }
 
@@ -29,7 +29,7 @@ static void it_is_known_better_with_each_reply(void **state)
     (void)state;
     for (int64_t at = 31000; at < 60000; at += 100) {
         int64_t truth = (int64_t)START * 1000 + 250 + at - 1000;
-        server_clock_hear(&clock, truth / 1000, at, at);
+        server_clock_observe(&clock, truth / 1000, at, at);
     }
     int64_t error = server_clock_ms(&clock, 60000) - ((int64_t)START * 1000 + 250 + 59000);
     assert_in_range(error + 100, 0, 200);
@@ -41,7 +41,7 @@ static void a_slow_reply_changes_nothing(void **state)
     struct server_clock clock = heard(START, 1000, 1010);
     int64_t before = clock.offset_ms;
     (void)state;
-    server_clock_hear(&clock, START + 20, 2000, 61000);
+    server_clock_observe(&clock, START + 20, 2000, 61000);
     assert_int_equal(clock.offset_ms, before);
 }
 
@@ -49,7 +49,7 @@ static void it_goes_forward_at_once(void **state)
 {
     struct server_clock clock = heard(START, 1000, 1010);
     (void)state;
-    server_clock_hear(&clock, START + 300, 2000, 2010);
+    server_clock_observe(&clock, START + 300, 2000, 2010);
     assert_in_range(server_clock_ms(&clock, 2010), (int64_t)(START + 300) * 1000,
                     (int64_t)(START + 301) * 1000);
 }
@@ -61,10 +61,10 @@ static void one_old_date_does_not_turn_it_back(void **state)
     (void)state;
     int64_t before = clock.offset_ms;
     for (int i = 0; i < 10; i++) {
-        server_clock_hear(&clock, START - 400, 2000, 2010);
-        server_clock_hear(&clock, START - 400, 2000, 2010);
+        server_clock_observe(&clock, START - 400, 2000, 2010);
+        server_clock_observe(&clock, START - 400, 2000, 2010);
         assert_int_equal(clock.offset_ms, before);
-        server_clock_hear(&clock, START + 1, 2000, 2010);
+        server_clock_observe(&clock, START + 1, 2000, 2010);
         assert_in_range(clock.offset_ms, before - 1000, before + 1000);
         before = clock.offset_ms;
     }
@@ -75,7 +75,7 @@ static void three_in_a_row_do(void **state)
     struct server_clock clock = heard(START, 1000, 1010);
     (void)state;
     for (int i = 0; i < 3; i++) {
-        server_clock_hear(&clock, START - 400, 2000, 2010);
+        server_clock_observe(&clock, START - 400, 2000, 2010);
     }
     assert_in_range(server_clock_ms(&clock, 2010), (int64_t)(START - 400) * 1000,
                     (int64_t)(START - 398) * 1000);

@@ -496,7 +496,7 @@ static void rest_after(struct service_scene *scene, size_t drivers, bool sees_dr
     struct gcs_answer answer = {.trouble = sees_drivers ? GCS_FINE : GCS_AWAY};
     int64_t now = loop_now_ms(scene->service.head.session.loop);
     scene->service.idle.idle_stop = (struct idle_stop){.after_ms = 1, .idle_since_ms = now - 100};
-    idle_watch_hear_drivers(&scene->service.idle, &answer, drivers);
+    idle_watch_on_drivers(&scene->service.idle, &answer, drivers);
 }
 
 static void a_cluster_with_busy_nodes_or_drivers_does_not_rest(void **state)

@@ -519,11 +519,11 @@ static uint64_t load_mark_of(enum load_change change)
         put_gang(&cluster, true, NULL, NULL);
     }
     if (change == WITH_WISH || change == WITH_EMPTY_WISH) {
-        struct piece wish = piece_new();
+        struct piece request = piece_new();
         if (change == WITH_WISH) {
-            put_demand(&wish, 1, "CPU", 1, 5);
+            put_demand(&request, 1, "CPU", 1, 5);
         }
-        piece_into(&wish, &cluster, 6);
+        piece_into(&request, &cluster, 6);
     }
     if (change == WITH_NODE_AND_VERSION) {
         struct piece node = make_node(&(struct twist){0});

@@ -131,7 +131,7 @@ static void tell_doubt(struct heads *heads, struct str one, struct str other)
     }
 }
 
-void heads_hear(struct heads *heads, const struct machine *machines, size_t count)
+void heads_observe(struct heads *heads, const struct machine *machines, size_t count)
 {
     const struct known *kept = machine_table_find(heads->machines, HEAD_INSTANCE);
     struct str surplus[SURPLUS_MAX];

@@ -39,4 +39,4 @@ void heads_init(struct heads *heads);
 bool heads_prefer(const struct heads *heads, const struct machine *machine);
 
 /* After a listing or a launch of the head: records the kept head and terminates the others. */
-void heads_hear(struct heads *heads, const struct machine *machines, size_t count);
+void heads_observe(struct heads *heads, const struct machine *machines, size_t count);

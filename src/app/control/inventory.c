@@ -101,7 +101,7 @@ void controller_learn(struct controller *controller, const struct machine *machi
 {
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
     if (inventory_ingest(controller, machines, count, 0, instances)) {
-        heads_hear(&controller->heads, machines, count);
+        heads_observe(&controller->heads, machines, count);
     }
     inventory_expedite(controller);
 }
@@ -333,7 +333,7 @@ static void inventory_handle(struct controller *controller, const struct machine
             known->seen_in = controller->listings;
         }
     }
-    heads_hear(&controller->heads, machines, count);
+    heads_observe(&controller->heads, machines, count);
     tell_listing(controller, machines, count, instances, asked_at);
     notice_absence(controller, asked_at);
 }

@@ -10,32 +10,32 @@
 
 /* If the file names no zone, the core uses the region as the only zone. The provider then takes the
  * first usable subnet, as Ray does. */
-static struct str zone_of(const struct launch_wish *wish)
+static struct str zone_of(const struct launch_spec *spec)
 {
-    struct str region = value_text(value_get_c(wish->config->provider, "region"));
-    bool is_zone = !str_eq(wish->zone, region) && !str_eq(wish->zone, wish->config->provider_type);
-    return is_zone ? wish->zone : STR("");
+    struct str region = value_text(value_get_c(spec->config->provider, "region"));
+    bool is_zone = !str_eq(spec->zone, region) && !str_eq(spec->zone, spec->config->provider_type);
+    return is_zone ? spec->zone : STR("");
 }
 
 /* Keeps the file's own user data: both go into one MIME message. */
-static bool add_user_data(const struct launch_wish *wish, struct arena *arena,
+static bool add_user_data(const struct launch_spec *spec, struct arena *arena,
                           struct launch_request *request, struct err *err)
 {
-    const struct config_node_type *type = &wish->config->node_types[wish->type];
+    const struct config_node_type *type = &spec->config->node_types[spec->type];
     struct ssh_key host_key;
     AUTO_BUF struct buf text;
     buf_init(&text, FIRST_BOOT_BYTES_MAX);
-    if (!ssh_key_of_launch(wish->secret, wish->launch, &host_key, err)) {
+    if (!ssh_key_of_launch(spec->secret, spec->launch, &host_key, err)) {
         return false;
     }
     bool ok = first_boot_compose(
         &(struct first_boot_setup){
             .host_key = &host_key,
-            .boot_hook = contact_hook(contact_timeout_ms(wish->config->shoal), wish->is_head,
+            .boot_hook = contact_hook(contact_timeout_ms(spec->config->shoal), spec->is_head,
                                       arena),
             .user_data = value_text(value_get_c(type->node_config, "UserData")),
-            .user = wish->config->ssh_user,
-            .authorized_key = wish->cluster_key,
+            .user = spec->config->ssh_user,
+            .authorized_key = spec->cluster_key,
         },
         &text, err);
     ssh_key_wipe(&host_key);
@@ -75,16 +75,16 @@ bool launch_config_hashes(const struct config *config, struct arena *arena,
     return true;
 }
 
-static bool launch_request_add_tags(const struct launch_wish *wish, struct arena *arena,
+static bool launch_request_add_tags(const struct launch_spec *spec, struct arena *arena,
                                     struct launch_request *request, struct err *err)
 {
-    const struct config *config = wish->config;
-    const struct config_node_type *type = &config->node_types[wish->type];
-    const char *kind = wish->is_head ? "head" : "worker";
+    const struct config *config = spec->config;
+    const struct config_node_type *type = &config->node_types[spec->type];
+    const char *kind = spec->is_head ? "head" : "worker";
     struct str hash = STR("");
     struct str config_hash = STR("");
-    if (!launch_hash(config, wish->type, arena, &hash, err) ||
-        !launch_config_hash(config, wish->type, arena, &config_hash, err)) {
+    if (!launch_hash(config, spec->type, arena, &hash, err) ||
+        !launch_config_hash(config, spec->type, arena, &config_hash, err)) {
         return false;
     }
     const struct machine_tag tags[] = {
@@ -106,29 +106,29 @@ static bool launch_request_add_tags(const struct launch_wish *wish, struct arena
 }
 
 /* A head that stops itself when idle must keep its disk. Spot machines cannot be stopped. */
-static bool rests(const struct launch_wish *wish)
+static bool rests(const struct launch_spec *spec)
 {
-    return wish->is_head && wish->market == MARKET_ON_DEMAND &&
-           idle_stop_after(wish->config->shoal) > 0;
+    return spec->is_head && spec->market == MARKET_ON_DEMAND &&
+           idle_stop_after(spec->config->shoal) > 0;
 }
 
-bool launch_request_make(const struct launch_wish *wish, struct provider *provider,
+bool launch_request_make(const struct launch_spec *spec, struct provider *provider,
                          struct arena *arena, struct str *ret_token, struct str *ret_call,
                          struct err *err)
 {
-    struct launch_request request = {.token = launch_token(wish->uid, wish->launch, arena),
-                                     .launch = wish->launch,
-                                     .type = wish->type,
-                                     .zone = zone_of(wish),
-                                     .market = wish->market,
-                                     .count = wish->count,
-                                     .rests = rests(wish)};
-    if (wish->type >= wish->config->node_type_count) {
+    struct launch_request request = {.token = launch_token(spec->uid, spec->launch, arena),
+                                     .launch = spec->launch,
+                                     .type = spec->type,
+                                     .zone = zone_of(spec),
+                                     .market = spec->market,
+                                     .count = spec->count,
+                                     .rests = rests(spec)};
+    if (spec->type >= spec->config->node_type_count) {
         return err_set(err, ERR_INTERNAL,
                        "cannot launch a node type that is not in the cluster file");
     }
-    if (!add_user_data(wish, arena, &request, err) ||
-        !launch_request_add_tags(wish, arena, &request, err) ||
+    if (!add_user_data(spec, arena, &request, err) ||
+        !launch_request_add_tags(spec, arena, &request, err) ||
         !provider->ops->draft(provider, &request, arena, ret_call, err)) {
         return false;
     }

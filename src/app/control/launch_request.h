@@ -26,7 +26,7 @@ static inline bool launch_is_cores(uint64_t launch)
     return (launch & HEAD_LAUNCH_BIT) == 0;
 }
 
-struct launch_wish {
+struct launch_spec {
     const struct config *config;
     size_t type;            /* index into config->node_types, the same in the provider */
     struct str uid, secret; /* of the cluster */
@@ -53,6 +53,6 @@ bool launch_config_hashes(const struct config *config, struct arena *arena,
 
 /* Requires preflight(), take() and prepare(). Fails with ERR_CONFIG if the file's user data cannot
  * be combined with ours or a key file cannot be read. */
-bool launch_request_make(const struct launch_wish *wish, struct provider *provider,
+bool launch_request_make(const struct launch_spec *spec, struct provider *provider,
                          struct arena *arena, struct str *ret_token, struct str *ret_call,
                          struct err *err) MUST_USE;

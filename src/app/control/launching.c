@@ -357,7 +357,7 @@ static bool launching_compose(struct controller *controller, const struct action
     require(action->offering < controller->settings.offering_count,
             "a launch is of an offering of the file");
     const struct offering *offering = &controller->settings.offerings[action->offering];
-    struct launch_wish wish = {.config = controller->setup.config,
+    struct launch_spec spec = {.config = controller->setup.config,
                                .type = offering->type,
                                .uid = controller->lease.uid,
                                .secret = controller->setup.secret,
@@ -382,10 +382,10 @@ static bool launching_compose(struct controller *controller, const struct action
                                               .count = action->count,
                                               .wall_ms = controller_time_ms(controller)};
     reuse.count = reuse_pick(&controller->reuser, action, &reuse.ids);
-    require((int64_t)reuse.count <= wish.count, "not more machines are reused than requested");
-    wish.count -= (int64_t)reuse.count;
-    sending->intent.token = launch_token(wish.uid, wish.launch, &controller->scratch);
-    if (wish.count > 0 && !launch_request_make(&wish, controller->provider, &controller->scratch,
+    require((int64_t)reuse.count <= spec.count, "not more machines are reused than requested");
+    spec.count -= (int64_t)reuse.count;
+    sending->intent.token = launch_token(spec.uid, spec.launch, &controller->scratch);
+    if (spec.count > 0 && !launch_request_make(&spec, controller->provider, &controller->scratch,
                                                &sending->intent.token, &reuse.call, err)) {
         reuse_close(&controller->reuser, action->launch);
         return false;

@@ -50,18 +50,18 @@ static struct str tags_save(struct str text)
     return (struct str){copy, text.len};
 }
 
-static void free_wish(struct pending_tag *wish)
+static void free_tag(struct pending_tag *wanted)
 {
-    free((char *)(uintptr_t)wish->key.ptr);
-    free((char *)(uintptr_t)wish->value.ptr);
+    free((char *)(uintptr_t)wanted->key.ptr);
+    free((char *)(uintptr_t)wanted->value.ptr);
 }
 
 static void tags_start_timer(struct tags *tags)
 {
     int64_t now = loop_now_ms(tags->loop);
     int64_t due_at = INT64_MAX;
-    for (size_t i = 0; i < tags->wish_count; i++) {
-        int64_t due = tags->wishes[i].due_at;
+    for (size_t i = 0; i < tags->wanted_count; i++) {
+        int64_t due = tags->wanted[i].due_at;
         due_at = due < due_at ? due : due_at;
     }
     if (due_at < INT64_MAX) {
@@ -69,12 +69,12 @@ static void tags_start_timer(struct tags *tags)
     }
 }
 
-static struct pending_tag *tags_find_request(struct tags *tags, uint64_t instance, struct str key)
+static struct pending_tag *tags_find_wanted(struct tags *tags, uint64_t instance, struct str key)
 {
-    for (size_t i = 0; i < tags->wish_count; i++) {
-        struct pending_tag *wish = &tags->wishes[i];
-        if (wish->instance == instance && str_eq(wish->key, key)) {
-            return wish;
+    for (size_t i = 0; i < tags->wanted_count; i++) {
+        struct pending_tag *wanted = &tags->wanted[i];
+        if (wanted->instance == instance && str_eq(wanted->key, key)) {
+            return wanted;
         }
     }
     return NULL;
@@ -84,23 +84,23 @@ void tags_add(struct tags *tags, uint64_t instance, struct str key, struct str v
               bool is_passing)
 {
     int64_t due_at = loop_now_ms(tags->loop) + (is_passing ? PASSING_TAGS_MS : TAGS_MS);
-    struct pending_tag *wish = tags_find_request(tags, instance, key);
-    if (wish) {
-        free((char *)(uintptr_t)wish->value.ptr);
-        wish->value = tags_save(value);
-        wish->due_at = due_at < wish->due_at ? due_at : wish->due_at;
-        require(wish->due_at <= due_at, "a newer value is not written later than the older one");
-        wish->is_passing = is_passing;
+    struct pending_tag *wanted = tags_find_wanted(tags, instance, key);
+    if (wanted) {
+        free((char *)(uintptr_t)wanted->value.ptr);
+        wanted->value = tags_save(value);
+        wanted->due_at = due_at < wanted->due_at ? due_at : wanted->due_at;
+        require(wanted->due_at <= due_at, "a newer value is not written later than the older one");
+        wanted->is_passing = is_passing;
     } else {
-        HEAP_ROOM(tags->wishes, tags->wish_count, tags->wish_capacity);
-        require(tags->wish_count < tags->wish_capacity, "there is room for a tag");
-        tags->wishes[tags->wish_count++] = (struct pending_tag){
+        HEAP_ROOM(tags->wanted, tags->wanted_count, tags->wanted_capacity);
+        require(tags->wanted_count < tags->wanted_capacity, "there is room for a tag");
+        tags->wanted[tags->wanted_count++] = (struct pending_tag){
             instance, tags_save(key), tags_save(value), due_at, is_passing};
     }
     tags_start_timer(tags);
 }
 
-static int compare_wishes(const void *left, const void *right)
+static int compare_tags(const void *left, const void *right)
 {
     const struct pending_tag *a = left;
     const struct pending_tag *b = right;
@@ -175,15 +175,15 @@ struct tag_set {
 };
 
 /* Groups consecutive tags of the same machine. */
-static size_t gather_sets(const struct tags *tags, size_t wish_count, struct tag_set *sets)
+static size_t gather_sets(const struct tags *tags, size_t wanted_count, struct tag_set *sets)
 {
     size_t count = 0;
-    for (size_t i = 0; i < wish_count; i++) {
-        const struct pending_tag *wish = &tags->wishes[i];
-        if (count > 0 && sets[count - 1].first->instance == wish->instance) {
+    for (size_t i = 0; i < wanted_count; i++) {
+        const struct pending_tag *wanted = &tags->wanted[i];
+        if (count > 0 && sets[count - 1].first->instance == wanted->instance) {
             sets[count - 1].count++;
         } else {
-            sets[count++] = (struct tag_set){.first = wish, .count = 1};
+            sets[count++] = (struct tag_set){.first = wanted, .count = 1};
         }
     }
     return count;
@@ -218,11 +218,11 @@ static void send_like(struct tags *tags, struct tag_set *sets, size_t count)
 static size_t tags_choose(struct tags *tags, int64_t now)
 {
     size_t chosen = 0;
-    for (size_t i = 0; i < tags->wish_count; i++) {
-        struct pending_tag wish = tags->wishes[i];
-        if (!wish.is_passing || wish.due_at - TAGS_MS <= now) {
-            tags->wishes[i] = tags->wishes[chosen];
-            tags->wishes[chosen++] = wish;
+    for (size_t i = 0; i < tags->wanted_count; i++) {
+        struct pending_tag wanted = tags->wanted[i];
+        if (!wanted.is_passing || wanted.due_at - TAGS_MS <= now) {
+            tags->wanted[i] = tags->wanted[chosen];
+            tags->wanted[chosen++] = wanted;
         }
     }
     return chosen;
@@ -235,7 +235,7 @@ static void flush(struct tags *tags, int64_t now)
         return;
     }
     struct tag_set *sets = ARENA_ARRAY(tags->scratch, chosen, struct tag_set);
-    qsort(tags->wishes, chosen, sizeof(*tags->wishes), compare_wishes);
+    qsort(tags->wanted, chosen, sizeof(*tags->wanted), compare_tags);
     size_t count = gather_sets(tags, chosen, sets);
     require(count > 0 && count <= chosen, "each set has at least one tag");
     for (size_t i = 0; i < count; i++) {
@@ -243,12 +243,12 @@ static void flush(struct tags *tags, int64_t now)
             send_like(tags, &sets[i], count - i);
         }
     }
-    require(chosen <= tags->wish_count, "the chosen tags are among the pending ones");
+    require(chosen <= tags->wanted_count, "the chosen tags are among the pending ones");
     for (size_t i = 0; i < chosen; i++) {
-        free_wish(&tags->wishes[i]);
+        free_tag(&tags->wanted[i]);
     }
-    tags->wish_count -= chosen;
-    memmove(tags->wishes, tags->wishes + chosen, tags->wish_count * sizeof(*tags->wishes));
+    tags->wanted_count -= chosen;
+    memmove(tags->wanted, tags->wanted + chosen, tags->wanted_count * sizeof(*tags->wanted));
 }
 
 static void tags_on_timer(void *context)
@@ -271,9 +271,9 @@ void tags_flush(struct tags *tags)
 
 void tags_clear(struct tags *tags)
 {
-    for (size_t i = 0; i < tags->wish_count; i++) {
-        free_wish(&tags->wishes[i]);
+    for (size_t i = 0; i < tags->wanted_count; i++) {
+        free_tag(&tags->wanted[i]);
     }
-    free(tags->wishes);
+    free(tags->wanted);
     loop_timer_free(tags->timer);
 }

@@ -16,8 +16,8 @@ struct tags {
     struct arena *scratch;
     /* Its own. */
     struct loop_timer *timer;
-    struct pending_tag *wishes; /* heap */
-    size_t wish_count, wish_capacity;
+    struct pending_tag *wanted; /* heap */
+    size_t wanted_count, wanted_capacity;
 };
 
 void tags_init(struct tags *tags);

@@ -157,7 +157,7 @@ static void on_requested(void *context, const struct gcs_answer *answer)
                       answer->trouble == GCS_FINE ? NULL : &answer->err);
 }
 
-static bool request_resources(void *context, const struct gcs_bundle *wishes, size_t count,
+static bool request_resources(void *context, const struct gcs_bundle *bundles, size_t count,
                               struct err *err)
 {
     struct service *service = context;
@@ -167,7 +167,7 @@ static bool request_resources(void *context, const struct gcs_bundle *wishes, si
     }
     if (gcs) {
         service->requests.is_requesting = true;
-        gcs_request_resources(gcs, wishes, count, on_requested, service);
+        gcs_request_resources(gcs, bundles, count, on_requested, service);
     }
     return gcs;
 }

@@ -61,7 +61,7 @@ static void service_idle_decide(struct idle_watch *watch, const struct idle_stop
     loop_timer_start(watch->timer, wait_ms);
 }
 
-void idle_watch_hear_drivers(void *context, const struct gcs_answer *answer, size_t count)
+void idle_watch_on_drivers(void *context, const struct gcs_answer *answer, size_t count)
 {
     struct idle_watch *watch = context;
     struct idle_stop_view view = watch->view(watch->context);
@@ -78,7 +78,7 @@ static void service_idle_inspect(void *context)
     struct gcs *gcs = gcs_poller_gcs(watch->head->ray.poller);
     if (gcs) {
         loop_timer_start(watch->timer, ANSWER_MS); /* a closed client never answers */
-        gcs_count_drivers(gcs, idle_watch_hear_drivers, watch);
+        gcs_count_drivers(gcs, idle_watch_on_drivers, watch);
     } else {
         watch->has_drivers = false;
         service_idle_decide(watch, &(struct idle_stop_view){.sees_ray = false});

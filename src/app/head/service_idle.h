@@ -20,6 +20,6 @@ struct idle_watch {
 /* `head`, `view`, `terminate` and `context` are set. The timer belongs to the loop. */
 void idle_watch_open(struct idle_watch *watch);
 /* Handles the number of connected drivers. */
-void idle_watch_hear_drivers(void *watch, const struct gcs_answer *answer, size_t count);
+void idle_watch_on_drivers(void *watch, const struct gcs_answer *answer, size_t count);
 /* Counts nodes of the cluster by what they do. */
 void idle_watch_add_nodes(const struct cluster_status *cluster_status, struct idle_stop_view *view);

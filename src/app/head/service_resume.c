@@ -83,7 +83,7 @@ static void say_failed(struct resume *resume, const char *what)
     ctl_server_notify(resume->head->ctl_server, INSTANCE_NONE);
 }
 
-static void hear_step(void *context, struct str line)
+static void on_step(void *context, struct str line)
 {
     struct resume *resume = context;
     struct arena arena;
@@ -111,7 +111,7 @@ static void service_resume_handle_end(void *context, bool is_ok, const struct er
     }
 }
 
-static void hear_started(void *context, const struct child_result *result)
+static void on_started(void *context, const struct child_result *result)
 {
     struct resume *resume = context;
     struct err err;
@@ -126,7 +126,7 @@ static void hear_started(void *context, const struct child_result *result)
         return;
     }
     if (!step_follow_start(resume->head->session.loop, tools_home(&resume->arena, "~/.shoal/steps"),
-                           hear_step, service_resume_handle_end, resume, &resume->follow, &err)) {
+                           on_step, service_resume_handle_end, resume, &resume->follow, &err)) {
         LOG(resume->head, WARNING, "cannot follow the head's start commands: %s", err.text);
     }
 }
@@ -167,7 +167,7 @@ static void look(void *context)
                                     .env_names = tools_environment(&resume->arena),
                                     .output = {{0}, {.bytes_max = NOTE_BYTES, .keeps_tail = true}},
                                     .deadline_ms = START_MS,
-                                    .done = hear_started,
+                                    .done = on_started,
                                     .context = resume,
                                 });
 }

@@ -112,7 +112,7 @@ static bool head_launch_compose(struct head_launch *head, const struct offering 
     head->was_written = false;
     head->tries = 0;
     head->unsure_until_ms = 0;
-    const struct launch_wish wish = {
+    const struct launch_spec spec = {
         .config = setup->config,
         .type = setup->config->head_type,
         .uid = setup->uid,
@@ -124,7 +124,7 @@ static bool head_launch_compose(struct head_launch *head, const struct offering 
         .count = 1,
         .is_head = true,
     };
-    return launch_request_make(&wish, setup->provider, &head->arena, &token, &head->call, err) &&
+    return launch_request_make(&spec, setup->provider, &head->arena, &token, &head->call, err) &&
            write_down(head, token, err);
 }
 

@@ -39,10 +39,10 @@ static void gather_environment(struct handover *handover, struct arena *arena)
     handover->environment = variables;
 }
 
-static bool gather_records(const struct head_wish *wish, struct handover *handover, struct err *err)
+static bool gather_records(const struct head_spec *spec, struct handover *handover, struct err *err)
 {
-    const struct cluster_session *launch = wish->launch;
-    handover->written_ms = wish->written_ms;
+    const struct cluster_session *launch = spec->launch;
+    handover->written_ms = spec->written_ms;
     return handover_gather(launch->journal, launch->arena, handover, err);
 }
 
@@ -54,29 +54,29 @@ static struct str secret_hex(const struct cluster_session *launch)
     return str_from(hex);
 }
 
-static bool write_handover(const struct head_wish *wish, const struct head_wanted *wanted,
+static bool write_handover(const struct head_spec *spec, const struct head_wanted *wanted,
                            struct str key, bool restarts_ray, struct str *ret_text, struct err *err)
 {
-    struct cluster_session *launch = wish->launch;
+    struct cluster_session *launch = spec->launch;
     struct handover handover = {
-        .uid = wish->uid,
-        .epoch = wish->epoch,
-        .lease_object = wish->lease_object,
-        .serial = wish->serial,
+        .uid = spec->uid,
+        .epoch = spec->epoch,
+        .lease_object = spec->lease_object,
+        .serial = spec->serial,
         .config = wanted->service_config,
         .secret = secret_hex(launch),
         .key = key,
         .public_key = launch->state.public_key,
-        .head_id = wish->id,
-        .head_private_ip = wish->private_ip,
-        .head_public_ip = wish->public_ip,
+        .head_id = spec->id,
+        .head_private_ip = spec->private_ip,
+        .head_public_ip = spec->public_ip,
         .runtime_hash = wanted->runtime_hash,
         .contents_hash = wanted->contents_hash,
         .restarts_ray = restarts_ray,
         .type_zones = launch->type_zones,
     };
     gather_environment(&handover, launch->arena);
-    if (wish->epoch != 0 && !gather_records(wish, &handover, err)) {
+    if (spec->epoch != 0 && !gather_records(spec, &handover, err)) {
         return false;
     }
     AUTO_BUF struct buf text;
@@ -187,14 +187,14 @@ static struct str done_text(struct str head_id, struct str key, struct arena *ar
 }
 
 /* Were exactly these steps completed on this head? */
-static bool head_plan_was_done(const struct head_wish *wish, struct str key)
+static bool head_plan_was_done(const struct head_spec *spec, struct str key)
 {
-    struct cluster_session *launch = wish->launch;
+    struct cluster_session *launch = spec->launch;
     struct str done;
     struct err err;
     return launch->journal &&
            journal_get(launch->journal, "head-steps", launch->arena, &done, &err) && done.ptr &&
-           str_eq(done, done_text(wish->id, key, launch->arena));
+           str_eq(done, done_text(spec->id, key, launch->arena));
 }
 
 bool head_plan_done(const struct cluster_session *launch, const struct head_plan *plan,
@@ -218,16 +218,16 @@ static bool starts_ray(const struct setup_plan *plan)
 
 /* Plans the steps only; files are not part of their key. Steps that were completed on this head are
  * not repeated. */
-static bool plan_steps(const struct head_wish *wish, const struct setup_input *all,
+static bool plan_steps(const struct head_spec *spec, const struct setup_input *all,
                        struct head_plan *plan, enum setup_restart *ret_restart, struct err *err)
 {
-    struct cluster_session *launch = wish->launch;
+    struct cluster_session *launch = spec->launch;
     struct setup_input input = *all;
     if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
         return false;
     }
     plan->steps_key = key_of(&plan->setup, launch->arena);
-    if (input.restart == SETUP_RESTARTS && head_plan_was_done(wish, plan->steps_key)) {
+    if (input.restart == SETUP_RESTARTS && head_plan_was_done(spec, plan->steps_key)) {
         input.restart = SETUP_NO_RESTART;
         if (!setup_plan_make(&input, launch->arena, &plan->setup, err)) {
             return false;
@@ -237,52 +237,52 @@ static bool plan_steps(const struct head_wish *wish, const struct setup_input *a
     return true;
 }
 
-static struct setup_input input_of(const struct head_wish *wish, const struct head_wanted *wanted)
+static struct setup_input input_of(const struct head_spec *spec, const struct head_wanted *wanted)
 {
-    const struct cluster_session *launch = wish->launch;
+    const struct cluster_session *launch = spec->launch;
     const struct config *config = launch->config;
     return (struct setup_input){
         .config = config,
         .type = &config->node_types[config->head_type],
         .is_head = true,
-        .instance_id = wish->id,
-        .machine = wish->machine,
-        .is_spot = wish->is_spot,
+        .instance_id = spec->id,
+        .machine = spec->machine,
+        .is_spot = spec->is_spot,
         .runtime_hash = wanted->contents_hash,
         .has_usage_stats = launch->setup->has_usage_stats,
         .restart = restart_of(launch->setup),
     };
 }
 
-bool head_plan_restarts(const struct head_wish *wish, bool *ret_restarts, struct err *err)
+bool head_plan_restarts(const struct head_spec *spec, bool *ret_restarts, struct err *err)
 {
-    const struct head_wanted *wanted = head_plan_find_wanted(wish->launch, err);
+    const struct head_wanted *wanted = head_plan_find_wanted(spec->launch, err);
     struct head_plan plan = {0};
     enum setup_restart restart;
     if (!wanted) {
         return false;
     }
-    struct setup_input input = input_of(wish, wanted);
-    if (!plan_steps(wish, &input, &plan, &restart, err)) {
+    struct setup_input input = input_of(spec, wanted);
+    if (!plan_steps(spec, &input, &plan, &restart, err)) {
         return false;
     }
     *ret_restarts = starts_ray(&plan.setup);
     return true;
 }
 
-bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan, struct err *err)
+bool head_plan_make(const struct head_spec *spec, struct head_plan *ret_plan, struct err *err)
 {
-    struct cluster_session *launch = wish->launch;
+    struct cluster_session *launch = spec->launch;
     const struct head_wanted *wanted = head_plan_find_wanted(launch, err);
     struct str handover;
     struct str key;
     if (!wanted || !head_plan_read_key(launch, &key, err)) {
         return false;
     }
-    struct setup_input input = input_of(wish, wanted);
+    struct setup_input input = input_of(spec, wanted);
     struct head_plan plan = {.wanted = wanted->text, .runtime_hash = wanted->runtime_hash};
-    if (!plan_steps(wish, &input, &plan, &input.restart, err) ||
-        !write_handover(wish, wanted, key, starts_ray(&plan.setup), &handover, err)) {
+    if (!plan_steps(spec, &input, &plan, &input.restart, err) ||
+        !write_handover(spec, wanted, key, starts_ray(&plan.setup), &handover, err)) {
         return false;
     }
     input.files = files_of(launch, wanted->ray_config, handover, key, &input.file_count);

@@ -7,7 +7,7 @@
 #include "app/launch/cluster_session.h"
 #include "app/setup/setup_plan.h"
 
-struct head_wish {
+struct head_spec {
     struct cluster_session *launch;
     struct str uid;
     uint64_t epoch; /* of our lease; 0: the head holds it, and only the configuration is sent */
@@ -30,11 +30,11 @@ struct head_plan {
  * The plan lives in the session's arena. If the head's steps equal the completed ones (journal key
  * "head-steps"), Ray keeps running there even if other parts of the file have changed.
  */
-bool head_plan_make(const struct head_wish *wish, struct head_plan *ret_plan,
+bool head_plan_make(const struct head_spec *spec, struct head_plan *ret_plan,
                     struct err *err) MUST_USE;
 
 /* Would the steps restart Ray and so kill running jobs? Sends and writes nothing. */
-bool head_plan_restarts(const struct head_wish *wish, bool *ret_restarts, struct err *err) MUST_USE;
+bool head_plan_restarts(const struct head_spec *spec, bool *ret_restarts, struct err *err) MUST_USE;
 
 /* Records that the plan was carried out. */
 bool head_plan_done(const struct cluster_session *launch, const struct head_plan *plan,

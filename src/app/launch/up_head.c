@@ -11,9 +11,9 @@ enum { START_TRIES = 5, START_RETRY_MS = 1000 };
 
 /* ---- the handover ---- */
 
-static struct head_wish wish_of(struct up *up)
+static struct head_spec request_of(struct up *up)
 {
-    return (struct head_wish){
+    return (struct head_spec){
         .launch = &up->launch,
         .uid = up->uid,
         .epoch = up->is_update ? 0 : up->epoch,
@@ -51,10 +51,10 @@ static bool plan_head(void *context, const struct node_hello *hello, struct setu
     if (!choose_serial(up, hello, err)) {
         return false;
     }
-    struct head_wish wish = wish_of(up);
-    wish.serial = up->serial;
-    wish.written_ms = wish.epoch != 0 ? controller_time_ms(up->launch.controller) : 0;
-    if (!head_plan_make(&wish, &up->plan, err)) {
+    struct head_spec spec = request_of(up);
+    spec.serial = up->serial;
+    spec.written_ms = spec.epoch != 0 ? controller_time_ms(up->launch.controller) : 0;
+    if (!head_plan_make(&spec, &up->plan, err)) {
         return false;
     }
     failpoint("after-files", NULL, NULL);

@@ -27,7 +27,7 @@ static bool is_applied(struct cluster_session *launch)
 static bool look_at_head(struct cluster_session *launch, const struct machine *head,
                          struct up_plan_input *input, struct err *err)
 {
-    struct head_wish wish = {.launch = launch,
+    struct head_spec spec = {.launch = launch,
                              .id = head->id,
                              .private_ip = head->private_ip,
                              .public_ip = head->public_ip,
@@ -38,7 +38,7 @@ static bool look_at_head(struct cluster_session *launch, const struct machine *h
         input->restarts_head = launch->setup->restart_only && head->state < MACHINE_STOPPING;
         return true;
     }
-    return head_plan_restarts(&wish, &input->restarts_head, err);
+    return head_plan_restarts(&spec, &input->restarts_head, err);
 }
 
 static const struct machine *find_head(const struct machine *machines, size_t count)

@@ -126,7 +126,7 @@ static void take_there(struct gate *gate, struct str ray, struct str python)
  * answers until it exits. If only the start command knows the token, the gate passes: the head's
  * Ray is running, and `ray start` compares versions itself.
  */
-static void hear_trouble(struct gate *gate, const struct gcs_answer *answer)
+static void on_trouble(struct gate *gate, const struct gcs_answer *answer)
 {
     int64_t now = loop_now_ms(gate->loop);
     gate->last = answer->err;
@@ -153,7 +153,7 @@ static void wait_for_head_handle_versions(void *context, const struct gcs_answer
 {
     struct gate *gate = context;
     if (answer->trouble != GCS_FINE) {
-        hear_trouble(gate, answer);
+        on_trouble(gate, answer);
         return;
     }
     if (versions) {
@@ -174,7 +174,7 @@ static void wait_for_head_handle_alive(void *context, const struct gcs_answer *a
     struct gate *gate = context;
     (void)ray_version; /* gcs_read_versions() returns both versions */
     if (answer->trouble != GCS_FINE) {
-        hear_trouble(gate, answer);
+        on_trouble(gate, answer);
         return;
     }
     gate->answered_ms = loop_now_ms(gate->loop);
@@ -193,7 +193,7 @@ static void wait_for_head_request(void *context)
 
 /* ---- the local Python ---- */
 
-static void hear_here(void *context, const struct child_result *result)
+static void on_here(void *context, const struct child_result *result)
 {
     struct gate *gate = context;
     if (!child_was_fine(result) ||
@@ -217,7 +217,7 @@ static void wait_for_head_request_here(struct gate *gate)
                                     .env_names = tools_environment(&gate->arena),
                                     .output = {{.bytes_max = 4096}, {0}},
                                     .deadline_ms = LOCAL_MS,
-                                    .done = hear_here,
+                                    .done = on_here,
                                     .context = gate,
                                 });
 }

@@ -75,8 +75,8 @@ static void start_prices(struct gathering *gathering)
         .cache_folder = price_cache_folder(env, gathering->arena),
         .endpoint = endpoint_of(gathering, env),
     };
-    gathering->prices = ARENA_ARRAY(gathering->arena, gathering->wish_count, struct price_known);
-    gathering->price_call = price_lookup_start(&setup, gathering->wishes, gathering->wish_count,
+    gathering->prices = ARENA_ARRAY(gathering->arena, gathering->query_count, struct price_known);
+    gathering->price_call = price_lookup_start(&setup, gathering->queries, gathering->query_count,
                                                ls_gather_on_prices, gathering);
 }
 
@@ -94,9 +94,10 @@ static void ls_gather_on_account(void *context, const struct account *account,
     *kept = *account;
     gathering->account = kept;
     if (gathering->wants_prices) {
-        account_cost_wishes(account, gathering->arena, &gathering->wishes, &gathering->wish_count);
+        account_cost_queries(account, gathering->arena, &gathering->queries,
+                             &gathering->query_count);
     }
-    if (gathering->wish_count > 0) {
+    if (gathering->query_count > 0) {
         start_prices(gathering);
     } else {
         cloud_session_stop(&gathering->session);

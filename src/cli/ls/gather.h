@@ -47,9 +47,9 @@ struct gathering {
     struct aws_account *account_call; /* in progress */
     struct price_lookup *price_call;
     const struct account *account; /* the result; NULL: see `err` */
-    struct price_query *wishes;
+    struct price_query *queries;
     struct price_known *prices;
-    size_t wish_count;
+    size_t query_count;
     struct err err;
     struct err trouble; /* first error with prices */
     struct err unkept;

@@ -51,7 +51,7 @@ struct str format_hours(struct arena *arena, int64_t ms)
 
 struct str format_cluster(struct arena *arena, const struct result *result)
 {
-    const struct config *config = result->wish->config;
+    const struct config *config = result->options->config;
     struct str region = result->setup.region;
     return arena_printf(arena, "%.*s on %.*s%s%.*s", STR_ARG(config->cluster_name),
                         STR_ARG(config->provider_type), region.len > 0 ? " " : "", STR_ARG(region));
@@ -82,7 +82,7 @@ static void simulate_figures_add_sources(struct buf *out, const struct result *r
     }
     if (has_share) {
         buf_addf(out, "; spot prices are assumed to be %lld %% of on-demand prices",
-                 (long long)(result->wish->workload->spot_share / 10));
+                 (long long)(result->options->workload->spot_share / 10));
     }
     buf_add_c(out, ". ");
 }
@@ -114,7 +114,7 @@ struct str format_prices(struct arena *arena, const struct result *result)
     add_unknown(&out, result);
     buf_addf(&out, "The head is not included");
     if (head->price > 0) {
-        int64_t cost = (int64_t)((double)head->price * (double)result->wish->workload->duration /
+        int64_t cost = (int64_t)((double)head->price * (double)result->options->workload->duration /
                                  (double)HOUR);
         buf_addf(&out, "; it adds %.*s", STR_ARG(format_money(arena, cost)));
     }
@@ -148,7 +148,7 @@ static void simulate_figures_add_classes(struct arena *arena, const struct resul
     for (size_t i = 0; i < measure->class_count; i++) {
         const struct class_figures *class = &measure->classes[i];
         struct measure alone = {.classes = class, .class_count = 1};
-        rows[i] = (struct class_row){.name = result->wish->workload->classes[i].name,
+        rows[i] = (struct class_row){.name = result->options->workload->classes[i].name,
                                      .arrived = class->arrived,
                                      .started = class->started,
                                      .finished = class->finished,

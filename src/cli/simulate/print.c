@@ -85,15 +85,16 @@ static void simulate_print_add_line(struct buf *out, struct str text)
 static void simulate_print_add_header(struct buf *out, struct arena *arena,
                                       const struct result *result)
 {
-    const struct sim_options *wish = result->wish;
-    struct str about = wish->workload->about;
+    const struct sim_options *options = result->options;
+    struct str about = options->workload->about;
     simulate_print_add_line(out, arena_printf(arena, "%.*s, workload %.*s%s%.*s",
                                               STR_ARG(format_cluster(arena, result)),
-                                              STR_ARG(wish->workload_name),
+                                              STR_ARG(options->workload_name),
                                               about.len > 0 ? ": " : "", STR_ARG(about)));
-    simulate_print_add_line(out, arena_printf(arena, "%.*s simulated, faults: %s, seed %llu",
-                                              STR_ARG(format_time(arena, wish->workload->duration)),
-                                              wish->faults, (unsigned long long)wish->seed));
+    simulate_print_add_line(out,
+                            arena_printf(arena, "%.*s simulated, faults: %s, seed %llu",
+                                         STR_ARG(format_time(arena, options->workload->duration)),
+                                         options->faults, (unsigned long long)options->seed));
     buf_add_char(out, '\n');
 }
 
@@ -207,7 +208,7 @@ void print_explain_text(struct buf *out, struct arena *arena, const struct resul
     for (size_t i = 0; i < result->run_count; i++) {
         const struct simulate_run *run = &result->runs[i];
         buf_addf(out, "%splanner %s, around %.*s\n", i > 0 ? "\n" : "", run->planner,
-                 STR_ARG(format_time(arena, result->wish->explain_at)));
+                 STR_ARG(format_time(arena, result->options->explain_at)));
         simulate_print_add_lines(out, arena, run);
         if (run->line_count == 0) {
             buf_add_c(out, "  no events and no decisions\n");

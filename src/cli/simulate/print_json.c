@@ -124,7 +124,7 @@ static struct value *planner_record(struct arena *arena, const struct result *re
     record_int(arena, record, "events", (int64_t)run->events);
     record_text(arena, record, "trace",
                 arena_printf(arena, "%016llx", (unsigned long long)run->trace));
-    if (result->wish->explain_at >= 0) {
+    if (result->options->explain_at >= 0) {
         value_map_set_c(arena, record, "lines", line_records(arena, run));
     }
     return record;
@@ -135,7 +135,8 @@ static struct value *price_record(struct arena *arena, const struct result *resu
     struct value *record = record_new(arena);
     record_text(arena, record, "region", catalog_ec2_price_region());
     record_text(arena, record, "date", catalog_ec2_price_date());
-    record_number(arena, record, "spot_share", (double)result->wish->workload->spot_share / 1000);
+    record_number(arena, record, "spot_share",
+                  (double)result->options->workload->spot_share / 1000);
     record_text(arena, record, "text", format_prices(arena, result));
     return record;
 }
@@ -182,16 +183,16 @@ static struct value *comparison_record(struct arena *arena, const struct figures
 bool print_json(struct buf *out, struct arena *arena, const struct result *result,
                 const struct figures *figures, const struct spread *spreads, struct err *err)
 {
-    const struct sim_options *wish = result->wish;
+    const struct sim_options *options = result->options;
     struct value *record = record_new(arena);
     struct value *planners = record_list(arena);
     struct value *comparisons = record_list(arena);
-    record_text(arena, record, "cluster", wish->config->cluster_name);
-    record_text(arena, record, "provider", wish->config->provider_type);
-    record_text(arena, record, "workload", wish->workload_name);
-    record_number(arena, record, "hours", hours(wish->workload->duration));
-    record_text(arena, record, "faults", str_from(wish->faults));
-    record_int(arena, record, "seed", (int64_t)wish->seed);
+    record_text(arena, record, "cluster", options->config->cluster_name);
+    record_text(arena, record, "provider", options->config->provider_type);
+    record_text(arena, record, "workload", options->workload_name);
+    record_number(arena, record, "hours", hours(options->workload->duration));
+    record_text(arena, record, "faults", str_from(options->faults));
+    record_int(arena, record, "seed", (int64_t)options->seed);
     value_map_set_c(arena, record, "prices", price_record(arena, result));
     for (size_t i = 0; i < result->run_count; i++) {
         value_list_add(arena, planners, planner_record(arena, result, i, &figures[i]));

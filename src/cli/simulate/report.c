@@ -20,14 +20,14 @@ struct page {
 
 static void simulate_report_add_head(const struct page *page)
 {
-    const struct sim_options *wish = page->result->wish;
+    const struct sim_options *options = page->result->options;
     struct buf *out = page->out;
     buf_add_c(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
                    "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
                    "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    html_add(out, wish->config->cluster_name);
+    html_add(out, options->config->cluster_name);
     buf_add_c(out, ": ");
-    html_add(out, wish->workload_name);
+    html_add(out, options->workload_name);
     buf_add_c(out, "</title>\n<style>\n");
     for (size_t i = 0; report_style[i]; i++) {
         buf_add_c(out, report_style[i]);
@@ -37,29 +37,29 @@ static void simulate_report_add_head(const struct page *page)
 
 static void simulate_report_add_title(const struct page *page)
 {
-    const struct sim_options *wish = page->result->wish;
+    const struct sim_options *options = page->result->options;
     struct buf *out = page->out;
-    struct str duration = format_time(page->arena, wish->workload->duration);
+    struct str duration = format_time(page->arena, options->workload->duration);
     buf_add_c(out, "<header>\n<h1><span>cluster</span> ");
-    html_add(out, wish->config->cluster_name);
+    html_add(out, options->config->cluster_name);
     buf_add_c(out, " <span>under workload</span> ");
-    html_add(out, wish->workload_name);
+    html_add(out, options->workload_name);
     buf_add_c(out, "</h1>\n<p>");
-    html_add(out, wish->workload->about);
+    html_add(out, options->workload->about);
     buf_add_c(out, "</p>\n<ul class=\"facts\"><li><b>");
-    html_add(out, wish->config->provider_type);
+    html_add(out, options->config->provider_type);
     buf_add_c(out, "</b> ");
     html_add(out, page->result->setup.region);
     buf_addf(out,
              "</li><li><b>%.*s</b> simulated</li><li>faults <b>%s</b></li>"
              "<li>seed <b>%llu</b></li><li>at most <b>%lld</b> workers</li></ul>\n</header>\n",
-             STR_ARG(duration), wish->faults, (unsigned long long)wish->seed,
+             STR_ARG(duration), options->faults, (unsigned long long)options->seed,
              (long long)page->result->setup.settings.max_workers);
     for (size_t i = 1; i < page->count; i++) {
         buf_add_c(out, "<p class=\"verdict\">");
         html_add(out, page->spreads[i - 1].text);
         buf_addf(out, " <small>Everything below is for seed %llu only.</small></p>\n",
-                 (unsigned long long)wish->seed);
+                 (unsigned long long)options->seed);
     }
 }
 
@@ -159,7 +159,7 @@ static void add_chart(const struct page *page, enum chart_kind kind)
         bool is_overlaid = kind == CHART_SPENT;
         struct chart chart = {.kind = kind,
                               .figures = &page->figures[i],
-                              .duration = page->result->wish->workload->duration,
+                              .duration = page->result->options->workload->duration,
                               .most = most,
                               .planner = page->figures[i].planner,
                               .others = page->figures,

@@ -134,14 +134,14 @@ static void set_spot(struct faults *faults, const struct workload_file *file)
     faults->span[FAULT_spot_kill] = sudden > 0 ? file->spot_life * 1000 / sudden : 0;
 }
 
-static struct faults make_faults(const struct sim_options *wish)
+static struct faults make_faults(const struct sim_options *options)
 {
     struct faults faults;
-    enum fault_profile profile = strcmp(wish->faults, "none") == 0   ? FAULTS_NONE
-                                 : strcmp(wish->faults, "mild") == 0 ? FAULTS_MILD
-                                                                     : FAULTS_NASTY;
+    enum fault_profile profile = strcmp(options->faults, "none") == 0   ? FAULTS_NONE
+                                 : strcmp(options->faults, "mild") == 0 ? FAULTS_MILD
+                                                                        : FAULTS_NASTY;
     faults_from_profile(&faults, profile);
-    set_spot(&faults, wish->workload);
+    set_spot(&faults, options->workload);
     return faults;
 }
 
@@ -202,23 +202,23 @@ static struct simulation_setup make_setup(const struct result *result, uint64_t 
     return (struct simulation_setup){.seed = seed,
                                      .settings = settings,
                                      .workload = &result->workload,
-                                     .faults = make_faults(result->wish),
-                                     .duration = result->wish->workload->duration,
+                                     .faults = make_faults(result->options),
+                                     .duration = result->options->workload->duration,
                                      .tick = TICK};
 }
 
 static void run_one(struct arena *arena, const struct result *result, struct simulate_run *run)
 {
-    const struct sim_options *wish = result->wish;
+    const struct sim_options *options = result->options;
     struct core_settings settings;
     struct listener listener = {.arena = arena,
                                 .run = run,
-                                .from = wish->explain_at - EXPLAIN_BEFORE,
-                                .until = wish->explain_at + EXPLAIN_BEHIND};
-    struct simulation_setup setup = make_setup(result, wish->seed, run->planner, &settings);
+                                .from = options->explain_at - EXPLAIN_BEFORE,
+                                .until = options->explain_at + EXPLAIN_BEHIND};
+    struct simulation_setup setup = make_setup(result, options->seed, run->planner, &settings);
     buf_init(&listener.last, LINE_BYTES_MAX);
     setup.sample = setup.duration / SAMPLES > 0 ? setup.duration / SAMPLES : 1;
-    setup.on_line = wish->explain_at >= 0 ? simulate_run_on_line : NULL;
+    setup.on_line = options->explain_at >= 0 ? simulate_run_on_line : NULL;
     setup.context = &listener;
     struct simulation *simulation = simulation_new(&setup, arena);
     simulation_run(simulation);
@@ -238,20 +238,21 @@ void run_once_more(struct arena *arena, const struct result *result, uint64_t se
     simulate_run_finish(simulation, ret_run);
 }
 
-bool run_all(struct arena *arena, const struct sim_options *wish, struct diag_list *diags,
+bool run_all(struct arena *arena, const struct sim_options *options, struct diag_list *diags,
              struct result *ret_result, struct err *err)
 {
-    *ret_result = (struct result){.wish = wish};
-    if (!core_setup_make(arena, wish->config, wish->workload, diags, &ret_result->setup, err)) {
+    *ret_result = (struct result){.options = options};
+    if (!core_setup_make(arena, options->config, options->workload, diags, &ret_result->setup,
+                         err)) {
         return false;
     }
     struct simulate_run_maker maker = {arena, &ret_result->setup.names};
-    ret_result->workload = make_workload(&maker, wish->workload);
-    fit_check(arena, &ret_result->setup, &ret_result->workload, wish->workload, diags);
-    ret_result->runs = ARENA_ARRAY(arena, wish->planner_count, struct simulate_run);
-    ret_result->run_count = wish->planner_count;
-    for (size_t i = 0; i < wish->planner_count; i++) {
-        ret_result->runs[i].planner = wish->planners[i];
+    ret_result->workload = make_workload(&maker, options->workload);
+    fit_check(arena, &ret_result->setup, &ret_result->workload, options->workload, diags);
+    ret_result->runs = ARENA_ARRAY(arena, options->planner_count, struct simulate_run);
+    ret_result->run_count = options->planner_count;
+    for (size_t i = 0; i < options->planner_count; i++) {
+        ret_result->runs[i].planner = options->planners[i];
         run_one(arena, ret_result, &ret_result->runs[i]);
     }
     return true;

@@ -43,7 +43,7 @@ struct simulate_run {
 };
 
 struct result {
-    const struct sim_options *wish;
+    const struct sim_options *options;
     struct core_setup setup;
     struct workload workload;
     struct simulate_run *runs;
@@ -62,5 +62,5 @@ void run_once_more(struct arena *arena, const struct result *result, uint64_t se
                    const char *planner, struct simulate_run *ret_run);
 
 /* Warnings about the workload go to `diags`. */
-bool run_all(struct arena *arena, const struct sim_options *wish, struct diag_list *diags,
+bool run_all(struct arena *arena, const struct sim_options *options, struct diag_list *diags,
              struct result *ret_result, struct err *err) MUST_USE;

@@ -101,7 +101,7 @@ struct spread *spread_make(struct arena *arena, const struct result *result,
     }
     bool is_affordable = count > 0 && events < EVENTS_MAX / SPREAD_SEEDS;
     for (uint64_t n = 1; is_affordable && n < SPREAD_SEEDS; n++) {
-        add_seed(result, result->wish->seed + n, spreads, first_costs);
+        add_seed(result, result->options->seed + n, spreads, first_costs);
     }
     for (size_t i = 0; i < count; i++) {
         int64_t seeds = (int64_t)spreads[i].seeds;

@@ -86,7 +86,7 @@ static void scroll_log(struct top_view *look, int64_t by)
     look->behind = behind > 0 ? (size_t)behind : 0;
 }
 
-static enum top_wish top_keys_open_log(struct top_view *look, const char *name)
+static enum top_action top_keys_open_log(struct top_view *look, const char *name)
 {
     top_log_clear(&look->log);
     snprintf(look->log.name, sizeof(look->log.name), "%s", name);
@@ -95,7 +95,7 @@ static enum top_wish top_keys_open_log(struct top_view *look, const char *name)
     return TOP_OPEN_LOG;
 }
 
-static enum top_wish press_letter(struct top_view *look, char letter)
+static enum top_action press_letter(struct top_view *look, char letter)
 {
     switch (letter) {
     case 'q':
@@ -122,7 +122,7 @@ static enum top_wish press_letter(struct top_view *look, char letter)
     return TOP_STAY;
 }
 
-static enum top_wish press_enter(struct top_view *look, const struct top_model *model)
+static enum top_action press_enter(struct top_view *look, const struct top_model *model)
 {
     top_keys_choose(look, model, 0); /* the marked one, even if the selection was never moved */
     return look->chosen[0] ? top_keys_open_log(look, look->chosen) : TOP_STAY;
@@ -162,7 +162,7 @@ static void type_filter(struct top_view *look, struct top_key key)
     }
 }
 
-static enum top_wish press_in_log(struct top_view *look, struct top_key key)
+static enum top_action press_in_log(struct top_view *look, struct top_key key)
 {
     int64_t by;
     bool is_back = key.kind == TOP_KEY_ESCAPE ||
@@ -178,8 +178,8 @@ static enum top_wish press_in_log(struct top_view *look, struct top_key key)
     return TOP_STAY;
 }
 
-static enum top_wish press_in_list(struct top_view *look, const struct top_model *model,
-                                   struct top_key key)
+static enum top_action press_in_list(struct top_view *look, const struct top_model *model,
+                                     struct top_key key)
 {
     int64_t by;
     if (movement(look, key, &by)) {
@@ -194,7 +194,7 @@ static enum top_wish press_in_list(struct top_view *look, const struct top_model
     return TOP_STAY;
 }
 
-enum top_wish top_press(struct top_view *look, const struct top_model *model, struct top_key key)
+enum top_action top_press(struct top_view *look, const struct top_model *model, struct top_key key)
 {
     if (look->is_typing) {
         type_filter(look, key);

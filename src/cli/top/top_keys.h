@@ -26,7 +26,7 @@ struct top_key {
 bool top_key_read(struct str *bytes, struct top_key *ret_key);
 
 /* What the caller has to do. */
-enum top_wish { TOP_STAY, TOP_QUIT, TOP_OPEN_LOG, TOP_CLOSE_LOG };
+enum top_action { TOP_STAY, TOP_QUIT, TOP_OPEN_LOG, TOP_CLOSE_LOG };
 
 /* TOP_OPEN_LOG is for look->log.name. */
-enum top_wish top_press(struct top_view *look, const struct top_model *model, struct top_key key);
+enum top_action top_press(struct top_view *look, const struct top_model *model, struct top_key key);

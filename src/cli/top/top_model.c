@@ -161,7 +161,7 @@ static struct top_demand *find_demand(const struct top_model *model,
     return NULL;
 }
 
-static void hear_demand(struct top_model *model, const struct pending_demand *demand)
+static void apply_demand(struct top_model *model, const struct pending_demand *demand)
 {
     struct arena fresh;
     struct top_demand *known = find_demand(model, demand);
@@ -190,7 +190,7 @@ int64_t top_model_newest(const struct top_model *model)
     return model->event_count > 0 ? model->events[model->event_count - 1].event.number : 0;
 }
 
-static void hear_event(struct top_model *model, const struct cluster_event *event)
+static void apply_event(struct top_model *model, const struct cluster_event *event)
 {
     struct arena fresh;
     if (event->number <= top_model_newest(model)) {
@@ -212,7 +212,7 @@ static void hear_event(struct top_model *model, const struct cluster_event *even
 
 /* ---- receiving ---- */
 
-static void hear_status(struct top_model *model, const struct ctl_status *status, int64_t now_ms)
+static void apply_status(struct top_model *model, const struct ctl_status *status, int64_t now_ms)
 {
     struct arena fresh;
     arena_init(&fresh);
@@ -225,20 +225,20 @@ static void hear_status(struct top_model *model, const struct ctl_status *status
     model->ahead_ms = status->now_ms > 0 ? status->now_ms - now_ms : 0;
 }
 
-void top_model_hear(struct top_model *model, const struct ctl_line *line, int64_t now_ms)
+void top_model_apply(struct top_model *model, const struct ctl_line *line, int64_t now_ms)
 {
     switch (line->kind) {
     case CTL_STATUS:
-        hear_status(model, &line->status, now_ms);
+        apply_status(model, &line->status, now_ms);
         break;
     case CTL_NODE:
         top_model_handle_node(model, &line->node, now_ms);
         break;
     case CTL_DEMAND:
-        hear_demand(model, &line->demand);
+        apply_demand(model, &line->demand);
         break;
     case CTL_EVENT:
-        hear_event(model, &line->event);
+        apply_event(model, &line->event);
         break;
     case CTL_ERROR:
         snprintf(model->trouble, sizeof(model->trouble), "%.*s", STR_ARG(line->text));

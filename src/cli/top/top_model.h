@@ -52,7 +52,7 @@ void top_model_init(struct top_model *model);
 void top_model_clear(struct top_model *model);
 
 /* Ignores lines that are not about the cluster, such as log lines. `now_ms` is our wall clock. */
-void top_model_hear(struct top_model *model, const struct ctl_line *line, int64_t now_ms);
+void top_model_apply(struct top_model *model, const struct ctl_line *line, int64_t now_ms);
 
 /* Call before another connection sends everything again; events are kept. */
 void top_model_forget(struct top_model *model);

@@ -362,13 +362,13 @@ static void note_take_over(struct draft *draft, uint32_t type, struct action *ac
     }
 }
 
-static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t offering,
+static bool launch_once(struct draft *draft, struct plan_launch *planned, uint32_t offering,
                         int64_t count)
 {
     require(count > 0 && count <= draft->core->settings->max_per_call,
             "a call launches at most max_per_call");
     require(offering < draft->core->settings->offering_count, "an offering of the file");
-    require(draft->core->settings->offerings[offering].type == wish->type,
+    require(draft->core->settings->offerings[offering].type == planned->type,
             "the offering has the type of the launch");
     require(draft->core->launching == PERMIT_OK, "launching is permitted");
     struct core *core = draft->core;
@@ -383,19 +383,20 @@ static bool launch_once(struct draft *draft, struct plan_launch *wish, uint32_t 
     }
     uint64_t number = launches_next_number(core);
     struct launch *launch = launches_open(core, number, offering, count);
-    share_causes(wish, count, launch->count_by_cause);
+    share_causes(planned, count, launch->count_by_cause);
     launch->is_asked = true;
     action->launch = number;
     action->offering = offering;
     action->count = count;
     memcpy(action->count_by_cause, launch->count_by_cause, sizeof(action->count_by_cause));
-    note_take_over(draft, wish->type, action);
-    draft->types[wish->type].counts[ROLE_PENDING] += count;
+    note_take_over(draft, planned->type, action);
+    draft->types[planned->type].counts[ROLE_PENDING] += count;
     draft->all.counts[ROLE_PENDING] += count;
     draft->price += count * core->settings->offerings[offering].price;
     require(taken(&draft->all) <= core->settings->max_workers, "never more nodes than max_workers");
-    require(core->settings->types[wish->type].max_nodes == PLAN_NO_LIMIT ||
-                taken(&draft->types[wish->type]) <= core->settings->types[wish->type].max_nodes,
+    require(core->settings->types[planned->type].max_nodes == PLAN_NO_LIMIT ||
+                taken(&draft->types[planned->type]) <=
+                    core->settings->types[planned->type].max_nodes,
             "never more nodes of a type than its max_workers");
     require(core->settings->max_price == PLAN_NO_LIMIT ||
                 core->settings->offerings[offering].price == 0 ||
@@ -422,21 +423,21 @@ static enum hold_cause closed_by(const struct core *core, uint32_t type)
 static void decide_launch(struct draft *draft, const struct plan_launch *planned)
 {
     const struct core_settings *settings = draft->core->settings;
-    struct plan_launch wish = *planned;
-    uint32_t offering = open_offering(draft->core, wish.type);
+    struct plan_launch rest = *planned;
+    uint32_t offering = open_offering(draft->core, rest.type);
     if (draft->core->launching != PERMIT_OK || offering == settings->offering_count) {
         bool is_blind = draft->core->launching != PERMIT_OK;
-        decide_hold(draft, wish.type, wish.count,
-                    is_blind ? HOLD_PERMISSION : closed_by(draft->core, wish.type));
+        decide_hold(draft, rest.type, rest.count,
+                    is_blind ? HOLD_PERMISSION : closed_by(draft->core, rest.type));
         return;
     }
-    int64_t left = room_for(draft, &wish);
+    int64_t left = room_for(draft, &rest);
     left = affordable(draft, &settings->offerings[offering], left);
     require(left <= planned->count, "no more is launched than planned");
     while (left > 0) {
         int64_t count = decide_least(left, settings->max_per_call);
-        if (!launch_once(draft, &wish, offering, count)) {
-            decide_hold(draft, wish.type, left, HOLD_TROUBLE);
+        if (!launch_once(draft, &rest, offering, count)) {
+            decide_hold(draft, rest.type, left, HOLD_TROUBLE);
             return;
         }
         left -= count;

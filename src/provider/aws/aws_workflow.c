@@ -86,9 +86,9 @@ static void aws_workflow_end(struct aws_workflow *op)
 
 /* ---- replies ---- */
 
-static void aws_workflow_reject(struct aws_workflow *op, const struct aws_result *heard)
+static void aws_workflow_reject(struct aws_workflow *op, const struct aws_result *result)
 {
-    const struct aws_reply *reply = heard->reply;
+    const struct aws_reply *reply = result->reply;
     if (reply->is_ok) {
         op->answer.outcome = OUTCOME_UNKNOWN;
         err_set(&op->answer.err, ERR_PROTOCOL, "AWS returned an unexpected response");
@@ -97,15 +97,15 @@ static void aws_workflow_reject(struct aws_workflow *op, const struct aws_result
     op->answer = (struct provider_answer){.outcome = reply->error.outcome, .err = reply->err};
 }
 
-enum aws_next workflow_fail(struct aws_workflow *op, const struct aws_result *heard)
+enum aws_next workflow_fail(struct aws_workflow *op, const struct aws_result *result)
 {
-    aws_workflow_reject(op, heard);
+    aws_workflow_reject(op, result);
     return NEXT_END;
 }
 
-enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *heard)
+enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *result)
 {
-    aws_workflow_reject(op, heard);
+    aws_workflow_reject(op, result);
     return NEXT_WAIT;
 }
 
@@ -181,40 +181,40 @@ void workflow_resume(struct aws_workflow *op, enum aws_next turn)
     }
 }
 
-static void aws_workflow_handle(struct aws_workflow *op, const struct aws_result *heard)
+static void aws_workflow_handle(struct aws_workflow *op, const struct aws_result *result)
 {
-    const struct aws_reply *reply = heard->reply;
+    const struct aws_reply *reply = result->reply;
     if (!reply->is_ok && reply->may_have_acted && !op->is_care_read) {
         op->may_have_acted = true;
     }
     require(op->at < op->step_count, "a reply belongs to a step");
-    workflow_resume(op, op->steps[op->at].hear(op, heard));
+    workflow_resume(op, op->steps[op->at].on_reply(op, result));
 }
 
 static void aws_workflow_on_reply(void *context, const struct aws_reply *reply)
 {
     struct aws_workflow *op = context;
-    struct aws_result heard = {.reply = reply};
+    struct aws_result result = {.reply = reply};
     struct err err;
     op->call = NULL;
     if (reply->is_ok && !op->is_streamed &&
-        !xml_tree_parse(reply->body, &op->arena, &heard.root, &err)) {
+        !xml_tree_parse(reply->body, &op->arena, &result.root, &err)) {
         /* It may have been carried out, and its reply cannot be used. */
         op->may_have_acted = op->may_have_acted || !op->is_care_read;
         op->answer = (struct provider_answer){.outcome = OUTCOME_UNKNOWN, .err = err};
         workflow_resume(op, NEXT_WAIT);
         return;
     }
-    aws_workflow_handle(op, &heard);
+    aws_workflow_handle(op, &result);
 }
 
 static void aws_workflow_on_pages(void *context, const struct aws_reply *reply,
                                   const struct xml_element *const *roots, size_t count)
 {
     struct aws_workflow *op = context;
-    struct aws_result heard = {.reply = reply, .pages = roots, .page_count = count};
+    struct aws_result result = {.reply = reply, .pages = roots, .page_count = count};
     op->pages = NULL;
-    aws_workflow_handle(op, &heard);
+    aws_workflow_handle(op, &result);
 }
 
 static void aws_workflow_send(struct aws_workflow *op, struct aws_request *request,
@@ -260,9 +260,9 @@ static void aws_workflow_run(void *context)
 
 /* ---- shorthands ---- */
 
-bool result_has_code(const struct aws_result *heard, const char *code)
+bool result_has_code(const struct aws_result *result, const char *code)
 {
-    return !heard->reply->is_ok && str_is(heard->reply->error.code, code);
+    return !result->reply->is_ok && str_is(result->reply->error.code, code);
 }
 
 enum aws_ask ask_call(struct aws_request *request, const char *action, const struct param *input)

@@ -43,7 +43,7 @@ struct aws_result {
 
 struct aws_step {
     enum aws_ask (*ask)(struct aws_workflow *op, struct aws_request *request);
-    enum aws_next (*hear)(struct aws_workflow *op, const struct aws_result *heard);
+    enum aws_next (*on_reply)(struct aws_workflow *op, const struct aws_result *result);
 };
 
 struct aws_workflow {
@@ -85,8 +85,8 @@ void workflow_resume(struct aws_workflow *op, enum aws_next turn);
 enum aws_next workflow_goto(struct aws_workflow *op, size_t step);
 
 /* Sets the answer from a failed call and ends, or waits if it is temporary. */
-enum aws_next workflow_fail(struct aws_workflow *op, const struct aws_result *heard);
-enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *heard);
+enum aws_next workflow_fail(struct aws_workflow *op, const struct aws_result *result);
+enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *result);
 
 /* The same with our own error; NEXT_END and NEXT_WAIT. */
 enum aws_next workflow_end(struct aws_workflow *op, enum outcome outcome, enum err_kind kind,
@@ -95,7 +95,7 @@ enum aws_next workflow_not_yet(struct aws_workflow *op, const char *why);
 
 /* ---- shorthands ---- */
 
-bool result_has_code(const struct aws_result *heard, const char *code);
+bool result_has_code(const struct aws_result *result, const char *code);
 
 /* An EC2 or IAM call with this input. */
 enum aws_ask ask_call(struct aws_request *request, const char *action, const struct param *input);

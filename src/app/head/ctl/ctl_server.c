@@ -96,7 +96,7 @@ static void answer_events(struct ctl_conn *conn, const struct ctl_request *reque
     }
 }
 
-static void answer_wishes(struct ctl_conn *conn, const struct ctl_request *request)
+static void answer_requests(struct ctl_conn *conn, const struct ctl_request *request)
 {
     struct ctl_server *server = conn->server;
     struct err err;
@@ -163,7 +163,7 @@ static void ctl_server_do_answer(struct ctl_conn *conn, const struct ctl_request
     } else if (str_is(request->what, CTL_REQUEST_TERMINATE)) {
         answer_later(conn, CTL_REQUEST_TERMINATE, server->hooks.end);
     } else if (str_is(request->what, "request-resources")) {
-        answer_wishes(conn, request);
+        answer_requests(conn, request);
     } else {
         answer_unknown(conn, request->what);
     }

@@ -38,7 +38,7 @@ struct ctl_server_hooks {
     bool (*explain)(void *context, struct str about, struct arena *arena,
                     ctl_server_explain_fn *take, void *taker, struct err *err);
     /* Answered later with ctl_server_answer("request-resources"). */
-    bool (*request_resources)(void *context, const struct gcs_bundle *wishes, size_t count,
+    bool (*request_resources)(void *context, const struct gcs_bundle *bundles, size_t count,
                               struct err *err);
     /* Answered later with ctl_server_answer_text("ray-status"), or ctl_server_answer() on
      * failure. */

@@ -18,7 +18,7 @@ enum {
 /* One query: one product, or the spot prices of one region. */
 struct price_ask_question {
     struct aws_price_ask *ask;
-    size_t wish; /* index of the first price_query it serves */
+    size_t query; /* index of the first price_query it serves */
     struct aws_call *call;
     struct aws_pages *pages;
     unsigned page_count;
@@ -32,7 +32,7 @@ struct aws_price_ask {
     aws_price_fn *done;
     void *context;
     struct arena arena;
-    struct price_query *wishes;
+    struct price_query *queries;
     int64_t *prices;
     size_t count;
     struct price_ask_question *questions;
@@ -76,9 +76,9 @@ static bool check_products(void *context, struct str body, struct err *err)
 {
     struct price_ask_question *question = context;
     struct aws_price_ask *ask = question->ask;
-    const struct price_query *wish = &ask->wishes[question->wish];
-    return price_products_read(body, wish, &ask->arena, &question->page, err) ||
-           err_wrap(err, "%.*s in %.*s", STR_ARG(wish->name), STR_ARG(wish->region));
+    const struct price_query *query = &ask->queries[question->query];
+    return price_products_read(body, query, &ask->arena, &question->page, err) ||
+           err_wrap(err, "%.*s in %.*s", STR_ARG(query->name), STR_ARG(query->region));
 }
 
 static void on_products(void *context, const struct aws_reply *reply)
@@ -95,7 +95,7 @@ static void on_products(void *context, const struct aws_reply *reply)
         start_products(question);
         return;
     } else {
-        ask->prices[question->wish] = page->price;
+        ask->prices[question->query] = page->price;
     }
     price_ask_settle(question);
 }
@@ -107,7 +107,7 @@ static void start_products(struct price_ask_question *question)
         .service = AWS_PRICING,
         .region = STR("us-east-1"), /* one of the few regions with this API */
         .action = "GetProducts",
-        .input = price_products_input(&ask->wishes[question->wish], question->next_token,
+        .input = price_products_input(&ask->queries[question->query], question->next_token,
                                       &ask->arena),
         .care = AWS_READ,
         .deadline_ms = TIMEOUT_MS,
@@ -124,9 +124,9 @@ static void start_products(struct price_ask_question *question)
 static void take_spot(struct aws_price_ask *ask, struct str region, const struct spot_price *row)
 {
     for (size_t i = 0; i < ask->count; i++) {
-        const struct price_query *wish = &ask->wishes[i];
-        if (wish->kind == PRICE_SPOT && str_eq(wish->region, region) &&
-            str_eq(wish->name, row->type) && str_eq(wish->zone, row->zone)) {
+        const struct price_query *query = &ask->queries[i];
+        if (query->kind == PRICE_SPOT && str_eq(query->region, region) &&
+            str_eq(query->name, row->type) && str_eq(query->zone, row->zone)) {
             ask->prices[i] = row->price;
         }
     }
@@ -137,7 +137,7 @@ static void on_history(void *context, const struct aws_reply *reply,
 {
     struct price_ask_question *question = context;
     struct aws_price_ask *ask = question->ask;
-    struct str region = ask->wishes[question->wish].region;
+    struct str region = ask->queries[question->query].region;
     struct spot_price *rows = NULL;
     size_t row_count = 0;
     struct err err;
@@ -156,7 +156,7 @@ static void on_history(void *context, const struct aws_reply *reply,
 static void start_history(struct price_ask_question *question)
 {
     struct aws_price_ask *ask = question->ask;
-    struct str region = ask->wishes[question->wish].region;
+    struct str region = ask->queries[question->query].region;
     struct param *input = param_new_map(&ask->arena);
     struct param *types = param_add_list(input, "InstanceTypes", &ask->arena);
     struct param *systems = param_add_list(input, "ProductDescriptions", &ask->arena);
@@ -164,13 +164,13 @@ static void start_history(struct price_ask_question *question)
     buf_init(&now, 64);
     clock_add_utc(&now, aws_client_now(ask->client) * MILLI);
     for (size_t i = 0; i < ask->count; i++) {
-        const struct price_query *wish = &ask->wishes[i];
-        bool is_new = wish->kind == PRICE_SPOT && str_eq(wish->region, region);
+        const struct price_query *query = &ask->queries[i];
+        bool is_new = query->kind == PRICE_SPOT && str_eq(query->region, region);
         for (const struct param *have = types->first; have && is_new; have = have->next) {
-            is_new = !str_eq(have->text, wish->name);
+            is_new = !str_eq(have->text, query->name);
         }
         if (is_new) {
-            param_add_text(types, NULL, wish->name, &ask->arena);
+            param_add_text(types, NULL, query->name, &ask->arena);
         }
     }
     param_add_text(systems, NULL, STR("Linux/UNIX"), &ask->arena);
@@ -202,7 +202,7 @@ static void start_some(struct aws_price_ask *ask)
     while (ask->next < ask->question_count && ask->active < CALLS_MAX) {
         struct price_ask_question *question = &ask->questions[ask->next++];
         ask->active++;
-        if (ask->wishes[question->wish].kind == PRICE_SPOT) {
+        if (ask->queries[question->query].kind == PRICE_SPOT) {
             start_history(question);
         } else {
             start_products(question);
@@ -220,17 +220,17 @@ static void price_ask_take_turn(void *context)
 }
 
 /* False where prices are not in dollars or are in a separate price list. */
-static bool is_listed(const struct price_query *wish)
+static bool is_listed(const struct price_query *query)
 {
-    return wish->name.len > 0 && wish->region.len > 0 && !str_starts(wish->region, "cn-") &&
-           !str_starts(wish->region, "us-gov-") && !str_starts(wish->region, "us-iso");
+    return query->name.len > 0 && query->region.len > 0 && !str_starts(query->region, "cn-") &&
+           !str_starts(query->region, "us-gov-") && !str_starts(query->region, "us-iso");
 }
 
-static bool is_asked_already(const struct aws_price_ask *ask, const struct price_query *wish)
+static bool is_asked_already(const struct aws_price_ask *ask, const struct price_query *query)
 {
     for (size_t i = 0; i < ask->question_count; i++) {
-        const struct price_query *other = &ask->wishes[ask->questions[i].wish];
-        if (other->kind == PRICE_SPOT && str_eq(other->region, wish->region)) {
+        const struct price_query *other = &ask->queries[ask->questions[i].query];
+        if (other->kind == PRICE_SPOT && str_eq(other->region, query->region)) {
             return true;
         }
     }
@@ -239,31 +239,31 @@ static bool is_asked_already(const struct aws_price_ask *ask, const struct price
 
 static void price_ask_add_question(struct aws_price_ask *ask, size_t index)
 {
-    const struct price_query *wish = &ask->wishes[index];
-    bool is_new = wish->kind == PRICE_SPOT ? !is_asked_already(ask, wish) : is_listed(wish);
-    if (is_new && wish->name.len > 0) {
+    const struct price_query *query = &ask->queries[index];
+    bool is_new = query->kind == PRICE_SPOT ? !is_asked_already(ask, query) : is_listed(query);
+    if (is_new && query->name.len > 0) {
         ask->questions[ask->question_count++] = (struct price_ask_question){.ask = ask,
-                                                                            .wish = index};
+                                                                            .query = index};
     }
 }
 
 struct aws_price_ask *aws_price_ask_start(struct aws_client *client, struct loop *loop,
-                                          const struct price_query *wishes, size_t count,
+                                          const struct price_query *queries, size_t count,
                                           aws_price_fn *done, void *context)
 {
     struct aws_price_ask *ask = HEAP_NEW(struct aws_price_ask);
     *ask = (struct aws_price_ask){
         .client = client, .loop = loop, .done = done, .context = context, .count = count};
     arena_init(&ask->arena);
-    ask->wishes = ARENA_ARRAY(&ask->arena, count, struct price_query);
+    ask->queries = ARENA_ARRAY(&ask->arena, count, struct price_query);
     ask->prices = ARENA_ARRAY(&ask->arena, count, int64_t);
     ask->questions = ARENA_ARRAY(&ask->arena, count, struct price_ask_question);
     ask->turn = (struct loop_task){.run = price_ask_take_turn, .context = ask};
     for (size_t i = 0; i < count; i++) {
         ask->prices[i] = PRICE_UNKNOWN;
-        ask->wishes[i] = (struct price_query){
-            wishes[i].kind, arena_str(&ask->arena, wishes[i].name),
-            arena_str(&ask->arena, wishes[i].region), arena_str(&ask->arena, wishes[i].zone)};
+        ask->queries[i] = (struct price_query){
+            queries[i].kind, arena_str(&ask->arena, queries[i].name),
+            arena_str(&ask->arena, queries[i].region), arena_str(&ask->arena, queries[i].zone)};
         price_ask_add_question(ask, i);
     }
     loop_defer(loop, &ask->turn);

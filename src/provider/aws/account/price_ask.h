@@ -24,7 +24,7 @@ typedef void aws_price_fn(void *context, const struct aws_price_answers *answers
 
 /* Queries and their strings are copied. `done` is called exactly once, from the loop. */
 struct aws_price_ask *aws_price_ask_start(struct aws_client *client, struct loop *loop,
-                                          const struct price_query *wishes, size_t count,
+                                          const struct price_query *queries, size_t count,
                                           aws_price_fn *done, void *context);
 
 /* No more callbacks are called. */

@@ -52,16 +52,16 @@ static const struct attribute machine_attributes[] = {
 };
 static const struct attribute volume_attributes[] = {{"volumeApiName", NULL}};
 
-static const struct attribute *attributes_of(const struct price_query *wish, size_t *ret_count)
+static const struct attribute *attributes_of(const struct price_query *query, size_t *ret_count)
 {
-    bool is_volume = wish->kind == PRICE_VOLUME;
+    bool is_volume = query->kind == PRICE_VOLUME;
     *ret_count = is_volume ? ARRAY_LEN(volume_attributes) : ARRAY_LEN(machine_attributes);
     return is_volume ? volume_attributes : machine_attributes;
 }
 
-static struct str family_of(const struct price_query *wish)
+static struct str family_of(const struct price_query *query)
 {
-    return wish->kind == PRICE_VOLUME ? STR("Storage") : STR("Compute Instance");
+    return query->kind == PRICE_VOLUME ? STR("Storage") : STR("Compute Instance");
 }
 
 static void add_filter(struct param *filters, const char *field, struct str value,
@@ -73,22 +73,22 @@ static void add_filter(struct param *filters, const char *field, struct str valu
     param_add_text(filter, "Value", value, arena);
 }
 
-struct param *price_products_input(const struct price_query *wish, struct str next_token,
+struct param *price_products_input(const struct price_query *query, struct str next_token,
                                    struct arena *arena)
 {
     size_t count;
-    const struct attribute *attributes = attributes_of(wish, &count);
+    const struct attribute *attributes = attributes_of(query, &count);
     struct param *input = param_new_map(arena);
     param_add_text(input, "ServiceCode", STR("AmazonEC2"), arena);
     param_add_text(input, "FormatVersion", STR("aws_v1"), arena);
     struct param *filters = param_add_list(input, "Filters", arena);
-    add_filter(filters, "regionCode", wish->region, arena);
-    if (wish->kind == PRICE_VOLUME) {
-        add_filter(filters, "productFamily", family_of(wish), arena);
+    add_filter(filters, "regionCode", query->region, arena);
+    if (query->kind == PRICE_VOLUME) {
+        add_filter(filters, "productFamily", family_of(query), arena);
     }
     for (size_t i = 0; i < count; i++) {
         const char *value = attributes[i].value;
-        add_filter(filters, attributes[i].name, value ? str_from(value) : wish->name, arena);
+        add_filter(filters, attributes[i].name, value ? str_from(value) : query->name, arena);
     }
     if (next_token.len > 0) {
         param_add_text(input, "NextToken", next_token, arena);
@@ -129,21 +129,21 @@ static struct str price_reply_text_of(const json_t *object, const char *name)
                                  : STR("");
 }
 
-static bool price_reply_is_wanted(const json_t *product, const struct price_query *wish)
+static bool price_reply_is_wanted(const json_t *product, const struct price_query *query)
 {
     size_t count;
-    const struct attribute *attributes = attributes_of(wish, &count);
+    const struct attribute *attributes = attributes_of(query, &count);
     const json_t *own = json_object_get(product, "attributes");
-    bool is_wanted = str_eq(price_reply_text_of(own, "regionCode"), wish->region) &&
-                     wish->region.len > 0 && wish->name.len > 0;
+    bool is_wanted = str_eq(price_reply_text_of(own, "regionCode"), query->region) &&
+                     query->region.len > 0 && query->name.len > 0;
     /* Bare metal has its own product family; the instance type identifies it anyway. */
     struct str family = price_reply_text_of(product, "productFamily");
     is_wanted = is_wanted &&
-                (str_eq(family, family_of(wish)) ||
-                 (wish->kind != PRICE_VOLUME && str_is(family, "Compute Instance (bare metal)")));
+                (str_eq(family, family_of(query)) ||
+                 (query->kind != PRICE_VOLUME && str_is(family, "Compute Instance (bare metal)")));
     for (size_t i = 0; is_wanted && i < count; i++) {
         const char *value = attributes[i].value;
-        struct str expected = value ? str_from(value) : wish->name;
+        struct str expected = value ? str_from(value) : query->name;
         is_wanted = str_eq(price_reply_text_of(own, attributes[i].name), expected);
     }
     /* Not on every product. If present, they exclude other kinds of prices: an Outpost of a region,
@@ -169,7 +169,7 @@ static const json_t *only_member(const json_t *object, const char *what, struct 
     return json_object_iter_value(at);
 }
 
-static bool price_reply_price_of(const json_t *document, const struct price_query *wish,
+static bool price_reply_price_of(const json_t *document, const struct price_query *query,
                                  int64_t *ret_price, struct err *err)
 {
     const json_t *terms = json_object_get(json_object_get(document, "terms"), "OnDemand");
@@ -181,7 +181,7 @@ static bool price_reply_price_of(const json_t *document, const struct price_quer
     if (!row) {
         return false;
     }
-    const char *unit = wish->kind == PRICE_VOLUME ? "GB-Mo" : "Hrs";
+    const char *unit = query->kind == PRICE_VOLUME ? "GB-Mo" : "Hrs";
     if (!str_is(price_reply_text_of(row, "unit"), unit)) {
         return err_set(err, ERR_PROTOCOL, "AWS returned a price that is not per %s", unit);
     }
@@ -193,7 +193,7 @@ static bool price_reply_price_of(const json_t *document, const struct price_quer
 }
 
 /* Adds the price of one product; several products must agree. */
-static bool on_product(const json_t *item, const struct price_query *wish, struct price_page *page,
+static bool on_product(const json_t *item, const struct price_query *query, struct price_page *page,
                        struct err *err)
 {
     int64_t price;
@@ -205,10 +205,10 @@ static bool on_product(const json_t *item, const struct price_query *wish, struc
     if (!document) {
         return err_wrap(err, "cannot read a product");
     }
-    if (!price_reply_is_wanted(json_object_get(document, "product"), wish)) {
+    if (!price_reply_is_wanted(json_object_get(document, "product"), query)) {
         return true;
     }
-    if (!price_reply_price_of(document, wish, &price, err)) {
+    if (!price_reply_price_of(document, query, &price, err)) {
         return false;
     }
     if (page->price != PRICE_UNKNOWN && page->price != price) {
@@ -218,7 +218,7 @@ static bool on_product(const json_t *item, const struct price_query *wish, struc
     return true;
 }
 
-bool price_products_read(struct str json, const struct price_query *wish, struct arena *arena,
+bool price_products_read(struct str json, const struct price_query *query, struct arena *arena,
                          struct price_page *ret_page, struct err *err)
 {
     struct price_page page = {.price = PRICE_UNKNOWN};
@@ -232,7 +232,7 @@ bool price_products_read(struct str json, const struct price_query *wish, struct
         return err_set(err, ERR_PROTOCOL, "PriceList is missing, not a list, or too long");
     }
     for (size_t i = 0; i < json_array_size(list); i++) {
-        if (!on_product(json_array_get(list, i), wish, &page, err)) {
+        if (!on_product(json_array_get(list, i), query, &page, err)) {
             return false;
         }
     }

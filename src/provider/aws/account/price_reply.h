@@ -28,7 +28,7 @@ bool price_parse_dollars(struct str text, int64_t *ret_micro) MUST_USE;
 /* ---- the price list: on-demand instances, volumes ---- */
 
 /* The parameters of GetProducts for this query, with boto3's names. */
-struct param *price_products_input(const struct price_query *wish, struct str next_token,
+struct param *price_products_input(const struct price_query *query, struct str next_token,
                                    struct arena *arena);
 
 struct price_page {
@@ -40,7 +40,7 @@ struct price_page {
  * One page of GetProducts: JSON strings inside JSON. For an instance: Linux, shared tenancy, no
  * pre-installed software; for a volume: the price of its size alone.
  */
-bool price_products_read(struct str json, const struct price_query *wish, struct arena *arena,
+bool price_products_read(struct str json, const struct price_query *query, struct arena *arena,
                          struct price_page *ret_page, struct err *err) MUST_USE;
 
 /* ---- spot ---- */

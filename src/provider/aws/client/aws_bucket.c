@@ -60,7 +60,7 @@ void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms)
     require(bucket->rate <= bucket->rate_full, "throttling does not raise the rate");
 }
 
-void aws_bucket_praise(struct aws_bucket *bucket, int64_t now_ms)
+void aws_bucket_record_success(struct aws_bucket *bucket, int64_t now_ms)
 {
     if (bucket->rate < bucket->rate_full) {
         aws_bucket_fill(bucket, now_ms);

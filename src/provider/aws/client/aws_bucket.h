@@ -33,4 +33,4 @@ int64_t aws_bucket_wait_ms(struct aws_bucket *bucket, int64_t now_ms);
 void aws_bucket_drain(struct aws_bucket *bucket, int64_t now_ms);
 
 /* Call when AWS accepted a request. */
-void aws_bucket_praise(struct aws_bucket *bucket, int64_t now_ms);
+void aws_bucket_record_success(struct aws_bucket *bucket, int64_t now_ms);

@@ -354,7 +354,7 @@ static void learn_time(struct aws_call *call, const struct http_reply *reply)
 {
     int64_t date;
     if (aws_time_parse_http(http_find_header(reply, "Date"), &date)) {
-        server_clock_hear(&call->client->time, date, call->sent_ms, loop_now_ms(loop_of(call)));
+        server_clock_observe(&call->client->time, date, call->sent_ms, loop_now_ms(loop_of(call)));
     }
 }
 
@@ -476,7 +476,7 @@ static void take_success(struct aws_call *call, const struct http_reply *reply)
     struct err err = {0};
     struct str body = call->request.bytes ? STR("") : reply->body;
     bool ok;
-    aws_bucket_praise(&call->lane->bucket, loop_now_ms(loop_of(call)));
+    aws_bucket_record_success(&call->lane->bucket, loop_now_ms(loop_of(call)));
     if (!aws_call_begin(call) || !aws_call_do_check(call, body, &ok, &err)) {
         return;
     }

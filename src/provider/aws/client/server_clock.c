@@ -20,8 +20,8 @@ static void fall_behind(struct server_clock *clock, int64_t hi)
     }
 }
 
-void server_clock_hear(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
-                       int64_t received_ms)
+void server_clock_observe(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
+                          int64_t received_ms)
 {
     int64_t lo = date_s * 1000 - received_ms;
     int64_t hi = date_s * 1000 + 999 - sent_ms;

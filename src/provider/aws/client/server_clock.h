@@ -23,8 +23,8 @@ struct server_clock {
  * after three consecutive replies agree: one old Date may come from a cache, and a clock that moves
  * back would extend a lease.
  */
-void server_clock_hear(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
-                       int64_t received_ms);
+void server_clock_observe(struct server_clock *clock, int64_t date_s, int64_t sent_ms,
+                          int64_t received_ms);
 
 /* AWS refused a request because of its time, so this Date overrides the estimate. */
 void server_clock_set(struct server_clock *clock, int64_t date_s, int64_t sent_ms,

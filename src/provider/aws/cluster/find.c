@@ -22,10 +22,10 @@ static struct find_op *find_of(struct aws_workflow *op)
 
 /* Reads "EPOCH UNTIL" on the lease object; without it only the versions have the time, which are
  * not read here. */
-static int64_t lease_until(const struct aws_result *heard, struct str id)
+static int64_t lease_until(const struct aws_result *result, struct str id)
 {
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *list = xml_child(heard->pages[i], "launchTemplates");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *list = xml_child(result->pages[i], "launchTemplates");
         for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
             struct str rest = tag_in(item, TAG_LEASE_UNTIL);
             int64_t until;
@@ -38,17 +38,17 @@ static int64_t lease_until(const struct aws_result *heard, struct str id)
     return INT64_MAX;
 }
 
-static enum aws_next on_lease(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_lease(struct aws_workflow *op, const struct aws_result *result)
 {
     struct find_op *find = find_of(op);
     struct lease_object found;
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    if (lease_object_read(op, heard, &found) && found.uid.len > 0) {
+    if (lease_object_read(op, result, &found) && found.uid.len > 0) {
         find->found.has_lease = true;
         find->found.uid = found.uid;
-        find->found.lease_until = lease_until(heard, found.id);
+        find->found.lease_until = lease_until(result, found.id);
     }
     return NEXT_NEXT;
 }
@@ -73,14 +73,14 @@ static void find_add_uid(struct find_op *find, struct str uid)
     found->uids = find->uids;
 }
 
-static enum aws_next on_uids(struct aws_workflow *op, const struct aws_result *heard,
+static enum aws_next on_uids(struct aws_workflow *op, const struct aws_result *result,
                              const char *set_name)
 {
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], set_name);
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], set_name);
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             struct str uid = tag_in(item, TAG_CLUSTER_UID);
             if (uid.len > 0) {
@@ -96,9 +96,9 @@ static enum aws_ask find_ask_groups(struct aws_workflow *op, struct aws_request 
     return ask_pages(request, "DescribeSecurityGroups", find_by_name(op));
 }
 
-static enum aws_next find_on_groups(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next find_on_groups(struct aws_workflow *op, const struct aws_result *result)
 {
-    return on_uids(op, heard, "securityGroupInfo");
+    return on_uids(op, result, "securityGroupInfo");
 }
 
 static enum aws_ask find_request_keys(struct aws_workflow *op, struct aws_request *request)
@@ -106,9 +106,9 @@ static enum aws_ask find_request_keys(struct aws_workflow *op, struct aws_reques
     return ask_pages(request, "DescribeKeyPairs", find_by_name(op));
 }
 
-static enum aws_next find_on_keys(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next find_on_keys(struct aws_workflow *op, const struct aws_result *result)
 {
-    return on_uids(op, heard, "keySet");
+    return on_uids(op, result, "keySet");
 }
 
 static void find_finish(struct aws_workflow *op)

@@ -66,15 +66,15 @@ static enum aws_next won(struct lease_op *lease, const struct lease_claim *claim
 
 /* ---- finding the lease object ---- */
 
-static enum aws_next take_on_find(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_find(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     lease->has_looked = true;
     lease->is_blind = false;
-    if (!lease_object_read(op, heard, &lease->found)) {
+    if (!lease_object_read(op, result, &lease->found)) {
         lease->found = (struct lease_object){0};
         return workflow_goto(op, lease->has_named ? TAKE_CREATE : TAKE_NAMED);
     }
@@ -145,13 +145,13 @@ static enum aws_next lease_acquire_is_missing(struct lease_op *lease)
                         STR_ARG(aws_lease_name(provider->cluster->name, &lease->op.arena)));
 }
 
-static enum aws_next take_on_named(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_named(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    struct lease_by_name named = lease_by_name_read(op, heard);
+    struct lease_by_name named = lease_by_name_read(op, result);
     if (lease->found.id.len > 0) {
         return meet_other(lease, &named);
     }
@@ -211,38 +211,38 @@ static enum aws_ask take_ask_create(struct aws_workflow *op, struct aws_request 
 }
 
 /* On a head: its role may claim the lease but not create the lease object. */
-static enum aws_next cannot_create(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next cannot_create(struct aws_workflow *op, const struct aws_result *result)
 {
     struct str name = aws_lease_name(op->provider->cluster->name, &op->arena);
     return workflow_end(
-        op, OUTCOME_DENIED, heard->reply->err.kind,
+        op, OUTCOME_DENIED, result->reply->err.kind,
         "the lease object (launch template %.*s) does not exist, and this machine is not allowed "
         "to create it; run `shoal up` on the machine that created the cluster: %s",
-        STR_ARG(name), heard->reply->err.text);
+        STR_ARG(name), result->reply->err.text);
 }
 
-static enum aws_next take_on_create(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_create(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (result_has_code(heard, "InvalidLaunchTemplateName.AlreadyExistsException") ||
-        result_has_code(heard, "IdempotentParameterMismatch")) {
+    if (result_has_code(result, "InvalidLaunchTemplateName.AlreadyExistsException") ||
+        result_has_code(result, "IdempotentParameterMismatch")) {
         op->at = TAKE_FIND; /* another process was first, or our own reply was lost */
-        return lease->has_looked ? workflow_wait(op, heard) : NEXT_REPEAT;
+        return lease->has_looked ? workflow_wait(op, result) : NEXT_REPEAT;
     }
-    bool is_denied = !heard->reply->is_ok && heard->reply->error.class == AWS_AUTH;
+    bool is_denied = !result->reply->is_ok && result->reply->error.class == AWS_AUTH;
     if (is_denied && !lease->has_looked) {
         return workflow_goto(op, TAKE_FIND); /* taking one may still be allowed */
     }
     if (is_denied) {
-        return cannot_create(op, heard);
+        return cannot_create(op, result);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    const struct xml_element *made = xml_child(heard->root, "launchTemplate");
+    const struct xml_element *made = xml_child(result->root, "launchTemplate");
     if (xml_child_text(made, "launchTemplateId").len == 0) {
         op->at = TAKE_FIND;
-        return workflow_wait(op, heard);
+        return workflow_wait(op, result);
     }
     lease_object_remember(op->provider,
                           &(struct lease_object){.id = xml_child_text(made, "launchTemplateId"),
@@ -270,17 +270,17 @@ static uint64_t own_number(const struct lease_op *lease)
     return 0;
 }
 
-static enum aws_next take_on_read(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_read(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (lease_object_is_gone(heard)) {
+    if (lease_object_is_gone(result)) {
         op->at = TAKE_FIND;
-        return workflow_wait(op, heard);
+        return workflow_wait(op, result);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    lease_object_read_claims(lease, heard, lease->found.base);
+    lease_object_read_claims(lease, result, lease->found.base);
     const struct lease_claim *last = lease->chain.last;
     uint64_t own = own_number(lease);
     /* Numbers have no gaps: a missing one exists but is not visible yet. */
@@ -302,10 +302,10 @@ static enum aws_ask take_ask_end(struct aws_workflow *op, struct aws_request *re
     return ask_pages(request, "DescribeTags", input);
 }
 
-static struct str lease_tag(const struct aws_result *heard)
+static struct str lease_tag(const struct aws_result *result)
 {
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *list = xml_child(heard->pages[i], "tagSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *list = xml_child(result->pages[i], "tagSet");
         for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
             if (str_is(xml_child_text(item, "key"), TAG_LEASE_UNTIL)) {
                 return xml_child_text(item, "value");
@@ -315,14 +315,14 @@ static struct str lease_tag(const struct aws_result *heard)
     return STR("");
 }
 
-static enum aws_next take_on_end(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_end(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     const struct lease_claim *last = lease->chain.last;
-    struct str tag = lease_tag(heard);
+    struct str tag = lease_tag(result);
     if (!lease_is_free(last, tag, lease_now(op)) && lease->take_from != lease_claim_epoch(last)) {
         return lease_lost_to(lease, last, tag);
     }
@@ -361,22 +361,22 @@ static enum aws_next take_again(struct lease_op *lease)
     return workflow_goto(&lease->op, TAKE_FIND);
 }
 
-static enum aws_next take_on_claim(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next take_on_claim(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
-    if (lease_object_is_gone(heard)) {
+    if (lease_object_is_gone(result)) {
         op->at = TAKE_FIND;
-        return workflow_wait(op, heard);
+        return workflow_wait(op, result);
     }
-    if (result_has_code(heard, "IdempotentParameterMismatch")) {
+    if (result_has_code(result, "IdempotentParameterMismatch")) {
         /* An earlier try created it, but it is not visible yet. */
         op->at = lease->is_blind ? TAKE_FIND : TAKE_READ;
-        return workflow_wait(op, heard);
+        return workflow_wait(op, result);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    lease->made = lease_object_number_in(xml_child(heard->root, "launchTemplateVersion"),
+    lease->made = lease_object_number_in(xml_child(result->root, "launchTemplateVersion"),
                                          "versionNumber");
     struct lease_claim claim = lease_claim_read(lease->made, lease->claim, &op->arena);
     bool is_next = lease->made == lease->chain.highest + 1; /* no other claim in between */
@@ -392,11 +392,11 @@ static enum aws_next take_on_claim(struct aws_workflow *op, const struct aws_res
 /* ---- deleting old claims ---- */
 
 /* Failures from here on are retried by the next process that takes the lease. */
-static enum aws_next on_and_go_on(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_and_go_on(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (!heard->reply->is_ok) {
+    if (!result->reply->is_ok) {
         log_write(op->provider->log, LOG_LEVEL_DEBUG, "cannot delete old claims error=%s",
-                  heard->reply->err.text);
+                  result->reply->err.text);
         return NEXT_END;
     }
     return NEXT_NEXT;

@@ -55,11 +55,11 @@ static bool lease_by_name_is_named(const struct aws_workflow *op, const struct x
            !str_is(state, "terminated");
 }
 
-struct lease_by_name lease_by_name_read(struct aws_workflow *op, const struct aws_result *heard)
+struct lease_by_name lease_by_name_read(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_by_name named = {0};
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *list = xml_child(heard->pages[i], "reservationSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *list = xml_child(result->pages[i], "reservationSet");
         for (const struct xml_element *one = list ? list->first : NULL; one; one = one->next) {
             const struct xml_element *set = xml_child(one, "instancesSet");
             for (const struct xml_element *item = set ? set->first : NULL; item;

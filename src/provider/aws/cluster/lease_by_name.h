@@ -19,5 +19,5 @@ struct lease_by_name {
 
 enum aws_ask lease_by_name_ask(struct aws_workflow *op, struct aws_request *request);
 /* Strings are allocated in the operation's arena. */
-struct lease_by_name lease_by_name_read(struct aws_workflow *op, const struct aws_result *heard);
+struct lease_by_name lease_by_name_read(struct aws_workflow *op, const struct aws_result *result);
 bool lease_by_name_has(const struct lease_by_name *named, struct str uid);

@@ -62,9 +62,9 @@ struct str lease_object_account_in(const struct xml_element *item);
 void lease_object_remember(struct aws_provider *provider, const struct lease_object *found);
 enum aws_next lease_object_not_ours(struct aws_workflow *op);
 /* True if this error says that the lease object does not exist. */
-bool lease_object_is_gone(const struct aws_result *heard);
+bool lease_object_is_gone(const struct aws_result *result);
 /* Reads versions from `first` on; and handles the result. */
 enum aws_ask lease_object_ask_versions(struct lease_op *lease, struct aws_request *request,
                                        struct str id, uint64_t first);
-void lease_object_read_claims(struct lease_op *lease, const struct aws_result *heard,
+void lease_object_read_claims(struct lease_op *lease, const struct aws_result *result,
                               uint64_t first);

@@ -40,12 +40,12 @@ enum aws_ask lease_object_ask(struct aws_workflow *op, struct aws_request *reque
     return ask_pages(request, "DescribeLaunchTemplates", input);
 }
 
-bool lease_object_read(struct aws_workflow *op, const struct aws_result *heard,
+bool lease_object_read(struct aws_workflow *op, const struct aws_result *result,
                        struct lease_object *ret_found)
 {
     struct str name = aws_lease_name(op->provider->cluster->name, &op->arena);
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *list = xml_child(heard->pages[i], "launchTemplates");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *list = xml_child(result->pages[i], "launchTemplates");
         for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
             if (str_eq(xml_child_text(item, "launchTemplateName"), name)) {
                 *ret_found = (struct lease_object){
@@ -94,13 +94,13 @@ enum aws_ask lease_object_ask_find(struct aws_workflow *op, struct aws_request *
     return op->provider->uid.len > 0 ? ASK_NOTHING : lease_object_ask(op, request);
 }
 
-enum aws_next lease_object_on_find(struct aws_workflow *op, const struct aws_result *heard)
+enum aws_next lease_object_on_find(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_object found;
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    if (!lease_object_read(op, heard, &found)) {
+    if (!lease_object_read(op, result, &found)) {
         op->has_no_cluster = true;
         return NEXT_END;
     }
@@ -158,14 +158,14 @@ void lease_finish(struct aws_workflow *op)
     lease->done(lease->context, &op->answer, lease->tells_lease ? &lease->lease : NULL);
 }
 
-void lease_object_read_claims(struct lease_op *lease, const struct aws_result *heard,
+void lease_object_read_claims(struct lease_op *lease, const struct aws_result *result,
                               uint64_t first)
 {
     struct arena *arena = &lease->op.arena;
     size_t capacity = 0;
     lease->claim_count = 0;
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *list = xml_child(heard->pages[i], "launchTemplateVersionSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *list = xml_child(result->pages[i], "launchTemplateVersionSet");
         for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
             ARENA_PUSH(arena, lease->claims, lease->claim_count, capacity) = lease_claim_read(
                 lease_object_number_in(item, "versionNumber"),
@@ -186,11 +186,11 @@ enum aws_ask lease_object_ask_versions(struct lease_op *lease, struct aws_reques
     return ask_pages(request, "DescribeLaunchTemplateVersions", input);
 }
 
-bool lease_object_is_gone(const struct aws_result *heard)
+bool lease_object_is_gone(const struct aws_result *result)
 {
-    return result_has_code(heard, "InvalidLaunchTemplateId.NotFound") ||
-           result_has_code(heard, "InvalidLaunchTemplateId.NotFoundException") ||
-           result_has_code(heard, "InvalidLaunchTemplateName.NotFoundException");
+    return result_has_code(result, "InvalidLaunchTemplateId.NotFound") ||
+           result_has_code(result, "InvalidLaunchTemplateId.NotFoundException") ||
+           result_has_code(result, "InvalidLaunchTemplateName.NotFoundException");
 }
 
 void lease_hold(struct lease_op *lease, int64_t until)
@@ -243,19 +243,19 @@ static enum aws_ask ask_still_ours(struct aws_workflow *op, struct aws_request *
                                      lease_object_own_version(provider));
 }
 
-static enum aws_next on_still_ours(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_still_ours(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_op *lease = lease_of(op);
     struct aws_provider *provider = op->provider;
-    if (lease_object_is_gone(heard)) {
+    if (lease_object_is_gone(result)) {
         lease_lose(provider);
         return workflow_end(op, OUTCOME_MISMATCH, ERR_NOT_FOUND,
                             "the cluster's lease object was deleted");
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    lease_object_read_claims(lease, heard, lease_object_own_version(provider));
+    lease_object_read_claims(lease, result, lease_object_own_version(provider));
     if (!lease->chain.last) {
         return workflow_not_yet(op,
                                 "AWS does not list this machine's own claim on the cluster lease");
@@ -281,9 +281,9 @@ static enum aws_ask ask_write_end(struct aws_workflow *op, struct aws_request *r
     return ask_change(request, "CreateTags", input);
 }
 
-static enum aws_next on_write_end(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_write_end(struct aws_workflow *op, const struct aws_result *result)
 {
-    return heard->reply->is_ok ? NEXT_NEXT : workflow_fail(op, heard);
+    return result->reply->is_ok ? NEXT_NEXT : workflow_fail(op, result);
 }
 
 /* A renewal is valid only if it completed before the old expiry: later, another process may already

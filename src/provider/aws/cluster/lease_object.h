@@ -9,7 +9,7 @@
  * is not ours.
  */
 enum aws_ask lease_object_ask_find(struct aws_workflow *op, struct aws_request *request);
-enum aws_next lease_object_on_find(struct aws_workflow *op, const struct aws_result *heard);
+enum aws_next lease_object_on_find(struct aws_workflow *op, const struct aws_result *result);
 
 #define LEASE_OBJECT_STEP                           \
     {                                               \
@@ -26,5 +26,5 @@ struct lease_object {
 /* Sends the request even if the result is known. Reads the result: false if there is no lease
  * object. */
 enum aws_ask lease_object_ask(struct aws_workflow *op, struct aws_request *request);
-bool lease_object_read(struct aws_workflow *op, const struct aws_result *heard,
+bool lease_object_read(struct aws_workflow *op, const struct aws_result *result,
                        struct lease_object *ret_found);

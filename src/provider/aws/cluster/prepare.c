@@ -20,11 +20,11 @@ bool prepare_looks_first(struct aws_workflow *op)
     return !op->provider->is_new || prepare_of(op)->only_finds;
 }
 
-enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *heard, size_t step)
+enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *result, size_t step)
 {
     op->provider->is_new = false;
     op->at = step;
-    return workflow_wait(op, heard);
+    return workflow_wait(op, result);
 }
 
 enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct str name)
@@ -36,9 +36,9 @@ enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct 
 }
 
 static enum aws_next prepare_on_lease_object(struct aws_workflow *op,
-                                             const struct aws_result *heard)
+                                             const struct aws_result *result)
 {
-    enum aws_next turn = lease_object_on_find(op, heard);
+    enum aws_next turn = lease_object_on_find(op, result);
     return op->has_no_cluster ? workflow_end(op, OUTCOME_INVALID, ERR_INTERNAL,
                                              "internal error: the cluster has no lease")
                               : turn;
@@ -62,7 +62,7 @@ static void prepare_finish(struct aws_workflow *op)
 }
 
 /* Resources named in the file are used as they are; only missing ones are created. */
-static void find_wishes(struct prepare_op *prepare)
+static void find_requests(struct prepare_op *prepare)
 {
     const struct aws_provider *provider = prepare->op.provider;
     size_t count = provider->cluster->type_count;
@@ -123,7 +123,7 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_reso
     prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
     prepare->only_finds = prepare->public_key.len == 0;
     if (provider->has_facts) {
-        find_wishes(prepare);
+        find_requests(prepare);
     }
     prepare->wants_role = prepare->wants_role && !prepare->only_finds;
     workflow_start(&prepare->op);

@@ -64,7 +64,7 @@ void prepare_add_thing(struct prepare_op *prepare, const char *kind, struct str 
  * resource can exist only if a call created it and its reply was lost. Only then it is looked up.
  */
 bool prepare_looks_first(struct aws_workflow *op);
-enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *heard, size_t step);
+enum aws_next prepare_look(struct aws_workflow *op, const struct aws_result *result, size_t step);
 
 /* Ends with an error: a resource has our name but is not ours. */
 enum aws_next prepare_foreign(struct aws_workflow *op, const char *kind, struct str name);

@@ -28,14 +28,14 @@ static enum aws_ask prepare_group_ask_find(struct aws_workflow *op, struct aws_r
     return ask_pages(request, "DescribeSecurityGroups", input);
 }
 
-static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "securityGroupInfo");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "securityGroupInfo");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             if (!str_eq(xml_child_text(item, "groupName"), prepare->group_name)) {
                 continue;
@@ -80,18 +80,18 @@ static enum aws_ask ask_make(struct aws_workflow *op, struct aws_request *reques
     return ask_change(request, "CreateSecurityGroup", input);
 }
 
-static enum aws_next on_make(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_make(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (result_has_code(heard, "InvalidGroup.Duplicate")) {
-        return prepare_look(op, heard, PREPARE_FIND_GROUP);
+    if (result_has_code(result, "InvalidGroup.Duplicate")) {
+        return prepare_look(op, result, PREPARE_FIND_GROUP);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    prepare->group = xml_child_text(heard->root, "groupId");
+    prepare->group = xml_child_text(result->root, "groupId");
     if (prepare->group.len == 0) {
-        return prepare_look(op, heard, PREPARE_FIND_GROUP);
+        return prepare_look(op, result, PREPARE_FIND_GROUP);
     }
     prepare_add_thing(prepare, "security group", prepare->group, "new");
     return NEXT_NEXT;
@@ -226,14 +226,14 @@ static void add_vpc_places(struct prepare_op *prepare, const struct xml_element 
     }
 }
 
-static enum aws_next on_vpc(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_vpc(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "vpcSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "vpcSet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             add_vpc_places(prepare, item);
         }
@@ -277,17 +277,17 @@ static enum aws_ask ask_add(struct aws_workflow *op, struct aws_request *request
         group_rule_input(&prepare->missing.items[prepare->rule_at], prepare->group, &op->arena));
 }
 
-static enum aws_next on_add(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_add(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (heard->reply->is_ok || result_has_code(heard, "InvalidPermission.Duplicate")) {
+    if (result->reply->is_ok || result_has_code(result, "InvalidPermission.Duplicate")) {
         prepare_of(op)->rule_at++;
         return NEXT_REPEAT;
     }
-    if (result_has_code(heard, "InvalidGroup.NotFound") ||
-        result_has_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        return workflow_wait(op, heard); /* the group was created a moment ago */
+    if (result_has_code(result, "InvalidGroup.NotFound") ||
+        result_has_code(result, "InvalidSecurityGroupID.NotFound")) {
+        return workflow_wait(op, result); /* the group was created a moment ago */
     }
-    return workflow_fail(op, heard);
+    return workflow_fail(op, result);
 }
 
 /* The new range was added before this, so that ssh is never locked out. */
@@ -302,13 +302,13 @@ static enum aws_ask prepare_group_ask_take(struct aws_workflow *op, struct aws_r
                       group_rule_input(&rule, prepare->group, &op->arena));
 }
 
-static enum aws_next prepare_group_on_take(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prepare_group_on_take(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (heard->reply->is_ok || result_has_code(heard, "InvalidPermission.NotFound")) {
+    if (result->reply->is_ok || result_has_code(result, "InvalidPermission.NotFound")) {
         prepare_of(op)->rule_at++;
         return NEXT_REPEAT;
     }
-    return workflow_fail(op, heard);
+    return workflow_fail(op, result);
 }
 
 const struct aws_step prepare_find_group = {prepare_group_ask_find, prepare_group_on_find};

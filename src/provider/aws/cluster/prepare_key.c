@@ -34,15 +34,15 @@ static bool is_same_key(struct str a, struct str b)
            str_eq(str_cut(&left, ' '), str_cut(&right, ' '));
 }
 
-static enum aws_next prepare_key_on_find(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prepare_key_on_find(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
     struct str name = key_name(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "keySet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "keySet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             if (!str_eq(xml_child_text(item, "keyName"), name)) {
                 continue;
@@ -76,14 +76,14 @@ static enum aws_ask ask_import(struct aws_workflow *op, struct aws_request *requ
     return ask_change(request, "ImportKeyPair", input);
 }
 
-static enum aws_next on_import(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_import(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(heard, "InvalidKeyPair.Duplicate")) {
+    if (result_has_code(result, "InvalidKeyPair.Duplicate")) {
         /* Created by our earlier try whose reply was lost, or by another owner. */
-        return prepare_look(op, heard, PREPARE_FIND_KEY);
+        return prepare_look(op, result, PREPARE_FIND_KEY);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     prepare_add_thing(prepare_of(op), "key pair", key_name(op), "new");
     return NEXT_NEXT;

@@ -37,11 +37,11 @@ static void prepare_role_add_tags(struct aws_workflow *op, struct param *input)
 }
 
 /* Many users may launch instances but not create roles: the error says what to do. */
-static enum aws_next fail_role(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next fail_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    workflow_fail(op, heard);
+    workflow_fail(op, result);
     struct err told = op->answer.err;
-    if (heard->reply->error.class == AWS_AUTH) {
+    if (result->reply->error.class == AWS_AUTH) {
         err_set(&op->answer.err, told.kind, "%.400s" ADVICE, told.text);
     }
     return NEXT_END;
@@ -64,18 +64,18 @@ static enum aws_ask ask_worker_roles(struct aws_workflow *op, struct aws_request
     return prepare_role_ask_iam(op, request, "GetInstanceProfile", input, false);
 }
 
-static const struct xml_element *profile_in(const struct aws_result *heard)
+static const struct xml_element *profile_in(const struct aws_result *result)
 {
-    return xml_child(xml_child(heard->root, "GetInstanceProfileResult"), "InstanceProfile");
+    return xml_child(xml_child(result->root, "GetInstanceProfileResult"), "InstanceProfile");
 }
 
-static enum aws_next on_worker_roles(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_worker_roles(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (!heard->reply->is_ok) {
-        return fail_role(op, heard);
+    if (!result->reply->is_ok) {
+        return fail_role(op, result);
     }
-    struct str arn = xml_child_text(xml_child(xml_child(profile_in(heard), "Roles"), "member"),
+    struct str arn = xml_child_text(xml_child(xml_child(profile_in(result), "Roles"), "member"),
                                     "Arn");
     bool is_new = arn.len > 0;
     for (size_t i = 0; i < prepare->worker_role_count; i++) {
@@ -108,15 +108,15 @@ static enum aws_ask ask_find_role(struct aws_workflow *op, struct aws_request *r
                : prepare_role_ask_iam(op, request, "GetRole", role_input(op, "RoleName"), false);
 }
 
-static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(heard, "NoSuchEntity")) {
+    if (result_has_code(result, "NoSuchEntity")) {
         return NEXT_NEXT;
     }
-    if (!heard->reply->is_ok) {
-        return fail_role(op, heard);
+    if (!result->reply->is_ok) {
+        return fail_role(op, result);
     }
-    const struct xml_element *role = xml_child(xml_child(heard->root, "GetRoleResult"), "Role");
+    const struct xml_element *role = xml_child(xml_child(result->root, "GetRoleResult"), "Role");
     if (!str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid)) {
         return prepare_foreign(op, "role", prepare_role_name(op));
     }
@@ -140,17 +140,17 @@ static enum aws_ask ask_make_role(struct aws_workflow *op, struct aws_request *r
     return prepare_role_ask_iam(op, request, "CreateRole", input, true);
 }
 
-static enum aws_next on_make_role(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_make_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(heard, "EntityAlreadyExists")) {
-        return prepare_look(op, heard, PREPARE_FIND_ROLE);
+    if (result_has_code(result, "EntityAlreadyExists")) {
+        return prepare_look(op, result, PREPARE_FIND_ROLE);
     }
-    if (!heard->reply->is_ok) {
-        return fail_role(op, heard);
+    if (!result->reply->is_ok) {
+        return fail_role(op, result);
     }
-    note_place(prepare_of(op), xml_child(xml_child(heard->root, "CreateRoleResult"), "Role"));
+    note_place(prepare_of(op), xml_child(xml_child(result->root, "CreateRoleResult"), "Role"));
     if (prepare_of(op)->account.len == 0) {
-        return prepare_look(op, heard, PREPARE_FIND_ROLE);
+        return prepare_look(op, result, PREPARE_FIND_ROLE);
     }
     prepare_add_thing(prepare_of(op), "role", prepare_role_name(op), "new");
     return NEXT_NEXT;
@@ -158,36 +158,37 @@ static enum aws_next on_make_role(struct aws_workflow *op, const struct aws_resu
 
 /* ---- its policy ---- */
 
-struct prepare_role_wishes {
+struct prepare_role_requests {
     struct arena *arena;
     struct str *items;
     size_t count, capacity;
 };
 
-static void wish(struct prepare_role_wishes *wishes, struct str text)
+static void request(struct prepare_role_requests *requests, struct str text)
 {
-    for (size_t i = 0; i < wishes->count; i++) {
-        if (str_eq(wishes->items[i], text)) {
+    for (size_t i = 0; i < requests->count; i++) {
+        if (str_eq(requests->items[i], text)) {
             return;
         }
     }
-    ARENA_PUSH(wishes->arena, wishes->items, wishes->count, wishes->capacity) = text;
+    ARENA_PUSH(requests->arena, requests->items, requests->count, requests->capacity) = text;
 }
 
-static void wish_arn(struct prepare_role_wishes *wishes, const struct role_needs *needs,
-                     bool is_owned, const char *kind, struct str id)
+static void requested_arn(struct prepare_role_requests *requests, const struct role_needs *needs,
+                          bool is_owned, const char *kind, struct str id)
 {
     if (id.len > 0) {
-        wish(wishes, arena_printf(wishes->arena, "arn:%.*s:ec2:%.*s:%.*s:%s/%.*s",
-                                  STR_ARG(needs->partition), STR_ARG(needs->region),
-                                  STR_ARG(is_owned ? needs->account : STR("")), kind, STR_ARG(id)));
+        request(requests,
+                arena_printf(requests->arena, "arn:%.*s:ec2:%.*s:%.*s:%s/%.*s",
+                             STR_ARG(needs->partition), STR_ARG(needs->region),
+                             STR_ARG(is_owned ? needs->account : STR("")), kind, STR_ARG(id)));
     }
 }
 
 /* By id. The preflight resolved a name from the file. */
-static bool wish_template(struct prepare_role_wishes *wishes, const struct role_needs *needs,
-                          const struct param *config, const struct aws_type_facts *facts,
-                          struct err *err)
+static bool requested_template(struct prepare_role_requests *requests,
+                               const struct role_needs *needs, const struct param *config,
+                               const struct aws_type_facts *facts, struct err *err)
 {
     const struct param *template = config ? param_find(config, "LaunchTemplate") : NULL;
     struct str id = param_text(template, "LaunchTemplateId");
@@ -199,26 +200,26 @@ static bool wish_template(struct prepare_role_wishes *wishes, const struct role_
                        "ec2:DescribeLaunchTemplateVersions",
                        STR_ARG(param_text(template, "LaunchTemplateName")));
     }
-    wish_arn(wishes, needs, true, "launch-template", template ? id : STR(""));
+    requested_arn(requests, needs, true, "launch-template", template ? id : STR(""));
     return true;
 }
 
 /* Other resources that a node_config may name: snapshots, placement groups. */
-static void wish_extras(struct prepare_role_wishes *wishes, const struct role_needs *needs,
-                        const struct param *config)
+static void requested_extras(struct prepare_role_requests *requests, const struct role_needs *needs,
+                             const struct param *config)
 {
     const struct param *disks = config ? param_find(config, "BlockDeviceMappings") : NULL;
     const struct param *disk = disks && disks->kind == PARAM_LIST ? disks->first : NULL;
     for (; disk; disk = disk->next) {
-        wish_arn(
-            wishes, needs, false, "snapshot",
+        requested_arn(
+            requests, needs, false, "snapshot",
             param_text(disk->kind == PARAM_MAP ? param_find(disk, "Ebs") : NULL, "SnapshotId"));
     }
-    wish_arn(wishes, needs, true, "placement-group",
-             param_text(config ? param_find(config, "Placement") : NULL, "GroupName"));
+    requested_arn(requests, needs, true, "placement-group",
+                  param_text(config ? param_find(config, "Placement") : NULL, "GroupName"));
 }
 
-static void wish_metadata(struct role_needs *needs, const struct param *config)
+static void requested_metadata(struct role_needs *needs, const struct param *config)
 {
     const struct param *options = config ? param_find(config, "MetadataOptions") : NULL;
     const struct param *hops = options && options->kind == PARAM_MAP
@@ -231,25 +232,25 @@ static void wish_metadata(struct role_needs *needs, const struct param *config)
     }
 }
 
-static void wish_type(struct prepare_role_wishes *wishes, const struct role_needs *needs,
-                      const struct aws_type_facts *facts)
+static void requested_type(struct prepare_role_requests *requests, const struct role_needs *needs,
+                           const struct aws_type_facts *facts)
 {
-    wish_arn(wishes, needs, false, "image", facts->image);
+    requested_arn(requests, needs, false, "image", facts->image);
     for (size_t i = 0; i < facts->subnet_count; i++) {
-        wish_arn(wishes, needs, true, "subnet", facts->subnets[i].id);
+        requested_arn(requests, needs, true, "subnet", facts->subnets[i].id);
     }
     for (size_t i = 0; i < facts->group_count; i++) {
-        wish_arn(wishes, needs, true, "security-group", facts->groups[i]);
+        requested_arn(requests, needs, true, "security-group", facts->groups[i]);
     }
-    wish_arn(wishes, needs, true, "key-pair", facts->key);
+    requested_arn(requests, needs, true, "key-pair", facts->key);
 }
 
 static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, struct err *err)
 {
     struct aws_workflow *op = &prepare->op;
     const struct aws_provider *provider = op->provider;
-    struct prepare_role_wishes machines = {.arena = &op->arena};
-    struct prepare_role_wishes from = {.arena = &op->arena};
+    struct prepare_role_requests machines = {.arena = &op->arena};
+    struct prepare_role_requests from = {.arena = &op->arena};
     struct role_needs needs = {.partition = prepare->partition,
                                .account = prepare->account,
                                .region = provider->facts.region,
@@ -259,18 +260,18 @@ static bool write_policy(struct prepare_op *prepare, struct str *ret_policy, str
                                .hop_limit = 1};
     for (size_t i = 0; i < provider->cluster->type_count; i++) {
         const struct param *config = provider->cluster->types[i].node_config;
-        wish(&machines, provider->facts.types[i].machine);
-        wish_type(&from, &needs, &provider->facts.types[i]);
-        wish_extras(&from, &needs, config);
-        if (!wish_template(&from, &needs, config, &provider->facts.types[i], err)) {
+        request(&machines, provider->facts.types[i].machine);
+        requested_type(&from, &needs, &provider->facts.types[i]);
+        requested_extras(&from, &needs, config);
+        if (!requested_template(&from, &needs, config, &provider->facts.types[i], err)) {
             return false;
         }
-        wish_metadata(&needs, config);
+        requested_metadata(&needs, config);
     }
-    wish_arn(&from, &needs, true, "security-group", prepare->group);
+    requested_arn(&from, &needs, true, "security-group", prepare->group);
     if (prepare->wants_key) {
-        wish_arn(&from, &needs, true, "key-pair",
-                 aws_own_name(provider->cluster->name, provider->uid, "", &op->arena));
+        requested_arn(&from, &needs, true, "key-pair",
+                      aws_own_name(provider->cluster->name, provider->uid, "", &op->arena));
     }
     needs.machines = machines.items;
     needs.machine_count = machines.count;
@@ -297,12 +298,12 @@ static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *requ
 }
 
 /* IAM is eventually consistent: resources created a moment ago may not be visible everywhere. */
-static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(heard, "NoSuchEntity")) {
-        return workflow_wait(op, heard);
+    if (result_has_code(result, "NoSuchEntity")) {
+        return workflow_wait(op, result);
     }
-    return heard->reply->is_ok ? NEXT_NEXT : fail_role(op, heard);
+    return result->reply->is_ok ? NEXT_NEXT : fail_role(op, result);
 }
 
 /* ---- the profile ---- */
@@ -321,16 +322,16 @@ static enum aws_ask ask_find_profile(struct aws_workflow *op, struct aws_request
                : ASK_NOTHING;
 }
 
-static enum aws_next on_find_profile(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_find_profile(struct aws_workflow *op, const struct aws_result *result)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (result_has_code(heard, "NoSuchEntity")) {
+    if (result_has_code(result, "NoSuchEntity")) {
         return NEXT_NEXT;
     }
-    if (!heard->reply->is_ok) {
-        return fail_role(op, heard);
+    if (!result->reply->is_ok) {
+        return fail_role(op, result);
     }
-    const struct xml_element *profile = profile_in(heard);
+    const struct xml_element *profile = profile_in(result);
     if (!str_eq(tag_in(profile, TAG_CLUSTER_UID), op->provider->uid)) {
         return prepare_foreign(op, "instance profile", prepare_role_name(op));
     }
@@ -351,13 +352,13 @@ static enum aws_ask ask_make_profile(struct aws_workflow *op, struct aws_request
     return prepare_role_ask_iam(op, request, "CreateInstanceProfile", input, true);
 }
 
-static enum aws_next on_make_profile(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_make_profile(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(heard, "EntityAlreadyExists")) {
-        return prepare_look(op, heard, PREPARE_FIND_PROFILE);
+    if (result_has_code(result, "EntityAlreadyExists")) {
+        return prepare_look(op, result, PREPARE_FIND_PROFILE);
     }
-    if (!heard->reply->is_ok) {
-        return fail_role(op, heard);
+    if (!result->reply->is_ok) {
+        return fail_role(op, result);
     }
     prepare_add_thing(prepare_of(op), "instance profile", prepare_role_name(op), "new");
     return NEXT_NEXT;
@@ -373,10 +374,10 @@ static enum aws_ask ask_fill(struct aws_workflow *op, struct aws_request *reques
     return prepare_role_ask_iam(op, request, "AddRoleToInstanceProfile", input, true);
 }
 
-static enum aws_next on_fill(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_fill(struct aws_workflow *op, const struct aws_result *result)
 {
     /* A profile has at most one role: an earlier try added it and its reply was lost. */
-    return result_has_code(heard, "LimitExceeded") ? NEXT_NEXT : on_young(op, heard);
+    return result_has_code(result, "LimitExceeded") ? NEXT_NEXT : on_young(op, result);
 }
 
 const struct aws_step prepare_find_worker_roles = {ask_worker_roles, on_worker_roles};

@@ -26,11 +26,11 @@ static void remove_add_left(struct aws_workflow *op, const char *kind, struct st
         .note = arena_str(&op->arena, note)};
 }
 
-void remove_add_gone(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
+void remove_add_gone(struct aws_workflow *op, const struct aws_result *result, const char *kind,
                      struct str id)
 {
     struct remove_op *remove = remove_of(op);
-    if (!heard->reply->is_ok) {
+    if (!result->reply->is_ok) {
         return; /* it did not exist */
     }
     ARENA_PUSH(&op->arena, remove->gone, remove->gone_count,
@@ -38,11 +38,11 @@ void remove_add_gone(struct aws_workflow *op, const struct aws_result *heard, co
         .kind = str_from(kind), .id = arena_str(&op->arena, id), .is_gone = true};
 }
 
-bool remove_is_denied(const struct aws_result *heard)
+bool remove_is_denied(const struct aws_result *result)
 {
-    return result_has_code(heard, "AccessDenied") ||
-           result_has_code(heard, "AccessDeniedException") ||
-           result_has_code(heard, "UnauthorizedOperation");
+    return result_has_code(result, "AccessDenied") ||
+           result_has_code(result, "AccessDeniedException") ||
+           result_has_code(result, "UnauthorizedOperation");
 }
 
 void remove_add_unseen(struct aws_workflow *op, const char *kind, struct str id, const char *action)
@@ -52,13 +52,13 @@ void remove_add_unseen(struct aws_workflow *op, const char *kind, struct str id,
         arena_printf(&op->arena, "not allowed to check whether it exists: needs %s", action));
 }
 
-void remove_add_refused(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
+void remove_add_refused(struct aws_workflow *op, const struct aws_result *result, const char *kind,
                         struct str id, const char *action)
 {
-    struct str why = heard->reply->error.message;
-    why = why.len > 0 ? why : str_from(heard->reply->err.text);
+    struct str why = result->reply->error.message;
+    why = why.len > 0 ? why : str_from(result->reply->err.text);
     remove_add_left(op, kind, id,
-                    remove_is_denied(heard)
+                    remove_is_denied(result)
                         ? arena_printf(&op->arena, "not allowed to delete it: needs %s", action)
                         : arena_printf(&op->arena, "could not be deleted: %.*s", STR_ARG(why)));
 }
@@ -86,12 +86,12 @@ void remove_add_id(struct aws_workflow *op, struct remove_ids *ids, struct str i
 }
 
 /* Every <item> of a set on all pages. */
-static void add_ids(struct aws_workflow *op, struct remove_ids *ids, const struct aws_result *heard,
-                    const char *set_name, const char *name)
+static void add_ids(struct aws_workflow *op, struct remove_ids *ids,
+                    const struct aws_result *result, const char *set_name, const char *name)
 {
     *ids = (struct remove_ids){0};
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], set_name);
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], set_name);
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             /* Checks the filter again. */
             if (str_eq(tag_in(item, TAG_CLUSTER_UID), op->provider->uid)) {
@@ -112,17 +112,18 @@ static struct param *by_uid(struct aws_workflow *op)
 
 /* If the uid is known, a lease object with another one belongs to a newer cluster of this name and
  * stays. */
-static enum aws_next remove_on_lease_object(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next remove_on_lease_object(struct aws_workflow *op,
+                                            const struct aws_result *result)
 {
     struct aws_provider *provider = op->provider;
     struct lease_object found;
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     if (provider->uid.len == 0) {
-        return lease_object_on_find(op, heard);
+        return lease_object_on_find(op, result);
     }
-    bool is_ours = lease_object_read(op, heard, &found) && str_eq(found.uid, provider->uid);
+    bool is_ours = lease_object_read(op, result, &found) && str_eq(found.uid, provider->uid);
     provider->lease_object = is_ours ? arena_str(&provider->own_arena, found.id) : STR("");
     return NEXT_NEXT;
 }
@@ -149,16 +150,16 @@ static bool remove_add_machines(struct aws_workflow *op, const struct xml_elemen
     return are_ending;
 }
 
-static enum aws_next remove_on_machines(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next remove_on_machines(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_op *remove = remove_of(op);
     bool are_ending = true;
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     remove->thing_count = 0;
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "reservationSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "reservationSet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             are_ending = remove_add_machines(op, item) && are_ending;
         }
@@ -177,17 +178,17 @@ static enum aws_ask remove_ask_groups(struct aws_workflow *op, struct aws_reques
     return ask_pages(request, "DescribeSecurityGroups", by_uid(op));
 }
 
-static enum aws_next remove_on_groups(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next remove_on_groups(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         remove_add_unseen(op, "security group", STR("of this cluster"),
                           "ec2:DescribeSecurityGroups");
         return NEXT_NEXT;
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    add_ids(op, &remove_of(op)->groups, heard, "securityGroupInfo", "groupId");
+    add_ids(op, &remove_of(op)->groups, result, "securityGroupInfo", "groupId");
     return NEXT_NEXT;
 }
 
@@ -203,26 +204,26 @@ static enum aws_ask ask_delete_group(struct aws_workflow *op, struct aws_request
     return ask_change(request, "DeleteSecurityGroup", input);
 }
 
-static enum aws_next on_delete_group(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_delete_group(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_op *remove = remove_of(op);
-    bool is_used = result_has_code(heard, "DependencyViolation") ||
-                   result_has_code(heard, "InvalidGroup.InUse");
-    if (heard->reply->is_ok || result_has_code(heard, "InvalidGroup.NotFound") ||
-        result_has_code(heard, "InvalidSecurityGroupID.NotFound")) {
-        remove_add_gone(op, heard, "security group", remove->groups.items[remove->groups.at++]);
+    bool is_used = result_has_code(result, "DependencyViolation") ||
+                   result_has_code(result, "InvalidGroup.InUse");
+    if (result->reply->is_ok || result_has_code(result, "InvalidGroup.NotFound") ||
+        result_has_code(result, "InvalidSecurityGroupID.NotFound")) {
+        remove_add_gone(op, result, "security group", remove->groups.items[remove->groups.at++]);
         remove->used_since = 0;
         return NEXT_REPEAT;
     }
-    if (!is_used && heard->reply->error.outcome != OUTCOME_UNKNOWN) {
-        remove_add_refused(op, heard, "security group", remove->groups.items[remove->groups.at++],
+    if (!is_used && result->reply->error.outcome != OUTCOME_UNKNOWN) {
+        remove_add_refused(op, result, "security group", remove->groups.items[remove->groups.at++],
                            "ec2:DeleteSecurityGroup");
         return NEXT_REPEAT;
     }
     if (!is_used) {
-        return workflow_fail(op, heard);
+        return workflow_fail(op, result);
     }
-    return remove_is_worth_waiting(remove) ? workflow_wait(op, heard) : NEXT_NEXT;
+    return remove_is_worth_waiting(remove) ? workflow_wait(op, result) : NEXT_NEXT;
 }
 
 /* Finds the users of a group, mostly network interfaces of instances. */
@@ -237,15 +238,15 @@ static enum aws_ask ask_members(struct aws_workflow *op, struct aws_request *req
     return ask_pages(request, "DescribeNetworkInterfaces", input);
 }
 
-static enum aws_next on_members(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_members(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_ids *ids = &remove_of(op)->groups;
     AUTO_BUF struct buf note;
     size_t count = 0;
     buf_init(&note, 512);
     buf_add_c(&note, "still in use");
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "networkInterfaceSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "networkInterfaceSet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             struct str machine = xml_child_text(xml_child(item, "attachment"), "instanceId");
             buf_addf(&note, "%s%.*s%s%.*s", count++ == 0 ? " by " : ", ",
@@ -266,16 +267,16 @@ static enum aws_ask remove_request_keys(struct aws_workflow *op, struct aws_requ
     return ask_pages(request, "DescribeKeyPairs", by_uid(op));
 }
 
-static enum aws_next remove_on_keys(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next remove_on_keys(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         remove_add_unseen(op, "key pair", STR("of this cluster"), "ec2:DescribeKeyPairs");
         return NEXT_NEXT;
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    add_ids(op, &remove_of(op)->keys, heard, "keySet", "keyName");
+    add_ids(op, &remove_of(op)->keys, result, "keySet", "keyName");
     return NEXT_NEXT;
 }
 
@@ -290,17 +291,17 @@ static enum aws_ask ask_delete_key(struct aws_workflow *op, struct aws_request *
     return ask_change(request, "DeleteKeyPair", input);
 }
 
-static enum aws_next on_delete_key(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_delete_key(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_ids *ids = &remove_of(op)->keys;
-    if (!heard->reply->is_ok && !result_has_code(heard, "InvalidKeyPair.NotFound")) {
-        if (heard->reply->error.outcome == OUTCOME_UNKNOWN) {
-            return workflow_fail(op, heard);
+    if (!result->reply->is_ok && !result_has_code(result, "InvalidKeyPair.NotFound")) {
+        if (result->reply->error.outcome == OUTCOME_UNKNOWN) {
+            return workflow_fail(op, result);
         }
-        remove_add_refused(op, heard, "key pair", ids->items[ids->at++], "ec2:DeleteKeyPair");
+        remove_add_refused(op, result, "key pair", ids->items[ids->at++], "ec2:DeleteKeyPair");
         return NEXT_REPEAT;
     }
-    remove_add_gone(op, heard, "key pair", ids->items[ids->at++]);
+    remove_add_gone(op, result, "key pair", ids->items[ids->at++]);
     return NEXT_REPEAT;
 }
 
@@ -312,17 +313,17 @@ static enum aws_ask ask_volumes(struct aws_workflow *op, struct aws_request *req
     return ask_pages(request, "DescribeVolumes", input);
 }
 
-static enum aws_next on_volumes(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_volumes(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_ids volumes;
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         remove_add_unseen(op, "volume", STR("of this cluster"), "ec2:DescribeVolumes");
         return NEXT_NEXT;
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    add_ids(op, &volumes, heard, "volumeSet", "volumeId");
+    add_ids(op, &volumes, result, "volumeSet", "volumeId");
     for (size_t i = 0; i < volumes.count; i++) {
         remove_add_left(op, "volume", volumes.items[i],
                         STR("kept: its instance was launched with DeleteOnTermination: false"));
@@ -332,17 +333,17 @@ static enum aws_next on_volumes(struct aws_workflow *op, const struct aws_result
 
 /* ---- verifying ---- */
 
-static enum aws_next prove_none(struct aws_workflow *op, const struct aws_result *heard,
+static enum aws_next prove_none(struct aws_workflow *op, const struct aws_result *result,
                                 const char *set_name, const char *name)
 {
     struct remove_ids there;
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         return NEXT_NEXT; /* already reported as left */
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    add_ids(op, &there, heard, set_name, name);
+    add_ids(op, &there, result, set_name, name);
     for (size_t i = 0; i < there.count; i++) {
         if (!remove_is_left(remove_of(op), there.items[i])) {
             return workflow_not_yet(op, "AWS still lists deleted resources");
@@ -351,14 +352,14 @@ static enum aws_next prove_none(struct aws_workflow *op, const struct aws_result
     return NEXT_NEXT;
 }
 
-static enum aws_next prove_groups(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prove_groups(struct aws_workflow *op, const struct aws_result *result)
 {
-    return prove_none(op, heard, "securityGroupInfo", "groupId");
+    return prove_none(op, result, "securityGroupInfo", "groupId");
 }
 
-static enum aws_next prove_keys(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prove_keys(struct aws_workflow *op, const struct aws_result *result)
 {
-    return prove_none(op, heard, "keySet", "keyName");
+    return prove_none(op, result, "keySet", "keyName");
 }
 
 static enum aws_ask ask_delete_lease_object(struct aws_workflow *op, struct aws_request *request)
@@ -376,28 +377,29 @@ static enum aws_ask ask_delete_lease_object(struct aws_workflow *op, struct aws_
     return ask_change(request, "DeleteLaunchTemplate", input);
 }
 
-static enum aws_next on_delete_lease_object(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_delete_lease_object(struct aws_workflow *op,
+                                            const struct aws_result *result)
 {
-    bool is_gone = str_starts(heard->reply->error.code, "InvalidLaunchTemplate");
-    if (heard->reply->is_ok || is_gone) {
+    bool is_gone = str_starts(result->reply->error.code, "InvalidLaunchTemplate");
+    if (result->reply->is_ok || is_gone) {
         return NEXT_NEXT;
     }
-    if (heard->reply->error.outcome == OUTCOME_UNKNOWN) {
-        return workflow_fail(op, heard);
+    if (result->reply->error.outcome == OUTCOME_UNKNOWN) {
+        return workflow_fail(op, result);
     }
-    remove_add_refused(op, heard, "launch template", op->provider->lease_object,
+    remove_add_refused(op, result, "launch template", op->provider->lease_object,
                        "ec2:DeleteLaunchTemplate");
     op->is_over = true;
     return NEXT_END;
 }
 
-static enum aws_next prove_lease_object(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next prove_lease_object(struct aws_workflow *op, const struct aws_result *result)
 {
     struct lease_object found;
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    bool is_there = lease_object_read(op, heard, &found) && str_eq(found.uid, op->provider->uid);
+    bool is_there = lease_object_read(op, result, &found) && str_eq(found.uid, op->provider->uid);
     return is_there ? workflow_not_yet(op, "AWS still lists the cluster's lease object")
                     : NEXT_NEXT;
 }

@@ -60,13 +60,13 @@ static inline struct remove_op *remove_of(struct aws_workflow *op)
 void remove_add_unseen(struct aws_workflow *op, const char *kind, struct str id,
                        const char *action);
 /* Reports a resource that could not be deleted, with AWS's reason and what to do. */
-void remove_add_refused(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
+void remove_add_refused(struct aws_workflow *op, const struct aws_result *result, const char *kind,
                         struct str id, const char *action);
 /* Reports a resource as deleted, unless the reply says that it did not exist. */
-void remove_add_gone(struct aws_workflow *op, const struct aws_result *heard, const char *kind,
+void remove_add_gone(struct aws_workflow *op, const struct aws_result *result, const char *kind,
                      struct str id);
 
-bool remove_is_denied(const struct aws_result *heard);
+bool remove_is_denied(const struct aws_result *result);
 /* True while the resource has been in use only for a short time: retry. */
 bool remove_is_worth_waiting(struct remove_op *remove);
 void remove_add_id(struct aws_workflow *op, struct remove_ids *ids, struct str id);

@@ -24,20 +24,20 @@ static enum aws_ask ask_profile(struct aws_workflow *op, struct aws_request *req
     return remove_role_ask_iam(op, request, "GetInstanceProfile", "InstanceProfileName");
 }
 
-static enum aws_next on_profile(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_profile(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         remove_add_unseen(op, "instance profile", remove_role_name(op), "iam:GetInstanceProfile");
         return workflow_goto(op, REMOVE_FIND_ROLE);
     }
-    if (result_has_code(heard, "NoSuchEntity")) {
+    if (result_has_code(result, "NoSuchEntity")) {
         return workflow_goto(op, REMOVE_FIND_ROLE);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     const struct xml_element *profile = xml_child(
-        xml_child(heard->root, "GetInstanceProfileResult"), "InstanceProfile");
+        xml_child(result->root, "GetInstanceProfileResult"), "InstanceProfile");
     bool is_ours = str_eq(tag_in(profile, TAG_CLUSTER_UID), op->provider->uid);
     bool has_role = xml_child(xml_child(profile, "Roles"), "member") != NULL;
     return workflow_goto(op, !is_ours   ? REMOVE_FIND_ROLE
@@ -58,49 +58,49 @@ static enum aws_ask ask_empty_profile(struct aws_workflow *op, struct aws_reques
  * Handles the result of one IAM deletion. Waits for a resource in use; reports one that cannot be
  * deleted and continues with step `after`.
  */
-static enum aws_next on_iam(struct aws_workflow *op, const struct aws_result *heard,
+static enum aws_next on_iam(struct aws_workflow *op, const struct aws_result *result,
                             const char *kind, const char *action, size_t after)
 {
     struct remove_op *remove = remove_of(op);
-    if (heard->reply->is_ok || result_has_code(heard, "NoSuchEntity")) {
+    if (result->reply->is_ok || result_has_code(result, "NoSuchEntity")) {
         remove->used_since = 0;
         return NEXT_NEXT;
     }
     /* A role stays in use while its instance profile exists. */
-    if (result_has_code(heard, "DeleteConflict") && remove->thing_count == 0 &&
+    if (result_has_code(result, "DeleteConflict") && remove->thing_count == 0 &&
         remove_is_worth_waiting(remove)) {
-        return workflow_wait(op, heard);
+        return workflow_wait(op, result);
     }
-    if (heard->reply->error.outcome == OUTCOME_UNKNOWN) {
-        return workflow_fail(op, heard);
+    if (result->reply->error.outcome == OUTCOME_UNKNOWN) {
+        return workflow_fail(op, result);
     }
-    remove_add_refused(op, heard, kind, remove_role_name(op), action);
+    remove_add_refused(op, result, kind, remove_role_name(op), action);
     remove->used_since = 0;
     return workflow_goto(op, after);
 }
 
-static enum aws_next on_empty_profile(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_empty_profile(struct aws_workflow *op, const struct aws_result *result)
 {
-    return on_iam(op, heard, "instance profile", "iam:RemoveRoleFromInstanceProfile",
+    return on_iam(op, result, "instance profile", "iam:RemoveRoleFromInstanceProfile",
                   REMOVE_FIND_ROLE);
 }
 
-static enum aws_next on_profile_gone(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_profile_gone(struct aws_workflow *op, const struct aws_result *result)
 {
-    remove_add_gone(op, heard, "instance profile", remove_role_name(op));
-    return on_iam(op, heard, "instance profile", "iam:DeleteInstanceProfile", REMOVE_FIND_ROLE);
+    remove_add_gone(op, result, "instance profile", remove_role_name(op));
+    return on_iam(op, result, "instance profile", "iam:DeleteInstanceProfile", REMOVE_FIND_ROLE);
 }
 
-static enum aws_next on_role_step(struct aws_workflow *op, const struct aws_result *heard,
+static enum aws_next on_role_step(struct aws_workflow *op, const struct aws_result *result,
                                   const char *action)
 {
-    return on_iam(op, heard, "role", action, REMOVE_FIND_GROUPS);
+    return on_iam(op, result, "role", action, REMOVE_FIND_GROUPS);
 }
 
-static enum aws_next on_role_gone(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_role_gone(struct aws_workflow *op, const struct aws_result *result)
 {
-    remove_add_gone(op, heard, "role", remove_role_name(op));
-    return on_role_step(op, heard, "iam:DeleteRole");
+    remove_add_gone(op, result, "role", remove_role_name(op));
+    return on_role_step(op, result, "iam:DeleteRole");
 }
 
 static enum aws_ask ask_delete_profile(struct aws_workflow *op, struct aws_request *request)
@@ -113,19 +113,19 @@ static enum aws_ask ask_role(struct aws_workflow *op, struct aws_request *reques
     return remove_role_ask_iam(op, request, "GetRole", "RoleName");
 }
 
-static enum aws_next on_role(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (remove_is_denied(heard)) {
+    if (remove_is_denied(result)) {
         remove_add_unseen(op, "role", remove_role_name(op), "iam:GetRole");
         return workflow_goto(op, REMOVE_FIND_GROUPS);
     }
-    if (result_has_code(heard, "NoSuchEntity")) {
+    if (result_has_code(result, "NoSuchEntity")) {
         return workflow_goto(op, REMOVE_FIND_GROUPS);
     }
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
-    const struct xml_element *role = xml_child(xml_child(heard->root, "GetRoleResult"), "Role");
+    const struct xml_element *role = xml_child(xml_child(result->root, "GetRoleResult"), "Role");
     bool is_ours = str_eq(tag_in(role, TAG_CLUSTER_UID), op->provider->uid);
     return workflow_goto(op, is_ours ? REMOVE_FIND_POLICIES : REMOVE_FIND_GROUPS);
 }
@@ -137,13 +137,13 @@ static enum aws_ask ask_policies(struct aws_workflow *op, struct aws_request *re
     return remove_role_ask_iam(op, request, "ListRolePolicies", "RoleName");
 }
 
-static enum aws_next on_policies(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_policies(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_op *remove = remove_of(op);
-    if (!heard->reply->is_ok) {
-        return on_role_step(op, heard, "iam:ListRolePolicies");
+    if (!result->reply->is_ok) {
+        return on_role_step(op, result, "iam:ListRolePolicies");
     }
-    const struct xml_element *names = xml_child(xml_child(heard->root, "ListRolePoliciesResult"),
+    const struct xml_element *names = xml_child(xml_child(result->root, "ListRolePoliciesResult"),
                                                 "PolicyNames");
     remove->policies = (struct remove_ids){0};
     for (const struct xml_element *item = names ? names->first : NULL; item; item = item->next) {
@@ -157,14 +157,14 @@ static enum aws_ask ask_attached(struct aws_workflow *op, struct aws_request *re
     return remove_role_ask_iam(op, request, "ListAttachedRolePolicies", "RoleName");
 }
 
-static enum aws_next on_attached(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_attached(struct aws_workflow *op, const struct aws_result *result)
 {
     struct remove_op *remove = remove_of(op);
-    if (!heard->reply->is_ok) {
-        return on_role_step(op, heard, "iam:ListAttachedRolePolicies");
+    if (!result->reply->is_ok) {
+        return on_role_step(op, result, "iam:ListAttachedRolePolicies");
     }
     const struct xml_element *list = xml_child(
-        xml_child(heard->root, "ListAttachedRolePoliciesResult"), "AttachedPolicies");
+        xml_child(result->root, "ListAttachedRolePoliciesResult"), "AttachedPolicies");
     remove->attached = (struct remove_ids){0};
     for (const struct xml_element *item = list ? list->first : NULL; item; item = item->next) {
         remove_add_id(op, &remove->attached, xml_child_text(item, "PolicyArn"));
@@ -187,10 +187,10 @@ static enum aws_ask remove_role_ask_take(struct aws_workflow *op, struct aws_req
     return ask_change(request, action, input);
 }
 
-static enum aws_next remove_role_on_take(struct aws_workflow *op, const struct aws_result *heard,
+static enum aws_next remove_role_on_take(struct aws_workflow *op, const struct aws_result *result,
                                          struct remove_ids *ids, const char *action)
 {
-    enum aws_next turn = on_role_step(op, heard, action);
+    enum aws_next turn = on_role_step(op, result, action);
     ids->at += turn == NEXT_NEXT;
     return turn == NEXT_NEXT ? NEXT_REPEAT : turn;
 }
@@ -201,9 +201,9 @@ static enum aws_ask ask_delete_policy(struct aws_workflow *op, struct aws_reques
                                 "PolicyName");
 }
 
-static enum aws_next on_delete_policy(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_delete_policy(struct aws_workflow *op, const struct aws_result *result)
 {
-    return remove_role_on_take(op, heard, &remove_of(op)->policies, "iam:DeleteRolePolicy");
+    return remove_role_on_take(op, result, &remove_of(op)->policies, "iam:DeleteRolePolicy");
 }
 
 static enum aws_ask ask_detach(struct aws_workflow *op, struct aws_request *request)
@@ -212,9 +212,9 @@ static enum aws_ask ask_detach(struct aws_workflow *op, struct aws_request *requ
                                 "PolicyArn");
 }
 
-static enum aws_next on_detach(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_detach(struct aws_workflow *op, const struct aws_result *result)
 {
-    return remove_role_on_take(op, heard, &remove_of(op)->attached, "iam:DetachRolePolicy");
+    return remove_role_on_take(op, result, &remove_of(op)->attached, "iam:DetachRolePolicy");
 }
 
 static enum aws_ask ask_delete_role(struct aws_workflow *op, struct aws_request *request)

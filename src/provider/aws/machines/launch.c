@@ -119,19 +119,19 @@ static bool launch_is_too_early(const struct aws_provider *provider, const struc
     return false;
 }
 
-static enum aws_next launch_hear(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next launch_on_reply(struct aws_workflow *op, const struct aws_result *result)
 {
-    const struct aws_reply *reply = heard->reply;
+    const struct aws_reply *reply = result->reply;
     if (reply->is_ok) {
         return NEXT_NEXT;
     }
-    if (result_has_code(heard, "IdempotentInstanceTerminated")) {
+    if (result_has_code(result, "IdempotentInstanceTerminated")) {
         launch_do_launch_of(op)->made = (struct instance_list){
             0}; /* launched and already terminated */
         return NEXT_NEXT;
     }
-    return launch_is_too_early(op->provider, &reply->error) ? workflow_wait(op, heard)
-                                                            : workflow_fail(op, heard);
+    return launch_is_too_early(op->provider, &reply->error) ? workflow_wait(op, result)
+                                                            : workflow_fail(op, result);
 }
 
 static void launch_finish(struct aws_workflow *op)
@@ -153,7 +153,7 @@ static void launch_dispose(struct aws_workflow *op)
 
 void aws_launch(struct provider *base, struct str call, provider_machines_fn *done, void *context)
 {
-    static const struct aws_step steps[] = {{launch_ask, launch_hear}};
+    static const struct aws_step steps[] = {{launch_ask, launch_on_reply}};
     struct launch_op *launch = WORKFLOW_NEW(aws_provider_of(base), struct launch_op, steps,
                                             LAUNCH_MS, launch_finish);
     launch->op.dispose = launch_dispose;

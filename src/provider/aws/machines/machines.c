@@ -185,11 +185,11 @@ static bool was_there(const struct list_op *list, struct str token)
     return false;
 }
 
-static enum aws_next list_hear(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next list_on_reply(struct aws_workflow *op, const struct aws_result *result)
 {
     struct list_op *list = list_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     for (size_t i = 0; i < list->page.count; i++) {
         machines_add_machine(list, &list->page.items[i]);
@@ -229,7 +229,7 @@ static void list_dispose(struct aws_workflow *op)
 
 void aws_list(struct provider *base, provider_machines_fn *done, void *context)
 {
-    static const struct aws_step steps[] = {LEASE_OBJECT_STEP, {list_ask, list_hear}};
+    static const struct aws_step steps[] = {LEASE_OBJECT_STEP, {list_ask, list_on_reply}};
     struct list_op *list = WORKFLOW_NEW(aws_provider_of(base), struct list_op, steps, LIST_MS,
                                         list_finish);
     list->op.dispose = list_dispose;
@@ -242,7 +242,7 @@ void aws_list(struct provider *base, provider_machines_fn *done, void *context)
 void aws_list_by(struct provider *base, const struct machine_query *query,
                  provider_machines_fn *done, void *context)
 {
-    static const struct aws_step steps[] = {{list_ask, list_hear}};
+    static const struct aws_step steps[] = {{list_ask, list_on_reply}};
     struct list_op *list = WORKFLOW_NEW(aws_provider_of(base), struct list_op, steps, LIST_MS,
                                         list_finish);
     if (query->id_count > 0) {

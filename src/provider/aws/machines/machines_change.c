@@ -60,10 +60,10 @@ static enum aws_ask ask_whose(struct aws_workflow *op, struct aws_request *reque
     return ask_pages(request, "DescribeInstances", input);
 }
 
-static bool machines_change_is_in(const struct aws_result *heard, struct str id)
+static bool machines_change_is_in(const struct aws_result *result, struct str id)
 {
-    for (size_t i = 0; i < heard->page_count; i++) {
-        const struct xml_element *set = xml_child(heard->pages[i], "reservationSet");
+    for (size_t i = 0; i < result->page_count; i++) {
+        const struct xml_element *set = xml_child(result->pages[i], "reservationSet");
         for (const struct xml_element *item = set ? set->first : NULL; item; item = item->next) {
             const struct xml_element *machines = xml_child(item, "instancesSet");
             const struct xml_element *machine = machines ? machines->first : NULL;
@@ -77,17 +77,17 @@ static bool machines_change_is_in(const struct aws_result *heard, struct str id)
     return false;
 }
 
-static enum aws_next on_whose(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_whose(struct aws_workflow *op, const struct aws_result *result)
 {
     struct change_op *change = change_of(op);
-    if (!heard->reply->is_ok) {
-        return workflow_fail(op, heard);
+    if (!result->reply->is_ok) {
+        return workflow_fail(op, result);
     }
     size_t end = change->stranger_at + FILTER_VALUES;
     end = end < change->stranger_count ? end : change->stranger_count;
     for (; change->stranger_at < end; change->stranger_at++) {
         struct str id = change->strangers[change->stranger_at];
-        if (machines_change_is_in(heard, id)) {
+        if (machines_change_is_in(result, id)) {
             change->ids[change->count++] = id;
         } else {
             miss(change, id);
@@ -142,10 +142,10 @@ static bool drop_named(struct change_op *change, struct str message)
     return change->missing > before;
 }
 
-static enum aws_next on_change(struct aws_workflow *op, const struct aws_result *heard)
+static enum aws_next on_change(struct aws_workflow *op, const struct aws_result *result)
 {
     struct change_op *change = change_of(op);
-    const struct aws_reply *reply = heard->reply;
+    const struct aws_reply *reply = result->reply;
     if (reply->is_ok) {
         change->at += change->in_call;
         return NEXT_REPEAT;
@@ -156,7 +156,7 @@ static enum aws_next on_change(struct aws_workflow *op, const struct aws_result 
     if (is_unknown && drop_named(change, reply->error.message)) {
         return NEXT_REPEAT;
     }
-    return workflow_fail(op, heard);
+    return workflow_fail(op, result);
 }
 
 /* ---- start and end ---- */

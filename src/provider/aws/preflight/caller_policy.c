@@ -102,7 +102,7 @@ static const char *const names[SCOPE_COUNT] = {
 };
 
 struct caller_policy_writer {
-    struct preflight_request wish;
+    struct preflight_request request;
     struct str cluster, region;
     const char *partition;
     struct str role_pattern; /* "shoal-NAME-*" */
@@ -116,8 +116,8 @@ static bool is_needed(const struct caller_policy_writer *writer, enum scope scop
 {
     bool has_spot = false;
     bool makes_role = false;
-    for (size_t i = 0; i < writer->wish.type_count; i++) {
-        const struct wish_type *type = &writer->wish.types[i];
+    for (size_t i = 0; i < writer->request.type_count; i++) {
+        const struct requested_type *type = &writer->request.types[i];
         has_spot = has_spot || type->is_spot;
         makes_role = makes_role || (type->is_head && type->profile.len == 0);
     }
@@ -127,7 +127,7 @@ static bool is_needed(const struct caller_policy_writer *writer, enum scope scop
     case SCOPE_SPOT:
         return has_spot;
     case SCOPE_PROFILES:
-        return writer->wish.profiles.count > 0;
+        return writer->request.profiles.count > 0;
     case SCOPE_LOOK:
     case SCOPE_ACCOUNT:
     case SCOPE_NEWEST:
@@ -297,8 +297,8 @@ bool caller_policy_write(const struct provider_cluster *cluster, struct arena *a
 {
     struct caller_policy_writer writer = {
         .cluster = cluster->name, .statements = json_array(), .arena = arena};
-    preflight_request_read(cluster, NULL, arena, &writer.wish);
-    writer.region = writer.wish.region;
+    preflight_request_read(cluster, NULL, arena, &writer.request);
+    writer.region = writer.request.region;
     writer.partition = str_starts(writer.region, "cn-")       ? "aws-cn"
                        : str_starts(writer.region, "us-gov-") ? "aws-us-gov"
                                                               : "aws";

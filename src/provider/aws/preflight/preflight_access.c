@@ -49,7 +49,7 @@ static struct str key_remedy(const struct judge *judge, struct str name)
 static void describe_key(struct judge *judge, const struct ec2_key *key, struct str types)
 {
     const struct preflight_answers *answers = judge->answers;
-    struct str file = judge->wish->private_key;
+    struct str file = judge->request->private_key;
     struct str rest = key->public_key;
     struct str kind = str_cut(&rest, ' ');
     if (answers->key_state == PREFLIGHT_KEY_READ && key->public_key.len > 0) {
@@ -64,7 +64,8 @@ static void describe_key(struct judge *judge, const struct ec2_key *key, struct 
               STR_ARG(key->name), STR_ARG(file), why, STR_ARG(types));
 }
 
-static void judge_named_key(struct judge *judge, const struct wish_type *type, const bool *counts)
+static void judge_named_key(struct judge *judge, const struct requested_type *type,
+                            const bool *counts)
 {
     const struct preflight_answers *answers = judge->answers;
     const struct ec2_key *key = preflight_access_find_key(judge, type->key);
@@ -78,7 +79,7 @@ static void judge_named_key(struct judge *judge, const struct wish_type *type, c
                !preflight_key_fits(key->public_key, answers->key_half)) {
         struct finding *other = judge_add(judge, FINDING_ERROR, "key",
                                           "%.*s is not the private key of key pair \"%.*s\"",
-                                          STR_ARG(judge->wish->private_key), STR_ARG(type->key));
+                                          STR_ARG(judge->request->private_key), STR_ARG(type->key));
         other->path = STR("auth.ssh_private_key");
         other->remedy = STR("set auth.ssh_private_key to the private key of this key pair, or "
                             "change KeyName");
@@ -90,11 +91,11 @@ static void judge_named_key(struct judge *judge, const struct wish_type *type, c
 /* The file has auth.ssh_private_key. */
 static void judge_own_keys(struct judge *judge, bool *counts)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         bool is_first = type->key.len > 0;
-        for (size_t j = 0; j < judge->wish->type_count; j++) {
-            counts[j] = str_eq(judge->wish->types[j].key, type->key);
+        for (size_t j = 0; j < judge->request->type_count; j++) {
+            counts[j] = str_eq(judge->request->types[j].key, type->key);
             is_first = is_first && (j >= i || !counts[j]);
         }
         judge->facts.types[i].key = type->key;
@@ -107,14 +108,15 @@ static void judge_own_keys(struct judge *judge, bool *counts)
 /* The file has no auth.ssh_private_key: Ray then replaces KeyName with its own key pair. */
 static void judge_made_key(struct judge *judge)
 {
-    const struct preflight_request *wish = judge->wish;
-    bool is_there = wish->key_pair.len > 0 && preflight_access_find_key(judge, wish->key_pair);
+    const struct preflight_request *request = judge->request;
+    bool is_there = request->key_pair.len > 0 &&
+                    preflight_access_find_key(judge, request->key_pair);
     bool is_used = is_there && judge->answers->has_key_file;
-    for (size_t i = 0; i < wish->type_count; i++) {
-        const struct wish_type *type = &wish->types[i];
-        judge->facts.types[i].key = is_used ? wish->key_pair : STR("");
+    for (size_t i = 0; i < request->type_count; i++) {
+        const struct requested_type *type = &request->types[i];
+        judge->facts.types[i].key = is_used ? request->key_pair : STR("");
         judge->facts.types[i].makes_key = !is_used;
-        if (type->key.len > 0 && !str_eq(type->key, wish->key_pair)) {
+        if (type->key.len > 0 && !str_eq(type->key, request->key_pair)) {
             struct finding *unused = judge_add(judge, FINDING_WARNING, "key",
                                                "KeyName %.*s is ignored, as in Ray, because "
                                                "auth.ssh_private_key is not set",
@@ -124,19 +126,19 @@ static void judge_made_key(struct judge *judge)
         }
     }
     if (is_used) {
-        judge_add(judge, FINDING_FINE, "key", "%.*s, with ~/.ssh/%.*s.pem", STR_ARG(wish->key_pair),
-                  STR_ARG(wish->key_pair));
+        judge_add(judge, FINDING_FINE, "key", "%.*s, with ~/.ssh/%.*s.pem",
+                  STR_ARG(request->key_pair), STR_ARG(request->key_pair));
     } else {
         judge_add(judge, FINDING_FINE, "key", "the cluster's own, created by shoal up%s%.*s%s",
-                  is_there ? " (~/.ssh/" : "", STR_ARG(is_there ? wish->key_pair : STR("")),
+                  is_there ? " (~/.ssh/" : "", STR_ARG(is_there ? request->key_pair : STR("")),
                   is_there ? ".pem does not exist)" : "");
     }
 }
 
 void judge_keys(struct judge *judge)
 {
-    bool *counts = ARENA_ARRAY(judge->arena, judge->wish->type_count, bool);
-    if (judge->wish->private_key.len > 0) {
+    bool *counts = ARENA_ARRAY(judge->arena, judge->request->type_count, bool);
+    if (judge->request->private_key.len > 0) {
         judge_own_keys(judge, counts);
     } else {
         judge_made_key(judge);
@@ -145,11 +147,11 @@ void judge_keys(struct judge *judge)
 
 /* ---- instance profiles ---- */
 
-static const struct wish_type *type_with_profile(const struct judge *judge, struct str name)
+static const struct requested_type *type_with_profile(const struct judge *judge, struct str name)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        if (str_eq(preflight_profile_name(judge->wish->types[i].profile), name)) {
-            return &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        if (str_eq(preflight_profile_name(judge->request->types[i].profile), name)) {
+            return &judge->request->types[i];
         }
     }
     return NULL;
@@ -157,7 +159,7 @@ static const struct wish_type *type_with_profile(const struct judge *judge, stru
 
 static void judge_profile(struct judge *judge, const struct preflight_profile *profile)
 {
-    const struct wish_type *type = type_with_profile(judge, profile->name);
+    const struct requested_type *type = type_with_profile(judge, profile->name);
     struct finding *finding = NULL;
     if (profile->is_missing) {
         finding = judge_add(judge, FINDING_ERROR, "profile",
@@ -185,11 +187,11 @@ static struct str template_id(const struct judge *judge, size_t type)
 
 void judge_profiles(struct judge *judge)
 {
-    for (size_t i = 0; i < judge->wish->profiles.count; i++) {
+    for (size_t i = 0; i < judge->request->profiles.count; i++) {
         judge_profile(judge, &judge->answers->profiles[i]);
     }
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         judge->facts.types[i].profile = type->profile;
         judge->facts.types[i].makes_profile = type->is_head && type->profile.len == 0;
         judge->facts.types[i].template = template_id(judge, i);

@@ -8,14 +8,14 @@ static bool is_root_name(struct str device)
     return str_is(device, "/dev/sda1") || str_is(device, "/dev/xvda") || str_is(device, "/dev/sda");
 }
 
-static struct str disk_path(const struct judge *judge, const struct wish_type *type, size_t at,
+static struct str disk_path(const struct judge *judge, const struct requested_type *type, size_t at,
                             const char *key)
 {
     return arena_printf(judge->arena, "%.*s.BlockDeviceMappings[%zu].%s", STR_ARG(type->path), at,
                         key);
 }
 
-static void refuse_size(struct judge *judge, const struct wish_type *type, size_t at,
+static void refuse_size(struct judge *judge, const struct requested_type *type, size_t at,
                         const struct ec2_image *image)
 {
     struct finding *small = judge_add(
@@ -27,7 +27,7 @@ static void refuse_size(struct judge *judge, const struct wish_type *type, size_
                                  (long long)image->root_gib);
 }
 
-static void warn_of_name(struct judge *judge, const struct wish_type *type, size_t at,
+static void warn_of_name(struct judge *judge, const struct requested_type *type, size_t at,
                          const struct ec2_image *image)
 {
     struct str size = image->root_gib > 0
@@ -42,13 +42,13 @@ static void warn_of_name(struct judge *judge, const struct wish_type *type, size
     other->remedy = arena_printf(judge->arena, "DeviceName: %.*s", STR_ARG(image->root_device));
 }
 
-static void judge_type(struct judge *judge, const struct wish_type *type,
+static void judge_type(struct judge *judge, const struct requested_type *type,
                        const struct ec2_image *image)
 {
     size_t wrong_name = SIZE_MAX;
     bool has_root = false;
     for (size_t i = 0; i < type->disk_count; i++) {
-        const struct wish_disk *disk = &type->disks[i];
+        const struct requested_disk *disk = &type->disks[i];
         if (str_eq(disk->device, image->root_device)) {
             has_root = true;
             if (disk->gib > 0 && disk->gib < image->root_gib) {
@@ -65,12 +65,12 @@ static void judge_type(struct judge *judge, const struct wish_type *type,
 
 void judge_disks(struct judge *judge)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
+    for (size_t i = 0; i < judge->request->type_count; i++) {
         struct str id = judge->facts.types[i].image;
         const struct ec2_image *image = image_find(&judge->answers->images, id);
         image = image ? image : image_find(&judge->answers->new_images, id);
         if (id.len > 0 && image && image->root_device.len > 0) {
-            judge_type(judge, &judge->wish->types[i], image);
+            judge_type(judge, &judge->request->types[i], image);
         }
     }
 }

@@ -26,7 +26,7 @@ struct finding *judge_add(struct judge *judge, enum finding_level level, const c
     return finding;
 }
 
-struct str judge_path(const struct judge *judge, const struct wish_type *type, const char *key)
+struct str judge_path(const struct judge *judge, const struct requested_type *type, const char *key)
 {
     if (type->has_template && !param_find(type->own, key)) {
         key = "LaunchTemplate"; /* the setting comes from the template, not from the file */
@@ -39,14 +39,14 @@ struct str judge_types(const struct judge *judge, const bool *counts)
     AUTO_BUF struct buf out;
     size_t count = 0;
     buf_init(&out, 4096);
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
+    for (size_t i = 0; i < judge->request->type_count; i++) {
         if (counts[i]) {
             buf_addf(&out, "%s%.*s", count++ > 0 ? ", " : " (",
-                     STR_ARG(judge->wish->types[i].name));
+                     STR_ARG(judge->request->types[i].name));
         }
     }
     buf_add_char(&out, ')');
-    return count == judge->wish->type_count ? STR("") : arena_str(judge->arena, buf_str(&out));
+    return count == judge->request->type_count ? STR("") : arena_str(judge->arena, buf_str(&out));
 }
 
 void judge_row(struct judge *judge, struct judge_rows *rows, struct finding_row row)
@@ -77,7 +77,7 @@ static void preflight_evaluate_add_sources(struct judge *judge, struct judge_row
 
 static struct str preflight_evaluate_source_of(const struct judge *judge)
 {
-    return judge->wish->has_keys ? STR("the cluster file") : judge->answers->source;
+    return judge->request->has_keys ? STR("the cluster file") : judge->answers->source;
 }
 
 /* How to renew the credentials, depending on their source. */
@@ -91,7 +91,7 @@ static struct str renewal(const struct judge *judge)
         return arena_printf(judge->arena, "log in again: aws sso login --profile %.*s",
                             STR_ARG(profile));
     }
-    if (str_is(rest, "environment") && !judge->wish->has_keys) {
+    if (str_is(rest, "environment") && !judge->request->has_keys) {
         return STR("set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");
     }
     return STR("renew them at their source");
@@ -240,7 +240,7 @@ static const struct preflight_answer *refused_identity(const struct preflight_an
     return NULL;
 }
 
-static void judge_template(struct judge *judge, const struct wish_type *type)
+static void judge_template(struct judge *judge, const struct requested_type *type)
 {
     struct finding *finding = NULL;
     if (type->is_blind && judge_knows(judge, ASK_TEMPLATES)) {
@@ -261,23 +261,23 @@ static void judge_template(struct judge *judge, const struct wish_type *type)
 
 static void judge_templates(struct judge *judge)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        if (judge->wish->types[i].has_template) {
-            judge_template(judge, &judge->wish->types[i]);
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        if (judge->request->types[i].has_template) {
+            judge_template(judge, &judge->request->types[i]);
         }
     }
 }
 
-void preflight_evaluate(const struct preflight_request *wish,
+void preflight_evaluate(const struct preflight_request *request,
                         const struct preflight_answers *answers, struct arena *arena,
                         struct preflight_result *ret_result)
 {
-    struct judge judge = {.wish = wish, .answers = answers, .arena = arena};
+    struct judge judge = {.request = request, .answers = answers, .arena = arena};
     const struct preflight_answer *refused = refused_identity(answers);
     judge.facts = (struct aws_facts){
         .region = answers->region,
-        .uses_private = wish->uses_private,
-        .types = ARENA_ARRAY(arena, wish->type_count, struct aws_type_facts),
+        .uses_private = request->uses_private,
+        .types = ARENA_ARRAY(arena, request->type_count, struct aws_type_facts),
     };
     if (refused) {
         refuse_credentials(&judge, refused);

@@ -128,16 +128,16 @@ bool preflight_has_machine(const struct preflight_answers *answers, struct str m
 /* ---- calls that depend on earlier replies ---- */
 
 /* True if the region lacks an instance type of the file: its other types are listed then. */
-bool preflight_needs_region(const struct preflight_request *wish,
+bool preflight_needs_region(const struct preflight_request *request,
                             const struct preflight_answers *answers);
 
 /* Adds the parameters to query, without their images. */
-void preflight_plan_parameters(const struct preflight_request *wish,
+void preflight_plan_parameters(const struct preflight_request *request,
                                struct preflight_answers *answers, struct arena *arena);
 
 /* Adds the quotas to query, without their limits. */
-void preflight_plan_quotas(const struct preflight_request *wish, struct preflight_answers *answers,
-                           struct arena *arena);
+void preflight_plan_quotas(const struct preflight_request *request,
+                           struct preflight_answers *answers, struct arena *arena);
 
 /* ---- results ---- */
 
@@ -149,7 +149,7 @@ struct preflight_result {
 };
 
 /* The result points into `arena`, the request and the answers. */
-void preflight_evaluate(const struct preflight_request *wish,
+void preflight_evaluate(const struct preflight_request *request,
                         const struct preflight_answers *answers, struct arena *arena,
                         struct preflight_result *ret_result);
 

@@ -5,7 +5,7 @@
 #include "provider/aws/preflight/preflight_evaluate.h"
 
 struct judge {
-    const struct preflight_request *wish;
+    const struct preflight_request *request;
     const struct preflight_answers *answers;
     struct arena *arena;
     struct finding *items;
@@ -20,7 +20,8 @@ struct finding *judge_add(struct judge *judge, enum finding_level level, const c
                           const char *fmt, ...) PRINTF_LIKE(4, 5);
 
 /* The path of a node type's key that a finding is about. */
-struct str judge_path(const struct judge *judge, const struct wish_type *type, const char *key);
+struct str judge_path(const struct judge *judge, const struct requested_type *type,
+                      const char *key);
 
 /* True if the call was made and fully answered. */
 static inline bool judge_knows(const struct judge *judge, enum preflight_ask ask)

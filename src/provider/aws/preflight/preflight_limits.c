@@ -7,13 +7,13 @@
 
 /* ---- quotas ---- */
 
-void preflight_plan_quotas(const struct preflight_request *wish, struct preflight_answers *answers,
-                           struct arena *arena)
+void preflight_plan_quotas(const struct preflight_request *request,
+                           struct preflight_answers *answers, struct arena *arena)
 {
-    answers->quotas = ARENA_ARRAY(arena, wish->type_count, struct preflight_quota);
+    answers->quotas = ARENA_ARRAY(arena, request->type_count, struct preflight_quota);
     answers->quota_count = 0;
-    for (size_t i = 0; i < wish->type_count; i++) {
-        const struct quota *quota = quota_of(wish->types[i].machine, wish->types[i].is_spot);
+    for (size_t i = 0; i < request->type_count; i++) {
+        const struct quota *quota = quota_of(request->types[i].machine, request->types[i].is_spot);
         bool is_known = !quota;
         for (size_t k = 0; k < answers->quota_count; k++) {
             is_known = is_known || answers->quotas[k].quota == quota;
@@ -26,11 +26,11 @@ void preflight_plan_quotas(const struct preflight_request *wish, struct prefligh
 
 static void judge_quota(struct judge *judge, const struct preflight_quota *asked)
 {
-    const struct wish_type *first = NULL;
+    const struct requested_type *first = NULL;
     int64_t least = 0;
     int64_t most = 0;
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         const struct ec2_type *machine = instance_type_find(&judge->answers->types, type->machine);
         if (machine && quota_of(type->machine, type->is_spot) == asked->quota) {
             least += machine->vcpus * type->least;
@@ -71,8 +71,8 @@ void judge_quotas(struct judge *judge)
 
 void judge_spot_role(struct judge *judge)
 {
-    for (size_t i = 0; judge->answers->lacks_spot_role && i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; judge->answers->lacks_spot_role && i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         if (!type->is_spot) {
             continue;
         }
@@ -97,7 +97,7 @@ static struct str said_by_aws(struct str message)
     return str_sub(message, 0, end < message.len ? end : message.len);
 }
 
-static void judge_dry_run(struct judge *judge, const struct wish_type *type,
+static void judge_dry_run(struct judge *judge, const struct requested_type *type,
                           const struct preflight_dry_run *run)
 {
     struct finding *finding;
@@ -149,10 +149,10 @@ static void judge_makings(struct judge *judge)
 void judge_dry_runs(struct judge *judge)
 {
     judge_makings(judge);
-    for (size_t i = 0; judge->answers->dry_runs && i < judge->wish->type_count; i++) {
+    for (size_t i = 0; judge->answers->dry_runs && i < judge->request->type_count; i++) {
         const struct preflight_dry_run *run = &judge->answers->dry_runs[i];
         if (run->code.len > 0 && !str_is(run->code, "DryRunOperation")) {
-            judge_dry_run(judge, &judge->wish->types[i], run);
+            judge_dry_run(judge, &judge->request->types[i], run);
         }
     }
 }

@@ -17,21 +17,21 @@ bool preflight_has_machine(const struct preflight_answers *answers, struct str m
 }
 
 /* Returns the first node type with this instance type and marks all of them in `counts`. */
-static const struct wish_type *types_with(const struct judge *judge, struct str machine,
-                                          bool *counts)
+static const struct requested_type *types_with(const struct judge *judge, struct str machine,
+                                               bool *counts)
 {
-    const struct wish_type *first = NULL;
-    for (size_t i = judge->wish->type_count; i-- > 0;) {
-        counts[i] = str_eq(judge->wish->types[i].machine, machine);
-        first = counts[i] ? &judge->wish->types[i] : first;
+    const struct requested_type *first = NULL;
+    for (size_t i = judge->request->type_count; i-- > 0;) {
+        counts[i] = str_eq(judge->request->types[i].machine, machine);
+        first = counts[i] ? &judge->request->types[i] : first;
     }
     return first;
 }
 
-static const struct wish_type *spot_type_with(const struct judge *judge, struct str machine)
+static const struct requested_type *spot_type_with(const struct judge *judge, struct str machine)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         if (type->is_spot && str_eq(type->machine, machine)) {
             return type;
         }
@@ -82,8 +82,8 @@ static void describe_machine(struct judge *judge, const struct ec2_type *type, c
 
 static void judge_machine(struct judge *judge, struct str machine, bool *counts)
 {
-    const struct wish_type *first = types_with(judge, machine, counts);
-    const struct wish_type *spot = spot_type_with(judge, machine);
+    const struct requested_type *first = types_with(judge, machine, counts);
+    const struct requested_type *spot = spot_type_with(judge, machine);
     const struct ec2_type *type = instance_type_find(&judge->answers->types, machine);
     struct str region = judge->answers->region;
     if (!type || !preflight_has_machine(judge->answers, machine)) {
@@ -104,7 +104,7 @@ static void judge_machine(struct judge *judge, struct str machine, bool *counts)
 }
 
 /* Shoal does not cancel spot requests, so EC2 would replace each terminated instance. */
-static void refuse_persistent(struct judge *judge, const struct wish_type *type)
+static void refuse_persistent(struct judge *judge, const struct requested_type *type)
 {
     struct finding *finding = judge_add(
         judge, FINDING_ERROR, "machine",
@@ -117,18 +117,18 @@ static void refuse_persistent(struct judge *judge, const struct wish_type *type)
 
 void judge_machines(struct judge *judge)
 {
-    bool *counts = ARENA_ARRAY(judge->arena, judge->wish->type_count, bool);
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        struct str machine = judge->wish->types[i].machine;
+    bool *counts = ARENA_ARRAY(judge->arena, judge->request->type_count, bool);
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        struct str machine = judge->request->types[i].machine;
         const struct ec2_type *type = instance_type_find(&judge->answers->types, machine);
         judge->facts.types[i].machine = machine;
-        if (judge->wish->types[i].is_persistent) {
-            refuse_persistent(judge, &judge->wish->types[i]);
+        if (judge->request->types[i].is_persistent) {
+            refuse_persistent(judge, &judge->request->types[i]);
         }
         judge->facts.types[i].arch = type ? instance_type_arch(type) : STR("");
     }
-    for (size_t i = 0; judge_knows(judge, ASK_TYPES) && i < judge->wish->machines.count; i++) {
-        judge_machine(judge, judge->wish->machines.items[i], counts);
+    for (size_t i = 0; judge_knows(judge, ASK_TYPES) && i < judge->request->machines.count; i++) {
+        judge_machine(judge, judge->request->machines.items[i], counts);
     }
 }
 
@@ -148,7 +148,7 @@ static const struct preflight_parameter *parameter_for(const struct preflight_an
 }
 
 /* "ImageId: ami-1 (newest Ubuntu 22.04 arm64)"; empty if unknown. */
-static struct str image_remedy(struct judge *judge, const struct wish_type *type,
+static struct str image_remedy(struct judge *judge, const struct requested_type *type,
                                const struct ec2_type *machine)
 {
     const struct preflight_parameter *parameter = parameter_for(judge->answers, machine);
@@ -161,7 +161,7 @@ static struct str image_remedy(struct judge *judge, const struct wish_type *type
                         STR_ARG(parameter->what.words), is_written ? ", or remove ImageId" : "");
 }
 
-static void refuse_named(struct judge *judge, const struct wish_type *type,
+static void refuse_named(struct judge *judge, const struct requested_type *type,
                          const struct ec2_type *machine, const struct image_choice *choice)
 {
     struct str region = judge->answers->region;
@@ -197,7 +197,7 @@ static void refuse_named(struct judge *judge, const struct wish_type *type,
 }
 
 /* Neither the file nor Ray has an image, and the newest could not be found either. */
-static void refuse_none(struct judge *judge, const struct wish_type *type,
+static void refuse_none(struct judge *judge, const struct requested_type *type,
                         const struct ec2_type *machine)
 {
     struct str rays = image_ray_default(judge->answers->region);
@@ -250,7 +250,7 @@ static bool is_answered(const struct preflight_answers *answers)
 
 static void judge_image(struct judge *judge, size_t at)
 {
-    const struct wish_type *type = &judge->wish->types[at];
+    const struct requested_type *type = &judge->request->types[at];
     const struct preflight_answers *answers = judge->answers;
     const struct ec2_type *machine = instance_type_find(&answers->types, type->machine);
     struct image_choice choice = image_choose(type->image, answers->region, machine,
@@ -298,17 +298,17 @@ static void describe_image(struct judge *judge, const struct aws_type_facts *fac
 
 void judge_images(struct judge *judge)
 {
-    bool *counts = ARENA_ARRAY(judge->arena, judge->wish->type_count, bool);
-    for (size_t i = 0; judge_knows(judge, ASK_IMAGES) && i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    bool *counts = ARENA_ARRAY(judge->arena, judge->request->type_count, bool);
+    for (size_t i = 0; judge_knows(judge, ASK_IMAGES) && i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         if (image_is_named(type->image) || !type->is_blind) {
             judge_image(judge, i);
         }
     }
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
+    for (size_t i = 0; i < judge->request->type_count; i++) {
         const struct aws_type_facts *facts = &judge->facts.types[i];
         bool is_first = facts->image.len > 0;
-        for (size_t j = 0; j < judge->wish->type_count; j++) {
+        for (size_t j = 0; j < judge->request->type_count; j++) {
             counts[j] = str_eq(judge->facts.types[j].image, facts->image);
             is_first = is_first && (j >= i || !counts[j]);
         }
@@ -320,11 +320,11 @@ void judge_images(struct judge *judge)
 
 /* ---- follow-up calls ---- */
 
-bool preflight_needs_region(const struct preflight_request *wish,
+bool preflight_needs_region(const struct preflight_request *request,
                             const struct preflight_answers *answers)
 {
-    for (size_t i = 0; i < wish->machines.count; i++) {
-        if (!preflight_has_machine(answers, wish->machines.items[i])) {
+    for (size_t i = 0; i < request->machines.count; i++) {
+        if (!preflight_has_machine(answers, request->machines.items[i])) {
             return true;
         }
     }
@@ -342,11 +342,11 @@ static void plan_parameter(struct preflight_answers *answers, const struct ec2_t
     }
 }
 
-void preflight_plan_parameters(const struct preflight_request *wish,
+void preflight_plan_parameters(const struct preflight_request *request,
                                struct preflight_answers *answers, struct arena *arena)
 {
-    for (size_t i = 0; answers->answers[ASK_IMAGES].is_ok && i < wish->type_count; i++) {
-        const struct wish_type *type = &wish->types[i];
+    for (size_t i = 0; answers->answers[ASK_IMAGES].is_ok && i < request->type_count; i++) {
+        const struct requested_type *type = &request->types[i];
         const struct ec2_type *machine = instance_type_find(&answers->types, type->machine);
         bool is_blind = type->is_blind && !image_is_named(type->image);
         if (machine && !is_blind &&

@@ -20,10 +20,10 @@ static const struct ec2_group *find_group(const struct judge *judge, struct str 
 }
 
 /* The node type that names the group; any type if it is set for all. */
-static const struct wish_type *type_with_group(const struct judge *judge, struct str id)
+static const struct requested_type *type_with_group(const struct judge *judge, struct str id)
 {
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         for (size_t j = 0; j < type->groups.count; j++) {
             if (id.len == 0 || str_eq(type->groups.items[j], id)) {
                 return type;
@@ -35,15 +35,15 @@ static const struct wish_type *type_with_group(const struct judge *judge, struct
 
 static struct str group_path(const struct judge *judge, struct str id)
 {
-    const struct wish_type *type = type_with_group(judge, id);
+    const struct requested_type *type = type_with_group(judge, id);
     return type ? judge_path(judge, type, type->groups_key) : STR("");
 }
 
 /* The VPC of the security groups in the file; empty: none or unknown. */
 static struct str judge_groups_vpc(const struct judge *judge)
 {
-    for (size_t i = 0; i < judge->wish->groups.count; i++) {
-        const struct ec2_group *group = find_group(judge, judge->wish->groups.items[i]);
+    for (size_t i = 0; i < judge->request->groups.count; i++) {
+        const struct ec2_group *group = find_group(judge, judge->request->groups.items[i]);
         if (group) {
             return group->vpc;
         }
@@ -73,18 +73,18 @@ static void judge_group(struct judge *judge, struct str id)
 
 void judge_groups(struct judge *judge)
 {
-    bool *counts = ARENA_ARRAY(judge->arena, judge->wish->type_count, bool);
+    bool *counts = ARENA_ARRAY(judge->arena, judge->request->type_count, bool);
     bool makes_some = false;
-    for (size_t i = 0; i < judge->wish->type_count; i++) {
-        const struct wish_type *type = &judge->wish->types[i];
+    for (size_t i = 0; i < judge->request->type_count; i++) {
+        const struct requested_type *type = &judge->request->types[i];
         counts[i] = type->groups.count == 0 && !type->is_blind;
         makes_some = makes_some || counts[i];
         judge->facts.types[i].groups = type->groups.items;
         judge->facts.types[i].group_count = type->groups.count;
         judge->facts.types[i].makes_group = counts[i];
     }
-    for (size_t i = 0; judge_knows(judge, ASK_GROUPS) && i < judge->wish->groups.count; i++) {
-        judge_group(judge, judge->wish->groups.items[i]);
+    for (size_t i = 0; judge_knows(judge, ASK_GROUPS) && i < judge->request->groups.count; i++) {
+        judge_group(judge, judge->request->groups.items[i]);
     }
     if (makes_some) {
         judge_add(judge, FINDING_FINE, "security group",
@@ -95,7 +95,7 @@ void judge_groups(struct judge *judge)
 
 /* ---- why a subnet was rejected ---- */
 
-static struct finding_row refusal(const struct judge *judge, const struct wish_type *type,
+static struct finding_row refusal(const struct judge *judge, const struct requested_type *type,
                                   const struct subnet_judged *judged)
 {
     struct arena *arena = judge->arena;
@@ -143,7 +143,7 @@ static struct finding_row refusal(const struct judge *judge, const struct wish_t
     return row;
 }
 
-static void add_refusals(struct judge *judge, const struct wish_type *type,
+static void add_refusals(struct judge *judge, const struct requested_type *type,
                          const struct subnet_choice *choice, struct judge_rows *rows)
 {
     for (size_t i = choice->usable_count; i < choice->count; i++) {
@@ -153,7 +153,7 @@ static void add_refusals(struct judge *judge, const struct wish_type *type,
 
 /* ---- subnets of one type ---- */
 
-static void refuse_all(struct judge *judge, const struct wish_type *type,
+static void refuse_all(struct judge *judge, const struct requested_type *type,
                        const struct subnet_choice *choice, struct str types)
 {
     struct judge_rows rows = {0};
@@ -179,7 +179,7 @@ static void refuse_all(struct judge *judge, const struct wish_type *type,
 
 /* Ray rejects a file if one of its named subnets cannot be used. A subnet that is full, or whose
  * zone lacks the instance type, is noticed by Ray only later, and it continues with the others. */
-static void judge_named(struct judge *judge, const struct wish_type *type,
+static void judge_named(struct judge *judge, const struct requested_type *type,
                         const struct subnet_choice *choice)
 {
     struct judge_rows rows = {0};
@@ -234,10 +234,10 @@ static void take_subnets(struct judge *judge, size_t at, const struct subnet_cho
 
 /* ---- subnets of all types ---- */
 
-static void preflight_network_choose(const struct judge *judge, const struct wish_type *type,
+static void preflight_network_choose(const struct judge *judge, const struct requested_type *type,
                                      struct str vpc, struct subnet_choice *ret_choice)
 {
-    const struct preflight_request *wish = judge->wish;
+    const struct preflight_request *request = judge->request;
     /* A type that the region does not have is reported once, not for every subnet. */
     bool knows_zones = judge_knows(judge, ASK_ZONES) &&
                        preflight_has_machine(judge->answers, type->machine);
@@ -245,12 +245,12 @@ static void preflight_network_choose(const struct judge *judge, const struct wis
         .all = &judge->answers->subnets,
         .named = type->subnets.items,
         .named_count = type->subnets.count,
-        .zones = wish->zones.items,
-        .zone_count = wish->zones.count,
+        .zones = request->zones.items,
+        .zone_count = request->zones.count,
         .offered = knows_zones ? &judge->answers->zones : NULL,
         .machine = type->machine,
         .vpc = vpc,
-        .allows_private = wish->uses_private || type->asks_public,
+        .allows_private = request->uses_private || type->asks_public,
     };
     subnet_choose(&question, judge->arena, ret_choice);
 }
@@ -261,8 +261,8 @@ static void choose_all(const struct judge *judge, struct subnet_choice *choices)
     struct str vpc = judge_groups_vpc(judge);
     for (int round = 0; round < 2; round++) {
         struct str found = STR("");
-        for (size_t i = 0; i < judge->wish->type_count; i++) {
-            const struct wish_type *type = &judge->wish->types[i];
+        for (size_t i = 0; i < judge->request->type_count; i++) {
+            const struct requested_type *type = &judge->request->types[i];
             if ((type->subnets.count > 0) == (round == 0)) {
                 preflight_network_choose(judge, type, vpc, &choices[i]);
                 found = choices[i].vpc.len > 0 ? choices[i].vpc : found;
@@ -277,8 +277,8 @@ static bool preflight_network_is_same(const struct judge *judge,
                                       const struct subnet_choice *choices, size_t a, size_t b)
 {
     bool is_alike = choices[a].count == choices[b].count &&
-                    (judge->wish->types[a].subnets.count > 0) ==
-                        (judge->wish->types[b].subnets.count > 0);
+                    (judge->request->types[a].subnets.count > 0) ==
+                        (judge->request->types[b].subnets.count > 0);
     for (size_t i = 0; is_alike && i < choices[a].count; i++) {
         const struct subnet_judged *one = &choices[a].judged[i];
         const struct subnet_judged *other = &choices[b].judged[i];
@@ -289,7 +289,7 @@ static bool preflight_network_is_same(const struct judge *judge,
 
 void judge_subnets(struct judge *judge)
 {
-    size_t count = judge->wish->type_count;
+    size_t count = judge->request->type_count;
     struct subnet_choice *choices = ARENA_ARRAY(judge->arena, count, struct subnet_choice);
     bool *counts = ARENA_ARRAY(judge->arena, count, bool);
     if (!judge_knows(judge, ASK_SUBNETS)) {
@@ -308,11 +308,11 @@ void judge_subnets(struct judge *judge)
         }
         struct str types = judge_types(judge, counts);
         if (choices[i].usable_count == 0) {
-            refuse_all(judge, &judge->wish->types[i], &choices[i], types);
+            refuse_all(judge, &judge->request->types[i], &choices[i], types);
             continue;
         }
-        if (judge->wish->types[i].subnets.count > 0) {
-            judge_named(judge, &judge->wish->types[i], &choices[i]);
+        if (judge->request->types[i].subnets.count > 0) {
+            judge_named(judge, &judge->request->types[i], &choices[i]);
         }
         preflight_network_describe(judge, &choices[i], types);
     }

@@ -12,7 +12,8 @@ static bool preflight_request_is_set(const struct param *map, const char *name)
     return found && found->boolean;
 }
 
-static void preflight_request_add(struct wish_texts *texts, struct str text, struct arena *arena)
+static void preflight_request_add(struct requested_texts *texts, struct str text,
+                                  struct arena *arena)
 {
     for (size_t i = 0; i < texts->count; i++) {
         if (str_eq(texts->items[i], text)) {
@@ -24,15 +25,15 @@ static void preflight_request_add(struct wish_texts *texts, struct str text, str
     }
 }
 
-static void preflight_request_add_all(struct wish_texts *texts, const struct wish_texts *more,
-                                      struct arena *arena)
+static void preflight_request_add_all(struct requested_texts *texts,
+                                      const struct requested_texts *more, struct arena *arena)
 {
     for (size_t i = 0; i < more->count; i++) {
         preflight_request_add(texts, more->items[i], arena);
     }
 }
 
-static void add_list(struct wish_texts *texts, const struct param *list, struct arena *arena)
+static void add_list(struct requested_texts *texts, const struct param *list, struct arena *arena)
 {
     for (const struct param *item = list ? list->first : NULL; item; item = item->next) {
         preflight_request_add(texts, item->kind == PARAM_TEXT ? item->text : STR(""), arena);
@@ -41,7 +42,8 @@ static void add_list(struct wish_texts *texts, const struct param *list, struct 
 
 /* ---- a node type ---- */
 
-static void read_interfaces(const struct param *list, struct arena *arena, struct wish_type *type)
+static void read_interfaces(const struct param *list, struct arena *arena,
+                            struct requested_type *type)
 {
     type->subnets_key = type->groups_key = "NetworkInterfaces";
     type->asks_public = preflight_request_is_set(list->first, "AssociatePublicIpAddress");
@@ -53,7 +55,8 @@ static void read_interfaces(const struct param *list, struct arena *arena, struc
     }
 }
 
-static void read_network(const struct param *config, struct arena *arena, struct wish_type *type)
+static void read_network(const struct param *config, struct arena *arena,
+                         struct requested_type *type)
 {
     const struct param *interfaces = param_get(config, PARAM_LIST, "NetworkInterfaces");
     type->subnets_key = "SubnetIds";
@@ -70,7 +73,7 @@ static void read_network(const struct param *config, struct arena *arena, struct
     }
 }
 
-static void read_disks(const struct param *config, struct arena *arena, struct wish_type *type)
+static void read_disks(const struct param *config, struct arena *arena, struct requested_type *type)
 {
     const struct param *list = param_get(config, PARAM_LIST, "BlockDeviceMappings");
     const struct param *first = list ? list->first : NULL;
@@ -78,13 +81,13 @@ static void read_disks(const struct param *config, struct arena *arena, struct w
     for (const struct param *item = first; item; item = item->next) {
         count++;
     }
-    struct wish_disk *disks = ARENA_ARRAY(arena, count, struct wish_disk);
+    struct requested_disk *disks = ARENA_ARRAY(arena, count, struct requested_disk);
     for (const struct param *item = first; item; item = item->next) {
         const struct param *map = item->kind == PARAM_MAP ? item : NULL;
         const struct param *size = param_get(param_get(map, PARAM_MAP, "Ebs"), PARAM_NUMBER,
                                              "VolumeSize");
-        disks[type->disk_count++] = (struct wish_disk){param_text(map, "DeviceName"),
-                                                       size ? size->number : 0};
+        disks[type->disk_count++] = (struct requested_disk){param_text(map, "DeviceName"),
+                                                            size ? size->number : 0};
     }
     type->disks = disks;
 }
@@ -109,7 +112,7 @@ static const struct param *merged(const struct param *own, const struct param *t
 }
 
 static void preflight_request_read_template(const struct param *own, const struct param *data,
-                                            struct wish_type *type)
+                                            struct requested_type *type)
 {
     const struct param *named = param_get(own, PARAM_MAP, "LaunchTemplate");
     struct str name = param_text(named, "LaunchTemplateName");
@@ -122,14 +125,14 @@ static void preflight_request_read_template(const struct param *own, const struc
 }
 
 static void read_type(const struct provider_type *source, const struct param *template,
-                      struct arena *arena, struct wish_type *type)
+                      struct arena *arena, struct requested_type *type)
 {
     const struct param *config = merged(source->node_config, template, arena);
     const struct param *profile = param_get(config, PARAM_MAP, "IamInstanceProfile");
     const struct param *market = param_get(config, PARAM_MAP, "InstanceMarketOptions");
     const struct param *spot = param_get(market, PARAM_MAP, "SpotOptions");
     struct str arn = param_text(profile, "Arn");
-    *type = (struct wish_type){
+    *type = (struct requested_type){
         .name = source->name,
         .path = arena_printf(arena, "available_node_types.%.*s.node_config", STR_ARG(source->name)),
         .machine = param_text(config, "InstanceType"),
@@ -150,45 +153,46 @@ static void read_type(const struct provider_type *source, const struct param *te
 
 /* ---- the request ---- */
 
-static void read_zones(struct str list, struct arena *arena, struct wish_texts *zones)
+static void read_zones(struct str list, struct arena *arena, struct requested_texts *zones)
 {
     while (list.len > 0) {
         preflight_request_add(zones, str_trim(str_cut(&list, ',')), arena);
     }
 }
 
-static void preflight_request_gather(struct preflight_request *wish, struct arena *arena)
+static void preflight_request_gather(struct preflight_request *request, struct arena *arena)
 {
-    for (size_t i = 0; i < wish->type_count; i++) {
-        const struct wish_type *type = &wish->types[i];
-        preflight_request_add(&wish->machines, type->machine, arena);
-        preflight_request_add(&wish->images, image_is_named(type->image) ? type->image : STR(""),
+    for (size_t i = 0; i < request->type_count; i++) {
+        const struct requested_type *type = &request->types[i];
+        preflight_request_add(&request->machines, type->machine, arena);
+        preflight_request_add(&request->images, image_is_named(type->image) ? type->image : STR(""),
                               arena);
-        preflight_request_add_all(&wish->groups, &type->groups, arena);
-        preflight_request_add(&wish->profiles, preflight_profile_name(type->profile), arena);
+        preflight_request_add_all(&request->groups, &type->groups, arena);
+        preflight_request_add(&request->profiles, preflight_profile_name(type->profile), arena);
     }
 }
 
 void preflight_request_read(const struct provider_cluster *cluster,
                             const struct param *const *templates, struct arena *arena,
-                            struct preflight_request *ret_wish)
+                            struct preflight_request *ret_request)
 {
     const struct param *provider = cluster->provider;
     const struct param *keys = param_get(provider, PARAM_MAP, "aws_credentials");
-    *ret_wish = (struct preflight_request){
+    *ret_request = (struct preflight_request){
         .region = param_text(provider, "region"),
         .uses_private = preflight_request_is_set(provider, "use_internal_ips"),
         .has_keys = param_text(keys, "aws_access_key_id").len > 0,
         .key_pair = param_text(param_get(provider, PARAM_MAP, "key_pair"), "key_name"),
         .private_key = param_text(cluster->auth, "ssh_private_key"),
-        .types = ARENA_ARRAY(arena, cluster->type_count, struct wish_type),
+        .types = ARENA_ARRAY(arena, cluster->type_count, struct requested_type),
         .type_count = cluster->type_count,
     };
-    read_zones(param_text(provider, "availability_zone"), arena, &ret_wish->zones);
+    read_zones(param_text(provider, "availability_zone"), arena, &ret_request->zones);
     for (size_t i = 0; i < cluster->type_count; i++) {
-        read_type(&cluster->types[i], templates ? templates[i] : NULL, arena, &ret_wish->types[i]);
+        read_type(&cluster->types[i], templates ? templates[i] : NULL, arena,
+                  &ret_request->types[i]);
     }
-    preflight_request_gather(ret_wish, arena);
+    preflight_request_gather(ret_request, arena);
 }
 
 struct str preflight_profile_name(struct str profile)

@@ -16,28 +16,28 @@
 #include <stddef.h>
 
 /* Distinct strings, in file order. */
-struct wish_texts {
+struct requested_texts {
     struct str *items;
     size_t count;
     size_t capacity;
 };
 
 /* One entry of BlockDeviceMappings. */
-struct wish_disk {
+struct requested_disk {
     struct str device;
     int64_t gib; /* 0: not set */
 };
 
-struct wish_type {
+struct requested_type {
     struct str name;
     struct str path;    /* "available_node_types.NAME.node_config" */
     struct str machine; /* empty: a launch template may set it */
     struct str image;   /* as written in the file */
-    struct wish_texts subnets;
+    struct requested_texts subnets;
     const char *subnets_key;
-    struct wish_texts groups;
+    struct requested_texts groups;
     const char *groups_key;
-    const struct wish_disk *disks;
+    const struct requested_disk *disks;
     size_t disk_count;
     struct str key;     /* KeyName */
     struct str profile; /* ARN or name of the instance profile */
@@ -56,17 +56,17 @@ struct wish_type {
 
 struct preflight_request {
     struct str region; /* may be empty */
-    struct wish_texts zones;
+    struct requested_texts zones;
     bool uses_private;      /* provider.use_internal_ips */
     bool has_keys;          /* credentials are in the file */
     struct str key_pair;    /* provider.key_pair.key_name */
     struct str private_key; /* auth.ssh_private_key */
-    struct wish_type *types;
+    struct requested_type *types;
     size_t type_count;
-    struct wish_texts machines; /* of all types */
-    struct wish_texts images;   /* named in the file */
-    struct wish_texts groups;
-    struct wish_texts profiles; /* by name */
+    struct requested_texts machines; /* of all types */
+    struct requested_texts images;   /* named in the file */
+    struct requested_texts groups;
+    struct requested_texts profiles; /* by name */
 };
 
 /*
@@ -75,7 +75,7 @@ struct preflight_request {
  */
 void preflight_request_read(const struct provider_cluster *cluster,
                             const struct param *const *templates, struct arena *arena,
-                            struct preflight_request *ret_wish);
+                            struct preflight_request *ret_request);
 
 /* "arn:aws:iam::1:instance-profile/path/name" gives "name"; a plain name is returned unchanged. */
 struct str preflight_profile_name(struct str profile);

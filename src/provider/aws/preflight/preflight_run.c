@@ -35,7 +35,7 @@ struct aws_preflight_run {
     aws_preflight_run_fn *done;
     void *context;
     struct arena arena;
-    struct preflight_request wish;
+    struct preflight_request request;
     struct preflight_answers answers;
     struct preflight_run_question *questions; /* includes finished ones */
     size_t waiting;
@@ -69,7 +69,7 @@ static void preflight_run_finish(struct aws_preflight_run *run)
     void *context = run->context;
     run->answers.source = arena_str(&run->arena, aws_client_source(run->client));
     run->answers.sources = aws_client_sources_report(run->client, &run->arena);
-    preflight_evaluate(&run->wish, &run->answers, &run->arena, &result);
+    preflight_evaluate(&run->request, &run->answers, &run->arena, &result);
     arena = run->arena;
     free(run);
     done(context, &result, &arena);
@@ -233,7 +233,7 @@ static void on_dry_run(void *context, const struct aws_reply *reply)
 {
     struct preflight_run_question *question = context;
     struct aws_preflight_run *run = question->run;
-    size_t types = run->wish.type_count;
+    size_t types = run->request.type_count;
     struct preflight_dry_run *answer = question->index < types
                                            ? &run->answers.dry_runs[question->index]
                                            : &run->answers.makings[question->index - types];
@@ -331,16 +331,16 @@ static void ask_images(struct aws_preflight_run *run, enum preflight_ask ask, co
 
 static void ask_named_images(struct aws_preflight_run *run)
 {
-    const struct preflight_request *wish = &run->wish;
+    const struct preflight_request *request = &run->request;
     struct str rays = image_ray_default(run->answers.region);
-    struct str *ids = ARENA_ARRAY(&run->arena, wish->images.count + 1, struct str);
+    struct str *ids = ARENA_ARRAY(&run->arena, request->images.count + 1, struct str);
     size_t count = 0;
     bool needs_rays = false;
-    for (size_t i = 0; i < wish->images.count; i++) {
-        ids[count++] = wish->images.items[i];
+    for (size_t i = 0; i < request->images.count; i++) {
+        ids[count++] = request->images.items[i];
     }
-    for (size_t i = 0; i < wish->type_count; i++) {
-        needs_rays = needs_rays || !image_is_named(wish->types[i].image);
+    for (size_t i = 0; i < request->type_count; i++) {
+        needs_rays = needs_rays || !image_is_named(request->types[i].image);
     }
     if (needs_rays && rays.len > 0) {
         ids[count++] = rays;
@@ -350,7 +350,7 @@ static void ask_named_images(struct aws_preflight_run *run)
 
 static void preflight_run_ask_machines(struct aws_preflight_run *run)
 {
-    const struct wish_texts *machines = &run->wish.machines;
+    const struct requested_texts *machines = &run->request.machines;
     if (machines->count == 0) {
         run->answers.answers[ASK_TYPES].is_ok = true;
         return;
@@ -363,11 +363,11 @@ static void preflight_run_ask_machines(struct aws_preflight_run *run)
 
 static void preflight_run_request_keys(struct aws_preflight_run *run)
 {
-    const struct preflight_request *wish = &run->wish;
+    const struct preflight_request *request = &run->request;
     struct param *input = param_new_map(&run->arena);
-    bool is_named = wish->key_pair.len > 0;
-    for (size_t i = 0; i < wish->type_count; i++) {
-        is_named = is_named || (wish->private_key.len > 0 && wish->types[i].key.len > 0);
+    bool is_named = request->key_pair.len > 0;
+    for (size_t i = 0; i < request->type_count; i++) {
+        is_named = is_named || (request->private_key.len > 0 && request->types[i].key.len > 0);
     }
     param_add_bool(input, "IncludePublicKey", true, &run->arena);
     if (is_named) {
@@ -377,7 +377,7 @@ static void preflight_run_request_keys(struct aws_preflight_run *run)
 
 static void ask_profiles(struct aws_preflight_run *run)
 {
-    const struct wish_texts *profiles = &run->wish.profiles;
+    const struct requested_texts *profiles = &run->request.profiles;
     run->answers.profiles = ARENA_ARRAY(&run->arena, profiles->count, struct preflight_profile);
     for (size_t i = 0; i < profiles->count; i++) {
         struct param *input = param_new_map(&run->arena);
@@ -390,7 +390,7 @@ static void ask_profiles(struct aws_preflight_run *run)
 /* The file has the version as number or text; AWS expects text, as in Ray. */
 static void ask_template(struct aws_preflight_run *run, size_t index)
 {
-    const struct param *named = param_find(run->wish.types[index].own, "LaunchTemplate");
+    const struct param *named = param_find(run->request.types[index].own, "LaunchTemplate");
     struct arena *arena = &run->arena;
     struct param *input = param_new_map(arena);
     const struct param *version = param_find(named, "Version");
@@ -409,9 +409,10 @@ static void ask_template(struct aws_preflight_run *run, size_t index)
 
 static void ask_templates(struct aws_preflight_run *run)
 {
-    run->answers.templates = ARENA_ARRAY(&run->arena, run->wish.type_count, const struct param *);
-    for (size_t i = 0; i < run->wish.type_count; i++) {
-        if (run->wish.types[i].has_template) {
+    run->answers.templates = ARENA_ARRAY(&run->arena, run->request.type_count,
+                                         const struct param *);
+    for (size_t i = 0; i < run->request.type_count; i++) {
+        if (run->request.types[i].has_template) {
             ask_template(run, i);
         }
     }
@@ -419,7 +420,7 @@ static void ask_templates(struct aws_preflight_run *run)
 
 static void ask_quotas(struct aws_preflight_run *run)
 {
-    preflight_plan_quotas(&run->wish, &run->answers, &run->arena);
+    preflight_plan_quotas(&run->request, &run->answers, &run->arena);
     for (size_t i = 0; i < run->answers.quota_count; i++) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "ServiceCode", STR("ec2"), &run->arena);
@@ -431,8 +432,8 @@ static void ask_quotas(struct aws_preflight_run *run)
 
 static void ask_spot_role(struct aws_preflight_run *run)
 {
-    for (size_t i = 0; i < run->wish.type_count; i++) {
-        if (run->wish.types[i].is_spot) {
+    for (size_t i = 0; i < run->request.type_count; i++) {
+        if (run->request.types[i].is_spot) {
             struct param *input = param_new_map(&run->arena);
             param_add_text(input, "RoleName", STR(SPOT_ROLE), &run->arena);
             ask_one(run, ASK_SPOT_ROLE, 0, AWS_IAM, input);
@@ -454,8 +455,8 @@ static void ask_named(struct aws_preflight_run *run)
 /* Called when the settings of launch templates are known. */
 static void ask_first(struct aws_preflight_run *run)
 {
-    preflight_request_read(run->cluster, run->answers.templates, &run->arena, &run->wish);
-    const struct wish_texts *groups = &run->wish.groups;
+    preflight_request_read(run->cluster, run->answers.templates, &run->arena, &run->request);
+    const struct requested_texts *groups = &run->request.groups;
     if (run->scope == PREFLIGHT_FOR_PEOPLE) {
         ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
     }
@@ -479,7 +480,7 @@ static void ask_first(struct aws_preflight_run *run)
 /* After a refusal or a missing resource, the caller's identity is worth reporting. */
 static bool is_refused(const struct aws_preflight_run *run)
 {
-    for (size_t i = 0; i < run->wish.profiles.count; i++) {
+    for (size_t i = 0; i < run->request.profiles.count; i++) {
         if (run->answers.profiles[i].is_missing) {
             return true;
         }
@@ -498,12 +499,12 @@ static void ask_second(struct aws_preflight_run *run)
     if (!run->answers.answers[ASK_IDENTITY].was_asked && is_refused(run)) {
         ask_one(run, ASK_IDENTITY, 0, AWS_STS, NULL);
     }
-    if (preflight_needs_region(&run->wish, &run->answers)) {
+    if (preflight_needs_region(&run->request, &run->answers)) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "LocationType", STR("region"), &run->arena);
         ask_list(run, ASK_REGION, 0, input);
     }
-    preflight_plan_parameters(&run->wish, &run->answers, &run->arena);
+    preflight_plan_parameters(&run->request, &run->answers, &run->arena);
     for (size_t i = 0; i < run->answers.parameter_count; i++) {
         struct param *input = param_new_map(&run->arena);
         param_add_text(input, "Name", run->answers.parameters[i].what.name, &run->arena);
@@ -538,7 +539,7 @@ static void preflight_run_add_tags(struct aws_preflight_run *run, struct param *
 static void ask_dry_run(struct aws_preflight_run *run, size_t index,
                         const struct aws_type_facts *facts)
 {
-    const struct wish_type *type = &run->wish.types[index];
+    const struct requested_type *type = &run->request.types[index];
     struct arena *arena = &run->arena;
     struct param *input = param_new_map(arena);
     param_add_bool(input, "DryRun", true, arena);
@@ -565,7 +566,7 @@ static void ask_dry_run(struct aws_preflight_run *run, size_t index,
 static void ask_making(struct aws_preflight_run *run, enum preflight_making making,
                        const char *kind, struct param *input)
 {
-    size_t index = run->wish.type_count + making;
+    size_t index = run->request.type_count + making;
     struct preflight_run_question *question = preflight_run_add_question(run, ASK_DRY_RUNS, index);
     param_add_bool(input, "DryRun", true, &run->arena);
     preflight_run_add_tags(run, param_add_list(input, "TagSpecifications", &run->arena), kind);
@@ -611,15 +612,15 @@ static void ask_dry_runs(struct aws_preflight_run *run)
     if (run->scope == PREFLIGHT_FOR_LAUNCH) {
         return;
     }
-    preflight_evaluate(&run->wish, &run->answers, &run->arena, &known);
-    run->answers.dry_runs = ARENA_ARRAY(&run->arena, run->wish.type_count,
+    preflight_evaluate(&run->request, &run->answers, &run->arena, &known);
+    run->answers.dry_runs = ARENA_ARRAY(&run->arena, run->request.type_count,
                                         struct preflight_dry_run);
-    for (size_t i = 0; !known.has_errors && i < run->wish.type_count; i++) {
+    for (size_t i = 0; !known.has_errors && i < run->request.type_count; i++) {
         const struct aws_type_facts *facts = &known.facts.types[i];
-        bool is_new = !run->wish.types[i].has_template && facts->image.len > 0 &&
+        bool is_new = !run->request.types[i].has_template && facts->image.len > 0 &&
                       facts->machine.len > 0 && facts->subnet_count > 0;
         for (size_t k = 0; k < i; k++) {
-            is_new = is_new && !(run->wish.types[k].is_spot == run->wish.types[i].is_spot &&
+            is_new = is_new && !(run->request.types[k].is_spot == run->request.types[i].is_spot &&
                                  str_eq(known.facts.types[k].machine, facts->machine) &&
                                  str_eq(known.facts.types[k].image, facts->image));
         }
@@ -627,7 +628,7 @@ static void ask_dry_runs(struct aws_preflight_run *run)
             ask_dry_run(run, i, facts);
         }
     }
-    if (!known.has_errors && run->wish.type_count > 0) {
+    if (!known.has_errors && run->request.type_count > 0) {
         ask_makings(run, &known.facts);
     }
 }
@@ -650,7 +651,7 @@ static void look_at_key(struct aws_preflight_run *run)
 {
     struct buf text;
     struct err err;
-    struct str path = file_expand_home(&run->arena, run->wish.private_key);
+    struct str path = file_expand_home(&run->arena, run->request.private_key);
     run->answers.key_state = PREFLIGHT_KEY_UNREAD;
     buf_init(&text, PREFLIGHT_KEY_BYTES_MAX);
     if (path.len > 0 && str_find_char(path, '\0') == SIZE_MAX && !str_is(path, "-") &&
@@ -664,7 +665,7 @@ static void look_at_key(struct aws_preflight_run *run)
 /* Where Ray keeps the private key of a key pair that it created. */
 static void look_for_pair(struct aws_preflight_run *run)
 {
-    struct str name = run->wish.key_pair;
+    struct str name = run->request.key_pair;
     if (name.len > 0 && str_find_char(name, '\0') == SIZE_MAX) {
         struct str path = arena_printf(&run->arena, "~/.ssh/%.*s.pem", STR_ARG(name));
         path = file_expand_home(&run->arena, path);
@@ -685,7 +686,7 @@ struct aws_preflight_run *aws_preflight_run_start(struct aws_client *client,
     run->done = done;
     run->context = context;
     arena_init(&run->arena);
-    preflight_request_read(cluster, NULL, &run->arena, &run->wish);
+    preflight_request_read(cluster, NULL, &run->arena, &run->request);
     run->answers.region = arena_str(&run->arena, aws_client_region(client));
     look_at_key(run);
     look_for_pair(run);
