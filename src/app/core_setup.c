@@ -108,7 +108,7 @@ static enum price_source on_demand_price(const struct core_setup_maker *maker, s
     if (price_in_file(maker->config, machine, ret_price)) {
         return PRICE_FROM_FILE;
     }
-    return is_aws && catalog_ec2_price(machine, ret_price) ? PRICE_FROM_CATALOGUE
+    return is_aws && catalog_ec2_price(machine, ret_price) ? PRICE_FROM_CATALOG
                                                            : PRICE_FROM_UNKNOWN;
 }
 
@@ -260,7 +260,8 @@ static void warn_of_names(const struct core_setup_maker *maker)
         warn_of(maker, "prices", workload->prices[i].name, workload->prices[i].place, true);
     }
     for (size_t i = 0; workload && i < workload->machine_count; i++) {
-        warn_of(maker, "machines", workload->machines[i].type, workload->machines[i].place, false);
+        warn_of(maker, "node_resources", workload->machines[i].type, workload->machines[i].place,
+                false);
     }
 }
 
@@ -315,7 +316,7 @@ static bool core_setup_reject(const struct core_setup_maker *maker, struct err *
     return err_set(err, ERR_CONFIG,
                    "the cluster file does not say what resources its nodes have, so nothing can "
                    "run\n"
-                   "  add to the workload file:  machines: {%.*s: {CPU: 16, memory: 64GiB}}",
+                   "  add to the workload file:  node_resources: {%.*s: {CPU: 16, memory: 64GiB}}",
                    STR_ARG(str_sub(name, 0, 100)));
 }
 

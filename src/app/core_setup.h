@@ -3,7 +3,7 @@
  *
  * Node types with their resources, limits and labels; their offerings (zones and markets, in the
  * order in which they are tried) and prices. Prices are never guessed: one that is neither given
- * nor in the catalogue is PRICE_UNKNOWN.
+ * nor in the catalog is PRICE_UNKNOWN.
  */
 #pragma once
 
@@ -40,7 +40,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
                      struct core_setup *ret_setup, struct err *err) MUST_USE;
 
 /* The hourly price of a running instance, which may not match the file any more: from the file's
- * prices or the catalogue, else PRICE_UNKNOWN. */
+ * prices or the catalog, else PRICE_UNKNOWN. */
 int64_t core_setup_price(const struct config *config, struct str machine, bool is_spot);
 
 /* Applies the zones found by a preflight (type_zones.h): one offering per zone of a type, in that

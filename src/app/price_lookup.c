@@ -43,7 +43,7 @@ struct price_known price_written(const struct value *written, const struct price
 
 struct price_known price_built_in(const struct price_query *query)
 {
-    struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOGUE, 0};
+    struct price_known known = {PRICE_UNKNOWN, PRICE_FROM_CATALOG, 0};
     if (query->kind != PRICE_ON_DEMAND || !str_eq(query->region, catalog_ec2_price_region()) ||
         !catalog_ec2_price(query->name, &known.price)) {
         return unknown;

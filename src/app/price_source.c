@@ -3,7 +3,7 @@
 
 const char *price_source_name(enum price_source source)
 {
-    static const char *const names[PRICE_SOURCE_COUNT] = {
-        "unknown", "workload", "file", "catalogue", "price-list", "spot-history"};
+    static const char *const names[PRICE_SOURCE_COUNT] = {"unknown", "workload",   "file",
+                                                          "catalog", "price-list", "spot-history"};
     return names[source];
 }

@@ -5,11 +5,11 @@
 
 enum price_source {
     PRICE_FROM_UNKNOWN,
-    PRICE_FROM_WORKLOAD,  /* `prices` of the workload file */
-    PRICE_FROM_FILE,      /* metadata.shoal.prices */
-    PRICE_FROM_CATALOGUE, /* one region, one day (catalog.h) */
-    PRICE_FROM_LIST,      /* the cloud's price list */
-    PRICE_FROM_MARKET,    /* the cloud's spot prices */
+    PRICE_FROM_WORKLOAD, /* `prices` of the workload file */
+    PRICE_FROM_FILE,     /* metadata.shoal.prices */
+    PRICE_FROM_CATALOG,  /* built-in prices of one region and one day (catalog.h) */
+    PRICE_FROM_LIST,     /* the cloud's price list */
+    PRICE_FROM_MARKET,   /* the cloud's spot prices */
     PRICE_SOURCE_COUNT
 };
 
@@ -17,9 +17,9 @@ enum price_source {
 struct price_known {
     int64_t price; /* micro-dollars (provider/price.h), or PRICE_UNKNOWN */
     enum price_source source;
-    /* When the cloud gave it, or the catalogue's date: seconds since 1970; 0 if undated. */
+    /* When the cloud gave it, or the catalog's date: seconds since 1970; 0 if undated. */
     int64_t at;
 };
 
-/* "unknown", "workload", "file", "catalogue", "price-list", "spot-history": for -o json. */
+/* "unknown", "workload", "file", "catalog", "price-list", "spot-history": for -o json. */
 const char *price_source_name(enum price_source source);

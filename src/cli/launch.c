@@ -290,9 +290,9 @@ static void record_down(struct arena *arena, const struct show *show,
         record_text(arena, thing, "note", result->left[i].note);
         value_list_add(arena, left, thing);
     }
-    record_int(arena, record, "removed_machines", (int64_t)result->terminated_count);
-    record_int(arena, record, "stopped_machines", (int64_t)result->stopped_count);
-    record_int(arena, record, "removed_things", (int64_t)show->thing_count);
+    record_int(arena, record, "terminated_instances", (int64_t)result->terminated_count);
+    record_int(arena, record, "stopped_instances", (int64_t)result->stopped_count);
+    record_int(arena, record, "removed_resources", (int64_t)show->thing_count);
     struct cost cost = cost_of(show);
     if (cost.count > 0 && cost.unknown == 0) {
         record_number(arena, record, "dollars", cost.dollars);

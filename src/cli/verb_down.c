@@ -288,8 +288,8 @@ const struct verb verb_down = {
         "billed. shoal down terminates them, unless the file sets provider.cache_stopped_nodes "
         "to true. Then it stops them and prints what their disks cost a month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
-        "removed_machines, stopped_machines, removed_things, dollars (the cost of the terminated "
-        "instances, without disks and traffic; null: unknown), left (kind, id, note), "
+        "terminated_instances, stopped_instances, removed_resources, dollars (the cost of the "
+        "terminated instances, without disks and traffic; null: unknown), left (kind, id, note), "
         "nothing_left, took_ms.",
     VERB_ROWS(operand),
     VERB_ROWS(option),

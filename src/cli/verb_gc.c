@@ -195,13 +195,13 @@ static struct value *leftover_record(struct arena *arena, const struct leftover 
 {
     const struct account_cluster *cluster = leftover->cluster;
     struct value *record = record_new(arena);
-    struct value *things = record_list(arena);
+    struct value *resources = record_list(arena);
     struct value *volumes = record_list(arena);
     for (size_t i = 0; i < cluster->thing_count; i++) {
         struct value *thing = record_new(arena);
         record_text(arena, thing, "kind", str_from(account_thing_name(cluster->things[i].kind)));
         record_text(arena, thing, "id", cluster->things[i].id);
-        value_list_add(arena, things, thing);
+        value_list_add(arena, resources, thing);
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
         value_list_add(arena, volumes,
@@ -210,7 +210,7 @@ static struct value *leftover_record(struct arena *arena, const struct leftover 
     record_text(arena, record, "name", cluster->owner.name);
     record_text(arena, record, "region", leftover->region);
     record_text(arena, record, "uid", cluster->owner.uid);
-    value_map_set_c(arena, record, "things", things);
+    value_map_set_c(arena, record, "resources", resources);
     value_map_set_c(arena, record, "volumes", volumes);
     record_flag(arena, record, "deleted", leftover->is_deleted);
     record_text(arena, record, "error", str_from(leftover->err.text));

@@ -69,7 +69,7 @@ static struct value *verb_plan_record_of(struct arena *arena, const struct targe
         record_text(arena, row, "action", str_from(kinds[step->kind]));
         record_flag(arena, row, "head", step->is_head);
         record_text(arena, row, "type", step->type);
-        record_text(arena, row, "machine", step->machine);
+        record_text(arena, row, "instance_type", step->machine);
         record_flag(arena, row, "spot", step->is_spot);
         record_int(arena, row, "count", step->count);
         record_text(arena, row, "id", step->id);
@@ -155,7 +155,7 @@ const struct verb verb_plan = {
         "take no new work and are terminated when they are idle. A running head is not replaced: "
         "if the node_config of the head was changed, shoal up fails.\n\n"
         "With -o json the object has: cluster, where, changes, steps (action: launch, start, "
-        "drain or replace; head, type, machine, spot, count, id, reason, dollars_per_hour), "
+        "drain or replace; head, type, instance_type, spot, count, id, reason, dollars_per_hour), "
         "update, ray_restarts, running_jobs (when known), dollars_per_hour_now, "
         "dollars_per_hour_after.",
     VERB_ROWS(operand),

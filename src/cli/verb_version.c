@@ -26,7 +26,7 @@ static int verb_version_run(const struct cli *cli, const void *fields)
     AUTO_BUF struct buf out;
     buf_init(&out, OUTPUT_BYTES_MAX);
     if (given->output && strcmp(given->output, "json") == 0) {
-        buf_addf(&out, "{\"version\": \"%s\", \"ray\": \"%s\", \"catalogue\": \"%.*s\"}\n",
+        buf_addf(&out, "{\"version\": \"%s\", \"ray\": \"%s\", \"catalog\": \"%.*s\"}\n",
                  SHOAL_VERSION, RAY_TESTED, STR_ARG(catalog_ec2_date()));
     } else {
         buf_addf(&out, "shoal %s (tested with Ray %s; instance types of %.*s)\n", SHOAL_VERSION,

@@ -56,7 +56,8 @@ static void link_add(struct link *ring, struct link *link)
 
 static void link_remove(struct link *link)
 {
-    require(link->before->next == link && link->next->before == link, "neighbours know the link");
+    require(link->before->next == link && link->next->before == link,
+            "the neighbors point to the link");
     link->before->next = link->next;
     link->next->before = link->before;
 }

@@ -71,7 +71,7 @@ struct account_thing {
 /* A listing that failed: resources may be missing from the result. */
 struct account_gap {
     struct str region; /* empty: no particular region */
-    struct str what;   /* "machines", "roles" */
+    struct str what;   /* "instances", "roles" */
     struct str code;   /* error code, to merge equal gaps; may be empty */
     struct err err;
 };

@@ -5,7 +5,7 @@
  * drains; the GCS can be down or come back empty. Controllers see it only through polls, which copy
  * the changes: nothing reaches a controller between two polls.
  *
- * Choices where Ray's behaviour is open:
+ * Choices where Ray's behavior is not defined:
  *  - While the GCS is down, running work continues and tasks still start, because raylets schedule
  *    them among themselves. Gangs do not start, and new raylets wait to be registered.
  *  - A GCS that comes back empty knows no nodes, alive or dead. Raylets register again within 40 s

@@ -129,10 +129,10 @@ def test_every_region_is_looked_at(aws, scene, ls):
     assert set(found) == {"demo", "old-run", "rays", "gone"}
     assert whole["account"] == settings.ACCOUNT and whole["complete"]
     assert {WEST, EAST} <= set(whole["regions"]) and "ap-east-1" not in whole["regions"]
-    assert [t["kind"] for t in found["gone"]["things"]] == ["security group", "key pair",
+    assert [t["kind"] for t in found["gone"]["resources"]] == ["security group", "key pair",
                                                             "launch template", "role",
                                                             "instance profile"]
-    assert [t["id"] for t in found["demo"]["things"]] == ["shoal-demo", "shoal-demo"]
+    assert [t["id"] for t in found["demo"]["resources"]] == ["shoal-demo", "shoal-demo"]
     # If only some regions are listed, a role without a cluster may belong to one in another region.
     found = listed(ls("-o", "json", "--region", EAST))
     assert set(found) == {"old-run", "rays"}
@@ -177,7 +177,7 @@ def test_the_table(aws, scene, ls):
 
 def test_prices_have_a_source_and_a_date(aws, scene, ls):
     demo = listed(ls("-o", "json", "--region", WEST))["demo"]
-    by_market = {m["market"]: m for m in demo["machines"]}
+    by_market = {m["market"]: m for m in demo["instances"]}
     assert by_market["on-demand"]["dollars_per_hour"] == 0.096
     assert by_market["on-demand"]["price_from"] == "price-list"
     assert by_market["spot"]["dollars_per_hour"] == spot_price(aws, "us-west-2b")
@@ -223,11 +223,11 @@ def test_nothing_is_invented(paper, aws, scene, ls):
     paper.deny("admin", "pricing:*")
     done = ls("-o", "json", "--region", BOTH)
     found = listed(done)
-    head = next(m for m in found["demo"]["machines"] if m["head"])
+    head = next(m for m in found["demo"]["instances"] if m["head"])
     assert head["dollars_per_hour"] is None and head["price_from"] is None
     assert not found["demo"]["dollars_are_complete"]
     assert found["demo"]["dollars_per_hour"] == pytest.approx(2 * spot_price(aws, "us-west-2b"))
-    assert found["rays"]["machines"][0]["price_from"] == "catalogue"
+    assert found["rays"]["instances"][0]["price_from"] == "catalog"
     assert "cannot read some prices" in done.stderr
     rows = cells(ls("--region", BOTH).stdout)
     assert rows["demo"][5].endswith("+") and "price" in rows["demo"][6]
@@ -254,7 +254,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     done = ls("-o", "json", "--region", BOTH, **who)
     whole = json.loads(done.stdout)
     assert done.returncode == 1 and not whole["complete"]
-    assert {(g["region"], g["what"]) for g in whole["gaps"]} >= {(WEST, "machines")}
+    assert {(g["region"], g["what"]) for g in whole["gaps"]} >= {(WEST, "instances")}
     # No region answered: that is a failure, not an empty account.
     done = ls("--region", WEST, **who)
     assert done.returncode == 1 and done.stdout == ""
@@ -281,7 +281,7 @@ def test_many_pages_and_a_circle(paper, launch, ls):
     launch(EAST, tags("few", ray_node_type="head"))
     paper.set(page=5)
     found = listed(ls("-o", "json", "--region", BOTH))
-    assert len(found["many"]["machines"]) == len(found["many"]["volumes"]) == 12
+    assert len(found["many"]["instances"]) == len(found["many"]["volumes"]) == 12
     paper.fault("DescribeInstances", "loop", count=0)
     done = ls("--region", BOTH)
     assert done.returncode == 1 and set(cells(done.stdout)) == {"few"}

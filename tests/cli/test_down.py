@@ -65,7 +65,7 @@ def test_the_json_says_that_nothing_is_left(run_up, down):
     run_up()
     said = json.loads(down("-o", "json", "x.yaml").stdout)
     assert said["nothing_left"] is True and said["left"] == []
-    assert said["removed_machines"] == 1 and said["removed_things"] == 4
+    assert said["terminated_instances"] == 1 and said["removed_resources"] == 4
 
 
 def test_another_region_is_named(run_up, down, write, cloud):

@@ -15,7 +15,7 @@ WORK = "hours: 2\nwork:\n  tasks: {resources: {CPU: 2}, count: 40, duration: [3m
 
 PLANNER_KEYS = [
     "planner", "first_node_seconds", "most_nodes", "most_nodes_seconds", "wait_seconds", "arrived",
-    "started", "finished", "lost", "node_hours", "cost", "cost_is_partial", "utilisation",
+    "started", "finished", "lost", "node_hours", "cost", "cost_is_partial", "utilization",
     "launches", "refused", "preemptions", "ended", "types", "classes", "events", "trace"]
 
 
@@ -46,7 +46,7 @@ def test_the_object_has_its_keys(simulate):
     assert [list(one) for one in planner["classes"]] == [
         ["class", "arrived", "started", "finished", "lost", "wait_seconds"]]
     for one in planner["types"]:
-        assert list(one) == ["type", "machine", "market", "price", "node_hours", "cost"]
+        assert list(one) == ["type", "instance_type", "market", "price", "node_hours", "cost"]
     assert result["comparisons"] == []
 
 
@@ -59,7 +59,7 @@ def test_the_figures_agree_with_each_other(simulate):
     assert 0 < planner["first_node_seconds"] <= planner["most_nodes_seconds"] < 7200
     wait = planner["wait_seconds"]
     assert 0 <= wait["p50"] <= wait["p90"] <= wait["p99"] <= wait["max"] < 7200
-    assert 0 < planner["utilisation"] <= 1
+    assert 0 < planner["utilization"] <= 1
     assert planner["node_hours"] == pytest.approx(sum(t["node_hours"] for t in planner["types"]))
     assert planner["cost"] == pytest.approx(sum(t["cost"] for t in planner["types"]))
     for one in planner["types"]:
@@ -91,7 +91,7 @@ def test_text_says_the_same(shoal, simulate, write):
     assert "EC2 on demand in us-east-1 on 20" in text and "The head is not included" in text
     assert text.startswith("mixed on aws us-east-1, workload ")
     for label in ("first node", "most nodes", "wait, median", "wait, p90", "wait, p99",
-                  "wait, longest", "node-hours", "utilisation", "refused launches", "preemptions",
+                  "wait, longest", "node-hours", "utilization", "refused launches", "preemptions",
                   "work lost"):
         assert re.search(rf"^{label} ", text, re.MULTILINE), label
 
@@ -158,7 +158,7 @@ def test_spot_is_a_share_of_on_demand(simulate):
 
 def test_machines_of_ones_own_have_no_price(shoal, simulate, write):
     rack = EXAMPLES / "clusters" / "local.yaml"
-    work = WORK + "machines: {local.cluster.node: {CPU: 8}}\n"
+    work = WORK + "node_resources: {local.cluster.node: {CPU: 8}}\n"
     result = simulate(work=work, file=rack)
     assert result["planners"][0]["cost"] is None and result["planners"][0]["finished"] == 40
     text = shoal("simulate", rack, "-w", write("w.yaml", work)).stdout
@@ -169,7 +169,7 @@ def test_machines_of_ones_own_have_no_price(shoal, simulate, write):
 def test_machines_of_ones_own_need_to_be_described(shoal, write):
     done = shoal("simulate", EXAMPLES / "clusters" / "local.yaml", "-w", write("w.yaml", WORK))
     assert (done.returncode, done.stdout) == (1, "")
-    assert "machines: {local.cluster.node: {CPU: 16" in done.stderr
+    assert "node_resources: {local.cluster.node: {CPU: 16" in done.stderr
 
 
 # ---- examples ----
@@ -190,7 +190,7 @@ def test_an_example_runs(shoal, path):
     assert (done.returncode, done.stderr) == (0, "")
     (planner,) = json.loads(done.stdout)["planners"]
     assert planner["finished"] >= 0.95 * planner["arrived"] > 0
-    assert planner["cost"] > 0 and planner["utilisation"] > 0.2
+    assert planner["cost"] > 0 and planner["utilization"] > 0.2
     by_path = json.loads(shoal("simulate", MIXED, "-w", path, "-o", "json").stdout)
     assert by_path["planners"] == [planner]
 

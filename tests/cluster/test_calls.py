@@ -33,6 +33,6 @@ def test_a_first_up_asks_what_it_must(cluster):
     assert {a: n for a, n in counted.items() if a not in OF_TIME} == ONCE, counted
     assert took > QUICK_S or sum(counted.values()) <= MOST, (took, counted)
     said = json.loads(made("down", "-y", "-o", "json").out)
-    assert said["removed_machines"] == 3 and said["left"] == []
-    assert said["removed_things"] == 4  # key pair, security group, role, instance profile
+    assert said["terminated_instances"] == 3 and said["left"] == []
+    assert said["removed_resources"] == 4  # key pair, security group, role, instance profile
     assert made.remains() == {}

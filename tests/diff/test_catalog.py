@@ -46,7 +46,7 @@ def test_table_is_what_its_packages_say(table):
         print(f"note: {table}.tsv was made from other versions:", *versions, sep="\n")
         if content:
             changed = f"{len(content)} changed lines in {table}.tsv"
-            pytest.skip(f"catalogue made from another version: {changed}")
+            pytest.skip(f"catalog made from another version: {changed}")
     assert not content, f"{table}.tsv is stale, run make_{table}.py:\n" + "\n".join(content[:40])
     assert run.returncode == (1 if versions else 0), run.stdout
 

@@ -30,7 +30,7 @@ def test_a_region_without_rays_image_is_no_obstacle(front):
 def test_a_missing_program_is_named_with_its_line(front):
     got = pains.no_pip(front, "shoal")
     assert got.status == 1, got.text
-    for words in ("said      bash: pip-of-no-image: command not found", "written   cluster.yaml:",
+    for words in ("output    bash: pip-of-no-image: command not found", "set in    cluster.yaml:",
                   "install it in setup_commands before it is used", "shoal down cluster.yaml"):
         assert words in got.text, got.text
 

@@ -97,7 +97,7 @@ static void sums_say_what_is_missing(void **state)
 
 /* ---- prices without a cloud ---- */
 
-static void the_file_and_the_catalogue_speak(void **state)
+static void the_file_and_the_catalog_speak(void **state)
 {
     struct price_query here = {PRICE_ON_DEMAND, STR("m5.large"), STR("us-east-1"), STR("")};
     struct price_query there = {PRICE_ON_DEMAND, STR("m5.large"), STR("eu-west-1"), STR("")};
@@ -118,7 +118,7 @@ static void the_file_and_the_catalogue_speak(void **state)
     assert_int_equal(price_written(written, &there).price, PRICE_UNKNOWN);
     struct price_known built_in = price_built_in(&here);
     assert_int_equal(built_in.price, 96000);
-    assert_int_equal(built_in.source, PRICE_FROM_CATALOGUE);
+    assert_int_equal(built_in.source, PRICE_FROM_CATALOG);
     assert_true(built_in.at > 1700000000);
     assert_int_equal(price_built_in(&there).price, PRICE_UNKNOWN); /* of another region */
     assert_int_equal(price_built_in(&spot).price, PRICE_UNKNOWN);
@@ -145,7 +145,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(prices_are_asked_once),
         cmocka_unit_test(sums_say_what_is_missing),
-        cmocka_unit_test(the_file_and_the_catalogue_speak),
+        cmocka_unit_test(the_file_and_the_catalog_speak),
         cmocka_unit_test(the_cache_is_where_it_should_be),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

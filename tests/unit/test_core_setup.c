@@ -97,8 +97,8 @@ static void prices_come_from_whoever_knows_best(void **state)
         int64_t price;
         enum price_source source;
     } rows[] = {
-        {"", NULL, 402400, PRICE_FROM_CATALOGUE},
-        {"", "spot: {share: 50%}\nwork: {a: {duration: 1}}", 503000, PRICE_FROM_CATALOGUE},
+        {"", NULL, 402400, PRICE_FROM_CATALOG},
+        {"", "spot: {share: 50%}\nwork: {a: {duration: 1}}", 503000, PRICE_FROM_CATALOG},
         {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n", NULL, 800000, PRICE_FROM_FILE},
         {"metadata: {shoal: {prices: {g5.xlarge: 2}}}\n",
          "prices: {g5.xlarge: 1}\nwork: {a: {duration: 1}}", 400000, PRICE_FROM_WORKLOAD},
@@ -159,9 +159,9 @@ static void machines_of_ones_own_need_resources(void **state)
     const struct config *config = config_of(f, RACK);
     assert_false(core_setup_make(&f->arena, config, NULL, &f->diags, &setup, &err));
     assert_like(str_from(err.text),
-                "*does not say what resources its nodes have*\n*machines: {local.*");
+                "*does not say what resources its nodes have*\n*node_resources: {local.*");
     const struct core_setup *good = made(
-        f, RACK, "machines: {local.cluster.node: {CPU: 16}}\nwork: {a: {duration: 1}}");
+        f, RACK, "node_resources: {local.cluster.node: {CPU: 16}}\nwork: {a: {duration: 1}}");
     assert_int_equal(good->settings.types[0].capacities[0].total, 16 * RESOURCE_UNIT);
     assert_int_equal(good->facts[0].price, PRICE_UNKNOWN);
     assert_str(good->facts[0].machine, "");
@@ -173,10 +173,11 @@ static void names_that_fit_nothing_are_warned_of(void **state)
     AUTO_FIXTURE struct fixture *f = fixture_new();
     (void)state;
     made(f, AWS "}\n" TYPES,
-         "prices: {g5.xlrage: 1, gpu: 1}\nmachines: {gpus: {CPU: 1}}\nwork: {a: {duration: 1}}");
+         "prices: {g5.xlrage: 1, gpu: 1}\nnode_resources: {gpus: {CPU: 1}}\n"
+         "work: {a: {duration: 1}}");
     assert_like(fixture_messages(f),
                 "1:10 warning unused-name: *g5.xlrage*(did you mean \"g5.xlarge\"?)\n"
-                "2:12 warning unused-name: *gpus*(did you mean \"gpu\"?)");
+                "2:18 warning unused-name: *gpus*(did you mean \"gpu\"?)");
 }
 
 static void a_preflight_says_where(void **state)

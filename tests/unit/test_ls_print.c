@@ -208,10 +208,10 @@ static void less_than_a_cent_is_written_as_money(void **state)
 static void gaps_are_told_by_reason(void **state)
 {
     struct account_gap gaps[] = {
-        {STR("eu-west-1"), STR("machines"), STR("UnauthorizedOperation"), {ERR_AUTH, "no, you"}},
+        {STR("eu-west-1"), STR("instances"), STR("UnauthorizedOperation"), {ERR_AUTH, "no, you"}},
         {STR("eu-west-1"), STR("volumes"), STR("UnauthorizedOperation"), {ERR_AUTH, "no"}},
-        {STR("us-east-1"), STR("machines"), STR(""), {ERR_TIMEOUT, "no answer"}},
-        {STR("eu-west-3"), STR("machines"), STR("UnauthorizedOperation"), {ERR_AUTH, "no"}},
+        {STR("us-east-1"), STR("instances"), STR(""), {ERR_TIMEOUT, "no answer"}},
+        {STR("eu-west-3"), STR("instances"), STR("UnauthorizedOperation"), {ERR_AUTH, "no"}},
         {STR(""), STR("roles"), STR("AccessDenied"), {ERR_AUTH, "not\nyou"}},
     };
     struct account account = {.gaps = gaps, .gap_count = ARRAY_LEN(gaps)};
@@ -221,8 +221,8 @@ static void gaps_are_told_by_reason(void **state)
     arena_init(&arena);
     buf_init(&out, 65536);
     ls_print_gaps(&out, &arena, &account);
-    assert_str(buf_str(&out), "not listed: machines, volumes in eu-west-1, eu-west-3 (no, you)\n"
-                              "not listed: machines in us-east-1 (no answer)\n"
+    assert_str(buf_str(&out), "not listed: instances, volumes in eu-west-1, eu-west-3 (no, you)\n"
+                              "not listed: instances in us-east-1 (no answer)\n"
                               "not listed: roles in the account (not?you)\n");
     arena_clear(&arena);
 }

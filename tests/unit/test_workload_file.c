@@ -33,7 +33,7 @@ static void everything_is_read(void **state)
         "request_resources:\n- {resources: {CPU: 4}, count: 3}\n"
         "spot: {mean_life: 3h, notice: 50%, share: 0.3}\n"
         "prices: {gpu: 0.41, m5.large: 0.1}\n"
-        "machines: {rack: {CPU: 16, memory: 64GB}}\n",
+        "node_resources: {rack: {CPU: 16, memory: 64GB}}\n",
         0);
     (void)state;
     assert_str(fixture_messages(f), "");

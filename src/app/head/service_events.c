@@ -229,8 +229,8 @@ static void log_action(struct event_log *event_log, const struct action *action,
         if (!worker->is_end_logged) {
             worker->is_end_logged = true;
             metrics_count_end(&event_log->head->metrics);
-            service_events_add(event_log, CLUSTER_EVENT_TERMINATE, action->instance, STR("ended"),
-                               reason);
+            service_events_add(event_log, CLUSTER_EVENT_TERMINATE, action->instance,
+                               STR("terminated"), reason);
         }
     }
 }

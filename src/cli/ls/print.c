@@ -333,7 +333,7 @@ static void ls_print_add_sources(struct buf *out, const struct account_prices *p
     enum { DATE = 10, CLOCK_FROM = 11, CLOCK_TO = 16 }; /* offsets in "2026-11-15T08:15:56.123Z" */
     int64_t list = oldest_of(prices, PRICE_FROM_LIST);
     int64_t market = oldest_of(prices, PRICE_FROM_MARKET);
-    int64_t built_in = oldest_of(prices, PRICE_FROM_CATALOGUE);
+    int64_t built_in = oldest_of(prices, PRICE_FROM_CATALOG);
     const char *separator = " Prices: ";
     if (list != INT64_MAX) {
         buf_addf(out, "%sAWS's list of ", separator);

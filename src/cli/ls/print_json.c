@@ -75,7 +75,7 @@ static struct value *volume_record(struct arena *arena, const struct account_vol
     record_text(arena, record, "id", volume->id);
     record_text(arena, record, "kind", volume->kind);
     record_int(arena, record, "gb", volume->gb);
-    set_name(arena, record, "machine", volume->machine);
+    set_name(arena, record, "instance", volume->machine);
     return record;
 }
 
@@ -91,26 +91,26 @@ static void set_parts(struct arena *arena, struct value *record, const struct ls
                       const struct account_cluster *cluster)
 {
     struct value *counts = record_new(arena);
-    struct value *machines = record_list(arena);
+    struct value *instances = record_list(arena);
     struct value *volumes = record_list(arena);
-    struct value *things = record_list(arena);
+    struct value *resources = record_list(arena);
     for (int state = 0; state < MACHINE_GONE; state++) {
         record_int(arena, counts, state_name((enum machine_state)state),
                    (int64_t)cluster->counts[state]);
     }
     for (size_t i = 0; i < cluster->machine_count; i++) {
-        value_list_add(arena, machines, machine_record(arena, view, &cluster->machines[i]));
+        value_list_add(arena, instances, machine_record(arena, view, &cluster->machines[i]));
     }
     for (size_t i = 0; i < cluster->volume_count; i++) {
         value_list_add(arena, volumes, volume_record(arena, &cluster->volumes[i]));
     }
     for (size_t i = 0; i < cluster->thing_count; i++) {
-        value_list_add(arena, things, thing_record(arena, &cluster->things[i]));
+        value_list_add(arena, resources, thing_record(arena, &cluster->things[i]));
     }
     value_map_set_c(arena, record, "nodes", counts);
-    value_map_set_c(arena, record, "machines", machines);
+    value_map_set_c(arena, record, "instances", instances);
     value_map_set_c(arena, record, "volumes", volumes);
-    value_map_set_c(arena, record, "things", things);
+    value_map_set_c(arena, record, "resources", resources);
 }
 
 static struct value *cluster_record(struct arena *arena, const struct ls_view *view,

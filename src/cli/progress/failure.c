@@ -49,7 +49,7 @@ static void add_command(struct buf *out, const struct failure_scene *scene,
     struct place place = failure_place_of(scene, view);
     failure_add_row(out, "command", view->failure.command, SAID_LINES_MAX);
     if (place.line > 0 && place_is_users(place)) {
-        buf_add_c(out, "  written   ");
+        buf_add_c(out, "  set in    ");
         utf8_add_visible(out, place.source->name, false);
         buf_addf(out, ":%u\n", place.line);
     }
@@ -93,7 +93,7 @@ static void failure_add_block(struct buf *out, const struct failure_scene *scene
     }
     buf_add_c(out, "\n\n");
     add_command(out, scene, view);
-    add_last_rows(out, "said", failure->said, SAID_LINES_MAX);
+    add_last_rows(out, "output", failure->said, SAID_LINES_MAX);
     failure_add_row(out, "why", failure->why, SAID_LINES_MAX);
     buf_addf(out, "  %-10sshoal logs %s ", "log", scene->file);
     utf8_add_visible(out, view->name, false);

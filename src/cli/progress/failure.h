@@ -5,7 +5,7 @@
  *     error: worker-2 (i-0c1, m5.large) failed in setup step 3 of 5
  *
  *       command   pip install torch==9.9                  (cluster.yaml:31)
- *       said      ERROR: No matching distribution found for torch==9.9
+ *       output    ERROR: No matching distribution found for torch==9.9
  *       log       shoal logs cluster.yaml worker-2        (whole output)
  *       cost      $0.01 so far
  */

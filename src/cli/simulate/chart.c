@@ -121,7 +121,7 @@ static double y_of(const struct scale *scale, double value)
 static const char *unit_of(enum chart_kind kind)
 {
     static const char *const units[CHART_KIND_COUNT] = {
-        [CHART_NODES] = "machines",
+        [CHART_NODES] = "nodes",
         [CHART_PENDING] = "tasks and bundles",
         [CHART_RATE] = "US$ per hour",
         [CHART_SPENT] = "US$",
@@ -294,7 +294,7 @@ static void add_reading(struct buf *out, struct arena *arena, const struct chart
         buf_addf(out, "$%.2f%s", value, chart->kind == CHART_RATE ? " per hour" : "");
         return;
     }
-    buf_addf(out, "%.0f %s", value, chart->kind == CHART_NODES ? "machines" : "waiting");
+    buf_addf(out, "%.0f %s", value, chart->kind == CHART_NODES ? "nodes" : "pending");
     for (size_t i = 0; chart->kind == CHART_NODES && i < measure->type_count; i++) {
         if (at->nodes[i] > 0) {
             buf_addf(out, "&#10;%lld ", (long long)at->nodes[i]);

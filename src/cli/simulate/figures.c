@@ -67,7 +67,7 @@ static void simulate_figures_add_sources(struct buf *out, const struct result *r
         from[result->setup.facts[i].source] = true;
         has_share = has_share || result->setup.facts[i].is_share;
     }
-    if (from[PRICE_FROM_CATALOGUE]) {
+    if (from[PRICE_FROM_CATALOG]) {
         struct str region = catalog_ec2_price_region();
         struct str date = catalog_ec2_price_date();
         buf_addf(out, "Prices: EC2 on demand in %.*s on %.*s", STR_ARG(region), STR_ARG(date));
@@ -77,7 +77,7 @@ static void simulate_figures_add_sources(struct buf *out, const struct result *r
     } else {
         return;
     }
-    if (from[PRICE_FROM_CATALOGUE] && (from[PRICE_FROM_WORKLOAD] || from[PRICE_FROM_FILE])) {
+    if (from[PRICE_FROM_CATALOG] && (from[PRICE_FROM_WORKLOAD] || from[PRICE_FROM_FILE])) {
         buf_add_c(out, ", except for prices set in your files");
     }
     if (has_share) {
@@ -276,7 +276,7 @@ static struct str type_cost(struct arena *arena, const struct figures *figures, 
     return format_money(arena, figures->types[position].cost);
 }
 
-static struct str utilisation(struct arena *arena, const struct figures *figures, size_t position)
+static struct str utilization(struct arena *arena, const struct figures *figures, size_t position)
 {
     (void)position;
     return figures->busy_permille < 0
@@ -335,7 +335,7 @@ void figures_table(struct arena *arena, const struct figures *figures, size_t co
                  {"wait, p99", simulate_figures_wait, 2},
                  {"wait, longest", simulate_figures_wait, 3},
                  {"work finished", simulate_figures_finished, 0}},
-      below[] = {{"utilisation", utilisation, 0},
+      below[] = {{"utilization", utilization, 0},
                  {"launches", counted, 0},
                  {"refused launches", counted, 1},
                  {"preemptions", counted, 2},

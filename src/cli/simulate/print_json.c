@@ -60,7 +60,7 @@ static struct value *type_records(struct arena *arena, const struct figures *fig
         const struct type_row *row = &figures->types[i];
         struct value *record = record_new(arena);
         record_text(arena, record, "type", row->facts->name);
-        record_text(arena, record, "machine", row->facts->machine);
+        record_text(arena, record, "instance_type", row->facts->machine);
         record_text(arena, record, "market", row->facts->is_spot ? STR("spot") : STR("on-demand"));
         simulate_print_json_set_money(arena, record, "price", row->facts->price);
         record_number(arena, record, "node_hours", hours(row->node_ms));
@@ -111,9 +111,9 @@ static struct value *planner_record(struct arena *arena, const struct result *re
     simulate_print_json_set_money(arena, record, "cost", figures->cost);
     record_flag(arena, record, "cost_is_partial", figures->is_cost_partial);
     if (figures->busy_permille < 0) {
-        record_null(arena, record, "utilisation");
+        record_null(arena, record, "utilization");
     } else {
-        record_number(arena, record, "utilisation", (double)figures->busy_permille / 1000);
+        record_number(arena, record, "utilization", (double)figures->busy_permille / 1000);
     }
     record_int(arena, record, "launches", measure->launches);
     record_int(arena, record, "refused", measure->refused);

@@ -85,7 +85,7 @@ static void add_sums(const struct page *page)
         add_sum(page, "cost", format_money(page->arena, figures->cost));
         add_sum(page, "wait, p90", format_time(page->arena, figures->wait.p90));
         add_sum(page, "node-hours", format_hours(page->arena, figures->node_ms));
-        add_sum(page, "utilisation", busy);
+        add_sum(page, "utilization", busy);
         buf_add_c(page->out, "</dl></div>\n");
     }
     buf_add_c(page->out, "</section>\n");

@@ -13,7 +13,7 @@ import sys
 
 sys.dont_write_bytecode = True  # leave no cache of our neighbour in the source tree
 
-from make_ec2_types import Catalogue  # noqa: E402
+from make_ec2_types import Catalog  # noqa: E402
 
 # Parameters whose own members are listed too; the rest is left to AWS to judge.
 OPENED = {
@@ -89,7 +89,7 @@ def make_rows():
 
 if __name__ == "__main__":
     sys.exit(
-        Catalogue(
+        Catalog(
             __file__,
             ABOUT,
             ["path", "type", "values"],

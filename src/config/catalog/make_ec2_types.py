@@ -12,7 +12,7 @@ Ray carries the NeuronCore counts that its own launcher fills in. Where two
 readings of a field are possible the one that Ray's launcher takes is kept, so
 that a node type gets the resources here that it gets there.
 
-The class Catalogue serves make_ec2_params.py too.
+The class Catalog serves make_ec2_params.py too.
 """
 
 import argparse
@@ -128,7 +128,7 @@ def make_rows():
     return rows + [[name, *unknown] for name in names_in_botocore() - set(types)]
 
 
-class Catalogue:
+class Catalog:
     """A generated table: its header, and writing it or comparing it."""
 
     NOT_INSTALLED = 3  # exit status; 1 is "differs", 2 is argparse's "wrong usage"
@@ -182,7 +182,7 @@ class Catalogue:
 
 if __name__ == "__main__":
     sys.exit(
-        Catalogue(
+        Catalog(
             __file__,
             ABOUT,
             COLUMNS,

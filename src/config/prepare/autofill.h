@@ -1,7 +1,7 @@
 /*
  * autofill.h: fills in the resources of node types from their instance type.
  *
- * Ray does this on aws from EC2's listing (we use the catalogue) and for TPUs on gcp. As in Ray it
+ * Ray does this on aws from EC2's listing (we use the catalog) and for TPUs on gcp. As in Ray it
  * is all or nothing: one node type that cannot be looked up leaves every type unchanged, and types
  * without resources are then an error.
  */
@@ -17,7 +17,7 @@ void autofill_resources(struct arena *arena, struct str provider, struct value *
 
 /*
  * Reports an unknown InstanceType. A near miss is always an error; a name unlike any other may be
- * newer than our catalogue and is reported with `level`.
+ * newer than our catalog and is reported with `level`.
  */
 void autofill_report_machine(struct diag_list *diags, enum diag_level level,
                              const struct value *name);

@@ -185,15 +185,15 @@ static const struct schema_key price_keys[] = {
 };
 static const struct schema_object prices_object = {"prices", KEYS(price_keys), SCHEMA_EXTRA_ERROR};
 
-static const struct schema_key machine_keys[] = {
+static const struct schema_key node_resource_keys[] = {
     {.name = "*",
      .types = SCHEMA_OBJECT,
      .object = &resources_object,
      .help = "Resources of one node of this type.",
      .example = "local.cluster.node: {CPU: 16, memory: 64GiB}"},
 };
-static const struct schema_object machines_object = {"machines", KEYS(machine_keys),
-                                                     SCHEMA_EXTRA_ERROR};
+static const struct schema_object node_resources_object = {
+    "node_resources", KEYS(node_resource_keys), SCHEMA_EXTRA_ERROR};
 
 static const struct schema_key workload_keys[] = {
     {.name = "about",
@@ -232,13 +232,13 @@ static const struct schema_key workload_keys[] = {
      .fallback = "the built-in table of EC2, us-east-1",
      .help = "Prices that override those of the built-in table.",
      .example = "prices: {g5.xlarge: 1.006}"},
-    {.name = "machines",
+    {.name = "node_resources",
      .types = SCHEMA_OBJECT,
-     .object = &machines_object,
+     .object = &node_resources_object,
      .fallback = "the resources in the cluster file",
      .help = "Resources of node types that do not set them in the cluster file, such as those of "
              "provider local.",
-     .example = "machines: {local.cluster.node: {CPU: 16}}"},
+     .example = "node_resources: {local.cluster.node: {CPU: 16}}"},
 };
 const struct schema_object schema_workload = {"the workload file", KEYS(workload_keys),
                                               SCHEMA_EXTRA_ERROR};

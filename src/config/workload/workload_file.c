@@ -481,7 +481,7 @@ struct workload_file *workload_file_read(struct arena *arena, const struct sourc
     workload_file_read_bundles(&reader, value_get_c(root, "request_resources"), file);
     read_spot(&reader, value_get_c(root, "spot"), file);
     read_prices(&reader, value_get_c(root, "prices"), file);
-    read_machines(&reader, value_get_c(root, "machines"), file);
+    read_machines(&reader, value_get_c(root, "node_resources"), file);
     return diags->error_count == 0 ? file : NULL;
 }
 

@@ -32,11 +32,11 @@ enum inquiry_kind {
 struct inquiry_form {
     const char *action;
     const char *what;
-    account_read_fn *read_page; /* NULL: machines, which have their own reader */
+    account_read_fn *read_page; /* NULL: instances, which have their own reader */
 };
 
 static const struct inquiry_form forms[INQUIRY_KIND_COUNT] = {
-    [LIST_MACHINES] = {"DescribeInstances", "machines", NULL},
+    [LIST_MACHINES] = {"DescribeInstances", "instances", NULL},
     [LIST_GROUPS] = {"DescribeSecurityGroups", "security groups", account_read_groups},
     [LIST_KEYS] = {"DescribeKeyPairs", "key pairs", account_read_keys},
     [LIST_TEMPLATES] = {"DescribeLaunchTemplates", "launch templates", account_read_templates},
