@@ -27,7 +27,7 @@ void account_cost_queries(const struct account *account, struct arena *arena,
 
 struct account_prices {
     const struct price_query *queries;
-    const struct price_known *prices; /* one per query */
+    const struct price_known *prices; /* one price per query */
     size_t count;
 };
 

@@ -27,7 +27,7 @@
 
 struct cluster_state {
     const char *folder;
-    bool is_new; /* it did not exist before */
+    bool is_new; /* the folder did not exist before */
     /* Path of the private key for the head; NULL for the user's ssh default. */
     const char *key;
     /* Path of the cluster's own key, which workers accept; NULL if not created yet. */
@@ -73,7 +73,7 @@ bool cluster_state_note_file(const struct cluster_state *state, const char *path
 /* A cluster that was started from this machine. */
 struct cluster_known {
     struct str region;
-    const char *file; /* its cluster file; NULL: not known */
+    const char *file; /* the cluster file; NULL if unknown */
 };
 /* Those of that name, at most `most` of them; how many. Asks no cloud. */
 size_t cluster_state_known(struct str name, struct arena *arena, struct cluster_known *ret_known,

@@ -16,7 +16,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* On the machine: any text in it is contact; CONTACT_KEEP makes a head never shut down. */
+/* File on the machine: writing any text to it counts as contact; CONTACT_KEEP makes a head never
+ * shut down. */
 #define CONTACT_FILE "/run/shoal/contact"
 #define CONTACT_KEEP "keep"
 

@@ -20,7 +20,7 @@ struct core_setup_maker {
     const struct workload_file *workload; /* or NULL */
     struct diag_list *diags;
     struct core_setup *setup;
-    struct str type_zones; /* from the preflight; empty if there was none */
+    struct str type_zones; /* zones from the preflight; empty if there was none */
 };
 
 /* ---- provider-specific keys ---- */

@@ -18,7 +18,7 @@ struct type_facts {
     struct str name;    /* node type */
     struct str machine; /* instance type; empty for a machine of the user's own */
     bool is_spot;
-    int64_t price; /* of its first offering */
+    int64_t price; /* price of the first offering */
     enum price_source source;
     bool is_share; /* the price is a fraction of the on-demand price */
 };

@@ -26,7 +26,7 @@ struct idle_stop_view {
     size_t busy;     /* nodes with work, including the head */
     size_t waiting;  /* unplaced requests, and those of request_resources() */
     size_t on_way;   /* nodes being launched, set up or drained */
-    int64_t idle_ms; /* of the node with the shortest idle time; -1 if there is none */
+    int64_t idle_ms; /* shortest idle time of all nodes; -1 if there is none */
 };
 
 /* metadata.shoal.idle_stop in minutes; true means an hour; false and 0 mean never. */

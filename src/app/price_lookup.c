@@ -19,7 +19,7 @@ struct price_lookup {
     struct price_query *queries;
     struct price_known *prices;
     size_t count;
-    struct price_cache *caches; /* one per region */
+    struct price_cache *caches; /* one cache per region */
     size_t cache_count, cache_capacity;
     struct aws_price_ask *ask;
     size_t *asked; /* indexes of the queries sent to the cloud */

@@ -25,9 +25,9 @@ struct price_lookup_setup {
 };
 
 struct price_lookup_answer {
-    const struct price_known *prices; /* one per query */
+    const struct price_known *prices; /* one price per query */
     size_t count;
-    size_t asked_count; /* how many of them were queried from the cloud */
+    size_t asked_count; /* how many queries were sent to the cloud */
     struct err trouble; /* the first error of these queries, or ERR_NONE */
     struct err unkept;  /* why the cache could not be written, or ERR_NONE */
 };

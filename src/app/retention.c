@@ -1,4 +1,4 @@
-/* retention.c: the limits, and what a test makes of them. */
+/* retention.c: the limits, and their changes by tests. */
 #include "app/retention.h"
 
 #include "app/test_times.h"

@@ -16,7 +16,7 @@ struct retention {
     int64_t launch_ms;     /* settled launches ("keep_launch") */
     int64_t entry_count;   /* history of the controller ("keep_entries") */
     int64_t event_count;   /* events for users ("keep_events") */
-    int64_t service_bytes; /* of service.log, and the same again in service.log.1 ("keep_log") */
+    int64_t service_bytes; /* size of service.log, and of service.log.1 ("keep_log") */
 };
 
 struct retention retention_make(void);

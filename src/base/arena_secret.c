@@ -10,7 +10,7 @@
 #include <string.h>
 
 struct head {
-    alignas(max_align_t) size_t size; /* of the whole block */
+    alignas(max_align_t) size_t size; /* size of the whole block */
 };
 
 static void *arena_secret_grab(size_t size)

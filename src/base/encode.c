@@ -72,7 +72,7 @@ void encode_base64_lines(struct buf *out, struct str bytes, size_t line_len)
         buf_add(out, str_sub(buf_str(&letters), at, at + line_len));
         buf_add_char(out, '\n');
     }
-    buf_wipe(&letters); /* it may be a key */
+    buf_wipe(&letters); /* the text may be a key */
 }
 
 static int base64_value(char letter)

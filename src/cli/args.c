@@ -14,7 +14,7 @@ struct parse {
     int next; /* index of the current argument */
     unsigned char *fields;
     struct common_fields *common;
-    const char **operands; /* the words that are no options */
+    const char **operands; /* the operands */
     size_t operand_count;
     struct err *err;
 };

@@ -12,7 +12,7 @@ int copy_run(struct target *target, const struct ssh_target *place, struct str h
 struct copy_fields {
     struct target_fields target;
     const char *from, *to; /* both or none, as in Ray */
-    bool all_nodes;        /* only of rsync-up */
+    bool all_nodes;        /* option of rsync-up only */
 };
 
 /* Finds the head and copies `from` to `to`, or all file_mounts without them. */

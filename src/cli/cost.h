@@ -10,9 +10,9 @@
 int64_t cost_hourly(const struct config *config, struct str machine, bool is_spot);
 
 struct cost {
-    double dollars; /* of the instances whose price is known */
+    double dollars; /* cost of the instances whose price is known */
     size_t count;   /* of those */
-    size_t unknown; /* of the others */
+    size_t unknown; /* number of the other instances */
 };
 
 /* Of instances that `down` has terminated, from their launch to their end. Not their disks. */

@@ -253,7 +253,7 @@ bool help_key(struct buf *out, struct str wanted)
 
 struct topic_search {
     struct suggest suggest;
-    struct arena *arena; /* for suggested paths */
+    struct arena *arena; /* memory for suggested paths */
 };
 
 static void offer_key(void *context, struct str path, const struct schema_key *key)

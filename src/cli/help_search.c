@@ -166,7 +166,7 @@ size_t help_search(struct buf *out, struct str word, bool is_whole)
             return 0;
         }
     }
-    if (word.len < 2) { /* one letter is in everything */
+    if (word.len < 2) { /* a single letter matches everything */
         return 0;
     }
     search_verbs(&search);

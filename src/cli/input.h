@@ -7,12 +7,12 @@
 
 enum input_depth {
     INPUT_AS_RAY,  /* errors that Ray would reject */
-    INPUT_CHECKED, /* also errors that would show only after launch */
+    INPUT_CHECKED, /* also report errors that would show only after launch */
 };
 
 struct input {
     struct source source;
-    struct diag_list diags;      /* in file order */
+    struct diag_list diags;      /* findings in file order */
     const struct config *config; /* NULL if there are errors */
 };
 

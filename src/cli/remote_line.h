@@ -22,8 +22,8 @@ enum remote_keeper { REMOTE_DIRECT, REMOTE_SCREEN, REMOTE_TMUX };
 struct remote_line {
     struct str command;
     enum remote_keeper keeper;          /* keeps the command running after we disconnect */
-    struct str afterwards;              /* runs there after the kept command; may be empty */
-    struct str screen_arguments;        /* for screen, unchanged */
+    struct str afterwards;              /* runs on the node after `command`; may be empty */
+    struct str screen_arguments;        /* arguments for screen, unchanged */
     const struct config_docker *docker; /* container to run in; NULL: none */
     bool has_terminal;
     struct str hop; /* ssh command from there to another machine, ends with a blank; may be empty */

@@ -6,10 +6,10 @@
 #include "config/document/value.h"
 
 struct status_frame {
-    const char *file;         /* as given by the user */
+    const char *file;         /* path as given by the user */
     const struct value *tree; /* configuration, for positions of commands; NULL: unknown */
     int64_t now_ms;           /* local wall clock, ms */
-    size_t width;             /* of the screen; 0: never truncate */
+    size_t width;             /* width of the screen; 0: never truncate */
     bool colour;
     bool has_ray_text; /* print Ray's own status first */
 };

@@ -88,8 +88,8 @@ struct target {
     const struct target_fields *given;
     struct input input;
     const struct config *config;
-    const char *file;  /* that was read: another one than `given->file` if that is a name */
-    struct str region; /* of a cluster given by name; empty: given by a file */
+    const char *file;  /* the file that was read; differs if `given->file` is a name */
+    struct str region; /* region of a cluster given by name; empty: given by a file */
     struct cloud_session session;
     struct launcher_setup setup; /* has `session`, `config`, paths and profile */
 };

@@ -19,7 +19,7 @@ enum option_kind {
     OPTION_UNFLAG,  /* bool: clears the flag of the same field */
     OPTION_COUNT,   /* unsigned: how often it was given */
     OPTION_TEXT,    /* const char * */
-    OPTION_FILE,    /* the same; shells complete file names */
+    OPTION_FILE,    /* like OPTION_TEXT, but shells complete file names */
     OPTION_NUMBER,  /* int64_t */
     OPTION_NUMBERS, /* struct option_numbers: may be repeated */
     OPTION_CHOICE,  /* const char *, one of `choices` */
@@ -33,10 +33,10 @@ struct option_numbers {
 };
 
 struct option {
-    const char *name; /* without the dashes */
+    const char *name; /* name without the dashes */
     char letter;      /* 0: no short form */
     enum option_kind kind;
-    size_t offset;        /* of the field in the verb's struct */
+    size_t offset;        /* offset of the field in the verb's struct */
     const char *argument; /* "FORMAT"; NULL for flags */
     const char *const *choices;
     const char *help;
@@ -103,7 +103,7 @@ struct verb {
     size_t option_count;
     const struct example *examples;
     size_t example_count;
-    const char *exit_status; /* when it differs from "0 on success, 1 on failure, 2 for usage" */
+    const char *exit_status; /* used if it differs from "0 on success, 1 on failure, 2 for usage" */
     size_t fields_size;      /* size of the struct that the offsets refer to */
     int (*run)(const struct cli *cli, const void *fields);
 };

@@ -88,7 +88,7 @@ static int attach(struct target *target, const void *fields)
     }
     target_warn_of_set_up(target, &head);
     line.docker = remote_line_docker(target->config, "auto", line.command);
-    command.screen = command.tmux = false; /* they are the command itself here */
+    command.screen = command.tmux = false; /* here --screen and --tmux are the command itself */
     return command_run(target, &command, &place, &line);
 }
 

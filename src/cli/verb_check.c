@@ -58,7 +58,7 @@ struct verb_check_state {
     struct buf out;
     struct preflight_counts counts;
     bool is_json;
-    struct err err; /* of the provider, if the preflight failed */
+    struct err err; /* error of the provider, if the preflight failed */
     bool is_done;
 };
 

@@ -38,10 +38,10 @@ static const struct example examples[] = {
 
 struct leftover {
     const struct account_cluster *cluster;
-    struct str region; /* where to look for it: a role alone has no region */
+    struct str region; /* region to search: a role alone has no region */
     bool is_deleted;
     struct launcher_result result;
-    struct err err; /* why it was not tried */
+    struct err err; /* why the deletion was not tried */
 };
 
 struct gc {
@@ -50,7 +50,7 @@ struct gc {
     const struct account *account;
     struct leftover *leftovers;
     size_t count;
-    size_t resources; /* in all leftovers, without volumes */
+    size_t resources; /* number of resources in all leftovers, without volumes */
     bool is_json;
 };
 

@@ -47,7 +47,7 @@ struct printing {
     FILE *out;
     struct str node;
     bool is_json;
-    struct buf part; /* of a line, from a file that is read in pieces */
+    struct buf part; /* incomplete line of a file that is read in pieces */
 };
 
 /* Programs colour what they print; a log is read elsewhere. */

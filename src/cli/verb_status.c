@@ -56,7 +56,7 @@ struct verb_status_watcher {
     const struct cli *cli;
     const struct status_fields *given;
     const struct config *config; /* NULL: on the head itself */
-    struct arena memory;         /* of one round */
+    struct arena memory;         /* memory of one round */
     struct ctl_query_status said;
     struct str cluster, version;
     struct arena before_memory; /* nodes of the previous round */

@@ -21,7 +21,7 @@ enum host_file_kind { HOST_MISSING, HOST_FILE, HOST_FOLDER, HOST_OTHER };
 struct host_file {
     enum host_file_kind kind; /* symbolic links are followed */
     uint32_t mode;            /* permission bits */
-    bool is_readable;         /* by this user */
+    bool is_readable;         /* this user can read it */
 };
 
 struct host_entry {

@@ -26,7 +26,7 @@ enum reason_kind {
     REASON_REPEATED,      /* launch: repeated, because there is no definite reply so far */
     REASON_CLOUD_RUNS_IT, /* set up: the instance is running */
     REASON_IDLE,          /* `amount` ms idle, `limit` ms allowed */
-    REASON_OUTDATED,      /* its node_config changed; `amount` 1: its node type was removed */
+    REASON_OUTDATED,      /* the node_config changed; `amount` 1: the node type was removed */
     REASON_TYPE_LIMIT,    /* more than `limit` nodes of its type */
     REASON_CLUSTER_LIMIT, /* more than `limit` nodes in the cluster */
     REASON_DRAINED,       /* the raylet accepted the drain; `amount` is the original reason */
@@ -59,7 +59,7 @@ struct action {
     int64_t count_by_cause[LAUNCH_CAUSE_COUNT]; /* for launches, REASON_NEEDED */
     /* For drains: the raylet may refuse while it is busy. */
     bool is_rejectable;
-    int64_t drain_until; /* for drains that cannot be refused */
+    int64_t drain_until; /* deadline of drains that cannot be refused */
 };
 
 /* One line: "launch 7.3: 2 x g5.xlarge in us-east-1a (spot): 2 for pending requests". */

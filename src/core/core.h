@@ -32,15 +32,15 @@ struct core_times {
     int64_t call_timeout;    /* a call without a reply by then can no longer take effect */
     int64_t token_life;      /* how long the cloud is sure to remember a token */
     int64_t cloud_fresh;     /* a listing older than this is stale */
-    int64_t ray_fresh;       /* the same for Ray's view */
+    int64_t ray_fresh;       /* the same limit for Ray's view */
     int64_t quiet_start;     /* no terminations for this time after a start */
     int64_t settle;          /* a node is not considered idle for this time after it joined */
-    int64_t drain_retry;     /* after a refused drain */
-    int64_t drain_grace;     /* for a busy node that must be terminated */
-    int64_t terminate_retry; /* after a terminate call that returned not-found */
-    int64_t retry_first;     /* after a failed call; doubles, with jitter */
+    int64_t drain_retry;     /* delay after a refused drain */
+    int64_t drain_grace;     /* time for a busy node that must be terminated */
+    int64_t terminate_retry; /* delay after a terminate call that returned not-found */
+    int64_t retry_first;     /* delay after a failed call; doubles, with jitter */
     int64_t retry_most;
-    int64_t cool_first; /* after a lack of capacity in an offering; doubles */
+    int64_t cool_first; /* pause of an offering without capacity; doubles */
     int64_t cool_most;
     int64_t cool_quota;
     /* From the end of the setup until the node appears in Ray. */
@@ -54,7 +54,7 @@ struct core_settings {
     const struct names *names;     /* contains every name that events use */
     const struct plan_type *types; /* the core fills in price, availability and recoverable */
     size_t type_count;
-    const struct offering *offerings; /* of each type, in the order in which they are tried */
+    const struct offering *offerings; /* by type, in the order in which they are tried */
     size_t offering_count;
     int64_t max_workers;
     int64_t max_price; /* micro-dollars per hour over all workers; PLAN_NO_LIMIT */
@@ -62,7 +62,7 @@ struct core_settings {
     /* Relative to the running nodes of a type; PLAN_NO_LIMIT: no ramp. */
     int64_t upscaling_permille;
     enum plan_strategy strategy;
-    int64_t work_budget; /* for the strategy by price */
+    int64_t work_budget; /* work limit of the strategy by price */
     bool conserves_gpus;
     bool keeps_outdated;    /* terminate outdated nodes only after the idle timeout */
     uint64_t head_instance; /* or INSTANCE_NONE */
@@ -129,7 +129,7 @@ struct core_answer {
     int64_t wake_at;          /* time of the next deadline or retry; INT64_MAX if none */
     bool is_news;             /* the event changed the input of plans */
     bool is_decision;         /* a plan was made in this step */
-    struct plan plan;         /* only if is_decision */
+    struct plan plan;         /* set only if is_decision */
     const struct hold *holds; /* planned launches that are delayed; in the scratch arena */
     size_t hold_count;
     enum permission launching;

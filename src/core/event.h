@@ -55,7 +55,7 @@ enum outcome {
     OUTCOME_DENIED,    /* no effect; not authorized or not authenticated */
     OUTCOME_INVALID,   /* no effect; the request is invalid */
     OUTCOME_MISMATCH,  /* the token was used with other parameters: another controller acts */
-    OUTCOME_NOT_FOUND, /* of a terminate; inconclusive soon after a launch */
+    OUTCOME_NOT_FOUND, /* reply to a terminate; inconclusive soon after a launch */
     OUTCOME_NO_LEASE,  /* no effect; not sent, because the lease was lost */
     OUTCOME_COUNT,
 };

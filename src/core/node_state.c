@@ -39,13 +39,13 @@ const struct node_state_row node_state_table[NODE_STATE_COUNT] = {
 
 const char *node_state_name(enum node_state state)
 {
-    require(state < NODE_STATE_COUNT, "a state of a node");
+    require(state < NODE_STATE_COUNT, "the node state is valid");
     return node_state_table[state].name;
 }
 
 void node_enter(struct node *node, enum node_state state, int64_t now)
 {
-    require(state < NODE_STATE_COUNT && node->state < NODE_STATE_COUNT, "a state of a node");
+    require(state < NODE_STATE_COUNT && node->state < NODE_STATE_COUNT, "the node state is valid");
     if (!(node_state_table[node->state].next & (1u << state))) {
         panic("invalid node state change from %s to %s", node_state_table[node->state].name,
               node_state_table[state].name);

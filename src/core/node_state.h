@@ -30,14 +30,14 @@ enum node_state {
 
 struct node {
     uint64_t instance;  /* INSTANCE_NONE while requested */
-    int64_t since;      /* when it entered its state */
-    int64_t created_at; /* when first seen: horizons start here */
-    int64_t joined_at;  /* when it appeared in Ray; 0 before */
+    int64_t since;      /* when the node entered its state */
+    int64_t created_at; /* when the node was first seen: horizons start here */
+    int64_t joined_at;  /* when the node appeared in Ray; 0 before */
     int64_t idle_since; /* or NOT_IDLE */
     /* Draining: when it is terminated anyway; terminating: when the call is repeated; otherwise: no
      * drain before this time. */
     int64_t until;
-    struct reason reason; /* why it is terminated; set from draining on */
+    struct reason reason; /* why the node is terminated; set from draining on */
     int64_t price;        /* for outdated nodes; otherwise the offering's price applies */
     const struct capacity *capacities;
     const struct label *labels;
@@ -46,7 +46,7 @@ struct node {
     uint64_t launch;
     uint32_t offering; /* or OFFERING_GONE, which implies is_outdated */
     uint32_t seen_in;  /* number of the last listing that contained it */
-    uint32_t next;     /* in the list of its launch, or of free records */
+    uint32_t next;     /* next node in the list of its launch, or of free records */
     uint8_t state;     /* enum node_state */
     uint8_t cloud;     /* enum cloud_state, the latest known */
     uint8_t ray;       /* enum ray_status */

@@ -33,7 +33,7 @@
 
 enum plan_strategy {
     PLAN_RAY,   /* same plan as Ray's scheduler */
-    PLAN_PRICE, /* the same, or a cheaper plan for the same requests */
+    PLAN_PRICE, /* Ray's plan, or a cheaper plan for the same requests */
 };
 
 #define PLAN_NO_LIMIT (-1)
@@ -132,8 +132,8 @@ struct plan_launch {
     uint32_t type;
     int64_t count;
     int64_t count_by_cause[LAUNCH_CAUSE_COUNT];
-    int64_t price;  /* of all of them, micro-dollars per hour; or PRICE_UNKNOWN */
-    int64_t saving; /* of the whole plan, compared to Ray's launches; 0 if these are Ray's */
+    int64_t price;  /* price of all of them, micro-dollars per hour; or PRICE_UNKNOWN */
+    int64_t saving; /* saving of the whole plan, compared to Ray's launches; 0 if these are Ray's */
 };
 
 enum end_cause { END_NONE, END_OUTDATED, END_MAX_OF_TYPE, END_MAX_NODES, END_IDLE };
@@ -196,9 +196,9 @@ struct plan_place {
 
 /* Lives in the scratch arena; points into the input. */
 struct plan {
-    struct plan_launch *launches; /* at most one per type, in the order of the types */
+    struct plan_launch *launches; /* launches, at most one per type, in the order of the types */
     size_t launch_count;
-    struct plan_end *ends; /* in the order of the nodes */
+    struct plan_end *ends; /* terminations in the order of the nodes */
     size_t end_count;
     struct plan_unmet *unmet;
     size_t unmet_count;

@@ -245,7 +245,7 @@ static void child_describe(struct child *child)
 /* Calls `done` and releases the child. The pool starts the next one in its next turn. */
 static void child_finish(struct child *child)
 {
-    require(child->state != CHILD_ENDED, "a child ends once");
+    require(child->state != CHILD_ENDED, "a child process ends only once");
     require(child->state != CHILD_RUNS || child->pool->running.count > 0,
             "a running child is in the pool");
     struct child_pool *pool = child->pool;

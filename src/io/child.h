@@ -44,7 +44,7 @@ typedef void child_line_fn(void *context, enum child_stream stream, struct str l
 struct child_output {
     size_t bytes_max;    /* limit for all output, or for one piece of a line; 0: discarded */
     child_line_fn *line; /* NULL: collected for the result */
-    bool keeps_tail;     /* on overflow keep the end instead of the beginning */
+    bool keeps_tail;     /* if the output is too long, keep its end instead of its beginning */
 };
 
 struct child_result;
@@ -64,7 +64,7 @@ struct child_spec {
     int64_t grace_ms;    /* from SIGTERM to SIGKILL; default 5 s */
     int64_t linger_ms;   /* wait for EOF if a descendant holds the pipe; default 500 ms */
     child_done_fn *done; /* called exactly once */
-    void *context;       /* for done, line and drained */
+    void *context;       /* argument of done, line and drained */
 };
 
 /* For env_names: the variables that ssh, rsync and cloud helpers need; no secrets. */
@@ -108,7 +108,7 @@ struct child_result {
     struct str output[2]; /* by enum child_stream; collected streams only, valid during the call */
     bool is_cut[2];       /* more than bytes_max, or a descendant held the pipe open */
     int64_t ran_ms;
-    struct err err; /* unless exit status is 0: a message, "ssh: ended with status 255" */
+    struct err err; /* set unless the exit status is 0: a message, "ssh: ended with status 255" */
 };
 
 /* True only for exit status 0. */

@@ -210,7 +210,7 @@ static void child_pipe_on_written(uv_write_t *request, int fault)
     writer->is_busy = false;
     buf_clear(&writer->leaving);
     if (fault != 0) {
-        close_writer(writer); /* it closed its input; see its exit status */
+        close_writer(writer); /* the child closed its input; see its exit status */
     } else {
         child_pipe_push(writer);
         tell_drained(writer);

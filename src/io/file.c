@@ -41,7 +41,7 @@ static bool take_into_buf(void *context, struct str bytes)
 {
     struct buf *out = context;
     buf_add(out, bytes);
-    return !out->is_full; /* stops an endless input */
+    return !out->is_full; /* the limit stops an endless input */
 }
 
 bool file_read(const char *path, struct buf *out, struct err *err)

@@ -10,7 +10,7 @@
 
 enum {
     FRAME_HEAD = 5,          /* one byte for compression, four for the length, big-endian */
-    DEADLINE_MS = 10 * 1000, /* unless the caller sets one */
+    DEADLINE_MS = 10 * 1000, /* default deadline */
     DEADLINE_SLACK_MS = 500, /* the server enforces the deadline; we abort only if it does not */
     BODY_MAX = 64 << 20,
     TEXT_MAX = 4096, /* limit for a server's message */

@@ -37,7 +37,7 @@ struct grpc_reply {
     struct str body;         /* reply message, if OK */
     struct str message;      /* from the server, decoded; may be empty */
     struct str details;      /* longer message, decoded; may be empty */
-    struct err err;          /* unless OK: "NodeInfoGcsService/CheckAlive: ..." */
+    struct err err;          /* set unless OK: "NodeInfoGcsService/CheckAlive: ..." */
 };
 
 typedef void grpc_done_fn(void *context, const struct grpc_reply *reply);
@@ -50,7 +50,7 @@ struct grpc_request {
     size_t metadata_count;
     struct str body;
     int64_t deadline_ms; /* also sent to the server; default 10 s */
-    size_t body_max;     /* of the reply; default 64 MB */
+    size_t body_max;     /* limit of the reply; default 64 MB */
     const char *ca_file, *cert_file, *key_file;
     grpc_done_fn *done; /* called exactly once, from the loop */
     void *context;

@@ -152,8 +152,8 @@ static void http_describe(const struct http_call *call, struct http_reply *reply
 
 static void http_report(struct http_call *call, struct http_reply *reply)
 {
-    require(call->state != HTTP_ENDED, "a call ends once");
-    require(reply->outcome < HTTP_OUTCOME_COUNT, "the outcome of a call");
+    require(call->state != HTTP_ENDED, "a call ends only once");
+    require(reply->outcome < HTTP_OUTCOME_COUNT, "the outcome of the call is valid");
     struct http *http = call->host->http;
     reply->took_ms = loop_now_ms(http->loop) - call->began_ms;
     http_describe(call, reply);

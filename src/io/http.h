@@ -77,11 +77,11 @@ struct http_request {
     int64_t total_ms;           /* from http_start() to the last byte; default 60 s */
     uint32_t slow_bytes;        /* timeout if fewer bytes per second than this ... */
     uint32_t slow_seconds;      /* ... for this long; 0: disabled */
-    size_t body_max;            /* of the reply; default 16 MB */
+    size_t body_max;            /* limit of the reply; default 16 MB */
     http_may_send_fn *may_send; /* NULL: always; if false: HTTP_CANCELLED, nothing sent */
     http_bytes_fn *bytes;       /* receives the body in pieces, without a limit; NULL: collected */
     http_done_fn *done;         /* called exactly once */
-    void *context;              /* for all three */
+    void *context;              /* argument of all three */
 };
 
 /* Starts or queues the call. It is freed when `done` returns. */
@@ -129,7 +129,7 @@ struct http_reply {
     size_t header_count, trailer_count;
     struct str body; /* received part, even if incomplete; empty with `bytes` */
     int64_t took_ms; /* includes time in the queue */
-    bool was_reused; /* on a reused connection */
+    bool was_reused; /* the call used an existing connection */
     struct err err;  /* unless HTTP_REPLIED: "POST https://host: ..." without path and query */
 };
 

@@ -33,7 +33,7 @@ struct loop_timer {
     struct link link; /* must be first */
     uv_timer_t uv;
     struct loop *loop;
-    int64_t due_ms; /* on our clock */
+    int64_t due_ms; /* due time on our clock */
     loop_fn *fire;
     void *context;
 };
@@ -223,8 +223,8 @@ void loop_timer_free(struct loop_timer *timer)
 static struct loop_task *take_first(struct loop *loop)
 {
     struct loop_task *task = loop->first_task;
-    require(task && task->is_waiting, "a queued task waits");
-    require(!task->before, "the first task has none before it");
+    require(task && task->is_waiting, "a queued task is marked as waiting");
+    require(!task->before, "the first task has no predecessor");
     loop_later_cancel(loop, task);
     return task;
 }
@@ -247,7 +247,8 @@ void loop_defer(struct loop *loop, struct loop_task *task)
         return;
     }
     task->is_waiting = true;
-    require((loop->first_task == NULL) == (loop->last_task == NULL), "an empty queue has no ends");
+    require((loop->first_task == NULL) == (loop->last_task == NULL),
+            "an empty queue has neither a first nor a last task");
     task->next = NULL;
     task->before = loop->last_task;
     if (loop->last_task) {

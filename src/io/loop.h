@@ -34,7 +34,7 @@ int64_t loop_now_ms(const struct loop *loop); /* monotonic */
 
 /* Runs until loop_stop() or until nothing is pending. Signal watches are not counted as pending. */
 void loop_run(struct loop *loop);
-void loop_stop(struct loop *loop); /* after the callbacks of this turn */
+void loop_stop(struct loop *loop); /* takes effect after the callbacks of this turn */
 
 /* ---- timers ---- */
 

@@ -22,7 +22,7 @@ enum { LINKS_MAX = 32, ROOT_USER = 0 };
 
 struct private_folder_walk {
     int fd;              /* the current folder; -1: none */
-    char done[PATH_MAX]; /* its path, for error messages */
+    char done[PATH_MAX]; /* path so far, for error messages */
     char rest[PATH_MAX]; /* components still to visit */
     bool makes;          /* creates missing folders */
     unsigned links;

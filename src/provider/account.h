@@ -25,7 +25,7 @@ enum { ACCOUNT_MAKING_SECONDS = 600 };
 
 struct account_owner {
     struct str region; /* empty: global, such as a role */
-    struct str name;   /* of the cluster; may be empty if there is a uid */
+    struct str name;   /* name of the cluster; may be empty if there is a uid */
     struct str uid;    /* empty: launched by Ray */
 };
 
@@ -42,7 +42,7 @@ struct account_machine {
 };
 
 struct account_volume {
-    struct account_owner owner; /* from its own tags; all empty if it has none */
+    struct account_owner owner; /* owner from its own tags; all empty if it has none */
     struct str id;
     struct str machine; /* attached to; empty: none */
     struct str kind;    /* "gp3" */
@@ -107,7 +107,7 @@ struct account_cluster {
     size_t counts[MACHINE_STATE_COUNT]; /* number of machines by state */
     bool has_head;                      /* has a head machine that is not terminating */
     int64_t since; /* oldest launch time; for leftovers, oldest known creation time */
-    const struct account_machine *machines; /* without terminated ones */
+    const struct account_machine *machines; /* instances, without terminated ones */
     const struct account_volume *volumes;
     const struct account_thing *things;
     size_t machine_count, volume_count, thing_count;
@@ -117,14 +117,14 @@ struct account {
     struct str id;             /* "123456789012"; empty: unknown */
     const struct str *regions; /* searched regions, sorted */
     const struct account_gap *gaps;
-    const struct account_cluster *clusters; /* by name and region, leftovers last */
+    const struct account_cluster *clusters; /* clusters by name and region, leftovers last */
     size_t region_count, gap_count, cluster_count;
 };
 
 /*
- * Groups all finds by cluster. Drops resources without an owner (no name, no uid, no machine), and
- * those that seem left over only because their machines may be in a region that was not listed. The
- * results point into `finds` and `arena`.
+ * Groups the found resources by cluster. Drops resources without an owner (no name, no uid, no
+ * machine), and those that seem left over only because their machines may be in a region that was
+ * not listed. The results point into `finds` and `arena`.
  */
 void account_gather(const struct account_finds *finds, struct arena *arena,
                     struct account_cluster **ret_clusters, size_t *ret_count);

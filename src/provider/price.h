@@ -18,7 +18,7 @@ struct price_query {
     enum price_kind kind;
     struct str name; /* instance type, or kind of volume: "gp3" */
     struct str region;
-    struct str zone; /* for a spot price; otherwise empty */
+    struct str zone; /* zone of a spot price; otherwise empty */
 };
 
 /* Used by AWS and its calculators. */

@@ -34,7 +34,7 @@ struct provider;
 
 struct provider_type {
     struct str name;                 /* node type name */
-    const struct param *node_config; /* as in the file, with the cloud's own keys */
+    const struct param *node_config; /* the node_config as in the file, with the cloud's own keys */
     bool is_head;
     int64_t least, most; /* number of machines: one head; min_workers and max_workers for others */
 };
@@ -79,7 +79,7 @@ struct machine {
     struct str zone;
     struct str private_ip, public_ip; /* may be empty */
     struct str why;                   /* the cloud's reason for the state; often empty */
-    struct str token;                 /* of its launch */
+    struct str token;                 /* token of the launch */
     int64_t launched_at;              /* seconds since 1970 */
     enum machine_state state;
     enum market market;
@@ -95,7 +95,7 @@ typedef void provider_machines_fn(void *context, const struct provider_answer *a
 #define TAG_CLUSTER_UID "shoal-cluster-uid"
 #define TAG_LAUNCH "shoal-launch"           /* "EPOCH.COUNT", as LAUNCH_ARG writes it */
 #define TAG_NODE_CONFIG "shoal-node-config" /* hash of the node_config it was launched with */
-#define TAG_EPOCH "shoal-epoch"             /* of the lease when the call was drafted */
+#define TAG_EPOCH "shoal-epoch"             /* epoch of the lease when the call was drafted */
 #define TAG_HEAD "shoal-head"               /* "in-use": set up; its role cannot terminate it */
 
 enum { LAUNCH_TOKEN_MAX = 64 };
@@ -104,11 +104,11 @@ struct launch_request {
     struct str token; /* letters, digits and '-'; the same token is the same launch */
     uint64_t launch;  /* launch number; see launch_token() */
     size_t type;      /* index in provider_cluster */
-    struct str zone;  /* one that the preflight found usable; empty: the first of them */
+    struct str zone;  /* a zone that the preflight found usable; empty: the first of them */
     enum market market;
     int64_t count;        /* maximum; fewer may come, but at least one unless it fails */
     bool rests;           /* a shutdown from inside stops the machine; otherwise terminates it */
-    struct str user_data; /* not encoded; empty: the type's own setting */
+    struct str user_data; /* user data, not encoded; empty: the type's own setting */
     /* In addition to the tags of every machine: cluster name, uid, launch and epoch. */
     const struct machine_tag *tags;
     size_t tag_count;
@@ -119,7 +119,7 @@ struct launch_request {
 /* Evidence that a cluster exists or that resources of it are left. Read-only. */
 struct cluster_found {
     bool has_lease;      /* the lease object exists */
-    struct str uid;      /* on the lease object; may be empty */
+    struct str uid;      /* uid on the lease object; may be empty */
     int64_t lease_until; /* seconds since 1970: no launch happens later; INT64_MAX: unknown */
     /* Distinct uids on security groups and key pairs with the cluster's name. */
     const struct str *uids;

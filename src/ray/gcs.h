@@ -54,9 +54,9 @@ void gcs_check_alive(struct gcs *gcs, gcs_alive_fn *done, void *context);
 
 struct gcs_node {
     struct str id;      /* 56 hexadecimal digits */
-    struct str address; /* of its raylet, without port */
+    struct str address; /* address of the raylet, without port */
     struct str hostname;
-    struct str instance_id; /* as the node was started with; empty if not given */
+    struct str instance_id; /* instance id with which the node was started; empty if not given */
     struct str type;        /* likewise */
     struct str death;       /* Ray's message; empty while alive */
     bool is_preempted;      /* drained because of an interruption of its machine */
@@ -146,7 +146,7 @@ struct gcs_line {
     /* Selects the channel number, which differs between releases: a wrong one crashes the GCS. An
      * unknown release gets "(raylet) TEXT". */
     struct str ray_version;
-    struct str head_address; /* as Ray knows the head; remote drivers show it next to the line */
+    struct str head_address; /* Ray's address of the head; remote drivers print it */
     struct str text;
     bool is_warning;
 };

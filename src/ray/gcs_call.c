@@ -142,7 +142,7 @@ struct gcs_answer gcs_versions_read(struct str body, struct arena *arena, bool *
     if (!reply) {
         answer = gcs_garbled(KV_GET);
     } else if (reply->status && reply->status->code == STATUS_NOT_FOUND) {
-        *ret_is_there = false; /* not published yet */
+        *ret_is_there = false; /* the value is not published yet */
     } else if (!gcs_is_refused(reply->status, KV_GET, &answer)) {
         struct str json = {(const char *)reply->value.data, reply->value.len};
         *ret_is_there = gcs_versions_from(json, arena, ret_versions, &answer.err);

@@ -26,7 +26,7 @@ struct log_channel {
     int first, last;
     const char *method;
     int channel;
-    uint32_t tag; /* of the lines in a published message */
+    uint32_t tag; /* tag of the lines in a published message */
 };
 
 static const struct log_channel channels[] = {
@@ -103,7 +103,7 @@ static bool add_log(struct buf *out, const struct gcs_line *line, const struct l
 
 static void on_published(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
 {
-    (void)body; /* its status is never set */
+    (void)body; /* the status of this reply is never set */
     call->done.plain(call->context, answer);
 }
 

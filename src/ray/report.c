@@ -11,7 +11,7 @@ enum { REPORT_BYTES_MAX = 64 << 20, ENTRY_BYTES_MAX = 1 << 20 };
 enum { REQUEST_ENTRIES_MAX = 10000 };
 
 enum {
-    TAG_REPORT = 1, /* of the request */
+    TAG_REPORT = 1, /* tag of the report in the request */
 
     TAG_SEEN_VERSION = 1,
     TAG_VERSION = 2,

@@ -29,7 +29,7 @@ struct ray_failed_request {
 };
 
 struct ray_report {
-    int64_t seen_version; /* of the state on which the report is based */
+    int64_t seen_version; /* version of the state on which the report is based */
     int64_t version;      /* must never decrease, even over restarts: microseconds since 1970 */
     const struct ray_pending_request *requests;
     size_t request_count;

@@ -36,8 +36,8 @@ struct ray_node_summary {
     struct str id;          /* RAY_ID_BYTES bytes, not text; nodes with other ids are skipped */
     struct str instance_id; /* empty if started manually */
     enum ray_node_status status;
-    int64_t idle_ms; /* only while idle */
-    uint64_t mark;   /* of id, instance, status and everything ray_node_read() returns */
+    int64_t idle_ms; /* set only while idle */
+    uint64_t mark;   /* mark of id, instance, status and everything ray_node_read() returns */
     struct str bytes;
 };
 
@@ -52,7 +52,7 @@ struct ray_label {
 
 /* For a dead node only the first three are known. */
 struct ray_node_detail {
-    struct str type;    /* of the cluster file */
+    struct str type;    /* node type of the cluster file */
     struct str address; /* without port */
     struct str machine; /* "m5.large" */
     const struct ray_quantity *totals;
@@ -61,7 +61,7 @@ struct ray_node_detail {
     size_t available_count;
     const struct ray_label *labels; /* from the start of the node, then those added later */
     size_t label_count;
-    const struct str *activities; /* why it is not idle; only while running */
+    const struct str *activities; /* why the node is not idle; only while running */
     size_t activity_count;
     bool is_head;
 };
@@ -127,7 +127,7 @@ struct ray_load_read {
 struct ray_state {
     int64_t version;
     struct str session;
-    uint64_t load_mark; /* of everything ray_state_load() returns */
+    uint64_t load_mark; /* mark of everything ray_state_load() returns */
     size_t node_count;
 };
 

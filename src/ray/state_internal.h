@@ -32,7 +32,7 @@ enum state_key {
     NODE_ACTIVITY = WIRE_KEY(12, WIRE_BYTES),
     NODE_LABEL = WIRE_KEY(13, WIRE_BYTES),
 
-    ENTRY_KEY = WIRE_KEY(1, WIRE_BYTES), /* of a map */
+    ENTRY_KEY = WIRE_KEY(1, WIRE_BYTES), /* key of a map entry */
     ENTRY_TEXT = WIRE_KEY(2, WIRE_BYTES),
     ENTRY_AMOUNT = WIRE_KEY(2, WIRE_FIXED64),
 

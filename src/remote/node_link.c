@@ -14,7 +14,7 @@ enum {
     PAUSE_MOST_MS = 250,
     DENIED_PAUSE_MOST_MS = 2500, /* newer sshd penalize clients that fail often */
     BLIND_MS = 1000,             /* port still closed: try ssh anyway, it may use another route */
-    ANSWER_MS = 60000,           /* from the start of ssh to the first line */
+    ANSWER_MS = 60000,           /* time from the start of ssh to the first line */
     DENIED_MS = 60000,           /* cloud-init may install our key after sshd starts */
     HOST_KEY_MS = 2000,
     LINE_BYTES_MAX = 256 * 1024,
@@ -286,7 +286,7 @@ static void node_link_try_now(void *context)
         start_ssh(link);
     }
     if (link->probe) {
-        loop_timer_start(link->again, BLIND_MS); /* at least reports the reason */
+        loop_timer_start(link->again, BLIND_MS); /* this at least reports the reason */
         node_link_tell_waiting(link, tcp_probe_why(link->probe));
     }
 }

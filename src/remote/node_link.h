@@ -23,8 +23,8 @@ enum node_link_end {
 
 struct node_link_hooks {
     void *context;
-    void (*waiting)(void *context, struct str why); /* when the reason changes */
-    void (*line)(void *context, struct str line);   /* from standard output */
+    void (*waiting)(void *context, struct str why); /* called when the reason changes */
+    void (*line)(void *context, struct str line);   /* a line of standard output */
     void (*drained)(void *context);                 /* all input was written */
     /* `status` is for NODE_LINK_ENDED; `why` is the last message of ssh or of the command. The link
      * is closed at this point. Never called from inside a node_link function. */

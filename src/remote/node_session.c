@@ -51,7 +51,7 @@ struct node_session {
     struct arena arena; /* the request, which has secrets */
     struct node_request request;
     bool has_request, was_greeted, is_rotated;
-    struct str host_key; /* from the first greeting, pinned since then */
+    struct str host_key; /* host key from the first greeting, pinned since then */
     char run[NODE_RUN_SIZE];
     enum phase phase;
     unsigned ends; /* early exits of the remote program since its last message */

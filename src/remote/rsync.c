@@ -57,7 +57,7 @@ bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *
     words[count++] = "--rsh";
     words[count++] = ssh.ptr;
     words[count++] = "-avz";
-    if (copy->has_progress) { /* one line for all files */
+    if (copy->has_progress) { /* one progress line for all files */
         words[count++] = "--info=progress2,name0,flist0,stats0";
     }
     if (copy->is_down) {

@@ -12,8 +12,8 @@
 
 struct rsync_copy {
     const struct ssh_target *place;
-    struct str here, there;     /* for a folder both end with '/' */
-    bool is_down;               /* from the node to this machine */
+    struct str here, there;     /* paths; for a folder both end with '/' */
+    bool is_down;               /* copies from the node to this machine */
     const struct str *excludes; /* --exclude */
     size_t exclude_count;
     const struct str *filters; /* names for --filter 'dir-merge,- NAME' */

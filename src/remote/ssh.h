@@ -21,7 +21,7 @@ struct ssh_target {
     struct str address;
     uint16_t port;            /* 0: from the user's configuration, 22 by default */
     struct str machine;       /* instance id, the name of its host key */
-    const char *known_hosts;  /* of this cluster */
+    const char *known_hosts;  /* known_hosts file of this cluster */
     const char *identity;     /* private key file; NULL: the user's own */
     const char *control;      /* ControlPath socket; NULL: connection not shared */
     struct str proxy_command; /* may be empty */

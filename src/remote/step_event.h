@@ -24,7 +24,7 @@ enum step_event_kind {
     STEP_FAILED, /* `status`, `signal` or is_late; `tail`: the last lines of output */
     STEP_BUNDLE_DONE,
     STEP_BUNDLE_FAILED,
-    STEP_AGAIN, /* as STEP_FAILED, but the step is retried immediately */
+    STEP_AGAIN, /* like STEP_FAILED, but the step is retried immediately */
     STEP_SAID,  /* `tail`: one line of output */
     STEP_EVENT_KIND_COUNT
 };

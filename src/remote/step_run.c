@@ -97,7 +97,7 @@ static void step_run_report(struct runner *runner, struct step_event event)
 
 static void tell_step(struct runner *runner, enum step_event_kind kind)
 {
-    require(runner->at < runner->bundle.count, "a step of the bundle");
+    require(runner->at < runner->bundle.count, "the step is in the bundle");
     step_run_report(runner, (struct step_event){.kind = kind,
                                                 .step = runner->at,
                                                 .name = runner->bundle.steps[runner->at].name});
@@ -504,7 +504,7 @@ static bool step_run_begin(struct runner *runner, struct str text, struct err *e
 /* What the events file says about the last run in this folder. */
 struct past {
     bool has_ended;
-    bool is_ours; /* the same run of the same bundle */
+    bool is_ours; /* this is the same run of the same bundle */
 };
 
 static struct past look_back(const struct runner *runner, const char *key)

@@ -22,7 +22,7 @@ enum {
     REFUSAL_WINDOW = 10 * MINUTE,
     REFUSALS_MOST = 4,
     SETTLING = 30 * 1000,    /* a node that joined later and had no work yet is not idle */
-    QUIET_END = 10 * MINUTE, /* of the healing phase: no further changes allowed */
+    QUIET_END = 10 * MINUTE, /* end of the healing phase: no further changes allowed */
 };
 
 void checks_init(struct simulation *simulation)
@@ -94,7 +94,7 @@ static void check_limits(struct simulation *simulation)
         }
         const struct offering *offering = &settings->offerings[instance->offering];
         bool is_old = instance->launch <= simulation->cloud.old_launches;
-        checks->live_by_type[offering->type] += !is_old; /* its type may have been renamed */
+        checks->live_by_type[offering->type] += !is_old; /* the node type may have been renamed */
         all++;
         price += offering->price > 0 ? offering->price : 0;
         check_new(simulation, instance);

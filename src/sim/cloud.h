@@ -74,7 +74,7 @@ struct cloud_listed {
 struct cloud_call {
     enum cloud_verb verb;
     uint32_t sim_controller;
-    uint64_t incarnation; /* of the controller: a later one does not receive the reply */
+    uint64_t incarnation; /* of the controller; a later one gets no reply */
     int64_t sent_at;
     uint64_t launch; /* the token, with the cluster's uid */
     uint32_t offering;

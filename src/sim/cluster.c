@@ -11,7 +11,7 @@ enum {
     MISS_MOST = 60000,
     EXIT_LEAST = 1000, /* until a drained raylet exits */
     EXIT_MOST = 5000,
-    RAYLET_LOST_PERMILLE = 10, /* of the raylets that a restarted, empty GCS finds */
+    RAYLET_LOST_PERMILLE = 10, /* raylets that do not register again with an empty GCS */
 };
 
 /* ---- bookkeeping ---------------------------------------------------------------------------- */

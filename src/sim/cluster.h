@@ -25,11 +25,11 @@
 struct cluster_node {
     uint64_t instance;
     uint32_t type;
-    enum ray_status status; /* as reported by the GCS */
+    enum ray_status status; /* status as reported by the GCS */
     bool is_alive;          /* the machine and its raylet are running */
     bool is_draining;       /* the raylet has accepted a drain of any kind */
     bool accepted_idle_drain;
-    int64_t drain_until;  /* of a drain that cannot be refused; 0 if none */
+    int64_t drain_until;  /* deadline of a drain that cannot be refused; 0 if none */
     bool has_worked;      /* ran something since it joined */
     int64_t idle_since;   /* NOT_IDLE while busy */
     const int64_t *total; /* by resource of the type */
@@ -91,7 +91,7 @@ struct cluster {
     int64_t *rooms;
     struct class_figures *figures;
     int64_t alive;    /* workers with a running raylet */
-    int64_t busy;     /* of these, with running work */
+    int64_t busy;     /* nodes with running work */
     int64_t busy_ms;  /* node-milliseconds with running work, up to accounted_at */
     int64_t alive_ms; /* node-milliseconds in Ray */
     int64_t accounted_at;

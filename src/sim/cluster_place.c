@@ -318,7 +318,7 @@ void place_offer(struct cluster *cluster, uint32_t node)
 void place_end(struct cluster *cluster, uint32_t first, uint64_t use)
 {
     if (cluster->runs[first].use != use) {
-        return; /* it was requeued before */
+        return; /* the work was requeued before */
     }
     cluster->figures[cluster->runs[first].class].finished++;
     uint32_t run = first;

@@ -9,9 +9,9 @@ enum {
     LEASE_RETRY = 5 * 1000,
     LISTING_PERIOD = 15 * 1000,
     RAY_CALL = 2 * 1000,         /* upper limit for the delay of a drain */
-    RAY_TIMEOUT = 5 * 1000,      /* after which it is given up */
+    RAY_TIMEOUT = 5 * 1000,      /* after this time the call is given up */
     KEEP_RECORDS = 7200 * 1000,  /* a listing covers what older ones contain */
-    SETUP_POLL = 2 * 1000,       /* to check ssh and the progress of the setup */
+    SETUP_POLL = 2 * 1000,       /* interval of checks of ssh and of the setup's progress */
     SCRATCH_LIMIT = 1024 * 1024, /* larger scratch memory is freed */
 };
 

@@ -60,15 +60,15 @@ struct sim_controller {
     int64_t tick;
     int64_t restart; /* maximum delay of a restart after a death */
 
-    struct arena *arena; /* for the whole run: the journal */
-    struct arena life;   /* for this incarnation: core and view */
+    struct arena *arena; /* memory of the whole run: the journal */
+    struct arena life;   /* memory of this incarnation: core and view */
     struct arena scratch;
     struct core *core;
     struct cluster_view *view;
     struct sim_journal sim_journal;
     bool has_started;         /* the records were replayed and the lease was held once */
     bool is_listing;          /* a listing is in flight */
-    struct held_action *held; /* to be executed after a pause */
+    struct held_action *held; /* actions to be executed after a pause */
 };
 
 void controller_init(struct sim_controller *sim_controller, uint32_t number, struct arena *arena);
@@ -78,7 +78,7 @@ void controller_clear(struct sim_controller *sim_controller);
 
 void controller_start(struct sim_controller *sim_controller);
 void controller_kill(struct sim_controller *sim_controller);
-void controller_restart(struct sim_controller *sim_controller); /* after a delay */
+void controller_restart(struct sim_controller *sim_controller); /* restarts after a delay */
 void controller_pause(struct sim_controller *sim_controller, int64_t length);
 
 /* Handles the controller's entries of the event queue. */

@@ -28,7 +28,7 @@ struct measure {
     struct sample *samples;
     size_t sample_count;
     size_t sample_capacity;
-    int64_t *node_ms; /* by type: from launch to termination, as the cloud bills it */
+    int64_t *node_ms; /* by type: billed time, from launch to termination */
     int64_t *cost;    /* by type */
     int64_t launches; /* machines */
     int64_t refused;  /* machines requested and refused */

@@ -16,7 +16,7 @@ struct simulation_setup {
     const struct core_settings *settings; /* the simulation sets head_instance */
     const struct workload *workload;
     struct faults faults;
-    int64_t duration; /* of the phase with faults, milliseconds */
+    int64_t duration; /* length of the phase with faults, milliseconds */
     /* Of the phase after it, without faults, in which the desired state must be reached; 0 for
      * none. */
     int64_t healing;

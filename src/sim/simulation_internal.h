@@ -15,7 +15,7 @@ struct book {
     bool is_known[CONTROLLERS_MOST]; /* was in the controller's core */
     bool is_counted;                 /* was live in an earlier check */
     uint8_t end_reason;              /* enum reason_kind of the last terminate action */
-    int64_t joined_at;               /* when it appeared in Ray; -1 if never */
+    int64_t joined_at;               /* when the node appeared in Ray; -1 if never */
 };
 
 /* Consecutive, within a time window. */
@@ -38,7 +38,7 @@ struct checks {
     int64_t outage_window;     /* start of the window */
     uint32_t outage_caller;    /* the lease holder */
     int64_t last_change_at;    /* a launch or a termination by a controller */
-    int64_t last_drain_at;     /* of an idle node */
+    int64_t last_drain_at;     /* time of the last drain of an idle node */
 };
 
 struct simulation {
@@ -61,7 +61,7 @@ struct simulation {
     uint64_t events[EVENT_KIND_COUNT];
     bool is_healing;
     int64_t next_up;       /* the user does not run `up` again before this time */
-    bool has_stopped_type; /* by the last decision, as `shoal status` shows it */
+    bool has_stopped_type; /* from the last decision, as `shoal status` shows it */
     bool is_over;
 };
 

@@ -17,7 +17,7 @@ enum gang_rule { GANG_NONE, GANG_PACK, GANG_SPREAD, GANG_STRICT_PACK, GANG_STRIC
 enum arrival_rule {
     ARRIVAL_ONCE,   /* at `first_at` */
     ARRIVAL_STEADY, /* every `every`, from `first_at` until `last_at` */
-    ARRIVAL_RANDOM, /* the same on average, at independent times */
+    ARRIVAL_RANDOM, /* the same rate on average, at independent times */
 };
 
 /*
@@ -29,7 +29,7 @@ struct work_class {
     struct str name;
     struct request request; /* one task, or one bundle of the gang */
     enum gang_rule gang;
-    int64_t bundles; /* of a gang; at least 1 */
+    int64_t bundles; /* bundles of a gang; at least 1 */
     enum arrival_rule arrival;
     int64_t first_at; /* milliseconds from the start */
     int64_t last_at;

@@ -274,7 +274,7 @@ void database_drop(struct database *database)
 
 struct statement *database_use(struct database *database, size_t which)
 {
-    require(which < database->statement_count, "a statement of this file");
+    require(which < database->statement_count, "the statement exists");
     struct statement *statement = &database->statements[which];
     sqlite3_reset(statement->handle);
     sqlite3_clear_bindings(statement->handle);
@@ -285,14 +285,14 @@ struct statement *database_use(struct database *database, size_t which)
 void statement_int(struct statement *statement, int64_t value)
 {
     require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
-            "the statement has another parameter");
+            "the statement has a parameter without a value");
     sqlite3_bind_int64(statement->handle, ++statement->bound, value);
 }
 
 void statement_text(struct statement *statement, struct str value)
 {
     require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
-            "the statement has another parameter");
+            "the statement has a parameter without a value");
     sqlite3_bind_text64(statement->handle, ++statement->bound, value.ptr ? value.ptr : "",
                         value.len, SQLITE_STATIC, SQLITE_UTF8);
 }
@@ -300,7 +300,7 @@ void statement_text(struct statement *statement, struct str value)
 void statement_bytes(struct statement *statement, struct str value)
 {
     require(statement->bound < sqlite3_bind_parameter_count(statement->handle),
-            "the statement has another parameter");
+            "the statement has a parameter without a value");
     sqlite3_bind_blob64(statement->handle, ++statement->bound, value.ptr ? value.ptr : "",
                         value.len, SQLITE_STATIC);
 }
@@ -336,14 +336,14 @@ bool statement_step(struct statement *statement, bool *ret_failed, struct err *e
 int64_t column_int(struct statement *statement, int column)
 {
     require(column >= 0 && column < sqlite3_column_count(statement->handle),
-            "a column of the statement");
+            "the statement has this column");
     return sqlite3_column_int64(statement->handle, column);
 }
 
 struct str column_text(struct statement *statement, int column)
 {
     require(column >= 0 && column < sqlite3_column_count(statement->handle),
-            "a column of the statement");
+            "the statement has this column");
     const char *bytes = sqlite3_column_blob(statement->handle, column);
     int size = sqlite3_column_bytes(statement->handle, column);
     return (struct str){bytes, bytes ? (size_t)size : 0};

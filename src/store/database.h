@@ -21,7 +21,7 @@ struct database_form {
     int32_t application;           /* "application_id": files of other programs are rejected */
     int version;                   /* "user_version": files of a newer version are rejected */
     const char *schema;            /* creates the tables in an empty file */
-    const char *const *upgrades;   /* by the version that each starts from; [0] is not used */
+    const char *const *upgrades;   /* [N] upgrades from version N; [0] is not used */
     const char *const *statements; /* prepared on opening; terminated by NULL */
 };
 

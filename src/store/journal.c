@@ -194,7 +194,7 @@ struct str journal_trouble(const struct journal *journal)
 
 static bool journal_do_forget(struct journal *journal, size_t first, size_t last, struct err *err)
 {
-    require(first <= last && last < STATEMENT_COUNT, "a range of statements");
+    require(first <= last && last < STATEMENT_COUNT, "the range of statements is valid");
     for (size_t which = first; which <= last; which++) {
         if (!statement_run(database_use(journal->database, which), err)) {
             return false;
@@ -378,7 +378,7 @@ bool journal_all_launched(struct journal *journal, journal_launched_fn *take, vo
 static bool write_intent(struct journal *journal, size_t how, const struct journal_intent *intent,
                          struct err *err)
 {
-    require(how == ADD_INTENT || how == ADOPT_INTENT, "a statement that adds an intent");
+    require(how == ADD_INTENT || how == ADOPT_INTENT, "the statement adds an intent");
     char name[32];
     int length = snprintf(name, sizeof(name), "%u.%u", LAUNCH_ARG(intent->launch));
     struct statement *statement = database_use(journal->database, how);
@@ -406,7 +406,7 @@ bool journal_adopt_intent(struct journal *journal, const struct journal_intent *
 
 bool journal_settle(struct journal *journal, uint64_t launch, enum outcome outcome, struct err *err)
 {
-    require(outcome < OUTCOME_COUNT, "the outcome of a launch");
+    require(outcome < OUTCOME_COUNT, "the outcome of the launch is valid");
     struct statement *statement = database_use(journal->database, SETTLE_INTENT);
     statement_int(statement, outcome);
     statement_text(statement, str_from(outcome_text(outcome)));

@@ -108,8 +108,8 @@ struct journal_intent {
     int64_t count;
     struct str token;
     struct str call;      /* sent unchanged when the launch is repeated */
-    int64_t wall_ms;      /* when it was recorded */
-    bool is_settled;      /* there was a definite reply */
+    int64_t wall_ms;      /* when the launch was recorded */
+    bool is_settled;      /* the launch had a definite reply */
     enum outcome outcome; /* valid if settled */
 };
 

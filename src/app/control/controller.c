@@ -203,7 +203,7 @@ static void controller_turn(void *context)
     struct event event;
     struct core_answer answer;
     tell_answers(controller);
-    loop_later_cancel(controller->loop, &controller->turn); /* this is that turn */
+    loop_later_cancel(controller->loop, &controller->turn); /* this call is that turn */
     event = controller_event(controller, EVENT_TICK);
     core_step(controller->core, &event, &controller->scratch, &answer);
     note_changes(controller, &answer);

@@ -70,11 +70,11 @@ struct controller_setup {
     struct provider *provider;
     struct journal *journal;
     const struct config *config;
-    const struct core_setup *core; /* its head_instance is ignored */
-    struct str holder;             /* of the lease */
+    const struct core_setup *core; /* the field head_instance is ignored */
+    struct str holder;             /* name of the lease holder */
     struct str secret;             /* host keys are derived from it */
     struct str cluster_key;        /* public; machines accept it from first boot */
-    struct str public_key;         /* for prepare(); empty on a head, which creates nothing */
+    struct str public_key;         /* given to prepare(); empty on a head, which creates nothing */
     uint64_t take_from;            /* epoch whose lease is to be broken, or 0 */
     struct str uid, lease_object;  /* set if the previous holder handed the lease to us */
     bool fails_if_held;            /* call lease_lost() instead of retrying if the lease is held or

@@ -59,7 +59,7 @@ struct controller {
     struct loop_timer *lease_timer;
     int64_t lease_retry_ms;
     uint64_t take_from;
-    bool is_handed_over; /* by the holder of `take_from`; true until it was tried */
+    bool is_handed_over; /* the holder of `take_from` handed the lease over; not tried yet */
     uint64_t refused_by; /* epoch of the holder that was reported in a warning */
     int64_t refused_at;
     int64_t confirmed_at;  /* start time of the last call that confirmed the lease */
@@ -90,7 +90,7 @@ struct controller {
 
     /* launching.c */
     enum preparing preparing;
-    bool is_prepare_wanted; /* not only the preflight */
+    bool is_prepare_wanted; /* prepare() must run too, not only the preflight */
     struct loop_task prepared_task;
     struct preparer *preparers; /* heap */
     size_t preparer_count, preparer_capacity;

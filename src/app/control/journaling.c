@@ -258,7 +258,7 @@ static bool write_lease(struct controller *owner, void *context, struct err *err
         return false;
     }
     if (head != HEAD_INSTANCE) {
-        return err_set(err, ERR_INTERNAL, "the journal lists another instance before the head");
+        return err_set(err, ERR_INTERNAL, "the first instance in the journal is not the head");
     }
     if (epoch == 0 || (lease->epoch != epoch && lease->epoch != epoch + 1)) {
         sole_writer_epoch = lease->epoch; /* the first lease, or it was lost in between */

@@ -29,7 +29,7 @@ static inline bool launch_is_cores(uint64_t launch)
 struct launch_spec {
     const struct config *config;
     size_t type;            /* index into config->node_types, the same in the provider */
-    struct str uid, secret; /* of the cluster */
+    struct str uid, secret; /* uid and secret of the cluster */
     struct str cluster_key; /* public, "ssh-ed25519 AAAA..."; may be empty */
     uint64_t launch;
     struct str zone; /* empty, or the region itself: the first usable one */

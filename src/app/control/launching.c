@@ -232,7 +232,7 @@ static void launched(struct controller *controller, uint64_t launch, const struc
 {
     uint64_t *instances = ARENA_ARRAY(&controller->scratch, count, uint64_t);
     if (!inventory_ingest(controller, machines, count, launch, instances)) {
-        reply(controller, launch, OUTCOME_UNKNOWN); /* it will be retried */
+        reply(controller, launch, OUTCOME_UNKNOWN); /* the launch will be retried */
         return;
     }
     for (size_t i = 0; i < count; i++) {

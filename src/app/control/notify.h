@@ -21,7 +21,7 @@ struct news {
     struct provider_answer answer;
     bool has_lease;
     struct cluster_lease lease;
-    uint64_t launch; /* that failed, or 0 */
+    uint64_t launch; /* the launch that failed, or 0 */
     struct str text;
     struct arena memory; /* owns the texts of `lease` and `text` */
 };

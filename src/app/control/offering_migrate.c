@@ -10,7 +10,7 @@
 #include "base/buf.h"
 
 enum { OFFERINGS_BYTES_MAX = 1024 * 1024 };
-#define ASIDE ((int64_t)1 << 40) /* above all numbers, so that two can be swapped */
+#define ASIDE ((int64_t)1 << 40) /* larger than all numbers, so that two offerings can be swapped */
 
 static struct str offering_migrate_describe(const struct core_settings *settings,
                                             struct arena *scratch)

@@ -24,10 +24,10 @@
 struct reuse {
     const struct str *ids;
     size_t count;
-    struct str call; /* for the rest; empty if there is none */
+    struct str call; /* launch call for the rest; empty if there is none */
 };
 
-/* The journal record; without machines it is the call itself. */
+/* The launch as journaled; if no machine is reused, this is the call itself. */
 struct str reuse_write(const struct reuse *reuse, struct arena *arena);
 /* Texts are views of `written`; the list is in `arena`. */
 struct reuse reuse_read(struct str written, struct arena *arena);

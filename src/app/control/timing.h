@@ -8,7 +8,7 @@ enum {
     LEASE_MARGIN_MS = 2000, /* clouds count whole seconds */
     RENEW_MS = LEASE_MS / 3,
     CONFIRM_MS = 5000,    /* a lease not confirmed for this long is renewed before a launch */
-    RETRY_FIRST_MS = 500, /* after a failed call */
+    RETRY_FIRST_MS = 500, /* first delay after a failed call */
     RETRY_MOST_MS = 10 * 1000,
     HANDOVER_MS = 60 * 1000, /* a new holder is expected to release it soon: poll fast */
     HANDOVER_TRY_MS = 400,

@@ -35,7 +35,7 @@ struct handover_machine {
 
 struct handover {
     struct str uid;
-    uint64_t epoch;             /* of the laptop's lease, which the service takes over */
+    uint64_t epoch;             /* epoch of the laptop's lease, which the service takes over */
     struct str lease_object;    /* the object that carries the lease (provider.h) */
     uint64_t sole_writer_epoch; /* first epoch since which only the laptop held the lease */
     /* When that began, in the laptop's journal time; 0 if no earlier launch can still appear. */
@@ -47,7 +47,7 @@ struct handover {
     struct str key;        /* the cluster's private key for the workers, in OpenSSH format */
     struct str public_key; /* its public key, which workers accept from first boot */
     struct str head_id, head_private_ip, head_public_ip;
-    struct str runtime_hash;  /* of the head's setup; shows whether an `up` changes anything */
+    struct str runtime_hash;  /* hash of the head's setup; shows whether an `up` changes anything */
     struct str contents_hash; /* of the mounts alone; if it changes, workers are set up again */
     bool restarts_ray;        /* the head's steps restart Ray; workers wait for it */
     struct str type_zones;    /* zones that offer each type (app/type_zones.h) */
@@ -57,7 +57,7 @@ struct handover {
     size_t machine_count;
     const struct journal_intent *intents;
     size_t intent_count;
-    const struct journal_launched *launched; /* which machine came from which intent */
+    const struct journal_launched *launched; /* pairs of machine and intent */
     size_t launched_count;
 };
 

@@ -22,11 +22,11 @@ struct events {
     struct journal *journal;
     const struct log *log;
     struct loop_timer *timer;
-    struct events_waiting *first, *last; /* not written yet */
+    struct events_waiting *first, *last; /* events that are not written yet */
     size_t waiting;
     size_t written; /* since the last trim */
     int64_t keep;
-    int64_t number; /* of the last event */
+    int64_t number; /* number of the last event */
     bool is_timed;
     bool is_failing; /* already logged */
     event_fn *added;
@@ -216,7 +216,7 @@ void events_each(struct events *events, int64_t after, event_fn *take, void *con
         log_write(events->log, LOG_LEVEL_WARNING, "cannot read events: %s", err.text);
     }
     for (const struct events_waiting *one = events->first; one; one = one->next) {
-        if (one->event.number > after) { /* it could not be written */
+        if (one->event.number > after) { /* the event could not be written */
             take(context, &one->event);
         }
     }

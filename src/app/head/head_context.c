@@ -117,7 +117,7 @@ static bool load_handover(struct head_context *head, struct err *err)
     if (!journal_get_number(head->journal, "handover", &serial, err)) {
         return false;
     }
-    if (serial == 0) { /* there was never a valid one */
+    if (serial == 0) { /* there was never a valid handover */
         *err = sent;
         return false;
     }

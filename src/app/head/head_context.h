@@ -29,9 +29,9 @@ struct head_ray {
     bool has_seen;                 /* since the controller was opened */
     bool has_lost;                 /* Ray answered before and does not now */
     int64_t seen_wall_ms;          /* last reply; 0 if none */
-    char id[RAY_NODE_SIZE];        /* of the living head; empty if none */
-    char noted_id[RAY_NODE_SIZE];  /* as stored in the journal */
-    char id_before[RAY_NODE_SIZE]; /* before a handover that restarts Ray; else empty */
+    char id[RAY_NODE_SIZE];        /* id of the living head; empty if none */
+    char noted_id[RAY_NODE_SIZE];  /* the id stored in the journal */
+    char id_before[RAY_NODE_SIZE]; /* the id before a handover that restarts Ray; else empty */
 };
 
 struct head_context {

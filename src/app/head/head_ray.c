@@ -29,7 +29,7 @@ void head_ray_note(struct head_context *head)
     }
     if (journal_note(head->journal, HEAD_NAME, str_from(ray->id), &err)) {
         memcpy(ray->noted_id, ray->id, sizeof(ray->noted_id));
-    } else { /* at worst workers are set up once more */
+    } else { /* if this is wrong, workers are set up once more */
         LOG(head, WARNING, "cannot store %s: %s", HEAD_NAME, err.text);
     }
 }

@@ -6,7 +6,7 @@
 #include "store/journal.h"
 
 struct launch_failures {
-    char why[260];  /* of the last refusal: "no capacity for g5.xlarge"; may be empty */
+    char why[260];  /* text of the last refusal: "no capacity for g5.xlarge"; may be empty */
     char text[300]; /* with its number: "launch 7.3: no capacity for g5.xlarge"; may be empty */
     char past[100]; /* refusal of the last launch before this service; may be empty */
 };

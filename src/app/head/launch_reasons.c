@@ -9,7 +9,7 @@
 #include "base/table.h"
 #include "io/xalloc.h"
 
-enum { REASONS_MAX = 10000 }; /* then the cache is rebuilt from the stored events */
+enum { REASONS_MAX = 10000 }; /* beyond this size the cache is rebuilt from the stored events */
 
 struct launch_reason {
     uint64_t launch;
@@ -22,7 +22,7 @@ struct launch_reasons {
     struct launch_reason *items;
     size_t count, capacity;
     struct table table;
-    int64_t number; /* of the last event that was read */
+    int64_t number; /* number of the last event that was read */
 };
 
 struct launch_reasons *launch_reasons_open(struct events *events)

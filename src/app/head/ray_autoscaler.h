@@ -4,7 +4,7 @@
 #include "app/head/head_context.h"
 
 struct ray_autoscaler {
-    int monitor_pid;  /* of its process; 0 if none */
+    int monitor_pid;  /* pid of Ray's monitor; 0 if none */
     char old_ray[64]; /* version of a Ray that keeps its own autoscaler; else empty */
 };
 

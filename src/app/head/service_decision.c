@@ -16,8 +16,8 @@ enum { INFEASIBLE_MAX = 16 }; /* reported individually */
 struct unmet_note {
     uint32_t index;
     int64_t count;
-    struct refusal refusal;    /* for demands, the request is found by index */
-    struct pending_reason why; /* of gangs and the constraint */
+    struct refusal refusal;    /* for demands the index identifies the request */
+    struct pending_reason why; /* reason for gangs and the constraint */
 };
 
 struct last_decision {
@@ -25,7 +25,7 @@ struct last_decision {
     const struct launch_failures *failures;
     struct ray_load load; /* latest load, in memory of the Ray view */
     uint64_t load_number;
-    struct arena memory; /* of the following fields */
+    struct arena memory; /* memory of the following fields */
     uint64_t judged;     /* load_number of the load it was made for; 0 if none */
     int64_t wall_ms;     /* time of the decision */
     enum permission launching, ending;
@@ -314,7 +314,7 @@ struct str decision_load_text(const struct last_decision *decision, struct arena
 
 struct present {
     const struct core_settings *settings;
-    int64_t *counts; /* by type, running and pending nodes */
+    int64_t *counts; /* by type: running and pending nodes */
 };
 
 static void count_present(void *context, const struct managed_node *managed_node)

@@ -318,7 +318,7 @@ void event_log_changed(struct event_log *event_log, const struct managed_node *m
         metrics_count_notice(&event_log->head->metrics);
         service_events_add(event_log, CLUSTER_EVENT_SPOT_INTERRUPTION, managed_node->instance,
                            node_reason_notice(managed_node),
-                           STR("Ray moves its work elsewhere; then it is terminated"));
+                           STR("Ray moves its work to other nodes; then the node is terminated"));
     } else if (is_ending && !worker->is_failure_logged) {
         worker->is_failure_logged = true;
         struct str why = service_events_failure_text(event_log, managed_node->instance,

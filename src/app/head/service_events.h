@@ -12,8 +12,8 @@ struct event_log;
 struct event_log_setup {
     struct head_context *head;
     struct worker_records *workers;
-    const struct worker_setups *setups;   /* for the step that failed */
-    const struct last_decision *decision; /* for the pending load */
+    const struct worker_setups *setups;   /* source of the step that failed */
+    const struct last_decision *decision; /* source of the pending load */
     struct reporter *reporter;
 };
 

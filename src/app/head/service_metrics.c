@@ -16,7 +16,7 @@ struct metrics_site {
     struct head_context *head;
     struct metrics_port *port;
     const char *address;
-    uint16_t number;  /* of the port; 0 until it is open */
+    uint16_t number;  /* port number; 0 until it is open */
     int64_t began_ms; /* wall clock */
     int64_t paid_ms;  /* monotonic; costs are counted up to here */
 };

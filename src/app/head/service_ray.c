@@ -126,7 +126,7 @@ static void service_ray_on_node(void *context, const struct ray_node *node)
     if (!service->head.controller) {
         return;
     }
-    (void)deaths_drop(service->deaths, node->instance); /* this is newer */
+    (void)deaths_drop(service->deaths, node->instance); /* this state is newer */
     if (node->status == RAY_DEAD &&
         setup_scheduler_lost_restored(service->scheduler, node->instance)) {
         return; /* setup_scheduler_ray_seen() starts its Ray again */
@@ -200,7 +200,7 @@ bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, stru
     }
     ray->seen_wall_ms = wall_ms;
     if (ray_view_version(ray->view) < version) { /* the GCS restarted and kept its data */
-        note_restart(service, "the version of its state decreased");
+        note_restart(service, "the version of Ray's state decreased");
     }
     bool is_news = note_facts(service);
     deaths_ask(service->deaths);
@@ -221,7 +221,7 @@ void service_ray_replaced(void *context)
 {
     struct service *service = context;
     ray_view_forget(service->head.ray.view);
-    note_restart(service, "another cluster answers at its address");
+    note_restart(service, "another Ray cluster answers at the head's address");
     (void)note_facts(service);
 }
 

@@ -31,9 +31,9 @@ struct line {
 struct reporter {
     struct reporter_setup setup;
     struct head_context *head;
-    struct loop_timer *timer;    /* for the next report */
-    struct loop_timer *patience; /* for the empty report */
-    int64_t version;             /* of the last report */
+    struct loop_timer *timer;    /* timer of the next report */
+    struct loop_timer *patience; /* time limit of the empty report */
+    int64_t version;             /* version of the last report */
     int64_t sent_at;             /* monotonic */
     bool is_sending;             /* a report is in flight */
     bool is_news;                /* something has changed since the last report */

@@ -33,7 +33,7 @@ struct resume {
     struct head_context *head;
     struct arena arena;
     struct str boot;
-    struct str seen, tried; /* as in the journal */
+    struct str seen, tried; /* values from the journal */
     struct loop_timer *look;
     struct child *child;
     struct step_follow *follow;

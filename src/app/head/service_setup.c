@@ -342,7 +342,7 @@ void setup_scheduler_set_up(struct setup_scheduler *scheduler,
     } else if (now.is_in_ray) {
         /* After a restart of this service the core does not know the workers. */
         take_as_done(scheduler, managed_node->instance);
-    } else if (!is_changed) { /* otherwise decided when Ray answers */
+    } else if (!is_changed) { /* a change is handled when Ray answers */
         past->is_updating = past->key[0] != '\0' && !past->is_done; /* continue an unfinished one */
         past->keeps_ray = past->kept_ray;
         setup_record_name(past, machine.id, scheduler->head->handover.serial, STR(""));

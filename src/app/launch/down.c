@@ -332,7 +332,7 @@ static bool down_open_all(struct cluster_session *launch, struct err *err)
     }
     if (!core_setup_make(launch->arena, launch->config, NULL, &launch->diags, &launch->core,
                          &why)) {
-        launch->core = (struct core_setup){0}; /* only the prices are missing */
+        launch->core = (struct core_setup){0}; /* only prices are missing without it */
     }
     return down_open_journal(launch, err);
 }

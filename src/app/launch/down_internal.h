@@ -31,7 +31,7 @@ struct down {
     struct cluster_found found;
     struct machine *named; /* all instances with the cluster's name, from any launcher */
     size_t named_count;
-    struct ending_launch *launches; /* from the journal */
+    struct ending_launch *launches; /* launches recorded in the journal */
     size_t launch_count, launch_capacity;
     struct str uid;
     /* ---- the lease ---- */
@@ -44,7 +44,7 @@ struct down {
     struct loop_timer *patience, *renew;
     unsigned restarts; /* restarts of the head's service, detected by its newer lease */
     bool was_asked;    /* the head's service was asked to stand down */
-    bool is_told;      /* it did, and reported all its nodes */
+    bool is_told;      /* the service stood down and reported all its nodes */
     bool has_nameless; /* one of these nodes has no instance id yet */
     /* ---- instances ---- */
     struct down_node *nodes;

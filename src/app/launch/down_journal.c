@@ -33,7 +33,7 @@ static void down_journal_take_machine(void *context, uint64_t instance, struct s
         numbered->ids[instance] = arena_str(down->launch.arena, id);
     }
     if (instance == HEAD_INSTANCE) {
-        return; /* its id is the placeholder "head" */
+        return; /* the head's id is the placeholder "head" */
     }
     struct down_node *node = down_know(down, id);
     node->name = arena_printf(down->launch.arena, "worker-%u",

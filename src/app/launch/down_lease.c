@@ -13,7 +13,7 @@ enum {
     RENEW_MS = 30 * 1000,
     STAND_DOWN_MS = 5000,
     CONNECT_S = 3,
-    RESTARTS_MAX = 5, /* of the head's service, while its lease is being taken over */
+    RESTARTS_MAX = 5, /* restarts of the head's service while its lease is taken over */
 };
 
 static void down_lease_take(struct down *down);

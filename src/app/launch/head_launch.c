@@ -25,10 +25,10 @@ struct head_launch {
     struct loop_task begin;
     struct loop_timer *again;
     uint64_t launch;  /* number of the current launch */
-    struct str call;  /* its encoded call; empty if none */
+    struct str call;  /* the encoded call of the launch; empty if none */
     uint32_t attempt; /* launches already made with this epoch */
     size_t offering;  /* index of the offering being tried */
-    int tries;        /* of one launch with an unknown outcome */
+    int tries;        /* tries of one launch with an unknown outcome */
     /* Open launches from before another process held the lease; not repeated. */
     uint64_t stale[STALE_MAX];
     size_t stale_count;
@@ -186,7 +186,7 @@ static void head_launch_on_launched(void *context, const struct provider_answer 
             loop_timer_start(head->again, RETRY_MS * head->tries);
         } else {
             head_launch_end_with(head, NULL,
-                                 &answer->err); /* it stays open: the next run repeats it */
+                                 &answer->err); /* the launch stays open: the next run repeats it */
         }
         return;
     }

@@ -12,7 +12,7 @@ struct head_spec {
     struct str uid;
     uint64_t epoch; /* of our lease; 0: the head holds it, and only the configuration is sent */
     struct str lease_object; /* the resource that carries the lease */
-    int64_t serial;          /* of this handover */
+    int64_t serial;          /* serial of this handover */
     int64_t written_ms;      /* now, on the journal's clock (controller_time_ms()) */
     struct str id, private_ip, public_ip;
     struct str machine; /* "m5.large" */

@@ -149,7 +149,7 @@ static void head_setup_on_hello(void *context, const struct node_hello *hello)
     setup->hello.user = arena_str(&setup->arena, hello->user);
     setup->hello.version = arena_str(&setup->arena, hello->version);
     setup->hello.host_key = arena_str(&setup->arena, hello->host_key);
-    if (!setup->has_plan) { /* not after a reconnect */
+    if (!setup->has_plan) { /* skipped after a reconnect */
         copy_next(setup);
     }
 }
@@ -164,7 +164,7 @@ static void head_setup_on_rotated(void *context, bool is_ok, struct str why)
         setup->input.hooks.kept_host_key(setup->input.hooks.context, why);
     } else if (!cluster_state_pin(setup->input.state, setup->input.place.machine,
                                   setup->hello.host_key, false, &err)) {
-        node_log_say(&setup->log, "cannot remove its first host key: %s", err.text);
+        node_log_say(&setup->log, "cannot remove the first host key of the head: %s", err.text);
     }
 }
 

@@ -53,7 +53,7 @@ struct launcher_result {
     struct str other_region;
     size_t terminated_count;              /* instances terminated by this run */
     size_t stopped_count;                 /* instances stopped, with their disks */
-    const struct provider_resource *left; /* not removed: deletion failed, or not this cluster's */
+    const struct provider_resource *left; /* resources that were not removed */
     size_t left_count;
     bool is_proven; /* nothing of the cluster is left */
 };

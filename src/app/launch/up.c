@@ -162,7 +162,7 @@ static void up_on_changed(void *context, const struct managed_node *managed_node
 static void up_on_error(void *context, const struct provider_answer *answer, struct str what)
 {
     struct up *up = context;
-    (void)answer; /* its text is in `what` */
+    (void)answer; /* the text of the answer is in `what` */
     launch_note(&up->launch, "%.*s", STR_ARG(what));
 }
 

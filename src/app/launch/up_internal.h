@@ -14,7 +14,7 @@ struct up {
     struct loop_timer *again; /* reconnects the control channel */
     int64_t again_ms;
     struct loop_timer *wait_note; /* reports what `up` is waiting for */
-    char waits_for[500];          /* as worded by the service */
+    char waits_for[500];          /* text of the service */
     int64_t no_lease_since_ms;    /* the service has been without the lease since; 0 if it has it */
     int64_t no_answer_since_ms;   /* the head has not answered since; 0 if it does */
     struct node_view head;
@@ -27,9 +27,9 @@ struct up {
     bool has_begun;      /* resources may have been created */
     bool has_head;       /* launched or found */
     bool is_released;    /* the lease was handed over */
-    bool is_given_back;  /* or released, because the service does not take it */
-    bool is_head_done;   /* all its steps are done */
-    bool is_head_in_ray; /* as reported by the service */
+    bool is_given_back;  /* the lease was released, because the service does not take it */
+    bool is_head_done;   /* all steps of the head are done */
+    bool is_head_in_ray; /* the service reported the head in Ray */
     bool is_tagging;
     bool waits_for_stop; /* the head is stopping */
     int start_tries;
@@ -37,7 +37,7 @@ struct up {
     bool is_settled;
     bool is_ray_scaling;           /* Ray's own autoscaler manages the workers */
     struct str autoscaler_message; /* why */
-    struct head_plan plan;         /* as sent to the head */
+    struct head_plan plan;         /* the plan that was sent to the head */
     struct str wanted;             /* identifies the desired state (head_plan.h) */
     struct arena lines;            /* memory of one view at a time */
     struct seen *seen;             /* every node that was reported */

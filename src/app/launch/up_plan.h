@@ -23,7 +23,7 @@ struct up_step {
     /* Instance type: for UP_LAUNCH from the file, otherwise of the running instance. */
     struct str machine;
     struct str wanted; /* for UP_REPLACE: the instance type in the file */
-    struct str id;     /* of the first existing instance */
+    struct str id;     /* id of the first existing instance */
     struct str why;    /* for UP_DRAIN */
     int64_t count;
     int64_t price; /* per instance, micro-dollars per hour; or PRICE_UNKNOWN */
@@ -37,8 +37,8 @@ struct up_plan {
     size_t restarts;    /* nodes on which Ray restarts, which kills their jobs */
     int64_t jobs;       /* running jobs; -1 if unknown */
     int64_t held;       /* workers that min_workers requires but max_workers leaves no room for */
-    int64_t price_now;  /* of all running instances; PRICE_UNKNOWN if any is unknown */
-    int64_t price_then; /* after all steps */
+    int64_t price_now;  /* price of all running instances; PRICE_UNKNOWN if any is unknown */
+    int64_t price_then; /* price after all steps */
     struct str head_id;
 };
 
@@ -50,7 +50,7 @@ struct up_plan_input {
     const struct machine *machines;  /* all instances of the cluster, including the head */
     size_t machine_count;
     bool is_update;     /* the applied configuration differs from the file */
-    bool restarts_head; /* its steps would restart Ray */
+    bool restarts_head; /* the head's steps would restart Ray */
 };
 
 void up_plan_make(const struct up_plan_input *input, struct arena *arena, struct up_plan *ret_plan);

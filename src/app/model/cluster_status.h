@@ -32,7 +32,7 @@ enum pending_cause {
     CAUSE_TYPE_LIMIT,    /* max_workers of a node type */
     CAUSE_CLUSTER_LIMIT, /* max_workers of the cluster */
     CAUSE_TOGETHER,
-    CAUSE_UNAVAILABLE, /* refused by the cloud */
+    CAUSE_UNAVAILABLE, /* the cloud refuses the launch */
     CAUSE_PRICE_UNKNOWN,
     CAUSE_PRICE,   /* max_hourly_cost */
     CAUSE_RAMP,    /* upscaling_speed */
@@ -51,7 +51,7 @@ struct pending_demand {
     enum pending_cause cause; /* set only in the service */
     bool is_infeasible;       /* no node type could ever hold it, whatever the limits */
     int64_t since_ms;         /* wall clock, first seen */
-    struct str bytes;         /* as received from Ray, for the report */
+    struct str bytes;         /* bytes as received from Ray, for the report */
 };
 
 struct resource_usage {
@@ -91,7 +91,7 @@ struct cluster_event {
     struct str node;   /* "worker-3"; empty if none */
     struct str text;   /* "launched 2 x m5.large (spot) in us-west-2a" */
     struct str reason; /* "for 9 waiting {CPU: 4}" */
-    uint64_t launch;   /* its number; 0 if not about a launch; set only in the service */
+    uint64_t launch;   /* launch number, or 0; set only in the service */
 };
 
 extern const struct field_table pending_demand_table, cluster_event_table;
@@ -114,6 +114,6 @@ struct cluster_status {
     const char *launching, *ending; /* why not permitted, as text; empty if permitted */
     int64_t price; /* micro-dollars per hour of running and pending nodes; -1 if any is unknown */
     int64_t price_limit; /* max_hourly_cost; -1 if unset */
-    int64_t polls;       /* of Ray, since this process started */
+    int64_t polls;       /* polls of Ray since this process started */
     double poll_ms;      /* duration of the last one, from request to decision */
 };

@@ -14,7 +14,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-struct json_t; /* of jansson.h, whose macros clash with config/document/json_write.h */
+struct json_t; /* type of jansson.h, whose macros clash with config/document/json_write.h */
 
 enum field_kind {
     FIELD_TEXT,     /* struct str */

@@ -42,11 +42,11 @@ const char *node_phase_name(enum node_phase phase);
 /* A failure, in the order in which it is printed. Unknown parts are empty. */
 struct node_failure {
     struct str step;    /* "setup step 3 of 5" */
-    struct str command; /* as in the file */
+    struct str command; /* the command as in the file */
     struct str path;    /* the key of that command in the file: "setup_commands[2]" */
     struct str said;    /* last lines of output */
     struct str why;     /* the usual cause, if known */
-    struct str next;    /* what to do about it */
+    struct str next;    /* what to do about the failure */
     int64_t status;     /* exit status; 0 if none */
 };
 
@@ -64,14 +64,14 @@ struct node_view {
     int64_t price;        /* micro-dollars per hour, or PRICE_UNKNOWN */
     size_t step, steps;   /* the running step, from 1; 0 if none */
     struct str detail;    /* current command or file */
-    struct str reason;    /* why it was launched or is being terminated */
+    struct str reason;    /* why the node was launched or is being terminated */
     struct node_failure failure;
     /* Ray's state of the node; empty before it joined. */
     struct str ray_id; /* 56 hexadecimal digits */
     const struct resource_usage *uses;
     size_t use_count;
     int64_t idle_since_ms; /* wall clock; 0 if busy or unknown */
-    struct str activity;   /* why it is busy, as reported by Ray */
+    struct str activity;   /* why the node is busy, as reported by Ray */
     bool is_draining;
 };
 

@@ -20,7 +20,7 @@ struct drain_notifier {
     struct drain_notifier_setup setup;
     struct gcs *gcs; /* NULL: to be opened, with the current token */
     struct loop_timer *retry;
-    struct notice notice; /* to be reported; NOTICE_NONE if idle */
+    struct notice notice; /* notice to report; NOTICE_NONE if none */
     struct notice sent;   /* the notice in the drain request in flight */
     int64_t delay_ms;
     int64_t since_ms;       /* monotonic: when reporting started */

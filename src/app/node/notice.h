@@ -39,7 +39,7 @@ struct notice_page {
 
 /* The metadata service of one cloud. */
 struct metadata_api {
-    const char *name;               /* as in provider.type */
+    const char *name;               /* name as in provider.type */
     const char *endpoint;           /* "http://169.254.169.254" */
     const char *endpoint_variable;  /* environment variable that overrides it */
     const char *token_path;         /* requested first, with PUT; NULL if not needed */

@@ -16,7 +16,7 @@
 
 enum {
     POLL_MS = 1000,
-    POLL_FAILED_MS = 5000, /* after several failures */
+    POLL_FAILED_MS = 5000, /* interval after several failures */
     FAILURES_MAX = 30,
     CONNECT_MS = 1000,
     ANSWER_MS = 2000,
@@ -38,10 +38,10 @@ struct spot_watcher_watch {
     struct loop_signal *end;
     struct drain_notifier *notifier;
     const struct notice_page *page; /* being requested */
-    struct notice seen;             /* in this round */
+    struct notice seen;             /* notice seen in this round */
     struct notice told;             /* reported, or being reported */
     uint32_t failures;              /* consecutive */
-    int64_t raylet;                 /* its pid; 0 if none was found */
+    int64_t raylet;                 /* pid of the raylet; 0 if none was found */
     int64_t ray_seen_ms;            /* monotonic */
     char endpoint[ENDPOINT_BYTES];
     char token[TOKEN_BYTES];
@@ -186,7 +186,7 @@ static void spot_watcher_on_token(void *context, const struct http_reply *reply)
     if (reply->outcome != HTTP_REPLIED) {
         break_round(watch, reply->err.text);
     } else if (reply->status != 200 || !notice_is_token(token)) {
-        break_round(watch, "it returned no token");
+        break_round(watch, "the metadata service returned no token");
     } else {
         snprintf(watch->token, sizeof(watch->token), "%.*s", STR_ARG(token));
         ask_page(watch, &watch->dialect->final);

@@ -25,7 +25,7 @@ struct node_watch_setup {
     const char *gcs;         /* "10.0.0.4:6379" */
     const char *token_file;  /* NULL without authentication */
     bool heeds_advice;       /* metadata.shoal.rebalance */
-    bool is_foreground;      /* for tests and debugging */
+    bool is_foreground;      /* run in the foreground, for tests and debugging */
 };
 
 /*

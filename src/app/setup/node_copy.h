@@ -9,11 +9,11 @@
 
 struct node_copy {
     struct child_pool *children;
-    const struct config *config; /* what rsync excludes */
+    const struct config *config; /* source of rsync's exclusions */
     const struct ssh_target *place;
     struct str here, there;
     int64_t deadline_ms; /* 0 for none */
-    child_done_fn *done; /* with the last output of rsync */
+    child_done_fn *done; /* called with the last output of rsync */
     void *context;
 };
 

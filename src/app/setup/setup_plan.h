@@ -16,8 +16,8 @@
 #include "config/config.h"
 #include "remote/node_request.h"
 
-#define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* this program's path on every node */
-#define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray looks for it */
+#define SETUP_PROGRAM "~/.shoal/bin/shoal"   /* path of this program on every node */
+#define SETUP_TOKEN_FILE "~/.ray/auth_token" /* where Ray looks for its token */
 /* On the head: a bundle of the commands that start Ray. */
 #define SETUP_STARTS_FILE "~/.shoal/head-start.json"
 
@@ -53,14 +53,14 @@ struct setup_input {
 struct setup_step {
     const char *kind;     /* "checking the machine", "initialization", "setup", "start", ... */
     size_t number, count; /* 3 of 5 of its kind */
-    struct str command;   /* as in the file; empty for our own steps */
+    struct str command;   /* the command as in the file; empty for our own steps */
     struct str path;      /* "setup_commands[2]"; empty for our own steps */
     enum { SETUP_IS_SETUP, SETUP_IS_WAITING, SETUP_IS_STARTING } phase; /* for model/node_view.h */
 };
 
 struct setup_plan {
     struct node_request request;
-    const struct setup_step *steps; /* one per step of the bundle */
+    const struct setup_step *steps; /* one entry per step of the bundle */
     struct str *warnings;           /* for example, that the dashboard is reachable by everyone */
     size_t warning_count;
 };

@@ -26,7 +26,7 @@ enum {
     RETRY_MOST_MS = 250,
     RETRY_SHARE = 40, /* fraction of the time waited so far */
     DEADLINE_MS = 15 * 60 * 1000,
-    VERSIONS_MS = 30 * 1000, /* for the head to publish its versions, after the GCS answers */
+    VERSIONS_MS = 30 * 1000, /* wait for the head to publish its versions, after the GCS answers */
     REFUSALS_MS = 10 * 1000, /* the answers may come from an old GCS that is about to exit */
     TELL_MS = 10 * 1000,
     LOCAL_MS = 60 * 1000,

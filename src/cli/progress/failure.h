@@ -19,7 +19,7 @@
 #include <stddef.h>
 
 struct failure_scene {
-    const char *file;         /* as given by the user */
+    const char *file;         /* path as given by the user */
     const struct value *tree; /* the configuration, to find the position of a command */
     const struct node_view *nodes;
     size_t node_count;

@@ -230,7 +230,7 @@ static void draw_all(const struct render_drawing *drawing, bool is_head)
 
 struct render_group {
     size_t count;
-    const struct node_view *oldest; /* of the nodes in this phase */
+    const struct node_view *oldest; /* the oldest node in this phase */
 };
 
 static void draw_group(const struct render_drawing *drawing, enum node_phase phase,

@@ -35,7 +35,7 @@ struct picture {
 };
 
 struct picture_frame {
-    size_t columns, lines; /* of the screen; the picture is at least one line shorter */
+    size_t columns, lines; /* size of the screen; the picture is at least one line shorter */
     bool colour;
 };
 

@@ -26,9 +26,9 @@ struct figures {
     struct wait_figures wait;
     int64_t arrived, started, finished, lost; /* over all classes */
     int64_t node_ms;
-    int64_t cost;                 /* of priced machines; PRICE_UNKNOWN if there are none */
+    int64_t cost;                 /* cost of priced machines; PRICE_UNKNOWN if there are none */
     bool is_cost_partial;         /* machines with unknown price were used */
-    int64_t busy_permille;        /* of the time that workers were in Ray; -1: no workers */
+    int64_t busy_permille;        /* share of the time that workers were in Ray; -1: no workers */
     const struct type_row *types; /* all types of the cluster file, in its order */
     size_t type_count;
     const struct class_row *classes;
@@ -41,7 +41,7 @@ struct figures figures_of(struct arena *arena, const struct result *result,
 /* One line of the table; `is_part` is indented below the line it belongs to. */
 struct figure_row {
     struct str label;
-    struct str note; /* of the label: "m5.large, spot"; may be empty */
+    struct str note; /* note next to the label: "m5.large, spot"; may be empty */
     bool is_part;
     struct str values[PLANNERS_MAX];
 };

@@ -39,7 +39,7 @@ struct simulate_run {
     size_t line_count;
     size_t line_capacity;
     struct run_line before; /* last line before the kept ones; may be empty */
-    struct run_line behind; /* first line after them */
+    struct run_line behind; /* index of the first line after them */
 };
 
 struct result {

@@ -38,7 +38,7 @@ enum {
 
 static const struct {
     const char *title;
-    const char *resource; /* of a bar; otherwise NULL */
+    const char *resource; /* resource of a bar; otherwise NULL */
     bool is_right;
 } columns[COLUMN_COUNT] = {
     [COLUMN_NAME] = {"NAME", NULL, false},       [COLUMN_TYPE] = {"TYPE", NULL, false},

@@ -27,7 +27,7 @@ struct top_log {
 };
 
 struct top_view {
-    size_t columns, lines; /* of the screen; 0 lines: unlimited, without key help */
+    size_t columns, lines; /* size of the screen; 0 lines: unlimited, without key help */
     bool colour;
     int64_t now_ms; /* our wall clock */
     enum top_pane pane;

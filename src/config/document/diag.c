@@ -45,7 +45,7 @@ struct diag *diag_add(struct diag_list *list, enum diag_level level, const char 
 void diag_hint(struct diag_list *list, struct diag *diag, const char *fmt, ...)
 {
     if (!diag->code) {
-        return; /* one that was counted, but not stored */
+        return; /* a finding that was counted, but not stored */
     }
     char text[TEXT_MAX];
     va_list args;
@@ -119,7 +119,7 @@ void diag_merge_typos(struct diag_list *list)
         if (typo->level == DIAG_ERROR) {
             list->error_count--;
         } else {
-            typo->level = DIAG_ERROR; /* takes over the level of the missing key */
+            typo->level = DIAG_ERROR; /* it gets the level of the finding about the missing key */
             list->warning_count--;
         }
     }

@@ -13,7 +13,7 @@
 
 enum json_style {
     JSON_COMPACT, /* ", " and ": " on one line, as json.dumps does by default */
-    JSON_SORTED,  /* the same with sort_keys=True */
+    JSON_SORTED,  /* compact, with sort_keys=True */
     JSON_TIGHT,   /* "," and ":", as with separators=(",", ":") */
     JSON_IN_YAML, /* JSON_COMPACT for YAML readers: characters beyond U+FFFF are not escaped */
     JSON_PRETTY,  /* indented by two blanks; UTF-8 instead of \u escapes */

@@ -174,8 +174,8 @@ bool value_is_true(const struct value *value)
 
 static void count_child(struct value *parent, const struct value *child)
 {
-    require(parent->weight > 0 && child->weight > 0, "a value counts itself");
-    require(child->depth > 0, "a value is one level deep");
+    require(parent->weight > 0 && child->weight > 0, "the weight of a value is at least 1");
+    require(child->depth > 0, "the depth of a value is at least 1");
     uint32_t room = UINT32_MAX - parent->weight;
     parent->weight = child->weight > room ? UINT32_MAX : parent->weight + child->weight;
     parent->depth = child->depth + 1 > parent->depth ? child->depth + 1 : parent->depth;

@@ -92,7 +92,7 @@ struct conversion {
     struct diag_list *diags;
     const struct value *config;
     const struct value *default_head;
-    struct place place; /* of the legacy key that exists */
+    struct place place; /* place of the legacy key that exists */
 };
 
 /* The node type that one of the two legacy keys describes; NULL if unknown. */

@@ -293,7 +293,7 @@ static void hint_key(const struct checker *checker, struct diag *diag,
     struct str best = suggest_best(&suggest);
     const char *home = schema_home_of(checker->root, name);
     if (diag_is_crowded(diags, diag->level)) {
-        return; /* it would not be shown */
+        return; /* the finding would not be shown */
     }
     if (best.len == 0 && str_ends(name, "image") && schema_find_key(object, STR("worker_image"))) {
         best = STR("worker_image"); /* the docker section of a node type has only that one */

@@ -15,7 +15,7 @@ struct workload_file_reader {
     struct arena *arena;
     struct diag_list *diags;
     int64_t duration;
-    bool is_own_time; /* from the file, not from the command line */
+    bool is_own_time; /* the duration is from the file, not from the command line */
     double tasks;     /* expected number of tasks */
 };
 

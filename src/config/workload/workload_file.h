@@ -58,7 +58,7 @@ struct workload_class {
     struct place place;
     struct workload_shape shape;
     enum workload_gang gang;
-    int64_t bundles; /* of a gang, otherwise 1 */
+    int64_t bundles; /* bundles of a gang, otherwise 1 */
     enum workload_arrival arrival;
     int64_t first_at;
     int64_t last_at;

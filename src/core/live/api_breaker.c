@@ -13,13 +13,13 @@ bool api_breaker_blocks(const struct core *core)
 
 void api_breaker_note_call(struct core *core)
 {
-    require(!api_breaker_blocks(core), "during errors there is one call at a time");
+    require(!api_breaker_blocks(core), "while the API fails, only one call is in flight");
     core->trouble.is_probing = core->trouble.failures > 0;
 }
 
 void api_breaker_apply(struct core *core, enum outcome outcome)
 {
-    require(outcome < OUTCOME_COUNT, "the outcome of a call");
+    require(outcome < OUTCOME_COUNT, "the outcome of the call is valid");
     const struct core_times *times = &core->settings->times;
     struct trouble *trouble = &core->trouble;
     trouble->is_probing = false;

@@ -54,7 +54,7 @@ static void lose(struct core *core, struct node *node)
 
 static void apply_cloud_show(struct core *core, struct node *node, enum cloud_state state)
 {
-    require(state < CLOUD_STATE_COUNT, "a state of the cloud");
+    require(state < CLOUD_STATE_COUNT, "the cloud state is valid");
     require(!node->is_head, "the head is not in the listing of workers");
     if (state > node->cloud) {
         node->cloud = (uint8_t)state;
@@ -96,7 +96,7 @@ static struct node *find_listed(struct core *core, const struct listed *listed, 
     bool is_next = *hint < core->node_end && core->nodes[*hint].instance == listed->instance;
     struct node *node = is_next ? &core->nodes[*hint] : nodes_find(core, listed->instance);
     *hint = node ? nodes_position(core, node) + 1 : *hint;
-    require(*hint <= core->node_end, "the hint is a position");
+    require(*hint <= core->node_end, "the hint is a valid position");
     return node;
 }
 
@@ -147,14 +147,15 @@ void apply_listing(struct core *core, const struct listing *listing)
         core->is_stirred = true; /* actions may have waited for it */
     }
     core->listed_at = listing->asked_at > core->listed_at ? listing->asked_at : core->listed_at;
-    require(core->listed_at >= listing->asked_at, "the newest listing counts");
+    require(core->listed_at >= listing->asked_at, "the newest listing is kept");
     apply_absence(core, listing->asked_at);
     launches_settle_by_listing(core, listing->asked_at);
 }
 
 void apply_terminate_reply(struct core *core, const struct event *event)
 {
-    require(event->terminate_reply.outcome < OUTCOME_COUNT, "the outcome of a termination");
+    require(event->terminate_reply.outcome < OUTCOME_COUNT,
+            "the outcome of the termination is valid");
     struct node *node = nodes_find(core, event->terminate_reply.instance);
     enum outcome outcome = event->terminate_reply.outcome;
     api_breaker_apply(core, outcome);
@@ -175,7 +176,7 @@ void apply_terminate_reply(struct core *core, const struct event *event)
 
 void apply_setup_reply(struct core *core, const struct event *event)
 {
-    require(event->setup_reply.news < SETUP_NEWS_COUNT, "a report of a setup");
+    require(event->setup_reply.news < SETUP_NEWS_COUNT, "the setup report is valid");
     struct node *node = nodes_find(core, event->setup_reply.instance);
     if (!node || (node->state != NODE_BOOTING && node->state != NODE_SETTING_UP)) {
         return;
@@ -185,7 +186,7 @@ void apply_setup_reply(struct core *core, const struct event *event)
         node->is_asked = true;
     }
     if (event->setup_reply.news == SETUP_CONTACT && node->is_set_up) {
-        node->is_set_up = false; /* it is set up again, with the full deadline */
+        node->is_set_up = false; /* the node is set up again, with the full deadline */
         node->since = core->now;
     }
     if (event->setup_reply.news == SETUP_DONE) {

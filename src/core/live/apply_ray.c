@@ -59,7 +59,7 @@ static void appear(struct core *core, struct node *node)
         }
     }
     node_move(core, node, state);
-    require(node_state_table[node->state].is_running, "a node that is alive in Ray runs");
+    require(node_state_table[node->state].is_running, "a node that is alive in Ray is running");
 }
 
 void apply_drain_of_others(struct core *core, struct node *node)
@@ -124,7 +124,7 @@ static void apply_ray_come_back(struct core *core, struct node *node)
 
 void apply_ray_node(struct core *core, const struct ray_node *ray)
 {
-    require(ray->status < RAY_STATUS_COUNT, "the state of a node in Ray");
+    require(ray->status < RAY_STATUS_COUNT, "the node's state in Ray is valid");
     struct node *node = nodes_find(core, ray->instance);
     if (!node && ray->status != RAY_ABSENT && ray->status != RAY_DEAD) {
         node = nodes_add(core, ray->instance);
@@ -175,7 +175,7 @@ void apply_ray_node(struct core *core, const struct ray_node *ray)
 /* Returns the node to service: the drain was refused, or its outcome is unknown. */
 static void apply_ray_resume(struct core *core, struct node *node)
 {
-    require(node->state == NODE_DRAINING, "only a drain is revoked");
+    require(node->state == NODE_DRAINING, "only a draining node can leave the drain");
     require(node->is_drain_ours, "only our drain can be refused");
     node_move(core, node, node->ray == RAY_ALIVE ? state_in_ray(node) : NODE_SETTING_UP);
     node->is_asked = node->ray != RAY_ALIVE;
@@ -190,7 +190,7 @@ static void apply_ray_resume(struct core *core, struct node *node)
 
 void apply_drain_reply(struct core *core, const struct event *event)
 {
-    require(event->drain_reply.answer < DRAIN_ANSWER_COUNT, "the answer to a drain");
+    require(event->drain_reply.answer < DRAIN_ANSWER_COUNT, "the answer to the drain is valid");
     struct node *node = nodes_find(core, event->drain_reply.instance);
     enum drain_answer answer = event->drain_reply.answer;
     if (!node || node->state != NODE_DRAINING) {

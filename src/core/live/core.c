@@ -128,7 +128,7 @@ static void apply_lease(struct core *core, const struct event *event)
         core_take_over(core);
     }
     core->epoch = epoch;
-    require(core->lease_until == event->lease.until, "the lease of this epoch");
+    require(core->lease_until == event->lease.until, "the lease belongs to this epoch");
     core->is_fenced = false;
     core->is_changed = true;
 }
@@ -306,7 +306,7 @@ struct action *actions_add(struct core *core, enum action_kind kind, struct reas
 void core_step(struct core *core, const struct event *event, struct arena *scratch,
                struct core_answer *ret_answer)
 {
-    require(event->kind < EVENT_KIND_COUNT, "the kind of an event");
+    require(event->kind < EVENT_KIND_COUNT, "the kind of the event is valid");
     *ret_answer = (struct core_answer){0};
     core->now = event->at;
     core->action_count = 0;
@@ -350,7 +350,7 @@ size_t core_node_count(const struct core *core)
 
 const struct node *core_node_at(const struct core *core, size_t position)
 {
-    require(position < core->node_end, "the position of a node");
+    require(position < core->node_end, "the position is that of a node");
     return &core->nodes[position];
 }
 

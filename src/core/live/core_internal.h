@@ -29,7 +29,7 @@ struct launch {
     int64_t retry_at;     /* not repeated before this time */
     bool is_asked;        /* a call is in flight */
     bool is_frozen;       /* not repeated: a listing will settle it */
-    bool is_outdated;     /* its node type is no longer in the file */
+    bool is_outdated;     /* the node type is no longer in the file */
     int64_t count_by_cause[LAUNCH_CAUSE_COUNT];
 };
 
@@ -39,7 +39,7 @@ enum role {
     ROLE_HEAD,    /* offers its resources, does not count against limits */
     ROLE_PENDING, /* will offer its type's resources */
     ROLE_RUNNING, /* offers the resources that Ray reports */
-    ROLE_FULL,    /* only counts: running, nothing fits on it, and it need not be terminated */
+    ROLE_FULL,    /* running and full: it only counts, and need not be terminated */
     ROLE_OTHER,   /* departing: only counts against the limits */
     ROLE_COUNT,
 };
@@ -111,7 +111,7 @@ struct core {
     int64_t listed_at;   /* when the last complete one was requested; -1 if none */
     int64_t ray_seen_at; /* when Ray's view was requested; -1 if never */
     struct ray_load load;
-    struct shapes shapes; /* of the load */
+    struct shapes shapes; /* shapes of the load */
 
     /* These make a tick without changes cheap. */
     bool is_stirred;      /* an action may be needed */
@@ -231,7 +231,7 @@ struct departing {
     int64_t count;
 };
 struct departing evictions_departing(const struct core *core, uint32_t type);
-void evictions_mark_replaced(struct core *core); /* after launches for all of them */
+void evictions_mark_replaced(struct core *core); /* called after launches for all of them */
 
 /* decide.c */
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer);

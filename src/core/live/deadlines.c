@@ -5,7 +5,7 @@
 static void note_due(struct core *core, int64_t at)
 {
     core->due_at = at < core->due_at ? at : core->due_at;
-    require(core->due_at <= at, "the earliest deadline counts");
+    require(core->due_at <= at, "the earliest deadline is kept");
 }
 
 static struct action *add_for(struct core *core, struct node *node, enum action_kind kind,

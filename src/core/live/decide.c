@@ -105,7 +105,7 @@ static void decide_count_nodes(struct draft *draft, struct arena *scratch)
     draft->leaves_out_full = draft->leaves_out_full && is_within_limits(draft);
     require(role_counts_offering(&draft->all) + draft->all.counts[ROLE_OTHER] <=
                 (int64_t)core->used_nodes,
-            "no more nodes count than there are");
+            "the counted nodes exist");
 }
 
 static bool is_given(const struct draft *draft, enum role role)
@@ -122,7 +122,7 @@ static void give_nodes(struct draft *draft, struct arena *scratch)
     draft->positions = ARENA_ARRAY(scratch, most, uint32_t);
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (is_given(draft, (enum role)core->marks[i].role)) {
-            require(draft->input.node_count < most, "the counts agree with the roles");
+            require(draft->input.node_count < most, "the number of nodes agrees with the roles");
             draft->positions[draft->input.node_count++] = i;
         }
     }
@@ -286,7 +286,7 @@ static int64_t hold_beyond(struct draft *draft, uint32_t type, int64_t count, in
                            enum hold_cause cause)
 {
     most = most > 0 ? most : 0;
-    require(count >= 0, "launches are not negative");
+    require(count >= 0, "the number of launches is not negative");
     decide_hold(draft, type, count - most, cause);
     return decide_least(count, most);
 }
@@ -340,7 +340,7 @@ static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret
         launch->count_by_cause[i] -= part;
         ret_by_cause[i] = part;
         count -= part;
-        require(part >= 0 && count >= 0, "a cause gives a part of the launch");
+        require(part >= 0 && count >= 0, "the nodes of a cause are part of the launch");
     }
 }
 
@@ -354,7 +354,7 @@ static void note_take_over(struct draft *draft, uint32_t type, struct action *ac
     if (count > 0) {
         struct departing departing = evictions_departing(draft->core, type);
         draft->taking_over[type] -= count;
-        require(draft->taking_over[type] >= 0, "no more launches take over than planned");
+        require(draft->taking_over[type] >= 0, "no more launches replace nodes than planned");
         draft->takes_over = true;
         action->instance = departing.first;
         action->reason.amount = count;
@@ -367,7 +367,8 @@ static bool launch_once(struct draft *draft, struct plan_launch *planned, uint32
 {
     require(count > 0 && count <= draft->core->settings->max_per_call,
             "a call launches at most max_per_call");
-    require(offering < draft->core->settings->offering_count, "an offering of the file");
+    require(offering < draft->core->settings->offering_count,
+            "the offering is in the cluster file");
     require(draft->core->settings->offerings[offering].type == planned->type,
             "the offering has the type of the launch");
     require(draft->core->launching == PERMIT_OK, "launching is permitted");
@@ -433,7 +434,7 @@ static void decide_launch(struct draft *draft, const struct plan_launch *planned
     }
     int64_t left = room_for(draft, &rest);
     left = affordable(draft, &settings->offerings[offering], left);
-    require(left <= planned->count, "no more is launched than planned");
+    require(left <= planned->count, "no more nodes are launched than planned");
     while (left > 0) {
         int64_t count = decide_least(left, settings->max_per_call);
         if (!launch_once(draft, &rest, offering, count)) {
@@ -508,7 +509,7 @@ static void decide_explain_all(const struct core *core, struct plan *plan)
 
 static struct reason end_reason(const struct plan_end *end)
 {
-    require(end->cause <= END_IDLE, "the cause of an end");
+    require(end->cause <= END_IDLE, "the cause of the termination is valid");
     static const uint8_t kinds[] = {[END_NONE] = REASON_IDLE,
                                     [END_OUTDATED] = REASON_OUTDATED,
                                     [END_MAX_OF_TYPE] = REASON_TYPE_LIMIT,
@@ -519,11 +520,11 @@ static struct reason end_reason(const struct plan_end *end)
 
 static void decide_end(struct draft *draft, const struct plan_end *end)
 {
-    require(end->node < draft->input.node_count, "the planner ends a node that it was given");
+    require(end->node < draft->input.node_count, "the planner terminates only nodes of its input");
     struct core *core = draft->core;
     struct node *node = &core->nodes[draft->positions[end->node]];
     struct reason reason = end_reason(end);
-    require(!node->is_head, "the planner never ends the head");
+    require(!node->is_head, "the planner never terminates the head");
     if (node_state_table[node->state].is_pending) {
         if (node->instance != INSTANCE_NONE) {
             node_end(core, node, NODE_TERMINATING, reason);
@@ -586,8 +587,10 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
     draft_input(&draft, scratch);
     plan_decide(&draft.input, scratch, &answer->plan);
     answer->is_decision = true;
-    require(answer->plan.launch_count <= core->settings->type_count, "one launch for each type");
-    require(answer->plan.end_count <= draft.input.node_count, "each node ends once");
+    require(answer->plan.launch_count <= core->settings->type_count,
+            "there is at most one launch per node type");
+    require(answer->plan.end_count <= draft.input.node_count,
+            "each node is terminated at most once");
     for (size_t i = 0; i < answer->plan.end_count && core->ending == PERMIT_OK; i++) {
         decide_end(&draft, &answer->plan.ends[i]);
     }

@@ -82,7 +82,7 @@ static void count_demand(const struct plan *plan, int64_t sign, int64_t *counts)
     for (size_t i = 0; i < plan->launch_count; i++) {
         const struct plan_launch *launch = &plan->launches[i];
         require(launch->count_by_cause[LAUNCH_DEMAND] <= launch->count,
-                "the causes are parts of a launch");
+                "the causes do not exceed the launch");
         counts[launch->type] += sign * launch->count_by_cause[LAUNCH_DEMAND];
     }
 }
@@ -124,7 +124,7 @@ struct departing evictions_departing(const struct core *core, uint32_t type)
     }
     require(circles[LIKE_IT].count <= circles[NEW].count,
             "nodes of this type are among the new ones");
-    require(circles[NEW].count <= circles[ALL].count, "the new ones are among all");
+    require(circles[NEW].count <= circles[ALL].count, "new nodes are among all nodes");
     size_t chosen = LIKE_IT;
     while (chosen < ALL && circles[chosen].count == 0) {
         chosen++;

@@ -32,7 +32,7 @@ uint64_t launches_next_number(struct core *core)
 {
     uint64_t first = core->epoch << 32;
     core->last_launch = (core->last_launch > first ? core->last_launch : first) + 1;
-    require(core->last_launch > first, "the number is of this epoch or later");
+    require(core->last_launch > first, "the launch number belongs to this epoch or a later one");
     return core->last_launch;
 }
 
@@ -74,7 +74,7 @@ struct node *launches_bind(struct core *core, struct launch *launch, uint64_t in
     struct node *node = &core->nodes[launch->requested];
     launch->requested = node->next;
     node->next = NO_NODE;
-    require(node->state == NODE_REQUESTED, "a node without an instance is requested");
+    require(node->state == NODE_REQUESTED, "a node without an instance is in state requested");
     require(node->instance == INSTANCE_NONE, "a requested node has no instance yet");
     require(node->launch == launch->number, "the node belongs to the launch");
     nodes_name(core, node, instance);
@@ -88,11 +88,11 @@ static void launches_close(struct core *core, struct launch *launch)
 {
     require(core->launch_count > 0, "an open launch is in the table");
     require(launch >= core->launches && launch < core->launches + core->launch_count,
-            "a launch of this table");
+            "the launch is in the table");
     while (launch->requested != NO_NODE) {
         struct node *node = &core->nodes[launch->requested];
         launch->requested = node->next;
-        require(node->state == NODE_REQUESTED, "a node without an instance is requested");
+        require(node->state == NODE_REQUESTED, "a node without an instance is in state requested");
         node_move(core, node, NODE_GONE);
     }
     *launch = core->launches[--core->launch_count];
@@ -210,7 +210,7 @@ void launches_apply_intent(struct core *core, const struct event *event)
 
 void launches_apply_reply(struct core *core, const struct event *event)
 {
-    require(event->launch_reply.outcome < OUTCOME_COUNT, "the outcome of a launch");
+    require(event->launch_reply.outcome < OUTCOME_COUNT, "the outcome of the launch is valid");
     struct launch *launch = launches_find(core, event->launch_reply.launch);
     api_breaker_apply(core, event->launch_reply.outcome);
     if (launch) {
@@ -238,7 +238,7 @@ static bool is_too_many(const struct core *core, const struct launch *launch)
 
 static void repeat(struct core *core, struct launch *launch)
 {
-    require(!launch->is_asked, "a launch has one call in flight");
+    require(!launch->is_asked, "a launch has at most one call in flight");
     require(!launch->is_frozen, "a frozen launch is not repeated");
     require(core->now >= launch->retry_at, "a launch is not repeated before its time");
     struct reason reason = {.kind = REASON_REPEATED};

@@ -66,8 +66,8 @@ static enum role role_of(struct core *core, const struct node *node)
 
 static void node_counts_add(struct core *core, const struct mark *mark, int64_t sign)
 {
-    require(mark->role < ROLE_COUNT, "the role of a node");
-    require(mark->type <= core->settings->type_count, "the type of a node");
+    require(mark->role < ROLE_COUNT, "the role of the node is valid");
+    require(mark->type <= core->settings->type_count, "the node type is valid");
     struct role_counts *tally = &core->tallies[mark->type];
     if (mark->role == ROLE_NONE || mark->role == ROLE_HEAD) {
         return;
@@ -75,9 +75,9 @@ static void node_counts_add(struct core *core, const struct mark *mark, int64_t 
     tally->counts[mark->role] += sign;
     core->all.counts[mark->role] += sign;
     core->price += mark->price > 0 ? sign * mark->price : 0;
-    require(tally->counts[mark->role] >= 0, "the nodes of a type are not negative");
+    require(tally->counts[mark->role] >= 0, "the number of nodes of a type is not negative");
     require(core->all.counts[mark->role] >= tally->counts[mark->role],
-            "a type has not more nodes than the cluster");
+            "a node type has at most as many nodes as the cluster");
     require(core->price >= 0, "the price of all nodes is not negative");
 }
 

@@ -21,9 +21,9 @@ struct node *nodes_find(const struct core *core, uint64_t instance)
 
 void nodes_name(struct core *core, struct node *node, uint64_t instance)
 {
-    require(node->instance == INSTANCE_NONE, "a node gets its instance once");
+    require(node->instance == INSTANCE_NONE, "a node gets its instance only once");
     require(core->used_nodes <= core->slot_mask, "the index has a free slot");
-    require(nodes_position(core, node) < core->node_end, "a node of this table");
+    require(nodes_position(core, node) < core->node_end, "the node is in the table");
     size_t slot = slot_of(core, instance);
     while (core->slots[slot] != 0) {
         slot = (slot + 1) & core->slot_mask;
@@ -85,7 +85,7 @@ struct node *nodes_add(struct core *core, uint64_t instance)
 static void nodes_free(struct core *core, struct node *node)
 {
     require(core->used_nodes > 0, "the record of a node is in use");
-    require(!node->is_head, "the head stays");
+    require(!node->is_head, "the head's record is never freed");
     require(node->next == NO_NODE || node->instance == INSTANCE_NONE,
             "a node in the list of its launch has no instance");
     if (node->instance != INSTANCE_NONE) {
@@ -109,9 +109,9 @@ static void nodes_report(struct core *core, const struct node *node, enum node_s
 
 void node_move(struct core *core, struct node *node, enum node_state state)
 {
-    require(state < NODE_STATE_COUNT, "a state of a node");
-    require(nodes_position(core, node) < core->node_end, "a node of this table");
-    require(state != NODE_GONE || !node->is_head, "the head stays");
+    require(state < NODE_STATE_COUNT, "the node state is valid");
+    require(nodes_position(core, node) < core->node_end, "the node is in the table");
+    require(state != NODE_GONE || !node->is_head, "the head's record is never freed");
     nodes_report(core, node, state);
     node_enter(node, state, core->now);
     node_touch(core, node);
@@ -125,10 +125,10 @@ void node_move(struct core *core, struct node *node, enum node_state state)
 void node_end(struct core *core, struct node *node, enum node_state state, struct reason reason)
 {
     require(state == NODE_DRAINING || state == NODE_FAILED || state == NODE_TERMINATING,
-            "a state at the end of a node");
-    require(reason.kind < REASON_KIND_COUNT, "the reason of an end");
+            "the new state leads to termination");
+    require(reason.kind < REASON_KIND_COUNT, "the reason of the termination is valid");
     require(!node->is_head, "the core never terminates the head");
-    require(node->instance != INSTANCE_NONE, "only an instance is terminated");
+    require(node->instance != INSTANCE_NONE, "a terminated node has an instance");
     node_move(core, node, state);
     node->reason = reason;
     node->until = 0;
@@ -148,9 +148,9 @@ static void strike(struct core *core, struct breaker *breaker)
 
 void node_strike(struct core *core, const struct node *node)
 {
-    require(node_type(core, node) <= core->settings->type_count, "the type of a node");
+    require(node_type(core, node) <= core->settings->type_count, "the node type is valid");
     if (node->is_outdated) {
-        return; /* it says nothing about the current file */
+        return; /* such a node says nothing about the current file */
     }
     strike(core, &core->type_breakers[node_type(core, node)]);
 }
@@ -158,7 +158,7 @@ void node_strike(struct core *core, const struct node *node)
 /* Counted separately from failed setups, because deaths never disable a type. */
 void node_strike_death(struct core *core, const struct node *node)
 {
-    require(node_type(core, node) <= core->settings->type_count, "the type of a node");
+    require(node_type(core, node) <= core->settings->type_count, "the node type is valid");
     if (node->is_outdated) {
         return;
     }
@@ -167,6 +167,6 @@ void node_strike_death(struct core *core, const struct node *node)
         breaker_succeed(deaths); /* the last death was long ago */
     }
     deaths->cool_until = deaths->cool_until > core->now ? deaths->cool_until : core->now;
-    require(deaths->cool_until >= core->now, "deaths cool from now on");
+    require(deaths->cool_until >= core->now, "the pause after deaths ends in the future");
     strike(core, deaths);
 }

@@ -20,12 +20,12 @@ static int compare_requests(const void *context, uint32_t a, uint32_t b)
 
 static uint32_t column_for(struct batch *batch, uint32_t name)
 {
-    require(name < batch->names->count, "the name of a resource");
+    require(name < batch->names->count, "the resource name is valid");
     if (batch->column_of[name] != COLUMN_NONE) {
         return batch->column_of[name];
     }
     uint32_t column = (uint32_t)batch->column_count++;
-    require(column < batch->need_capacity, "a column for each need at most");
+    require(column < batch->need_capacity, "there is at most one column per need");
     batch->column_of[name] = column;
     batch->column_names[column] = name;
     bool is_implicit = resource_is_implicit(intern_text(batch->names, name));
@@ -144,8 +144,9 @@ static void plant_tree(struct batch *batch)
         batch->dimension_count = 1; /* needed to tell empty runs from others */
     }
     size_t size = 2 * batch->leaf_count * batch->dimension_count;
-    require(batch->leaf_count >= batch->run_count, "a leaf for each run");
-    require(batch->dimension_count <= BATCH_DIMENSIONS_MAX, "the dimensions of the tree");
+    require(batch->leaf_count >= batch->run_count, "the tree has a leaf for each run");
+    require(batch->dimension_count <= BATCH_DIMENSIONS_MAX,
+            "the tree has at most the maximum number of dimensions");
     if (size > batch->tree_capacity) {
         batch->tree_capacity = size * 2;
         batch->tree = ARENA_ARRAY(batch->arena, batch->tree_capacity, int64_t);
@@ -183,7 +184,7 @@ void batch_fill(struct batch *batch, struct batch_source source)
             .left = source.demands ? source.demands[i].count : 1};
     }
     sort_into_runs(batch, source.count);
-    require(batch->run_count <= source.count, "runs combine requests");
+    require(batch->run_count <= source.count, "there are at most as many runs as requests");
     for (size_t i = 0; i < batch->run_count; i++) {
         describe_run(batch, &batch->runs[i]);
     }
@@ -240,8 +241,8 @@ size_t batch_next_fit(const struct batch *batch, size_t from, const int64_t *amo
 
 void batch_take(struct batch *batch, size_t run, int64_t count)
 {
-    require(run < batch->run_count, "a run of this batch");
-    require(count > 0 && count <= batch->runs[run].left, "no more is taken than is left");
+    require(run < batch->run_count, "the run is in this batch");
+    require(count > 0 && count <= batch->runs[run].left, "no more requests are taken than remain");
     require(batch->left >= batch->runs[run].left, "a run is part of the batch");
     batch->left -= count;
     batch->runs[run].left -= count;

@@ -32,7 +32,7 @@ struct run {
     uint32_t user_list; /* for the packer: trials that use this run */
     uint32_t need_first;
     uint32_t need_count;
-    int64_t left;      /* not placed yet */
+    int64_t left;      /* requests that are not placed yet */
     int64_t most_used; /* for the packer: maximum that any trial uses */
     bool has_anti_affinity;
     bool asks_gpu;

@@ -24,7 +24,7 @@ enum column_what { COLUMN_PATTERN, COLUMN_SURPLUS, COLUMN_SLACK, COLUMN_MISSING 
 /* A column of the program: a pattern of the pool, or one that belongs to a row. */
 struct column {
     enum column_what what;
-    uint32_t index; /* of the pattern or the row */
+    uint32_t index; /* index of the pattern or the row */
 };
 
 struct cover_lp {

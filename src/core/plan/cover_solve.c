@@ -6,7 +6,7 @@
 
 enum {
     ROOT_STEPS = 120,      /* fillings tried per pattern of the first program */
-    DIVE_STEPS = 16,       /* and of later ones */
+    DIVE_STEPS = 16,       /* the same for later programs */
     GREEDY_STEPS = 40,     /* fillings tried per node of a greedy answer */
     REPAIRS_IN_VAIN = 600, /* failed repairs after which the search stops */
     REPAIR_MOST = 6,       /* nodes repacked at once */
@@ -18,8 +18,8 @@ struct solver {
     struct cover_lp *lp;
     struct cover_answer best;
     struct cover_answer trial;
-    struct cover_rest rest;  /* of the current attempt */
-    struct cover_rest scrap; /* of its greedy completion */
+    struct cover_rest rest;  /* what is left to place in the current attempt */
+    struct cover_rest scrap; /* what is left after its greedy completion */
     double *alone;           /* by class */
     double *values;          /* by class: used by the greedy heuristic */
     double *root;            /* by class: from the first program */
@@ -27,7 +27,7 @@ struct solver {
     int64_t goal;            /* an answer must be cheaper than this */
     int64_t reserve;         /* work reserved for repairs */
     uint64_t rng;
-    uint32_t *new_patterns; /* of the answer being repaired */
+    uint32_t *new_patterns; /* new patterns of the answer being repaired */
     size_t new_capacity;
     bool has_answer;
 };

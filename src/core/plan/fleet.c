@@ -19,7 +19,7 @@ static void fleet_describe(struct fleet *fleet, struct fleet_node *node,
 
 void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t type)
 {
-    require(type < fleet->input->type_count, "a type of the input");
+    require(type < fleet->input->type_count, "the node type is in the input");
     const struct plan_type *kind = &fleet->input->types[type];
     node->type = type;
     if (!kind->is_gone) {
@@ -31,7 +31,7 @@ void fleet_describe_new(struct fleet *fleet, struct fleet_node *node, uint32_t t
 static void fleet_take_over(struct fleet *fleet, uint32_t index)
 {
     const struct plan_node source = plan_node_at(fleet->input, index);
-    require(source.type < fleet->input->type_count, "the type of a node");
+    require(source.type < fleet->input->type_count, "the node type is valid");
     const struct plan_type *type = &fleet->input->types[source.type];
     struct fleet_node *node = &fleet->nodes[index];
     node->is_head = source.is_head;
@@ -46,7 +46,7 @@ static void fleet_take_over(struct fleet *fleet, uint32_t index)
         node->end_cause = END_OUTDATED;
         node->is_head = false;
     } else {
-        return; /* its type is unknown: Ray ignores it */
+        return; /* the node type is unknown: Ray ignores the node */
     }
     require(fleet->order_count <= index, "nodes keep the order of the input");
     require(fleet->order_count < fleet->order_capacity, "the order has room");
@@ -112,8 +112,9 @@ void fleet_init(struct fleet *fleet, const struct plan_input *input, struct aren
         fleet->type_nodes[i] += input->full_nodes[i];
         fleet->total_nodes += input->full_nodes[i];
     }
-    require(fleet->order_count <= fleet->node_count, "a node is in the order once");
-    require(fleet->total_nodes >= (int64_t)fleet->order_count, "all nodes of the order count");
+    require(fleet->order_count <= fleet->node_count, "each node is in the order at most once");
+    require(fleet->total_nodes >= (int64_t)fleet->order_count,
+            "every node in the order is counted");
     open_demand_ledgers(fleet);
 }
 
@@ -148,7 +149,7 @@ uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum la
 {
     require(type < fleet->input->type_count && cause < LAUNCH_CAUSE_COUNT,
             "a launch has a type and a cause");
-    require(count >= 0, "launches are not negative");
+    require(count >= 0, "the number of launches is not negative");
     uint32_t first = (uint32_t)fleet->node_count;
     fleet_reserve_order(fleet, (size_t)count);
     for (int64_t i = 0; i < count; i++) {
@@ -164,7 +165,7 @@ uint32_t fleet_launch(struct fleet *fleet, uint32_t type, int64_t count, enum la
     }
     fleet->type_nodes[type] += count;
     fleet->total_nodes += count;
-    require(fleet->node_count == (size_t)first + (size_t)count, "the new nodes follow each other");
+    require(fleet->node_count == (size_t)first + (size_t)count, "the new nodes are consecutive");
     require(fleet->order_count <= fleet->order_capacity, "the order fits its array");
     return first;
 }
@@ -173,7 +174,7 @@ void fleet_count_launch(struct fleet *fleet, uint32_t type, int64_t count, enum 
 {
     require(type < fleet->input->type_count && cause < LAUNCH_CAUSE_COUNT,
             "a launch has a type and a cause");
-    require(count >= 0, "launches are not negative");
+    require(count >= 0, "the number of launches is not negative");
     fleet->type_launches[type * LAUNCH_CAUSE_COUNT + cause] += count;
     fleet->type_nodes[type] += count;
     fleet->total_nodes += count;

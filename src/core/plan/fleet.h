@@ -65,7 +65,7 @@ struct fleet {
     size_t node_count;
     size_t node_capacity;
     uint32_t *order; /* all participating nodes, in Ray's list order */
-    uint32_t *spare; /* of equal length, for sorting and reordering */
+    uint32_t *spare; /* array of equal length, for sorting and reordering */
     size_t order_count;
     size_t order_capacity;
     int64_t *type_nodes;    /* by type: all nodes, including terminating ones */

@@ -114,7 +114,7 @@ static void reorder(struct packer *packer)
 
 static void commit_win(struct packer *packer, const struct win *win, uint32_t node)
 {
-    require(node < packer->fleet->node_count, "the node of a win");
+    require(node < packer->fleet->node_count, "the winning node exists");
     require(win->placed_first + win->placed_count <= packer->win_placed_count,
             "the placements of a win were recorded");
     trial_commit(&packer->trial, packer->fleet, &packer->fleet->nodes[node],
@@ -177,7 +177,7 @@ bool pack_batch(struct packer *packer, struct batch_source requests, enum launch
     pack_existing(packer);
     pack_new(packer);
     require(packer->batch.left >= 0, "no request is placed twice");
-    require(packer->winner_count <= packer->fleet->order_count, "a node wins once");
+    require(packer->winner_count <= packer->fleet->order_count, "each node wins at most once");
     if (is_atomic && packer->batch.left > 0) {
         return false;
     }

@@ -23,7 +23,7 @@ struct kin_slot {
 struct heap_entry {
     struct score score;
     uint32_t type_rank;
-    uint32_t first; /* of the group: final tie-breaker, the first listed wins */
+    uint32_t first; /* first node of the group: final tie-breaker, the first listed wins */
     uint32_t group;
 };
 

@@ -109,7 +109,7 @@ static void collect_launches(const struct fleet *fleet, struct plan *plan)
             launch.count_by_cause[j] = counts[i * LAUNCH_CAUSE_COUNT + j];
             launch.count += launch.count_by_cause[j];
         }
-        require(launch.count >= 0, "launches are not negative");
+        require(launch.count >= 0, "the number of launches is not negative");
         require(launch.count == 0 || !fleet->input->types[i].is_gone,
                 "a removed type is not launched");
         int64_t price = fleet->input->types[i].price;
@@ -131,7 +131,7 @@ static void collect_ends(const struct fleet *fleet, struct plan *plan)
     for (uint32_t i = 0; i < fleet->input->node_count; i++) {
         if (fleet->nodes[i].end_cause != END_NONE) {
             plan->ends[plan->end_count++] = ending_of(fleet, i);
-            require(plan->end_count <= count, "as many ends as counted");
+            require(plan->end_count <= count, "the number of terminations matches the count");
             require(!fleet->nodes[i].is_head, "the head is not terminated");
         }
     }
@@ -166,8 +166,9 @@ void plan_decide(const struct plan_input *input, struct arena *scratch, struct p
 {
     *ret_plan = (struct plan){0};
     plan_do_decide(input, scratch, ret_plan);
-    require(ret_plan->launch_count <= input->type_count, "one launch for each type");
-    require(ret_plan->end_count <= input->node_count, "each node ends once");
-    require(ret_plan->unmet_gang_count <= input->gang_count, "each gang is unmet once");
-    require(ret_plan->unmet_count <= input->demand_count, "each demand is unmet once");
+    require(ret_plan->launch_count <= input->type_count,
+            "there is at most one launch per node type");
+    require(ret_plan->end_count <= input->node_count, "each node is terminated at most once");
+    require(ret_plan->unmet_gang_count <= input->gang_count, "each gang is unmet at most once");
+    require(ret_plan->unmet_count <= input->demand_count, "each demand is unmet at most once");
 }

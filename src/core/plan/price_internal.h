@@ -32,7 +32,7 @@ struct market {
     uint32_t *next_in_group; /* by node */
 
     struct plan_place *places;
-    uint32_t next_number; /* for a new node */
+    uint32_t next_number; /* number of the next new node */
 };
 
 /* False if there is no choice, or if labels depend on earlier placements. */

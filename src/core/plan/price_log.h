@@ -31,7 +31,7 @@ struct price_log {
     struct logged_class *classes;
     size_t class_count;
     size_t class_capacity;
-    struct table index; /* of the classes */
+    struct table index; /* index of the classes */
     struct logged_place *places;
     size_t place_count;
     size_t place_capacity;

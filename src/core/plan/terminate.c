@@ -14,7 +14,7 @@ static bool terminate_is_ending(const struct fleet_node *node)
 
 static void end_node(struct fleet_node *node, enum end_cause cause)
 {
-    require(cause != END_NONE && cause <= END_IDLE, "a node ends for a cause");
+    require(cause != END_NONE && cause <= END_IDLE, "a termination has a cause");
     node->end_cause = (uint8_t)cause;
 }
 
@@ -125,7 +125,7 @@ static size_t end_first(struct fleet *fleet, uint32_t *nodes, size_t count, int6
     sort_for_ending(fleet, nodes, count);
     size_t workers = set_head_aside(fleet, nodes, count);
     size_t ended = (size_t)excess < workers ? (size_t)excess : workers;
-    require(excess > 0 && ended <= count, "no more nodes end than there are");
+    require(excess > 0 && ended <= count, "no more nodes are terminated than exist");
     for (size_t i = 0; i < ended; i++) {
         struct fleet_node *node = &fleet->nodes[nodes[i]];
         end_node(node, cause);
@@ -186,7 +186,7 @@ void end_beyond_type_limits(struct fleet *fleet)
         const struct plan_type *type = &fleet->input->types[by_type.types[i]];
         uint32_t *nodes = by_type.nodes + by_type.begin[i];
         size_t count = by_type.begin[i + 1] - by_type.begin[i];
-        /* A removed type has no limit: Ray's whole update fails on such a running node. */
+        /* A removed type has no limit. (Ray's whole update fails while such a node runs.) */
         int64_t excess = type->is_gone ? 0 : (int64_t)count - type->max_nodes;
         size_t ended = 0;
         if (excess > 0) {
@@ -214,7 +214,7 @@ void end_beyond_cluster_limit(struct fleet *fleet)
         ending += terminate_is_ending(&fleet->nodes[fleet->order[i]]);
     }
     size_t staying = fleet->order_count - ending;
-    require(ending <= fleet->order_count, "the nodes that end are in the order");
+    require(ending <= fleet->order_count, "the terminated nodes are in the order");
     if ((int64_t)staying <= limit) {
         return;
     }
@@ -224,8 +224,8 @@ void end_beyond_cluster_limit(struct fleet *fleet)
         bool ends = terminate_is_ending(&fleet->nodes[fleet->order[i]]);
         *(ends ? next_ending++ : next_staying++) = fleet->order[i];
     }
-    require(next_ending == fleet->spare + ending, "the nodes that end come first");
-    require(next_staying == fleet->spare + fleet->order_count, "the others follow");
+    require(next_ending == fleet->spare + ending, "the terminated nodes come first");
+    require(next_staying == fleet->spare + fleet->order_count, "the remaining nodes follow");
     end_first(fleet, fleet->spare + ending, staying, (int64_t)staying - limit, END_MAX_NODES);
     memcpy(fleet->order, fleet->spare, fleet->order_count * sizeof(uint32_t));
 }
@@ -281,7 +281,7 @@ void end_idle(struct fleet *fleet)
         if (spare[node->type] > 0) {
             end_node(node, END_IDLE);
             spare[node->type]--;
-            require(spare[node->type] >= 0, "min_workers stay");
+            require(spare[node->type] >= 0, "min_workers nodes remain");
         }
     }
 }

@@ -28,7 +28,7 @@ static const char *first_reason_words(int64_t kind)
 {
     static const char *const words[REASON_KIND_COUNT] = {
         [REASON_NEEDED] = "it was needed",
-        [REASON_REPEATED] = "it was requested again",
+        [REASON_REPEATED] = "its request was sent again",
         [REASON_CLOUD_RUNS_IT] = "its instance is running",
         [REASON_IDLE] = "it was idle",
         [REASON_OUTDATED] = "its node type was changed or removed",

@@ -26,7 +26,7 @@ struct aws_type_facts {
     struct str image;
     struct str image_name;  /* may be empty */
     struct str image_from;  /* for display: "the file", "Ray's default", "/aws/service/..." */
-    struct str root_device; /* of the image: "/dev/sda1" */
+    struct str root_device; /* root device of the image: "/dev/sda1" */
     const struct aws_subnet *subnets; /* usable ones, in the order of use */
     size_t subnet_count;
     const struct str *groups; /* ids from the file */
@@ -41,9 +41,9 @@ struct aws_type_facts {
 
 struct aws_facts {
     struct str account;
-    struct str arn; /* of the caller */
+    struct str arn; /* ARN of the caller */
     struct str region;
-    struct str vpc;               /* of the subnets */
+    struct str vpc;               /* VPC of the subnets */
     bool uses_private;            /* provider.use_internal_ips */
     struct aws_type_facts *types; /* same order as in provider_cluster */
 };

@@ -17,27 +17,27 @@ struct aws_provider {
     const struct log *log;
     aws_environ environ;
     const struct provider_cluster *cluster;
-    struct rng rng; /* for pauses between retries */
+    struct rng rng; /* random numbers for pauses between retries */
     struct arena facts_arena;
-    struct aws_facts facts; /* of the last preflight */
+    struct aws_facts facts; /* facts of the last preflight */
     bool has_facts;
-    struct arena own_arena;  /* for the fields below */
+    struct arena own_arena;  /* memory of the fields below */
     struct str uid;          /* empty until the lease was taken or the uid was read */
     struct str lease_object; /* id of the launch template; empty like `uid` */
-    struct str account;      /* for display; empty: unknown */
+    struct str account;      /* account for display; empty: unknown */
     bool is_new;             /* the lease object was just created: no resource has its uid yet */
     uint64_t epoch;          /* 0: lease not held */
     uint64_t epoch_base;     /* epoch minus version of the launch template */
     int64_t lease_since;
-    int64_t lease_until;   /* on the servers' clock */
-    int64_t lease_ends_ms; /* on the loop's clock */
+    int64_t lease_until;   /* end of the lease on the servers' clock */
+    int64_t lease_ends_ms; /* end of the lease on the loop's clock */
     struct str lease_holder;
-    struct str open_nonce; /* of a claim with unknown outcome; empty: none */
+    struct str open_nonce; /* nonce of a claim with unknown outcome; empty: none */
     struct str own_group;  /* resources that prepare() created or found */
     struct str own_key;
     struct str own_profile;
     struct known_ids known;           /* instances known to belong to the cluster */
-    struct aws_operation *operations; /* in progress; close() ends them without callbacks */
+    struct aws_operation *operations; /* those in progress; close() ends them without callbacks */
 };
 
 static inline struct aws_provider *aws_provider_of(struct provider *provider)

@@ -50,7 +50,7 @@ void *workflow_new(struct aws_provider *provider, size_t size, const struct aws_
                    size_t step_count, int64_t deadline_ms, void (*finish)(struct aws_workflow *op))
 {
     require(step_count > 0 && size >= sizeof(struct aws_workflow),
-            "an operation has steps and its own part");
+            "an operation has steps and its own data");
     struct aws_workflow *op = heap_zeroed(size);
     op->provider = provider;
     op->finish = finish;
@@ -112,7 +112,7 @@ enum aws_next workflow_wait(struct aws_workflow *op, const struct aws_result *re
 enum aws_next workflow_end(struct aws_workflow *op, enum outcome outcome, enum err_kind kind,
                            const char *fmt, ...)
 {
-    require(outcome < OUTCOME_COUNT, "the outcome of an operation");
+    require(outcome < OUTCOME_COUNT, "the outcome of the operation is valid");
     AUTO_BUF struct buf text;
     va_list args;
     buf_init(&text, sizeof(op->answer.err.text));
@@ -134,7 +134,7 @@ enum aws_next workflow_not_yet(struct aws_workflow *op, const char *why)
 
 enum aws_next workflow_goto(struct aws_workflow *op, size_t step)
 {
-    require(step <= op->step_count, "a step of this operation, or its end");
+    require(step <= op->step_count, "the step is in this operation, or is its end");
     op->at = step;
     return NEXT_REPEAT;
 }
@@ -162,7 +162,7 @@ static void wake(void *context)
 
 void workflow_resume(struct aws_workflow *op, enum aws_next turn)
 {
-    require(!op->call && !op->pages, "the call has its reply");
+    require(!op->call && !op->pages, "the call is complete");
     switch (turn) {
     case NEXT_NEXT:
         op->at++;

@@ -30,13 +30,13 @@ enum aws_ask {
 enum aws_next {
     NEXT_NEXT,
     NEXT_REPEAT, /* repeat this step, or go to the one set by workflow_goto(), immediately */
-    NEXT_WAIT,   /* the same after a pause; after the deadline, end with the current answer */
+    NEXT_WAIT,   /* repeat after a pause; after the deadline, end with the current answer */
     NEXT_END,    /* end; the answer is set */
 };
 
 struct aws_result {
     const struct aws_reply *reply;
-    const struct xml_element *root; /* of a successful call; otherwise NULL */
+    const struct xml_element *root; /* root element of a successful call; otherwise NULL */
     const struct xml_element *const *pages;
     size_t page_count;
 };

@@ -49,6 +49,6 @@ void known_ids_renew(struct known_ids *known, int64_t from)
             known_ids_add(known, old.items[i].id, old.items[i].since);
         }
     }
-    require(known->count <= old.count, "renewing adds no ids");
+    require(known->count <= old.count, "a renewal adds no ids");
     arena_clear(&old.arena);
 }

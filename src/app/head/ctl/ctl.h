@@ -59,7 +59,7 @@ enum { CTL_PROTOCOL = 1, CTL_PROTOCOL_LEAST = 1, CTL_LINE_BYTES_MAX = 1 << 20 };
 
 enum autoscaler_state {
     AUTOSCALER_UNKNOWN, /* a newer version has more states */
-    AUTOSCALER_ACTIVE,  /* it holds the lease */
+    AUTOSCALER_ACTIVE,  /* the service holds the lease */
     AUTOSCALER_STANDBY, /* another controller or Ray's own autoscaler manages the workers */
     AUTOSCALER_CRASH_LOOPING,
     AUTOSCALER_STATE_COUNT,
@@ -70,13 +70,13 @@ struct ctl_status {
     struct str ray_version; /* empty if Ray does not answer */
     struct str ray_address; /* "10.0.0.4:6379" */
     enum autoscaler_state autoscaler;
-    struct str autoscaler_message; /* why it is not active, or what hinders it; empty: nothing */
+    struct str autoscaler_message; /* why it is not active or cannot act; may be empty */
     struct str goal;               /* "run", "down" */
     size_t joined;                 /* nodes that are alive in Ray */
     size_t wanted;                 /* required nodes, including the head */
     bool is_settled;               /* all desired nodes have joined or failed permanently */
     bool is_ray_scaling;  /* Ray's own autoscaler keeps the workers; autoscaler_message says why */
-    int64_t serial;       /* of the handover in force */
+    int64_t serial;       /* serial of the handover in force */
     int64_t now_ms;       /* the head's wall clock, for computing ages; 0 if missing */
     int64_t seen_ms;      /* wall clock; 0 if Ray was never seen */
     int64_t price;        /* micro-dollars per hour of all nodes; -1 if any is unknown */
@@ -112,7 +112,7 @@ enum ctl_line_kind {
     CTL_EVENT,
     CTL_EXPLAIN,
     CTL_TEXT,
-    CTL_OTHER, /* from a newer version; ignored */
+    CTL_OTHER, /* a line of a newer version; ignored */
 };
 
 struct ctl_line {
@@ -122,7 +122,7 @@ struct ctl_line {
     struct pending_demand demand; /* without `bytes` */
     struct cluster_event event;
     struct ctl_answer answer;
-    struct str text;  /* of a log line, text, error, or the name of the request */
+    struct str text;  /* a log line, text, error, or the name of the request */
     struct str about; /* the request of an error; may be empty */
     struct {
         struct str version, cluster, uid;

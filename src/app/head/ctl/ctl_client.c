@@ -10,7 +10,7 @@ enum { STDERR_BYTES_MAX = 4096, REQUEST_BYTES_MAX = CTL_LINE_BYTES_MAX };
 struct ctl_client {
     struct ctl_client_hooks hooks;
     struct child *child;
-    struct arena arena; /* for one line */
+    struct arena arena; /* memory for one line */
     struct buf asked;   /* requests before the greeting */
     struct err err;     /* our error; otherwise the child's exit status is used */
     bool is_greeted;

@@ -13,8 +13,8 @@
 
 enum {
     LOOK_MS = 1000,
-    LOOK_SOON_MS = 100, /* after a known change */
-    LOOK_SHARE = 50,    /* at most 1/50 of the time is spent on it */
+    LOOK_SOON_MS = 100, /* delay after a known change */
+    LOOK_SHARE = 50,    /* at most 1/50 of the time is spent on comparing */
     SEEN_STEP_MS = 5000 /* resolution of seen_ms in updates */
 };
 

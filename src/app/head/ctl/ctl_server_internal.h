@@ -27,7 +27,7 @@ struct ctl_conn {
     struct file_watch *log_watch; /* set while it follows a log */
     char *log_path;
     size_t log_offset;   /* sent so far */
-    bool follows_log;    /* also send what is appended */
+    bool follows_log;    /* also send new lines of the log */
     bool is_sending_log; /* the next piece is sent when the client has read the last */
 };
 
@@ -35,7 +35,7 @@ struct ctl_conn {
 struct snapshot_item {
     bool is_node;
     enum demand_source source;
-    struct str name; /* of a node, or the shape */
+    struct str name; /* name of a node, or the shape of a demand */
     struct str labels;
     uint64_t mark; /* hash of the line */
     bool is_still_there;
@@ -50,7 +50,7 @@ struct ctl_snapshot {
 
 struct ctl_server {
     struct loop *loop;
-    struct arena arena; /* for one answer */
+    struct arena arena; /* memory for one answer */
     char *folder;
     struct ctl_server_hooks hooks;
     struct local_server *socket;
@@ -59,7 +59,7 @@ struct ctl_server {
     struct loop_task notifying;
     uint64_t *changed; /* heap */
     size_t changed_count, changed_capacity;
-    struct buf last_status;               /* as last sent */
+    struct buf last_status;               /* the status that was sent last */
     struct loop_timer *look;              /* timer for full followers and events */
     int64_t look_at_ms;                   /* monotonic; next run, or 0 */
     int64_t looked_ms, costs_ms;          /* monotonic; last run and its duration */

@@ -9,7 +9,7 @@ const char *permission_text(enum permission permission, bool is_ending)
 {
     switch (permission) {
     case PERMIT_OK:
-    case PERMIT_QUIET: /* it is over before anybody has to do something about it */
+    case PERMIT_QUIET: /* the pause ends before the user must do anything */
         return "";
     case PERMIT_NOT_STARTED:
         return "still loading the journal";

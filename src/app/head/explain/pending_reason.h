@@ -10,7 +10,7 @@
 
 struct pending_reason {
     enum pending_cause cause;
-    struct str text; /* in the arena or static */
+    struct str text; /* text in the arena, or static */
 };
 
 /* `trouble` is the cloud's last refusal of a launch; may be empty. */

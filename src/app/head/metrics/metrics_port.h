@@ -16,7 +16,7 @@ struct metrics_port;
 
 struct metrics_port_setup {
     struct loop *loop;
-    const char *address; /* of this machine; must outlive the port */
+    const char *address; /* address of this machine; must outlive the port */
     uint16_t port;       /* 0 for any free port */
     void *context;
     void (*write)(void *context, struct buf *out);

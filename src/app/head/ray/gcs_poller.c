@@ -17,7 +17,7 @@ enum {
     SMALL_NODES = 500,        /* up to this size the interval does not depend on the cost */
     SHARE = 100,              /* our share of a processor is 1/100 */
     EXPECTING_SHARE = 20,
-    GCS_SHARE = 33, /* the same for the GCS, which spends far more on a reply than we do */
+    GCS_SHARE = 33, /* the share of the GCS, which spends far more on a reply than we do */
     GCS_EXPECTING_SHARE = 10,
     CALL_MS = 5000,
     COSTS = 8,
@@ -34,7 +34,7 @@ struct gcs_poller {
     struct loop_timer *timer;
     int64_t asked_at_ms;
     double asked_cpu_ms;
-    double costs[COSTS]; /* of the last replies; the minimum is used */
+    double costs[COSTS]; /* costs of the last replies; the minimum is used */
     double waits[COSTS]; /* time until the reply; the minimum is used */
     size_t cost_count;
     struct ray_pace pace;

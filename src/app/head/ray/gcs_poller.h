@@ -58,7 +58,7 @@ struct str gcs_poller_trouble(const struct gcs_poller *watch);
 
 struct gcs_poller_figures {
     int64_t polls;     /* answered */
-    int64_t failed;    /* not answered or not parsed */
+    int64_t failed;    /* polls that were not answered or not parsed */
     double poll_ms;    /* the last one, from the request to the end of its hook */
     double cost_ms;    /* least processor time for a reply */
     int64_t pause_ms;  /* between two requests */
@@ -72,6 +72,6 @@ struct ray_pace {
     size_t nodes;
     double cost_ms;    /* processor time for one reply */
     unsigned failures; /* consecutive */
-    double wait_ms;    /* for a reply: mostly the work of the GCS */
+    double wait_ms;    /* wait for a reply: mostly the work of the GCS */
 };
 int64_t ray_pace_ms(const struct ray_pace *pace);

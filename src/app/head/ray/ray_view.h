@@ -41,7 +41,7 @@ void ray_view_forget(struct ray_view *mirror);
 
 /* ---- queries ---- */
 
-int64_t ray_view_version(const struct ray_view *mirror); /* of the last reply */
+int64_t ray_view_version(const struct ray_view *mirror); /* version of the last reply */
 size_t ray_view_alive(const struct ray_view *mirror);    /* nodes, including the head */
 /* Ray's id of the living head, 56 hexadecimal digits; may be empty. */
 struct str ray_view_head(const struct ray_view *mirror);

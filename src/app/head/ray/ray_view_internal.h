@@ -20,7 +20,7 @@ struct ray_view_facts {
 struct ray_view_node {
     uint8_t id[RAY_ID_BYTES];
     uint32_t read_in; /* version of names used to read the facts */
-    uint64_t mark;    /* of the summary they were read from */
+    uint64_t mark;    /* mark of the summary from which the facts were read */
     uint64_t seen_in; /* last reply that contained it; 0 if none was applied */
     uint64_t order;   /* increases with the time of first sight */
     uint64_t instance;
@@ -47,13 +47,13 @@ static inline bool ray_view_is_alive(const struct ray_view_node *node)
 /* ---- ray_view_load.c: pending demand ---- */
 
 struct ray_view_waiting {
-    uint64_t key; /* the same for the same shape in every load */
+    uint64_t key; /* equal for the same shape in every load */
     int64_t since_ms;
     enum demand_source source;
     const struct request *requests; /* all of a gang, otherwise one */
     size_t request_count;
     int64_t count;
-    struct str strategy; /* of a gang */
+    struct str strategy; /* strategy of a gang */
     struct str bytes;
 };
 
@@ -101,7 +101,7 @@ struct ray_view {
     uint64_t replies;
     uint64_t orders;
     int64_t version;
-    int64_t asked_at_ms; /* of the last reply */
+    int64_t asked_at_ms; /* request time of the last reply */
     size_t alive;
     uint64_t mark;
     char head[2 * RAY_ID_BYTES + 1];

@@ -25,12 +25,12 @@ struct ray_view_slot {
 
 struct ray_view_names {
     struct names *all;
-    bool *is_wanted; /* by name: used by node types or the load */
+    bool *is_wanted; /* by name: is it used by node types or the load? */
     size_t wanted_count;
     size_t load_count, node_count; /* names added for them */
     struct ray_view_slot *slots;
     size_t slot_count, slot_capacity;
-    size_t next_free[2]; /* by kind: all slots before it are in use */
+    size_t next_free[2]; /* by kind: first slot that may be free */
     struct arena slot_memory;
     struct table slot_index; /* by text */
     uint64_t round;          /* incremented with every load */

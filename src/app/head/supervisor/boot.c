@@ -14,7 +14,7 @@
 #include <unistd.h>
 
 #define SCRIPTS "/var/lib/cloud/scripts/per-boot"
-#define SCRIPT_FILE "at-boot" /* in the folder, before it is installed */
+#define SCRIPT_FILE "at-boot" /* name in the folder, before the script is installed */
 #define BOOT_ID_FILE "/proc/sys/kernel/random/boot_id"
 
 enum { INSTALL_MS = 5 * 1000, TEXT_BYTES_MAX = 16 * 1024 };

@@ -30,7 +30,7 @@ struct str crashloop_text(const char *last_end, struct arena *arena)
 
 bool crashloop_wait(struct loop *loop, loop_fn *restart, void *context, struct err *err)
 {
-    struct loop_signal *watch; /* freed by the loop, as the timer */
+    struct loop_signal *watch; /* the loop frees it, like the timer */
     struct loop_timer *timer = loop_timer_new(loop, restart, context);
     return loop_signal_new(loop, SIGHUP, service_crashloop_on_hangup, timer, &watch, err);
 }

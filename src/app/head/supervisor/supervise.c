@@ -33,11 +33,11 @@ struct supervisor {
     int log;       /* descriptor; -1 if it cannot be opened, and output is lost */
     off_t written; /* size of the log */
     off_t most;    /* bytes in it; then a new one begins and the old one stays */
-    int output;    /* of the child; -1 if none */
+    int output;    /* output of the child; -1 if none */
     pid_t child;   /* 0 if none */
     int64_t started_ms;
     int64_t ending_since_ms; /* when SIGTERM was received, or 0 */
-    bool is_frozen;          /* as it was started */
+    bool is_frozen;          /* the service was started frozen */
     char last_end[100];      /* as text */
     struct supervise_deaths deaths;
 };
@@ -234,7 +234,7 @@ static void wait_for_something(struct supervisor *self, int64_t most_ms)
     sigset_t none;
     sigemptyset(&none);
     if (ppoll(&output, 1, most_ms < 0 ? NULL : &limit, &none) > 0 && !drain_output(self)) {
-        close_output(self); /* its output is closed, but it may still run */
+        close_output(self); /* the child's output is closed, but it may still run */
     }
 }
 

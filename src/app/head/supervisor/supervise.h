@@ -17,13 +17,13 @@
 #include <stdint.h>
 
 enum {
-    SUPERVISE_DEATHS = 10, /* this many deaths ... */
+    SUPERVISE_DEATHS = 10, /* after this many deaths ... */
     SUPERVISE_WINDOW_MS = 60 * 1000,
     SUPERVISE_PAUSE_MS = 30 * 1000, /* ... in that time are a crash loop; a frozen service then
                                      * pauses this long */
     SUPERVISE_WELL_MS = 10 * 1000,  /* after this uptime the delays start over */
     SUPERVISE_FIRST_MS = 100,
-    SUPERVISE_MOST_MS = 4 * 1000, /* so that it answers again within five seconds */
+    SUPERVISE_MOST_MS = 4 * 1000, /* short enough for an answer within five seconds */
 };
 
 /* Environment of a frozen service: how it died last. */
@@ -41,10 +41,10 @@ struct supervise_deaths {
 int64_t supervise_delay(struct supervise_deaths *deaths, int64_t now_ms, int64_t lived_ms);
 
 /*
- * Runs `argv` (which ends with NULL) until it ends with status 0, or until SIGTERM, which it hands
- * on. SIGHUP ends a pause, and goes to a frozen service. The log is FOLDER/service.log; a long one
- * becomes service.log.1 (retention.h). Returns an exit status; ERR_EXISTS when there is one for
- * this folder already.
+ * Runs `argv` (NULL-terminated) until it exits with status 0 or SIGTERM arrives, which is passed on
+ * to it. SIGHUP ends a pause, and is passed on to a frozen service. The log is FOLDER/service.log;
+ * when it is full it becomes service.log.1 (retention.h). Returns an exit status; ERR_EXISTS if
+ * this folder already has a supervisor.
  */
 int supervise_run(const char *folder, const char *const *argv, struct err *err);
 

@@ -13,7 +13,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define UNIT_FILE "unit" /* in the folder, before it is installed */
+#define UNIT_FILE "unit" /* name in the folder, before the unit is installed */
 
 extern char **environ;
 

@@ -17,7 +17,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#define UNIT_ENVIRONMENT "environment" /* in the folder: environment of the service */
+#define UNIT_ENVIRONMENT "environment" /* file in the folder: environment of the service */
 #define UNIT_OFF "SHOAL_NO_SYSTEMD"    /* if set, systemd is not used */
 
 struct unit_setup {

@@ -79,7 +79,7 @@ void setup_record_begin(struct setup_record *past, struct str head)
     past->kept_ray = past->keeps_ray;
     past->is_done = false;
     past->done_ms = 0;
-    if (!is_resumed && !past->kept_ray) { /* its raylet is replaced */
+    if (!is_resumed && !past->kept_ray) { /* the setup replaces its raylet */
         past->head[0] = '\0';
         keep_id(past->target, head);
     }

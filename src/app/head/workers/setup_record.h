@@ -27,14 +27,14 @@ struct setup_record {
     char run[NODE_RUN_SIZE];    /* name of its request */
     char head[RAY_NODE_SIZE];   /* Ray's id of the head when this worker was last in Ray */
     char target[RAY_NODE_SIZE]; /* Ray's id of the head that its start commands ran for */
-    bool kept_ray;              /* its start commands were skipped */
+    bool kept_ray;              /* the last setup skipped its start commands */
     bool is_done;               /* it succeeded */
     /* Not journaled. */
     char wanted[STEP_KEY_SIZE]; /* empty if unknown */
     char next_run[NODE_RUN_SIZE];
     bool is_updating; /* being set up again */
-    bool keeps_ray;   /* and its start commands are skipped */
-    int64_t done_ms;  /* monotonic; when its setup succeeded; 0 if not in this process */
+    bool keeps_ray;   /* the running setup skips its start commands */
+    int64_t done_ms;  /* monotonic; when a setup of this process succeeded; 0 if none did */
     /* Monotonic time when a Ray other than its target first listed it, because the GCS kept its
      * tables on disk; 0 if not so. */
     int64_t restored_ms;
@@ -73,11 +73,11 @@ struct setup_target {
 /* Why a worker is set up again. */
 enum worker_again {
     WORKER_IS_FINE,
-    WORKER_IS_UNFINISHED,  /* its last setup failed or was interrupted */
+    WORKER_IS_UNFINISHED,  /* the last setup failed or was interrupted */
     WORKER_HAS_CHANGED,    /* the file or its mounts changed */
     WORKER_KEPT_RAY,       /* --no-restart skipped its start commands, and they may run now */
-    WORKER_HAS_NEW_HEAD,   /* its target was replaced */
-    WORKER_HAS_NOT_JOINED, /* it started Ray long ago and has not joined */
+    WORKER_HAS_NEW_HEAD,   /* the head's Ray that it joined was replaced */
+    WORKER_HAS_NOT_JOINED, /* the worker started Ray long ago and has not joined */
     WORKER_AGAIN_COUNT
 };
 

@@ -15,7 +15,7 @@ struct worker_record {
     bool has_setup; /* `setup` is known */
     struct setup_record setup;
     enum slot_state state;
-    bool is_replacement; /* of a failed worker */
+    bool is_replacement; /* the worker replaces a failed one */
     /* Events that were written. */
     bool is_failure_logged, is_end_logged, is_notice_logged;
 };

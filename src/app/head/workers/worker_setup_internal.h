@@ -10,18 +10,18 @@ struct worker {
     struct worker *next;
     struct worker_setups *all;
     struct arena arena; /* lives as long as the worker is known */
-    struct arena words; /* of the detail; cleared with every change */
+    struct arena words; /* memory of the detail; cleared with every change */
     struct node_log log;
     struct worker_machine machine;
     struct worker_progress progress;
     struct ssh_target place;
     struct node_session *session; /* NULL once closed */
     struct child *copy;           /* running rsync, or NULL */
-    size_t copies_done;           /* of the mounts, then of the synced files */
+    size_t copies_done;           /* number of copied mounts and synced files */
     struct setup_plan plan;
-    struct str host_key; /* that it will present */
+    struct str host_key; /* host key that the worker will present */
     bool has_contact, has_plan, is_sent, is_over;
-    bool waits; /* for the token or the head */
+    bool waits; /* the setup waits for the token or the head */
 };
 
 struct worker_setups {
@@ -30,7 +30,7 @@ struct worker_setups {
     /* Separate from the sessions' pool: a session keeps its place until its setup is done, so a
      * copy that had to wait for a place there would deadlock. */
     struct child_pool *copies;
-    struct loop_timer *look; /* polls while a worker waits */
+    struct loop_timer *look; /* poll interval while a worker waits */
     int64_t look_ms;
 };
 

@@ -61,7 +61,7 @@ struct aws_account {
     struct loop *loop;
     aws_account_fn *done;
     void *context;
-    struct arena *arena;    /* for the result */
+    struct arena *arena;    /* memory of the result */
     struct arena own_arena; /* for requests */
     struct account_basket basket;
     struct account result;
@@ -69,7 +69,7 @@ struct aws_account {
     size_t gap_count, gap_capacity;
     struct str *blind_regions; /* machines could not be listed */
     size_t blind_count;
-    struct err blind_err; /* of the first blind region */
+    struct err blind_err; /* error of the first blind region */
     bool sees_everywhere;
     struct inquiry *first, *last, *waiting; /* all; and the first not started yet */
     size_t active;                          /* calls and listings in progress */

@@ -20,7 +20,7 @@ struct aws_account_setup {
     struct loop *loop;
     const struct str *regions; /* regions to search */
     size_t region_count;       /* 0: all regions enabled for the account */
-    struct arena *arena;       /* for the result */
+    struct arena *arena;       /* memory of the result */
 };
 
 /* If nothing could be listed, `account` is NULL and `err` says why. */
@@ -33,7 +33,7 @@ struct aws_account *aws_account_start(const struct aws_account_setup *setup, aws
 /* Progress, for display. */
 struct aws_account_progress {
     size_t asked_count, answered_count; /* number of listings; may still grow */
-    struct str region;                  /* of a pending listing; may be empty */
+    struct str region;                  /* region of a pending listing; may be empty */
 };
 struct aws_account_progress aws_account_progress(const struct aws_account *account);
 

@@ -16,7 +16,7 @@
 #define ACCOUNT_TAG_NAME "ray-cluster-name"
 #define ACCOUNT_TAG_KIND "ray-node-type"
 
-/* Collects finds in one arena. */
+/* Collects the resources found in replies, in one arena. */
 struct account_basket {
     struct arena *arena;
     struct account_finds finds;

@@ -18,7 +18,7 @@ struct account_roles_setup {
     struct loop *loop;
     struct str region; /* any region of the partition */
     int64_t deadline_ms;
-    struct arena *arena; /* for the result */
+    struct arena *arena; /* memory of the result */
 };
 
 struct account_roles_answer {

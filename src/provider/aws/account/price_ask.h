@@ -14,7 +14,7 @@
 struct aws_price_ask;
 
 struct aws_price_answers {
-    const int64_t *prices; /* one per query, or PRICE_UNKNOWN */
+    const int64_t *prices; /* one price per query, or PRICE_UNKNOWN */
     size_t count;
     int64_t at;         /* time by AWS's clock */
     struct err trouble; /* first failure; ERR_NONE: none */

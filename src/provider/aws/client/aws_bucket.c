@@ -36,7 +36,7 @@ bool aws_bucket_take(struct aws_bucket *bucket, int64_t now_ms)
         return false;
     }
     bucket->level -= TOKEN;
-    require(bucket->level >= 0, "a token was there");
+    require(bucket->level >= 0, "the bucket had a token");
     return true;
 }
 

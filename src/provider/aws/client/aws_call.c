@@ -86,7 +86,7 @@ static void reach(const struct aws_call *call, const char *moment)
 
 static void aws_call_finish(struct aws_call *call)
 {
-    require(call->state != CALL_ENDED, "a call ends once");
+    require(call->state != CALL_ENDED, "a call ends only once");
     require(call->last.is_ok || call->last.error.class < AWS_ERROR_CLASS_COUNT,
             "a failed call has an error");
     struct aws_reply *reply = &call->last;
@@ -107,7 +107,7 @@ static void succeed(struct aws_call *call, struct str body)
 /* Finishes with the error in `last`. */
 static void aws_call_fail(struct aws_call *call)
 {
-    require(call->last.error.class < AWS_ERROR_CLASS_COUNT, "the class of an error");
+    require(call->last.error.class < AWS_ERROR_CLASS_COUNT, "the error class is valid");
     struct aws_reply *reply = &call->last;
     struct aws_error *error = &reply->error;
     bool is_read = call->request.care == AWS_READ;
@@ -247,7 +247,7 @@ void aws_call_take_turn(struct aws_call *call)
  * service is not flooded. */
 static void end_pause(struct aws_call *call)
 {
-    require(call->state == CALL_PAUSES, "the call pauses");
+    require(call->state == CALL_PAUSES, "the call is waiting for its retry");
     struct aws_bucket *bucket = &call->client->again[call->request.service];
     int64_t now_ms = loop_now_ms(loop_of(call));
     if (aws_bucket_take(bucket, now_ms)) {

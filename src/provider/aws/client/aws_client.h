@@ -91,8 +91,8 @@ struct aws_request {
     /* The resources it names were created or deleted a moment ago: errors caused by eventual
      * consistency (AWS_REMEDY_SETTLE) are also retried, until the deadline. */
     bool settles;
-    int64_t deadline_ms; /* for all tries and waits together; default 60 s */
-    size_t body_max;     /* of the reply; default 32 MB */
+    int64_t deadline_ms; /* deadline of all tries and waits together; default 60 s */
+    size_t body_max;     /* limit of the reply; default 32 MB */
     /* Receives the body of a success in pieces; `begin` is called before the first piece of each
      * try. */
     void (*begin)(void *context);
@@ -101,15 +101,15 @@ struct aws_request {
      * a collected body must be XML with the right root, or JSON, depending on the service. */
     aws_check_fn *check;
     aws_done_fn *done;
-    void *context; /* for all four */
+    void *context; /* argument of all four */
 };
 
 struct aws_reply {
     bool is_ok;             /* complete reply with status 200 */
     bool may_have_acted;    /* if not ok; never set for AWS_READ */
-    struct str body;        /* of a success, unless `bytes` received it */
-    struct aws_error error; /* unless ok; also set if no reply came */
-    struct err err;         /* unless ok: "ec2 RunInstances in us-west-2: ..." */
+    struct str body;        /* body of a success, unless `bytes` received it */
+    struct aws_error error; /* set unless ok; also if no reply came */
+    struct err err;         /* set unless ok: "ec2 RunInstances in us-west-2: ..." */
     unsigned tries;
 };
 

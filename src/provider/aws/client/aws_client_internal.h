@@ -24,7 +24,7 @@ struct aws_lane {
     enum aws_service service;
     enum aws_pace pace;
     struct str region;
-    struct aws_lane *next; /* in the client's list */
+    struct aws_lane *next; /* next lane in the client's list */
     struct aws_bucket bucket;
     struct loop_timer *timer;
     struct aws_call *first, *last;
@@ -65,8 +65,8 @@ void aws_lane_leave(struct aws_lane *lane, struct aws_call *call);
 /* ---- a call (aws_call.c) ---- */
 
 enum aws_auth {
-    AUTH_OWN,  /* with the client's credentials */
-    AUTH_KEYS, /* with other credentials, to assume a role */
+    AUTH_OWN,  /* sign with the client's credentials */
+    AUTH_KEYS, /* sign with other credentials, to assume a role */
     AUTH_NONE, /* unsigned */
 };
 
@@ -76,7 +76,7 @@ struct aws_call_way {
     const struct aws_credentials *keys; /* copied */
     /* For services with neither Query nor JSON protocol: */
     const char *method;        /* NULL: default of the protocol */
-    struct str path;           /* with query; empty: "/" */
+    struct str path;           /* path with query; empty: "/" */
     struct http_header header; /* extra header; empty: none */
     const char *content_type;  /* of `body` */
 };
@@ -106,18 +106,18 @@ struct aws_call {
     struct credentials_wait wait;
     struct http_call *http;
     int64_t sent_ms;     /* last try, on the loop's clock */
-    int64_t signed_ms;   /* its signing time, ms since 1970 */
+    int64_t signed_ms;   /* signing time, ms since 1970 */
     bool creates;        /* requires the lease */
-    unsigned key_number; /* of the credentials used */
+    unsigned key_number; /* number of the credentials used */
     unsigned tries;
-    bool has_begun;     /* `bytes` received a part of this try */
+    bool has_begun;     /* part of the reply of this try was passed to `bytes` */
     bool is_too_large;  /* body exceeded body_max */
     bool in_doubt;      /* an earlier try may have taken effect */
     bool was_resigned;  /* because of the clock; done once */
     bool was_refreshed; /* done once */
     size_t streamed;
     bool *is_gone;      /* set if the call is freed inside a callback of the caller */
-    struct err bad;     /* why it cannot be sent at all */
+    struct err bad;     /* why the call cannot be sent at all */
     struct buf refusal; /* body of an error reply, if `bytes` receives successes */
     struct aws_reply last;
 };

@@ -19,7 +19,7 @@ struct aws_client;
 enum { AWS_LEASE_MARGIN_MS = 3000 }; /* network latency, and Date's resolution of one second */
 
 struct aws_lease {
-    int64_t ends_ms;  /* on the loop's clock; 0: not held */
+    int64_t ends_ms;  /* end of the lease on the loop's clock; 0: not held */
     int64_t until_ms; /* ms since 1970, on the servers' clock */
 };
 

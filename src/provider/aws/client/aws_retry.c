@@ -7,7 +7,7 @@ enum { WAIT_FIRST_MS = 200, WAIT_MOST_MS = 20000, DOUBLINGS_MAX = 7 };
 
 bool aws_retry_may(const struct aws_try *try, const struct aws_error *error)
 {
-    require(error->class < AWS_ERROR_CLASS_COUNT, "the class of an error");
+    require(error->class < AWS_ERROR_CLASS_COUNT, "the error class is valid");
     switch (error->class) {
     case AWS_THROTTLE:
         return true;

@@ -22,7 +22,7 @@ struct credentials {
     struct credentials_fetch *fetch;
     struct credentials_wait *waiting, *serving;
     struct secret_registry book, old_book; /* secrets of these keys and of the previous ones */
-    struct arena words;                    /* for the fields below */
+    struct arena words;                    /* memory of the fields below */
     struct str source, report;
 };
 

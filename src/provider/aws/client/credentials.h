@@ -47,7 +47,7 @@ struct str credentials_report(const struct credentials *credentials, struct aren
 struct credentials_fetch;
 
 struct credentials_found {
-    struct aws_credentials keys; /* in the arena of the fetch */
+    struct aws_credentials keys; /* keys in the arena of the fetch */
     struct str source;           /* "profile work: assume-role" */
     const struct aws_source_plan *plan;
     size_t decider;               /* source that was used; SOURCE_KIND_COUNT: none */

@@ -30,7 +30,7 @@ struct credentials_fetch {
     size_t chain_count;                              /* number not used yet */
     size_t decider;
     const struct aws_source *source; /* current source */
-    struct aws_credentials keys;     /* from the previous source */
+    struct aws_credentials keys;     /* keys from the previous source */
     struct str name;                 /* "profile work: assume-role" */
     struct loop_task start;
     struct aws_call *call; /* in progress */
@@ -38,7 +38,7 @@ struct credentials_fetch {
     struct child *child;
     unsigned tries;
     struct fetch_question question;
-    struct str token; /* of a metadata service, or the text of a single sign-on file */
+    struct str token; /* token of a metadata service, or the text of a single sign-on file */
     struct secret_registry book;
     credentials_found_fn *done;
     void *context;

@@ -12,9 +12,9 @@ enum { REGION_LEN_MAX = 63 };
 
 static const struct {
     const char *name;        /* signing name */
-    const char *host_prefix; /* before the region */
+    const char *host_prefix; /* part of the host before the region */
     const char *variable;    /* AWS_ENDPOINT_URL_ and the service */
-    const char *config_name; /* in a [services] section */
+    const char *config_name; /* name in a [services] section */
 } services[AWS_SERVICE_COUNT] = {
     [AWS_EC2] = {"ec2", "ec2", "AWS_ENDPOINT_URL_EC2", "ec2"},
     [AWS_STS] = {"sts", "sts", "AWS_ENDPOINT_URL_STS", "sts"},
@@ -41,8 +41,8 @@ enum { KIND_FIPS = 1, KIND_DUAL = 2, KIND_COUNT = 4 };
 struct partition {
     const char *region_prefix;
     const char *domain;
-    const char *dual_domain;           /* for endpoints that also have IPv6 */
-    const char *iam_hosts[KIND_COUNT]; /* one per partition, without a naming rule */
+    const char *dual_domain;           /* domain of dual-stack (IPv6) endpoints */
+    const char *iam_hosts[KIND_COUNT]; /* IAM hosts, by partition; they follow no rule */
     const char *iam_region;            /* signing region of IAM */
     const char *pricing_region;        /* a region with the Pricing API; NULL: none */
     bool has_plain_fips;               /* without dual-stack, the usual names are always FIPS */

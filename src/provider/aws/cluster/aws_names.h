@@ -4,7 +4,7 @@
 #include "base/arena.h"
 #include "base/str.h"
 
-#define TAG_LEASE_UNTIL "shoal-lease-until" /* on the lease object */
+#define TAG_LEASE_UNTIL "shoal-lease-until" /* tag of the lease object */
 #define ROLE_PATH "/shoal/"
 
 /*

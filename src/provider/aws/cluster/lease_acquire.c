@@ -16,7 +16,7 @@
 
 enum {
     UID_BYTES = 16,
-    OLD_CLAIMS_MAX = 100,  /* more than this: old ones are deleted; AWS allows 10,000 */
+    OLD_CLAIMS_MAX = 100,  /* if there are more claims, old ones are deleted; AWS allows 10,000 */
     DELETED_AT_ONCE = 200, /* AWS's limit per call */
     BLIND_LATE_S = 5,
 };

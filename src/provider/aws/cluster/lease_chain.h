@@ -26,8 +26,8 @@ struct lease_claim {
     uint64_t base;     /* of the lease object: its epochs are base + number (lease_claim_epoch()) */
     uint64_t after;    /* the latest valid version seen by its author; 0: none */
     int64_t since;     /* seconds since 1970, on the servers' clock */
-    int64_t until;     /* of the first lease; renewals are in a tag */
-    struct str nonce;  /* by which its author recognizes it */
+    int64_t until;     /* end of the first lease; renewals are in a tag */
+    struct str nonce;  /* the author recognizes its claim by this nonce */
     struct str holder; /* for display */
     bool is_readable;  /* false: not written by us, never valid */
 };

@@ -30,13 +30,13 @@ struct lease_op {
     struct str new_uid;        /* uid of the lease object, if we create it */
     uint64_t new_base;         /* base of its epochs */
     bool is_minted;            /* `new_uid` was generated: no resource can have it yet */
-    struct str first_claim;    /* its original text: a retried call must be identical */
-    struct lease_object found; /* as last read */
+    struct str first_claim;    /* original text of the claim: a retried call must be identical */
+    struct lease_object found; /* the lease object as last read */
     struct lease_claim *claims;
     size_t claim_count;
     struct lease_chain chain;
     struct str claim;           /* our claim, created or planned */
-    uint64_t made;              /* its version; 0: not created yet */
+    uint64_t made;              /* version of our claim; 0: not created yet */
     int64_t asked_ms;           /* when `until` was computed, on the loop's clock */
     int64_t until;              /* requested expiry, on the servers' clock */
     struct cluster_lease lease; /* the result */
@@ -48,7 +48,7 @@ static inline struct lease_op *lease_of(struct aws_workflow *op)
     return (struct lease_op *)op;
 }
 
-int64_t lease_now(const struct aws_workflow *op); /* on the servers' clock */
+int64_t lease_now(const struct aws_workflow *op); /* the time on the servers' clock */
 /* Records that the lease is ours until then (servers' clock), or that it is not ours any more. */
 void lease_hold(struct lease_op *lease, int64_t until);
 void lease_lose(struct aws_provider *provider);
@@ -63,7 +63,7 @@ void lease_object_remember(struct aws_provider *provider, const struct lease_obj
 enum aws_next lease_object_not_ours(struct aws_workflow *op);
 /* True if this error says that the lease object does not exist. */
 bool lease_object_is_gone(const struct aws_result *result);
-/* Reads versions from `first` on; and handles the result. */
+/* Reads the versions from `first` on. The second function handles the reply. */
 enum aws_ask lease_object_ask_versions(struct lease_op *lease, struct aws_request *request,
                                        struct str id, uint64_t first);
 void lease_object_read_claims(struct lease_op *lease, const struct aws_result *result,

@@ -325,7 +325,7 @@ static void finish_release(struct aws_workflow *op)
 {
     struct lease_op *lease = lease_of(op);
     if (op->answer.outcome == OUTCOME_DONE || op->answer.outcome == OUTCOME_MISMATCH) {
-        op->answer.outcome = OUTCOME_DONE; /* not ours any more: nothing to do */
+        op->answer.outcome = OUTCOME_DONE; /* the lease is not ours any more: nothing to do */
         lease_lose(op->provider);
     }
     lease->done_release(lease->context, &op->answer);

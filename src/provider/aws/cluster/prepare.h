@@ -47,7 +47,7 @@ struct prepare_op {
     struct str *worker_roles;
     size_t worker_role_count;
     struct str role;               /* name of the role and of its profile */
-    struct str partition, account; /* from the role's ARN */
+    struct str partition, account; /* parts of the role's ARN */
     bool is_profile_empty;
 };
 

@@ -11,7 +11,7 @@
 
 enum {
     REMOVE_MS = 300 * 1000,
-    PATIENCE_MS = 90 * 1000, /* for a resource that terminating instances still use */
+    PATIENCE_MS = 90 * 1000, /* wait for a resource that terminating instances still use */
 };
 
 /* Reports a resource as left, with the reason. */
@@ -31,7 +31,7 @@ void remove_add_gone(struct aws_workflow *op, const struct aws_result *result, c
 {
     struct remove_op *remove = remove_of(op);
     if (!result->reply->is_ok) {
-        return; /* it did not exist */
+        return; /* the resource did not exist */
     }
     ARENA_PUSH(&op->arena, remove->gone, remove->gone_count,
                remove->gone_capacity) = (struct provider_resource){

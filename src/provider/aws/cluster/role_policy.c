@@ -147,7 +147,7 @@ static void allow_tagging(json_t *statements, const struct role_needs *needs)
                                         "ray-node-status",
                                         "ray-runtime-config",
                                         TAG_EPOCH,
-                                        TAG_LAUNCH, /* of a restarted worker */
+                                        TAG_LAUNCH, /* tag of a restarted worker */
                                         NULL};
     json_t *born = allow(statements, needs, "TagAtLaunch", texts(tag),
                          role_policy_all_of(needs, kinds));

@@ -27,7 +27,7 @@ struct role_needs {
     const struct str *worker_roles; /* ARNs of roles that workers may get */
     size_t worker_role_count;
     bool takes_old_metadata; /* a type in the file allows IMDSv1 */
-    int64_t hop_limit;       /* of the metadata service; the maximum over all types */
+    int64_t hop_limit;       /* hop limit of the metadata service; the maximum over all types */
 };
 
 enum { ROLE_POLICY_BYTES_MAX = 10240 }; /* AWS's limit for all inline policies of a role */

@@ -69,7 +69,7 @@ struct aws_source {
             struct str account_id;
             struct str role_name;
             struct str session;    /* empty: the older form without [sso-session] */
-            struct str cache_name; /* of the file in ~/.aws/sso/cache */
+            struct str cache_name; /* name of the file in ~/.aws/sso/cache */
         } sso;
         struct {
             struct str *argv; /* each NUL-terminated */
@@ -77,7 +77,7 @@ struct aws_source {
         } process;
         struct {
             struct str url;
-            struct str token;      /* for the Authorization header; may be empty */
+            struct str token;      /* token for the Authorization header; may be empty */
             struct str token_path; /* overrides the token; may be empty */
         } container;
         struct {

@@ -15,7 +15,7 @@ struct ini_reader {
     struct table section_index;
     struct table option_index; /* over all sections; the hash is seeded with the section's name */
     size_t line;
-    size_t indent;             /* of the last line that was not a continuation */
+    size_t indent;             /* indent of the last line that was not a continuation */
     bool is_in_section;        /* a section was opened */
     bool is_in_defaults;       /* the current section is [DEFAULT] */
     struct ini_option *option; /* current option, or NULL; its value is in `value` */

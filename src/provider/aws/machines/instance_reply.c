@@ -271,7 +271,7 @@ static bool instance_reply_on_start(void *context, struct str name, struct err *
         return true;
     }
     require(reply->depth + 1 < ARRAY_LEN(reply->path),
-            "the elements nest at most as deep as the table");
+            "the nesting of the elements is within the limit");
     reply->path[++reply->depth] = place;
     reply->text.len = 0;
     if (place == AT_INSTANCE || place == AT_CHANGE) {
@@ -300,7 +300,7 @@ static bool instance_reply_on_end(void *context, struct err *err)
         reply->unknown_depth--;
         return true;
     }
-    require(reply->depth > 0, "an element that ends has begun");
+    require(reply->depth > 0, "only an open element can end");
     enum place place = reply->path[reply->depth--];
     if (place == AT_INSTANCE || place == AT_CHANGE) {
         return end_record(reply, err);

@@ -40,7 +40,7 @@ struct instance_record {
     struct str private_ip;
     struct str public_ip;
     struct str reason;      /* code of the state reason: "Client.UserInitiatedShutdown" */
-    struct str reason_text; /* the same for display */
+    struct str reason_text; /* the reason as text */
     struct str client_token;
     int64_t launched_at;       /* seconds since 1970; INT64_MIN: unknown */
     struct instance_tag *tags; /* selected tags, in reply order */

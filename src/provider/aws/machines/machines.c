@@ -67,14 +67,14 @@ struct list_op {
     struct aws_workflow op;
     provider_machines_fn *done;
     void *context;
-    bool is_own;           /* by uid: all results belong to the cluster */
+    bool is_own;           /* listed by uid: all results belong to the cluster */
     const struct str *ids; /* NULL: list by uid or by name */
     size_t id_count, id_at;
     int64_t asked_at;
     struct instance_reply *reader;
     struct err broken; /* why the page is invalid */
     struct instance_list page;
-    struct str token; /* of the current page */
+    struct str token; /* token of the current page */
     struct str *tokens;
     size_t token_count, token_capacity;
     struct machine *machines;
@@ -116,7 +116,7 @@ static bool check_page(void *context, struct str body, struct err *err)
 
 static size_t ids_in_call(const struct list_op *list)
 {
-    require(list->id_at <= list->id_count, "the position is among the ids");
+    require(list->id_at <= list->id_count, "the position is in the list of ids");
     size_t left = list->id_count - list->id_at;
     return left < FILTER_VALUES ? left : FILTER_VALUES;
 }

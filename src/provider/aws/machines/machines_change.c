@@ -29,7 +29,7 @@ struct change_op {
     size_t count, at;
     size_t in_call;   /* number of ids in the current call */
     size_t missing;   /* unknown to EC2, or not the cluster's */
-    struct str first; /* of the missing ones */
+    struct str first; /* first id of the missing ones */
 };
 
 static struct change_op *change_of(struct aws_workflow *op)

@@ -11,7 +11,7 @@
 /* The resources of a statement; one statement each, in this order. */
 enum scope {
     SCOPE_LOOK,     /* reads: EC2 does not restrict them to resources */
-    SCOPE_ACCOUNT,  /* reads about the account, outside the region */
+    SCOPE_ACCOUNT,  /* read calls about the account, outside the region */
     SCOPE_NEWEST,   /* public parameters with image ids */
     SCOPE_MAKE,     /* resources that a launch creates, tagged with the cluster's name */
     SCOPE_FROM,     /* resources that a launch uses */
@@ -19,7 +19,7 @@ enum scope {
     SCOPE_TAG_NEW,  /* tags set by the calls above */
     SCOPE_OWN,      /* everything tagged with the cluster's name */
     SCOPE_ROLE,     /* the head's role and instance profile */
-    SCOPE_ROLES,    /* for `ls`: leftovers of other clusters */
+    SCOPE_ROLES,    /* calls of `ls`: leftovers of other clusters */
     SCOPE_SPOT,     /* the account's role for spot instances */
     SCOPE_PROFILES, /* instance profiles named in the file */
     SCOPE_COUNT

@@ -31,8 +31,8 @@ bool image_parameter_for(struct str arch, bool has_gpus, struct arena *arena,
 enum image_verdict {
     IMAGE_FINE,
     IMAGE_MISSING,    /* named in the file, but does not exist */
-    IMAGE_NOT_READY,  /* its state is not "available" */
-    IMAGE_WINDOWS,    /* not supported by Ray's launcher */
+    IMAGE_NOT_READY,  /* the image's state is not "available" */
+    IMAGE_WINDOWS,    /* Windows is not supported by Ray's launcher */
     IMAGE_WRONG_ARCH, /* does not run on the instance type */
     IMAGE_NONE,       /* neither the file nor Ray has one that fits: use the parameter */
 };

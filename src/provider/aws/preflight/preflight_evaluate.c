@@ -94,7 +94,7 @@ static struct str renewal(const struct judge *judge)
     if (str_is(rest, "environment") && !judge->request->has_keys) {
         return STR("set new AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_SESSION_TOKEN");
     }
-    return STR("renew them at their source");
+    return STR("get new credentials from the source named above");
 }
 
 /* No credentials at all, or a configured source that does not work. */
@@ -222,7 +222,8 @@ static void judge_failures(struct judge *judge, bool is_denied)
                                               STR_ARG(arn.len > 0 ? arn : STR("this identity")))
                                   : judge_add(judge, level, "aws", "%zu API call%s failed",
                                               rows.count, rows.count == 1 ? "" : "s");
-    finding->remedy = is_denied ? STR("allow these actions in its policy") : STR("");
+    finding->remedy = is_denied ? STR("allow these actions in the IAM policy of this identity")
+                                : STR("");
     judge_set_rows(finding, &rows);
 }
 

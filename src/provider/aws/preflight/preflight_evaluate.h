@@ -31,7 +31,7 @@ enum preflight_ask {
     ASK_TEMPLATES,  /* settings of launch templates; sent before all others */
     ASK_REGION,     /* all instance types of the region, if one is unknown */
     ASK_PARAMETERS, /* SSM parameters of the newest images */
-    ASK_NEW_IMAGES, /* those images themselves */
+    ASK_NEW_IMAGES, /* the newest images themselves */
     ASK_QUOTAS,     /* vCPU limits of the account */
     ASK_SPOT_ROLE,  /* whether the account can launch spot instances without further permissions */
     ASK_DRY_RUNS,   /* whether this identity may launch */
@@ -96,7 +96,7 @@ bool preflight_foreign_read(struct ec2_pages pages, struct arena *arena,
 struct preflight_answers {
     struct preflight_answer answers[ASK_COUNT];
     struct str region;
-    struct str source;  /* of the credentials: "profile work: sso" */
+    struct str source;  /* source of the credentials: "profile work: sso" */
     struct str sources; /* every source that was tried, one per line */
     struct sts_identity identity;
     struct ec2_subnets subnets;
@@ -108,7 +108,7 @@ struct preflight_answers {
     struct ec2_offerings region_types;
     struct ec2_keys keys;
     struct preflight_foreign named;
-    struct preflight_profile *profiles; /* one for each in the request */
+    struct preflight_profile *profiles; /* one for each profile in the request */
     const struct param **templates;     /* one for each node type; NULL: none or unknown */
     struct preflight_parameter parameters[PREFLIGHT_PARAMETERS_MAX];
     size_t parameter_count;
@@ -119,7 +119,7 @@ struct preflight_answers {
     bool lacks_spot_role;
     struct preflight_dry_run *dry_runs; /* one for each node type; NULL: not sent */
     struct preflight_dry_run makings[MAKING_COUNT];
-    bool has_key_file; /* of provider.key_pair, at the path where Ray keeps it */
+    bool has_key_file; /* the key file of provider.key_pair exists, where Ray keeps it */
 };
 
 /* True if the region has this instance type, or if that is unknown. */
@@ -144,7 +144,7 @@ void preflight_plan_quotas(const struct preflight_request *request,
 struct preflight_result {
     const struct finding *findings;
     size_t count;
-    bool has_errors; /* there are no facts then */
+    bool has_errors; /* the preflight found errors, so there are no facts */
     struct aws_facts facts;
 };
 

@@ -32,7 +32,7 @@ struct requested_type {
     struct str name;
     struct str path;    /* "available_node_types.NAME.node_config" */
     struct str machine; /* empty: a launch template may set it */
-    struct str image;   /* as written in the file */
+    struct str image;   /* image as written in the file */
     struct requested_texts subnets;
     const char *subnets_key;
     struct requested_texts groups;
@@ -43,7 +43,7 @@ struct requested_type {
     struct str profile; /* ARN or name of the instance profile */
     bool is_head;
     bool is_spot;
-    int64_t least, most; /* as in provider_type */
+    int64_t least, most; /* limits as in provider_type */
     bool is_persistent;  /* EC2 replaces its spot instance whenever it terminates */
     bool has_user_data;
     bool has_template;
@@ -51,7 +51,7 @@ struct requested_type {
     bool has_template_interfaces;
     struct str template;     /* template name or id */
     const struct param *own; /* the file's node_config */
-    bool asks_public;        /* its first interface requests a public address itself */
+    bool asks_public;        /* the first interface requests a public address itself */
 };
 
 struct preflight_request {
@@ -63,7 +63,7 @@ struct preflight_request {
     struct str private_key; /* auth.ssh_private_key */
     struct requested_type *types;
     size_t type_count;
-    struct requested_texts machines; /* of all types */
+    struct requested_texts machines; /* instance types of all node types */
     struct requested_texts images;   /* named in the file */
     struct requested_texts groups;
     struct requested_texts profiles; /* by name */

@@ -22,7 +22,7 @@ struct aws_preflight_run;
 struct preflight_run_question {
     struct aws_preflight_run *run;
     enum preflight_ask ask;
-    size_t index; /* of the profile or the parameter */
+    size_t index; /* index of the profile or the parameter */
     struct aws_pages *pages;
     struct aws_call *call;
     struct preflight_run_question *next;

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 
 struct quota {
-    const char *code;  /* in Service Quotas: "L-1216C47A" */
+    const char *code;  /* code in Service Quotas: "L-1216C47A" */
     const char *words; /* "on-demand Standard (A, C, D, H, I, M, R, T, Z) instances" */
 };
 

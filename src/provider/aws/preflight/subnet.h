@@ -17,10 +17,10 @@
 
 enum subnet_verdict {
     SUBNET_USABLE,
-    SUBNET_MISSING,    /* in the file, but does not exist */
-    SUBNET_NOT_READY,  /* its state is not "available" */
-    SUBNET_OTHER_VPC,  /* not in the required VPC */
-    SUBNET_OTHER_ZONE, /* not in a zone of the file */
+    SUBNET_MISSING,    /* the file names it, but it does not exist */
+    SUBNET_NOT_READY,  /* the subnet's state is not "available" */
+    SUBNET_OTHER_VPC,  /* the subnet is not in the required VPC */
+    SUBNET_OTHER_ZONE, /* the subnet is not in a zone of the file */
     SUBNET_NO_MACHINE, /* zone does not offer the instance type */
     SUBNET_FULL,
     SUBNET_PRIVATE, /* the only problem: no public addresses */
@@ -28,10 +28,10 @@ enum subnet_verdict {
 };
 
 struct subnet_question {
-    const struct ec2_subnets *all; /* of the region */
+    const struct ec2_subnets *all; /* all subnets of the region */
     const struct str *named;       /* restricts the choice; empty: any */
     size_t named_count;
-    const struct str *zones; /* in order of preference; empty: any */
+    const struct str *zones; /* zones in order of preference; empty: any */
     size_t zone_count;
     const struct ec2_offerings *offered; /* by zone; NULL: unknown */
     struct str machine;
@@ -49,7 +49,7 @@ struct subnet_choice {
     const struct subnet_judged *judged; /* all subnets; usable ones first, in order */
     size_t count;
     size_t usable_count;
-    struct str vpc; /* of the usable ones */
+    struct str vpc; /* VPC of the usable subnets */
 };
 
 void subnet_choose(const struct subnet_question *question, struct arena *arena,

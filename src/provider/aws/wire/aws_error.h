@@ -16,7 +16,7 @@
 
 enum aws_error_class {
     AWS_DEFINITE_NO, /* no effect; the same call may work later */
-    AWS_AMBIGUOUS,   /* it may have taken effect */
+    AWS_AMBIGUOUS,   /* the call may have taken effect */
     AWS_THROTTLE,    /* no effect; slow down */
     AWS_AUTH,        /* no effect; permission denied or unknown identity */
     AWS_QUOTA,       /* no effect; account limit reached */
@@ -37,12 +37,12 @@ enum aws_remedy {
 
 struct aws_error {
     struct str code;       /* "InsufficientInstanceCapacity"; empty if the reply has none */
-    struct str message;    /* from AWS; visible characters only, truncated */
-    struct str request_id; /* for AWS support; may be empty */
+    struct str message;    /* message from AWS; visible characters only, truncated */
+    struct str request_id; /* request id for AWS support; may be empty */
     int status;            /* HTTP status; 0: no reply */
     enum aws_error_class class;
     enum aws_remedy remedy;
-    enum outcome outcome; /* of a launch or a terminate */
+    enum outcome outcome; /* meaning for a launch or a terminate */
 };
 
 /*

@@ -50,7 +50,7 @@ struct sso_token {
     struct str refresh_token;
     struct str client_id;
     struct str client_secret;
-    int64_t registration_expires_at; /* of the client; INT64_MAX: unknown */
+    int64_t registration_expires_at; /* expiry of the client registration; INT64_MAX: unknown */
 };
 
 /* A file of ~/.aws/sso/cache. */

@@ -50,7 +50,7 @@ struct sigv4_signer {
 enum { SIGV4_HEADERS_MAX = 4 };
 
 struct sigv4_result {
-    struct sigv4_header headers[SIGV4_HEADERS_MAX]; /* to add to the request */
+    struct sigv4_header headers[SIGV4_HEADERS_MAX]; /* headers to add to the request */
     size_t header_count;
     struct str signature;
     struct str canonical; /* canonical request; contains the session token, so do not log it */

@@ -11,7 +11,7 @@ struct builder {
     struct xml_element *root;
     struct xml_element *open;
     size_t count;
-    struct buf text; /* of the innermost open element, since its last child */
+    struct buf text; /* text of the innermost open element, since its last child */
 };
 
 /* Text between children is layout and is dropped; only text before the first child is kept. */
