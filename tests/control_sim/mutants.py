@@ -17,7 +17,7 @@ ALL = (
     M(2, "app/control/launching.c", "launches are sent without a record in the journal",
       "sending->is_new && !journal_intend(controller->journal, &sending->intent, err)", "false"),
     M(3, "app/control/launching.c", "a launch that reuses machines launches as many new ones",
-      "wish.count -= (int64_t)reuse.count;", ";", "stmt"),
+      "spec.count -= (int64_t)reuse.count;", ";", "stmt"),
     M(4, "app/control/journaling.c", "open launches of an earlier process count as settled",
       "launch->is_settled && !is_handed_over", "true"),
     M(5, "app/control/inventory.c", "a failed listing counts as an empty one",

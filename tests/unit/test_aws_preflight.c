@@ -660,7 +660,8 @@ static void what_may_not_be_asked(void **state)
     fail_ask(&scene, ASK_ZONES, "UnauthorizedOperation", true);
     judge(&scene);
     check(&scene, NULL,
-          "!arn:me lacks permissions that a launch needs -> allow these actions in its policy\n"
+          "!arn:me lacks permissions that a launch needs -> allow these actions in the "
+          "IAM policy of this identity\n"
           "  ec2:DescribeSubnets: to choose subnets\n"
           "  ec2:DescribeInstanceTypeOfferings: to find the zones that offer the instance type\n");
     check(&scene, "machine", "m5.large: 2 vCPUs, 8 GiB, x86_64*\n");

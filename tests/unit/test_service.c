@@ -550,7 +550,7 @@ static void an_idle_node_with_notice_has_not_failed(void **state)
     assert_int_equal(view.phase, PHASE_TERMINATING);
     assert_int_equal(view.failure.step.len, 0);
     assert_int_equal(events_with(scene, "failed"), 0);
-    assert_int_equal(events_with(scene, "then it is terminated"), 1);
+    assert_int_equal(events_with(scene, "then the node is terminated"), 1);
     assert_int_equal(convergence_count(&scene->service.workers, CONVERGE_FAILED), 0);
     arena_clear(&arena);
     service_scene_end(scene);
