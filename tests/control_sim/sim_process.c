@@ -211,7 +211,7 @@ static void poll_setup(struct sim_process *process, struct sim_instance *instanc
         sim_instance_state(instance, now) != MACHINE_RUNNING) {
         return;
     }
-    /* A machine that was stopped and started has lost the connection, and its setup begins anew. */
+    /* A machine that was stopped and started has lost the connection: its setup begins again. */
     if (!report->has_contact || instance->setup_begun_ms == 0) {
         report->has_contact = true;
         instance->setup_begun_ms = instance->setup_begun_ms > 0 ? instance->setup_begun_ms : now;
