@@ -11,6 +11,7 @@ import time
 
 import pytest
 from botocore.exceptions import BotoCoreError, ClientError
+from botocore.parsers import ResponseParserError
 from conftest import BASE, bed_client, listing, settings
 
 BUILD = pathlib.Path(os.environ.get("SHOAL_BUILD",
@@ -56,7 +57,7 @@ def living(ec2):
         try:
             every = listing(ec2)
             break
-        except (ClientError, BotoCoreError, KeyError):
+        except (ClientError, BotoCoreError, ResponseParserError, KeyError):
             continue
     return [i for i in every if i["State"]["Name"] in ("pending", "running")]
 

@@ -249,7 +249,7 @@ def test_a_region_that_refuses_is_named(aws, scene, ls):
     assert done.returncode == 1
     assert set(cells(done.stdout)) == {"old-run", "rays"}  # nothing of WEST counts as left over
     lines = [line for line in done.stderr.splitlines() if "not listed" in line]
-    assert len(lines) == 1 and "key pairs, launch templates, machines, security groups, " \
+    assert len(lines) == 1 and "instances, key pairs, launch templates, security groups, " \
         f"volumes in {WEST} (" in lines[0] and "not authorized" in lines[0]
     done = ls("-o", "json", "--region", BOTH, **who)
     whole = json.loads(done.stdout)
@@ -285,7 +285,7 @@ def test_many_pages_and_a_circle(paper, launch, ls):
     paper.fault("DescribeInstances", "loop", count=0)
     done = ls("--region", BOTH)
     assert done.returncode == 1 and set(cells(done.stdout)) == {"few"}
-    assert "not listed: machines in us-west-2" in done.stderr
+    assert "not listed: instances in us-west-2" in done.stderr
     assert "the same page token twice" in done.stderr
 
 

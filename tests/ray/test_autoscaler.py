@@ -117,14 +117,14 @@ def test_placement_groups_that_wait(client, driver):
 
 def test_request_resources_both_ways(client, driver):
     driver.do("request_resources(bundles=[{'CPU': 2}] * 3 + [{'GPU': 1}])")
-    wish = client.wait(lambda state: state["wish"])
-    assert sorted((tuple(entry["amounts"].items()), entry["count"]) for entry in wish) == [
+    requested = client.wait(lambda state: state["bundle"])
+    assert sorted((tuple(entry["amounts"].items()), entry["count"]) for entry in requested) == [
         ((("CPU", 2.0),), 3), ((("GPU", 1.0),), 1)]
-    client.fine("wish", amounts={"CPU": 1.5}, count=2)
-    (ours,) = client.wait(lambda state: state["wish"])
+    client.fine("bundle", amounts={"CPU": 1.5}, count=2)
+    (ours,) = client.wait(lambda state: state["bundle"])
     assert ours["amounts"] == {"CPU": 1.5} and ours["count"] == 2
-    client.fine("wish", amounts={}, count=0)
-    assert client.state()["wish"] == []
+    client.fine("bundle", amounts={}, count=0)
+    assert client.state()["bundle"] == []
 
 
 def status_of(box, *words):
