@@ -97,9 +97,9 @@ static void say_up(const struct show *show, const struct launcher_result *result
         launch_add_time(&out, result->took_ms);
         buf_add_c(&out, ").\n");
     } else {
-        buf_addf(&out, " is up%s: %zu node%s",
-                 failed > 0 ? ", except for the nodes that failed" : "", result->node_count,
-                 result->node_count == 1 ? "" : "s");
+        buf_addf(&out, " is up: %zu node%s%s", result->node_count,
+                 result->node_count == 1 ? "" : "s",
+                 failed > 0 ? ", not counting those that failed" : "");
         if (result->missing_count > 0) {
             struct str why =
                 result->missing_why.len > 0

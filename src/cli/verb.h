@@ -66,8 +66,9 @@ struct operand {
     const char *const *choices; /* for COMPLETE_CHOICE */
     const char *help;
     bool is_rest; /* only for the last operand */
-    /* The default when it is left out, or NULL to take `word` (NULL: none was given) as it.
-     * `is_short`: fewer words were given than the verb needs. The first operand only. */
+    /* Only for the first operand: returns its default if it was left out, or NULL if `word` is the
+     * operand. `word` is NULL if no word was given; `is_short` means that fewer words were given
+     * than the verb needs. */
     const char *(*fallback)(const char *word, bool is_short);
 };
 

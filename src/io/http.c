@@ -274,7 +274,7 @@ static void http_begin(struct http_call *call)
     require(call->state == HTTP_WAITS, "only a waiting call begins");
     require(!call->easy, "a call has one transfer");
     require(call->host->http->active < call->host->http->limits.calls_max,
-            "no more calls run than allowed");
+            "the number of active calls is below the limit");
     struct http_host *host = call->host;
     struct http *http = host->http;
     int64_t left_ms = call->request.total_ms - (loop_now_ms(http->loop) - call->began_ms);

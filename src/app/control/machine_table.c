@@ -91,7 +91,7 @@ struct known *machine_table_find(const struct machine_table *machine_table, uint
 {
     struct machine_table_question question = {.machine_table = machine_table, .instance = instance};
     size_t at = table_find(&machine_table->by_instance, instance, has_number, &question);
-    require(at == TABLE_NONE || at < machine_table->count, "the index has positions of the array");
+    require(at == TABLE_NONE || at < machine_table->count, "the index entry points into the array");
     return at != TABLE_NONE ? &machine_table->items[at] : NULL;
 }
 
@@ -99,7 +99,7 @@ struct known *machine_table_find_id(const struct machine_table *machine_table, s
 {
     struct machine_table_question question = {.machine_table = machine_table, .id = id};
     size_t at = table_find(&machine_table->by_id, str_hash(id), machine_table_has_id, &question);
-    require(at == TABLE_NONE || at < machine_table->count, "the index has positions of the array");
+    require(at == TABLE_NONE || at < machine_table->count, "the index entry points into the array");
     return at != TABLE_NONE ? &machine_table->items[at] : NULL;
 }
 

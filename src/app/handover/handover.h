@@ -3,7 +3,7 @@
  *
  * The laptop writes handover.json (0600) over the ssh connection that sets the head up. The service
  * copies it to a file named after its serial, and then records serial, machines, intents and goal
- * in its journal, in one transaction. From then on that copy is in force, also after a crash and
+ * in its journal, in one transaction. From then on that copy is in force, even after a crash and
  * whatever is written to handover.json later. Before that only the laptop launches and terminates
  * machines, afterwards only the service; the lease (provider.h) enforces this. A handover that is
  * older than the one in force is refused.

@@ -67,7 +67,7 @@ static bool put_in_force(struct head_context *head, const struct handover *hando
     return true;
 }
 
-/* Already in force, from a version that made no copies. */
+/* The handover is already in force. Writes its copy if an older version made none. */
 static bool keep_copy(struct head_context *head, const struct handover *handover, struct str text,
                       struct arena *arena, struct err *err)
 {

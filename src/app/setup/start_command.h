@@ -25,10 +25,10 @@ bool start_command_option(struct str command, const char *name, struct str *ret_
 #define START_MONITOR "SHOAL_MONITOR"      /* shell variable of the head's command */
 
 /*
- * For the head: replaces --autoscaling-config by --no-monitor, unless the installed Ray is too old
- * for our autoscaler. The shell finds that out by first evaluating the output of `asks`
- * (head_start_env.c). With `is_default`, which means Ray's own command and not one of the file's,
- * the dashboard does not listen on all addresses.
+ * For the head: replaces --autoscaling-config with --no-monitor, unless the installed Ray is too
+ * old for our autoscaler. The shell finds that out by first evaluating the output of `asks`
+ * (head_start_env.c). If `is_default` is set, the command is Ray's default and not from the file:
+ * the dashboard then does not listen on all addresses.
  */
 struct str start_command_for_head(struct str command, bool is_default, const char *asks,
                                   struct arena *arena);

@@ -8,7 +8,7 @@
 
 enum {
     HEADER_LINES = 4,
-    FRAME_LINES = HEADER_LINES + 4, /* and titles, a blank, the word above the events, keys */
+    FRAME_LINES = HEADER_LINES + 4, /* plus titles, a blank line, a heading, keys */
     EVENTS_LEAST = 3,
     EVENTS_SHARE = 3, /* a third of the remaining lines */
     SNAPSHOT_EVENTS = 10,

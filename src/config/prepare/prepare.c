@@ -305,7 +305,7 @@ static void check_minimum_sum(const struct prepare *prepare, const struct value 
             sum += least;
         }
     }
-    /* A mistyped or negative max_workers was already reported and is the cause. */
+    /* A misspelled or negative max_workers causes this too, and was already reported. */
     if (sum > limit && limit >= 0 && !diag_suggests(prepare->diags, NULL, STR("max_workers"))) {
         struct place place = place_is_users(most->place)
                                  ? most->place

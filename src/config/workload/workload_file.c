@@ -421,7 +421,7 @@ static void read_prices(const struct workload_file_reader *reader, const struct 
         }
         if (!(dollars >= 0 && dollars <= PRICE_MAX)) {
             wrong(reader, "price", entry->value, "invalid price",
-                  "write US dollars per hour, at most a million");
+                  "give the price in US dollars per hour, at most 1000000");
             continue;
         }
         prices[i].price = (int64_t)round(dollars * 1e6);

@@ -340,7 +340,7 @@ static void share_causes(struct plan_launch *launch, int64_t count, int64_t *ret
         launch->count_by_cause[i] -= part;
         ret_by_cause[i] = part;
         count -= part;
-        require(part >= 0 && count >= 0, "the nodes of a cause are part of the launch");
+        require(part >= 0 && count >= 0, "no cause gets more nodes than were requested");
     }
 }
 

@@ -154,7 +154,7 @@ static void cool(struct core *core, uint32_t offering, enum outcome outcome)
 static void launches_finish(struct core *core, struct launch *launch)
 {
     require(launch->is_outdated || launch->offering < core->settings->offering_count,
-            "a launch that is not outdated has an offering of the current file");
+            "a current launch refers to an offering in the current file");
     if (!launch->is_outdated) {
         struct breaker *breaker = &core->offering_breakers[launch->offering];
         breaker_succeed(breaker);

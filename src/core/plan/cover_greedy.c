@@ -20,7 +20,7 @@ static bool cover_greedy_still_true(const struct bid *bid, const struct cover_re
     return bid->is_tried;
 }
 
-/* Existing nodes come first, then value for price, then the lower index. */
+/* Existing nodes come first, then the best value per dollar, then the lower index. */
 static bool cover_greedy_is_better(const struct cover *cover, const struct bid *a,
                                    const struct bid *b)
 {

@@ -230,7 +230,7 @@ static void dive(struct solver *solver, double round_up, bool is_at_root)
 
 static void cover_solve_give_up(struct solver *solver, struct cover_pattern *one, int64_t *price)
 {
-    require(one->times > 0, "a node of the answer is given up");
+    require(one->times > 0, "the pattern still has a node to give up");
     one->times--;
     *price += solver->cover->kinds[one->kind].price;
     for (size_t i = 0; i < one->part_count; i++) {

@@ -25,8 +25,8 @@ struct implicit_use {
     struct implicit_use *next;
 };
 
-/* The requests with selectors placed on a node, in order: its score depends on how well they
- * match. */
+/* Lists the requests with selectors that a node got, in order. The node's score depends on how
+ * well the selectors match. */
 struct selector_use {
     const struct request *request;
     struct selector_use *next;

@@ -170,7 +170,7 @@ static void add_rule(const struct ray_view *mirror, const struct label_rule *rul
 {
     static const char *const operators[] = {[LABEL_IN] = "in",
                                             [LABEL_NOT_IN] = "not in",
-                                            [LABEL_NEVER] = "with an unknown strategy in"};
+                                            [LABEL_NEVER] = "with an unknown operator and the values"};
     struct str key = format_plain(ray_view_names_text(&mirror->names, rule->key), arena);
     bool is_equal = rule->op == LABEL_IN && rule->value_count == 1;
     buf_add(out, key);

@@ -55,7 +55,7 @@ void group_rules_add_members(struct group_rules *rules, struct str group, struct
 struct group_rules group_rules_missing(const struct group_rules *wanted,
                                        const struct group_rules *there, struct arena *arena);
 
-/* Our callers' rules in `there` that are not in `wanted`. */
+/* The rules in `there` that we created for callers and that are not in `wanted`. */
 struct group_rules group_rules_stale(const struct group_rules *there,
                                      const struct group_rules *wanted, struct arena *arena);
 
