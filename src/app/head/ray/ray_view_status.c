@@ -168,9 +168,10 @@ static void add_gang(const struct ray_view *mirror, const struct ray_view_waitin
 static void add_rule(const struct ray_view *mirror, const struct label_rule *rule,
                      struct arena *arena, struct buf *out)
 {
-    static const char *const operators[] = {[LABEL_IN] = "in",
-                                            [LABEL_NOT_IN] = "not in",
-                                            [LABEL_NEVER] = "with an unknown operator and the values"};
+    static const char *const operators[] = {
+        [LABEL_IN] = "in",
+        [LABEL_NOT_IN] = "not in",
+        [LABEL_NEVER] = "with an unknown operator and the values"};
     struct str key = format_plain(ray_view_names_text(&mirror->names, rule->key), arena);
     bool is_equal = rule->op == LABEL_IN && rule->value_count == 1;
     buf_add(out, key);
