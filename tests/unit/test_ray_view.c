@@ -181,6 +181,21 @@ static void a_node_comes_changes_and_goes(void **state)
     assert_int_equal(take(listener, 2600), 0);
 }
 
+/* Ray sends each node once. If a reply names one twice, it means the same each time it is read. */
+static void a_node_that_is_named_twice_is_reported_once(void **state)
+{
+    struct listener *listener = *state;
+    struct reply_node node = worker(1, "i-5"), other = worker(1, "i-5");
+    other.amounts[0].free = 1;
+    for (int64_t at = 1000; at < 3000; at += 400) {
+        reply_add_node(&listener->state, &node);
+        reply_add_node(&listener->state, &other);
+        assert_int_equal(take(listener, at), at == 1000);
+        assert_int_equal(capacity(listener, &listener->nodes[5], "CPU").free, 30000);
+        assert_int_equal(ray_view_alive(listener->mirror), 1);
+    }
+}
+
 static void idle_time_is_told_when_it_moves(void **state)
 {
     struct listener *listener = *state;
@@ -725,6 +740,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         SCENE(a_node_comes_changes_and_goes),
+        SCENE(a_node_that_is_named_twice_is_reported_once),
         SCENE(idle_time_is_told_when_it_moves),
         SCENE(of_several_lives_the_last_counts),
         SCENE(hidden_is_absent),

@@ -157,14 +157,32 @@ static void note_glance(void *context, const struct ray_node_summary *glance)
     taking->sightings[taking->count++] = (struct sighting){.glance = *glance};
 }
 
+/* Finds or adds the node of each sighting. A reply should name a node once; if it does not, the
+ * first time counts, so that the same reply always means the same. */
+static void ray_view_match(struct taking *taking)
+{
+    struct ray_view *mirror = taking->mirror;
+    size_t kept = 0;
+    mirror->updates++;
+    for (size_t i = 0; i < taking->count; i++) {
+        struct ray_view_node *node = node_of(mirror, taking->sightings[i].glance.id);
+        if (node->noted_in != mirror->updates) {
+            node->noted_in = mirror->updates;
+            taking->sightings[kept] = taking->sightings[i];
+            taking->sightings[kept++].node = node;
+        }
+    }
+    taking->count = kept;
+}
+
 static bool read_nodes(struct taking *taking, bool is_store_asked, struct arena *scratch,
                        struct err *err)
 {
     struct ray_view *mirror = taking->mirror;
+    ray_view_match(taking);
     for (size_t i = 0; i < taking->count; i++) {
         const struct ray_node_summary *glance = &taking->sightings[i].glance;
-        struct ray_view_node *node = node_of(mirror, glance->id);
-        taking->sightings[i].node = node;
+        struct ray_view_node *node = taking->sightings[i].node;
         bool is_read = node->facts || glance->status == RAY_NODE_DEAD;
         if (is_read && node->mark == glance->mark && node->read_in == mirror->names.version) {
             continue;

@@ -19,10 +19,11 @@ struct ray_view_facts {
 
 struct ray_view_node {
     uint8_t id[RAY_ID_BYTES];
-    uint32_t read_in; /* version of names used to read the facts */
-    uint64_t mark;    /* mark of the summary from which the facts were read */
-    uint64_t seen_in; /* last reply that contained it; 0 if none was applied */
-    uint64_t order;   /* increases with the time of first sight */
+    uint32_t read_in;  /* version of names used to read the facts */
+    uint64_t mark;     /* mark of the summary from which the facts were read */
+    uint64_t seen_in;  /* last reply that contained it; 0 if none was applied */
+    uint64_t noted_in; /* last update that read it, whether or not it was applied */
+    uint64_t order;    /* increases with the time of first sight */
     uint64_t instance;
     int64_t idle_since;           /* or NOT_IDLE */
     int64_t store_free;           /* free object_store_memory; changes too often to be reported */
@@ -98,7 +99,8 @@ struct ray_view {
     struct ray_view_load load;
     uint64_t load_mark;
     bool is_load_told;
-    uint64_t replies;
+    uint64_t replies; /* applied ones */
+    uint64_t updates; /* begun ones */
     uint64_t orders;
     int64_t version;
     int64_t asked_at_ms; /* request time of the last reply */
