@@ -15,6 +15,7 @@ enum {
     LOOK_MS = 1000,
     LOOK_SOON_MS = 100, /* delay after a known change */
     LOOK_SHARE = 50,    /* at most 1/50 of the time is spent on comparing */
+    LOOK_PAUSE_MOST_MS = 5000,
     SEEN_STEP_MS = 5000 /* resolution of seen_ms in updates */
 };
 
@@ -217,11 +218,14 @@ static bool has_wide(const struct ctl_server *server)
     return false;
 }
 
-/* Limits the share of time spent on comparisons. */
+/* Limits the share of time spent on comparisons. The time also passes while others use the
+ * processor, so the pause has a limit. */
 static void look_within(struct ctl_server *server, int64_t delay_ms)
 {
     int64_t now = loop_now_ms(server->loop);
-    int64_t least = server->looked_ms + server->costs_ms * LOOK_SHARE;
+    int64_t pause_ms = server->costs_ms * LOOK_SHARE;
+    int64_t least = server->looked_ms +
+                    (pause_ms < LOOK_PAUSE_MOST_MS ? pause_ms : LOOK_PAUSE_MOST_MS);
     int64_t at = now + delay_ms > least ? now + delay_ms : least;
     if (server->look_at_ms == 0 || at < server->look_at_ms) {
         server->look_at_ms = at;
