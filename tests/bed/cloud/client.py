@@ -248,6 +248,7 @@ def down(keep_docker=False):
         place.unlink(missing_ok=True)
     if docker.answers():
         docker.remove_all()
+        docker.set_share(docker.USUAL)
     network.tear_down()
     shutil.rmtree(settings.STATE / "nodes", ignore_errors=True)
     place = settings.STATE / "dockerd.pid"

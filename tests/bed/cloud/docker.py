@@ -2,11 +2,18 @@
 
 import contextlib
 import json
+import pathlib
 import shutil
 import subprocess
 import time
 
 from . import settings
+
+
+# How many processes of the host all containers together count as when they compete for the
+# processor, and the share of one process by version of cgroups.
+PREFERRED, USUAL = 8, 1
+SHARES = {"/sys/fs/cgroup/cpu/docker/cpu.shares": 1024, "/sys/fs/cgroup/docker/cpu.weight": 100}
 
 
 class DockerError(Exception):
@@ -20,6 +27,15 @@ def run(*words, seconds=60, check=True, **more):
     if check and done.returncode:
         raise DockerError(f"docker {' '.join(words[:3])}: {done.stderr.strip()}")
     return done.stdout
+
+
+def set_share(processes):
+    """Prefer the containers: a real machine has a processor of its own. On a busy host they would
+    otherwise get as much as one process, and Ray gives up when its agents do not start in 30 s.
+    """
+    for path, share in SHARES.items():
+        with contextlib.suppress(OSError):  # another version, or no permission: only slower
+            pathlib.Path(path).write_text(str(processes * share), encoding="ascii")
 
 
 def answers():

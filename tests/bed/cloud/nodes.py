@@ -27,22 +27,6 @@ USER_SHUTDOWN = ("Client.UserInitiatedShutdown", "Client.UserInitiatedShutdown: 
 STARTS_AT_ONCE = 2
 
 
-# Shares of the processor for all machines together, by version of cgroups; one process of this host
-# has 1,024 or 100.
-MACHINE_SHARES = {"/sys/fs/cgroup/cpu/docker/cpu.shares": 8 * 1024,
-                  "/sys/fs/cgroup/docker/cpu.weight": 8 * 100}
-
-
-def prefer_machines():
-    """A real machine has a processor of its own. On a busy host, one process would otherwise get as
-    much as all machines together, and Ray gives up when its agents do not start within 30 s."""
-    for path, shares in MACHINE_SHARES.items():
-        try:
-            pathlib.Path(path).write_text(str(shares))
-        except OSError:
-            pass  # not this version, or not permitted: the machines are only slower
-
-
 @dataclasses.dataclass
 class Node:
     id: str
@@ -245,7 +229,7 @@ class Nodes:
         if kind.startswith("systemd"):
             words += systemd_words()
         docker.run(*words, self.images[kind], seconds=120)
-        prefer_machines()
+        docker.set_share(docker.PREFERRED)
 
     def env_files(self):
         """(lines for sshd's configuration, lines for /etc/profile.d): a session gets the variables
