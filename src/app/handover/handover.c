@@ -97,6 +97,14 @@ void handover_write(const struct handover *handover, struct buf *out)
 
 /* ---- reading ---- */
 
+bool handover_missing(const char *path, struct err *err)
+{
+    return err_set(err, ERR_NOT_FOUND,
+                   "%s not found: this machine is not the head of a cluster. Run `shoal up` to "
+                   "create one",
+                   path);
+}
+
 static bool read_intent(const json_t *json, struct arena *arena, struct journal_intent *ret_intent)
 {
     AUTO_BUF struct buf call;

@@ -61,6 +61,9 @@ struct handover {
     size_t launched_count;
 };
 
+/* Fills in the error for a handover that does not exist. Returns false. */
+bool handover_missing(const char *path, struct err *err);
+
 void handover_write(const struct handover *handover, struct buf *out);
 bool handover_read(struct str json, struct arena *arena, struct handover *ret_handover,
                    struct err *err) MUST_USE;

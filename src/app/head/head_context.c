@@ -27,10 +27,7 @@ static bool read_at(const char *path, struct arena *arena, struct str *ret_text,
         *ret_text = arena_str(arena, buf_str(&text));
         ok = handover_read(*ret_text, arena, ret_handover, err) || err_wrap(err, "%s", path);
     } else if (err->kind == ERR_NOT_FOUND) {
-        err_set(err, ERR_NOT_FOUND,
-                "%s not found: this machine is not the head of a cluster. Run `shoal up` to "
-                "create one",
-                path);
+        ok = handover_missing(path, err);
     }
     buf_wipe(&text);
     return ok;

@@ -220,7 +220,7 @@ static bool service_start_process(const char *folder, const struct err *no_unit,
     return start_supervisor(folder, arena, err);
 }
 
-static bool start_anew(const char *folder, struct arena *arena, struct err *err)
+static bool service_start_new(const char *folder, struct arena *arena, struct err *err)
 {
     struct err no_unit;
     if (unit_start(folder, arena, &no_unit)) {
@@ -230,15 +230,11 @@ static bool start_anew(const char *folder, struct arena *arena, struct err *err)
     return service_start_process(folder, &no_unit, arena, err);
 }
 
-/* A supervisor without a handover would restart a service that cannot run, for ever. */
+/* A supervisor without a handover would restart a service that cannot run, forever. */
 static bool service_start_has_handover(const char *folder, struct arena *arena, struct err *err)
 {
     const char *path = arena_printf(arena, "%s/" HANDOVER_NAME, folder).ptr;
-    return file_stat(path).kind != FILE_MISSING ||
-           err_set(err, ERR_NOT_FOUND,
-                   "%s not found: this machine is not the head of a cluster. Run `shoal up` to "
-                   "create one",
-                   path);
+    return file_stat(path).kind != FILE_MISSING || handover_missing(path, err);
 }
 
 bool service_start(const char *given, struct err *err)
@@ -254,7 +250,7 @@ bool service_start(const char *given, struct err *err)
     }
     bool ok = (pid > 0 || service_start_has_handover(folder, &arena, err)) &&
               file_make_private_folder(folder, err) && boot_set(folder, true, err) &&
-              (pid > 0 || start_anew(folder, &arena, err));
+              (pid > 0 || service_start_new(folder, &arena, err));
     if (ok && !service_start_wait_for_answer(path, pid > 0, &arena, err)) {
         bool is_silent = err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAVAILABLE;
         ok = is_silent ? service_start_explain(folder, &arena, err) : false;
