@@ -12,7 +12,7 @@
 
 /* The launch determines what a shutdown does: terminate, unless the file says otherwise. If
  * shutdown fails, the supervisor restarts the service. */
-static int switch_off(void)
+static int service_exit_shut_down(void)
 {
     const char *const argv[] = {"/bin/sh", "-c",
                                 "if [ $(id -u) = 0 ]; then exec shutdown -h now; fi; "
@@ -24,7 +24,7 @@ static int switch_off(void)
 }
 
 /* exec: a new process has no leftover state and may be a newer program. */
-static int restart(struct str program, const char *folder)
+static int service_exit_restart(struct str program, const char *folder)
 {
     const char *const argv[] = {program.ptr, "autoscaler", "--folder", folder, NULL};
     file_limit_restore();
@@ -36,7 +36,7 @@ static int restart(struct str program, const char *folder)
 
 int service_exit_become(enum service_exit end, struct str program, const char *folder)
 {
-    return end == SERVICE_RESTART ? restart(program, folder)
-           : end == SERVICE_ENDS  ? switch_off()
+    return end == SERVICE_RESTART ? service_exit_restart(program, folder)
+           : end == SERVICE_ENDS  ? service_exit_shut_down()
                                   : 0;
 }

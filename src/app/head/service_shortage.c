@@ -6,7 +6,7 @@
 
 enum { CHECK_MS = 2000, LASTING_MS = 8 * 1000 };
 
-static bool is_short(const struct shortage *shortage)
+static bool shortage_exists(const struct shortage *shortage)
 {
     const struct head_context *head = shortage->head;
     return head->is_leading && head->ray.is_alive &&
@@ -14,11 +14,11 @@ static bool is_short(const struct shortage *shortage)
            !convergence_is_reached(shortage->workers, head_context_min_workers(head));
 }
 
-static void check(void *context)
+static void shortage_check(void *context)
 {
     struct shortage *shortage = context;
     int64_t before = shortage->since_ms;
-    if (!is_short(shortage)) {
+    if (!shortage_exists(shortage)) {
         shortage->since_ms = 0;
     } else if (shortage->since_ms == 0) {
         shortage->since_ms = loop_now_ms(shortage->head->session.loop);
@@ -33,7 +33,7 @@ static void check(void *context)
 
 void shortage_open(struct shortage *shortage)
 {
-    shortage->timer = loop_timer_new(shortage->head->session.loop, check, shortage);
+    shortage->timer = loop_timer_new(shortage->head->session.loop, shortage_check, shortage);
     loop_timer_start(shortage->timer, CHECK_MS);
 }
 
