@@ -22,6 +22,9 @@ goodput = pytest.importorskip("adaptdl.goodput")
 
 JOBS = int(os.environ.get("SHOAL_DIFF_JOBS") or 300)
 FITS = int(os.environ.get("SHOAL_DIFF_FITS") or 6)
+# A search for a minimum can fail on a rare profile. The long form looks for such profiles with a new
+# seed each day; the short form repeats its own.
+FIT_SEED = conftest.SEED if os.environ.get("SHOAL_DIFF_FITS") else 1
 SIZES = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 8), (2, 2), (2, 3), (2, 4), (2, 8), (3, 3), (3, 6),
          (4, 4), (4, 8), (4, 16), (5, 5), (6, 6), (8, 8), (8, 16), (8, 32), (12, 12), (16, 16),
          (16, 64), (24, 24), (32, 32)]
@@ -146,7 +149,7 @@ def random_profile(rng):
 
 
 def test_fitted_step_times():
-    rng = random.Random(conftest.SEED + 1)
+    rng = random.Random(FIT_SEED)
     profiles = [measured(TRUE, known, 0, rng) for known in KNOWN_PROFILES]
     profiles += [random_profile(rng) for _ in range(FITS)]
     worst, wrong = 0.0, []

@@ -1,5 +1,5 @@
 /*
- * goodput_fit.c: projected quasi-Newton search for the parameters of step times.
+ * goodput_fit.c: fits the parameters of step times with a projected quasi-Newton method (BFGS).
  *
  * Alpha and beta differ by orders of magnitude, and may be zero. So the search runs on a scale that
  * is linear near zero and logarithmic above (fit_value()). Each variable has bounds; one that the
@@ -12,9 +12,10 @@
 #include <float.h>
 #include <math.h>
 #include <stdbool.h>
+#include <string.h>
 
 enum { ALPHA_C, BETA_C, ALPHA_N, BETA_N, ALPHA_R, BETA_R, GAMMA, FIT_VARIABLES };
-enum { FIT_STEPS = 200, FIT_SMALL_STEPS = 3, FIT_HALVINGS = 30, FIT_STARTS = 3, FIT_ROUNDS = 6 };
+enum { FIT_STEPS = 200, FIT_SMALL_STEPS = 3, FIT_LINE_TRIES = 30, FIT_STARTS = 5, FIT_ROUNDS = 6 };
 
 static const double fit_least = 1e-8; /* of alpha and beta */
 static const double fit_most = 1e8;
@@ -26,14 +27,14 @@ struct fit {
     const struct step_sample *samples;
     size_t count;
     double unit[FIT_VARIABLES]; /* where the scale turns from linear to logarithmic */
-    double low[FIT_VARIABLES], high[FIT_VARIABLES]; /* on the scale, as all positions */
-    double rounding; /* of the corner that the objective has where an error is zero */
+    double low[FIT_VARIABLES], high[FIT_VARIABLES]; /* bounds, on that scale */
+    double smoothing; /* rounds the kink of the objective at an error of zero */
 };
 
 struct fit_point {
     double at[FIT_VARIABLES];
     double value;
-    double slope[FIT_VARIABLES];
+    double gradient[FIT_VARIABLES];
 };
 
 static double fit_value(const struct fit *fit, int variable, double at)
@@ -56,19 +57,19 @@ static struct perf_params fit_params(const struct fit *fit, const double at[FIT_
                                 value[ALPHA_R], value[BETA_R], value[GAMMA]};
 }
 
-/* ---- the objective and its slope ---- */
+/* ---- the objective and its gradient ---- */
 
-/* The sum of squared errors of one kind of time, and its slope. */
+/* The sum of squared errors of one kind of time, and its gradient. */
 struct fit_errors {
     double squares;
-    double slope[FIT_VARIABLES];
+    double gradient[FIT_VARIABLES];
 };
 
-/* The logarithm of a time alpha + beta * factor, and its slopes. */
+/* The logarithm of a time alpha + beta * factor, and its derivatives. */
 struct fit_term {
     int alpha, beta; /* -1: a constant */
     double log;
-    double alpha_slope, beta_slope;
+    double alpha_gradient, beta_gradient;
 };
 
 static struct fit_term fit_term(const struct perf_params *perf, int alpha, int beta, double factor)
@@ -90,12 +91,12 @@ static struct fit_term fit_network(const struct perf_params *perf, struct placem
                              : fit_term(perf, -1, -1, extra);
 }
 
-static void fit_add(struct fit_errors *errors, double error, const struct fit_term *term,
-                    double weight)
+static void fit_add_gradient(struct fit_errors *errors, double error, const struct fit_term *term,
+                             double weight)
 {
     if (term->alpha >= 0) {
-        errors->slope[term->alpha] += error * weight * term->alpha_slope;
-        errors->slope[term->beta] += error * weight * term->beta_slope;
+        errors->gradient[term->alpha] += error * weight * term->alpha_gradient;
+        errors->gradient[term->beta] += error * weight * term->beta_gradient;
     }
 }
 
@@ -106,65 +107,65 @@ static void fit_add_sample(const struct perf_params *perf, const struct step_sam
     struct fit_term network = fit_network(perf, sample->size);
     double error = compute.log - log(sample->accum_seconds);
     accum->squares += error * error;
-    fit_add(accum, error, &compute, 1);
+    fit_add_gradient(accum, error, &compute, 1);
 
     /* log((e^c)^gamma + (e^n)^gamma) / gamma, without overflow */
     double larger = fmax(compute.log, network.log);
-    double apart = exp(perf->gamma * (fmin(compute.log, network.log) - larger));
-    double predicted = larger + log1p(apart) / perf->gamma;
-    double minor = apart / (1 + apart);
+    double ratio = exp(perf->gamma * (fmin(compute.log, network.log) - larger));
+    double predicted = larger + log1p(ratio) / perf->gamma;
+    double minor = ratio / (1 + ratio);
     double compute_weight = compute.log >= network.log ? 1 - minor : minor;
     error = predicted - log(sample->optim_seconds);
     optim->squares += error * error;
-    fit_add(optim, error, &compute, compute_weight);
-    fit_add(optim, error, &network, 1 - compute_weight);
-    optim->slope[GAMMA] += error *
-                           (compute_weight * compute.log + (1 - compute_weight) * network.log -
-                            predicted) /
-                           perf->gamma;
+    fit_add_gradient(optim, error, &compute, compute_weight);
+    fit_add_gradient(optim, error, &network, 1 - compute_weight);
+    optim->gradient[GAMMA] += error *
+                              (compute_weight * compute.log + (1 - compute_weight) * network.log -
+                               predicted) /
+                              perf->gamma;
 }
 
 /* Adds the root of the mean square. */
-static double fit_root(const struct fit_errors *errors, size_t count, double rounding,
-                       double slope[FIT_VARIABLES])
+static double fit_add_root(const struct fit_errors *errors, size_t count, double smoothing,
+                           double gradient[FIT_VARIABLES])
 {
-    double root = sqrt(errors->squares / (double)count + rounding * rounding);
+    double root = sqrt(errors->squares / (double)count + smoothing * smoothing);
     for (int i = 0; i < FIT_VARIABLES && root > 0; i++) {
-        slope[i] += errors->slope[i] / ((double)count * root);
+        gradient[i] += errors->gradient[i] / ((double)count * root);
     }
     return root;
 }
 
-static double fit_penalty(const struct perf_params *perf, double slope[FIT_VARIABLES])
+static double fit_penalty(const struct perf_params *perf, double gradient[FIT_VARIABLES])
 {
     double between = perf->beta_n / perf->alpha_n, within = perf->beta_r / perf->alpha_r;
     double overlap = perf->gamma - 1;
-    slope[BETA_N] += 2 * fit_growth_weight * between / perf->alpha_n;
-    slope[ALPHA_N] -= 2 * fit_growth_weight * between * between / perf->alpha_n;
-    slope[BETA_R] += 2 * fit_growth_weight * within / perf->alpha_r;
-    slope[ALPHA_R] -= 2 * fit_growth_weight * within * within / perf->alpha_r;
-    slope[GAMMA] += 2 * fit_gamma_weight * overlap;
+    gradient[BETA_N] += 2 * fit_growth_weight * between / perf->alpha_n;
+    gradient[ALPHA_N] -= 2 * fit_growth_weight * between * between / perf->alpha_n;
+    gradient[BETA_R] += 2 * fit_growth_weight * within / perf->alpha_r;
+    gradient[ALPHA_R] -= 2 * fit_growth_weight * within * within / perf->alpha_r;
+    gradient[GAMMA] += 2 * fit_gamma_weight * overlap;
     return fit_gamma_weight * overlap * overlap +
            fit_growth_weight * (between * between + within * within);
 }
 
 static double fit_evaluate(const struct fit *fit, const struct perf_params *perf,
-                           double slope[FIT_VARIABLES])
+                           double gradient[FIT_VARIABLES])
 {
     struct fit_errors accum = {0}, optim = {0};
     for (size_t i = 0; i < fit->count; i++) {
         fit_add_sample(perf, &fit->samples[i], &accum, &optim);
     }
-    return fit_root(&accum, fit->count, fit->rounding, slope) +
-           fit_root(&optim, fit->count, fit->rounding, slope) + fit_penalty(perf, slope);
+    return fit_add_root(&accum, fit->count, fit->smoothing, gradient) +
+           fit_add_root(&optim, fit->count, fit->smoothing, gradient) + fit_penalty(perf, gradient);
 }
 
 double goodput_fit_objective(const struct perf_params *perf, const struct step_sample *samples,
                              size_t count)
 {
     struct fit fit = {.samples = samples, .count = count};
-    double slope[FIT_VARIABLES] = {0};
-    return fit_evaluate(&fit, perf, slope);
+    double gradient[FIT_VARIABLES] = {0};
+    return fit_evaluate(&fit, perf, gradient);
 }
 
 /* ---- the search ---- */
@@ -178,127 +179,128 @@ static double fit_dot(const double a[FIT_VARIABLES], const double b[FIT_VARIABLE
     return sum;
 }
 
-static void fit_look(const struct fit *fit, struct fit_point *point)
+static void fit_evaluate_point(const struct fit *fit, struct fit_point *point)
 {
     for (int i = 0; i < FIT_VARIABLES; i++) {
         point->at[i] = fmin(fmax(point->at[i], fit->low[i]), fit->high[i]);
-        point->slope[i] = 0;
+        point->gradient[i] = 0;
     }
     struct perf_params perf = fit_params(fit, point->at);
-    point->value = fit_evaluate(fit, &perf, point->slope);
+    point->value = fit_evaluate(fit, &perf, point->gradient);
     for (int i = 0; i < GAMMA; i++) {
-        point->slope[i] *= fit->unit[i] * exp(point->at[i]);
+        point->gradient[i] *= fit->unit[i] * exp(point->at[i]);
     }
 }
 
 /* True if the objective can fall only by leaving the bounds of variable `i`. */
-static bool fit_is_bound(const struct fit *fit, const struct fit_point *point, int i)
+static bool fit_is_at_bound(const struct fit *fit, const struct fit_point *point, int i)
 {
-    return fit->low[i] >= fit->high[i] || (point->at[i] <= fit->low[i] && point->slope[i] > 0) ||
-           (point->at[i] >= fit->high[i] && point->slope[i] < 0);
+    return fit->low[i] >= fit->high[i] || (point->at[i] <= fit->low[i] && point->gradient[i] > 0) ||
+           (point->at[i] >= fit->high[i] && point->gradient[i] < 0);
 }
 
-/* The estimated inverse of the second derivatives. */
-struct fit_curve {
+/* An estimate of the inverse Hessian. */
+struct fit_hessian {
     double inverse[FIT_VARIABLES][FIT_VARIABLES];
 };
 
-static void fit_flatten(struct fit_curve *curve)
+static void fit_reset_hessian(struct fit_hessian *hessian)
 {
     for (int i = 0; i < FIT_VARIABLES; i++) {
         for (int j = 0; j < FIT_VARIABLES; j++) {
-            curve->inverse[i][j] = i == j;
+            hessian->inverse[i][j] = i == j;
         }
     }
 }
 
-/* The update of Broyden, Fletcher, Goldfarb and Shanno. */
-static void fit_learn(struct fit_curve *curve, const double moved[FIT_VARIABLES],
-                      const double turned[FIT_VARIABLES])
+/* The BFGS update. */
+static void fit_update_hessian(struct fit_hessian *hessian, const double step[FIT_VARIABLES],
+                               const double change[FIT_VARIABLES])
 {
-    double product = fit_dot(moved, turned);
+    double product = fit_dot(step, change);
     if (product <= DBL_EPSILON) {
         return;
     }
     double image[FIT_VARIABLES] = {0};
     for (int i = 0; i < FIT_VARIABLES; i++) {
-        image[i] = fit_dot(curve->inverse[i], turned);
+        image[i] = fit_dot(hessian->inverse[i], change);
     }
-    double scale = (1 + fit_dot(turned, image) / product) / product;
+    double scale = (1 + fit_dot(change, image) / product) / product;
     for (int i = 0; i < FIT_VARIABLES; i++) {
         for (int j = 0; j < FIT_VARIABLES; j++) {
-            curve->inverse[i][j] += scale * moved[i] * moved[j] -
-                                    (image[i] * moved[j] + moved[i] * image[j]) / product;
+            hessian->inverse[i][j] += scale * step[i] * step[j] -
+                                      (image[i] * step[j] + step[i] * image[j]) / product;
         }
     }
 }
 
-/* Downhill, within the bounds that hold at `point`. */
-static void fit_direction(const struct fit *fit, const struct fit_curve *curve,
+/* The descent direction, without the variables that are at a bound. */
+static void fit_direction(const struct fit *fit, const struct fit_hessian *hessian,
                           const struct fit_point *point, double direction[FIT_VARIABLES])
 {
-    double free_slope[FIT_VARIABLES];
+    double free_gradient[FIT_VARIABLES];
     for (int i = 0; i < FIT_VARIABLES; i++) {
-        free_slope[i] = fit_is_bound(fit, point, i) ? 0 : point->slope[i];
+        free_gradient[i] = fit_is_at_bound(fit, point, i) ? 0 : point->gradient[i];
     }
     for (int i = 0; i < FIT_VARIABLES; i++) {
-        direction[i] = fit_is_bound(fit, point, i) ? 0 : -fit_dot(curve->inverse[i], free_slope);
+        direction[i] = fit_is_at_bound(fit, point, i)
+                           ? 0
+                           : -fit_dot(hessian->inverse[i], free_gradient);
     }
 }
 
-/* Goes along `direction` until the objective has fallen enough and no longer falls steeply.
- * Returns false if it does not fall. */
-static bool fit_advance(const struct fit *fit, const struct fit_point *from,
-                        const double direction[FIT_VARIABLES], struct fit_point *to)
+/* Weak Wolfe line search along `direction`. Returns false if the objective does not decrease. */
+static bool fit_line_search(const struct fit *fit, const struct fit_point *from,
+                            const double direction[FIT_VARIABLES], struct fit_point *to)
 {
-    double steepness = fit_dot(from->slope, direction);
-    double low = 0, high = 0, step = 1;
+    double descent = fit_dot(from->gradient, direction);
+    double low = 0, high = 0, length = 1;
     bool has_fallen = false;
-    for (int tries = 0; tries < FIT_HALVINGS && steepness < 0; tries++) {
+    for (int tries = 0; tries < FIT_LINE_TRIES && descent < 0; tries++) {
         struct fit_point next = *from;
         for (int i = 0; i < FIT_VARIABLES; i++) {
-            next.at[i] += step * direction[i];
+            next.at[i] += length * direction[i];
         }
-        fit_look(fit, &next);
-        if (!(next.value <= from->value + 1e-4 * step * steepness)) {
-            high = step;
+        fit_evaluate_point(fit, &next);
+        if (!(next.value <= from->value + 1e-4 * length * descent)) {
+            high = length;
         } else {
             *to = next;
             has_fallen = true;
-            if (fit_dot(next.slope, direction) >= 0.9 * steepness) {
+            if (fit_dot(next.gradient, direction) >= 0.9 * descent) {
                 return true;
             }
-            low = step;
+            low = length;
         }
-        step = high > 0 ? (low + high) / 2 : 2 * low;
+        length = high > 0 ? (low + high) / 2 : 2 * low;
     }
     return has_fallen;
 }
 
-static struct fit_point fit_search(const struct fit *fit, struct fit_curve *curve,
-                                   struct fit_point point)
+static struct fit_point fit_minimize(const struct fit *fit, struct fit_hessian *hessian,
+                                     struct fit_point point)
 {
-    bool is_flat = false;
+    bool is_reset = false;
     int small = 0; /* steps in a row that hardly changed the objective */
-    fit_look(fit, &point);
+    fit_evaluate_point(fit, &point);
     for (int steps = 0; steps < FIT_STEPS && small < FIT_SMALL_STEPS; steps++) {
-        double direction[FIT_VARIABLES], moved[FIT_VARIABLES], turned[FIT_VARIABLES];
+        double direction[FIT_VARIABLES], step[FIT_VARIABLES], change[FIT_VARIABLES];
         struct fit_point next;
-        fit_direction(fit, curve, &point, direction);
-        if (!fit_advance(fit, &point, direction, &next)) {
-            if (is_flat) {
+        fit_direction(fit, hessian, &point, direction);
+        if (!fit_line_search(fit, &point, direction, &next)) {
+            if (is_reset) {
                 break;
             }
-            fit_flatten(curve);
-            is_flat = true;
+            fit_reset_hessian(hessian);
+            is_reset = true;
             continue;
         }
         for (int i = 0; i < FIT_VARIABLES; i++) {
-            moved[i] = next.at[i] - point.at[i];
-            turned[i] = next.slope[i] - point.slope[i];
+            step[i] = next.at[i] - point.at[i];
+            change[i] = next.gradient[i] - point.gradient[i];
         }
-        fit_learn(curve, moved, turned);
-        is_flat = false;
+        fit_update_hessian(hessian, step, change);
+        is_reset = false;
         small = point.value - next.value < 1e-8 * next.value ? small + 1 : 0;
         point = next;
     }
@@ -313,88 +315,92 @@ static void fit_fix(struct fit *fit, int variable, double value)
 }
 
 /* What the samples determine. */
-struct fit_seen {
-    bool has_batches;  /* of several sizes */
-    bool has_nodes;    /* several in one sample */
-    bool has_replicas; /* several on one node */
-    bool has_three;    /* or more replicas */
+struct fit_summary {
+    bool has_batches;  /* batches of several sizes */
+    bool has_nodes;    /* samples with several nodes */
+    bool has_replicas; /* samples with several replicas on one node */
+    bool has_three;    /* samples with three replicas or more */
     double accum_mean, optim_mean, atomic_mean;
 };
 
-static struct fit_seen fit_see(const struct fit *fit)
+static struct fit_summary fit_summarize(const struct fit *fit)
 {
-    struct fit_seen seen = {0};
+    struct fit_summary summary = {0};
     for (size_t i = 0; i < fit->count; i++) {
         const struct step_sample *sample = &fit->samples[i];
         require(sample->accum_seconds > 0 && sample->optim_seconds > 0, "steps take time");
         require(sample->atomic > 0, "a batch is not empty");
-        seen.has_batches |= sample->atomic != fit->samples[0].atomic;
-        seen.has_nodes |= sample->size.nodes > 1;
-        seen.has_replicas |= sample->size.nodes == 1 && sample->size.replicas > 1;
-        seen.has_three |= sample->size.replicas > 2;
-        seen.accum_mean += sample->accum_seconds / (double)fit->count;
-        seen.optim_mean += sample->optim_seconds / (double)fit->count;
-        seen.atomic_mean += (double)sample->atomic / (double)fit->count;
+        summary.has_batches |= sample->atomic != fit->samples[0].atomic;
+        summary.has_nodes |= sample->size.nodes > 1;
+        summary.has_replicas |= sample->size.nodes == 1 && sample->size.replicas > 1;
+        summary.has_three |= sample->size.replicas > 2;
+        summary.accum_mean += sample->accum_seconds / (double)fit->count;
+        summary.optim_mean += sample->optim_seconds / (double)fit->count;
+        summary.atomic_mean += (double)sample->atomic / (double)fit->count;
     }
-    return seen;
+    return summary;
 }
 
-static void fit_set_bounds(struct fit *fit, const struct fit_seen *seen)
+static void fit_set_bounds(struct fit *fit, const struct fit_summary *summary)
 {
     for (int i = 0; i < FIT_VARIABLES; i++) {
-        fit->unit[i] = 0.01 * (i == ALPHA_C  ? seen->accum_mean
-                               : i == BETA_C ? seen->accum_mean / seen->atomic_mean
-                                             : seen->optim_mean);
+        fit->unit[i] = 0.01 * (i == ALPHA_C  ? summary->accum_mean
+                               : i == BETA_C ? summary->accum_mean / summary->atomic_mean
+                                             : summary->optim_mean);
         fit->low[i] = fit_position(fit, i, i == GAMMA ? 1 : fit_least);
         fit->high[i] = fit_position(fit, i, i == GAMMA ? fit_gamma_most : fit_most);
     }
-    if (!seen->has_batches) {
-        fit_fix(fit, ALPHA_C, seen->accum_mean / 2);
+    if (!summary->has_batches) {
+        fit_fix(fit, ALPHA_C, summary->accum_mean / 2);
     }
-    if (!seen->has_nodes) {
+    if (!summary->has_nodes) {
         fit_fix(fit, ALPHA_N, fit_least);
     }
-    if (!seen->has_replicas) {
+    if (!summary->has_replicas) {
         fit_fix(fit, ALPHA_R, fit_least);
     }
-    if (!seen->has_nodes || !seen->has_three) {
+    if (!summary->has_nodes || !summary->has_three) {
         fit_fix(fit, BETA_N, fit_least);
     }
-    if (!seen->has_replicas || !seen->has_three) {
+    if (!summary->has_replicas || !summary->has_three) {
         fit_fix(fit, BETA_R, fit_least);
     }
 }
 
-/* A corner stops the search too early, so it is rounded first, and less and less. */
-static struct fit_point fit_sharpen(struct fit *fit, struct fit_point point)
+/* The kink stops the search too early, so the smoothing is large at first and decreases. */
+static struct fit_point fit_minimize_smoothed(struct fit *fit, struct fit_point point)
 {
-    static const double roundings[FIT_ROUNDS] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6};
-    struct fit_curve curve;
-    fit_flatten(&curve);
+    static const double smoothings[FIT_ROUNDS] = {1e-1, 1e-2, 1e-3, 1e-4, 1e-5, 1e-6};
+    struct fit_hessian hessian;
+    fit_reset_hessian(&hessian);
     for (int i = 0; i < FIT_ROUNDS; i++) {
-        fit->rounding = roundings[i];
-        point = fit_search(fit, &curve, point);
+        fit->smoothing = smoothings[i];
+        point = fit_minimize(fit, &hessian, point);
     }
-    fit->rounding = 0;
-    fit_look(fit, &point);
+    fit->smoothing = 0;
+    fit_evaluate_point(fit, &point);
     return point;
 }
 
 struct perf_params goodput_fit(const struct step_sample *samples, size_t count)
 {
-    static const double gammas[FIT_STARTS] = {1.001, 2, 5};
+    static const double starts[FIT_STARTS][FIT_VARIABLES] = {
+        {4, 4, 4, 2, 4, 2, 1.001}, {4, 4, 4, 2, 4, 2, 2},   {4, 4, 4, 2, 4, 2, 5},
+        {4, 2, 4, 1, 1, 1, 1.5},   {2, 4, 2, 1, 2, 1, 1.2},
+    };
     require(count > 0, "there is something to fit");
     struct fit fit = {.samples = samples, .count = count};
-    struct fit_seen seen = fit_see(&fit);
-    fit_set_bounds(&fit, &seen);
+    struct fit_summary summary = fit_summarize(&fit);
+    fit_set_bounds(&fit, &summary);
     struct fit_point best = {.value = DBL_MAX};
     for (int i = 0; i < FIT_STARTS; i++) {
-        struct fit_point start = {.at = {4, 4, 4, 2, 4, 2, gammas[i]}};
-        struct fit_point found = fit_sharpen(&fit, start);
+        struct fit_point start = {0};
+        memcpy(start.at, starts[i], sizeof(start.at));
+        struct fit_point found = fit_minimize_smoothed(&fit, start);
         best = found.value < best.value ? found : best;
     }
     struct perf_params perf = fit_params(&fit, best.at);
-    if (!seen.has_nodes) {
+    if (!summary.has_nodes) {
         /* A network between nodes is not faster than one within a node. */
         perf.alpha_n = fmax(perf.alpha_n, perf.alpha_r * 1.1);
         perf.beta_n = fmax(perf.beta_n, perf.beta_r * 1.1);
