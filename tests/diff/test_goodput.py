@@ -22,8 +22,8 @@ goodput = pytest.importorskip("adaptdl.goodput")
 
 JOBS = int(os.environ.get("SHOAL_DIFF_JOBS") or 300)
 FITS = int(os.environ.get("SHOAL_DIFF_FITS") or 6)
-# A search for a minimum can fail on a rare profile. The long form looks for such profiles with a new
-# seed each day; the short form repeats its own.
+# A search for a minimum can fail on a rare profile. The long form looks for such profiles with a
+# new seed each day; the short form repeats its own.
 FIT_SEED = conftest.SEED if os.environ.get("SHOAL_DIFF_FITS") else 1
 SIZES = [(1, 1), (1, 2), (1, 3), (1, 4), (1, 8), (2, 2), (2, 3), (2, 4), (2, 8), (3, 3), (3, 6),
          (4, 4), (4, 8), (4, 16), (5, 5), (6, 6), (8, 8), (8, 16), (8, 32), (12, 12), (16, 16),
