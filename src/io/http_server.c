@@ -1,7 +1,6 @@
 /* http_server.c: serves connections over libuv's TCP. */
 #include "io/http_server.h"
 
-#include "io/http_server_request.h"
 #include "io/loop_uv.h"
 #include "io/xalloc.h"
 
@@ -39,6 +38,7 @@ struct http_serve {
     struct loop *loop;
     http_serve_fn *answer;
     void *context;
+    size_t body_max; /* of a PUT; 0: not accepted */
     struct http_conn *visits;
     size_t visit_count;
 };
@@ -87,6 +87,8 @@ static const char *http_server_reason_of(int status)
         {400, "Bad Request"},
         {NOT_FOUND, "Not Found"},
         {405, "Method Not Allowed"},
+        {411, "Length Required"},
+        {413, "Content Too Large"},
         {431, "Request Header Fields Too Large"},
         {505, "HTTP Version Not Supported"},
     };
@@ -125,7 +127,7 @@ static void make_answer(struct http_conn *http_conn, int status,
 {
     struct http_served *answer = &http_conn->answer;
     if (status == FINE) {
-        http_conn->serve->answer(http_conn->serve->context, request->path, answer);
+        http_conn->serve->answer(http_conn->serve->context, request, answer);
         status = answer->body.is_full ? INTERNAL : answer->status ? answer->status : NOT_FOUND;
     }
     if (status != FINE) {
@@ -138,7 +140,9 @@ static void make_answer(struct http_conn *http_conn, int status,
              "Cache-Control: no-store\r\nX-Content-Type-Options: nosniff\r\n"
              "Connection: close\r\n\r\n",
              status, http_server_reason_of(status), answer->type, answer->body.len,
-             status == 405 ? "Allow: GET, HEAD\r\n" : "");
+             status != 405                    ? ""
+             : http_conn->serve->body_max > 0 ? "Allow: GET, HEAD, PUT\r\n"
+                                              : "Allow: GET, HEAD\r\n");
 }
 
 static void answer_visit(struct http_conn *http_conn, int status,
@@ -181,7 +185,8 @@ static void http_server_on_read(uv_stream_t *stream, ssize_t got, const uv_buf_t
         return; /* bytes after the request are ignored */
     }
     buf_add(&http_conn->request, (struct str){piece->base, (size_t)got});
-    int status = http_request_read(buf_str(&http_conn->request), &request);
+    int status = http_request_read(buf_str(&http_conn->request), http_conn->serve->body_max,
+                                   &request);
     if (status != HTTP_REQUEST_INCOMPLETE) {
         answer_visit(http_conn, status, &request);
     }
@@ -202,7 +207,8 @@ static void http_server_on_connection(uv_stream_t *stream, int fault)
     serve->visits = http_conn;
     serve->visit_count++;
     http_conn->limit = loop_timer_new(serve->loop, on_limit, http_conn);
-    buf_init(&http_conn->request, HTTP_REQUEST_BYTES_MAX + sizeof(http_conn->piece));
+    buf_init(&http_conn->request,
+             HTTP_REQUEST_BYTES_MAX + serve->body_max + sizeof(http_conn->piece));
     uv_tcp_init(loop_uv(serve->loop), &http_conn->uv);
     http_conn->uv.data = http_conn;
     bool is_fine = uv_accept(stream, (uv_stream_t *)&http_conn->uv) == 0 &&
@@ -252,6 +258,11 @@ bool http_serve_open(struct loop *loop, const char *address, uint16_t port, http
     }
     *ret_serve = serve;
     return true;
+}
+
+void http_serve_accept_put(struct http_serve *serve, size_t body_max)
+{
+    serve->body_max = body_max;
 }
 
 uint16_t http_serve_port(const struct http_serve *serve)

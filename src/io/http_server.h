@@ -1,7 +1,7 @@
 /*
- * http_server.h: a small HTTP server for occasional requests: metrics.
+ * http_server.h: a small HTTP server for occasional requests: metrics, hints of AdaptDL.
  *
- * GET and HEAD, one request per connection, no request bodies, no TLS. Connections have a size
+ * GET, HEAD and optionally PUT, one request per connection, no TLS. Connections have a size
  * limit and a deadline, and only a few are accepted at once. Clients are not trusted.
  */
 #pragma once
@@ -9,7 +9,7 @@
 #include "base/attr.h"
 #include "base/buf.h"
 #include "base/err.h"
-#include "base/str.h"
+#include "io/http_server_request.h"
 #include "io/loop.h"
 
 #include <stdint.h>
@@ -27,11 +27,14 @@ struct http_served {
 };
 
 /* Called from the loop; must fill `answer` before it returns. */
-typedef void http_serve_fn(void *context, struct str path, struct http_served *answer);
+typedef void http_serve_fn(void *context, const struct http_server_request *request,
+                           struct http_served *answer);
 
 /* `address` is an IPv4 or IPv6 address of this machine; port 0 picks a free one. Fails with
  * ERR_EXISTS if the port is in use. */
 bool http_serve_open(struct loop *loop, const char *address, uint16_t port, http_serve_fn *answer,
                      void *context, struct http_serve **ret_serve, struct err *err) MUST_USE;
+/* Accepts PUT too, with at most this many bytes. */
+void http_serve_accept_put(struct http_serve *serve, size_t body_max);
 uint16_t http_serve_port(const struct http_serve *serve);
 void http_serve_close(struct http_serve *serve); /* closes its connections too; NULL is allowed */

@@ -2,22 +2,19 @@
 #include "provider/launch_token.h"
 
 #include "base/encode.h"
-#include "base/panic.h"
 #include "core/event.h"
+#include "io/sha256.h"
 
 #include <inttypes.h>
-#include <openssl/evp.h>
 
 enum { HASH_BYTES = 24 }; /* long enough to be unique */
 
 struct str launch_token(struct str uid, uint64_t launch, struct arena *arena)
 {
-    uint8_t digest[EVP_MAX_MD_SIZE];
+    uint8_t digest[SHA256_BYTES];
     char hex[2 * HASH_BYTES + 1];
     struct str text = arena_printf(arena, "shoal launch %.*s %" PRIu64, STR_ARG(uid), launch);
-    if (!EVP_Digest(text.ptr, text.len, digest, NULL, EVP_sha256(), NULL)) {
-        panic("SHA-256 is not available");
-    }
+    sha256(text, digest);
     encode_hex_to(hex, digest, HASH_BYTES);
     return arena_printf(arena, "shoal-%s", hex);
 }

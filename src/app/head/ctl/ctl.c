@@ -125,6 +125,8 @@ void ctl_request_write(const struct ctl_request *request, struct buf *out)
     json_put_flag(json, "all", request->wants_full);
     json_put_number(json, "after", request->after);
     json_put_text(json, "subject", request->about);
+    json_put_text(json, "job", request->job);
+    json_put_text(json, "session", request->session);
     if (request->bundle_count > 0) {
         json_object_set_new(json, "bundles", ctl_bundles_json(request));
     }
@@ -240,6 +242,8 @@ bool ctl_request_read(struct str text, struct arena *arena, struct ctl_request *
         .wants_full = ctl_flag(&reading, json, "all"),
         .after = ctl_number(&reading, json, "after"),
         .about = ctl_text(&reading, json, "subject"),
+        .job = ctl_text(&reading, json, "job"),
+        .session = ctl_text(&reading, json, "session"),
     };
     ctl_read_bundles(&reading, json_object_get(json, "bundles"), &request);
     json_decref(json);

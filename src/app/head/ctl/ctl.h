@@ -26,7 +26,18 @@
  *     {"request": "events", "after": 17, "follow": true}
  *                                -> {"event": {...}}..., {"end": "events"}
  *     {"request": "request-resources", "bundles": [{"amounts": {"CPU": 4}, "count": 2}]}
- *                                -> {"done": "request-resources"}
+ *                                -> {"done": "request-resources"}, or with a warning
+ *                                   {"text": "..."}, {"end": "request-resources"}
+ *     {"request": "train-demand", "job": "NAME", "session": "session_...",
+ *      "bundles": [{"amounts": {"CPU": 1}, "count": 2}]}
+ *                                a training job lacks room for these replicas
+ *                                -> {"done": "train-demand"}, or {"text": "why none are launched"},
+ *                                   {"end": "train-demand"}. "session" is the name of Ray's
+ *                                   session; that of another Ray cluster is an error. The request
+ *                                   replaces the last one of the job; without bundles it is
+ *                                   withdrawn. It must be repeated within 60 s, on any connection.
+ *                                   "leaving" in a bundle: replicas on nodes that are about to be
+ *                                   interrupted, whose replacements are in "count", or run.
  *     {"request": "update"}      reads the new handover.json -> {"done": "update"}
  *     {"request": "release"}     releases the lease and stops -> {"done": "release"}
  *     {"request": "terminate"}   terminates all workers -> {"done": "terminate"}, then shuts down
@@ -145,8 +156,9 @@ struct ctl_request {
     bool wants_full; /* "status", "follow": include demands */
     int64_t after;   /* "events": number of the last known event */
     struct str about;
-    const struct gcs_bundle *bundles; /* "request-resources"; none: the request is withdrawn */
+    const struct gcs_bundle *bundles; /* "request-resources", "train-demand"; none: withdrawn */
     size_t bundle_count;
+    struct str job, session; /* "train-demand" */
 };
 
 void ctl_request_write(const struct ctl_request *request, struct buf *out); /* with newline */

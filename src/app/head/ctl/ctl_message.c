@@ -38,6 +38,7 @@ json_t *ctl_bundles_json(const struct ctl_request *request)
         json_t *json = json_object();
         json_object_set_new(json, "amounts", amounts);
         json_put_number(json, "count", bundle->count);
+        json_put_number(json, "leaving", bundle->leaving);
         json_array_append_new(list, json);
     }
     return list;
@@ -113,7 +114,10 @@ void ctl_read_bundles(struct ctl_reading *reading, json_t *json, struct ctl_requ
         json_t *bundle = json_array_get(json, i);
         ctl_message_read_amounts(reading, json_object_get(bundle, "amounts"), &bundles[i]);
         bundles[i].count = ctl_number(reading, bundle, "count");
-        ctl_expect(reading, bundles[i].count > 0);
+        bundles[i].leaving = ctl_number(reading, bundle, "leaving");
+        /* Only a training job knows what leaves; Ray would get an empty request. */
+        bool is_leaving = bundles[i].leaving > 0 && str_is(request->what, "train-demand");
+        ctl_expect(reading, bundles[i].count > 0 || is_leaving);
     }
     request->bundles = bundles;
     request->bundle_count = count;

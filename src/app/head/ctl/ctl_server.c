@@ -20,7 +20,7 @@ void ctl_conn_send(struct ctl_conn *conn, const struct ctl_line *line)
     buf_init(&out, DESK_OUT_BYTES_MAX);
     ctl_line_write(line, &out);
     if (!out.is_full) {
-        local_link_write(conn->link, buf_str(&out));
+        line_link_write(conn->link, buf_str(&out));
     }
 }
 
@@ -71,16 +71,28 @@ static void say_answer(void *context, const struct ctl_answer *answer)
     ctl_conn_send(context, &(struct ctl_line){.kind = CTL_EXPLAIN, .answer = *answer});
 }
 
-static void answer_explain(struct ctl_conn *conn, const struct ctl_request *request)
+static void ctl_conn_explain(struct ctl_conn *conn, struct str about)
 {
     struct ctl_server *server = conn->server;
     struct err err;
-    if (server->hooks.explain(server->hooks.context, request->about, &server->arena, say_answer,
-                              conn, &err)) {
+    if (server->hooks.explain(server->hooks.context, about, &server->arena, say_answer, conn,
+                              &err)) {
         ctl_conn_send_text(conn, CTL_END, STR("explain"), STR(""));
     } else {
         ctl_conn_send_text(conn, CTL_ERROR, str_from(err.text), STR("explain"));
     }
+}
+
+static void answer_explain(struct ctl_conn *conn, const struct ctl_request *request)
+{
+    struct ctl_server *server = conn->server;
+    if (conn->waits_for || !server->hooks.explain_later ||
+        !server->hooks.explain_later(server->hooks.context, &server->arena)) {
+        ctl_conn_explain(conn, request->about);
+        return;
+    }
+    conn->waits_for = "explain";
+    conn->about = ctl_server_copy(request->about);
 }
 
 static void answer_events(struct ctl_conn *conn, const struct ctl_request *request)
@@ -105,6 +117,21 @@ static void answer_requests(struct ctl_conn *conn, const struct ctl_request *req
         conn->waits_for = "request-resources";
     } else {
         ctl_conn_send_text(conn, CTL_ERROR, str_from(err.text), STR("request-resources"));
+    }
+}
+
+static void answer_train_demand(struct ctl_conn *conn, const struct ctl_request *request)
+{
+    struct ctl_server *server = conn->server;
+    struct str why = STR("");
+    struct err err;
+    if (!server->hooks.train_demand(server->hooks.context, request, &server->arena, &why, &err)) {
+        ctl_conn_send_text(conn, CTL_ERROR, str_from(err.text), STR("train-demand"));
+    } else if (why.len > 0) {
+        ctl_conn_send_text(conn, CTL_TEXT, why, STR("train-demand"));
+        ctl_conn_send_text(conn, CTL_END, STR("train-demand"), STR(""));
+    } else {
+        ctl_conn_send_text(conn, CTL_DONE, STR("train-demand"), STR(""));
     }
 }
 
@@ -164,6 +191,8 @@ static void ctl_server_do_answer(struct ctl_conn *conn, const struct ctl_request
         answer_later(conn, CTL_REQUEST_TERMINATE, server->hooks.end);
     } else if (str_is(request->what, "request-resources")) {
         answer_requests(conn, request);
+    } else if (str_is(request->what, "train-demand")) {
+        answer_train_demand(conn, request);
     } else {
         answer_unknown(conn, request->what);
     }
@@ -202,6 +231,23 @@ void ctl_server_answer_text(struct ctl_server *server, const char *what, struct 
     answer_waiting(server, what, &text, NULL);
 }
 
+void ctl_server_explain(struct ctl_server *server)
+{
+    struct ctl_conn *next;
+    for (struct ctl_conn *conn = server->conns; conn; conn = next) {
+        next = conn->next;
+        if (!conn->about) {
+            continue;
+        }
+        ctl_conn_explain(conn, str_from(conn->about));
+        free(conn->about);
+        conn->about = NULL;
+        conn->waits_for = NULL;
+        arena_clear(&server->arena);
+        end_if_done(conn);
+    }
+}
+
 /* ---- clients ---- */
 
 static void ctl_conn_remove(struct ctl_conn *conn)
@@ -214,6 +260,7 @@ static void ctl_conn_remove(struct ctl_conn *conn)
     server->conn_count--;
     file_watch_end(conn->log_watch);
     free(conn->log_path);
+    free(conn->about);
     free(conn);
 }
 
@@ -255,20 +302,20 @@ static void on_drained(void *context)
 static void ctl_server_on_end(void *context, const struct err *err)
 {
     struct ctl_conn *conn = context;
-    struct local_link *link = conn->link;
+    struct line_link *link = conn->link;
     if (err->kind == ERR_NONE && (conn->waits_for || conn->is_sending_log)) {
         conn->has_ended = true;
         return;
     }
     ctl_conn_remove(conn);
     if (err->kind == ERR_NONE) {
-        local_link_finish(link);
+        line_link_finish(link);
     } else {
-        local_link_close(link);
+        line_link_close(link);
     }
 }
 
-static void on_conn(void *context, struct local_link *link)
+static void on_conn(void *context, struct line_link *link)
 {
     struct ctl_server *server = context;
     struct ctl_line greeting = {.kind = CTL_GREETING};
@@ -284,8 +331,8 @@ static void on_conn(void *context, struct local_link *link)
     }
     server->conns = conn;
     server->conn_count++;
-    local_link_begin(
-        link, &(struct local_link_hooks){conn, ctl_server_on_line, ctl_server_on_end, on_drained});
+    line_link_begin(
+        link, &(struct line_link_hooks){conn, ctl_server_on_line, ctl_server_on_end, on_drained});
     server->hooks.greeting(server->hooks.context, &greeting);
     ctl_conn_send(conn, &greeting);
 }
@@ -302,8 +349,8 @@ bool ctl_server_open(struct loop *loop, const char *folder, const struct ctl_ser
     arena_init(&server->arena);
     ctl_server_follow_open(server);
     const char *path = arena_printf(&server->arena, "%s/%s", folder, SERVICE_SOCKET).ptr;
-    struct local_link_limits limits = {.line_max = CTL_LINE_BYTES_MAX};
-    if (!local_server_open(loop, path, &limits, on_conn, server, &server->socket, err)) {
+    struct line_link_limits limits = {.line_max = CTL_LINE_BYTES_MAX};
+    if (!line_server_open(loop, path, &limits, on_conn, server, &server->socket, err)) {
         ctl_server_close(server);
         return false;
     }
@@ -320,7 +367,7 @@ void ctl_server_close(struct ctl_server *server)
     while (server->conns) {
         ctl_conn_remove(server->conns);
     }
-    local_server_close(server->socket); /* also closes its links */
+    line_server_close(server->socket); /* also closes its links */
     arena_clear(&server->arena);
     free(server->folder);
     free(server);

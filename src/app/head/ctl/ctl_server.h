@@ -37,9 +37,16 @@ struct ctl_server_hooks {
     /* `about` is a node, a shape, or empty. */
     bool (*explain)(void *context, struct str about, struct arena *arena,
                     ctl_server_explain_fn *take, void *taker, struct err *err);
-    /* Answered later with ctl_server_answer("request-resources"). */
+    /* Before explain(): true if facts are being collected. Then explain() is called after
+     * ctl_server_explain(). */
+    bool (*explain_later)(void *context, struct arena *arena);
+    /* Answered later with ctl_server_answer("request-resources"), or ctl_server_answer_text() with
+     * a warning. */
     bool (*request_resources)(void *context, const struct gcs_bundle *bundles, size_t count,
                               struct err *err);
+    /* `ret_why` is in `arena`: why no node is launched for it; empty if that is not known. */
+    bool (*train_demand)(void *context, const struct ctl_request *request, struct arena *arena,
+                         struct str *ret_why, struct err *err);
     /* Answered later with ctl_server_answer_text("ray-status"), or ctl_server_answer() on
      * failure. */
     bool (*ray_status)(void *context, struct err *err);
@@ -59,3 +66,5 @@ void ctl_server_broadcast_error(struct ctl_server *server, struct str text);
 /* Answers the clients that wait for `what`. `err` is NULL on success. */
 void ctl_server_answer(struct ctl_server *server, const char *what, const struct err *err);
 void ctl_server_answer_text(struct ctl_server *server, const char *what, struct str text);
+/* Answers the clients that wait for an explanation. */
+void ctl_server_explain(struct ctl_server *server);

@@ -68,6 +68,7 @@ bool ctl_conn_send_events(struct ctl_conn *conn, struct err *err)
 static uint64_t ctl_server_follow_hash_of(const struct snapshot_item *snapshot_item)
 {
     uint64_t hash = str_hash_from(str_hash(snapshot_item->name), snapshot_item->labels);
+    hash = str_hash_from(hash, snapshot_item->job);
     return hash * 31 + (snapshot_item->is_node ? 7 : (uint64_t)snapshot_item->source);
 }
 
@@ -82,7 +83,7 @@ static bool ctl_server_follow_is_same(const void *context, size_t position)
     const struct snapshot_item *a = &search->list->items[position];
     const struct snapshot_item *b = search->snapshot_item;
     return a->is_node == b->is_node && a->source == b->source && str_eq(a->name, b->name) &&
-           str_eq(a->labels, b->labels);
+           str_eq(a->labels, b->labels) && str_eq(a->job, b->job);
 }
 
 static struct snapshot_item *find_told(struct ctl_snapshot *list,
@@ -102,6 +103,7 @@ static void add_told(struct ctl_snapshot *list, const struct snapshot_item *snap
     *kept = *snapshot_item;
     kept->name = arena_str(arena, snapshot_item->name);
     kept->labels = arena_str(arena, snapshot_item->labels);
+    kept->job = arena_str(arena, snapshot_item->job);
     table_add(&list->table, arena, ctl_server_follow_hash_of(kept), list->count++);
 }
 
@@ -119,7 +121,7 @@ static void say_to_all(struct ctl_server *server, struct str bytes, bool to_plai
 {
     for (struct ctl_conn *conn = server->conns; conn; conn = conn->next) {
         if (conn->follows && (conn->wants_full ? to_wide : to_plain)) {
-            local_link_write(conn->link, bytes);
+            line_link_write(conn->link, bytes);
         }
     }
 }
@@ -160,8 +162,10 @@ static void look_at_demands(struct ctl_server *server)
     server->hooks.cluster_status(server->hooks.context, &server->arena, &cluster_status);
     for (size_t i = 0; i < cluster_status.demand_count && i < DESK_DEMANDS_MAX; i++) {
         const struct pending_demand *demand = &cluster_status.demands[i];
-        struct snapshot_item snapshot_item = {
-            .source = demand->source, .name = demand->shape, .labels = demand->labels};
+        struct snapshot_item snapshot_item = {.source = demand->source,
+                                              .name = demand->shape,
+                                              .labels = demand->labels,
+                                              .job = demand->job};
         ctl_server_follow_do_inspect(server, &snapshot_item,
                                      &(struct ctl_line){.kind = CTL_DEMAND, .demand = *demand});
     }
@@ -178,7 +182,8 @@ static void say_gone(struct ctl_server *server, const struct snapshot_item *snap
     } else {
         line.demand = (struct pending_demand){.source = snapshot_item->source,
                                               .shape = snapshot_item->name,
-                                              .labels = snapshot_item->labels};
+                                              .labels = snapshot_item->labels,
+                                              .job = snapshot_item->job};
     }
     ctl_line_write(&line, &out);
     say_to_all(server, buf_str(&out), false, true);

@@ -10,20 +10,21 @@
 #include "app/head/ctl/ctl_server.h"
 #include "base/table.h"
 #include "io/file_watch.h"
-#include "io/local_socket.h"
+#include "io/line_socket.h"
 
 enum { DESK_OUT_BYTES_MAX = 2 * CTL_LINE_BYTES_MAX, DESK_DEMANDS_MAX = 5000 };
 
 struct ctl_conn {
     struct ctl_conn *next, *before;
     struct ctl_server *server;
-    struct local_link *link;
+    struct line_link *link;
     bool follows;
     bool wants_full; /* demands and usage of nodes */
     bool follows_events;
     int64_t events_after;         /* the last one that was sent */
     bool has_ended;               /* closed its side, but waits for an answer */
     const char *waits_for;        /* a request that is answered later */
+    char *about;                  /* while it waits for an explanation */
     struct file_watch *log_watch; /* set while it follows a log */
     char *log_path;
     size_t log_offset;   /* sent so far */
@@ -37,7 +38,8 @@ struct snapshot_item {
     enum demand_source source;
     struct str name; /* name of a node, or the shape of a demand */
     struct str labels;
-    uint64_t mark; /* hash of the line */
+    struct str job; /* of a demand */
+    uint64_t mark;  /* hash of the line */
     bool is_still_there;
 };
 
@@ -53,7 +55,7 @@ struct ctl_server {
     struct arena arena; /* memory for one answer */
     char *folder;
     struct ctl_server_hooks hooks;
-    struct local_server *socket;
+    struct line_server *socket;
     struct ctl_conn *conns;
     size_t conn_count;
     struct loop_task notifying;

@@ -98,9 +98,9 @@ static void aws_call_finish(struct aws_call *call)
     aws_call_free(call);
 }
 
-static void succeed(struct aws_call *call, struct str body)
+static void succeed(struct aws_call *call, struct str body, struct str etag)
 {
-    call->last = (struct aws_reply){.is_ok = true, .body = body};
+    call->last = (struct aws_reply){.is_ok = true, .body = body, .etag = etag};
     aws_call_finish(call);
 }
 
@@ -481,7 +481,7 @@ static void take_success(struct aws_call *call, const struct http_reply *reply)
         return;
     }
     if (ok) {
-        succeed(call, body);
+        succeed(call, body, http_find_header(reply, "ETag"));
     } else {
         take_unreadable(call, reply, &err);
     }
@@ -526,7 +526,7 @@ static void aws_call_on_reply(void *context, const struct http_reply *reply)
         fail_without_lease(call); /* the lease expired while connecting */
     } else if (reply->outcome != HTTP_REPLIED) {
         take_failure(call, reply);
-    } else if (reply->status == 200) {
+    } else if (reply->status == 200 || reply->status == 204) {
         take_success(call, reply);
     } else {
         take_refusal(call, reply);
@@ -591,6 +591,6 @@ struct aws_call *aws_call_start_way(struct aws_client *client, const struct aws_
 
 struct aws_call *aws_call_start(struct aws_client *client, const struct aws_request *request)
 {
-    static const struct aws_call_way way = {.auth = AUTH_OWN};
+    struct aws_call_way way = {.auth = AUTH_OWN, .method = request->method, .path = request->path};
     return aws_call_start_way(client, request, &way);
 }

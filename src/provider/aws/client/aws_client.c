@@ -117,7 +117,8 @@ static const char *find_certificates(struct aws_client *client)
 static const struct {
     int64_t tokens, rate_milli;
 } ec2_paces[PACE_COUNT] = {{40, 9000}, {40, 4500}, {4, 1800}},
-  other_paces[PACE_COUNT] = {{20, 8000}, {10, 3000}, {10, 3000}};
+  s3_paces[PACE_COUNT] = {{100, 100000}, {100, 100000}, {100, 100000}}, /* far below its limit */
+    other_paces[PACE_COUNT] = {{20, 8000}, {10, 3000}, {10, 3000}};
 
 static void aws_client_give_turns(void *context)
 {
@@ -157,7 +158,6 @@ void aws_lane_leave(struct aws_lane *lane, struct aws_call *call)
 struct aws_lane *aws_lane_of(struct aws_client *client, enum aws_service service, struct str region,
                              enum aws_pace pace)
 {
-    bool is_ec2 = service == AWS_EC2;
     for (struct aws_lane *lane = client->lanes; lane; lane = lane->next) {
         if (lane->service == service && lane->pace == pace && str_eq(lane->region, region)) {
             return lane;
@@ -170,9 +170,14 @@ struct aws_lane *aws_lane_of(struct aws_client *client, enum aws_service service
                               .region = arena_str(&client->arena, region),
                               .next = client->lanes};
     lane->timer = loop_timer_new(client->setup.loop, aws_client_give_turns, lane);
-    aws_bucket_init(&lane->bucket, is_ec2 ? ec2_paces[pace].tokens : other_paces[pace].tokens,
-                    is_ec2 ? ec2_paces[pace].rate_milli : other_paces[pace].rate_milli,
-                    loop_now_ms(client->setup.loop));
+    int64_t now = loop_now_ms(client->setup.loop);
+    if (service == AWS_EC2) {
+        aws_bucket_init(&lane->bucket, ec2_paces[pace].tokens, ec2_paces[pace].rate_milli, now);
+    } else if (service == AWS_S3) {
+        aws_bucket_init(&lane->bucket, s3_paces[pace].tokens, s3_paces[pace].rate_milli, now);
+    } else {
+        aws_bucket_init(&lane->bucket, other_paces[pace].tokens, other_paces[pace].rate_milli, now);
+    }
     client->lanes = lane;
     return lane;
 }

@@ -87,6 +87,10 @@ struct aws_request {
     const char *action;        /* "DescribeInstances" */
     const struct param *input; /* parameters with boto3's names; NULL: none */
     struct str body;           /* instead of both: a complete Query body, sent unchanged */
+    /* For S3, instead of `input`: the method, and the path with its query, both encoded. The
+     * parameters of the query are in the order of their names. NULL: other services. */
+    const char *method;
+    struct str path;
     enum aws_idempotency care; /* aws_retry.h */
     /* The resources it names were created or deleted a moment ago: errors caused by eventual
      * consistency (AWS_REMEDY_SETTLE) are also retried, until the deadline. */
@@ -105,9 +109,10 @@ struct aws_request {
 };
 
 struct aws_reply {
-    bool is_ok;             /* complete reply with status 200 */
+    bool is_ok;             /* complete reply with status 200, or 204 */
     bool may_have_acted;    /* if not ok; never set for AWS_READ */
     struct str body;        /* body of a success, unless `bytes` received it */
+    struct str etag;        /* of a success of S3 */
     struct aws_error error; /* set unless ok; also if no reply came */
     struct err err;         /* set unless ok: "ec2 RunInstances in us-west-2: ..." */
     unsigned tries;

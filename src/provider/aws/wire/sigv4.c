@@ -3,18 +3,17 @@
 
 #include "base/buf.h"
 #include "base/encode.h"
+#include "base/memzero.h"
 #include "base/panic.h"
+#include "io/sha256.h"
 #include "provider/aws/wire/aws_time.h"
 
 #include <inttypes.h>
-#include <openssl/crypto.h>
-#include <openssl/evp.h>
-#include <openssl/hmac.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { DIGEST_BYTES = 32, TEXT_BYTES_MAX = 64 * 1024 * 1024, DATE_LEN = 8 };
+enum { TEXT_BYTES_MAX = 64 * 1024 * 1024, DATE_LEN = 8 };
 
 #define ALGORITHM "AWS4-HMAC-SHA256"
 #define UNSIGNED_PAYLOAD "UNSIGNED-PAYLOAD"
@@ -49,22 +48,11 @@ static struct str sigv4_save(struct arena *arena, const struct buf *text)
 /* SHA-256 as 64 lower-case hexadecimal digits. */
 static struct str sigv4_hash(struct str bytes, struct arena *arena)
 {
-    uint8_t digest[EVP_MAX_MD_SIZE];
-    AUTO_BUF struct buf hex;
-    buf_init(&hex, (size_t)2 * DIGEST_BYTES);
-    if (!EVP_Digest(bytes.ptr, bytes.len, digest, NULL, EVP_sha256(), NULL)) {
-        panic("SHA-256 failed");
-    }
-    encode_hex(&hex, digest, DIGEST_BYTES);
-    return arena_str(arena, buf_str(&hex));
-}
-
-static void mac(struct str key, struct str text, uint8_t ret_digest[EVP_MAX_MD_SIZE])
-{
-    if (!HMAC(EVP_sha256(), key.ptr, (int)key.len, (const uint8_t *)text.ptr, text.len, ret_digest,
-              NULL)) {
-        panic("HMAC-SHA-256 failed");
-    }
+    uint8_t digest[SHA256_BYTES];
+    char hex[2 * SHA256_BYTES + 1];
+    sha256(bytes, digest);
+    encode_hex_to(hex, digest, SHA256_BYTES);
+    return arena_str(arena, str_from(hex));
 }
 
 /* Each digest is the key of the next step; all are erased before return. */
@@ -75,21 +63,21 @@ static struct str signature_of(const struct signing *signing, struct str text)
                           signing->signer->service,
                           STR("aws4_request"),
                           text};
-    uint8_t digest[2][EVP_MAX_MD_SIZE];
+    uint8_t digest[2][SHA256_BYTES];
     AUTO_BUF struct buf first;
     AUTO_BUF struct buf hex;
     buf_init(&first, TEXT_BYTES_MAX);
-    buf_init(&hex, (size_t)2 * DIGEST_BYTES);
+    buf_init(&hex, (size_t)2 * SHA256_BYTES);
     buf_add_c(&first, "AWS4");
     buf_add(&first, signing->signer->secret_key);
     struct str key = buf_str(&first);
     for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        mac(key, steps[i], digest[i % 2]);
-        key = (struct str){(const char *)digest[i % 2], DIGEST_BYTES};
+        sha256_mac(key, steps[i], digest[i % 2]);
+        key = (struct str){(const char *)digest[i % 2], SHA256_BYTES};
     }
-    encode_hex(&hex, (const uint8_t *)key.ptr, DIGEST_BYTES);
-    OPENSSL_cleanse(first.ptr, first.len);
-    OPENSSL_cleanse(digest, sizeof(digest));
+    encode_hex(&hex, (const uint8_t *)key.ptr, SHA256_BYTES);
+    memzero(first.ptr, first.len);
+    memzero(digest, sizeof(digest));
     return arena_str(signing->arena, buf_str(&hex));
 }
 
