@@ -77,6 +77,19 @@ void gcs_list_dead_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context);
 struct gcs_answer gcs_nodes_read(struct str reply, struct arena *arena,
                                  const struct gcs_node **ret_nodes, size_t *ret_count);
 
+/* Nodes that drain, with the time at which they end. */
+struct gcs_draining {
+    struct str id;       /* 56 hexadecimal digits */
+    int64_t deadline_ms; /* wall clock, since 1970; 0: none */
+};
+typedef void gcs_draining_fn(void *context, const struct gcs_answer *answer,
+                             const struct gcs_draining *nodes, size_t count);
+void gcs_list_draining(struct gcs *gcs, gcs_draining_fn *done, void *context);
+
+/* Parses the reply; nodes with an invalid id are skipped. */
+struct gcs_answer gcs_draining_read(struct str reply, struct arena *arena,
+                                    const struct gcs_draining **ret_nodes, size_t *ret_count);
+
 /* The versions on which all nodes of a cluster must agree. Empty if unknown. Valid during the
  * call. */
 struct gcs_versions {
@@ -137,6 +150,7 @@ struct gcs_bundle {
     const struct ray_quantity *amounts;
     size_t amount_count;
     int64_t count;
+    int64_t leaving; /* only of training jobs: replicas on nodes that are about to be interrupted */
 };
 void gcs_request_resources(struct gcs *gcs, const struct gcs_bundle *bundles, size_t count,
                            gcs_done_fn *done, void *context);
@@ -163,3 +177,30 @@ void gcs_count_drivers(struct gcs *gcs, gcs_drivers_fn *done, void *context);
 
 /* Parses the reply. */
 bool gcs_drivers_read(struct str reply, size_t *ret_count, struct err *err) MUST_USE;
+
+/* ---- who requests capacity ---- */
+
+enum { GCS_JOB_SIZE = 9, GCS_ENTRYPOINT_SIZE = 128 };
+
+/* The constraint of request_resources() does not say who set it. This is who may have. */
+struct gcs_requesters {
+    bool has_coordinator;   /* the actor that requests for Ray Train and Ray Data is alive */
+    size_t run_count;       /* Ray Train runs; Ray Data has no actor of its own */
+    char job[GCS_JOB_SIZE]; /* of one run, "02000000"; empty if there is none */
+    char entrypoint[GCS_ENTRYPOINT_SIZE]; /* its command line, shortened; empty if unknown */
+};
+
+/* Reads the living actors, at most 1,000: too much for every poll. */
+typedef void gcs_requesters_fn(void *context, const struct gcs_answer *answer,
+                               const struct gcs_requesters *requesters);
+void gcs_find_requesters(struct gcs *gcs, gcs_requesters_fn *done, void *context);
+
+/* The command line of a driver; empty if Ray does not know it. Valid during the call. */
+typedef void gcs_entrypoint_fn(void *context, const struct gcs_answer *answer,
+                               struct str entrypoint);
+void gcs_find_entrypoint(struct gcs *gcs, struct str job, gcs_entrypoint_fn *done, void *context);
+
+/* Parse the replies. */
+bool gcs_requesters_read(struct str reply, struct gcs_requesters *ret_requesters,
+                         struct err *err) MUST_USE;
+bool gcs_entrypoint_read(struct str reply, struct str *ret_entrypoint, struct err *err) MUST_USE;

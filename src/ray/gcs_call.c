@@ -119,6 +119,59 @@ void gcs_list_dead_nodes(struct gcs *gcs, gcs_nodes_fn *done, void *context)
     gcs_call_start(call);
 }
 
+/* ---- GetDrainingNodes ---- */
+
+#define DRAINING "/ray.rpc.NodeResourceInfoGcsService/GetDrainingNodes"
+
+struct gcs_answer gcs_draining_read(struct str body, struct arena *arena,
+                                    const struct gcs_draining **ret_nodes, size_t *ret_count)
+{
+    struct gcs_answer answer = {GCS_FINE, {0}};
+    Shoal__Gcs__DrainingReply *reply = shoal__gcs__draining_reply__unpack(
+        NULL, body.len, (const uint8_t *)body.ptr);
+    struct gcs_draining *nodes = NULL;
+    size_t count = 0;
+    if (!reply) {
+        answer = gcs_garbled(DRAINING);
+    } else if (!gcs_is_refused(reply->status, DRAINING, &answer)) {
+        nodes = ARENA_ARRAY(arena, reply->n_nodes, struct gcs_draining);
+        for (size_t i = 0; i < reply->n_nodes; i++) {
+            const Shoal__Gcs__DrainingNode *from = reply->nodes[i];
+            char id[2 * RAY_ID_BYTES + 1] = "";
+            if (from->node_id.len == RAY_ID_BYTES) {
+                encode_hex_to(id, from->node_id.data, RAY_ID_BYTES);
+                nodes[count++] = (struct gcs_draining){
+                    .id = arena_str(arena, str_from(id)),
+                    .deadline_ms = from->deadline_ms > 0 ? from->deadline_ms : 0,
+                };
+            }
+        }
+    }
+    shoal__gcs__draining_reply__free_unpacked(reply, NULL);
+    *ret_nodes = nodes;
+    *ret_count = count;
+    return answer;
+}
+
+static void on_draining(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    struct gcs_answer result = *answer;
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    const struct gcs_draining *nodes = NULL;
+    size_t count = 0;
+    if (answer->trouble == GCS_FINE) {
+        result = gcs_draining_read(body, &arena, &nodes, &count);
+    }
+    call->done.draining(call->context, &result, nodes, count);
+}
+
+void gcs_list_draining(struct gcs *gcs, gcs_draining_fn *done, void *context)
+{
+    struct gcs_call *call = gcs_call_new(gcs, DRAINING, on_draining, context);
+    call->done.draining = done;
+    gcs_call_start(call);
+}
+
 /* ---- InternalKVGet ---- */
 
 enum { STATUS_NOT_FOUND = 17 };

@@ -1,5 +1,6 @@
 /*
- * gcs_drivers.c: counts the connected drivers, and prints lines in their output.
+ * gcs_drivers.c: counts the connected drivers, finds those that train, and prints lines in their
+ * output.
  *
  * Lines are sent like those of Ray's own monitor: published as log lines of a process "autoscaler",
  * but directly to the GCS, so that no file of Ray's session is touched. The numbers of the channel
@@ -166,6 +167,8 @@ enum {
     JOB_IS_DEAD = 2,
     JOB_CONFIG = 6,
     CONFIG_NAMESPACE = 5,
+    REQUEST_LIMIT = 1,
+    REQUEST_JOB = 2,
     REQUEST_SKIP_SUBMISSIONS = 3,
     REQUEST_SKIP_RUNNING = 4, /* otherwise the GCS would query every driver */
 };
@@ -251,5 +254,56 @@ void gcs_count_drivers(struct gcs *gcs, gcs_drivers_fn *done, void *context)
     wire_add_number(&call->body, REQUEST_SKIP_SUBMISSIONS, 1);
     wire_add_number(&call->body, REQUEST_SKIP_RUNNING, 1);
     call->done.drivers = done;
+    gcs_call_start(call);
+}
+
+/* ---- who requests capacity ---- */
+
+/* Tags of a request for actors. */
+enum { ACTORS_LIMIT = 2, ACTORS_FILTERS = 3, FILTERS_STATE = 3, STATE_ALIVE = 2 };
+
+enum { ACTORS_MAX = 1000 };
+
+static void on_actors(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    struct gcs_answer result = *answer;
+    struct gcs_requesters requesters = {0};
+    if (answer->trouble == GCS_FINE && !gcs_requesters_read(body, &requesters, &result.err)) {
+        result.trouble = GCS_REFUSED;
+    }
+    call->done.requesters(call->context, &result, &requesters);
+}
+
+void gcs_find_requesters(struct gcs *gcs, gcs_requesters_fn *done, void *context)
+{
+    struct gcs_call *call = gcs_call_new(gcs, "/ray.rpc.ActorInfoGcsService/GetAllActorInfo",
+                                         on_actors, context);
+    AUTO_BUF struct buf filters;
+    buf_init(&filters, 64);
+    wire_add_number(&filters, FILTERS_STATE, STATE_ALIVE);
+    wire_add_number(&call->body, ACTORS_LIMIT, ACTORS_MAX);
+    wire_add_bytes(&call->body, ACTORS_FILTERS, buf_str(&filters));
+    call->done.requesters = done;
+    gcs_call_start(call);
+}
+
+static void on_job(struct gcs_call *call, const struct gcs_answer *answer, struct str body)
+{
+    struct gcs_answer result = *answer;
+    struct str entrypoint = STR("");
+    if (answer->trouble == GCS_FINE && !gcs_entrypoint_read(body, &entrypoint, &result.err)) {
+        result.trouble = GCS_REFUSED;
+    }
+    call->done.entrypoint(call->context, &result, entrypoint);
+}
+
+void gcs_find_entrypoint(struct gcs *gcs, struct str job, gcs_entrypoint_fn *done, void *context)
+{
+    struct gcs_call *call = gcs_call_new(gcs, JOBS "GetAllJobInfo", on_job, context);
+    wire_add_number(&call->body, REQUEST_LIMIT, 1);
+    wire_add_text(&call->body, REQUEST_JOB, job);
+    wire_add_number(&call->body, REQUEST_SKIP_SUBMISSIONS, 1);
+    wire_add_number(&call->body, REQUEST_SKIP_RUNNING, 1);
+    call->done.entrypoint = done;
     gcs_call_start(call);
 }

@@ -22,11 +22,14 @@ struct gcs_call {
     union {
         gcs_alive_fn *alive;
         gcs_nodes_fn *nodes;
+        gcs_draining_fn *draining;
         gcs_versions_fn *versions;
         gcs_state_fn *state;
         gcs_drain_fn *drain;
         gcs_done_fn *plain;
         gcs_drivers_fn *drivers;
+        gcs_requesters_fn *requesters;
+        gcs_entrypoint_fn *entrypoint;
     } done;
     void *context;
     struct buf body; /* request; written before the start */

@@ -191,6 +191,11 @@ static struct str explain_demand_question_of(struct explain_sheet *sheet,
         return arena_printf(arena, "What does request_resources() for %lld x %.*s%.*s do?",
                             (long long)demand->count, STR_ARG(demand->shape), STR_ARG(labels));
     }
+    if (demand->source == DEMAND_TRAINING) {
+        return arena_printf(arena, "Why does training job %.*s need %lld more replica%s of %.*s?",
+                            STR_ARG(demand->job), (long long)demand->count, is_one ? "" : "s",
+                            STR_ARG(demand->shape));
+    }
     const char *what = demand->source == DEMAND_PLACEMENT_GROUP ? "placement group" : "request";
     return is_one ? arena_printf(arena, "Why is 1 %s of %.*s%.*s still waiting?", what,
                                  STR_ARG(demand->shape), STR_ARG(labels))
@@ -199,12 +204,36 @@ static struct str explain_demand_question_of(struct explain_sheet *sheet,
                                  STR_ARG(labels));
 }
 
+bool explain_requester(struct explain_sheet *sheet)
+{
+    const struct gcs_requesters *found = sheet->scene->requesters;
+    if (!found || (found->run_count == 0 && !found->has_coordinator)) {
+        return false;
+    }
+    if (found->run_count == 0) {
+        explain_line(sheet, "Ray Train or Ray Data has run in this cluster; both request capacity "
+                            "this way and renew it every 20 s.");
+        return true;
+    }
+    bool is_one = found->run_count == 1;
+    explain_line(sheet,
+                 "%s active (%sjob %s%s%s). Ray Train and Ray Data request capacity this way and "
+                 "renew it every 20 s.",
+                 is_one ? "A Ray Train run is" : "Several Ray Train runs are",
+                 is_one ? "" : "one of them: ", found->job,
+                 found->entrypoint[0] != '\0' ? ", " : "", found->entrypoint);
+    return true;
+}
+
 void explain_demand(struct explain_sheet *sheet, const struct pending_demand *demand)
 {
     struct str fix = STR("");
     struct str question = explain_demand_question_of(sheet, demand);
     uint64_t types = demand->is_infeasible ? 0 : explain_demand_fitting(sheet->scene, demand);
     say_fit(sheet, types, demand->since_ms, demand->count == 1);
+    if (demand->source == DEMAND_REQUEST_RESOURCES) {
+        (void)explain_requester(sheet);
+    }
     if (explain_block(sheet, &fix)) {
         explain_give(sheet, question, fix);
         return;
@@ -234,6 +263,8 @@ void explain_demand(struct explain_sheet *sheet, const struct pending_demand *de
                             : demand->source == DEMAND_REQUEST_RESOURCES
                                 ? "The cluster has the resources, and keeps the nodes that provide "
                                   "them."
+                            : demand->source == DEMAND_TRAINING
+                                ? "The cluster has room for it; shoal train will use it shortly."
                                 : "The cluster has room for it; Ray will schedule it shortly.");
     }
     explain_give(sheet, question, fix);
@@ -259,5 +290,6 @@ bool explain_is_demand(const struct pending_demand *demand, struct str about)
     char wanted[512];
     size_t len = explain_demand_fold(demand->shape, shape, sizeof(shape));
     explain_demand_fold(about, wanted, sizeof(wanted));
-    return wanted[0] != '\0' && str_find((struct str){shape, len}, wanted) != SIZE_MAX;
+    bool is_job = demand->job.len > 0 && str_eq(demand->job, about);
+    return is_job || (wanted[0] != '\0' && str_find((struct str){shape, len}, wanted) != SIZE_MAX);
 }

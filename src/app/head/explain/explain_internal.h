@@ -45,10 +45,13 @@ void explain_demand(struct explain_sheet *sheet, const struct pending_demand *de
 /* Does `about` refer to it? */
 bool explain_is_demand(const struct pending_demand *demand, struct str about);
 
+/* Says which run of Ray's libraries may have called request_resources(). True if there is one. */
+bool explain_requester(struct explain_sheet *sheet);
+
 /* ---- explain_node.c ---- */
 
 void explain_node(struct explain_sheet *sheet, const struct node_view *view);
 /* For a node that no longer exists; false if nothing is known about it. */
 bool explain_past_node(struct explain_sheet *sheet, struct str name);
-/* Explains only why it failed. */
-void explain_failure(struct explain_sheet *sheet, const struct node_view *view);
+/* Explains only why it failed. `also` names others that failed in the same way, or is empty. */
+void explain_failure(struct explain_sheet *sheet, const struct node_view *view, struct str also);

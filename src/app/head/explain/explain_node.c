@@ -121,7 +121,9 @@ static struct str say_holder(struct explain_sheet *sheet)
     if (constraint) {
         explain_line(sheet, "Kept by request_resources() (%lld x %.*s).",
                      (long long)constraint->count, STR_ARG(constraint->shape));
-        return STR("withdraw the request: shoal request-resources FILE");
+        return explain_requester(sheet)
+                   ? STR("end the Ray Train or Ray Data run; its request ends with it")
+                   : STR("withdraw the request: shoal request-resources FILE");
     }
     if (explain_block(sheet, &fix)) {
         return fix;
@@ -182,7 +184,7 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
 
 /* ---- failure and termination ---- */
 
-void explain_failure(struct explain_sheet *sheet, const struct node_view *view)
+void explain_failure(struct explain_sheet *sheet, const struct node_view *view, struct str also)
 {
     const struct node_failure *failure = &view->failure;
     struct str said = failure->said;
@@ -203,6 +205,9 @@ void explain_failure(struct explain_sheet *sheet, const struct node_view *view)
     }
     if (sheet->line_count == 0) {
         explain_line(sheet, "%.*s.", STR_ARG(view->reason.len > 0 ? view->reason : STR("unknown")));
+    }
+    if (also.len > 0) {
+        explain_line(sheet, "Also failed: %.*s.", STR_ARG(also));
     }
     struct str logs = arena_printf(sheet->arena, "read its log: shoal logs FILE %.*s",
                                    STR_ARG(view->name));
@@ -262,7 +267,7 @@ void explain_node(struct explain_sheet *sheet, const struct node_view *view)
 {
     explain_being(sheet, view);
     if (view->phase == PHASE_FAILED) {
-        explain_failure(sheet, view);
+        explain_failure(sheet, view, STR(""));
     } else if (view->phase == PHASE_TERMINATING || view->phase == PHASE_TERMINATED ||
                view->is_draining) {
         explain_ending(sheet, view);

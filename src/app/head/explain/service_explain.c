@@ -6,6 +6,7 @@
 enum {
     DEMANDS_MAX = 8,
     FAILURES_MAX = 4,
+    NAMES_MAX = 20,
 };
 
 /* ---- cost ---- */
@@ -77,17 +78,69 @@ static size_t explain_demands(struct explain_sheet *sheet, struct str about)
     return told;
 }
 
+/* The same command at the same step: one cause, explained once. */
+static bool service_explain_is_alike(const struct node_view *a, const struct node_view *b)
+{
+    return b->phase == PHASE_FAILED && a->failure.command.len > 0 &&
+           a->failure.status == b->failure.status && str_eq(a->failure.step, b->failure.step) &&
+           str_eq(a->failure.command, b->failure.command);
+}
+
+static bool is_explained(const struct explain_scene *scene, size_t at)
+{
+    for (size_t i = 0; i < at; i++) {
+        if (scene->nodes[i].phase == PHASE_FAILED &&
+            service_explain_is_alike(&scene->nodes[i], &scene->nodes[at])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* "worker-4, worker-5 and 3 more": nodes after it that failed in the same way. */
+static struct str service_explain_others(const struct explain_sheet *sheet, size_t at)
+{
+    const struct explain_scene *scene = sheet->scene;
+    AUTO_BUF struct buf names;
+    size_t count = 0;
+    buf_init(&names, 4096);
+    for (size_t i = at + 1; i < scene->node_count; i++) {
+        if (!service_explain_is_alike(&scene->nodes[at], &scene->nodes[i])) {
+            continue;
+        }
+        if (count < NAMES_MAX) {
+            buf_addf(&names, "%s%.*s", count > 0 ? ", " : "", STR_ARG(scene->nodes[i].name));
+        }
+        count++;
+    }
+    if (count > NAMES_MAX) {
+        buf_addf(&names, " and %zu more", count - NAMES_MAX);
+    }
+    return arena_str(sheet->arena, buf_str(&names));
+}
+
 static size_t explain_failures(struct explain_sheet *sheet)
 {
     const struct explain_scene *scene = sheet->scene;
     size_t told = 0;
     for (size_t i = 0; i < scene->node_count && told < FAILURES_MAX; i++) {
-        if (scene->nodes[i].phase == PHASE_FAILED) {
-            explain_failure(sheet, &scene->nodes[i]);
+        if (scene->nodes[i].phase == PHASE_FAILED && !is_explained(scene, i)) {
+            explain_failure(sheet, &scene->nodes[i], service_explain_others(sheet, i));
             told++;
         }
     }
     return told;
+}
+
+static void explain_held(struct explain_sheet *sheet)
+{
+    const struct cluster_status *cluster_status = sheet->scene->cluster_status;
+    for (size_t i = 0; i < cluster_status->held_count; i++) {
+        explain_line(sheet, "%.*s.", STR_ARG(cluster_status->held[i]));
+    }
+    if (cluster_status->held_count > 0) {
+        explain_give(sheet, STR("Why are there fewer workers than min_workers?"), STR(""));
+    }
 }
 
 /* Nothing is pending and nothing failed. */
@@ -143,6 +196,8 @@ static void service_explain_all(struct explain_sheet *sheet)
         explain_failures(sheet);
     } else if (explain_demands(sheet, STR("")) + explain_failures(sheet) == 0) {
         explain_calm(sheet);
+    } else {
+        explain_held(sheet);
     }
     explain_cost(sheet);
 }

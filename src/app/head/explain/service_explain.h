@@ -27,6 +27,7 @@ struct explain_scene {
     bool is_acting;                /* we hold the lease, and no other autoscaler is active */
     bool is_ray_scaling;           /* Ray's own autoscaler is running */
     struct str ray_trouble;        /* why Ray does not answer; empty if it does */
+    const struct gcs_requesters *requesters; /* of request_resources(); NULL if unknown */
 };
 
 typedef void explain_fn(void *context, const struct ctl_answer *answer);

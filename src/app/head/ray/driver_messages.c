@@ -123,6 +123,7 @@ struct str driver_infeasible_line(const struct pending_demand *demand, struct ar
         [DEMAND_TASKS] = "resource requests",
         [DEMAND_PLACEMENT_GROUP] = "placement group requests",
         [DEMAND_REQUEST_RESOURCES] = "cluster constraint",
+        [DEMAND_TRAINING] = "replicas of a training job",
     };
     struct str labels = demand->labels.len > 0
                             ? arena_printf(arena, " with labels %.*s", STR_ARG(demand->labels))

@@ -378,6 +378,7 @@ static void tell_load(struct ray_view *mirror, struct ray_view_load *fresh, uint
     mirror->load = *fresh;
     mirror->load_mark = load_mark;
     mirror->is_load_told = true;
+    mirror->is_load_owed = false;
 }
 
 /* ---- a reply ---- */
@@ -391,8 +392,13 @@ static bool ray_view_read_all(struct taking *taking, struct str bytes, int64_t w
         return false;
     }
     bool asked_store = mirror->load.asks_store;
-    *ret_has_load = !mirror->is_load_told || taking->state.load_mark != mirror->load_mark;
+    *ret_has_load = !mirror->is_load_told || mirror->is_load_owed ||
+                    taking->state.load_mark != mirror->load_mark;
     if (*ret_has_load) {
+        if (mirror->hooks.training) {
+            fresh->training_count = mirror->hooks.training(mirror->hooks.context, scratch,
+                                                           &fresh->training);
+        }
         if (!ray_view_load_read(fresh, bytes, &mirror->load, &mirror->names, wall_ms, scratch,
                                 err)) {
             return false;
@@ -456,6 +462,11 @@ void ray_view_resend_all(struct ray_view *mirror)
         mirror->seats[i].is_owed = true;
         mirror->seats[i].best = NULL;
     }
+}
+
+void ray_view_resend_load(struct ray_view *mirror)
+{
+    mirror->is_load_owed = true;
 }
 
 void ray_view_forget(struct ray_view *mirror)

@@ -12,8 +12,16 @@
 #include "base/err.h"
 #include "core/event.h"
 #include "core/intern.h"
+#include "ray/state.h"
 
 struct ray_view;
+
+/* Replicas of a training job, which Ray does not know. */
+struct ray_view_training {
+    struct str job;
+    struct ray_demand demand;
+    int64_t leaving; /* replicas on departing nodes, whose replacements are in the demand, or run */
+};
 
 struct ray_view_hooks {
     void *context;
@@ -23,6 +31,9 @@ struct ray_view_hooks {
     bool (*is_hidden)(void *context, uint64_t instance);
     void (*node)(void *context, const struct ray_node *node);
     void (*load)(void *context, const struct ray_load *load);
+    /* Demand that is added to Ray's; NULL if there is none. Valid during the call of
+     * ray_view_update(), or in `arena`. */
+    size_t (*training)(void *context, struct arena *arena, const struct ray_view_training **ret);
 };
 
 /* `names` belong to the core; new names are added. */
@@ -36,6 +47,8 @@ bool ray_view_update(struct ray_view *mirror, struct str bytes, int64_t asked_at
 
 /* A new core is used: the next reply reports everything again. */
 void ray_view_resend_all(struct ray_view *mirror);
+/* What the `training` hook returns has changed: the next reply reports the load again. */
+void ray_view_resend_load(struct ray_view *mirror);
 /* Ray was replaced: drops all cached state and reports every node absent. */
 void ray_view_forget(struct ray_view *mirror);
 
@@ -54,7 +67,7 @@ uint64_t ray_view_mark(const struct ray_view *mirror);
 struct str ray_view_node_id(const struct ray_view *mirror, uint64_t instance);
 
 /* For users, in `arena`. One node per machine, then nodes started by hand (INSTANCE_NONE). Demands
- * are in the order of the load: demands, gangs, constraint; their `unmet`, `why` and
+ * are in the order of the load: demands with training, gangs, constraint; their `unmet`, `why` and
  * `is_infeasible` are set by the caller. */
 void ray_view_nodes(const struct ray_view *mirror, struct arena *arena,
                     const struct node_usage **ret_nodes, size_t *ret_count);

@@ -55,6 +55,7 @@ struct ray_view_waiting {
     size_t request_count;
     int64_t count;
     struct str strategy; /* strategy of a gang */
+    struct str job;      /* of a training job */
     struct str bytes;
 };
 
@@ -63,14 +64,17 @@ struct ray_view_load {
     struct ray_load told;
     struct ray_view_waiting *items; /* demands, gangs, constraint */
     size_t count;
-    struct table index; /* by key */
-    bool asks_store;    /* object_store_memory is requested */
+    struct table index;                       /* by key */
+    bool asks_store;                          /* object_store_memory is requested */
+    const struct ray_view_training *training; /* input of ray_view_load_read() */
+    size_t training_count;
 };
 
 void ray_view_load_init(struct ray_view_load *load);
 void ray_view_load_clear(struct ray_view_load *load);
 
-/* Reads into an empty load. `before` provides the times of requests that were already pending. */
+/* Reads into a load that has only `training`. `before` provides the times of requests that were
+ * already pending. */
 bool ray_view_load_read(struct ray_view_load *load, struct str bytes,
                         const struct ray_view_load *before, struct ray_view_names *names,
                         int64_t wall_ms, struct arena *scratch, struct err *err) MUST_USE;
@@ -99,8 +103,9 @@ struct ray_view {
     struct ray_view_load load;
     uint64_t load_mark;
     bool is_load_told;
-    uint64_t replies; /* applied ones */
-    uint64_t updates; /* begun ones */
+    bool is_load_owed; /* reported with the next reply in any case */
+    uint64_t replies;  /* applied ones */
+    uint64_t updates;  /* begun ones */
     uint64_t orders;
     int64_t version;
     int64_t asked_at_ms; /* request time of the last reply */

@@ -207,30 +207,68 @@ static int64_t count_sum(int64_t a, int64_t b)
     return sum < COUNT_MOST ? sum : COUNT_MOST;
 }
 
+static void ray_view_load_read_demand(struct ray_view_load_reader *reader,
+                                      const struct ray_demand *source, enum demand_source kind,
+                                      struct str job)
+{
+    struct ray_view_load *load = reader->load;
+    if (source->count <= 0 || is_inside_group(&source->request)) {
+        return;
+    }
+    struct request *request = ARENA_NEW(&load->memory, struct request);
+    ray_view_load_read_request(reader, &source->request, INT64_MAX, request);
+    uint64_t key = request_key(job.len > 0 ? ray_view_load_mix(kind, str_hash(job)) : kind,
+                               request);
+    struct ray_view_waiting *known = find_item(load, key, request);
+    if (known) {
+        known->count = count_sum(known->count, source->count);
+        return;
+    }
+    add_item(reader, (struct ray_view_waiting){.key = key,
+                                               .source = kind,
+                                               .requests = request,
+                                               .request_count = 1,
+                                               .count = count_sum(0, source->count),
+                                               .job = arena_str(&load->memory, job),
+                                               .bytes = source->bytes});
+}
+
 static size_t ray_view_load_read_demands(struct ray_view_load_reader *reader,
                                          const struct ray_demand *source, size_t count,
                                          enum demand_source kind)
 {
+    size_t first = reader->load->count;
+    for (size_t i = 0; i < count; i++) {
+        ray_view_load_read_demand(reader, &source[i], kind, STR(""));
+    }
+    return reader->load->count - first;
+}
+
+/* Replicas that leave: the core must not replace them in addition. */
+static void read_moving(struct ray_view_load_reader *reader)
+{
+    struct ray_view_load *load = reader->load;
+    struct demand *moving = ARENA_ARRAY(&load->memory, load->training_count, struct demand);
+    size_t count = 0;
+    for (size_t i = 0; i < load->training_count; i++) {
+        const struct ray_view_training *training = &load->training[i];
+        if (training->leaving > 0) {
+            moving[count].count = training->leaving;
+            ray_view_load_read_request(reader, &training->demand.request, INT64_MAX,
+                                       &moving[count++].request);
+        }
+    }
+    load->told.moving = moving;
+    load->told.moving_count = count;
+}
+
+static size_t read_training(struct ray_view_load_reader *reader)
+{
     struct ray_view_load *load = reader->load;
     size_t first = load->count;
-    for (size_t i = 0; i < count; i++) {
-        if (source[i].count <= 0 || is_inside_group(&source[i].request)) {
-            continue;
-        }
-        struct request *request = ARENA_NEW(&load->memory, struct request);
-        ray_view_load_read_request(reader, &source[i].request, INT64_MAX, request);
-        uint64_t key = request_key(kind, request);
-        struct ray_view_waiting *known = find_item(load, key, request);
-        if (known) {
-            known->count = count_sum(known->count, source[i].count);
-            continue;
-        }
-        add_item(reader, (struct ray_view_waiting){.key = key,
-                                                   .source = kind,
-                                                   .requests = request,
-                                                   .request_count = 1,
-                                                   .count = count_sum(0, source[i].count),
-                                                   .bytes = source[i].bytes});
+    for (size_t i = 0; i < load->training_count; i++) {
+        ray_view_load_read_demand(reader, &load->training[i].demand, DEMAND_TRAINING,
+                                  load->training[i].job);
     }
     return load->count - first;
 }
@@ -321,20 +359,27 @@ bool ray_view_load_read(struct ray_view_load *load, struct str bytes,
     if (!ray_state_load(bytes, scratch, &source, err)) {
         return err_wrap(err, "Ray's pending requests");
     }
-    size_t most = source.demand_count + source.gang_count + source.constraint_count;
+    size_t most = source.demand_count + load->training_count + source.gang_count +
+                  source.constraint_count;
     load->items = ARENA_ARRAY(&load->memory, most, struct ray_view_waiting);
     ray_view_names_begin(names, &source);
     size_t demands = ray_view_load_read_demands(&reader, source.demands, source.demand_count,
                                                 DEMAND_TASKS);
+    demands += read_training(&reader);
     size_t gangs = read_gangs(&reader, &source);
     size_t constraint = ray_view_load_read_demands(
         &reader, source.constraint, source.constraint_count, DEMAND_REQUEST_RESOURCES);
+    read_moving(&reader);
     ray_view_names_end(names);
+    load->training = NULL;
+    load->training_count = 0;
     load->told = (struct ray_load){.demands = give_demands(load, 0, demands),
                                    .demand_count = demands,
                                    .gangs = give_gangs(load, demands, gangs),
                                    .gang_count = gangs,
                                    .constraint = give_demands(load, demands + gangs, constraint),
-                                   .constraint_count = constraint};
+                                   .constraint_count = constraint,
+                                   .moving = load->told.moving,
+                                   .moving_count = load->told.moving_count};
     return true;
 }

@@ -256,6 +256,7 @@ void ray_view_demands(const struct ray_view *mirror, struct arena *arena,
         }
         demands[i] = (struct pending_demand){.source = item->source,
                                              .shape = ray_view_status_save(arena, &text),
+                                             .job = arena_str(arena, item->job),
                                              .count = item->count,
                                              .since_ms = item->since_ms,
                                              .bytes = arena_str(arena, item->bytes)};
