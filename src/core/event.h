@@ -129,6 +129,9 @@ struct ray_load {
     size_t gang_count;
     const struct demand *constraint;
     size_t constraint_count;
+    /* Work on departing nodes that requests its new place itself, in `demands`. */
+    const struct demand *moving;
+    size_t moving_count;
 };
 
 struct event {

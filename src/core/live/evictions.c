@@ -3,7 +3,8 @@
  *
  * It is not demand yet: Ray requests a new place only after the work has died. The time until then
  * is needed to start a replacement, so the resources in use on such a node are treated as one
- * request from the notice on; if the work ends earlier, so does the request.
+ * request from the notice on; if the work ends earlier, so does the request. Work that requests its
+ * new place itself is left out: it would get two.
  */
 #include "base/require.h"
 #include "core/live/node_facts.h"
@@ -48,6 +49,50 @@ static struct request evictions_request_of(const struct core *core, const struct
     return (struct request){.amounts = amounts, .amount_count = count};
 }
 
+/* Takes the amounts of `part` from the request; false if it does not contain them. */
+static bool take_part(struct request *request, struct amount *amounts, const struct request *part)
+{
+    for (size_t i = 0; i < part->amount_count; i++) {
+        size_t at = 0;
+        while (at < request->amount_count && amounts[at].name != part->amounts[i].name) {
+            at++;
+        }
+        if (at == request->amount_count || amounts[at].amount < part->amounts[i].amount) {
+            return false;
+        }
+    }
+    size_t kept = 0;
+    for (size_t i = 0; i < request->amount_count; i++) {
+        struct amount one = amounts[i];
+        for (size_t j = 0; j < part->amount_count; j++) {
+            one.amount -= part->amounts[j].name == one.name ? part->amounts[j].amount : 0;
+        }
+        if (one.amount > 0) {
+            amounts[kept++] = one;
+        }
+    }
+    request->amount_count = kept;
+    return true;
+}
+
+/* Leaves out work that moves by itself. `left`: how much of it is not found yet. */
+static void leave_out_moving(const struct core *core, struct request *request, int64_t *left,
+                             struct arena *scratch)
+{
+    struct amount *amounts = ARENA_ARRAY(scratch, request->amount_count, struct amount);
+    if (request->amount_count > 0) {
+        memcpy(amounts, request->amounts, request->amount_count * sizeof(*amounts));
+    }
+    request->amounts = amounts;
+    for (size_t i = 0; i < core->load.moving_count; i++) {
+        const struct request *part = &core->load.moving[i].request;
+        while (left[i] > 0 && part->amount_count > 0 && request->amount_count > 0 &&
+               take_part(request, amounts, part)) {
+            left[i]--;
+        }
+    }
+}
+
 void evictions_gather(const struct core *core, struct arena *scratch, struct displaced *ret_all)
 {
     size_t waiting = core->load.demand_count;
@@ -64,11 +109,16 @@ void evictions_gather(const struct core *core, struct arena *scratch, struct dis
         memcpy(demands, core->load.demands, waiting * sizeof(*demands));
     }
     ret_all->demands = demands;
+    int64_t *left = ARENA_ARRAY(scratch, core->load.moving_count, int64_t);
+    for (size_t i = 0; i < core->load.moving_count; i++) {
+        left[i] = core->load.moving[i].count;
+    }
     for (uint32_t i = 0; i < core->node_end; i++) {
         if (!is_displacing(&core->nodes[i])) {
             continue;
         }
         struct request request = evictions_request_of(core, &core->nodes[i], scratch);
+        leave_out_moving(core, &request, left, scratch);
         if (request.amount_count > 0) {
             demands[ret_all->count++] = (struct demand){request, 1};
             require(ret_all->count <= waiting + most, "the displaced work fits");

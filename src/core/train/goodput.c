@@ -7,7 +7,7 @@
 
 enum { GOODPUT_CANDIDATES = 50 };
 
-/* Where AdaptDL has a zero that must not be one. */
+/* As in AdaptDL: used instead of zero, and as the tolerance of rounding. */
 static const double goodput_tiny = 1e-8;
 
 double goodput_accum_seconds(const struct perf_params *perf, int64_t atomic)
@@ -61,6 +61,13 @@ double goodput_efficiency(const struct goodput_model *model, double batch)
     return gain / scale;
 }
 
+double goodput_step_progress(const struct goodput_model *model, const struct batch_choice *choice,
+                             int64_t replicas)
+{
+    double batch = (double)replicas * (double)choice->atomic * (double)(choice->accum + 1);
+    return batch / (double)model->init_batch * goodput_efficiency(model, batch);
+}
+
 /* Splits a replica's samples into passes. A single replica with a larger batch than the initial one
  * needs two: the noise of the gradient cannot be estimated from one pass. */
 static void goodput_split(const struct goodput_model *model, const struct batch_limits *limits,
@@ -106,28 +113,118 @@ static double goodput_evaluate(const struct goodput_model *model, const struct b
     return batch / seconds * goodput_efficiency(model, batch);
 }
 
+/* ---- the search ---- */
+
+struct batch_search {
+    const struct goodput_model *model;
+    const struct batch_limits *in;
+    int64_t replicas;
+    double network_power;
+    double batches[GOODPUT_CANDIDATES]; /* increasing */
+};
+
+static struct batch_choice search_at(const struct batch_search *search, int index)
+{
+    struct batch_choice choice = {0};
+    double local = search->batches[index] / (double)search->replicas;
+    goodput_split(search->model, search->in, search->replicas, local, &choice);
+    return choice;
+}
+
+/*
+ * Whether a larger batch with the same number of passes is better: the sign of the derivative. With
+ * the number of passes fixed, progress is concave and time is convex in the batch, so the sign
+ * changes once. Single precision is enough: near the maximum, both sides are evaluated.
+ */
+static bool search_is_rising(const struct batch_search *search, const struct batch_choice *choice)
+{
+    const struct perf_params *perf = &search->model->perf;
+    const struct grad_params *grad = &search->model->grad;
+    if (choice->atomic < search->in->atomic_min || choice->atomic > search->in->atomic_max) {
+        return choice->atomic < search->in->atomic_min;
+    }
+    double atomic = (double)choice->atomic;
+    double scale = (double)search->replicas * atomic * (double)(choice->accum + 1) /
+                   (double)search->model->init_batch;
+    double noise = grad->var + grad->sqr * scale;
+    double gain = noise > 0 ? grad->var / (noise * atomic) : 0;
+    double pass = goodput_accum_seconds(perf, choice->atomic);
+    double power = (double)powf((float)pass, (float)perf->gamma);
+    double sum = power + search->network_power;
+    double step = (double)powf((float)sum, 1 / (float)perf->gamma);
+    double slope = (double)choice->accum + power / pass * (step / sum);
+    return gain * ((double)choice->accum * pass + step) > perf->beta_c * slope;
+}
+
+static struct batch_choice search_evaluate(const struct batch_search *search, int index)
+{
+    struct batch_choice choice = search_at(search, index);
+    choice.goodput = goodput_evaluate(search->model, search->in, search->replicas,
+                                      search->network_power, &choice);
+    return choice;
+}
+
+/* The index after the last candidate with as many passes as that at `from`. */
+static int search_segment(const struct batch_search *search, int from, int64_t accum)
+{
+    int low = from, high = GOODPUT_CANDIDATES;
+    if (search_at(search, high - 1).accum == accum) {
+        return high;
+    }
+    while (high - low > 1) {
+        int middle = (low + high) / 2;
+        *(search_at(search, middle).accum == accum ? &low : &high) = middle;
+    }
+    return high;
+}
+
+static struct batch_choice search_best(const struct batch_search *search)
+{
+    struct batch_choice best = {0};
+    int end;
+    for (int from = 0; from < GOODPUT_CANDIDATES; from = end) {
+        struct batch_choice first = search_at(search, from);
+        end = search_segment(search, from, first.accum);
+        int low = from, high = end; /* the first candidate that is not rising */
+        while (low < high) {
+            int middle = (low + high) / 2;
+            struct batch_choice choice = search_at(search, middle);
+            if (search_is_rising(search, &choice)) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        for (int i = low > from ? low - 1 : low; i <= low && i < end; i++) {
+            struct batch_choice choice = search_evaluate(search, i);
+            best = choice.goodput > best.goodput ? choice : best;
+        }
+    }
+    return best;
+}
+
 struct batch_choice goodput_optimize(const struct goodput_model *model,
                                      const struct batch_limits *limits, struct placement_size size)
 {
     require(size.nodes >= 1 && size.nodes <= size.replicas, "each node has a replica");
     require(model->init_batch >= 1, "a batch is not empty");
     struct batch_limits in = goodput_limits(model, limits);
-    double network_power = goodput_network_power(&model->perf, size);
+    struct batch_search search = {
+        .model = model,
+        .in = &in,
+        .replicas = size.replicas,
+        .network_power = goodput_network_power(&model->perf, size),
+    };
     double first = fmax((double)model->init_batch, (double)in.atomic_min * (double)size.replicas);
     double last = (double)in.max_batch;
-    double ratio = pow(last / first, 1.0 / (GOODPUT_CANDIDATES - 1));
-    struct batch_choice best = {0}, choice = {0};
-    double batch = first;
-    for (int i = 0; i < GOODPUT_CANDIDATES; i++, batch *= ratio) {
-        struct batch_choice next = {0};
-        double local = (i < GOODPUT_CANDIDATES - 1 ? batch : last) / (double)size.replicas;
-        goodput_split(model, &in, size.replicas, local, &next);
-        if (next.atomic == choice.atomic && next.accum == choice.accum) {
-            continue;
-        }
-        choice = next;
-        choice.goodput = goodput_evaluate(model, &in, size.replicas, network_power, &choice);
-        best = choice.goodput > best.goodput ? choice : best;
+    search.batches[0] = first;
+    if (last < first) {
+        return search_evaluate(&search, 0); /* the others are below the smallest batch */
     }
-    return best;
+    double ratio = pow(last / first, 1.0 / (GOODPUT_CANDIDATES - 1));
+    for (int i = 1; i < GOODPUT_CANDIDATES - 1; i++) {
+        search.batches[i] = search.batches[i - 1] * ratio;
+    }
+    search.batches[GOODPUT_CANDIDATES - 1] = last;
+    return search_best(&search);
 }

@@ -61,6 +61,10 @@ double goodput_throughput(const struct perf_params *perf, struct placement_size 
 /* Progress per sample; 1 at the initial batch size. */
 double goodput_efficiency(const struct goodput_model *model, double batch);
 
+/* Progress of one step with this batch: in steps with the initial batch size. */
+double goodput_step_progress(const struct goodput_model *model, const struct batch_choice *choice,
+                             int64_t replicas);
+
 /* The best batch size of 50 candidates between the smallest and the largest, spaced
  * geometrically. */
 struct batch_choice goodput_optimize(const struct goodput_model *model,
