@@ -11,7 +11,7 @@
 #include "app/paths.h"
 #include "io/clock.h"
 #include "io/file.h"
-#include "io/local_socket.h"
+#include "io/line_socket.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -28,7 +28,7 @@ static bool connect_within(const char *path, int64_t wait_ms, int *ret_fd, struc
 {
     const struct timespec nap = {0, LOOK_AGAIN_MS * 1000000L};
     int64_t until = clock_monotonic_ms(&clock_of_machine) + wait_ms;
-    while (!local_socket_connect(path, ret_fd, err)) {
+    while (!line_socket_connect(path, ret_fd, err)) {
         bool may_come = err->kind == ERR_NOT_FOUND || err->kind == ERR_UNAVAILABLE;
         if (!may_come || clock_monotonic_ms(&clock_of_machine) >= until) {
             return false;
@@ -115,7 +115,7 @@ static void start_if_lost(const char *folder, const char *path, struct arena *ar
     const char *handover = arena_printf(arena, "%s/handover.json", folder).ptr;
     struct err ignored;
     int fd;
-    if (local_socket_connect(path, &fd, &ignored)) {
+    if (line_socket_connect(path, &fd, &ignored)) {
         close(fd);
     } else if (supervise_pid(folder) == 0 && file_stat(handover).kind == FILE_REGULAR &&
                !service_start(folder, &ignored)) {

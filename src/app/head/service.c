@@ -286,6 +286,9 @@ static void service_open_modules(struct service *service)
         .setups = service->setups,
         .event_log = service->event_log,
     });
+    service->requesters = (struct requesters){
+        .head = head, .done = service_answers_requesters, .context = service};
+    requesters_open(&service->requesters);
     service_open_ray(service);
     service->metrics_site = metrics_site_open(&(struct metrics_site_setup){
         .head = head,

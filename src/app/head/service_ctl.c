@@ -108,6 +108,20 @@ static void gather_event(void *context, const struct cluster_event *event)
     kept->reason = arena_str(arena, event->reason);
 }
 
+/* Ray is asked who requested capacity only if there is such a request. */
+static bool explain_later(void *context, struct arena *arena)
+{
+    struct service *service = context;
+    struct cluster_status cluster_status;
+    decision_cluster_status(service->decision, arena, &cluster_status);
+    for (size_t i = 0; i < cluster_status.demand_count; i++) {
+        if (cluster_status.demands[i].source == DEMAND_REQUEST_RESOURCES) {
+            return requesters_ask(&service->requesters);
+        }
+    }
+    return false;
+}
+
 static bool say_why(void *context, struct str about, struct arena *arena,
                     ctl_server_explain_fn *take, void *taker, struct err *err)
 {
@@ -132,6 +146,7 @@ static bool say_why(void *context, struct str about, struct arena *arena,
         .is_acting = service->head.is_leading && service->head.controller,
         .is_ray_scaling = status.is_ray_scaling,
         .ray_trouble = gcs_poller_trouble(service->head.ray.poller),
+        .requesters = &service->requesters.found,
     };
     return explain(&scene, about, arena, take, taker, err);
 }
@@ -152,9 +167,14 @@ static struct gcs *find_gcs(struct service *service, struct err *err)
 static void on_requested(void *context, const struct gcs_answer *answer)
 {
     struct service *service = context;
+    bool is_accepted = answer->trouble == GCS_FINE;
+    if (is_accepted && requesters_ask(&service->requesters)) {
+        service->requests.is_requested = true;
+        return;
+    }
     service->requests.is_requesting = false;
     ctl_server_answer(service->head.ctl_server, "request-resources",
-                      answer->trouble == GCS_FINE ? NULL : &answer->err);
+                      is_accepted ? NULL : &answer->err);
 }
 
 static bool request_resources(void *context, const struct gcs_bundle *bundles, size_t count,
@@ -170,6 +190,70 @@ static bool request_resources(void *context, const struct gcs_bundle *bundles, s
         gcs_request_resources(gcs, bundles, count, on_requested, service);
     }
     return gcs;
+}
+
+/* Why the autoscaler launches nothing for this job; empty if it does, or is about to. */
+static struct str training_why(const struct service *service, struct str job, struct arena *arena)
+{
+    struct cluster_status cluster_status;
+    struct ctl_status status;
+    service_status(service, arena, &status);
+    if (status.autoscaler != AUTOSCALER_ACTIVE && status.autoscaler_message.len > 0) {
+        return status.autoscaler_message;
+    }
+    decision_cluster_status(service->decision, arena, &cluster_status);
+    for (size_t i = 0; i < cluster_status.demand_count; i++) {
+        const struct pending_demand *demand = &cluster_status.demands[i];
+        bool is_passing = demand->cause == CAUSE_PASSING || demand->cause == CAUSE_RAMP;
+        if (demand->source == DEMAND_TRAINING && str_eq(demand->job, job) && demand->unmet > 0 &&
+            !is_passing) {
+            return demand->why;
+        }
+    }
+    return STR("");
+}
+
+static bool train_demand(void *context, const struct ctl_request *request, struct arena *arena,
+                         struct str *ret_why, struct err *err)
+{
+    struct service *service = context;
+    struct str session = ray_view_session(service->head.ray.view);
+    bool is_new = false;
+    if (request->session.len > 0 && !str_eq(request->session, session)) {
+        return err_set(err, ERR_UNAVAILABLE,
+                       session.len > 0 ? "this autoscaler manages another Ray cluster"
+                                       : "the autoscaler has not seen Ray yet");
+    }
+    if (!training_demand_set(service->training, request->job, request->bundles,
+                             request->bundle_count, loop_now_ms(service->head.session.loop),
+                             &is_new, err)) {
+        return false;
+    }
+    if (is_new) {
+        ray_view_resend_load(service->head.ray.view);
+        gcs_poller_hurry(service->head.ray.poller);
+    } else if (request->bundle_count > 0) {
+        *ret_why = training_why(service, request->job, arena);
+    }
+    return true;
+}
+
+void service_answers_requesters(void *context)
+{
+    struct service *service = context;
+    struct arena arena;
+    arena_init(&arena);
+    ctl_server_explain(service->head.ctl_server);
+    if (service->requests.is_requested) {
+        struct str text = requesters_warning(&service->requesters.found, &arena);
+        service->requests.is_requesting = service->requests.is_requested = false;
+        if (text.len > 0) {
+            ctl_server_answer_text(service->head.ctl_server, "request-resources", text);
+        } else {
+            ctl_server_answer(service->head.ctl_server, "request-resources", NULL);
+        }
+    }
+    arena_clear(&arena);
 }
 
 static void on_ray_status(void *context, const struct gcs_answer *answer, struct str bytes)
@@ -204,6 +288,7 @@ void service_answers_lost(struct service *service)
 {
     struct err err;
     err_set(&err, ERR_UNAVAILABLE, "Ray on the head stopped answering");
+    requesters_lost(&service->requesters);
     if (service->requests.is_requesting) {
         service->requests.is_requesting = false;
         ctl_server_answer(service->head.ctl_server, "request-resources", &err);
@@ -226,7 +311,9 @@ void service_answers(struct ctl_server_hooks *hooks)
     hooks->cluster_status = say_cluster_status;
     hooks->events = say_events;
     hooks->explain = say_why;
+    hooks->explain_later = explain_later;
     hooks->request_resources = request_resources;
+    hooks->train_demand = train_demand;
     hooks->ray_status = ray_status;
 }
 

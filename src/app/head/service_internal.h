@@ -23,16 +23,19 @@
 #include "app/head/service_metrics.h"
 #include "app/head/service_prepare.h"
 #include "app/head/service_report.h"
+#include "app/head/service_requesters.h"
 #include "app/head/service_resume.h"
 #include "app/head/service_retention.h"
 #include "app/head/service_setup.h"
 #include "app/head/service_shortage.h"
+#include "app/head/training_demand.h"
 #include "app/head/workers/convergence.h"
 #include "app/head/workers/worker_setup.h"
 
 /* Requests of clients that Ray has not answered yet. */
 struct service_requests {
     bool is_requesting;    /* resources */
+    bool is_requested;     /* accepted; the warning is being looked up */
     bool is_asking_status; /* the text of `ray status` */
     int64_t asked_us;      /* wall clock */
 };
@@ -50,6 +53,7 @@ struct service {
     struct drain_call *drains; /* in flight */
     struct deaths *deaths;
     struct idle_watch idle;
+    struct requesters requesters;
     struct metrics_site *metrics_site;
     struct retention_task *retention;
     struct resume *resume;
@@ -58,6 +62,7 @@ struct service {
     struct shortage shortage;
     struct early_prepare prepare;
     struct service_requests requests;
+    struct training_demand *training; /* heap */
 };
 
 /* ---- service.c ---- */
@@ -109,6 +114,8 @@ bool service_view_one(void *service, uint64_t instance, struct arena *arena,
 
 /* Sets the hooks for requests. */
 void service_answers(struct ctl_server_hooks *hooks);
+/* Answers the clients that waited for service->requesters. */
+void service_answers_requesters(void *service);
 /* Fails requests whose call to Ray will not be answered. */
 void service_answers_lost(struct service *service);
 /* For metrics_site. */

@@ -153,6 +153,31 @@ static void on_load(void *context, const struct ray_load *load)
     }
 }
 
+/* Training jobs ask the autoscaler, not Ray; their demand is merged with Ray's. */
+static size_t add_training(void *context, struct arena *arena,
+                           const struct ray_view_training **ret_items)
+{
+    const struct service *service = context;
+    const struct training_demand *demand = service->training;
+    struct ray_view_training *items = ARENA_ARRAY(arena, demand->job_count * TRAINING_BUNDLES_MAX,
+                                                  struct ray_view_training);
+    size_t count = 0;
+    for (size_t i = 0; i < demand->job_count; i++) {
+        const struct training_job *job = &demand->jobs[i];
+        for (size_t j = 0; j < job->bundle_count; j++) {
+            const struct gcs_bundle *bundle = &job->bundles[j];
+            items[count++] = (struct ray_view_training){
+                .job = str_from(job->name),
+                .demand = {.request = {.amounts = bundle->amounts,
+                                       .amount_count = bundle->amount_count},
+                           .count = bundle->count},
+                .leaving = bundle->leaving};
+        }
+    }
+    *ret_items = items;
+    return count;
+}
+
 /* ---- hooks of the poller ---- */
 
 static void note_restart(struct service *service, const char *what)
@@ -195,6 +220,11 @@ bool service_ray_seen(void *context, struct str bytes, int64_t asked_at_ms, stru
     struct head_ray *ray = &service->head.ray;
     int64_t version = ray_view_version(ray->view);
     int64_t wall_ms = clock_wall_ms(loop_clock(service->head.session.loop));
+    if (training_demand_expire(service->training, loop_now_ms(service->head.session.loop))) {
+        LOG(&service->head, INFO,
+            "a training job no longer renews its request; the request was removed");
+        ray_view_resend_load(ray->view);
+    }
     if (!ray_view_update(ray->view, bytes, asked_at_ms, wall_ms, err)) {
         return false;
     }
@@ -361,7 +391,13 @@ void service_expect_ray(struct service *service)
 void service_open_ray(struct service *service)
 {
     service->deaths = deaths_open(&service->head);
-    struct ray_view_hooks hooks = {service, instance_of, is_hidden, service_ray_on_node, on_load};
+    struct ray_view_hooks hooks = {.context = service,
+                                   .instance_of = instance_of,
+                                   .is_hidden = is_hidden,
+                                   .node = service_ray_on_node,
+                                   .load = on_load,
+                                   .training = add_training};
+    service->training = HEAP_NEW(struct training_demand);
     service->head.ray.view = ray_view_open(&service->head.core.names, &hooks);
     service->head.ray.poller = gcs_poller_open(&(struct gcs_poller_setup){
         .loop = service->head.session.loop,
@@ -378,6 +414,7 @@ void service_close_ray(struct service *service)
         gcs_poller_close(service->head.ray.poller);
     }
     ray_view_close(service->head.ray.view);
+    free(service->training);
     deaths_close(service->deaths);
 }
 

@@ -79,6 +79,7 @@ static void service_status_add_machine(struct node_view *view, const struct mach
         view->public_ip = machine->public_ip;
         view->private_ip = machine->private_ip;
         view->is_spot = machine->market == MARKET_SPOT;
+        view->type = machine_tag_value(machine, "ray-user-node-type");
         view->requested_ms = machine->launched_at * 1000;
     }
 }
@@ -93,14 +94,13 @@ static void service_status_add_node(const struct service *service, struct node_v
     }
     if (node->offering < settings->offering_count && !managed_node->is_head) {
         const struct offering *offering = &settings->offerings[node->offering];
-        view->type = service->head.config->node_types[offering->type].name;
         view->price = offering->price;
+        if (view->type.len == 0) { /* the actual machine, not the current file */
+            view->type = service->head.config->node_types[offering->type].name;
+        }
     }
-    if (managed_node->machine &&
-        !managed_node->is_head) { /* the actual machine, not the current file */
+    if (managed_node->machine && !managed_node->is_head) {
         const struct machine *machine = managed_node->machine;
-        struct str type = machine_tag_value(machine, "ray-user-node-type");
-        view->type = type.len > 0 ? type : view->type;
         view->price = core_setup_price(service->head.config, machine->type,
                                        machine->market == MARKET_SPOT);
     }

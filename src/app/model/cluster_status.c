@@ -5,6 +5,7 @@ static const char *const demand_sources[DEMAND_SOURCE_COUNT] = {
     [DEMAND_TASKS] = "tasks",
     [DEMAND_PLACEMENT_GROUP] = "placement_group",
     [DEMAND_REQUEST_RESOURCES] = "request_resources",
+    [DEMAND_TRAINING] = "training",
 };
 
 static const char *const event_kinds[CLUSTER_EVENT_COUNT] = {
@@ -23,6 +24,7 @@ static const struct field demand_fields[] = {
     FIELD_OF_CHOICE(struct pending_demand, source, "source", demand_sources, DEMAND_TASKS),
     FIELD(struct pending_demand, shape, "shape", FIELD_TEXT),
     FIELD(struct pending_demand, labels, "labels", FIELD_TEXT),
+    FIELD(struct pending_demand, job, "job", FIELD_TEXT),
     FIELD(struct pending_demand, count, "count", FIELD_NUMBER),
     FIELD(struct pending_demand, unmet, "unschedulable", FIELD_NUMBER),
     FIELD(struct pending_demand, is_infeasible, "infeasible", FIELD_FLAG),
@@ -40,6 +42,17 @@ static const struct field event_fields[] = {
     FIELD(struct cluster_event, reason, "reason", FIELD_TEXT),
 };
 const struct field_table cluster_event_table = FIELD_TABLE(event_fields);
+
+struct str pending_demand_text(const struct pending_demand *demand, struct arena *arena)
+{
+    if (demand->job.len > 0) {
+        return arena_printf(arena, "%.*s of training job %.*s", STR_ARG(demand->shape),
+                            STR_ARG(demand->job));
+    }
+    return demand->labels.len > 0 ? arena_printf(arena, "%.*s with %.*s", STR_ARG(demand->shape),
+                                                 STR_ARG(demand->labels))
+                                  : demand->shape;
+}
 
 const char *cluster_event_kind_name(enum cluster_event_kind kind)
 {

@@ -19,6 +19,7 @@ enum demand_source {
     DEMAND_TASKS, /* tasks and actors */
     DEMAND_PLACEMENT_GROUP,
     DEMAND_REQUEST_RESOURCES, /* request_resources() */
+    DEMAND_TRAINING,          /* replicas of a job of `shoal train` */
     DEMAND_SOURCE_COUNT,
 };
 
@@ -44,6 +45,7 @@ struct pending_demand {
     enum demand_source source;
     struct str shape;         /* "{CPU: 4, GPU: 1}"; of a group "{CPU: 1} * 3 (STRICT_SPREAD)" */
     struct str labels;        /* label requirements as text; may be empty */
+    struct str job;           /* name of the training job; empty for other sources */
     int64_t count;            /* pending requests */
     int64_t unmet;            /* of these, requests that no node has room for and no launch can
                                * serve; see `why` */
@@ -93,6 +95,9 @@ struct cluster_event {
     struct str reason; /* "for 9 waiting {CPU: 4}" */
     uint64_t launch;   /* launch number, or 0; set only in the service */
 };
+
+/* "{CPU: 4}", "{CPU: 4} with zone=a", "{CPU: 4} of training job NAME". */
+struct str pending_demand_text(const struct pending_demand *demand, struct arena *arena);
 
 extern const struct field_table pending_demand_table, cluster_event_table;
 

@@ -41,7 +41,7 @@ const char *node_phase_name(enum node_phase phase);
 
 /* A failure, in the order in which it is printed. Unknown parts are empty. */
 struct node_failure {
-    struct str step;    /* "setup step 3 of 5" */
+    struct str step;    /* "setup command 3 of 5" */
     struct str command; /* the command as in the file */
     struct str path;    /* the key of that command in the file: "setup_commands[2]" */
     struct str said;    /* last lines of output */

@@ -213,11 +213,12 @@ struct str setup_detail(const struct setup_step *step, struct arena *arena)
     return step->command.len > 0 ? secret_mask_text(arena, step->command) : str_from(step->kind);
 }
 
-/* "setup step 3 of 5", "checking the machine". */
+/* "setup command 3 of 5", "checking the machine". Not "step": a node's progress also counts the
+ * steps that are not in the file. */
 static struct str setup_failure_name_of(const struct setup_step *step, struct arena *arena)
 {
     return step->count > 0
-               ? arena_printf(arena, "%s step %zu of %zu", step->kind, step->number, step->count)
+               ? arena_printf(arena, "%s command %zu of %zu", step->kind, step->number, step->count)
                : arena_str(arena, str_from(step->kind));
 }
 

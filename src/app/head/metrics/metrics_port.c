@@ -14,10 +14,11 @@ struct metrics_port {
     bool is_told; /* the error was reported */
 };
 
-static void metrics_port_answer(void *context, struct str path, struct http_served *answer)
+static void metrics_port_answer(void *context, const struct http_server_request *request,
+                                struct http_served *answer)
 {
     struct metrics_port *port = context;
-    if (str_is(path, "/metrics") || str_is(path, "/")) {
+    if (str_is(request->path, "/metrics") || str_is(request->path, "/")) {
         answer->status = 200;
         answer->type = metrics_content_type;
         port->setup.write(port->setup.context, &answer->body);

@@ -81,6 +81,7 @@ static const char *source_word(enum demand_source source)
         [DEMAND_TASKS] = "tasks",
         [DEMAND_PLACEMENT_GROUP] = "group",
         [DEMAND_REQUEST_RESOURCES] = "constraint",
+        [DEMAND_TRAINING] = "training",
     };
     return words[source];
 }

@@ -17,7 +17,7 @@
 #include "app/program.h"
 #include "io/clock.h"
 #include "io/file.h"
-#include "io/local_socket.h"
+#include "io/line_socket.h"
 
 #include <errno.h>
 #include <poll.h>
@@ -130,7 +130,7 @@ static bool service_start_request(const char *path, bool asks_update, int64_t un
                                   struct arena *arena, struct err *err)
 {
     int fd;
-    if (!local_socket_connect(path, &fd, err)) {
+    if (!line_socket_connect(path, &fd, err)) {
         return false;
     }
     bool ok = talk(fd, asks_update, until, arena, err);
