@@ -320,3 +320,70 @@ bool args_parse(const struct verb *verb, int count, char *const *words, struct a
     }
     return place_operands(&parse) && (common->help || check_operands(&parse));
 }
+
+/* ---- the opposite ---- */
+
+static void list_option(const struct option *option, const void *field, struct arena *arena,
+                        struct args_words *words)
+{
+    const char *name = arena_printf(arena, "--%s", option->name).ptr;
+    const struct option_numbers *numbers = field;
+    unsigned count = 0;
+    switch (option->kind) {
+    case OPTION_FLAG:
+    case OPTION_UNFLAG:
+        if (*(const bool *)field == (option->kind == OPTION_FLAG) && *(const bool *)field) {
+            words->items[words->count++] = name;
+        }
+        break;
+    case OPTION_COUNT:
+        count = *(const unsigned *)field;
+        for (unsigned i = 0; i < count && i < OPTION_NUMBERS_MAX; i++) {
+            words->items[words->count++] = name;
+        }
+        break;
+    case OPTION_TEXT:
+    case OPTION_FILE:
+    case OPTION_CHOICE:
+        if (*(const char *const *)field) {
+            words->items[words->count++] =
+                arena_printf(arena, "%s=%s", name, *(const char *const *)field).ptr;
+        }
+        break;
+    case OPTION_NUMBER:
+        if (*(const int64_t *)field != 0) {
+            words->items[words->count++] =
+                arena_printf(arena, "%s=%lld", name, (long long)*(const int64_t *)field).ptr;
+        }
+        break;
+    case OPTION_NUMBERS:
+        for (size_t i = 0; i < numbers->count; i++) {
+            words->items[words->count++] =
+                arena_printf(arena, "%s=%lld", name, (long long)numbers->items[i]).ptr;
+        }
+        break;
+    }
+}
+
+static bool is_listed(const char *const *names, const char *name)
+{
+    for (size_t i = 0; names && names[i]; i++) {
+        if (strcmp(names[i], name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void args_list(const struct verb *verb, const void *fields, const char *const *skipped,
+               struct arena *arena, struct args_words *ret_words)
+{
+    size_t most = verb->option_count * OPTION_NUMBERS_MAX;
+    *ret_words = (struct args_words){ARENA_ARRAY(arena, most + 1, const char *), 0};
+    for (size_t i = 0; i < verb->option_count; i++) {
+        const struct option *option = &verb->options[i];
+        if (!is_listed(skipped, option->name)) {
+            list_option(option, (const char *)fields + option->offset, arena, ret_words);
+        }
+    }
+}

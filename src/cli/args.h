@@ -17,3 +17,12 @@
  */
 bool args_parse(const struct verb *verb, int count, char *const *words, struct arena *arena,
                 void *fields, struct common_fields *common, struct err *err) MUST_USE;
+
+/* The opposite: adds the options in `fields` as words, except those in `skipped` (ends with NULL).
+ * Zero numbers and false flags are the defaults and are left out. */
+struct args_words {
+    const char **items;
+    size_t count;
+};
+void args_list(const struct verb *verb, const void *fields, const char *const *skipped,
+               struct arena *arena, struct args_words *ret_words);

@@ -100,6 +100,12 @@ void help_verb(struct buf *out, const struct verb *verb)
     for (size_t i = 0; i < verb->operand_count; i++) {
         help_add_row(out, verb->operands[i].name, verb->operands[i].help, OPTION_COLUMN);
     }
+    if (verb->part_count > 0) {
+        buf_add_c(out, "\nOther commands (each has its own --help):\n");
+    }
+    for (size_t i = 0; i < verb->part_count; i++) {
+        help_add_row(out, verb_part_word(verb->parts[i]), verb->parts[i]->summary, OPTION_COLUMN);
+    }
     buf_add_c(out, "\nOptions:\n");
     for (size_t i = 0; i < verb->option_count; i++) {
         help_add_option(out, &verb->options[i]);

@@ -13,12 +13,6 @@
 #include <string.h>
 #include <unistd.h>
 
-/* Planned, but not in this release. */
-static bool is_verb_to_come(const char *name)
-{
-    return strcmp(name, "train") == 0;
-}
-
 /* The command that `name` was meant to be: another program's word for it, or the nearest name. */
 static struct str meant_verb(const char *name)
 {
@@ -48,11 +42,6 @@ static int unknown_verb(const struct cli *cli, const char *name)
         err_set(&err, ERR_USAGE, "unknown option %.100s; options go after the command", name);
     } else if (is_cluster_file(name)) {
         err_set(&err, ERR_USAGE, "the command is missing; for example: shoal up %.100s", name);
-    } else if (is_verb_to_come(name)) {
-        err_set(&err, ERR_USAGE,
-                "shoal " SHOAL_VERSION " has no command \"%s\" yet; `shoal help` lists the "
-                "commands",
-                name);
     } else if (best.len > 0) {
         err_set(&err, ERR_USAGE, "unknown command \"%.100s\"; did you mean \"%.*s\"?", name,
                 STR_ARG(best));
@@ -166,7 +155,9 @@ int main(int argc, char **argv)
     const char *name = verb_name(argc, argv);
     const struct verb *verb = verb_find(name);
     cli.colour_err = output_wants_colour(stderr, NULL);
-    int status = verb ? run_verb(&cli, verb, argc > 2 ? argc - 2 : 0, argv + (argc > 2 ? 2 : argc))
+    const struct verb *part = verb && argc > 2 ? verb_find_part(verb, argv[2]) : NULL;
+    int first = part ? 3 : argc > 2 ? 2 : argc;
+    int status = verb ? run_verb(&cli, part ? part : verb, argc - first, argv + first)
                       : unknown_verb(&cli, name);
     return argc < 2 && status == 0 ? 2 : status;
 }

@@ -4,6 +4,7 @@
 #include "cli/help.h"
 #include "config/schema/schema.h"
 
+#include <ctype.h>
 #include <string.h>
 
 /* Escapes _ and *, which are markup in scdoc; names with underscores are common here. */
@@ -66,6 +67,25 @@ static void add_synopsis(struct buf *out, const struct verb *verb)
     buf_add_c(out, "\n\n");
 }
 
+/* A sub-command has a section on the page of its command. */
+static void manual_add_part(struct buf *out, const struct verb *part)
+{
+    buf_add_c(out, "# SHOAL ");
+    for (const char *c = part->name; *c; c++) {
+        buf_add_char(out, (char)toupper((unsigned char)*c));
+    }
+    buf_addf(out, "\n\n*shoal %s* \\[_OPTIONS_\\]", part->name);
+    for (size_t i = 0; i < part->operand_count; i++) {
+        buf_addf(out, " \\[_%s_\\]", part->operands[i].name);
+    }
+    buf_add_c(out, "\n\n");
+    add_scdoc(out, part->description);
+    buf_add_c(out, "\n\n");
+    for (size_t i = 0; i < part->option_count; i++) {
+        manual_add_option(out, &part->options[i]);
+    }
+}
+
 void manual_verb(struct buf *out, const struct verb *verb)
 {
     AUTO_BUF struct buf name;
@@ -82,6 +102,9 @@ void manual_verb(struct buf *out, const struct verb *verb)
         buf_add_c(out, "\n\n");
     }
     add_options(out, verb);
+    for (size_t i = 0; i < verb->part_count; i++) {
+        manual_add_part(out, verb->parts[i]);
+    }
     buf_add_c(out, "# EXIT STATUS\n\n");
     add_scdoc(out, verb->exit_status ? verb->exit_status
                                      : "0 on success, 1 on failure, 2 for a usage error.");

@@ -69,19 +69,13 @@ static void status_text_add_problems(struct buf *out, const struct ctl_status *s
     }
 }
 
-static struct str status_text_shape_text(struct arena *arena, const struct pending_demand *demand)
-{
-    return demand->labels.len > 0 ? arena_printf(arena, "%.*s with %.*s", STR_ARG(demand->shape),
-                                                 STR_ARG(demand->labels))
-                                  : demand->shape;
-}
-
 static const char *source_words(enum demand_source source)
 {
     static const char *const words[DEMAND_SOURCE_COUNT] = {
         [DEMAND_TASKS] = "tasks/actors",
         [DEMAND_PLACEMENT_GROUP] = "groups",
         [DEMAND_REQUEST_RESOURCES] = "requested",
+        [DEMAND_TRAINING] = "training",
     };
     return words[source];
 }
@@ -95,7 +89,7 @@ static void status_text_add_demands(struct buf *out, struct arena *arena,
     size_t third = frame->width > 0 ? frame->width / 3 : SHAPE_MAX;
     size_t shape_max = third < SHAPE_MAX ? third : SHAPE_MAX;
     for (size_t i = 0; i < said->demand_count; i++) {
-        size_t own = utf8_width(status_text_shape_text(arena, &said->demands[i]));
+        size_t own = utf8_width(pending_demand_text(&said->demands[i], arena));
         own = own < shape_max ? own : shape_max;
         wide = own > wide ? own : wide;
     }
@@ -111,7 +105,7 @@ static void status_text_add_demands(struct buf *out, struct arena *arena,
         size_t room = frame->width == 0               ? SIZE_MAX / 4
                       : frame->width > used + WHY_MIN ? frame->width - used
                                                       : WHY_MIN;
-        columns_add_padded(out, status_text_shape_text(arena, demand), wide);
+        columns_add_padded(out, pending_demand_text(demand, arena), wide);
         buf_addf(out, "  %6lld  ", (long long)demand->count);
         columns_add_padded(out, str_from(source_words(demand->source)), 12);
         buf_addf(out, "  %5s  ", demand->since_ms > 0 ? age.ptr : "-");

@@ -57,6 +57,22 @@ static bool is_called(const struct verb *verb, const char *name)
     return strcmp(verb->name, name) == 0 || (verb->alias && strcmp(verb->alias, name) == 0);
 }
 
+const char *verb_part_word(const struct verb *part)
+{
+    const char *blank = strchr(part->name, ' ');
+    return blank ? blank + 1 : part->name;
+}
+
+const struct verb *verb_find_part(const struct verb *verb, const char *word)
+{
+    for (size_t i = 0; word && i < verb->part_count; i++) {
+        if (strcmp(verb_part_word(verb->parts[i]), word) == 0) {
+            return verb->parts[i];
+        }
+    }
+    return NULL;
+}
+
 const struct verb *verb_find(const char *name)
 {
     for (size_t i = 0; i < verb_count; i++) {

@@ -94,7 +94,7 @@ struct cli {
 };
 
 struct verb {
-    const char *name;
+    const char *name;        /* "train"; of a sub-command: "train ls" */
     const char *alias;       /* alternative name; NULL: none */
     const char *summary;     /* one line, no period */
     const char *description; /* paragraphs for the manual, separated by blank lines */
@@ -107,6 +107,8 @@ struct verb {
     const char *exit_status; /* used if it differs from "0 on success, 1 on failure, 2 for usage" */
     size_t fields_size;      /* size of the struct that the offsets refer to */
     int (*run)(const struct cli *cli, const void *fields);
+    const struct verb *const *parts; /* its sub-commands; NULL: none */
+    size_t part_count;
 };
 
 /* In the table of a verb: VERB_ROWS(option) sets `options` and `option_count` from the array
@@ -133,6 +135,10 @@ extern const char *const verb_group_titles[VERB_GROUP_COUNT];
 
 /* By name or alias; NULL if there is none. */
 const struct verb *verb_find(const char *name);
+/* The sub-command that the word after the verb names; NULL if there is none. */
+const struct verb *verb_find_part(const struct verb *verb, const char *word);
+/* "ls" of "train ls". */
+const char *verb_part_word(const struct verb *part);
 
 /* Options that every verb has, after its own; their offsets are in this struct. */
 struct common_fields {

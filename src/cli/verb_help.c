@@ -3,7 +3,7 @@
 #include "cli/output.h"
 
 struct help_fields {
-    const char *topic;
+    const char *topic, *part;
     const char *word;
     bool keys;
 };
@@ -11,6 +11,8 @@ struct help_fields {
 static const struct operand operands[] = {
     {"TOPIC", offsetof(struct help_fields, topic), true, COMPLETE_VERB, NULL,
      "A command, or a key of the cluster file. Any other word is searched for."},
+    {"COMMAND", offsetof(struct help_fields, part), true, COMPLETE_NOTHING, NULL,
+     "A command of that command, such as ls of train."},
 };
 
 static const struct option options[] = {
@@ -33,6 +35,14 @@ static int unknown_topic(const struct cli *cli, const char *topic)
     err_set(&err, ERR_USAGE,
             "\"%.100s\" is neither a command nor a key of the cluster file%s%.*s%s", topic,
             best.len > 0 ? "; did you mean \"" : "", STR_ARG(best), best.len > 0 ? "\"?" : "");
+    return output_error(cli, &err);
+}
+
+static int unknown_part(const struct cli *cli, const struct help_fields *given)
+{
+    struct err err;
+    err_set(&err, ERR_USAGE, "\"%.100s\" is one argument too many: %.100s has no such command",
+            given->part, given->topic);
     return output_error(cli, &err);
 }
 
@@ -74,6 +84,13 @@ static int verb_help_run(const struct cli *cli, const void *fields)
         }
     } else if (!given->topic) {
         help_program(&out);
+    } else if (given->part) {
+        const struct verb *verb = verb_find(given->topic);
+        const struct verb *part = verb ? verb_find_part(verb, given->part) : NULL;
+        if (!part) {
+            return unknown_part(cli, given);
+        }
+        help_verb(&out, part);
     } else if (verb_find(given->topic)) {
         help_verb(&out, verb_find(given->topic));
     } else if (!help_key(&out, str_from(given->topic)) && !add_mentions(&out, given->topic)) {

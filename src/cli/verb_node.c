@@ -7,6 +7,9 @@
 #include "app/node/spot_watcher.h"
 #include "app/paths.h"
 #include "app/setup/node_jobs.h"
+#include "app/train/agent.h"
+#include "app/train/state_load.h"
+#include "app/train/store_run.h"
 #include "cli/output.h"
 #include "ray/version.h"
 #include "remote/node_host_key.h"
@@ -26,6 +29,11 @@ struct node_fields {
     const char *provider, *instance_id;
     bool heeds_advice, is_foreground;
     const char *run;
+    const char *folder, *from;
+    int64_t checkpoint;
+    int64_t part, parts, keep;
+    const char *output, *job;
+    bool is_durable, is_installed, is_code;
 };
 
 static const struct operand operands[] = {
@@ -60,6 +68,28 @@ static const struct option options[] = {
      "watch: also act on rebalance recommendations."},
     {"run", 0, OPTION_TEXT, offsetof(struct node_fields, run), "NAME", NULL,
      "resume: the name of this request."},
+    {"folder", 0, OPTION_TEXT, offsetof(struct node_fields, folder), "FOLDER", NULL,
+     "train-load, train-snapshot: the files of the slot."},
+    {"checkpoint", 0, OPTION_NUMBER, offsetof(struct node_fields, checkpoint), "NUMBER", NULL,
+     "train-load, train-snapshot: the checkpoint."},
+    {"from", 0, OPTION_TEXT, offsetof(struct node_fields, from), "SOURCES", NULL,
+     "train-load: the addresses that serve it."},
+    {"parts", 0, OPTION_NUMBER, offsetof(struct node_fields, parts), "COUNT", NULL,
+     "train-load: merge so many parts of the sources."},
+    {"install", 0, OPTION_FLAG, offsetof(struct node_fields, is_installed), NULL, NULL,
+     "train-load: also copy it to the directory from which the script loads."},
+    {"part", 0, OPTION_NUMBER, offsetof(struct node_fields, part), "NUMBER", NULL,
+     "train-store: the part of this slot, from 0."},
+    {"keep", 0, OPTION_NUMBER, offsetof(struct node_fields, keep), "COUNT", NULL,
+     "train-store: how many complete checkpoints stay."},
+    {"output", 0, OPTION_TEXT, offsetof(struct node_fields, output), "WHERE", NULL,
+     "train-store, train-restore: the durable place."},
+    {"job", 0, OPTION_TEXT, offsetof(struct node_fields, job), "NAME", NULL,
+     "train-store, train-restore: the name of the job."},
+    {"durable", 0, OPTION_FLAG, offsetof(struct node_fields, is_durable), NULL, NULL,
+     "train-load: flush it to the disk."},
+    {"code", 0, OPTION_FLAG, offsetof(struct node_fields, is_code), NULL, NULL,
+     "train-load: fetch the user's files instead."},
     {"foreground", 0, OPTION_FLAG, offsetof(struct node_fields, is_foreground), NULL, NULL,
      "watch: run in the foreground, with the log on standard error."},
 };
@@ -158,6 +188,67 @@ static int run_watch(const struct cli *cli, const struct node_fields *fields)
     });
 }
 
+static int run_train_agent(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    (void)fields;
+    return agent_main();
+}
+
+static int run_train_load(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    if (!fields->folder) {
+        err_set(&err, ERR_USAGE, "train-load needs --folder");
+        return output_error(cli, &err);
+    }
+    return state_load(&(struct state_load){
+        .folder = fields->folder,
+        .checkpoint = fields->checkpoint,
+        .parts = fields->parts,
+        .is_installed = fields->is_installed,
+        .is_durable = fields->is_durable,
+        .is_code = fields->is_code,
+        .sources = fields->from,
+    });
+}
+
+static int run_train_snapshot(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    if (!fields->folder || fields->checkpoint <= 0) {
+        err_set(&err, ERR_USAGE, "train-snapshot needs --folder and --checkpoint");
+        return output_error(cli, &err);
+    }
+    return state_snapshot(fields->folder, fields->checkpoint);
+}
+
+static struct store_run store_run_of(const struct node_fields *fields)
+{
+    return (struct store_run){fields->output, fields->job,   fields->folder, fields->checkpoint,
+                              fields->part,   fields->parts, fields->keep};
+}
+
+static bool store_is_given(const struct node_fields *fields, struct err *err)
+{
+    return (fields->output && fields->job && fields->folder) ||
+           err_set(err, ERR_USAGE, "%s needs --output, --job and --folder", fields->word);
+}
+
+static int run_train_store(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    struct store_run run = store_run_of(fields);
+    return store_is_given(fields, &err) ? store_run_put(&run) : output_error(cli, &err);
+}
+
+static int run_train_restore(const struct cli *cli, const struct node_fields *fields)
+{
+    struct err err;
+    struct store_run run = store_run_of(fields);
+    return store_is_given(fields, &err) ? store_run_get(&run) : output_error(cli, &err);
+}
+
 static int run_attend(const struct cli *cli, const struct node_fields *fields)
 {
     size_t count = fields->command.count;
@@ -177,9 +268,23 @@ static const struct {
     const char *name;
     int (*run)(const struct cli *cli, const struct node_fields *fields);
 } words[] = {
-    {"serve", run_serve}, {"host-key", run_host_key}, {"probe", run_probe},   {"ray", run_ray},
-    {"env", run_env},     {"gate", run_gate},         {"idle", run_idle},     {"start", run_start},
-    {"watch", run_watch}, {"attend", run_attend},     {"resume", run_resume}, {"store", run_store},
+    {"serve", run_serve},
+    {"host-key", run_host_key},
+    {"probe", run_probe},
+    {"ray", run_ray},
+    {"env", run_env},
+    {"gate", run_gate},
+    {"idle", run_idle},
+    {"start", run_start},
+    {"watch", run_watch},
+    {"attend", run_attend},
+    {"resume", run_resume},
+    {"store", run_store},
+    {"train-agent", run_train_agent},
+    {"train-load", run_train_load},
+    {"train-snapshot", run_train_snapshot},
+    {"train-store", run_train_store},
+    {"train-restore", run_train_restore},
 };
 
 static int run(const struct cli *cli, const void *given)

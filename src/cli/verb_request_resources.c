@@ -3,6 +3,8 @@
 #include "cli/ctl_query.h"
 #include "cli/output.h"
 
+#include "base/utf8.h"
+
 struct request_fields {
     struct target_fields target;
     int64_t num_cpus;
@@ -35,10 +37,15 @@ struct verb_request_resources_bundles {
     size_t count;
 };
 
-static void ignore_line(void *context, const struct ctl_line *line)
+static void verb_request_resources_read_line(void *context, const struct ctl_line *line)
 {
-    (void)context;
-    (void)line;
+    struct target *target = context;
+    AUTO_BUF struct buf text;
+    buf_init(&text, CTL_LINE_BYTES_MAX);
+    if (line->kind == CTL_TEXT) {
+        utf8_add_visible(&text, line->text, false);
+        fprintf(target->cli.err, "warning: %.*s.\n", STR_ARG(buf_str(&text)));
+    }
 }
 
 static int verb_request_resources_send(struct target *target, const void *fields)
@@ -48,7 +55,7 @@ static int verb_request_resources_send(struct target *target, const void *fields
                                   .bundles = bundles->items,
                                   .bundle_count = bundles->count};
     struct err err;
-    if (!ctl_query_head(target, &request, ignore_line, NULL, &err)) {
+    if (!ctl_query_head(target, &request, verb_request_resources_read_line, target, &err)) {
         return target_fail(target, &err);
     }
     int64_t total = 0;
@@ -85,7 +92,11 @@ const struct verb verb_request_resources = {
         "Does what ray.autoscaler.sdk.request_resources() does: the autoscaler launches nodes "
         "until the cluster has the requested resources, whether or not work is running, and "
         "keeps these nodes even if they are idle. A cluster has only one such request: a new "
-        "request replaces it, and an empty request withdraws it.",
+        "request replaces it, and an empty request withdraws it.\n\n"
+        "Ray Train and Ray Data use the same request. Once one of them has run in the cluster, "
+        "their actor replaces any other request within about 20 s. The command warns if that "
+        "actor is alive. To keep nodes while such a run is active, set min_workers in the cluster "
+        "file.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

@@ -353,7 +353,7 @@ const struct verb verb_status = {
         "goal, ray_nodes, desired_nodes, converged, waiting_for, waiting_for_lease, "
         "handover_serial, now_ms, ray_seen_ms, dollars_per_hour and max_dollars_per_hour (null: "
         "unknown, no limit), running_jobs (null: unknown), pending, unschedulable, demand_count, "
-        "nodes (as in shoal up), demands (source, shape, labels, count, unschedulable, "
+        "nodes (as in shoal up), demands (source, shape, labels, job, count, unschedulable, "
         "infeasible, reason, since_ms), ray_status (the text).",
     VERB_ROWS(operand),
     VERB_ROWS(option),

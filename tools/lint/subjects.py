@@ -21,9 +21,10 @@ NOT_A_VERB = re.compile(
     r"(?:an?|the|this|that|its?|one|two|each|every|all|both|no|not|what|which|when|where|who|how|"
     r"there|only|more|less|new|after|before|without|with|from|for|by|on|in|at|\w+['’]\w+)$|"
     r".*[^a-z]")
-OTHER_FORM = re.compile(r"(?!(?:embed|exceed|feed|need|seed|shed|speed|bring|ring|string|bypass|"
-                        r"pass|press|process|compress|address|access|express|suppress|focus|"
-                        r"discuss|dismiss|miss|cross|bias|alias|canvass)$)\w+(?:ed|ing|s)$")
+OTHER_FORM = re.compile(r"(?!(?:embed|exceed|feed|proceed|succeed|need|seed|shed|speed|bring|"
+                        r"ring|string|bypass|pass|press|process|compress|address|access|express|"
+                        r"suppress|focus|discuss|dismiss|miss|cross|bias|alias|canvass)$)"
+                        r"\w+(?:ed|ing|s)$")
 # Made before there was this gate.
 EXCEPT = (
     "all: names and texts in the vocabulary of the field",

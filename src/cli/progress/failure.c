@@ -98,7 +98,9 @@ static void failure_add_block(struct buf *out, const struct failure_scene *scene
     buf_addf(out, "  %-10sshoal logs %s ", "log", scene->file);
     utf8_add_visible(out, view->name, false);
     buf_add_c(out, "     (whole output)\n");
-    failure_add_row(out, "node", view->reason, 1);
+    if (!str_is(view->reason, "its setup failed") && !str_eq(view->reason, failure->why)) {
+        failure_add_row(out, "node", view->reason, 1); /* else the rows above say the same */
+    }
     add_cost(out, scene, view);
     failure_add_row(out, "next", failure->next, SAID_LINES_MAX);
     buf_add_char(out, '\n');

@@ -2,7 +2,7 @@
  * failure.h: describes a failed node: its command, the output, where to read more, what is still
  * running, and what to do next.
  *
- *     error: worker-2 (i-0c1, m5.large) failed in setup step 3 of 5
+ *     error: worker-2 (i-0c1, m5.large) failed in setup command 3 of 5
  *
  *       command   pip install torch==9.9                  (cluster.yaml:31)
  *       output    ERROR: No matching distribution found for torch==9.9

@@ -1,46 +1,12 @@
 /* chart.c: draws scales, axes and curves. */
 #include "cli/simulate/chart.h"
 
-#include "base/utf8.h"
+#include "cli/page/axes.h"
+#include "cli/page/page.h"
 
 #include <math.h>
 
-#define MINUTE (INT64_C(60) * 1000)
-#define HOUR (60 * MINUTE)
-
-/* In SVG units; the page scales the picture. */
-enum { WIDTH = 560, HEIGHT = 240, LEFT = 50, RIGHT = 14, TOP = 32, BOTTOM = 30, STRIPS = 72 };
-
-void html_add(struct buf *out, struct str text)
-{
-    AUTO_BUF struct buf visible;
-    buf_init(&visible, text.len * 4 + 16);
-    utf8_add_visible(&visible, text, false);
-    for (size_t i = 0; i < visible.len; i++) {
-        switch (visible.ptr[i]) {
-        case '&':
-            buf_add_c(out, "&amp;");
-            break;
-        case '<':
-            buf_add_c(out, "&lt;");
-            break;
-        case '>':
-            buf_add_c(out, "&gt;");
-            break;
-        case '"':
-            buf_add_c(out, "&quot;");
-            break;
-        case '\'':
-            buf_add_c(out, "&#39;");
-            break;
-        case ' ': /* no line break between a number and its unit */
-            buf_add_c(out, i + 1 < visible.len && visible.ptr[i + 1] == '%' ? "&#160;" : " ");
-            break;
-        default:
-            buf_add_char(out, visible.ptr[i]);
-        }
-    }
-}
+enum { STRIPS = 72 };
 
 /* ---- values ---- */
 
@@ -76,47 +42,18 @@ double chart_most(enum chart_kind kind, const struct figures *figures)
     return most;
 }
 
-/* ---- scales ---- */
-
-/* 1, 2 or 5 times a power of ten, so that about `parts` of them make `most`. */
-static double nice_step(double most, int parts, double least)
-{
-    double raw = fmax(most / parts, least);
-    double power = pow(10, floor(log10(raw)));
-    double rest = raw / power;
-    double step = rest <= 1.0001 ? 1 : rest <= 2.0001 ? 2 : rest <= 5.0001 ? 5 : 10;
-    return step * power;
-}
+/* ---- axes ---- */
 
 static double least_step(enum chart_kind kind)
 {
     return kind == CHART_NODES || kind == CHART_PENDING ? 1 : 0.01;
 }
 
-struct scale {
-    double step;
-    double top; /* value at the upper edge */
-    int64_t duration;
-};
-
-static struct scale scale_of(const struct chart *chart)
+static struct axes axes_of(const struct chart *chart)
 {
-    double most = fmax(chart->most, least_step(chart->kind));
-    double step = nice_step(most, 4, least_step(chart->kind));
-    return (struct scale){step, ceil(most / step - 1e-9) * step, chart->duration};
+    bool is_money = chart->kind == CHART_RATE || chart->kind == CHART_SPENT;
+    return axes_make(chart->most, least_step(chart->kind), chart->duration, is_money);
 }
-
-static double x_of(const struct scale *scale, int64_t at)
-{
-    return LEFT + (double)at / (double)scale->duration * (WIDTH - LEFT - RIGHT);
-}
-
-static double y_of(const struct scale *scale, double value)
-{
-    return HEIGHT - BOTTOM - value / scale->top * (HEIGHT - TOP - BOTTOM);
-}
-
-/* ---- axes ---- */
 
 static const char *unit_of(enum chart_kind kind)
 {
@@ -127,68 +64,6 @@ static const char *unit_of(enum chart_kind kind)
         [CHART_SPENT] = "US$",
     };
     return units[kind];
-}
-
-static void simulate_chart_add_number(struct buf *out, enum chart_kind kind, double value,
-                                      double step)
-{
-    bool is_money = kind == CHART_RATE || kind == CHART_SPENT;
-    if (value >= 10000) {
-        buf_addf(out, "%s%gk", is_money ? "$" : "", value / 1000);
-    } else {
-        int digits = step < 0.1 ? 2 : step < 1 ? 1 : 0;
-        buf_addf(out, "%s%.*f", is_money ? "$" : "", is_money ? digits : 0, value);
-    }
-}
-
-static void add_y_axis(struct buf *out, const struct chart *chart, const struct scale *scale)
-{
-    for (double value = 0; value <= scale->top + scale->step / 2; value += scale->step) {
-        double y = y_of(scale, value);
-        buf_addf(out,
-                 "<path class=\"%s\" d=\"M%d %.1fH%d\"/><text class=\"y\" x=\"%d\" y=\"%.1f\">",
-                 value > 0 ? "grid" : "base", LEFT, y, WIDTH - RIGHT, LEFT - 8, y + 4);
-        simulate_chart_add_number(out, chart->kind, value, scale->step);
-        buf_add_c(out, "</text>");
-    }
-    buf_addf(out, "<text class=\"unit\" x=\"%d\" y=\"14\">%s</text>", LEFT - 40,
-             unit_of(chart->kind));
-}
-
-static int64_t time_step(int64_t duration)
-{
-    static const int64_t steps[] = {MINUTE,      2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE,
-                                    30 * MINUTE, HOUR,       2 * HOUR,   3 * HOUR,    4 * HOUR,
-                                    6 * HOUR,    12 * HOUR,  24 * HOUR,  48 * HOUR,   168 * HOUR};
-    for (size_t i = 0; i < ARRAY_LEN(steps); i++) {
-        if (duration / steps[i] <= 6) {
-            return steps[i];
-        }
-    }
-    return duration / 6;
-}
-
-/* Hours are used up to three days: "24h" next to "20h" reads better than "1d". */
-static struct str tick_text(struct arena *arena, int64_t at, int64_t step)
-{
-    if (at == 0) {
-        return STR("0");
-    }
-    return step >= HOUR && step < 24 * HOUR ? arena_printf(arena, "%lldh", (long long)(at / HOUR))
-                                            : format_time(arena, at);
-}
-
-static void add_x_axis(struct buf *out, struct arena *arena, const struct scale *scale)
-{
-    int64_t step = time_step(scale->duration);
-    for (int64_t at = 0; at <= scale->duration; at += step) {
-        double x = x_of(scale, at);
-        const char *side = at == 0 ? "start" : scale->duration - at < step / 4 ? "end" : "middle";
-        buf_addf(out,
-                 "<path class=\"tick\" d=\"M%.1f %dv5\"/>"
-                 "<text class=\"x\" text-anchor=\"%s\" x=\"%.1f\" y=\"%d\">%.*s</text>",
-                 x, HEIGHT - BOTTOM, side, x, HEIGHT - 8, STR_ARG(tick_text(arena, at, step)));
-    }
 }
 
 /* ---- curves ---- */
@@ -212,7 +87,7 @@ static void layer_of(const struct chart *chart, size_t layer, size_t sample, dou
 
 /* One edge of a layer, from left to right or back. Machine counts are drawn as steps, money as a
  * continuous line. */
-static void add_edge(struct buf *out, const struct chart *chart, const struct scale *scale,
+static void add_edge(struct buf *out, const struct chart *chart, const struct axes *axes,
                      size_t layer, bool is_upper)
 {
     const struct measure *measure = chart->figures->measure;
@@ -224,8 +99,8 @@ static void add_edge(struct buf *out, const struct chart *chart, const struct sc
         double high;
         layer_of(chart, layer, i, &low, &high);
         double value = is_upper ? high : low;
-        double x = x_of(scale, measure->samples[i].at);
-        double y = y_of(scale, value);
+        double x = axes_x(axes, measure->samples[i].at);
+        double y = axes_y(axes, value);
         bool is_end = n == 0 || n + 1 == measure->sample_count;
         if (n == 0) {
             buf_addf(out, "%s%.1f %.1f", is_upper ? "M" : "L", x, y);
@@ -233,7 +108,7 @@ static void add_edge(struct buf *out, const struct chart *chart, const struct sc
             buf_addf(out, "L%.1f %.1f", x, y);
         } else if (value != before || is_end) {
             /* Backwards, the step is at the start of the later value. */
-            double corner = is_upper ? x : x_of(scale, measure->samples[i + 1].at);
+            double corner = is_upper ? x : axes_x(axes, measure->samples[i + 1].at);
             buf_addf(out, "H%.1fV%.1f", corner, y);
             if (is_end) {
                 buf_addf(out, "H%.1f", x);
@@ -248,7 +123,7 @@ static bool is_layer_used(const struct chart *chart, size_t layer)
     return chart->kind != CHART_NODES || chart->figures->types[layer].node_ms > 0;
 }
 
-static void add_curves(struct buf *out, const struct chart *chart, const struct scale *scale)
+static void add_curves(struct buf *out, const struct chart *chart, const struct axes *axes)
 {
     static const char *const names[CHART_KIND_COUNT] = {"", "pending", "rate", "spent"};
     size_t layers = chart->kind == CHART_NODES ? chart->figures->type_count : 1;
@@ -257,7 +132,7 @@ static void add_curves(struct buf *out, const struct chart *chart, const struct 
         other.figures = &chart->others[i];
         if (other.figures != chart->figures) {
             buf_add_c(out, "<path class=\"line ghost\" d=\"");
-            add_edge(out, &other, scale, 0, true);
+            add_edge(out, &other, axes, 0, true);
             buf_add_c(out, "\"/>");
         }
     }
@@ -270,12 +145,12 @@ static void add_curves(struct buf *out, const struct chart *chart, const struct 
         } else {
             buf_addf(out, "<path class=\"area soft %s\" d=\"", names[chart->kind]);
         }
-        add_edge(out, chart, scale, i, true);
-        add_edge(out, chart, scale, i, false);
+        add_edge(out, chart, axes, i, true);
+        add_edge(out, chart, axes, i, false);
         buf_add_c(out, "Z\"/>");
         if (chart->kind != CHART_NODES) {
             buf_addf(out, "<path class=\"line %s\" d=\"", names[chart->kind]);
-            add_edge(out, chart, scale, i, true);
+            add_edge(out, chart, axes, i, true);
             buf_add_c(out, "\"/>");
         }
     }
@@ -307,11 +182,12 @@ static void add_strips(struct buf *out, struct arena *arena, const struct chart 
 {
     size_t samples = chart->figures->measure->sample_count;
     size_t strips = samples < STRIPS ? samples : STRIPS;
-    double width = (double)(WIDTH - LEFT - RIGHT) / (double)(strips > 0 ? strips : 1);
+    double width = (double)(AXES_WIDTH - AXES_LEFT - AXES_RIGHT) /
+                   (double)(strips > 0 ? strips : 1);
     for (size_t i = 0; i < strips; i++) {
-        buf_addf(out,
-                 "<rect class=\"hit\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>",
-                 LEFT + (double)i * width, TOP, width, HEIGHT - TOP - BOTTOM);
+        buf_addf(
+            out, "<rect class=\"hit\" x=\"%.1f\" y=\"%d\" width=\"%.1f\" height=\"%d\"><title>",
+            AXES_LEFT + (double)i * width, AXES_TOP, width, AXES_HEIGHT - AXES_TOP - AXES_BOTTOM);
         add_reading(out, arena, chart, (2 * i + 1) * samples / (2 * strips));
         buf_add_c(out, "</title></rect>");
     }
@@ -319,14 +195,12 @@ static void add_strips(struct buf *out, struct arena *arena, const struct chart 
 
 void chart_add(struct buf *out, struct arena *arena, const struct chart *chart)
 {
-    struct scale scale = scale_of(chart);
-    buf_addf(out, "<svg viewBox=\"0 0 %d %d\" role=\"img\" aria-label=\"%s over time, planner ",
-             WIDTH, HEIGHT, unit_of(chart->kind));
-    html_add(out, str_from(chart->planner));
-    buf_add_c(out, "\">");
-    add_y_axis(out, chart, &scale);
-    add_curves(out, chart, &scale);
-    add_x_axis(out, arena, &scale);
+    struct axes axes = axes_of(chart);
+    struct str label = arena_printf(arena, "%s over time, planner %s", unit_of(chart->kind),
+                                    chart->planner);
+    axes_begin(out, &axes, label, unit_of(chart->kind));
+    add_curves(out, chart, &axes);
+    axes_add_time(out, arena, &axes);
     add_strips(out, arena, chart);
     buf_add_c(out, "</svg>");
 }

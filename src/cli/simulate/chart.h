@@ -33,6 +33,3 @@ struct chart {
 double chart_most(enum chart_kind kind, const struct figures *figures);
 
 void chart_add(struct buf *out, struct arena *arena, const struct chart *chart);
-
-/* Escapes text for HTML and its attributes. */
-void html_add(struct buf *out, struct str text);

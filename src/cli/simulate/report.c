@@ -1,8 +1,8 @@
 /* report.c: writes the page from top to bottom. */
 #include "cli/simulate/report.h"
 
+#include "cli/page/page.h"
 #include "cli/simulate/chart.h"
-#include "cli/simulate/report_style.h"
 #include "io/file.h"
 
 enum { REPORT_BYTES_MAX = 64 * 1024 * 1024 };
@@ -21,18 +21,10 @@ struct page {
 static void simulate_report_add_head(const struct page *page)
 {
     const struct sim_options *options = page->result->options;
-    struct buf *out = page->out;
-    buf_add_c(out, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n"
-                   "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
-                   "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
-    html_add(out, options->config->cluster_name);
-    buf_add_c(out, ": ");
-    html_add(out, options->workload_name);
-    buf_add_c(out, "</title>\n<style>\n");
-    for (size_t i = 0; report_style[i]; i++) {
-        buf_add_c(out, report_style[i]);
-    }
-    buf_add_c(out, "</style>\n</head>\n<body>\n<main>\n");
+    struct str title = arena_printf(page->arena, "%.*s: %.*s",
+                                    STR_ARG(options->config->cluster_name),
+                                    STR_ARG(options->workload_name));
+    page_begin(page->out, title);
 }
 
 static void simulate_report_add_title(const struct page *page)
@@ -288,10 +280,8 @@ static void add_footer(const struct page *page)
     html_add(page->out, format_prices(page->arena, page->result));
     buf_add_c(page->out, "</p><p>Simulated by shoal " SHOAL_VERSION
                          ": a model of the cloud and of Ray, with Shoal's real autoscaler between "
-                         "them. The same files and seed always give the same page.</p></footer>\n"
-                         "</main>\n"
-                         "</body>\n"
-                         "</html>\n");
+                         "them. The same files and seed always give the same page.</p></footer>\n");
+    page_end(page->out);
 }
 
 bool report_write(const char *path, struct arena *arena, const struct result *result,

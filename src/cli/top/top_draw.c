@@ -121,7 +121,8 @@ static void draw_demand(struct top_draw_drawing *drawing)
     size_t count = largest_demands(model, demands);
     int64_t unmet = model->status.unmet;
     for (size_t i = 0; i < count; i++) {
-        struct str shape = str_sub(demands[i]->shape, 0, WORD_BYTES / DEMANDS_NAMED - 40);
+        struct str shape = str_sub(pending_demand_text(demands[i], drawing->arena), 0,
+                                   WORD_BYTES / DEMANDS_NAMED - 40);
         buf_addf(&words, "%s%lld x %.*s", i > 0 ? ", " : "", (long long)demands[i]->count,
                  STR_ARG(shape));
     }
@@ -197,7 +198,8 @@ static struct str word_of_warning(const struct top_draw_drawing *drawing, const 
         const struct pending_demand *demand = &model->demands[i].demand;
         if (demand->unmet > 0 && demand->why.len > 0) {
             return arena_printf(drawing->arena, "%lld x %.*s: %.*s", (long long)demand->unmet,
-                                STR_ARG(demand->shape), STR_ARG(demand->why));
+                                STR_ARG(pending_demand_text(demand, drawing->arena)),
+                                STR_ARG(demand->why));
         }
     }
     if (status->ending.len > 0) {

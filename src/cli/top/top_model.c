@@ -50,6 +50,36 @@ static void index_all(struct top_model *model)
     }
 }
 
+static int64_t paid_ms(const struct node_view *view, int64_t now_ms)
+{
+    int64_t until = view->phase == PHASE_TERMINATED ? view->since_ms : now_ms;
+    return view->requested_ms > 0 && view->id.len > 0 && until > view->requested_ms
+               ? until - view->requested_ms
+               : 0;
+}
+
+static double cost_of(const struct node_view *view, int64_t now_ms)
+{
+    return view->price == PRICE_UNKNOWN
+               ? 0
+               : (double)view->price * (double)paid_ms(view, now_ms) / HOUR_MS;
+}
+
+/* The service sends no price for a failed node whose instance no longer exists. */
+static bool is_gone(const struct node_view *view)
+{
+    return view->phase == PHASE_FAILED && view->price == PRICE_UNKNOWN;
+}
+
+/* Keeps the cost of a failed node when its instance ends. */
+static bool settle(struct top_model *model, const struct node_view *before,
+                   const struct node_view *view, int64_t now_ms)
+{
+    bool has_ended = is_gone(view) && before->price != PRICE_UNKNOWN;
+    model->gone_spending += has_ended ? cost_of(before, now_ms + model->ahead_ms) : 0;
+    return has_ended;
+}
+
 /* The message about a terminated node may have only its name, so the other fields are kept. */
 static void top_model_handle_end(struct top_node *node, int64_t now_ms)
 {
@@ -72,29 +102,14 @@ static void top_model_handle_node(struct top_model *model, const struct node_vie
     arena_init(&fresh);
     struct node_view copy = node_view_copy(&fresh, view);
     if (node) {
+        bool is_settled = node->is_settled || settle(model, &node->view, view, now_ms);
         arena_clear(&node->texts);
-        *node = (struct top_node){copy, fresh};
+        *node = (struct top_node){copy, fresh, is_settled};
         return;
     }
     HEAP_ROOM(model->nodes, model->node_count, model->node_capacity);
-    model->nodes[model->node_count++] = (struct top_node){copy, fresh};
+    model->nodes[model->node_count++] = (struct top_node){copy, fresh, false};
     index_node(model, model->node_count - 1);
-}
-
-static int64_t paid_ms(const struct node_view *view, int64_t now_ms)
-{
-    int64_t until = view->phase == PHASE_TERMINATED || view->phase == PHASE_FAILED ? view->since_ms
-                                                                                   : now_ms;
-    return view->requested_ms > 0 && view->id.len > 0 && until > view->requested_ms
-               ? until - view->requested_ms
-               : 0;
-}
-
-static double cost_of(const struct node_view *view, int64_t now_ms)
-{
-    return view->price == PRICE_UNKNOWN
-               ? 0
-               : (double)view->price * (double)paid_ms(view, now_ms) / HOUR_MS;
 }
 
 void top_model_prune(struct top_model *model, int64_t now_ms)
@@ -125,7 +140,7 @@ bool top_model_spent(const struct top_model *model, int64_t now_ms, double *ret_
     for (size_t i = 0; i < model->node_count; i++) {
         const struct node_view *view = &model->nodes[i].view;
         spent += cost_of(view, now_ms + model->ahead_ms);
-        is_whole = is_whole && view->price != PRICE_UNKNOWN;
+        is_whole = is_whole && (view->price != PRICE_UNKNOWN || model->nodes[i].is_settled);
     }
     *ret_spent = spent;
     return is_whole;
@@ -135,9 +150,13 @@ bool top_model_price(const struct top_model *model, int64_t *ret_price)
 {
     int64_t price = 0;
     bool is_whole = true;
+    if (model->status.price >= 0) {
+        *ret_price = model->status.price;
+        return true;
+    }
     for (size_t i = 0; i < model->node_count; i++) {
         const struct node_view *view = &model->nodes[i].view;
-        if (view->phase != PHASE_TERMINATED && view->phase != PHASE_FAILED && view->id.len > 0) {
+        if (view->phase != PHASE_TERMINATED && !is_gone(view) && view->id.len > 0) {
             price += view->price != PRICE_UNKNOWN ? view->price : 0;
             is_whole = is_whole && view->price != PRICE_UNKNOWN;
         }
@@ -154,7 +173,7 @@ static struct top_demand *find_demand(const struct top_model *model,
     for (size_t i = 0; i < model->demand_count; i++) {
         const struct pending_demand *known = &model->demands[i].demand;
         if (known->source == demand->source && str_eq(known->shape, demand->shape) &&
-            str_eq(known->labels, demand->labels)) {
+            str_eq(known->labels, demand->labels) && str_eq(known->job, demand->job)) {
             return &model->demands[i];
         }
     }

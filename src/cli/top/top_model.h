@@ -18,6 +18,7 @@ enum { TOP_EVENTS_KEPT = 500, TOP_GONE_SHOWN_MS = 20 * 1000 };
 struct top_node {
     struct node_view view;
     struct arena texts;
+    bool is_settled; /* its cost is in `gone_spending` */
 };
 
 struct top_demand {
@@ -65,5 +66,6 @@ int64_t top_model_newest(const struct top_model *model);
 
 /* The cost so far of all nodes seen, in micro-dollars; false if a price is unknown. */
 bool top_model_spent(const struct top_model *model, int64_t now_ms, double *ret_spent);
-/* Their cost per hour. */
+/* The cost per hour as `shoal status` shows it: failed instances are billed until the cloud has
+ * terminated them. */
 bool top_model_price(const struct top_model *model, int64_t *ret_price);

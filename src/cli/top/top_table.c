@@ -104,8 +104,10 @@ static struct str since(const struct table_of_nodes *table, int64_t since_ms)
 
 static struct str top_table_price_text(struct arena *arena, const struct node_view *view)
 {
-    return view->price == PRICE_UNKNOWN ? STR("?")
-                                        : arena_printf(arena, "%.3f", (double)view->price / 1e6);
+    if (view->price == PRICE_UNKNOWN) {
+        return view->phase == PHASE_FAILED ? STR("-") : STR("?"); /* its instance is gone */
+    }
+    return arena_printf(arena, "%.3f", (double)view->price / 1e6);
 }
 
 /* The most important of: the error, the current step, the reason for the node or its

@@ -1,11 +1,11 @@
-/* report_style.c: the style sheet. Colours are variables; those of the node types can be told apart
+/* page_style.c: the style sheet. Colours are variables; those of the node types can be told apart
  * by people with colour blindness. */
-#include "cli/simulate/report_style.h"
+#include "cli/page/page_style.h"
 
 #include <stddef.h>
 
 /* Split, because compilers limit the length of string literals. */
-const char *const report_style[] = {
+const char *const page_style[] = {
     /* colours */
     ":root{--page:#f5f6f8;--card:#fff;--text:#1b2430;--dim:#5c6877;--rule:#e2e6eb;--grid:#e9ecf0;"
     "--mark:#0b7a75;--mark-soft:#e3f2f1;"
