@@ -1,5 +1,6 @@
 """Faults happen as described and as often as set. No machines."""
 
+import json
 import time
 
 import pytest
@@ -8,6 +9,7 @@ from botocore.exceptions import (ClientError, ConnectionClosedError, IncompleteR
 from botocore.parsers import ResponseParserError
 from conftest import listing, refused
 
+from cloud import settings
 from cloud.client import BedError
 
 CLOSED = (ConnectionClosedError, ResponseStreamingError, IncompleteReadError)
@@ -120,6 +122,23 @@ def test_garbage_with_status_200(paper, ec2, run, shape):
     with pytest.raises((ResponseParserError, KeyError, ClientError)):
         run(ClientToken="t")
     assert len(listing(ec2)) == 1
+
+
+def test_garbage_for_a_claim_is_not_a_bug_of_the_bed(paper, ec2):
+    """The reply is garbled, the effect is not, and the log names it."""
+    made = {"LaunchTemplateName": "a-lease", "LaunchTemplateData": {"InstanceType": "m5.large"}}
+    ec2.create_launch_template(**made)
+    for shape in ("html", "binary", "empty"):
+        paper.fault("CreateLaunchTemplateVersion", "garbage", shape=shape)
+        try:
+            reply = ec2.create_launch_template_version(**made, VersionDescription=shape)
+            assert "LaunchTemplateVersion" not in reply
+        except (ResponseParserError, ClientError) as error:
+            assert "BedBug" not in str(error)
+    with open(settings.STATE / "calls.jsonl", encoding="utf-8") as stream:
+        rows = [json.loads(line) for line in stream]
+    claims = [row["lease"].get("claim") for row in rows if "lease" in row]
+    assert claims[-3:] == ["html", "binary", "empty"]
 
 
 def test_redirect(paper, ec2, run):

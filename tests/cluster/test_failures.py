@@ -22,7 +22,7 @@ def test_a_worker_whose_set_up_fails(cluster):
     done = made.run("up", "-y", seconds=120)
     text = told(done)
     assert done.status == 1, str(done)
-    assert re.search(r"error: worker.1 .*i-[0-9a-f]+.*failed in setup step 2 of 2", text), text
+    assert re.search(r"error: worker.1 .*i-[0-9a-f]+.*failed in setup command 2 of 2", text), text
     assert "exit 3" in text and "no such thing: torch==9.9" in text, text
     assert f"shoal logs {made.path} worker-1" in text, text
     assert f"run `shoal up {made.path}` again" in text, text

@@ -157,7 +157,7 @@ def test_many_take_at_once(cloud, conform):
                     for n in range(5)]
         said = [child.communicate(timeout=120)[0] for child in children]
         won = [out for out, child in zip(said, children) if child.returncode == 0]
-        assert len(won) == 1, said
+        assert len(won) == 1, "\n".join(said)
         epochs = {out.split()[1] for out in said}
         assert len(epochs) == 1, said
         assert int(epochs.pop()) > last

@@ -231,7 +231,9 @@ class Cloud:
             paging.check_dry_run(call)
         action = ACTIONS.get((call.service, call.action))
         try:
-            return action(self, call) if action else self.pass_on(call)
+            reply = action(self, call) if action else self.pass_on(call)
+            call.lease = lease_in(call, reply)  # a fault may garble the reply, not the effect
+            return reply
         finally:
             call.done_at = round(self.now(), 3)
             self.forget_renderings(call)
@@ -268,7 +270,7 @@ class Cloud:
     def write_log(self, call, who, reply, told, fault, seconds, came_at):
         row = {"at": round(time.time(), 3), "ms": round(seconds * 1000, 1), "who": who,
                "came_at": round(came_at, 3), "done_at": call.done_at,
-               "lease": lease_in(call, reply),
+               "lease": call.lease,
                "as": call.identity.label if call.identity else None, "service": call.service,
                "region": call.region, "action": told_action(call), "status": reply.status,
                "token": call.get("ClientToken"), "refused": told or None,

@@ -5,6 +5,7 @@ base      rootfs, the user, and a small boot in place of cloud-init; neither Ray
 ray       base with Ray, out of the wheels that the index serves
 systemd   rootfs and, by apt, systemd as first process and the real cloud-init
 systemd-ray  systemd with Ray, out of the same wheels
+train     ray with Ray Train and torch, out of wheels in a folder of their own
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.
 """
@@ -31,6 +32,7 @@ PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps
 SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")
+TRAIN_WHEELS = (f"ray[train]=={RAY_VERSION}", "torch==2.13.0")
 
 BASE_FILES = {"bed-init": "/usr/local/sbin/bed-init", "bed-boot": "/usr/local/sbin/bed-boot",
               "bed-off": "/usr/local/sbin/bed-off"}
@@ -78,6 +80,14 @@ python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || tru
 """
 
 
+# Ray is there already. A torch with CUDA would also do, but is ten times as large.
+ADD_TRAIN = f"""set -e
+python3 -m pip install -q --no-index --find-links /wheels --root-user-action=ignore --no-compile \\
+    {" ".join(f"'{wheel}'" for wheel in TRAIN_WHEELS)}
+python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || true
+"""
+
+
 def say(text):
     print(f"bed: {text}", file=sys.stderr, flush=True)
 
@@ -101,6 +111,7 @@ def tag(kind):
              "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD,
                          *scripts(*SYSTEMD_FILES)],
              "ray": [PACKAGES, SET_UP, ADD_RAY, *own],
+             "train": [PACKAGES, SET_UP, ADD_RAY, ADD_TRAIN, *own],
              "systemd-ray": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, PIP_SET_UP, ADD_RAY,
                              *scripts(*SYSTEMD_FILES)]}[kind]
     return f"shoal-bed-{kind}:{hash_of(*parts)}"
@@ -218,6 +229,12 @@ def build_ray(name):
            volumes=[f"{settings.WHEELS}:/wheels:ro"])
 
 
+def build_train(name):
+    ensure_wheels(TRAIN_WHEELS, settings.TRAIN_WHEELS)
+    derive(name, ensure("ray"), ADD_TRAIN, ['CMD ["/usr/local/sbin/bed-init"]'],
+           volumes=[f"{settings.TRAIN_WHEELS}:/wheels:ro"])
+
+
 def build_systemd(name):
     derive(name, ensure("rootfs-systemd"), SET_UP_SYSTEMD,
            ['CMD ["/usr/local/sbin/bed-systemd"]'],
@@ -233,18 +250,18 @@ def build_systemd_ray(name):
 BUILDERS = {
     "rootfs": build_rootfs, "rootfs-systemd": build_rootfs_systemd,
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
-    "systemd-ray": build_systemd_ray,
+    "systemd-ray": build_systemd_ray, "train": build_train,
 }
 
 
-def ensure_wheels():
-    """The wheels in the index, for the nodes' Python."""
-    mark = settings.WHEELS / f"complete-{hash_of(WHEELS)}"
+def ensure_wheels(wheels=WHEELS, folder=settings.WHEELS):
+    """The wheels in the index, or for another folder, for the nodes' Python."""
+    mark = folder / f"complete-{hash_of(wheels)}"
     if mark.exists():
         return
-    say("downloading the wheels of Ray (once)")
-    settings.WHEELS.mkdir(parents=True, exist_ok=True)
-    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "-d", str(settings.WHEELS),
-                    "--only-binary=:all:", "--python-version", "3.11", *WHEELS],
+    say(f"downloading the wheels of {wheels[-1]} (once)")
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, "-m", "pip", "download", "-q", "-d", str(folder),
+                    "--only-binary=:all:", "--python-version", "3.11", *wheels],
                    timeout=1800, check=True)
     mark.touch()

@@ -13,6 +13,7 @@ HOME = pathlib.Path(os.environ.get("SHOAL_BED_HOME") or pathlib.Path(
     os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "shoal-bed")
 STATE = HOME / "state"
 WHEELS = HOME / "wheels"
+TRAIN_WHEELS = HOME / "wheels-train"  # not in the index
 # Tests and machines that have variables of a test (`Bed.machine_env`) share this folder.
 SHARED, SHARED_ON_NODES = STATE / "shared", "/run/shared"
 
@@ -87,6 +88,7 @@ AMIS = (
     Ami("ami-0bed00000000000a2", "ray", "arm64", "bed/images/ray-arm64-20260101"),
     Ami("ami-0bed0000000000004", "systemd-ray", "x86_64",
         "bed/images/systemd-ray-amd64-20260101"),
+    Ami("ami-0bed0000000000005", "train", "x86_64", "bed/images/train-amd64-20260101"),
     # Ray's default image: still exists in Oregon; in Virginia its publisher has removed it.
     Ami("ami-0a2b85e15b7c0ac34", "base", "x86_64",
         "Deep Learning AMI (Ubuntu 18.04) Version 71.0", "898082745236", "us-west-2"),

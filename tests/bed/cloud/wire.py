@@ -49,6 +49,7 @@ class Call:
     access_key: str = ""
     identity: object = None
     done_at: float = None  # when the call took effect, on the cloud's clock
+    lease: dict = None     # what it changed of a lease: see front.lease_in()
 
     def get(self, name, default=None):
         return self.params.get(name, default)
