@@ -138,7 +138,7 @@ class Run:
             raise SystemExit(f"{' '.join(map(str, words))} failed")
 
 
-def true_peak(words):
+def true_peak(words, source=os.devnull):
     """Peak memory of a process that is smaller than this one.
 
     The kernel carries the memory of the parent over into a child's ru_maxrss, so for a small child
@@ -153,7 +153,8 @@ def true_peak(words):
     except BlockingIOError:
         pass
     os.set_blocking(writer, True)
-    with subprocess.Popen(words, stdout=writer, stderr=subprocess.DEVNULL) as child:
+    with open(source, "rb") as stdin, subprocess.Popen(
+            words, stdin=stdin, stdout=writer, stderr=subprocess.DEVNULL) as child:
         os.close(writer)
         folder = pathlib.Path("/proc", str(child.pid))
         asleep = 0

@@ -50,8 +50,6 @@ NO_SUGGESTION = {
     ("src/cli/completion.c", "fi"): SCRIPT,
     ("src/cli/completion.c", "-f"): SCRIPT,
     ("src/cli/completion.c", "-n"): SCRIPT,
-    ("src/cli/completion.c", "-n __fish_seen_subcommand_from demo"): SCRIPT,
-    ("src/cli/completion.c", "-n __fish_seen_subcommand_from demo -l demo"): SCRIPT,
     ("src/provider/aws/cluster/group_rules.h", "caller"): FORMAT,
     ("src/provider/aws/cluster/lease_chain.c", "1"): FORMAT,
     ("src/provider/launch_token.c", "launch demo %"): FORMAT,

@@ -56,7 +56,8 @@ NODES = [
     node("worker-11", "cpu", "m5.2xlarge", "connecting", spot=True, requested_ms=NOW - 2 * MINUTE),
     node("worker-12", "cpu", "m5.2xlarge", "failed", spot=True, dollars_per_hour=0.1504,
          requested_ms=NOW - 9 * MINUTE,
-         failure={"step": "setup step 3 of 5", "output": "ERROR: No matching distribution found"}),
+         failure={"step": "setup command 3 of 5",
+                  "output": "ERROR: No matching distribution found"}),
 ]
 
 DEMANDS = [
@@ -76,7 +77,7 @@ EVENTS = [{"event": {"number": number + 1, "at_ms": NOW - ago * MINUTE, "kind": 
               (12, "spot_interruption", "worker-4", "the cloud takes it away in 2m", ""),
               (11, "launch_failed", "", "no capacity for g5.12xlarge in us-west-2a",
                "InsufficientInstanceCapacity; next try in 40s"),
-              (9, "failure", "worker-12", "failed in setup step 3 of 5",
+              (9, "failure", "worker-12", "failed in setup command 3 of 5",
                "ERROR: No matching distribution found"),
               (6, "infeasible", "", "2 x {TPU: 8} can never be placed", "no node type offers TPU"),
               (3, "launch", "", "launched 2 x m5.2xlarge (spot) in us-west-2b",
@@ -348,6 +349,26 @@ def test_more_nodes_than_are_wanted_in_any_case(shoal, service):
         status = {"status": {**STATUS["status"], "ray_nodes": joined, "desired_nodes": wanted}}
         service.answers = {**answers(), "status": [status, *NODES, {"end": "status"}]}
         assert says in shoal("top").stdout.splitlines()[0]
+
+
+def test_the_price_is_that_of_status(shoal, service):
+    """Failed instances are billed until the cloud has terminated them."""
+    status = {"status": {**STATUS["status"], "dollars_per_hour": 1.7508}}
+    service.answers = {**answers(), "status": [status, *NODES, {"end": "status"}]}
+    assert " $1.75/h " in shoal("top").stdout.splitlines()[0]
+
+
+def test_the_cost_of_a_failed_node_stays(top, service):
+    """The service sends no price, but the same type, when its instance has ended."""
+    old = NODES[-1]["node"]
+    gone = {"node": {key: value for key, value in old.items() if key != "dollars_per_hour"}}
+    failed = {"node": {**old, "dollars_per_hour": 60.0}}
+    service.answers = answers(nodes=[NODES[0], failed])
+    terminal = top(200, 24)
+    see(terminal, 200, 24, r"\$60\.19/h  \$9\.\d\d so far")
+    service.say(gone)
+    screen = see(terminal, 200, 24, r"\$0\.19/h  \$9\.\d\d so far")
+    assert re.search(r"worker-12 .* 9m +-  ", screen.text()), screen.text()
 
 
 def test_why_the_autoscaler_is_paused(shoal, service):

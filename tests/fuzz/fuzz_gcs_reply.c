@@ -24,6 +24,19 @@ static void try_nodes(struct str bytes, struct arena *arena)
     }
 }
 
+static void try_draining(struct str bytes, struct arena *arena)
+{
+    const struct gcs_draining *nodes;
+    size_t count;
+    struct gcs_answer answer = gcs_draining_read(bytes, arena, &nodes, &count);
+    check_answer(&answer, bytes);
+    for (size_t i = 0; i < count; i++) {
+        if (nodes[i].id.len != 2 * RAY_ID_BYTES || nodes[i].deadline_ms < 0) {
+            fuzz_fail("a draining node has its id and no negative deadline", bytes);
+        }
+    }
+}
+
 static void try_drain(struct str bytes)
 {
     struct str why_not;
@@ -57,6 +70,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct str bytes = {(const char *)data + 1, size - 1};
     arena_init(&arena);
     switch (data[0]) {
+    case 'g':
+        try_draining(bytes, &arena);
+        break;
     case 'n':
         try_nodes(bytes, &arena);
         break;

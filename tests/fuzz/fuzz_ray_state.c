@@ -118,6 +118,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (!gcs_drivers_read(bytes, &drivers, &err) && err.kind != ERR_PROTOCOL) {
         fuzz_fail("a refusal says why", bytes);
     }
+    struct gcs_requesters requesters;
+    struct str entrypoint;
+    if ((!gcs_requesters_read(bytes, &requesters, &err) && err.kind != ERR_PROTOCOL) ||
+        (!gcs_entrypoint_read(bytes, &entrypoint, &err) && err.kind != ERR_PROTOCOL)) {
+        fuzz_fail("a refusal says why", bytes);
+    }
     arena_clear(&arena);
     return 0;
 }

@@ -50,6 +50,27 @@ class Recording(unittest.TestCase):
         tree = self.record("--", "printf", "%s", "x" * 25)
         self.assertIn("x" * 20, self.texts(tree, last_only=True))
 
+    def test_faults_are_found(self):
+        for size, text, fault in (((20, 5), "x" * 21, "wider than the screen: " + "x" * 20),
+                                  ((20, 2), "a\r\n" * 5 + "\x1b[4A", "scrolled away"),
+                                  ((20, 5), "\x1b[?1049h\x1b[9;1Hlow", "below the screen: row 9")):
+            screen = record.Screen(*size)
+            screen.feed(text)
+            self.assertEqual(len(screen.faults), 1, text)
+            self.assertIn(fault, screen.faults.pop())
+        screen = record.Screen(20, 5)
+        screen.feed("one\r\ntwo\x1b[1A\rthree")
+        self.assertEqual(screen.faults, set())
+
+    def test_a_full_screen_program_until_a_key(self):
+        script = r"printf 'before\n\033[?1049h\033[2J\033[2;3H\033[7mmenu\033[0m'; read x; " \
+                 r"printf '\033[?1049lafter\n'"
+        tree = self.record("--still", "--keys", "0.3", "\n", "--", "sh", "-c", script)
+        said = self.texts(tree, last_only=False)
+        self.assertEqual([text.strip() for text in said if text.strip()], ["menu"])
+        bars = [rect.get("x") for rect in tree.iter(SVG + "rect") if rect.get("x")]
+        self.assertEqual(bars, [f"{record.MARGIN + 2 * record.CELL:.1f}"])
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -1,7 +1,7 @@
 /*
  * gcs_probe.c: SERVER [TOKEN] on the command line, a call per line on standard input: "alive",
- * "nodes", "drivers". One line of words for each answer, so that a test can compare it with what
- * Ray says of itself.
+ * "nodes", "drivers", "requesters", "entrypoint JOB". One line of words for each answer, so that a
+ * test can compare it with what Ray says of itself.
  */
 #include "ray/gcs.h"
 
@@ -37,6 +37,22 @@ static void say_drivers(void *context, const struct gcs_answer *answer, size_t c
     loop_stop(context);
 }
 
+static void say_requesters(void *context, const struct gcs_answer *answer,
+                           const struct gcs_requesters *found)
+{
+    printf("requesters %s %s,%zu,%s%s\n", troubles[answer->trouble],
+           found->has_coordinator ? "coordinator" : "none", found->run_count, found->job,
+           answer->err.text);
+    loop_stop(context);
+}
+
+static void say_entrypoint(void *context, const struct gcs_answer *answer, struct str entrypoint)
+{
+    printf("entrypoint %s [%.*s]%s\n", troubles[answer->trouble], STR_ARG(entrypoint),
+           answer->err.text);
+    loop_stop(context);
+}
+
 int main(int argc, char **argv)
 {
     struct err err = {0};
@@ -57,6 +73,10 @@ int main(int argc, char **argv)
             gcs_check_alive(gcs, say_alive, loop);
         } else if (strcmp(line, "drivers\n") == 0) {
             gcs_count_drivers(gcs, say_drivers, loop);
+        } else if (strcmp(line, "requesters\n") == 0) {
+            gcs_find_requesters(gcs, say_requesters, loop);
+        } else if (strncmp(line, "entrypoint ", 11) == 0) {
+            gcs_find_entrypoint(gcs, str_trim(str_from(line + 11)), say_entrypoint, loop);
         } else {
             gcs_list_nodes(gcs, say_nodes, loop);
         }

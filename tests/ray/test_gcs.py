@@ -77,6 +77,49 @@ def test_drivers_that_are_connected(box):
     probe.close()
 
 
+RUN = """
+import ray, sys
+ray.init('127.0.0.1:6379', log_to_driver=False)
+
+class TrainController:
+    def there(self):
+        return True
+
+class Coordinator(TrainController):
+    pass
+
+name = 'AutoscalingCoordinator'
+kept = [ray.remote(num_cpus=0)(TrainController).remote(),
+        ray.remote(num_cpus=0)(Coordinator).options(name=name, namespace=name,
+                                                    lifetime='detached').remote()]
+ray.get([one.there.remote() for one in kept])
+print(ray.get_runtime_context().get_job_id(), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_who_requests_capacity(box, tmp_path):
+    """The actors of Ray Train, with stand-ins for them. The coordinator outlives the run."""
+    probe = Probe(box, "a-secret-for-this-test")
+    assert probe.ask("requesters") == ["requesters", "fine", "none,0,\n"]
+    (tmp_path / "train.py").write_text(RUN, encoding="ascii")
+    driver = subprocess.Popen(box.inside([sys.executable, str(tmp_path / "train.py"), "--lr=1"]),
+                              env=box.env, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.DEVNULL, text=True)
+    job = driver.stdout.readline().strip()
+    assert probe.ask("requesters") == ["requesters", "fine", f"coordinator,1,{job}\n"]
+    kind, trouble, entrypoint = probe.ask(f"entrypoint {job}")
+    assert (kind, trouble) == ("entrypoint", "fine") and "train.py --lr=1" in entrypoint
+    assert probe.ask("entrypoint 7f000000") == ["entrypoint", "fine", "[]\n"]
+    driver.stdin.close()
+    driver.wait(30)
+    end = time.monotonic() + 10
+    while probe.ask("requesters")[2] != "coordinator,0,\n":
+        assert time.monotonic() < end
+        time.sleep(0.1)
+    probe.close()
+
+
 @pytest.mark.parametrize("token", [(), ("wrong",)])
 def test_a_wrong_token_is_said(box, token):
     probe = Probe(box, *token)

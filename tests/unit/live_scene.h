@@ -41,7 +41,7 @@ static const struct node_view scene_nodes[] = {
      .since_ms = SCENE_NOW_MS - 2000,
      .price = 39000,
      .reason = {"ended", 5},
-     .failure = {.step = {"setup step 3 of 5", 17},
+     .failure = {.step = {"setup command 3 of 5", 20},
                  .command = {"pip install torch==9.9", 22},
                  .path = {"setup_commands[1]", 17},
                  .said = {"Collecting torch\nERROR: No matching distribution", 48},

@@ -330,10 +330,36 @@ static void the_first_operand_may_have_a_default(void **state)
     arena_clear(&arena);
 }
 
+static void options_become_words_again(void **state)
+{
+    AUTO_ARENA struct arena arena = ARENA_HEAP;
+    static const char *const skipped[] = {"text", NULL};
+    struct fields given = {.all = true,
+                           .verbose = 2,
+                           .text = "a b",
+                           .number = -5,
+                           .choice = "red",
+                           .ports = {{80, 443}, 2}};
+    struct args_words words;
+    (void)state;
+    args_list(&verb, &given, skipped, &arena, &words);
+    static const char *const expected[] = {"--all",       "--verbose",       "--verbose",
+                                           "--number=-5", "--colour-of=red", "--port=80",
+                                           "--port=443",  "--secret"};
+    assert_int_equal(words.count, ARRAY_LEN(expected));
+    for (size_t i = 0; i < words.count; i++) {
+        assert_string_equal(words.items[i], expected[i]);
+    }
+    args_list(&verb, &(struct fields){.text = "x=-y"}, NULL, &arena, &words);
+    assert_int_equal(words.count, 1);
+    assert_string_equal(words.items[0], "--text=x=-y");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(options_are_taken_in_every_form),
+        cmocka_unit_test(options_become_words_again),
         cmocka_unit_test(operands_are_taken_in_order),
         cmocka_unit_test(help_wins_over_missing_operands),
         cmocka_unit_test(mistakes_are_told),

@@ -339,6 +339,35 @@ static void test_who_waits_and_who_is_displaced_are_told_apart(void **state)
     close_scene(&scene);
 }
 
+/* A training job requests the replacement itself, and has one when the request is gone. */
+static void test_work_that_moves_by_itself_is_replaced_once(void **state)
+{
+    for (int64_t waiting = 0; waiting <= 1; waiting++) {
+        for (int64_t moving = 0; moving <= 2; moving++) {
+            struct scene scene;
+            (void)state;
+            list_two_busy(&scene);
+            load(&scene, waiting);
+            struct demand move = {scene.demand.request, moving};
+            struct ray_load told = {.demands = &scene.demand,
+                                    .demand_count = waiting > 0,
+                                    .moving = &move,
+                                    .moving_count = 1};
+            step(&scene, (struct event){.kind = EVENT_RAY_LOAD, .ray_load = told});
+            node(&scene, 7, RAY_DRAINING, NOT_IDLE);
+            see_ray(&scene);
+            tick(&scene);
+            int64_t launched = 0;
+            for (size_t i = 0; i < scene.answer.action_count; i++) {
+                const struct action *action = &scene.answer.actions[i];
+                launched += action->kind == ACTION_LAUNCH ? action->count : 0;
+            }
+            assert_int_equal(launched, waiting + (moving == 0));
+            close_scene(&scene);
+        }
+    }
+}
+
 static void test_a_launch_names_who_has_no_successor_yet(void **state)
 {
     struct scene scene;
@@ -727,6 +756,7 @@ int main(void)
         cmocka_unit_test(test_after_ray_began_anew_nothing_ends_for_a_while),
         cmocka_unit_test(test_what_runs_on_a_machine_that_is_taken_gets_a_place_at_once),
         cmocka_unit_test(test_who_waits_and_who_is_displaced_are_told_apart),
+        cmocka_unit_test(test_work_that_moves_by_itself_is_replaced_once),
         cmocka_unit_test(test_a_launch_names_who_has_no_successor_yet),
         cmocka_unit_test(test_one_launch_takes_over_from_all_who_go_together),
         cmocka_unit_test(test_nothing_comes_for_a_machine_that_is_taken_while_it_has_no_work),

@@ -231,6 +231,8 @@ static void requested_bundles_come_back(void **state)
         "{\"request\": \"request-resources\", \"bundles\": [{\"count\": 1}]}",
         "{\"request\": \"x\", \"bundles\": [{\"amounts\": {\"CPU\": -1}, \"count\": 1}]}",
         "{\"request\": \"request-resources\", \"bundles\": [{\"amounts\": {\"CPU\": 1}}]}",
+        ("{\"request\": \"request-resources\", \"bundles\": [{\"amounts\": {\"CPU\": 1}, "
+         "\"count\": 0, \"leaving\": 1}]}"),
     };
     struct sheet sheet;
     struct ctl_request again;
@@ -250,6 +252,40 @@ static void requested_bundles_come_back(void **state)
         if (ctl_request_read(str_from(bad[i]), &sheet.arena, &again, &sheet.err)) {
             fail_msg("accepted: %s", bad[i]);
         }
+    }
+    close_sheet(&sheet);
+}
+
+static void a_training_job_asks_for_nodes(void **state)
+{
+    static const struct ray_quantity amounts[] = {{{"CPU", 3}, 1}};
+    static const struct gcs_bundle bundles[] = {{amounts, 1, 2, 1}};
+    static const char *const bad[] = {
+        "{\"request\": \"train-demand\", \"job\": 1}",
+        "{\"request\": \"train-demand\", \"job\": \"a\", \"session\": []}",
+        "{\"request\": \"train-demand\", \"bundles\": [{\"amounts\": {}, \"count\": -1}]}",
+        "{\"request\": \"train-demand\", \"bundles\": [{\"amounts\": {}, \"count\": 1e9}]}",
+    };
+    struct sheet sheet;
+    struct ctl_request again;
+    (void)state;
+    open_sheet(&sheet);
+    ctl_request_write(&(struct ctl_request){.what = STR("train-demand"),
+                                            .job = STR("ddp"),
+                                            .session = STR("session_1"),
+                                            .bundles = bundles,
+                                            .bundle_count = 1},
+                      &sheet.text);
+    assert_string_equal(sheet.text.ptr,
+                        "{\"request\":\"train-demand\",\"job\":\"ddp\",\"session\":\"session_1\","
+                        "\"bundles\":[{\"amounts\":{\"CPU\":1.0},\"count\":2,\"leaving\":1}]}\n");
+    assert_true(ctl_request_read(buf_str(&sheet.text), &sheet.arena, &again, &sheet.err));
+    assert_str(again.job, "ddp");
+    assert_str(again.session, "session_1");
+    assert_int_equal(again.bundles[0].count, 2);
+    assert_int_equal(again.bundles[0].leaving, 1);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        assert_false(ctl_request_read(str_from(bad[i]), &sheet.arena, &again, &sheet.err));
     }
     close_sheet(&sheet);
 }
@@ -376,6 +412,7 @@ int main(void)
         cmocka_unit_test(strange_lines_are_refused_and_strange_keys_are_not),
         cmocka_unit_test(requests_come_back),
         cmocka_unit_test(requested_bundles_come_back),
+        cmocka_unit_test(a_training_job_asks_for_nodes),
         cmocka_unit_test(versions_that_do_not_fit_say_what_to_do),
         cmocka_unit_test(a_client_asks_after_the_greeting),
         cmocka_unit_test(a_client_says_why_it_ended),

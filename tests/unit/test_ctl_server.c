@@ -2,7 +2,7 @@
 #include "app/head/ctl/ctl_server.h"
 
 #include "core/event.h"
-#include "io/local_socket.h"
+#include "io/line_socket.h"
 #include "unit.h"
 
 #include <stdio.h>
@@ -13,7 +13,7 @@
 struct scene {
     struct loop *loop;
     struct ctl_server *server;
-    struct local_link *link;
+    struct line_link *link;
     struct loop_timer *act; /* starts the next step */
     struct loop_timer *limit;
     char folder[64];
@@ -23,6 +23,7 @@ struct scene {
     size_t demand_count;
     struct resource_usage use;
     bool has_worker;
+    bool is_collecting; /* facts for explanations */
     int64_t event_count;
     int64_t seen_ms;
     int acts;
@@ -108,6 +109,16 @@ static bool explain(void *context, struct str about, struct arena *arena,
     return true;
 }
 
+static bool explain_later(void *context, struct arena *arena)
+{
+    struct scene *scene = context;
+    (void)arena;
+    if (scene->is_collecting) {
+        loop_timer_start(scene->act, 10);
+    }
+    return scene->is_collecting;
+}
+
 static bool request_resources(void *context, const struct gcs_bundle *bundles, size_t count,
                               struct err *err)
 {
@@ -117,6 +128,18 @@ static bool request_resources(void *context, const struct gcs_bundle *bundles, s
         return err_set(err, ERR_UNAVAILABLE, "not now");
     }
     loop_timer_start(scene->act, 10);
+    return true;
+}
+
+static bool train_demand(void *context, const struct ctl_request *request, struct arena *arena,
+                         struct str *ret_why, struct err *err)
+{
+    (void)context;
+    (void)arena;
+    if (str_is(request->job, "bad")) {
+        return err_set(err, ERR_USAGE, "not this one");
+    }
+    *ret_why = request->bundle_count > 0 ? STR("") : STR("the cluster is full");
     return true;
 }
 
@@ -173,7 +196,9 @@ static void open_scene(struct scene *scene)
         .cluster_status = say_cluster_status,
         .events = say_events,
         .explain = explain,
+        .explain_later = explain_later,
         .request_resources = request_resources,
+        .train_demand = train_demand,
         .ray_status = ray_status,
     };
     snprintf(scene->folder, sizeof(scene->folder), "/tmp/desk.XXXXXX");
@@ -184,9 +209,9 @@ static void open_scene(struct scene *scene)
     scene->limit = loop_timer_new(scene->loop, too_late, scene);
     loop_timer_start(scene->limit, 20000);
     snprintf(path, sizeof(path), "%s/ctl.sock", scene->folder);
-    assert_true(local_link_open(scene->loop, path, &(struct local_link_limits){0},
-                                &(struct local_link_hooks){scene, hear, apply_end}, &scene->link,
-                                &err));
+    assert_true(line_link_open(scene->loop, path, &(struct line_link_limits){0},
+                               &(struct line_link_hooks){scene, hear, apply_end}, &scene->link,
+                               &err));
 }
 
 /* Sends that, and reads until a line contains `stop_at`. */
@@ -194,13 +219,13 @@ static void play(struct scene *scene, const char *says, struct str stop_at)
 {
     scene->stop_at = stop_at;
     scene->heard[0] = '\0';
-    local_link_write(scene->link, str_from(says));
+    line_link_write(scene->link, str_from(says));
     loop_run(scene->loop);
 }
 
 static void close_scene(struct scene *scene)
 {
-    local_link_close(scene->link);
+    line_link_close(scene->link);
     ctl_server_close(scene->server);
     loop_timer_free(scene->act);
     loop_timer_free(scene->limit);
@@ -254,6 +279,44 @@ static void change_things(struct scene *scene)
     scene->seen_ms += 400; /* which alone is not a change */
     ctl_server_notify(scene->server, INSTANCE_NONE);
     loop_timer_start(scene->act, 300);
+}
+
+static void a_training_job_hears_what_becomes_of_its_request(void **state)
+{
+    struct scene scene = {0};
+    (void)state;
+    open_scene(&scene);
+    play(&scene,
+         "{\"request\":\"train-demand\",\"job\":\"a\",\"bundles\":[{\"amounts\":{\"CPU\":1},"
+         "\"count\":1}]}\n",
+         STR("\"done\""));
+    ASSERT_HEARD(&scene, "{\"done\":\"train-demand\"}");
+    play(&scene, "{\"request\":\"train-demand\",\"job\":\"a\"}\n", STR("\"end\""));
+    ASSERT_HEARD(&scene, "{\"text\":\"the cluster is full\",\"request\":\"train-demand\"}");
+    play(&scene, "{\"request\":\"train-demand\",\"job\":\"bad\"}\n", STR("\"error\""));
+    ASSERT_HEARD(&scene, "{\"error\":\"not this one\",\"request\":\"train-demand\"}");
+    close_scene(&scene);
+}
+
+/* Two jobs with the same shape are two requests. */
+static void demands_of_two_jobs_differ(void **state)
+{
+    struct scene scene = {
+        .demands =
+            {{.source = DEMAND_TRAINING, .shape = STR("{CPU: 1}"), .job = STR("a"), .count = 1},
+             {.source = DEMAND_TRAINING, .shape = STR("{CPU: 1}"), .job = STR("b"), .count = 2}},
+        .demand_count = 2,
+        .acts = 2,
+        .next = change_things};
+    (void)state;
+    open_scene(&scene);
+    loop_timer_start(scene.act, 1500);
+    play(&scene, "{\"request\":\"follow\",\"all\":true}\n",
+         STR("\"shape\":\"{CPU: 1}\",\"job\":\"b\"}}"));
+    ASSERT_HEARD(&scene, "\"job\":\"a\",\"count\":1}");
+    ASSERT_HEARD(&scene, "\"job\":\"b\",\"count\":2}");
+    ASSERT_HEARD(&scene, "\"job\":\"a\"}}");
+    close_scene(&scene);
 }
 
 static void whoever_wants_all_hears_what_changes(void **state)
@@ -354,14 +417,38 @@ static void questions_are_answered(void **state)
     close_scene(&scene);
 }
 
+static void explain_now(struct scene *scene)
+{
+    scene->is_collecting = false;
+    ctl_server_explain(scene->server);
+}
+
+static void an_explanation_waits_for_its_facts(void **state)
+{
+    struct scene scene = {.next = explain_now, .is_collecting = true};
+    (void)state;
+    open_scene(&scene);
+    play(&scene, "{\"request\":\"explain\",\"subject\":\"worker-3\"}\n", STR("\"end\""));
+    assert_int_equal(scene.acts, 1);
+    ASSERT_HEARD(&scene, "{\"explain\":{\"question\":\"worker-3\",\"answer\":[\"because\"]}}");
+    scene.is_collecting = true;
+    play(&scene, "{\"request\":\"explain\",\"subject\":\"nobody\"}\n", STR("\"error\""));
+    assert_int_equal(scene.acts, 2);
+    ASSERT_HEARD(&scene, "{\"error\":\"there is no nobody\",\"request\":\"explain\"}");
+    close_scene(&scene);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(demands_are_for_those_who_ask_for_them),
+        cmocka_unit_test(a_training_job_hears_what_becomes_of_its_request),
+        cmocka_unit_test(demands_of_two_jobs_differ),
         cmocka_unit_test(whoever_wants_all_hears_what_changes),
         cmocka_unit_test(events_are_told_once_and_in_order),
         cmocka_unit_test(what_takes_its_time_is_answered_then),
         cmocka_unit_test(questions_are_answered),
+        cmocka_unit_test(an_explanation_waits_for_its_facts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

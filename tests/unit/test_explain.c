@@ -307,6 +307,26 @@ static void why_a_group_waits(void **state)
     close_stage(&stage);
 }
 
+static void why_a_training_job_waits(void **state)
+{
+    struct stage stage;
+    struct pending_demand demand = {.source = DEMAND_TRAINING,
+                                    .shape = STR("{CPU: 1}"),
+                                    .job = STR("ddp"),
+                                    .count = 2,
+                                    .since_ms = now_ms - 5 * SECOND};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    assert_string_equal(ask(&stage, "ddp"),
+                        "Why does training job ddp need 2 more replicas of {CPU: 1}?\n"
+                        "  Requested 5 s ago. They fit node types cpu, gpu.\n"
+                        "  The cluster has room for it; shoal train will use it shortly.\n");
+    demand.count = 1;
+    assert_non_null(strstr(ask(&stage, "{cpu:1}"), "training job ddp need 1 more replica of"));
+    close_stage(&stage);
+}
+
 /* ---- when nothing happens ---- */
 
 static void why_nothing_happens(void **state)
@@ -520,7 +540,7 @@ static void why_a_node_failed(void **state)
                                    .phase = PHASE_FAILED,
                                    .since_ms = now_ms - 20 * SECOND,
                                    .price = -1,
-                                   .failure = {.step = STR("setup step 3 of 5"),
+                                   .failure = {.step = STR("setup command 3 of 5"),
                                                .command = STR("pip install torch==9.9"),
                                                .said = STR("ERROR: No matching distribution\nmore"),
                                                .why = STR("there is no such package or version")}};
@@ -528,11 +548,43 @@ static void why_a_node_failed(void **state)
     open_stage(&stage);
     have_nodes(&stage, &node, 1);
     assert_non_null(strstr(ask(&stage, ""), "Why did worker-2 fail?\n"
-                                            "  It failed in setup step 3 of 5, 20 s ago.\n"
+                                            "  It failed in setup command 3 of 5, 20 s ago.\n"
                                             "  Command: pip install torch==9.9\n"
                                             "  Output: ERROR: No matching distribution\n"
                                             "  Cause: there is no such package or version\n"
                                             "  -> read its log: shoal logs FILE worker-2\n"));
+    close_stage(&stage);
+}
+
+/* Nodes of one kind that fail one after the other, until no more are launched. */
+static void one_cause_of_many_failures(void **state)
+{
+    struct stage stage;
+    struct node_view nodes[4];
+    const struct str held[] = {STR("gpu: no more launches after 3 failures")};
+    (void)state;
+    open_stage(&stage);
+    for (size_t i = 0; i < ARRAY_LEN(nodes); i++) {
+        nodes[i] = (struct node_view){
+            .name = arena_printf(&stage.fixture->arena, "worker-%zu", i + 1),
+            .phase = PHASE_FAILED,
+            .since_ms = now_ms,
+            .price = -1,
+            .failure = {.command = i == 1 ? STR("false") : STR("pip install x"), .status = 1}};
+    }
+    have_nodes(&stage, nodes, ARRAY_LEN(nodes));
+    stage.cluster_status.held = held;
+    stage.cluster_status.held_count = 1;
+    assert_non_null(strstr(ask(&stage, ""), "Why did worker-1 fail?\n"
+                                            "  Command: pip install x\n"
+                                            "  Also failed: worker-3, worker-4.\n"
+                                            "  -> read its log: shoal logs FILE worker-1\n"
+                                            "Why did worker-2 fail?\n"
+                                            "  Command: false\n"
+                                            "  -> read its log: shoal logs FILE worker-2\n"
+                                            "Why are there fewer workers than min_workers?\n"
+                                            "  gpu: no more launches after 3 failures.\n"));
+    assert_null(strstr(ask(&stage, "worker-3"), "Also failed"));
     close_stage(&stage);
 }
 
@@ -552,6 +604,37 @@ static void many_kinds_are_counted(void **state)
     close_stage(&stage);
 }
 
+static void who_requested_capacity(void **state)
+{
+    struct stage stage;
+    struct pending_demand demand = {.source = DEMAND_REQUEST_RESOURCES,
+                                    .shape = STR("{CPU: 1}"),
+                                    .count = 4,
+                                    .since_ms = now_ms - MINUTE};
+    struct gcs_requesters found = {.has_coordinator = true,
+                                   .run_count = 1,
+                                   .job = "02000000",
+                                   .entrypoint = "python train.py"};
+    (void)state;
+    open_stage(&stage);
+    have_demand(&stage, &demand);
+    stage.scene.requesters = &found;
+    assert_string_equal(
+        ask(&stage, "CPU"),
+        "What does request_resources() for 4 x {CPU: 1} do?\n"
+        "  Requested 1 min ago. They fit node types cpu, gpu.\n"
+        "  A Ray Train run is active (job 02000000, python train.py). Ray Train and "
+        "Ray Data request capacity this way and renew it every 20 s.\n"
+        "  The cluster has the resources, and keeps the nodes that provide them.\n");
+    found = (struct gcs_requesters){.has_coordinator = true};
+    assert_non_null(strstr(ask(&stage, "CPU"),
+                           "  Ray Train or Ray Data has run in this cluster; both request capacity "
+                           "this way and renew it every 20 s.\n"));
+    found = (struct gcs_requesters){.has_coordinator = false};
+    assert_null(strstr(ask(&stage, "CPU"), "Ray Train"));
+    close_stage(&stage);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -562,6 +645,7 @@ int main(void)
         cmocka_unit_test(why_money_keeps_it_waiting),
         cmocka_unit_test(advice_goes_by_the_cause),
         cmocka_unit_test(why_a_group_waits),
+        cmocka_unit_test(why_a_training_job_waits),
         cmocka_unit_test(why_nothing_happens),
         cmocka_unit_test(why_shoal_does_not_act),
         cmocka_unit_test(why_nothing_is_launched),
@@ -569,7 +653,9 @@ int main(void)
         cmocka_unit_test(what_holds_an_idle_node),
         cmocka_unit_test(why_a_node_ended),
         cmocka_unit_test(why_a_node_failed),
+        cmocka_unit_test(one_cause_of_many_failures),
         cmocka_unit_test(many_kinds_are_counted),
+        cmocka_unit_test(who_requested_capacity),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

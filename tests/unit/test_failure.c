@@ -31,7 +31,7 @@ static void a_failure_says_all_that_is_needed(void **state)
     buf_init(&out, 100000);
     failure_print_all(&out, &scene);
     assert_str(buf_str(&out),
-               "error: worker-2 (i-0c1, m5.large) failed in setup step 3 of 5 (exit status 1)\n"
+               "error: worker-2 (i-0c1, m5.large) failed in setup command 3 of 5 (exit status 1)\n"
                "\n"
                "  command   pip install torch==9.9\n"
                "  set in    cluster.yaml:5\n"
@@ -100,9 +100,26 @@ static void many_causes_are_cut_short(void **state)
     assert_true(str_find(buf_str(&out), " and 7 more.\n") != SIZE_MAX);
 }
 
+static void a_reason_that_adds_nothing_is_left_out(void **state)
+{
+    AUTO_BUF struct buf out;
+    struct node_view node = scene_nodes[2];
+    struct failure_scene scene = {
+        .file = "x.yaml", .nodes = &node, .node_count = 1, .style = {"", "", "", ""}};
+    (void)state;
+    buf_init(&out, 100000);
+    node.reason = STR("its setup failed");
+    failure_print_all(&out, &scene);
+    node.reason = node.failure.why = STR("it did not join Ray");
+    failure_print_all(&out, &scene);
+    assert_true(str_find(buf_str(&out), "  why       it did not join Ray\n") != SIZE_MAX);
+    assert_true(str_find(buf_str(&out), "  node      ") == SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_reason_that_adds_nothing_is_left_out),
         cmocka_unit_test(a_failure_says_all_that_is_needed),
         cmocka_unit_test(no_failure_no_words),
         cmocka_unit_test(one_cause_is_told_once),

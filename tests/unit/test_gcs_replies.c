@@ -47,6 +47,35 @@ static void add_node(const char *instance, int state, int death)
     wire_add_bytes(&reply, 2, buf_str(&node));
 }
 
+static void add_draining(size_t id_len, int64_t deadline)
+{
+    static const char id[RAY_ID_BYTES + 1] = "0123456789012345678901234567";
+    AUTO_BUF struct buf node;
+    buf_init(&node, 1000);
+    wire_add_bytes(&node, 1, (struct str){id, id_len});
+    wire_add_number(&node, 2, deadline);
+    wire_add_bytes(&reply, 2, buf_str(&node));
+}
+
+static void draining_nodes_have_their_deadline(void **state)
+{
+    (void)state;
+    const struct gcs_draining *nodes;
+    size_t count;
+    add_draining(RAY_ID_BYTES, 1794896230388);
+    add_draining(RAY_ID_BYTES - 1, 5); /* an invalid id is skipped */
+    add_draining(RAY_ID_BYTES, 0);
+    struct gcs_answer answer = gcs_draining_read(buf_str(&reply), &arena, &nodes, &count);
+    assert_int_equal(answer.trouble, GCS_FINE);
+    assert_int_equal(count, 2);
+    assert_int_equal(nodes[0].deadline_ms, 1794896230388);
+    assert_int_equal(nodes[0].id.len, 2 * RAY_ID_BYTES);
+    assert_int_equal(nodes[1].deadline_ms, 0);
+    answer = gcs_draining_read(STR("\xff"), &arena, &nodes, &count);
+    assert_int_not_equal(answer.trouble, GCS_FINE);
+    assert_int_equal(count, 0);
+}
+
 static void dead_nodes_are_dead_and_preempted_ones_known(void **state)
 {
     (void)state;
@@ -154,6 +183,7 @@ static void versions_are_there_missing_or_not_understood(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(draining_nodes_have_their_deadline),
         TEST(dead_nodes_are_dead_and_preempted_ones_known),
         TEST(nodes_that_are_refused_or_garbled),
         TEST(a_drain_is_accepted_only_when_the_raylet_says_so),

@@ -84,6 +84,21 @@ static void one_replica_needs_two_passes_for_a_larger_batch(void **state)
     assert_true(choice.accum >= 1);
 }
 
+/* Steps and speeds have one unit: progress per step times steps per second is the speed. */
+static void a_large_batch_makes_more_progress_per_step(void **state)
+{
+    (void)state;
+    struct batch_limits limits = {.max_batch = 1280, .atomic_max = 256, .accumulates = true};
+    struct batch_choice choice = goodput_optimize(&job, &limits, four_nodes);
+    double batch = 4.0 * (double)choice.atomic * (double)(choice.accum + 1);
+    double steps = goodput_throughput(&job.perf, four_nodes, choice.atomic, choice.accum) / batch;
+    double progress = goodput_step_progress(&job, &choice, 4);
+    assert_true(batch > 256 && progress > 1.5 && progress < batch / 128);
+    assert_near(progress * steps, choice.goodput / 128, 1e-6);
+    choice = (struct batch_choice){.atomic = 128};
+    assert_near(goodput_step_progress(&job, &choice, 1), 1, 1e-9); /* the initial batch */
+}
+
 static void a_batch_larger_than_allowed_is_infeasible(void **state)
 {
     (void)state;
@@ -103,6 +118,7 @@ int main(void)
         cmocka_unit_test(one_replica_keeps_the_initial_batch),
         cmocka_unit_test(a_batch_above_the_limit_is_accumulated),
         cmocka_unit_test(one_replica_needs_two_passes_for_a_larger_batch),
+        cmocka_unit_test(a_large_batch_makes_more_progress_per_step),
         cmocka_unit_test(a_batch_larger_than_allowed_is_infeasible),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -123,6 +123,39 @@ static void help_of_every_verb_names_what_it_takes(void **state)
     }
 }
 
+static void check_part(const struct verb *verb, const struct verb *part)
+{
+    AUTO_BUF struct buf out;
+    AUTO_BUF struct buf whole;
+    buf_init(&out, 100000);
+    buf_init(&whole, 100000);
+    assert_ptr_equal(verb_find_part(verb, verb_part_word(part)), part);
+    assert_true(str_starts(str_from(part->name), verb->name));
+    check_sentence(part->description, part->name);
+    check_options(part);
+    assert_non_null(part->run);
+    assert_true(part->example_count > 0);
+    help_verb(&out, part);
+    check_width(buf_str(&out), part->name);
+    help_verb(&whole, verb);
+    assert_true(str_find(buf_str(&whole), verb_part_word(part)) != SIZE_MAX);
+}
+
+static void sub_commands_are_described(void **state)
+{
+    size_t count = 0;
+    (void)state;
+    for (size_t i = 0; i < verb_count; i++) {
+        for (size_t j = 0; j < all_verbs[i]->part_count; j++, count++) {
+            check_part(all_verbs[i], all_verbs[i]->parts[j]);
+        }
+        assert_null(verb_find_part(all_verbs[i], "no-such"));
+        assert_null(verb_find_part(all_verbs[i], NULL));
+    }
+    assert_true(count >= 6);
+    assert_null(verb_find("train ls")); /* only after its command */
+}
+
 static void usage_shows_operands(void **state)
 {
     static const struct operand operands[] = {{.name = "FILE"},
@@ -191,7 +224,7 @@ static void program_help_has_groups(void **state)
         assert_true(at != SIZE_MAX);
         assert_true(str_find(str_sub(text, at + 1, text.len), heading.ptr) == SIZE_MAX);
     }
-    assert_true(str_find(text, "Before you launch:\n  validate ") != SIZE_MAX);
+    assert_true(str_find(text, "Before you launch:\n  init ") != SIZE_MAX);
     assert_true(str_find(text, "Run:\n  up ") != SIZE_MAX);
     assert_true(str_find(text, "Watch:\n  status ") != SIZE_MAX);
     assert_true(str_find(text, "Finish:\n  down ") != SIZE_MAX);
@@ -287,6 +320,7 @@ int main(void)
         cmocka_unit_test(every_verb_is_described),
         cmocka_unit_test(help_of_every_verb_fits_the_terminal),
         cmocka_unit_test(help_of_every_verb_names_what_it_takes),
+        cmocka_unit_test(sub_commands_are_described),
         cmocka_unit_test(usage_shows_operands),
         cmocka_unit_test(long_texts_are_wrapped),
         cmocka_unit_test(program_help_lists_every_verb),

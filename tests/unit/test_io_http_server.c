@@ -30,14 +30,20 @@ struct scene {
     size_t asked; /* how often the server asked for an answer */
 };
 
-static void answer(void *context, struct str path, struct http_served *answer)
+static void answer(void *context, const struct http_server_request *request,
+                   struct http_served *answer)
 {
+    struct str path = request->path;
     struct scene *scene = context;
     scene->asked++;
     if (str_is(path, "/metrics")) {
         answer->status = 200;
         answer->type = "text/plain; version=0.0.4";
         buf_add_c(&answer->body, "up 1\n");
+    } else if (request->is_put) {
+        answer->status = 200;
+        answer->type = "text/plain";
+        buf_addf(&answer->body, "got %zu", request->body.len);
     } else if (str_is(path, "/large") || str_is(path, "/too-large")) {
         size_t size = str_is(path, "/large") ? LARGE : HTTP_SERVE_BODY_MAX + 1;
         answer->status = 200;
@@ -161,6 +167,19 @@ static void large_texts_arrive_whole(void **state)
     assert_int_equal(text.len - body, LARGE);
 }
 
+static void a_body_is_taken_if_accepted(void **state)
+{
+    struct scene *scene = *state;
+    http_serve_accept_put(scene->serve, 1000);
+    http_conn(scene, "PUT /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    http_conn(scene, "PUT /a HTTP/1.1\r\nContent-Length: 1001\r\n\r\nabc");
+    http_conn(scene, "POST /a HTTP/1.1\r\nContent-Length: 3\r\n\r\nabc");
+    serve_all(scene);
+    assert_true(str_ends(heard(scene, 0), "\r\n\r\ngot 3"));
+    assert_true(str_starts(heard(scene, 1), "HTTP/1.1 413 Content Too Large\r\n"));
+    assert_int_not_equal(str_find(heard(scene, 2), "\r\nAllow: GET, HEAD, PUT\r\n"), SIZE_MAX);
+}
+
 /* Silent connections take all places; a later one is refused at once. */
 static void a_crowd_is_bounded(void **state)
 {
@@ -198,6 +217,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(a_text_is_served, set_up, tear_down),
         cmocka_unit_test_setup_teardown(what_is_wrong_is_told, set_up, tear_down),
         cmocka_unit_test_setup_teardown(large_texts_arrive_whole, set_up, tear_down),
+        cmocka_unit_test_setup_teardown(a_body_is_taken_if_accepted, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_crowd_is_bounded, set_up, tear_down),
         cmocka_unit_test_setup_teardown(a_port_has_one_server, set_up, tear_down),
     };

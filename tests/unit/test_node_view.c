@@ -38,7 +38,7 @@ static void everything_survives(void **state)
         .step = 3,
         .steps = 5,
         .detail = STR("pip install torch==9.9"),
-        .failure = {.step = STR("setup step 3 of 5"), .said = STR("bad \xff byte"), .status = 1},
+        .failure = {.step = STR("setup command 3 of 5"), .said = STR("bad \xff byte"), .status = 1},
         .ray_id = STR("abcdef"),
         .uses = uses,
         .use_count = 2,
@@ -87,7 +87,7 @@ static void an_unknown_price_stays_unknown(void **state)
 static void a_copy_has_its_own_texts(void **state)
 {
     (void)state;
-    char text[] = "worker-2", step[] = "setup step 3 of 5", use[] = "CPU";
+    char text[] = "worker-2", step[] = "setup command 3 of 5", use[] = "CPU";
     struct arena arena;
     arena_init(&arena);
     struct resource_usage uses[] = {{str_from(use), 1, 4}};
@@ -101,8 +101,8 @@ static void a_copy_has_its_own_texts(void **state)
     memset(step, 'x', sizeof(step) - 1);
     memset(use, 'x', sizeof(use) - 1);
     assert_true(str_is(copy.name, "worker-2") && str_is(copy.activity, "worker-2"));
-    assert_true(str_is(copy.failure.step, "setup step 3 of 5"));
-    assert_true(str_is(copy.failure.next, "setup step 3 of 5"));
+    assert_true(str_is(copy.failure.step, "setup command 3 of 5"));
+    assert_true(str_is(copy.failure.next, "setup command 3 of 5"));
     assert_true(str_is(copy.uses[0].name, "CPU"));
     arena_clear(&arena);
 }

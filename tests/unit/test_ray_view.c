@@ -19,7 +19,9 @@ struct listener {
     int told, loads_told;
     uint64_t hidden;       /* an instance */
     uint64_t unknown_from; /* instances from this number on are not known yet; 0: all are known */
-    int64_t looked;        /* so that the reads are not optimized away */
+    struct ray_view_training training[3];
+    size_t training_count;
+    int64_t looked; /* so that the reads are not optimized away */
     struct buf state, reply;
 };
 
@@ -76,6 +78,14 @@ static void apply_load(void *context, const struct ray_load *load)
     listener->loads_told++;
 }
 
+static size_t add_training(void *context, struct arena *arena, const struct ray_view_training **ret)
+{
+    const struct listener *listener = context;
+    (void)arena;
+    *ret = listener->training;
+    return listener->training_count;
+}
+
 static int setup(void **state)
 {
     struct listener *listener = HEAP_NEW(struct listener);
@@ -83,7 +93,8 @@ static int setup(void **state)
                                    .instance_of = instance_of,
                                    .is_hidden = is_hidden,
                                    .node = apply_node,
-                                   .load = apply_load};
+                                   .load = apply_load,
+                                   .training = add_training};
     arena_init(&listener->arena);
     intern_init(&listener->names, &listener->arena);
     (void)intern_add(&listener->names, STR("CPU"));
@@ -517,6 +528,63 @@ static void demand_in_words(void **state)
     arena_clear(&arena);
 }
 
+static void training_jobs_are_merged_with_the_load(void **state)
+{
+    static const struct ray_quantity amounts[] = {{{"CPU", 3}, 1}};
+    struct listener *listener = *state;
+    struct reply_request cpu = {.amounts = {{"CPU", 1}}};
+    struct ray_demand demand = {.request = {.amounts = amounts, .amount_count = 1}, .count = 2};
+    struct pending_demand *demands;
+    struct arena arena;
+    size_t count;
+    arena_init(&arena);
+    listener->training[0] = (struct ray_view_training){STR("a"), demand};
+    listener->training[1] = (struct ray_view_training){STR("b"), demand};
+    listener->training[2] = (struct ray_view_training){STR("b"), demand};
+    listener->training[1].leaving = 1;
+    listener->training_count = 3;
+    reply_add_demand(&listener->state, &cpu, 5);
+    reply_add_constraint(&listener->state, &cpu, 4);
+    assert_int_equal(take(listener, 1000), 0);
+    assert_int_equal(listener->load.demand_count, 3);
+    assert_int_equal(listener->load.demands[0].count, 5);
+    assert_int_equal(listener->load.demands[1].count, 2);
+    assert_int_equal(listener->load.demands[2].count, 4); /* both of b */
+    assert_int_equal(listener->load.demands[2].request.amounts[0].amount, 10000);
+    assert_int_equal(listener->load.constraint_count, 1);
+    assert_int_equal(listener->load.moving_count, 1);
+    assert_int_equal(listener->load.moving[0].count, 1);
+    assert_int_equal(listener->load.moving[0].request.amounts[0].amount, 10000);
+    ray_view_demands(listener->mirror, &arena, &demands, &count);
+    assert_int_equal(count, 4);
+    assert_int_equal(demands[0].source, DEMAND_TASKS);
+    assert_int_equal(demands[1].source, DEMAND_TRAINING);
+    assert_str(demands[1].job, "a");
+    assert_str(demands[2].job, "b");
+    assert_str(demands[2].shape, "{CPU: 1}");
+    assert_int_equal(demands[3].source, DEMAND_REQUEST_RESOURCES);
+
+    listener->training_count = 1; /* the same reply again: only a hint leads to a new load */
+    int before = listener->loads_told;
+    reply_add_demand(&listener->state, &cpu, 5);
+    reply_add_constraint(&listener->state, &cpu, 4);
+    assert_int_equal(take(listener, 2000), 0);
+    assert_int_equal(listener->loads_told, before);
+    ray_view_resend_load(listener->mirror);
+    reply_add_demand(&listener->state, &cpu, 5);
+    reply_add_constraint(&listener->state, &cpu, 4);
+    assert_int_equal(take(listener, 3000), 0);
+    assert_int_equal(listener->loads_told, before + 1);
+    assert_int_equal(listener->load.demand_count, 2);
+    ray_view_demands(listener->mirror, &arena, &demands, &count);
+    assert_int_equal(demands[1].since_ms, 1001000); /* it waits since the first reply */
+
+    ray_view_resend_load(listener->mirror); /* Ray is replaced before the next reply */
+    ray_view_forget(listener->mirror);
+    assert_int_equal(listener->load.demand_count, 0);
+    arena_clear(&arena);
+}
+
 static void nodes_in_words(void **state)
 {
     struct listener *listener = *state;
@@ -753,6 +821,7 @@ int main(void)
         SCENE(the_object_store_is_no_news),
         SCENE(the_load_is_told_when_it_is_another),
         SCENE(demand_in_words),
+        SCENE(training_jobs_are_merged_with_the_load),
         SCENE(nodes_in_words),
         SCENE(what_is_not_understood_changes_nothing),
         SCENE(another_listener_hears_everything),

@@ -47,7 +47,7 @@ static void a_picture_of_the_usual_size(void **state)
         "  head      i-0f2a" ELLIPSIS "  m5.large  198.51.100.7  ready       31s\n"
         "  worker-1  i-0b7    m5.large  spot          setup 3/5   24s  pip install -r "
         "requirements.txt\n"
-        "  worker-2  i-0c1    m5.large  spot          failed      22s  setup step 3 of 5\n"
+        "  worker-2  i-0c1    m5.large  spot          failed      22s  setup command 3 of 5\n"
         "\n"
         "the head's service took over\n"
         "Ray 2.60.0 on 198.51.100.7: 1 of 3 nodes joined.\n");
@@ -94,7 +94,7 @@ static void colours_underline_only(void **state)
     picture_draw(&out, &picture, &frame);
     assert_true(str_find(buf_str(&out), "\033[32m  head ") != SIZE_MAX);
     assert_true(str_find(buf_str(&out), "\033[1;31m  worker-2 ") != SIZE_MAX);
-    assert_true(str_find(buf_str(&out), "setup step 3 of 5\033[0m\n") != SIZE_MAX);
+    assert_true(str_find(buf_str(&out), "setup command 3 of 5\033[0m\n") != SIZE_MAX);
 }
 
 enum { MANY = 1000 };
@@ -122,7 +122,7 @@ static void many_nodes_are_counted(void **state)
         "\n"
         "  created   security group sg-0a1, key shoal-demo\n"
         "  head      i-0f2a" ELLIPSIS "  m5.large  198.51.100.7  ready             31s\n"
-        "  worker-2  i-0c1    m5.large  spot          failed            22s  setup step" ELLIPSIS
+        "  worker-2  i-0c1    m5.large  spot          failed            22s  setup comm" ELLIPSIS
         "\n"
         "     400 nodes  waiting for ssh, the slowest for 6s: worker-1\n"
         "     598 nodes  ready\n"
@@ -170,7 +170,7 @@ static void lines_for_a_pipe(void **state)
     (void)state;
     check_line(view, "worker-1 setup 3 of 5: pip install -r requirements.txt");
     check_line(scene_nodes[0], "head ready after 31s");
-    check_line(scene_nodes[2], "worker-2 failed in setup step 3 of 5: pip install torch==9.9");
+    check_line(scene_nodes[2], "worker-2 failed in setup command 3 of 5: pip install torch==9.9");
     view.phase = PHASE_BOOTING;
     check_line(view, "worker-1 booting: m5.large i-0b7");
     view.phase = PHASE_CONNECTING;

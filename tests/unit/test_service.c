@@ -45,6 +45,24 @@ static struct node_view view_of_worker(struct service_scene *scene, struct arena
     return view;
 }
 
+/* The core forgets an instance that has ended; its worker is still shown as failed. */
+static void a_node_without_instance_keeps_its_type(void **state)
+{
+    struct service_scene *scene = *state;
+    struct managed_node managed_node;
+    struct node_view view;
+    begin(scene);
+    const struct machine_tag tags[] = {{STR("ray-user-node-type"), STR("small")}};
+    struct machine machine = {.id = STR("i-1"), .tags = tags, .tag_count = ARRAY_LEN(tags)};
+    assert_true(controller_find(scene->service.head.controller, WORKER, &managed_node));
+    managed_node.machine = &machine;
+    managed_node.node = NULL;
+    service_view(&scene->service, &managed_node, &scene->fixture->arena, &view);
+    assert_str(view.type, "small");
+    assert_int_equal(view.price, PRICE_UNKNOWN);
+    service_scene_end(scene);
+}
+
 /* ---- drains ---- */
 
 static void a_drain_counts_as_accepted_only_when_it_was(void **state)
@@ -202,7 +220,7 @@ static bool is_set_up_begun(struct service_scene *scene)
 
 static void fail_in_ray_start(struct service_scene *scene)
 {
-    struct node_failure failure = {.step = STR("start step 2 of 2"), .said = STR("refused")};
+    struct node_failure failure = {.step = STR("start command 2 of 2"), .said = STR("refused")};
     worker_fail(scene->service.setups->workers, &failure);
 }
 
@@ -766,6 +784,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_drain_counts_as_accepted_only_when_it_was),
         cmocka_unit_test(a_raylet_may_refuse_an_idle_drain),
+        TEST(a_node_without_instance_keeps_its_type),
         TEST(a_drain_that_nobody_hears_terminates_nothing),
         TEST(a_gcs_that_went_back_was_restarted),
         TEST(a_worker_joins_the_ray_that_replaced_its_own),

@@ -74,9 +74,22 @@ static void secrets_of_commands_are_not_shown(void **state)
     arena_clear(&arena);
 }
 
+/* `up` shows "setup 3/7" for the same command, because it also counts steps of its own. */
+static void a_command_is_counted_among_the_commands(void **state)
+{
+    struct arena arena;
+    (void)state;
+    arena_init(&arena);
+    const struct setup_step step = {.kind = "setup", .number = 2, .count = 2};
+    const struct step_event event = {.status = 1};
+    assert_str(setup_failure(&step, &event, &arena).step, "setup command 2 of 2");
+    arena_clear(&arena);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_command_is_counted_among_the_commands),
         cmocka_unit_test(secrets_of_commands_are_not_shown),
         cmocka_unit_test(known_words),
         cmocka_unit_test(known_statuses),

@@ -1,5 +1,5 @@
-/* test_local_socket.c: lines between the two ends of a named socket. */
-#include "io/local_socket.h"
+/* test_line_socket.c: lines between the two ends of a named socket. */
+#include "io/line_socket.h"
 
 #include "unit.h"
 
@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 struct end {
-    struct local_link *link;
+    struct line_link *link;
     struct loop *loop;
     char heard[4096];
     size_t line_count;
@@ -23,12 +23,12 @@ struct end {
 
 struct scene {
     struct loop *loop;
-    struct local_server *server;
+    struct line_server *server;
     struct loop_timer *limit;
     char folder[64];
     char path[128];
     struct end here, there; /* the client's end; the server's */
-    struct local_link_limits limits;
+    struct line_link_limits limits;
 };
 
 static void on_line(void *context, struct str line)
@@ -39,7 +39,7 @@ static void on_line(void *context, struct str line)
     snprintf(end->heard + used, sizeof(end->heard) - used, "[%.*s]",
              STR_ARG(str_sub(line, 0, 100)));
     if (end->answers) {
-        local_link_write(end->link, STR("so it is\n"));
+        line_link_write(end->link, STR("so it is\n"));
     }
 }
 
@@ -53,18 +53,18 @@ static void on_end(void *context, const struct err *err)
     }
 }
 
-static struct local_link_hooks hooks_of(struct end *end)
+static struct line_link_hooks hooks_of(struct end *end)
 {
-    return (struct local_link_hooks){end, on_line, on_end};
+    return (struct line_link_hooks){end, on_line, on_end};
 }
 
-static void on_accept(void *context, struct local_link *link)
+static void on_accept(void *context, struct line_link *link)
 {
     struct scene *scene = context;
-    struct local_link_hooks hooks = hooks_of(&scene->there);
+    struct line_link_hooks hooks = hooks_of(&scene->there);
     scene->there.link = link;
-    local_link_begin(link, &hooks);
-    local_link_write(link, STR("hello\n"));
+    line_link_begin(link, &hooks);
+    line_link_write(link, STR("hello\n"));
 }
 
 static void stop(void *context)
@@ -88,22 +88,22 @@ static void open_scene(struct scene *scene)
     scene->here.loop = scene->there.loop = scene->loop;
     scene->limit = loop_timer_new(scene->loop, too_long, scene->loop);
     loop_timer_start(scene->limit, 8000);
-    assert_true(local_server_open(scene->loop, scene->path, &scene->limits, on_accept, scene,
-                                  &scene->server, &err));
+    assert_true(line_server_open(scene->loop, scene->path, &scene->limits, on_accept, scene,
+                                 &scene->server, &err));
 }
 
 static void connect_scene(struct scene *scene)
 {
-    struct local_link_hooks hooks = hooks_of(&scene->here);
+    struct line_link_hooks hooks = hooks_of(&scene->here);
     struct err err;
     assert_true(
-        local_link_open(scene->loop, scene->path, &scene->limits, &hooks, &scene->here.link, &err));
+        line_link_open(scene->loop, scene->path, &scene->limits, &hooks, &scene->here.link, &err));
 }
 
 static void close_scene(struct scene *scene)
 {
-    local_link_close(scene->here.link);
-    local_server_close(scene->server);
+    line_link_close(scene->here.link);
+    line_server_close(scene->server);
     loop_close(scene->loop);
     assert_int_not_equal(access(scene->path, F_OK), 0); /* the name is removed with the server */
     rmdir(scene->folder);
@@ -118,9 +118,9 @@ static void lines_go_both_ways(void **state)
     assert_int_equal(stat(scene.path, &status), 0);
     assert_int_equal(status.st_mode & 0777, 0600);
     connect_scene(&scene);
-    local_link_write(scene.here.link, STR("one\ntw"));
-    local_link_write(scene.here.link, STR("o\r\n\nhalf a line"));
-    local_link_finish(scene.here.link); /* all of it arrives, then the end */
+    line_link_write(scene.here.link, STR("one\ntw"));
+    line_link_write(scene.here.link, STR("o\r\n\nhalf a line"));
+    line_link_finish(scene.here.link); /* all of it arrives, then the end */
     scene.here.link = NULL;
     scene.there.stops_at_end = true;
     loop_run(scene.loop);
@@ -143,8 +143,8 @@ static void the_server_speaks_first_and_last(void **state)
     loop_run(scene.loop);
     assert_string_equal(scene.here.heard, "[hello]");
     assert_string_equal(scene.there.heard, "[so it is]");
-    local_link_write(scene.there.link, STR("bye\n"));
-    local_link_finish(scene.there.link);
+    line_link_write(scene.there.link, STR("bye\n"));
+    line_link_finish(scene.there.link);
     loop_run(scene.loop);
     assert_string_equal(scene.here.heard, "[hello][bye]");
     assert_int_equal(scene.here.ended_calls, 1);
@@ -162,8 +162,8 @@ static void what_is_too_long_ends_it(void **state)
     much[sizeof(much) - 1] = '\0';
     open_scene(&scene);
     connect_scene(&scene);
-    local_link_write(scene.here.link, STR("fine\n"));
-    local_link_write(scene.here.link, str_from(much));
+    line_link_write(scene.here.link, STR("fine\n"));
+    line_link_write(scene.here.link, str_from(much));
     loop_run(scene.loop);
     assert_string_equal(scene.there.heard, "[fine]");
     assert_int_equal(scene.there.err.kind, ERR_PROTOCOL);
@@ -182,13 +182,13 @@ static void a_slow_reader_is_cut_off(void **state)
     line[sizeof(line) - 2] = '\n';
     line[sizeof(line) - 1] = '\0';
     open_scene(&scene);
-    assert_true(local_socket_connect(scene.path, &fd, &err));
+    assert_true(line_socket_connect(scene.path, &fd, &err));
     struct loop_timer *soon = loop_timer_new(scene.loop, stop, scene.loop);
     loop_timer_start(soon, 20);
     loop_run(scene.loop);
     assert_non_null(scene.there.link);
     for (int i = 0; i < 2000; i++) {
-        local_link_write(scene.there.link, str_from(line));
+        line_link_write(scene.there.link, str_from(line));
     }
     assert_int_equal(scene.there.ended_calls, 0); /* never from inside the call */
     loop_run(scene.loop);
@@ -206,12 +206,12 @@ static void nobody_there_is_told(void **state)
     int fd;
     (void)state;
     open_scene(&scene);
-    local_server_close(scene.server);
+    line_server_close(scene.server);
     scene.server = NULL;
     connect_scene(&scene);
     loop_run(scene.loop);
     assert_int_equal(scene.here.err.kind, ERR_UNAVAILABLE);
-    assert_false(local_socket_connect(scene.path, &fd, &err));
+    assert_false(line_socket_connect(scene.path, &fd, &err));
     assert_int_equal(err.kind, ERR_NOT_FOUND);
     close_scene(&scene);
 }
@@ -220,13 +220,13 @@ static void a_dead_server_is_replaced_and_a_living_one_is_not(void **state)
 {
     struct scene scene = {.here.stops_at_end = true};
     struct sockaddr_un address = {.sun_family = AF_UNIX};
-    struct local_server *second;
+    struct line_server *second;
     struct err err;
     (void)state;
     open_scene(&scene);
-    assert_false(local_server_open(scene.loop, scene.path, NULL, on_accept, &scene, &second, &err));
+    assert_false(line_server_open(scene.loop, scene.path, NULL, on_accept, &scene, &second, &err));
     assert_int_equal(err.kind, ERR_EXISTS);
-    local_server_close(scene.server);
+    line_server_close(scene.server);
     loop_timer_start(scene.limit, 8000);
     struct loop_timer *soon = loop_timer_new(scene.loop, stop, scene.loop);
     loop_timer_start(soon, 1);
@@ -237,7 +237,7 @@ static void a_dead_server_is_replaced_and_a_living_one_is_not(void **state)
     assert_int_equal(bind(fd, (struct sockaddr *)&address, sizeof(address)), 0);
     close(fd);
     assert_true(
-        local_server_open(scene.loop, scene.path, NULL, on_accept, &scene, &scene.server, &err));
+        line_server_open(scene.loop, scene.path, NULL, on_accept, &scene, &scene.server, &err));
     loop_timer_free(soon);
     close_scene(&scene);
 }
@@ -245,7 +245,7 @@ static void a_dead_server_is_replaced_and_a_living_one_is_not(void **state)
 static void other_things_and_long_names_are_refused(void **state)
 {
     struct scene scene = {0};
-    struct local_server *second;
+    struct line_server *second;
     struct err err;
     char other[200], longer[200];
     (void)state;
@@ -253,11 +253,11 @@ static void other_things_and_long_names_are_refused(void **state)
     snprintf(other, sizeof(other), "%s/file", scene.folder);
     FILE *file = fopen(other, "w");
     fclose(file);
-    assert_false(local_server_open(scene.loop, other, NULL, on_accept, &scene, &second, &err));
+    assert_false(line_server_open(scene.loop, other, NULL, on_accept, &scene, &second, &err));
     assert_int_equal(err.kind, ERR_EXISTS);
     unlink(other);
     snprintf(longer, sizeof(longer), "%s/%0120d", scene.folder, 7);
-    assert_false(local_server_open(scene.loop, longer, NULL, on_accept, &scene, &second, &err));
+    assert_false(line_server_open(scene.loop, longer, NULL, on_accept, &scene, &second, &err));
     assert_like(str_from(err.text),
                 "*a socket path can have at most 107 bytes, but this path has *");
     close_scene(&scene);

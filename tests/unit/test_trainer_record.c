@@ -1,0 +1,220 @@
+/* test_trainer_record.c: what a trainer knows and says after it was restarted. */
+#include "app/train/trainer_internal.h"
+#include "io/file.h"
+#include "io/xalloc.h"
+#include "unit.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct scene {
+    struct trainer *trainer;
+    struct trainer_setup setup;
+    char folder[40];
+    char said[4000];
+};
+
+static void say(void *context, struct str line)
+{
+    struct scene *scene = context;
+    size_t used = strlen(scene->said);
+    snprintf(scene->said + used, sizeof(scene->said) - used, "%.*s\n", STR_ARG(line));
+}
+
+static int open_scene(void **state)
+{
+    struct scene *scene = HEAP_NEW(struct scene);
+    struct err err;
+    snprintf(scene->folder, sizeof(scene->folder), "/tmp/record.XXXXXX");
+    assert_non_null(mkdtemp(scene->folder));
+    scene->setup = (struct trainer_setup){.job = "demo",
+                                          .folder = scene->folder,
+                                          .ray = "127.0.0.1:8265",
+                                          .gcs = "127.0.0.1:6379",
+                                          .script = "train.py",
+                                          .directory = "/",
+                                          .line = say,
+                                          .context = scene};
+    train_settings_default(&scene->setup.settings);
+    scene->trainer = HEAP_NEW(struct trainer);
+    scene->trainer->setup = &scene->setup;
+    arena_init(&scene->trainer->arena);
+    train_job_init(&scene->trainer->job, &scene->setup.settings);
+    assert_true(loop_open(&clock_of_machine, &scene->trainer->loop, &err));
+    *state = scene;
+    return 0;
+}
+
+static int close_scene(void **state)
+{
+    struct scene *scene = *state;
+    struct err err;
+    loop_close(scene->trainer->loop);
+    arena_clear(&scene->trainer->arena);
+    free(scene->trainer);
+    assert_true(file_remove_folder(scene->folder, &err));
+    free(scene);
+    return 0;
+}
+
+/* The trainer before this one wrote `record`. */
+static struct trainer *restart(struct scene *scene, const char *record)
+{
+    char path[80];
+    struct err err;
+    bool is_resumed;
+    snprintf(path, sizeof(path), "%s/job.json", scene->folder);
+    assert_true(file_write(path, str_from(record), 0600, &err));
+    assert_true(trainer_load(scene->trainer, &is_resumed, &err));
+    assert_true(is_resumed);
+    return scene->trainer;
+}
+
+/* Rank 0 of the generation reports this many steps. */
+static void count(struct trainer *trainer, int64_t steps)
+{
+    struct step_counts counts = {
+        .steps = steps, .begun = 100, .first = 101, .last = 101 + (double)steps};
+    trainer_report_counts(trainer, &counts, true);
+    trainer_measure(trainer, &counts);
+}
+
+static void start(struct trainer *trainer, int64_t generation, int64_t world, int64_t checkpoint)
+{
+    trainer->job.generation = generation;
+    trainer->job.world = world;
+    trainer->job.checkpoint = checkpoint;
+    trainer_report_action(trainer, &(struct train_action){.kind = TRAIN_START,
+                                                          .generation = generation,
+                                                          .world = world,
+                                                          .checkpoint = checkpoint,
+                                                          .cause = TRAIN_CAUSE_GROW});
+}
+
+static void the_old_size_survives_a_restart(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 1, \"generation\": 4, \"world\": 2, \"checkpoint\": 3001, \"step\": 50,"
+               " \"base_step\": 40, \"steps_done\": 50}");
+    count(trainer, 12); /* its replicas kept running: this is not a new generation */
+    assert_string_equal(scene->said, "");
+    start(trainer, 5, 3, 3001);
+    assert_string_equal(scene->said,
+                        "2 -> 3 replicas: more slots are ready; from checkpoint 3001\n");
+}
+
+/* It had no replicas, and the time of its last step is not known. */
+static void a_stopped_job_continues_without_a_pause(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 6, \"generation\": 4, \"world\": 2, \"checkpoint\": 3001, "
+               "\"stored\": 3001, \"step\": 50}");
+    start(trainer, 5, 3, 3001);
+    count(trainer, 1);
+    assert_string_equal(scene->said, "training with 3 replicas, from checkpoint 3001\n");
+}
+
+static void steps_are_counted_once(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 1, \"generation\": 4, \"world\": 2, \"step\": 50, "
+               "\"base_step\": 40, \"steps_done\": 70}");
+    assert_int_equal(trainer_steps_done(trainer), 70);
+    count(trainer, 10); /* in the record already */
+    assert_int_equal(trainer_steps_done(trainer), 70);
+    count(trainer, 15);
+    assert_int_equal(trainer_steps_done(trainer), 75);
+    start(trainer, 5, 3, 0);
+    count(trainer, 4);
+    assert_int_equal(trainer_steps_done(trainer), 79);
+}
+
+static void scaled_steps_count_by_replicas(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    scene->setup.goal.is_scaled = true;
+    start(trainer, 1, 2, 0);
+    count(trainer, 10);
+    start(trainer, 2, 3, 0);
+    count(trainer, 10);
+    assert_int_equal(trainer_steps_done(trainer), 50);
+}
+
+/* AdaptDL's rates are in steps with the initial batch size, so its steps are too. */
+static void steps_of_adaptdl_count_by_progress(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    struct sched_hints hints = {.model = {{0.1, 0.01, 0.6, 0.05, 0.2, 0.02, 1}, {0, 20}, 100},
+                                .limits = {.max_batch = 400, .atomic_min = 100, .atomic_max = 100},
+                                .profiled = 4};
+    start(trainer, 1, 4, 0);
+    trainer_take_hints(trainer, &hints);
+    count(trainer, 10); /* without a norm, four times the batch is four times the progress */
+    assert_int_equal(trainer_steps_done(trainer), 40);
+}
+
+static void a_complete_job_begins_again_at_zero(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 4, \"generation\": 4, \"world\": 2, \"step\": 1000, "
+               "\"steps_done\": 1000}");
+    assert_int_equal(trainer_steps_done(trainer), 0);
+    assert_int_equal(trainer->progress.step, 0);
+}
+
+/* Numbers that a broken script may report, or a damaged file may have. */
+static void impossible_steps_do_not_overflow(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 1, \"generation\": 4, \"world\": 2, \"step\": 9223372036854775807,"
+               " \"base_step\": 9223372036854775807, \"steps_done\": 9223372036854775807}");
+    count(trainer, INT64_MAX);
+    assert_true(trainer_steps_done(trainer) <= TRAIN_STEPS_MAX);
+    assert_true(trainer->progress.step <= 2 * TRAIN_STEPS_MAX);
+}
+
+/* Another program may have the port by now. */
+static void a_port_that_is_taken_is_replaced(void **state)
+{
+    struct scene *scene = *state;
+    struct err err;
+    struct http_serve *other;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 6, \"port\": 4711, \"supervisor_port\": 4712, \"stored\": 1}");
+    assert_int_equal(trainer->port, 0);
+    assert_int_equal(trainer->supervisor_port, 0);
+    scene->setup.kind = SCRIPT_ADAPTDL;
+    assert_true(http_serve_open(trainer->loop, "0.0.0.0", 0, NULL, NULL, &other, &err));
+    trainer->supervisor_port = http_serve_port(other);
+    assert_true(trainer_open_supervisor(trainer, &err));
+    assert_int_not_equal(trainer->supervisor_port, http_serve_port(other));
+    assert_int_not_equal(trainer->supervisor_port, 0);
+    http_serve_close(trainer->supervisor);
+    http_serve_close(other);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_port_that_is_taken_is_replaced, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(steps_are_counted_once, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(scaled_steps_count_by_replicas, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(steps_of_adaptdl_count_by_progress, open_scene,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(a_complete_job_begins_again_at_zero, open_scene,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(impossible_steps_do_not_overflow, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(the_old_size_survives_a_restart, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(a_stopped_job_continues_without_a_pause, open_scene,
+                                        close_scene),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
