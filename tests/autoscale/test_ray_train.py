@@ -23,6 +23,7 @@ EXAMPLE = pathlib.Path(__file__).resolve().parents[2] / "examples" / "ray_train.
 IMAGE = next(ami.id for ami in settings.AMIS if ami.image == "train")
 COUNT = 3
 NOTICE_SECONDS = 120
+BOOT = float(os.environ.get("SHOAL_BOOT_SECONDS", 30))  # of the replacement, as on EC2
 STEP = 0.2
 # Steps until the deadline, and some more after it. No step is shorter than STEP.
 STEPS = round((NOTICE_SECONDS + 40) / STEP)
@@ -157,6 +158,7 @@ def notice(spotted, run, victim_is_first):
     host = next(hosts[rank][0] for rank in sorted(hosts) if (rank == 0) == victim_is_first)
     victim = next(i["InstanceId"] for i in spotted.workers() if fleet.host_of(i) == host)
     node = next(n["id"] for n in spotted.agent.alive() if n["instance"] == victim)
+    spotted.bed.set(boot_delay=BOOT)
     began = time.time()
     spotted.bed.notice(victim, seconds=NOTICE_SECONDS)
     return victim, node, began
@@ -181,7 +183,7 @@ def play(spotted, victim_is_first):
         run.wait(r"done: step (\d+)", 180)
         drained = [at for at, who in spotted.drains(began) if who == node]
         cost = result_of(run, began, deadline)
-        print(f"victim {'with' if victim_is_first else 'without'} rank 0; seconds after the "
+        print(f"boot {BOOT:.0f} s; victim {'with' if victim_is_first else 'without'} rank 0; seconds after the "
               f"notice: drained {drained[0] - began:.1f}, replacement asked for "
               f"{launched - began:.1f}, seen by all ranks {seen[-1][0] - began:.1f}, saved "
               f"{saved[0] - began:.1f}, replacement joined {joined - began:.1f}, last step "
@@ -199,6 +201,7 @@ def play(spotted, victim_is_first):
         spotted.check()
     finally:
         run.close()
+        spotted.bed.set(boot_delay=0)
 
 
 @pytest.mark.long(seconds=300)
@@ -237,12 +240,13 @@ def test_the_same_with_rays_launcher(running_bed, tmp_path):
             cost = result_of(run, began, deadline)
             full = next(row for row in run.steps() if row[0] > deadline + 5 and row[2] == COUNT)
             launched = [at - began for at in rays.launches(began)]
-            print(f"with Ray's launcher; seconds after the notice: replacement asked for "
+            print(f"boot {BOOT:.0f} s; with Ray's launcher; seconds after the notice: replacement asked for "
                   f"{launched}, last step {cost['stopped']:.1f}, first step of {cost['workers']} "
                   f"workers {cost['resumed']:.1f}, of {COUNT} {full[0] - began:.1f}; pause "
                   f"{cost['pause']:.1f} s, {cost['lost']} steps done again; "
                   f"{len(run.groups(began))} restarts; load {os.getloadavg()[0]:.1f}")
         finally:
             run.close()
+            rays.bed.set(boot_delay=0)
             rays.agent.close()
     running_bed.reset()
