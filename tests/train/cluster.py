@@ -62,7 +62,16 @@ class Cluster:
         self._wait(lambda: self.jobs() is not None, 60, "the dashboard does not answer")
 
     def add_worker(self, cpus=1):
-        """Starts a raylet; returns its address."""
+        """Starts a raylet; returns its address. On a busy machine a raylet may give up: Ray allows
+        its agents 30 s to start."""
+        for attempt in range(3):
+            address, done = self._try_worker(cpus)
+            if done.returncode == 0:
+                return address
+            print(f"raylet {address}, attempt {attempt + 1}: {done.stdout[-500:]}")
+        raise AssertionError(done.stdout + done.stderr)
+
+    def _try_worker(self, cpus):
         self.workers += 1
         number = self.workers
         address = f"127.0.0.{number + 1}"
@@ -74,8 +83,7 @@ class Cluster:
                          "--metrics-export-port", str(52700 + number)],
                         env={"RAY_CLOUD_INSTANCE_ID": f"i-{number}",
                              "RAY_NODE_TYPE_NAME": "worker"})
-        assert done.returncode == 0, done.stdout + done.stderr
-        return address
+        return address, done
 
     def jobs(self):
         """All Ray jobs, or None while the dashboard does not answer."""
