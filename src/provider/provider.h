@@ -189,6 +189,9 @@ struct provider_ops {
      */
     void (*prepare)(struct provider *provider, struct str ssh_public_key,
                     provider_resources_fn *done, void *context);
+    /* Lets the head launch what the file describes now. Needs no lease: `up` calls it while the
+     * head's service holds it. NULL if the head needs no permissions. */
+    void (*update_role)(struct provider *provider, provider_resources_fn *done, void *context);
     /* Looks for the lease object, and for groups and key pairs with the cluster's name. */
     void (*find)(struct provider *provider, provider_found_fn *done, void *context);
     /* Uses this uid for the cluster although its lease object is missing: for `down`, which never

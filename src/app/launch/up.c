@@ -192,6 +192,37 @@ static void up_on_listed(void *context, const struct provider_answer *answer,
     up_fail(up, &err);
 }
 
+/* The role of the head names the instance types, images and subnets of the file, so a changed file
+ * needs a changed role. A user who may not change it can still update the rest. */
+static void up_on_role_updated(void *context, const struct provider_answer *answer,
+                               const struct provider_resource *things, size_t count)
+{
+    struct up *up = context;
+    (void)things;
+    (void)count;
+    if (answer->outcome == OUTCOME_DENIED) {
+        launch_note(&up->launch,
+                    "the head's role was not updated, so it cannot launch instance types, images "
+                    "or subnets that are new in the file: %s",
+                    answer->err.text);
+    } else if (answer->outcome != OUTCOME_DONE) {
+        up_fail(up, &answer->err);
+        return;
+    }
+    up->launch.provider->ops->list(up->launch.provider, up_on_listed, up);
+}
+
+static void up_start_update(struct up *up)
+{
+    struct cluster_session *launch = &up->launch;
+    const struct provider_ops *ops = launch->provider->ops;
+    if (up_is_up_to_date(up) || !ops->update_role) {
+        ops->list(launch->provider, up_on_listed, up);
+    } else {
+        ops->update_role(launch->provider, up_on_role_updated, up);
+    }
+}
+
 /* Another process holds the lease. If it is the head's service, send it the new configuration;
  * otherwise fail. */
 static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
@@ -213,7 +244,7 @@ static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
         show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
-        up->launch.provider->ops->list(up->launch.provider, up_on_listed, up);
+        up_start_update(up);
         return;
     }
     if (lease) {

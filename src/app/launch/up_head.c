@@ -172,7 +172,7 @@ static void up_head_connect_head(struct up *up)
 /* ---- nothing to do ---- */
 
 /* The cluster is as the last `up` from here left it, provided no other process has changed it. */
-static bool is_up_to_date(struct up *up)
+bool up_is_up_to_date(struct up *up)
 {
     struct cluster_session *launch = &up->launch;
     struct str applied;
@@ -220,7 +220,7 @@ void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_
     up->head_public_ip = view.public_ip;
     up->head_number = launch_number;
     up->head_address = arena_str(arena, launch_address(up->launch.config, machine, true));
-    if (is_up_to_date(up)) {
+    if (up_is_up_to_date(up)) {
         up->launch.result->was_up_to_date = true;
         up->is_head_done = true;
         up->head.phase = PHASE_JOINING;

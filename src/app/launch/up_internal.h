@@ -85,4 +85,6 @@ void up_start_head_again(void *context);
 void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_number);
 uint64_t up_launch_number(const struct machine *machine);
 /* Records for the next `up` that the cluster matches the file. */
+/* The cluster is as the last `up` from here left it, provided no other process has changed it. */
+bool up_is_up_to_date(struct up *up);
 bool up_note_applied(struct up *up, struct err *err) MUST_USE;

@@ -56,6 +56,7 @@ void aws_renew(struct provider *provider, int64_t lease_ms, provider_lease_fn *d
 void aws_release(struct provider *provider, provider_done_fn *done, void *context);
 void aws_prepare(struct provider *provider, struct str ssh_public_key, provider_resources_fn *done,
                  void *context);
+void aws_update_role(struct provider *provider, provider_resources_fn *done, void *context);
 void aws_remove(struct provider *provider, provider_resources_fn *done, void *context);
 void aws_find(struct provider *provider, provider_found_fn *done, void *context);
 void aws_adopt(struct provider *provider, struct str uid);

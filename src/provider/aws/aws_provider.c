@@ -25,6 +25,7 @@ static const struct provider_ops ops = {
     .renew = aws_renew,
     .release = aws_release,
     .prepare = aws_prepare,
+    .update_role = aws_update_role,
     .find = aws_find,
     .adopt = aws_adopt,
     .remove = aws_remove,

@@ -50,7 +50,7 @@ static void prepare_finish(struct aws_workflow *op)
     struct aws_provider *provider = op->provider;
     struct arena *own = &provider->own_arena;
     bool ok = op->answer.outcome == OUTCOME_DONE;
-    if (ok) {
+    if (ok && !prepare->only_permits) {
         struct str name = aws_own_name(provider->cluster->name, provider->uid, "", own);
         provider->own_key = prepare->wants_key ? name : STR("");
         provider->own_group = arena_str(own, prepare->group);
@@ -89,8 +89,8 @@ static enum aws_ask ask_lease_object(struct aws_workflow *op, struct aws_request
     return lease_object_ask_find(op, request);
 }
 
-void aws_prepare(struct provider *base, struct str ssh_public_key, provider_resources_fn *done,
-                 void *context)
+static struct prepare_op *prepare_new(struct provider *base, provider_resources_fn *done,
+                                      void *context)
 {
     static const struct aws_step lease_object = {ask_lease_object, prepare_on_lease_object};
     struct aws_step steps[PREPARE_STEP_COUNT];
@@ -120,11 +120,28 @@ void aws_prepare(struct provider *base, struct str ssh_public_key, provider_reso
                                               prepare_finish);
     prepare->done = done;
     prepare->context = context;
-    prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
-    prepare->only_finds = prepare->public_key.len == 0;
     if (provider->has_facts) {
         find_requests(prepare);
     }
+    return prepare;
+}
+
+void aws_prepare(struct provider *base, struct str ssh_public_key, provider_resources_fn *done,
+                 void *context)
+{
+    struct prepare_op *prepare = prepare_new(base, done, context);
+    prepare->public_key = arena_str(&prepare->op.arena, str_trim(ssh_public_key));
+    prepare->only_finds = prepare->public_key.len == 0;
     prepare->wants_role = prepare->wants_role && !prepare->only_finds;
+    workflow_start(&prepare->op);
+}
+
+void aws_update_role(struct provider *base, provider_resources_fn *done, void *context)
+{
+    struct prepare_op *prepare = prepare_new(base, done, context);
+    prepare->only_finds = true;
+    prepare->only_permits = true;
+    prepare->wants_key = prepare->wants_key && prepare->wants_role; /* for the policy */
+    prepare->wants_group = prepare->wants_group && prepare->wants_role;
     workflow_start(&prepare->op);
 }

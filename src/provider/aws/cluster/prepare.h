@@ -36,6 +36,7 @@ struct prepare_op {
     size_t thing_count, thing_capacity;
     bool wants_key, wants_group, wants_role;
     bool only_finds;
+    bool only_permits; /* finds, and writes the policy of the role, without the lease */
     struct str public_key;
     struct str group_name;
     struct str group; /* id */

@@ -54,8 +54,9 @@ static enum aws_next prepare_group_on_find(struct aws_workflow *op, const struct
                 rule->description = arena_str(&op->arena, rule->description);
             }
             prepare_add_thing(prepare, "security group", prepare->group, "");
-            return workflow_goto(op,
-                                 prepare->only_finds ? PREPARE_STEP_COUNT : PREPARE_FIND_CALLER);
+            return workflow_goto(op, prepare->only_permits ? PREPARE_FIND_WORKER_ROLES
+                                     : prepare->only_finds ? PREPARE_STEP_COUNT
+                                                           : PREPARE_FIND_CALLER);
         }
     }
     return prepare->only_finds

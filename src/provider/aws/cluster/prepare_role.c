@@ -110,7 +110,7 @@ static enum aws_ask ask_find_role(struct aws_workflow *op, struct aws_request *r
 
 static enum aws_next on_find_role(struct aws_workflow *op, const struct aws_result *result)
 {
-    if (result_has_code(result, "NoSuchEntity")) {
+    if (result_has_code(result, "NoSuchEntity") && !prepare_of(op)->only_permits) {
         return NEXT_NEXT;
     }
     if (!result->reply->is_ok) {
@@ -294,7 +294,7 @@ static enum aws_ask ask_policy(struct aws_workflow *op, struct aws_request *requ
     }
     param_add_text(input, "PolicyName", STR(POLICY_NAME), &op->arena);
     param_add_text(input, "PolicyDocument", policy, &op->arena);
-    return prepare_role_ask_iam(op, request, "PutRolePolicy", input, true);
+    return prepare_role_ask_iam(op, request, "PutRolePolicy", input, !prepare_of(op)->only_permits);
 }
 
 /* IAM is eventually consistent: resources created a moment ago may not be visible everywhere. */
@@ -306,12 +306,19 @@ static enum aws_next on_young(struct aws_workflow *op, const struct aws_result *
     return result->reply->is_ok ? NEXT_NEXT : fail_role(op, result);
 }
 
+static enum aws_next on_policy(struct aws_workflow *op, const struct aws_result *result)
+{
+    enum aws_next turn = on_young(op, result);
+    return turn == NEXT_NEXT && prepare_of(op)->only_permits ? workflow_goto(op, PREPARE_STEP_COUNT)
+                                                             : turn;
+}
+
 /* ---- the profile ---- */
 
 static enum aws_ask ask_find_profile(struct aws_workflow *op, struct aws_request *request)
 {
     struct prepare_op *prepare = prepare_of(op);
-    if (!prepare->wants_role) {
+    if (!prepare->wants_role || prepare->only_permits) {
         return ASK_NOTHING;
     }
     prepare->role = prepare_role_name(op);
@@ -383,7 +390,7 @@ static enum aws_next on_fill(struct aws_workflow *op, const struct aws_result *r
 const struct aws_step prepare_find_worker_roles = {ask_worker_roles, on_worker_roles};
 const struct aws_step prepare_find_role = {ask_find_role, on_find_role};
 const struct aws_step prepare_make_role = {ask_make_role, on_make_role};
-const struct aws_step prepare_write_policy = {ask_policy, on_young};
+const struct aws_step prepare_write_policy = {ask_policy, on_policy};
 const struct aws_step prepare_find_profile = {ask_find_profile, on_find_profile};
 const struct aws_step prepare_make_profile = {ask_make_profile, on_make_profile};
 const struct aws_step prepare_fill_profile = {ask_fill, on_fill};
