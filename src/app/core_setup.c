@@ -299,6 +299,17 @@ static bool keeps_outdated(const struct config *config)
     return value_is_true(value_get_c(config->provider, "disable_launch_config_check"));
 }
 
+/* metadata.shoal.max_unavailable; 0 means no limit. */
+static int64_t max_unavailable(const struct config *config)
+{
+    const struct value *value = value_get_c(config->shoal, "max_unavailable");
+    double count;
+    if (!value || !value_number(value, &count) || !(count >= 0 && count <= 1e6)) {
+        return 1;
+    }
+    return count > 0 ? (int64_t)count : PLAN_NO_LIMIT;
+}
+
 static bool core_setup_has_resources(const struct core_settings *settings)
 {
     for (size_t i = 0; i < settings->type_count; i++) {
@@ -347,6 +358,7 @@ bool core_setup_make(struct arena *arena, const struct config *config,
     settings->work_budget = PLAN_WORK_DEFAULT;
     settings->conserves_gpus = true;
     settings->keeps_outdated = keeps_outdated(config);
+    settings->max_unavailable = max_unavailable(config);
     settings->head_type = (uint32_t)config->head_type;
     settings->max_per_call = MACHINES_PER_CALL;
     settings->node_capacity = 2 * (size_t)(most < 100000 ? most : 100000) + NODES_BESIDE;

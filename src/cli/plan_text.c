@@ -79,6 +79,10 @@ static void say_drains(struct buf *out, const struct up_plan *plan)
     if (count > 0) {
         buf_addf(out, "%" PRId64 " outdated worker%s will be drained, and terminated when idle. ",
                  count, plural(count));
+        if (plan->max_unavailable != PLAN_NO_LIMIT && plan->max_unavailable < plan->changed) {
+            buf_addf(out, "At most %" PRId64 " of a node type %s replaced at a time. ",
+                     plan->max_unavailable, plan->max_unavailable == 1 ? "is" : "are");
+        }
     }
 }
 

@@ -64,8 +64,9 @@ struct core_settings {
     enum plan_strategy strategy;
     int64_t work_budget; /* work limit of the strategy by price */
     bool conserves_gpus;
-    bool keeps_outdated;    /* terminate outdated nodes only after the idle timeout */
-    uint64_t head_instance; /* or INSTANCE_NONE */
+    bool keeps_outdated;     /* terminate outdated nodes only after the idle timeout */
+    int64_t max_unavailable; /* of a changed type while its nodes are replaced; PLAN_NO_LIMIT */
+    uint64_t head_instance;  /* or INSTANCE_NONE */
     uint32_t head_type;
     int64_t max_per_call; /* limit of instances in one launch call */
     size_t node_capacity; /* limit of known nodes, including terminating ones */

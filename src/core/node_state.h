@@ -56,7 +56,8 @@ struct node {
     bool is_set_up;     /* ray start succeeded */
     bool has_worked;    /* ran something since it joined */
     bool is_replaced;   /* draining: a launch was made to replace its work */
-    bool is_outdated;   /* the file has changed since its launch: to be drained */
+    bool is_outdated;   /* the file has changed since its launch: to be replaced */
+    bool is_waiting;    /* outdated: it serves until its turn to be drained comes */
 };
 
 struct node_state_row {

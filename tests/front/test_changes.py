@@ -144,6 +144,31 @@ def test_a_renamed_type_is_counted_drained_and_ended(front):
     assert "no longer in the file" in events, events
 
 
+def test_a_changed_type_is_replaced_one_by_one(front):
+    laptop = front.laptop()
+    content = front.cluster("demo", workers=2)
+    file = laptop.file("cluster.yaml", content)
+    laptop("up", "-y", file)
+    old = {m.id for m in workers(front)}
+    worker = content["available_node_types"]["worker"]
+    worker["node_config"] = {**worker["node_config"], "InstanceType": "m5.xlarge"}
+    laptop.file("cluster.yaml", content)
+    done = laptop("plan", file)
+    assert "- drain    2 x m5.large  (worker)" in done.out, str(done)
+    seen = []
+
+    def is_replaced():
+        now = {m.id for m in workers(front)}
+        if not seen or seen[-1] != now:
+            seen.append(now)
+        return len(now) == 2 and not now & old
+
+    laptop("up", "-y", file, seconds=240)
+    wait_for(is_replaced, 240, 0.1, "two new workers")
+    assert min(len(now) for now in seen) >= 1, seen
+    assert any(len(now) == 2 and len(now & old) == 1 for now in seen), seen  # one of each
+
+
 def test_a_changed_head_is_refused_and_named(front):
     laptop = front.laptop()
     content = front.cluster("demo", workers=0)

@@ -117,6 +117,7 @@ static void make(struct pace *pace, int64_t nodes, int64_t hours)
                                             .upscaling_permille = PLAN_NO_LIMIT,
                                             .conserves_gpus = true,
                                             .max_per_call = 1000,
+                                            .max_unavailable = PLAN_NO_LIMIT,
                                             .node_capacity = (size_t)(2 * nodes + 16),
                                             .seed = 1};
     core_times_default(&pace->settings.times);

@@ -143,6 +143,8 @@ static void make_settings(struct maker *maker)
     settings->max_per_call = rng_between(&maker->rng, 1, 20);
     settings->node_capacity = 256;
     settings->seed = rng_next(&maker->rng);
+    settings->max_unavailable = settings->seed % 3 == 0 ? PLAN_NO_LIMIT
+                                                        : (int64_t)(settings->seed % 3);
     core_times_default(&settings->times);
 }
 

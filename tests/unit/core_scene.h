@@ -154,6 +154,7 @@ static inline void open_scene(struct scene *scene)
                                              .idle_timeout = 5 * MINUTE,
                                              .upscaling_permille = PLAN_NO_LIMIT,
                                              .max_per_call = 100,
+                                             .max_unavailable = PLAN_NO_LIMIT,
                                              .node_capacity = 16};
     core_times_default(&scene->settings.times);
     scene->amount = (struct amount){cpu, 40000};

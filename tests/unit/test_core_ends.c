@@ -703,6 +703,168 @@ static void test_a_launch_of_a_removed_type_counts_until_it_is_settled(void **st
     close_scene(&scene);
 }
 
+/* Workers 21 to 23; 22 is idle. */
+static void list_three(struct scene *scene, bool is_outdated, enum cloud_state state_of_22)
+{
+    struct listed all[3];
+    for (uint64_t i = 0; i < 3; i++) {
+        all[i] = (struct listed){.instance = 21 + i,
+                                 .launch = 1,
+                                 .state = i == 1 ? state_of_22 : CLOUD_RUNNING,
+                                 .is_outdated = is_outdated,
+                                 .price = 1000000};
+    }
+    list(scene, all, 3, true);
+}
+
+/* A new worker, 31, whose setup fails. */
+static void fail_fourth(struct scene *scene)
+{
+    node(scene, 22, RAY_ALIVE, NOT_IDLE);
+    load(scene, 1);
+    tick(scene);
+    uint64_t launch = only(scene, ACTION_LAUNCH)->launch;
+    launched(scene, launch, 31);
+    launch_reply(scene, launch, OUTCOME_DONE);
+    struct listed fourth = {.instance = 31, .launch = launch, .state = CLOUD_RUNNING};
+    list(scene, &fourth, 1, false);
+    load(scene, 0);
+    step(scene, (struct event){.kind = EVENT_SETUP_REPLY,
+                               .setup_reply = {.instance = 31, .news = SETUP_FAILED}});
+    tick(scene);
+    assert_int_equal(only(scene, ACTION_TERMINATE)->instance, 31);
+    step(scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                               .terminate_reply = {.instance = 31, .outcome = OUTCOME_DONE}});
+}
+
+static void open_roll(struct scene *scene, int64_t min_nodes)
+{
+    open_scene(scene);
+    scene->settings.max_unavailable = 1;
+    scene->settings.max_workers = 4;
+    scene->type.max_nodes = min_nodes > 0 ? 3 : 4;
+    scene->type.min_nodes = min_nodes;
+    scene->core = core_new(&scene->settings, &scene->arena);
+    start(scene);
+    list_three(scene, false, CLOUD_RUNNING);
+    for (uint64_t i = 21; i <= 23; i++) {
+        node(scene, i, RAY_ALIVE, i == 22 ? scene->now : NOT_IDLE);
+    }
+    scene->now += 20 * MINUTE; /* past the quiet time after a start */
+    lease(scene, 1);
+    see_ray(scene);
+    list_three(scene, false, CLOUD_RUNNING);
+}
+
+/* The file changes. */
+static void roll(struct scene *scene)
+{
+    tick(scene);
+    nothing(scene);
+    list_three(scene, true, CLOUD_RUNNING);
+    tick(scene);
+}
+
+static size_t count_serving(struct scene *scene)
+{
+    size_t count = 0;
+    for (uint64_t i = 21; i <= 23; i++) {
+        count += state_of(scene, i) == NODE_READY || state_of(scene, i) == NODE_IDLE ? 1 : 0;
+    }
+    return count;
+}
+
+/* The idle one is first. The replacement does not fit until the instance of the node is gone. */
+static void roll_first(struct scene *scene)
+{
+    roll(scene);
+    const struct action *drain = only(scene, ACTION_DRAIN);
+    assert_int_equal(drain->instance, 22);
+    assert_int_equal(drain->reason.kind, REASON_OUTDATED);
+    drain_reply(scene, 22, DRAIN_ACCEPTED);
+    node(scene, 22, RAY_DRAINING, scene->now);
+    tick(scene);
+    assert_int_equal(only(scene, ACTION_TERMINATE)->instance, 22);
+    step(scene, (struct event){.kind = EVENT_TERMINATE_REPLY,
+                               .terminate_reply = {.instance = 22, .outcome = OUTCOME_DONE}});
+    assert_int_equal(count_serving(scene), 2);
+    list_three(scene, true, CLOUD_GONE);
+    tick(scene);
+    assert_int_equal(count_serving(scene), 2);
+}
+
+static void test_a_changed_type_is_replaced_one_by_one(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 3);
+    roll_first(&scene);
+    uint64_t launch = only(&scene, ACTION_LAUNCH)->launch;
+    launched(&scene, launch, 31);
+    launch_reply(&scene, launch, OUTCOME_DONE);
+    tick(&scene);
+    assert_int_equal(count_serving(&scene), 2); /* the others wait until it has joined */
+    node(&scene, 31, RAY_ALIVE, NOT_IDLE);
+    see_ray(&scene);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_DRAIN)->instance, 21);
+    assert_int_equal(count_serving(&scene), 1);
+    close_scene(&scene);
+}
+
+static void test_nobody_leaves_whose_replacement_is_held(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 3);
+    scene.settings.max_price = 3500000;
+    scene.offerings[0].price = scene.offerings[1].price = 2000000;
+    roll_first(&scene);
+    nothing(&scene); /* the new node would cost too much */
+    tick(&scene);
+    assert_int_equal(count_serving(&scene), 2);
+    close_scene(&scene);
+}
+
+static void test_nobody_leaves_after_a_failed_setup(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 0);
+    fail_fourth(&scene);
+    scene.now += 10 * MINUTE; /* it is missing from the listing because it is gone */
+    see_ray(&scene);
+    list_three(&scene, false, CLOUD_RUNNING);
+    assert_int_equal(state_of(&scene, 31), NODE_GONE);
+    roll(&scene);
+    nothing(&scene);
+    assert_int_equal(count_serving(&scene), 3);
+    close_scene(&scene);
+}
+
+static void test_nobody_leaves_while_there_is_no_capacity(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 0);
+    load(&scene, 2);
+    for (int i = 0; i < 2; i++) {
+        tick(&scene);
+        launch_reply(&scene, only(&scene, ACTION_LAUNCH)->launch, OUTCOME_CAPACITY);
+    }
+    load(&scene, 0);
+    node(&scene, 22, RAY_ALIVE, NOT_IDLE);
+    roll(&scene);
+    nothing(&scene);
+    scene.now += 10 * MINUTE;
+    see_ray(&scene);
+    list_three(&scene, true, CLOUD_RUNNING);
+    tick(&scene);
+    only(&scene, ACTION_DRAIN);
+    assert_int_equal(count_serving(&scene), 2);
+    close_scene(&scene);
+}
+
 static void test_outdated_workers_may_be_kept_until_they_are_idle(void **state)
 {
     struct scene scene;
@@ -772,6 +934,10 @@ int main(void)
         cmocka_unit_test(test_an_outdated_worker_that_left_rays_view_may_still_work),
         cmocka_unit_test(test_an_outdated_worker_keeps_its_time_over_a_restart),
         cmocka_unit_test(test_a_launch_of_a_removed_type_counts_until_it_is_settled),
+        cmocka_unit_test(test_a_changed_type_is_replaced_one_by_one),
+        cmocka_unit_test(test_nobody_leaves_whose_replacement_is_held),
+        cmocka_unit_test(test_nobody_leaves_after_a_failed_setup),
+        cmocka_unit_test(test_nobody_leaves_while_there_is_no_capacity),
         cmocka_unit_test(test_outdated_workers_may_be_kept_until_they_are_idle),
         cmocka_unit_test(test_down_ends_everything),
     };

@@ -179,6 +179,15 @@ static void outdated_workers_are_drained_and_replaced(void **state)
                "This will launch 1 instance: 1 x m5.large spot ($0.038/h): $0.13/h for the whole "
                "cluster. 3 outdated workers will be drained, and terminated when idle. 1 worker "
                "required by min_workers cannot be launched yet: the cluster is at max_workers.");
+    scene.core.settings.max_unavailable = 1;
+    add_worker(&scene, "cpu", STR("changed"));
+    make(&scene);
+    assert_true(str_find(question(&scene), "At most 1 of a node type is replaced at a time.") !=
+                SIZE_MAX);
+    scene.core.settings.max_unavailable = 2;
+    make(&scene);
+    assert_true(str_find(question(&scene), "at a time") == SIZE_MAX);
+    scene.input.machine_count--;
     scene.core.settings.keeps_outdated = true; /* provider.disable_launch_config_check */
     make(&scene);
     assert_int_equal(scene.plan.step_count, 1);

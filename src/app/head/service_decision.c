@@ -321,7 +321,7 @@ static void count_present(void *context, const struct managed_node *managed_node
 {
     struct present *present = context;
     const struct node *node = managed_node->node;
-    if (node && !managed_node->is_head && !node->is_outdated &&
+    if (node && !managed_node->is_head && (!node->is_outdated || node->is_waiting) &&
         node->offering < present->settings->offering_count &&
         (node_state_table[node->state].is_pending || node_state_table[node->state].is_running)) {
         present->counts[present->settings->offerings[node->offering].type]++;

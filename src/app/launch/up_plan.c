@@ -89,6 +89,8 @@ static void take_worker(struct up_plan_planner *planner, const struct machine *m
         }
         return;
     }
+    planner->plan->changed += is_gone ? 0 : 1;
+    planner->plan->max_unavailable = input->core->settings.max_unavailable;
     int64_t price = up_plan_price_of(planner, machine);
     planner->leaving += price > 0 ? price : 0;
     up_plan_add_step(

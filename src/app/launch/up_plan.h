@@ -39,6 +39,8 @@ struct up_plan {
     int64_t held;       /* workers that min_workers requires but max_workers leaves no room for */
     int64_t price_now;  /* price of all running instances; PRICE_UNKNOWN if any is unknown */
     int64_t price_then; /* price after all steps */
+    int64_t changed;    /* workers whose node_config was changed in the file */
+    int64_t max_unavailable; /* of these and of one type at a time, or PLAN_NO_LIMIT */
     struct str head_id;
 };
 

@@ -64,6 +64,7 @@ static const struct field view_fields[] = {
     FIELD(struct node_view, idle_since_ms, "idle_since_ms", FIELD_NUMBER),
     FIELD(struct node_view, activity, "activity", FIELD_TEXT),
     FIELD(struct node_view, is_draining, "draining", FIELD_FLAG),
+    FIELD(struct node_view, is_outdated, "outdated", FIELD_FLAG),
 };
 const struct field_table node_view_table = FIELD_TABLE(view_fields);
 

@@ -73,6 +73,7 @@ struct node_view {
     int64_t idle_since_ms; /* wall clock; 0 if busy or unknown */
     struct str activity;   /* why the node is busy, as reported by Ray */
     bool is_draining;
+    bool is_outdated; /* the file was changed; it serves until its turn to be replaced */
 };
 
 struct json_t;

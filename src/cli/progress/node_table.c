@@ -34,6 +34,9 @@ static struct str node_table_state_text(struct arena *arena, const struct node_v
     if (view->phase == PHASE_READY && view->is_draining) {
         return STR("ready, draining");
     }
+    if (view->phase == PHASE_READY && view->is_outdated) {
+        return STR("ready, outdated");
+    }
     if (view->phase == PHASE_READY && view->idle_since_ms > 0) {
         return arena_printf(arena, "ready, idle %.*s",
                             STR_ARG(node_table_age_text(arena, now_ms - view->idle_since_ms)));

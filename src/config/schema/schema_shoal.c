@@ -55,6 +55,13 @@ static const struct schema_key shoal_keys[] = {
      .help = "Also replace a spot instance when the cloud only recommends it (a rebalance "
              "recommendation).",
      .example = "rebalance: true"},
+    {.name = "max_unavailable",
+     .types = SCHEMA_INTEGER,
+     .flags = SCHEMA_NOT_NEGATIVE,
+     .fallback = "1",
+     .help = "When a node type is changed, how many of its workers are replaced at a time; 0 means "
+             "all at once.",
+     .example = "max_unavailable: 2"},
     {.name = "ssh_from",
      .types = SCHEMA_ARRAY,
      .item_types = SCHEMA_STRING,

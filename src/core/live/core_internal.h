@@ -187,6 +187,8 @@ bool cloud_view_is_fresh(const struct core *core);
 /* outdated.c: instances that no longer match the file. */
 void outdated_apply(struct core *core, struct node *node, const struct listed *listed);
 void outdated_end(struct core *core);
+/* Lets at most one node that waits leave. Call it after a plan, with the launches that are held. */
+void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold_count);
 struct reason outdated_reason(const struct node *node);
 
 /* apply_cloud.c, apply_ray.c */
@@ -234,5 +236,7 @@ struct departing evictions_departing(const struct core *core, uint32_t type);
 void evictions_mark_replaced(struct core *core); /* called after launches for all of them */
 
 /* decide.c */
+/* The first offering of a type that may be tried now, or the offering count if none. */
+uint32_t decide_open_offering(const struct core *core, uint32_t type);
 void decide(struct core *core, struct arena *scratch, struct core_answer *answer);
 bool decide_is_due(const struct core *core);

@@ -158,7 +158,7 @@ static bool is_priceless(const struct core *core, uint32_t offering)
 
 /* The first offering of a type that may be tried now, or the offering count if none. Offerings with
  * recent interruptions come last, but are used if there is no other. */
-static uint32_t open_offering(const struct core *core, uint32_t type)
+uint32_t decide_open_offering(const struct core *core, uint32_t type)
 {
     uint32_t count = (uint32_t)core->settings->offering_count;
     uint32_t warned = count;
@@ -185,7 +185,7 @@ static void fit_type(struct draft *draft, uint32_t number)
     const struct plan_type *written = &core->settings->types[number];
     const struct role_counts *tally = &draft->types[number];
     struct plan_type *type = &core->types[number];
-    uint32_t offering = open_offering(core, number);
+    uint32_t offering = decide_open_offering(core, number);
     type->max_nodes = narrow(written->max_nodes, tally);
     type->min_nodes = written->min_nodes;
     if (offering < core->settings->offering_count) {
@@ -425,7 +425,7 @@ static void decide_launch(struct draft *draft, const struct plan_launch *planned
 {
     const struct core_settings *settings = draft->core->settings;
     struct plan_launch rest = *planned;
-    uint32_t offering = open_offering(draft->core, rest.type);
+    uint32_t offering = decide_open_offering(draft->core, rest.type);
     if (draft->core->launching != PERMIT_OK || offering == settings->offering_count) {
         bool is_blind = draft->core->launching != PERMIT_OK;
         decide_hold(draft, rest.type, rest.count,
@@ -452,7 +452,7 @@ static void hold_closed(struct draft *draft)
     for (uint32_t i = 0; i < core->settings->type_count; i++) {
         int64_t missing = core->settings->types[i].min_nodes -
                           role_counts_offering(&draft->types[i]);
-        if (open_offering(core, i) == core->settings->offering_count) {
+        if (decide_open_offering(core, i) == core->settings->offering_count) {
             decide_hold(draft, i, missing, closed_by(core, i));
         }
     }
@@ -481,7 +481,7 @@ static void decide_explain(const struct core *core, struct refusal *refusal)
     const struct core_settings *settings = core->settings;
     bool is_by_limit = refusal->cause == REFUSED_TYPE_LIMIT || refusal->cause == REFUSED_TOGETHER;
     if (!is_by_limit || refusal->type >= settings->type_count ||
-        open_offering(core, refusal->type) != settings->offering_count) {
+        decide_open_offering(core, refusal->type) != settings->offering_count) {
         return;
     }
     enum hold_cause cause = closed_by(core, refusal->type);
@@ -613,6 +613,9 @@ void decide(struct core *core, struct arena *scratch, struct core_answer *answer
         forget_displaced(core, &answer->plan);
     }
     decide_explain_all(core, &answer->plan);
+    if (core->ending == PERMIT_OK && core->launching == PERMIT_OK) {
+        outdated_give_turn(core, draft.holds, draft.hold_count);
+    }
     /* The effects of this decision are no reason to decide again. */
     core->is_changed = false;
 }

@@ -1,10 +1,15 @@
 /*
  * outdated.c: instances that no longer match the file.
  *
- * The node type was removed or renamed, or its node_config changed. Such an instance still counts
- * against every limit and costs money, so it is tracked like any other, but offers nothing to the
- * planner. It is drained without a deadline: its raylet accepts no more work, running work
- * continues, and the instance is terminated once idle. Nothing else revokes the decision.
+ * The node type was removed or renamed, or its node_config changed. Such an instance is drained
+ * without a deadline: its raylet accepts no more work, running work continues, and the instance is
+ * terminated once idle. It then offers nothing to the planner, but counts against every limit and
+ * costs money. Nothing else revokes the decision.
+ *
+ * Nodes of a changed type are replaced in turn: until its turn comes, a node serves like any other.
+ * At most max_unavailable nodes of the type are leaving or not yet in Ray, and nobody gets a turn
+ * after a failed setup or while the type cannot be launched. A failure of the new settings thus
+ * costs at most max_unavailable nodes.
  */
 #include "base/require.h"
 #include "core/live/node_facts.h"
@@ -18,6 +23,8 @@ void outdated_apply(struct core *core, struct node *node, const struct listed *l
     }
     if (node->is_outdated != is_outdated || node->offering != listed->offering ||
         node->price != listed->price) {
+        node->is_waiting = is_outdated && !is_gone && (node->is_waiting || !node->is_outdated) &&
+                           core->settings->max_unavailable != PLAN_NO_LIMIT;
         node->is_outdated = is_outdated;
         node->offering = listed->offering;
         node->price = listed->price;
@@ -77,6 +84,9 @@ static void drain_if_idle(struct core *core, struct node *node)
 static void outdated_do_end(struct core *core, struct node *node)
 {
     const struct node_state_row *life = &node_state_table[node->state];
+    if (outdated_serves(node)) {
+        return;
+    }
     if (life->is_running && core->settings->keeps_outdated) {
         drain_if_idle(core, node);
     } else if (life->is_running) {
@@ -94,5 +104,47 @@ void outdated_end(struct core *core)
             node->state != NODE_GONE) {
             outdated_do_end(core, node);
         }
+    }
+}
+
+static bool outdated_is_held(uint32_t type, const struct hold *holds, size_t hold_count)
+{
+    for (size_t i = 0; i < hold_count; i++) {
+        if (holds[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Can the cluster do without one more node of this type? */
+static bool outdated_has_turn(const struct core *core, uint32_t type)
+{
+    const struct role_counts *tally = &core->tallies[type];
+    int64_t unavailable = tally->counts[ROLE_PENDING] + tally->counts[ROLE_OTHER];
+    int64_t most = core->settings->max_unavailable;
+    require(most > 0, "some node may be replaced");
+    return unavailable < most && core->type_breakers[type].refusals == 0 &&
+           decide_open_offering(core, type) < core->settings->offering_count;
+}
+
+void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold_count)
+{
+    struct node *next = NULL;
+    node_counts_update(core);
+    for (uint32_t i = 0; i < core->node_end; i++) {
+        struct node *node = &core->nodes[i];
+        uint32_t type = node_type(core, node);
+        bool is_better = !next || (next->state != NODE_IDLE && node->state == NODE_IDLE);
+        if (is_better && outdated_serves(node) && outdated_has_turn(core, type) &&
+            !outdated_is_held(type, holds, hold_count)) {
+            next = node;
+        }
+    }
+    if (next) {
+        require(next->is_outdated && !next->is_head, "only an outdated worker is replaced");
+        next->is_waiting = false;
+        outdated_do_end(core, next);
+        core->decide_at = core->now; /* the next plan launches its replacement */
     }
 }

@@ -179,6 +179,11 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
                      STR_ARG(view->activity));
         say_uses(sheet, view);
     }
+    if (view->is_outdated) {
+        explain_line(sheet, "It is outdated, because its node_config was changed in the file. The "
+                            "workers of its type are replaced in turn; none is replaced after a "
+                            "failed setup, or while the cloud has no capacity.");
+    }
     explain_give(sheet, question, fix);
 }
 
