@@ -1,4 +1,4 @@
-/* preflight.c: adds findings about payloads, containers and Python to the provider's. */
+/* preflight.c: adds findings about payloads and Python to the provider's. */
 #include "app/preflight.h"
 
 #include "ray/version.h"
@@ -18,23 +18,6 @@ static struct finding *preflight_add(struct preflight_findings *all, const char 
     *finding = (struct finding){
         .level = FINDING_ERROR, .subject = str_from(subject), .text = text, .remedy = remedy};
     return finding;
-}
-
-/* ---- containers ---- */
-
-static void find_docker(const struct config *config, struct preflight_findings *all)
-{
-    for (size_t i = 0; i < config->node_type_count; i++) {
-        if (config->node_types[i].docker.image.len > 0) {
-            preflight_add(
-                all, "docker",
-                STR("this release of shoal cannot run nodes in containers, so it cannot launch a "
-                    "cluster file with a docker section"),
-                STR("remove the docker section, or start this cluster with ray up"))
-                ->path = STR("docker");
-            return;
-        }
-    }
 }
 
 /* ---- payloads ---- */
@@ -136,7 +119,7 @@ static void find_pythons(const struct config *config, const struct provider_type
         for (size_t k = 0; k < i; k++) {
             is_known = is_known || str_eq(types[k].image, types[i].image);
         }
-        if (!is_known) {
+        if (!is_known && config->node_types[i].docker.image.len == 0) {
             warn_of_python(config, types, i, arena, all);
         }
     }
@@ -151,7 +134,6 @@ struct preflight_findings preflight_local(const struct config *config,
     enum { OTHERS = 2 };
     struct preflight_findings all = {
         .items = ARENA_ARRAY(arena, 2 * config->node_type_count + OTHERS, struct finding)};
-    find_docker(config, &all);
     find_payloads(config, types, places, arena, &all);
     find_mixture(config, types, arena, &all);
     find_pythons(config, types, arena, &all);

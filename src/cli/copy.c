@@ -1,6 +1,7 @@
 /* copy.c: runs rsync in the foreground. */
 #include "cli/copy.h"
 
+#include "app/setup/container.h"
 #include "app/setup/node_tools.h"
 #include "cli/cloud.h"
 #include "cli/output.h"
@@ -84,8 +85,8 @@ static struct str path_there(struct target *target, struct str path)
     return there;
 }
 
-int copy_run(struct target *target, const struct ssh_target *place, struct str here,
-             struct str there, bool is_down)
+static int copy_start(struct target *target, const struct ssh_target *place, struct str here,
+                      struct str there, bool is_down, const struct config_docker *docker)
 {
     struct err err;
     const char *const *argv;
@@ -104,6 +105,10 @@ int copy_run(struct target *target, const struct ssh_target *place, struct str h
         .makes_parents = !is_down,
         .has_progress = wants_progress(target),
     };
+    if (docker) {
+        copy.container_program = container_program(docker);
+        copy.container = docker->container_name;
+    }
     if (!rsync_argv(&copy, target->cli.arena, &argv, &err)) {
         return target_fail(target, &err);
     }
@@ -116,6 +121,21 @@ int copy_run(struct target *target, const struct ssh_target *place, struct str h
         return target_fail(target, &err);
     }
     return end.status;
+}
+
+int copy_run(struct target *target, const struct ssh_target *place, struct str here,
+             struct str there, bool is_down)
+{
+    return copy_start(target, place, here, there, is_down, NULL);
+}
+
+int copy_run_inside(struct target *target, const struct ssh_target *place, struct str here,
+                    struct str there, bool is_down)
+{
+    const struct config *config = target->config;
+    const struct config_node_type *head = &config->node_types[config->head_type];
+    return copy_start(target, place, here, there, is_down,
+                      container_is_used(head) ? &head->docker : NULL);
 }
 
 /* Copies the contents of a folder into the target folder, like `up`. */
@@ -137,8 +157,10 @@ static int copy_mounts(struct target *target, const struct ssh_target *place, bo
     for (size_t i = 0; status == 0 && i < config->mount_count; i++) {
         struct str here = file_expand_home(arena, config->mounts[i].local);
         bool is_folder = file_stat(arena_str(arena, here).ptr).kind == FILE_FOLDER;
+        struct str there = container_copy_path(config, &config->node_types[config->head_type],
+                                               config->mounts[i].remote, arena);
         status = copy_run(target, place, with_slash(arena, here, is_folder),
-                          with_slash(arena, config->mounts[i].remote, is_folder), is_down);
+                          with_slash(arena, there, is_folder), is_down);
     }
     return status;
 }
@@ -167,7 +189,7 @@ static int copy_files(struct target *target, const void *context)
     }
     struct str here = str_from(is_down ? to : from);
     struct str there = str_from(is_down ? from : to);
-    return from ? copy_run(target, &place, here, path_there(target, there), is_down)
+    return from ? copy_run_inside(target, &place, here, path_there(target, there), is_down)
                 : copy_mounts(target, &place, is_down);
 }
 

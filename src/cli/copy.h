@@ -8,6 +8,10 @@
 int copy_run(struct target *target, const struct ssh_target *place, struct str here,
              struct str there, bool is_down) MUST_USE;
 
+/* The same, but in the head's container if the file has one. */
+int copy_run_inside(struct target *target, const struct ssh_target *place, struct str here,
+                    struct str there, bool is_down) MUST_USE;
+
 /* The operands of rsync-up and rsync-down. */
 struct copy_fields {
     struct target_fields target;

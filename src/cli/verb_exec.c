@@ -23,9 +23,8 @@ static const struct option options[] = {
      "Run the command on this node instead of the head: worker-2, or its id or address. The "
      "connection goes through the head."},
     {"run-env", 0, OPTION_CHOICE, offsetof(struct exec_fields, run_env), "WHERE", run_envs,
-     "An option of ray exec: run the command in the container (docker), on the machine (host), "
-     "or in the container if the file has a docker section (auto). shoal up does not launch "
-     "files with a docker section yet."},
+     "Run the command in the container (docker), on the machine (host), or in the container if "
+     "the file has a docker section and the command does not start with docker (auto)."},
     COMMAND_START_OPTION(struct exec_fields),
     COMMAND_STOP_OPTION(struct exec_fields),
     COMMAND_SCREEN_OPTION(struct exec_fields),

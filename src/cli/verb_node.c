@@ -21,7 +21,8 @@ struct node_fields {
     const char *word;
     struct operand_rest command;
     bool is_bare;
-    const char *need;
+    const char *need, *container;
+    bool keeps, is_once, is_last, notes_ray;
     const char *version;
     bool has_token, makes_token;
     const char *gcs, *token_file;
@@ -48,6 +49,16 @@ static const struct option options[] = {
      "probe: no setup command can install what is missing."},
     {"need", 0, OPTION_TEXT, offsetof(struct node_fields, need), "PROGRAM", NULL,
      "probe: the program that the first setup command runs."},
+    {"container", 0, OPTION_TEXT, offsetof(struct node_fields, container), "PROGRAM", NULL,
+     "probe: the program that runs the container."},
+    {"keep-running", 0, OPTION_FLAG, offsetof(struct node_fields, keeps), NULL, NULL,
+     "container: do not replace a running one."},
+    {"once", 0, OPTION_FLAG, offsetof(struct node_fields, is_once), NULL, NULL,
+     "inside: not if Ray was started in this container."},
+    {"last", 0, OPTION_FLAG, offsetof(struct node_fields, is_last), NULL, NULL,
+     "inside: this command starts Ray."},
+    {"note-ray", 0, OPTION_FLAG, offsetof(struct node_fields, notes_ray), NULL, NULL,
+     "inside: read the version of Ray, run nothing."},
     {"version", 0, OPTION_TEXT, offsetof(struct node_fields, version), "VERSION", NULL,
      "ray: the version to install if Ray is missing."},
     {"token", 0, OPTION_FLAG, offsetof(struct node_fields, has_token), NULL, NULL,
@@ -116,7 +127,20 @@ static int run_host_key(const struct cli *cli, const struct node_fields *fields)
 static int run_probe(const struct cli *cli, const struct node_fields *fields)
 {
     (void)cli;
-    return node_probe(&(struct node_probe_setup){fields->is_bare, fields->need});
+    return node_probe(&(struct node_probe_setup){fields->is_bare, fields->need, fields->container});
+}
+
+static int run_container(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_container(&(struct node_container_setup){fields->makes_token, fields->keeps});
+}
+
+static int run_inside(const struct cli *cli, const struct node_fields *fields)
+{
+    (void)cli;
+    return node_inside(
+        &(struct node_inside_setup){fields->is_once, fields->is_last, fields->notes_ray});
 }
 
 static int run_ray(const struct cli *cli, const struct node_fields *fields)
@@ -271,6 +295,8 @@ static const struct {
     {"serve", run_serve},
     {"host-key", run_host_key},
     {"probe", run_probe},
+    {"container", run_container},
+    {"inside", run_inside},
     {"ray", run_ray},
     {"env", run_env},
     {"gate", run_gate},

@@ -113,7 +113,7 @@ static int submit(struct target *target, const void *fields)
     }
     struct str there = arena_printf(arena, "~/%.*s", STR_ARG(base_name(given->script)));
     target_close(target);
-    status = copy_run(target, &place, str_from(given->script), there, false);
+    status = copy_run_inside(target, &place, str_from(given->script), there, false);
     if (status != 0) {
         return status;
     }

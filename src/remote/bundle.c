@@ -35,6 +35,9 @@ static json_t *step_json(const struct step *step)
     if (step->attempts > 1) { /* older versions accept no new fields */
         json_object_set_new(json, "attempts", json_integer(step->attempts));
     }
+    if (step->inside.len > 0) {
+        json_object_set_new(json, "inside", bundle_text(step->inside));
+    }
     return json;
 }
 
@@ -46,7 +49,8 @@ bool bundle_write(const struct bundle *bundle, struct buf *out, struct err *err)
     for (size_t i = 0; i < bundle->count; i++) {
         json_t *step = step_json(&bundle->steps[i]);
         /* JSON cannot hold text that is not UTF-8; jansson drops such fields. */
-        ok = ok && json_object_size(step) == (bundle->steps[i].attempts > 1 ? 6U : 5U) &&
+        size_t size = 5U + (bundle->steps[i].attempts > 1) + (bundle->steps[i].inside.len > 0);
+        ok = ok && json_object_size(step) == size &&
              json_object_size(json_object_get(step, "variables")) ==
                  bundle->steps[i].variable_count;
         json_array_append_new(steps, step);
@@ -96,18 +100,20 @@ static bool read_variables(json_t *json, struct step *step, struct arena *arena)
 
 static bool read_step(json_t *json, struct step *step, struct arena *arena)
 {
-    json_t *name, *command, *variables;
+    json_t *name, *command, *variables, *inside = NULL;
     json_int_t deadline, attempts = 1;
     int is_always;
-    if (json_unpack(json, "{s:o, s:o, s:o, s:I, s:b, s?I!}", "name", &name, "command", &command,
-                    "variables", &variables, "deadline_ms", &deadline, "always", &is_always,
-                    "attempts", &attempts) != 0 ||
+    if (json_unpack(json, "{s:o, s:o, s:o, s:I, s:b, s?I, s?o!}", "name", &name, "command",
+                    &command, "variables", &variables, "deadline_ms", &deadline, "always",
+                    &is_always, "attempts", &attempts, "inside", &inside) != 0 ||
         !json_is_string(name) || !json_is_string(command) || !json_is_object(variables) ||
-        deadline < 0 || attempts < 1 || attempts > STEP_ATTEMPTS_MAX) {
+        (inside && !json_is_string(inside)) || deadline < 0 || attempts < 1 ||
+        attempts > STEP_ATTEMPTS_MAX) {
         return false;
     }
     step->name = bundle_copy(name, arena);
     step->command = bundle_copy(command, arena);
+    step->inside = inside ? bundle_copy(inside, arena) : (struct str){0};
     step->deadline_ms = deadline;
     step->is_always = is_always != 0;
     step->attempts = attempts;
@@ -171,6 +177,9 @@ static void hash_step(EVP_MD_CTX *hash, const struct step *step)
         char text[24];
         int size = snprintf(text, sizeof(text), "%lld", (long long)step->attempts);
         hash_text(hash, (struct str){text, (size_t)size});
+    }
+    if (step->inside.len > 0) {
+        hash_text(hash, step->inside);
     }
 }
 

@@ -31,6 +31,9 @@ struct step_variable {
 struct step {
     struct str name;    /* shown to users: "setup 3 of 5" */
     struct str command; /* run in the user's login shell */
+    /* A shell command that runs `command`, from its standard input, in another place, such as a
+     * container; empty: here. A step that was done in another place (step_run.h) runs again. */
+    struct str inside;
     const struct step_variable *variables;
     size_t variable_count;
     int64_t deadline_ms; /* 0: no limit */

@@ -33,19 +33,49 @@ static struct str rsync_folder_of(struct str path)
     return path.len > 1 ? str_sub(path, 0, path.len - 1) : path;
 }
 
+/* In a container the remote shell's "~" would be the home of the machine: rsync runs in the home of
+ * the container, and paths are relative to it. */
+static struct str rsync_container_path(struct str path)
+{
+    return str_starts(path, "~/") && path.len > 2 ? str_sub(path, 2, path.len)
+           : str_starts(path, "~")                ? STR("./")
+                                                  : path;
+}
+
+/* The program at the other end. */
+static const char *rsync_other_end(const struct rsync_copy *copy, struct arena *arena)
+{
+    struct str above = rsync_folder_of(copy->there);
+    bool makes = copy->makes_parents && !copy->is_down && above.len > 0 && !str_is(above, "~");
+    if (!copy->container_program) {
+        return makes ? arena_printf(arena, "mkdir -p %.*s && rsync",
+                                    STR_ARG(rsync_quoted(arena, above)))
+                           .ptr
+                     : NULL;
+    }
+    struct str folder = rsync_quoted(arena, rsync_container_path(above));
+    return arena_printf(arena,
+                        "%s exec -i %.*s sh -c 'cd && mkdir -p \"$0\" && exec rsync \"$@\"' %.*s",
+                        copy->container_program, STR_ARG(rsync_quoted(arena, copy->container)),
+                        STR_ARG(makes ? folder : STR(".")))
+        .ptr;
+}
+
 static const char *remote_name(const struct rsync_copy *copy, struct arena *arena)
 {
     struct str address = copy->place->address;
     bool is_ipv6 = str_find_char(address, ':') != SIZE_MAX && !str_starts(address, "[");
-    return arena_printf(arena, "%.*s@%s%.*s%s:%.*s", STR_ARG(copy->place->user), is_ipv6 ? "[" : "",
-                        STR_ARG(address), is_ipv6 ? "]" : "", STR_ARG(copy->there))
+    return arena_printf(
+               arena, "%.*s@%s%.*s%s:%.*s", STR_ARG(copy->place->user), is_ipv6 ? "[" : "",
+               STR_ARG(address), is_ipv6 ? "]" : "",
+               STR_ARG(copy->container_program ? rsync_container_path(copy->there) : copy->there))
         .ptr;
 }
 
 bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *const **ret_argv,
                 struct err *err)
 {
-    enum { OTHERS = 16 };
+    enum { OTHERS = 20 };
     struct str ssh;
     size_t count = 0;
     const char **words = ARENA_ARRAY(arena, 2 * (copy->exclude_count + copy->filter_count) + OTHERS,
@@ -66,11 +96,14 @@ bool rsync_argv(const struct rsync_copy *copy, struct arena *arena, const char *
         words[count++] = "--no-devices";
         words[count++] = "--no-specials";
     }
-    struct str above = rsync_folder_of(copy->there);
-    if (copy->makes_parents && !copy->is_down && above.len > 0 && !str_is(above, "~")) {
+    if (copy->container_program && !copy->is_down) { /* its user may be root */
+        words[count++] = "--no-owner";
+        words[count++] = "--no-group";
+    }
+    const char *other_end = rsync_other_end(copy, arena);
+    if (other_end) {
         words[count++] = "--rsync-path";
-        words[count++] =
-            arena_printf(arena, "mkdir -p %.*s && rsync", STR_ARG(rsync_quoted(arena, above))).ptr;
+        words[count++] = other_end;
     }
     for (size_t i = 0; i < copy->exclude_count; i++) {
         words[count++] = "--exclude";

@@ -20,6 +20,9 @@ struct rsync_copy {
     size_t filter_count;
     bool makes_parents; /* up only: creates the parent folder of `there` */
     bool has_progress;  /* shows one line of progress (rsync_has_progress()) */
+    /* "docker" or "podman": copies to or from this container on the node; NULL: the node itself */
+    const char *container_program;
+    struct str container;
 };
 
 /* The argv ends with NULL. */

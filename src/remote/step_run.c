@@ -35,6 +35,7 @@ enum {
     STOP_MS = 12000,          /* a step has 5 s between SIGTERM and SIGKILL */
     STOP_LOOK_MS = 10,
     EVENTS_MAX = 16 << 20,
+    PLACE_BYTES_MAX = 100,
 };
 
 struct runner {
@@ -65,10 +66,27 @@ static const char *step_run_in_folder(const struct runner *runner, const char *n
     return arena_printf(runner->arena, "%s/%s", runner->folder, name).ptr;
 }
 
+/* The id becomes a part of a file name. */
+static struct str step_run_place(const struct runner *runner)
+{
+    AUTO_BUF struct buf text;
+    struct err err;
+    buf_init(&text, PLACE_BYTES_MAX);
+    bool ok = file_read(step_run_in_folder(runner, "place"), &text, &err) &&
+              str_find_char(buf_str(&text), '/') == SIZE_MAX;
+    return ok ? arena_str(runner->arena, str_trim(buf_str(&text))) : STR("none");
+}
+
 static const char *mark_of(const struct runner *runner)
 {
     require(runner->at < runner->bundle.count, "the current step is in the bundle");
-    return arena_printf(runner->arena, "%s/done/%s", runner->folder, runner->keys[runner->at]).ptr;
+    struct str mark = arena_printf(runner->arena, "%s/done/%s", runner->folder,
+                                   runner->keys[runner->at]);
+    if (runner->bundle.steps[runner->at].inside.len > 0) {
+        mark = arena_printf(runner->arena, "%.*s-%.*s", STR_ARG(mark),
+                            STR_ARG(step_run_place(runner)));
+    }
+    return mark.ptr;
 }
 
 /* ---- reporting ---- */
@@ -359,6 +377,8 @@ static void try_step(struct runner *runner)
                                 "&& (. \"$SHOAL_STEP\")";
     const struct step *step = &runner->bundle.steps[runner->at];
     const char *path = step_run_in_folder(runner, "step.sh");
+    struct str elsewhere = arena_printf(
+        runner->arena, "source ~/.bashrc; { %.*s; } <\"$SHOAL_STEP\"", STR_ARG(step->inside));
     struct err err = {0};
     runner->line_count = 0;
     runner->log = step_run_open_log(runner);
@@ -368,7 +388,8 @@ static void try_step(struct runner *runner)
         finish_step(runner, &(struct child_result){.end = CHILD_NOT_STARTED, .err = err});
         return;
     }
-    const char *const argv[] = {"bash", "--login", "-c", "-i", shell, NULL};
+    const char *const argv[] = {
+        "bash", "--login", "-c", "-i", step->inside.len > 0 ? elsewhere.ptr : shell, NULL};
     runner->child = child_start(runner->pool,
                                 &(struct child_spec){
                                     .argv = argv,

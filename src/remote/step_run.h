@@ -10,6 +10,8 @@
  *     log/3         all output of the latest run of step 3
  *     log/all       all output of all steps, over all runs
  *     done/KEY      marks a step that need not run again
+ *     place         the id of the container that `inside` steps run in, written by a step; such a
+ *                   step is marked as done/KEY-ID
  *     lock          held by the runner; contains the key of its bundle
  *     runner        process id of the runner
  *     group         process group of the running step (step_group.h)

@@ -174,13 +174,6 @@ def test_programs_for_the_machines_are_missing(check, place):
         check, cluster("InstanceType: m6g.large"))[0]
 
 
-def test_containers_are_refused(check):
-    text = cluster(rest="docker: {image: i, container_name: c}\n")
-    for said in both(check, text):
-        assert "cannot run nodes in containers" in said
-    assert check(text, verb="validate").status == 0
-
-
 def test_persistent_spot_requests_are_refused(check):
     text = cluster("InstanceType: m5.large\nInstanceMarketOptions: {MarketType: spot, "
                    "SpotOptions: {SpotInstanceType: persistent}}")

@@ -33,7 +33,6 @@ NO_SUGGESTION = {
     ("src/app/cluster_file.c", "cannot"): PROSE,
     ("src/app/payload.c", "program"): PROSE,
     ("src/app/payload.c", "runs"): PROSE,
-    ("src/app/preflight.c", "cannot"): PROSE,
     ("src/app/preflight.c", "needs"): PROSE,
     ("src/cli/verb_ctl.c", "commands"): PROSE,
     ("src/cli/verb_exec.c", "(Ctrl-C"): PROSE,

@@ -237,3 +237,31 @@ def test_what_a_killed_runner_left_is_ended_before_the_next_begins(node):
     assert node.run(step("true"))[0] == 0
     assert not pathlib.Path(f"/proc/{left}").exists() or "Z" in pathlib.Path(
         f"/proc/{left}/stat").read_text()
+
+
+# ---- steps in a container ----
+
+def test_a_step_runs_elsewhere_and_once_in_each_place(node):
+    """The other place gets the script with its variables on standard input."""
+    place = node.folder / "place"
+    steps = [step(f"echo one > {place}", always=True),
+             {**step('echo "$A" $0', A="it's"), "inside": "bash -s && echo there"},
+             {**step("echo again", always=True), "inside": "bash -s"}]
+    status, events, err = node.run(*steps)
+    assert status == 0, err
+    assert node.said(2) == "it's bash\nthere\n"
+    status, events, _ = node.run(*steps)
+    assert [event["what"] for event in events if event.get("step") == 1] == ["skipped"]
+    node.run(step(f"echo two > {place}", always=True))
+    steps[0] = step(f"cat {place}", always=True)
+    for expected in (["began", "done"], ["skipped"]):
+        status, events, _ = node.run(*steps)
+        assert [event["what"] for event in events if event.get("step") == 1] == expected
+    place.write_text("three")
+    status, events, _ = node.run(*steps)
+    assert [event["what"] for event in events if event.get("step") == 1] == ["began", "done"]
+
+
+def test_a_failure_elsewhere_is_a_failure(node):
+    status, events, _ = node.run({**step("exit 5"), "inside": "bash -s && echo never"})
+    assert status != 0 and events[-2]["status"] == 5

@@ -49,9 +49,8 @@ static void file_mounts_must_exist(void **state)
         {AWS "file_mounts: {/a: /dev/disk}\n", "3:19 error missing-file: *\"/dev/disk\"*"},
         {AWS "file_mounts: {/a: ~/private}\n", "3:19 error unreadable-file: *\"~/private\"*"},
         {AWS "file_mounts: {/a: notes.txt}\ndocker: {image: i, container_name: c}\n",
-         "3:19 warning file-in-docker: *(*directory*)\n4:1 warning no-docker: *"},
-        {AWS "file_mounts: {/a: ~/app}\ndocker: {image: i, container_name: c}\n",
-         "4:1 warning no-docker: *"},
+         "3:19 warning file-in-docker: *(*directory*)"},
+        {AWS "file_mounts: {/a: ~/app}\ndocker: {image: i, container_name: c}\n", ""},
     };
     (void)state;
     check_rows(rows, ARRAY_LEN(rows));
@@ -208,12 +207,9 @@ static void what_this_release_cannot_do(void **state)
     TYPES HEAD "  w: {node_config: {InstanceType: m5.large, InstanceMarketOptions: " \
                "{MarketType: spot, SpotOptions: {SpotInstanceType: " kind "}}}}\n"
     static const struct row rows[] = {
-        {AWS "docker: {}\n", ""},
-        {AWS "docker: " DOCKER "\n",
-         "3:1 warning no-docker: *`shoal up` rejects this file*(remove *)"},
-        {TYPES "  h:\n    docker: {worker_image: i}\n"
-               "    node_config: {InstanceType: m5.large}\ndocker: " DOCKER "\n",
-         "8:1 warning no-docker: *"},
+        {AWS "docker: " DOCKER "\n", ""},
+        {AWS "docker: " DOCKER "\nmetadata: {shoal: {gcs_store: disk}}\n",
+         "4:31 error gcs-store: *lost with the container*(remove gcs_store*)"},
         {SPOT("one-time"), ""},
         {SPOT("persistent"),
          "6:119 warning persistent-spot: EC2 replaces*(SpotInstanceType: one-time)"},

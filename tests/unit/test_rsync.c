@@ -47,6 +47,29 @@ static struct str words_of(const struct rsync_copy *copy)
     return line;
 }
 
+static void into_a_container(void **state)
+{
+    (void)state;
+    struct rsync_copy copy = {.place = &place,
+                              .here = STR("/a"),
+                              .there = STR("~/it's/b"),
+                              .makes_parents = true,
+                              .container_program = "docker",
+                              .container = STR("my box")};
+    assert_str(words_of(&copy),
+               "[-avz][--no-owner][--no-group][--rsync-path][docker exec -i 'my box' sh -c 'cd && "
+               "mkdir -p \"$0\" && exec rsync \"$@\"' 'it'\"'\"'s'][--][/a]"
+               "[ubuntu@198.51.100.7:it's/b]");
+    copy.there = STR("/data/b");
+    copy.is_down = true;
+    assert_str(words_of(&copy),
+               "[-avz][--safe-links][--no-devices][--no-specials][--rsync-path][docker exec -i 'my "
+               "box' sh -c 'cd && mkdir -p \"$0\" && exec rsync \"$@\"' .][--]"
+               "[ubuntu@198.51.100.7:/data/b][/a]");
+    copy.there = STR("~/");
+    assert_like(words_of(&copy), "*[ubuntu@198.51.100.7:./][/a]");
+}
+
 static void test_as_ray_starts_it(void **state)
 {
     (void)state;
@@ -141,6 +164,7 @@ static void test_what_ssh_complains_about(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(into_a_container),
         cmocka_unit_test(test_as_ray_starts_it),
         cmocka_unit_test(test_folders_above),
         cmocka_unit_test(test_old_ones_are_known),

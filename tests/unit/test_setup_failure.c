@@ -21,6 +21,14 @@ static void known_words(void **state)
     (void)state;
     check("cp: error writing '/x': No space left on device\n", "the disk*full", "*larger disk*");
     check("bash: pip: command not found", "*pip is not installed*", "*python3-pip*");
+    check("write /x: no space left on device\n", "*too small for the image", "*larger disk*");
+    check("Error: pull access denied for x, repository does not exist\n", "*wants a login",
+          "*aws ecr get-login-password | docker login *");
+    check("Error response from daemon: unauthorized: x\nerror: docker cannot pull the image i\n",
+          "the registry wants a login", "*docker login *");
+    check("error: docker is not installed on this machine, and the cluster file runs Ray in a "
+          "container\n",
+          "*is not installed*", "*initialization_commands*");
     check("bash: line 1: docker: command not found\n", "*Docker is not installed*",
           "*get.docker.com*");
     check("bash: line 1: frobnicate: command not found\n", "a program is missing*", "*");

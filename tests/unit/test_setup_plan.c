@@ -312,14 +312,112 @@ static void the_head_keeps_its_start_commands(void **state)
     assert_int_equal(scene.plan.request.file_count, 0);
 }
 
+static void assert_has(struct str text, const char *words)
+{
+    if (str_find(text, words) == SIZE_MAX) {
+        assert_str(text, words); /* shows both */
+    }
+}
+
+/* With containers: which steps run inside, and with which options. */
+static struct str show_places(const struct scene *scene, const struct bundle *bundle)
+{
+    struct str text = STR("");
+    for (size_t i = 0; i < bundle->count; i++) {
+        const struct step *step = &bundle->steps[i];
+        bool is_inside = str_starts(step->inside, SETUP_PROGRAM " node inside");
+        struct str rest = is_inside ? str_sub(step->inside, strlen(SETUP_PROGRAM " node inside"),
+                                              step->inside.len)
+                                    : STR("");
+        text = arena_printf(&scene->f->arena, "%.*s%s%.*s%s%.*s\n", STR_ARG(text),
+                            step->is_always ? "*" : "", STR_ARG(step->name),
+                            is_inside ? ": inside" : ": here", STR_ARG(rest));
+    }
+    return text;
+}
+
+#define CONTAINER                                                        \
+    OWN "docker: {image: i, container_name: c, run_options: [-e A=b]}\n" \
+        "worker_start_ray_commands: [docker info, ray start --address=$RAY_HEAD_IP:6379]\n"
+
+static void ray_in_a_container(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    struct bundle resumed;
+    set(&scene, f, CONTAINER, NULL);
+    make(&scene);
+    assert_str(show_places(&scene, &scene.plan.request.bundle),
+               "*service start: here\n"
+               "checking the machine: here\n"
+               "initialization 1 of 1: here\n"
+               "*container start: here\n"
+               "setup 1 of 2: inside\n"
+               "setup 2 of 2: inside\n"
+               "finding or installing Ray: inside && ~/.shoal/bin/shoal node inside --note-ray\n"
+               "*start 1 of 2: inside\n"
+               "*start 2 of 2: inside --last\n");
+    assert_has(show(&scene), "machine: S node probe --container docker\n");
+    assert_has(show(&scene), "container start: S node container --make-token\n");
+    assert_like(scene.plan.request.bundle.steps[2].command, "if *sg docker *; fi\ninit");
+    assert_str(variables(&scene, "container start"),
+               "SHOAL_CONTAINER={\"name\":\"c\",\"image\":\"i\",\"cluster\":\"x\",\"pulls\":true,"
+               "\"runtime\":true,\"shm\":true,\"options\":[\"-e A=b\"],\"mounts\":[]}");
+    assert_str(scene.plan.request.files[0].path, SETUP_STARTS_FILE);
+    assert_true(bundle_read(scene.plan.request.files[0].bytes, &f->arena, &resumed, &scene.err));
+    assert_str(show_places(&scene, &resumed),
+               "*container start: here\n"
+               "setup 1 of 2: inside\n"
+               "setup 2 of 2: inside\n"
+               "finding or installing Ray: inside && ~/.shoal/bin/shoal node inside --note-ray\n"
+               "*start 1 of 2: inside\n"
+               "*start 2 of 2: inside --last\n");
+}
+
+static void a_container_that_keeps_running(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, CONTAINER, NULL);
+    scene.input.restart = SETUP_NO_RESTART;
+    make(&scene);
+    assert_has(show(&scene), ": S node container --make-token --keep-running\n");
+    assert_has(show_places(&scene, &scene.plan.request.bundle),
+               "*start 1 of 2: inside --once\n*start 2 of 2: inside --once --last\n");
+    size_t last = scene.plan.request.bundle.count - 1;
+    assert_int_equal(scene.plan.steps[last].phase, SETUP_IS_SETUP); /* is not a restart of Ray */
+    scene.input.restart = SETUP_RESTART_ONLY; /* as in Ray, with setup commands */
+    make(&scene);
+    assert_has(show_places(&scene, &scene.plan.request.bundle), "\nsetup 2 of 2: inside\n");
+}
+
+static void a_worker_in_a_container(void **state)
+{
+    (void)state;
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    struct scene scene;
+    set(&scene, f, CONTAINER, "v");
+    scene.input.token = STR("secret");
+    make(&scene);
+    assert_str(show_places(&scene, &scene.plan.request.bundle),
+               "checking the machine: here\n"
+               "initialization 1 of 1: here\n"
+               "*container start: here\n"
+               "setup 1 of 1: inside\n"
+               "finding or installing Ray: inside && ~/.shoal/bin/shoal node inside --note-ray\n"
+               "*waiting for Ray on the head: inside\n"
+               "*start 1 of 2: here\n" /* calls docker itself */
+               "*start 2 of 2: inside --last\n");
+    assert_has(show(&scene), ": S node container\n");
+}
+
 static void what_cannot_be(void **state)
 {
     (void)state;
     AUTO_FIXTURE struct fixture *f = fixture_new();
     struct scene scene;
-    set(&scene, f, MINIMAL "docker: {image: i, container_name: c}\n", NULL);
-    assert_false(setup_plan_make(&scene.input, &f->arena, &scene.plan, &scene.err));
-    assert_like(str_from(scene.err.text), "docker: *");
     set(&scene, f, MINIMAL "metadata: {shoal: {ray_version: '2.1; rm'}}\n", NULL);
     assert_false(setup_plan_make(&scene.input, &f->arena, &scene.plan, &scene.err));
     assert_like(str_from(scene.err.text), "*ray_version*");
@@ -397,6 +495,9 @@ int main(void)
         cmocka_unit_test(what_is_the_users_stays),
         cmocka_unit_test(files_go_along),
         cmocka_unit_test(the_head_keeps_its_start_commands),
+        cmocka_unit_test(ray_in_a_container),
+        cmocka_unit_test(a_container_that_keeps_running),
+        cmocka_unit_test(a_worker_in_a_container),
         cmocka_unit_test(what_cannot_be),
         cmocka_unit_test(only_ray_start_is_tried_twice),
         cmocka_unit_test(a_spot_worker_is_watched),

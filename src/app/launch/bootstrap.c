@@ -1,6 +1,7 @@
 /* bootstrap.c: derives the head's configuration from the laptop's. */
 #include "app/launch/bootstrap.h"
 
+#include "app/setup/setup_plan.h"
 #include "config/document/json_write.h"
 
 enum { JSON_BYTES_MAX = 8 << 20 };

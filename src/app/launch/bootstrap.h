@@ -12,9 +12,6 @@
 #include "base/err.h"
 #include "config/config.h"
 
-#define BOOTSTRAP_CONFIG "~/ray_bootstrap_config.yaml"
-#define BOOTSTRAP_KEY "~/ray_bootstrap_key.pem"
-
 enum bootstrap_reader {
     BOOTSTRAP_FOR_RAY,
     /* Names a private key only if the file does; a launch needs to know the difference. */

@@ -3,6 +3,7 @@
 
 #include "app/node_log.h"
 #include "app/payload.h"
+#include "app/setup/container.h"
 #include "app/setup/node_copy.h"
 #include "app/setup/setup_failure.h"
 #include "io/xalloc.h"
@@ -109,7 +110,8 @@ static void copy_next(struct head_setup *setup)
         .config = config,
         .place = &setup->input.place,
         .here = mount->local,
-        .there = mount->remote,
+        .there = container_copy_path(config, &config->node_types[config->head_type], mount->remote,
+                                     &setup->arena),
         .done = head_setup_on_copied,
         .context = setup,
     };

@@ -11,12 +11,30 @@
 #include <stdint.h>
 
 struct node_probe_setup {
-    bool is_bare;     /* the file has no commands that could install what is missing */
-    const char *need; /* program that the first command calls; NULL if unknown */
+    bool is_bare;          /* the file has no commands that could install what is missing */
+    const char *need;      /* program that the first command calls; NULL if unknown */
+    const char *container; /* "docker" or "podman" if Ray runs in a container; else NULL */
 };
 
 /* Inspects the machine, and fails early if the setup is sure to fail. */
 int node_probe(const struct node_probe_setup *setup);
+
+struct node_container_setup {
+    bool makes_token; /* on the head */
+    bool keeps;       /* do not replace a running container */
+};
+
+/* Makes sure that the container of this node runs, with the specification in CONTAINER_VARIABLE. */
+int node_container(const struct node_container_setup *setup);
+
+struct node_inside_setup {
+    bool is_once;   /* not if the start commands have run in this container */
+    bool is_last;   /* the last start command */
+    bool notes_ray; /* copy the version that `node ray` found from the container, run nothing */
+};
+
+/* Runs the script on standard input in the container, in place of this process. */
+int node_inside(const struct node_inside_setup *setup);
 
 /* Checks that Ray is installed; if not, installs this version into ~/.shoal/ray. */
 int node_ray(const char *version);

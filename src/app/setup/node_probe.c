@@ -1,6 +1,7 @@
 /* node_probe.c: inspects a node before its setup changes anything. */
 #include "app/setup/node_jobs.h"
 
+#include "app/setup/container_host.h"
 #include "app/setup/node_tools.h"
 #include "app/setup/ray_find.h"
 #include "ray/version.h"
@@ -95,6 +96,13 @@ static bool has_python(struct arena *arena, bool is_bare, bool has_ray, struct s
     return false;
 }
 
+/* Initialization commands may install it; then the next step reports a missing one. */
+static bool has_container_program(struct arena *arena, const struct node_probe_setup *setup)
+{
+    struct container_host host = {.arena = arena, .program = setup->container};
+    return !setup->is_bare || container_host_is_installed(&host);
+}
+
 int node_probe(const struct node_probe_setup *setup)
 {
     AUTO_ARENA struct arena arena = ARENA_HEAP;
@@ -114,6 +122,7 @@ int node_probe(const struct node_probe_setup *setup)
            (long long)(free_mb % 1000 / 100));
     fflush(stdout);
     bool is_fine = has_space(free_mb) && has_needed(&arena, setup->need) &&
-                   has_python(&arena, setup->is_bare, has_ray, version);
+                   (setup->container ? has_container_program(&arena, setup)
+                                     : has_python(&arena, setup->is_bare, has_ray, version));
     return is_fine ? 0 : 1;
 }

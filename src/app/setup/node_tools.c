@@ -82,8 +82,8 @@ static void node_tools_handle_end(void *context, const struct child_result *resu
     loop_stop(run->loop);
 }
 
-static bool run_with(const char *const *env_names, const char *const *argv, int64_t deadline_ms,
-                     struct buf *out, int *ret_status, struct err *err)
+static bool run_with(const char *const *env_names, const char *const *argv, struct str input,
+                     int64_t deadline_ms, struct buf *out, int *ret_status, struct err *err)
 {
     struct node_tools_run run = {.out = out};
     *ret_status = -1;
@@ -95,6 +95,7 @@ static bool run_with(const char *const *env_names, const char *const *argv, int6
     struct child_spec spec = {
         .argv = argv,
         .env_names = env_names,
+        .input = input,
         .output = {shown, shown},
         .deadline_ms = deadline_ms,
         .done = node_tools_handle_end,
@@ -118,14 +119,20 @@ static bool run_with(const char *const *env_names, const char *const *argv, int6
 bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
                struct err *err)
 {
+    return tools_run_fed(argv, (struct str){0}, deadline_ms, out, ret_status, err);
+}
+
+bool tools_run_fed(const char *const *argv, struct str input, int64_t deadline_ms, struct buf *out,
+                   int *ret_status, struct err *err)
+{
     AUTO_ARENA struct arena arena = ARENA_HEAP;
-    return run_with(tools_environment(&arena), argv, deadline_ms, out, ret_status, err);
+    return run_with(tools_environment(&arena), argv, input, deadline_ms, out, ret_status, err);
 }
 
 bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *out, struct err *err)
 {
     int status;
-    return run_with(child_usual_env, argv, deadline_ms, out, &status, err);
+    return run_with(child_usual_env, argv, (struct str){0}, deadline_ms, out, &status, err);
 }
 
 /* ---- the distribution ---- */

@@ -31,8 +31,12 @@ const char *const *tools_environment(struct arena *arena);
 bool tools_run(const char *const *argv, int64_t deadline_ms, struct buf *out, int *ret_status,
                struct err *err) MUST_USE;
 
-/* The same for a laptop: passes only the usual environment variables, because others may hold
- * secrets. */
+/* The same with text for its standard input. */
+bool tools_run_fed(const char *const *argv, struct str input, int64_t deadline_ms, struct buf *out,
+                   int *ret_status, struct err *err) MUST_USE;
+
+/* Like tools_run(), for a laptop: passes only the usual environment variables, because others may
+ * hold secrets. */
 bool tools_run_clean(const char *const *argv, int64_t deadline_ms, struct buf *out,
                      struct err *err) MUST_USE;
 

@@ -6,6 +6,16 @@
 
 /* ---- what the output means ---- */
 
+#define REGISTRY_LOGIN                                                                     \
+    "log in first, in initialization_commands, for example `aws ecr get-login-password | " \
+    "docker login --username AWS --password-stdin ACCOUNT.dkr.ecr.REGION.amazonaws.com`"
+
+#define LARGER_DISK                                           \
+    "give the node type a larger disk, in its node_config:\n" \
+    "  BlockDeviceMappings:\n"                                \
+    "    - DeviceName: /dev/sda1\n"                           \
+    "      Ebs: {VolumeSize: 200, VolumeType: gp3}"
+
 /* The first row whose text occurs in the output matches: specific rows come before general ones. */
 static const struct {
     const char *words;
@@ -21,19 +31,13 @@ static const struct {
      "Ray on the head has not started, or this node cannot reach it",
      "check the head first; if Ray is running there, the security group must let the nodes reach "
      "each other on all ports"},
-    {"MB are free on the disk", NULL, "the disk of the machine is nearly full",
-     "give the node type a larger disk, in its node_config:\n"
-     "  BlockDeviceMappings:\n"
-     "    - DeviceName: /dev/sda1\n"
-     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
+    {"MB are free on the disk", NULL, "the disk of the machine is nearly full", LARGER_DISK},
     {"Ray is not installed on this machine, and there is no Python", NULL,
      "Ray is not installed, and no Python was found that can install it",
      "use another image, or install Python 3.10 or newer in initialization_commands"},
-    {"No space left on device", NULL, "the disk of the machine is full",
-     "give the node type a larger disk, in its node_config:\n"
-     "  BlockDeviceMappings:\n"
-     "    - DeviceName: /dev/sda1\n"
-     "      Ebs: {VolumeSize: 200, VolumeType: gp3}"},
+    {"No space left on device", NULL, "the disk of the machine is full", LARGER_DISK},
+    {"no space left on device", NULL, "the disk of the machine is too small for the image",
+     LARGER_DISK},
     {"Disk quota exceeded", NULL, "the user's disk quota is exhausted",
      "raise the quota, or install to another directory"},
     {"pip: command not found", NULL, "pip is not installed on this machine",
@@ -48,6 +52,18 @@ static const struct {
      "this distribution does not let pip install into its own Python",
      "install into a virtual environment (`python3 -m venv ~/env` and its pip), or add "
      "`--break-system-packages`"},
+    {"and the cluster file runs Ray in a container", NULL,
+     "the program that runs containers is not installed on this machine",
+     "use an image that has it, or install it in initialization_commands: see the output"},
+    {"no basic auth credentials", NULL, "the registry wants a login", REGISTRY_LOGIN},
+    {"pull access denied", NULL, "the registry has no such image, or wants a login",
+     REGISTRY_LOGIN},
+    {"unauthorized", "pull", "the registry wants a login", REGISTRY_LOGIN},
+    {"toomanyrequests", NULL, "the registry limits pulls without a login", REGISTRY_LOGIN},
+    {"no matching manifest for", NULL, "the image is not built for this machine's architecture",
+     "use an image for it, or another instance type"},
+    {"manifest unknown", NULL, "the registry has no image with that tag",
+     "check image, head_image and worker_image of the docker section"},
     {"docker: command not found", NULL, "Docker is not installed on this machine",
      "use an image that has it, or install it in initialization_commands: `curl -fsSL "
      "https://get.docker.com | sudo sh`"},

@@ -7,6 +7,7 @@
 #include "app/handover/handover.h"
 #include "app/node/notice.h"
 #include "app/setup/command_list.h"
+#include "app/setup/container.h"
 #include "app/setup/start_command.h"
 #include "config/document/json_write.h"
 #include "ray/version.h"
@@ -24,6 +25,7 @@ enum {
  * good. */
 #define RECONNECT_SECONDS "600"
 #define OWN(words) SETUP_PROGRAM " " words
+#define INSIDE OWN("node inside")
 
 /* A plan under construction. */
 struct setup_plan_maker {
@@ -62,6 +64,19 @@ static void setup_plan_add_step(struct setup_plan_maker *maker, const struct set
         name = arena_printf(maker->arena, "%s %zu of %zu", info->kind, info->number, info->count);
     }
     maker->steps[maker->count++].name = name;
+}
+
+static const struct config_docker *docker_of(const struct setup_plan_maker *maker)
+{
+    const struct config_node_type *type = maker->input->type;
+    return container_is_used(type) ? &type->docker : NULL;
+}
+
+/* Where a command of the file runs: as in Ray, in the container, unless it calls docker itself. */
+static struct str inside_of(const struct setup_plan_maker *maker, struct str command)
+{
+    const struct config_docker *docker = docker_of(maker);
+    return docker && !container_runs_on_host(docker, command) ? STR(INSIDE) : STR("");
 }
 
 static void setup_plan_add_variable(struct variables *variables, const char *name, struct str value)
@@ -161,8 +176,28 @@ bool setup_has_own_auth(const struct config *config)
 
 /* ---- the file's commands ---- */
 
+/*
+ * Ray runs each initialization command in a connection of its own, so that a user who was added to
+ * the group `docker` can use Docker in the next one. Here they share a session, which has the
+ * groups of its start: the script then runs again, as a member.
+ */
+#define JOIN_GROUP                                                                \
+    "if [ -z \"$SHOAL_JOINED\" ] && command -v sg >/dev/null && "                 \
+    "id -nG \"$(id -un)\" | grep -qw docker && ! id -nG | grep -qw docker; then " \
+    "SHOAL_JOINED=1 exec sg docker -c 'exec bash \"$SHOAL_STEP\"'; fi\n"
+
+static struct str initialization_text(const struct setup_plan_maker *maker, struct str command)
+{
+    const struct config_docker *docker = docker_of(maker);
+    AUTO_BUF struct buf out; /* printf would stop at a zero byte */
+    buf_init(&out, command.len + sizeof(JOIN_GROUP));
+    buf_add_c(&out, docker && !docker->use_podman ? JOIN_GROUP : "");
+    buf_add(&out, command);
+    return arena_str(maker->arena, buf_str(&out));
+}
+
 static void add_commands(struct setup_plan_maker *maker, const char *kind,
-                         const struct command_list *list)
+                         const struct command_list *list, bool is_inside)
 {
     const struct setup_input *input = maker->input;
     struct variables variables = new_variables(maker);
@@ -170,17 +205,19 @@ static void add_commands(struct setup_plan_maker *maker, const char *kind,
         setup_plan_add_variable(&variables, "RAY_HEAD_IP", input->head_ip);
     }
     for (size_t i = 0; i < list->count; i++) {
+        struct str text = list->items[i].text;
         struct setup_step info = {
             .kind = kind,
             .number = i + 1,
             .count = list->count,
-            .command = list->items[i].text,
+            .command = text,
             .path = list->items[i].path,
             .phase = SETUP_IS_SETUP,
         };
         setup_plan_add_step(maker, &info,
                             &(struct step){
-                                .command = list->items[i].text,
+                                .command = is_inside ? text : initialization_text(maker, text),
+                                .inside = is_inside ? inside_of(maker, text) : STR(""),
                                 .variables = variables.items,
                                 .variable_count = variables.count,
                             });
@@ -220,6 +257,8 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
                                                   maker->arena);
     struct variables variables;
     bool has_start = false;
+    /* A new container needs Ray in any case. That is not a restart: Ray ran in the old one. */
+    bool is_once = maker->input->restart == SETUP_NO_RESTART;
     if (!start_variables(maker, &variables, err)) {
         return false;
     }
@@ -230,13 +269,19 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
             .count = list.count,
             .command = list.items[i].text,
             .path = list.items[i].path,
-            .phase = SETUP_IS_STARTING,
+            .phase = is_once ? SETUP_IS_SETUP : SETUP_IS_STARTING,
         };
+        struct str inside = inside_of(maker, list.items[i].text);
+        if (inside.len > 0) {
+            inside = arena_printf(maker->arena, INSIDE "%s%s", is_once ? " --once" : "",
+                                  i + 1 == list.count ? " --last" : "");
+        }
         bool is_start = start_command_is_ray(list.items[i].text);
         has_start = has_start || is_start;
         setup_plan_add_step(maker, &info,
                             &(struct step){
                                 .command = start_text(maker, &list.items[i]),
+                                .inside = inside,
                                 .variables = variables.items,
                                 .variable_count = variables.count,
                                 .is_always = true,
@@ -257,11 +302,13 @@ static bool add_starts(struct setup_plan_maker *maker, struct err *err)
 /* ---- our own steps ---- */
 
 static void setup_plan_add_own(struct setup_plan_maker *maker, struct setup_step info,
-                               struct str command, int64_t minutes, bool is_always)
+                               struct str command, struct str inside, int64_t minutes,
+                               bool is_always)
 {
     setup_plan_add_step(maker, &info,
                         &(struct step){
                             .command = command,
+                            .inside = inside,
                             .deadline_ms = minutes * 60 * 1000,
                             .is_always = is_always,
                         });
@@ -272,7 +319,11 @@ static void add_probe(struct setup_plan_maker *maker, const struct command_list 
 {
     AUTO_BUF struct buf command;
     buf_init(&command, 4096);
+    const struct config_docker *docker = docker_of(maker);
     buf_add_c(&command, OWN("node probe"));
+    if (docker) {
+        buf_addf(&command, " --container %s", container_program(docker));
+    }
     if (first->count + set_up->count == 0) {
         buf_add_c(&command, " --bare");
     }
@@ -291,6 +342,30 @@ static void add_probe(struct setup_plan_maker *maker, const struct command_list 
                             .deadline_ms = (int64_t)QUICK_MINUTES * 60 * 1000,
                             .variables = variables.items,
                             .variable_count = variables.count,
+                        });
+}
+
+/* Checked every time: a machine that was stopped has no container. */
+static void setup_plan_add_container(struct setup_plan_maker *maker)
+{
+    const struct setup_input *input = maker->input;
+    struct variables variables = new_variables(maker);
+    AUTO_BUF struct buf text;
+    buf_init(&text, JSON_MAX);
+    struct container_spec spec = container_spec_of(input->config, input->type, maker->arena);
+    container_spec_write(&spec, &text);
+    setup_plan_add_variable(&variables, CONTAINER_VARIABLE,
+                            arena_str(maker->arena, buf_str(&text)));
+    bool makes_token = input->is_head && !maker->has_own_auth;
+    bool keeps = input->restart == SETUP_NO_RESTART;
+    setup_plan_add_step(maker, &(struct setup_step){.kind = "container start"},
+                        &(struct step){
+                            .command = arena_printf(maker->arena, OWN("node container%s%s"),
+                                                    makes_token ? " --make-token" : "",
+                                                    keeps ? " --keep-running" : ""),
+                            .variables = variables.items,
+                            .variable_count = variables.count,
+                            .is_always = true,
                         });
 }
 
@@ -329,6 +404,7 @@ static bool setup_plan_add_ray(struct setup_plan_maker *maker, struct err *err)
                        arena_printf(maker->arena,
                                     OWN("node ray --version %.*s && ") OWN("node env%s"),
                                     STR_ARG(version), auth),
+                       docker_of(maker) ? STR(INSIDE " && " INSIDE " --note-ray") : STR(""),
                        INSTALL_MINUTES, false);
     return true;
 }
@@ -359,7 +435,8 @@ static void add_gate(struct setup_plan_maker *maker)
     setup_plan_add_own(
         maker,
         (struct setup_step){.kind = "waiting for Ray on the head", .phase = SETUP_IS_WAITING},
-        arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)), GATE_MINUTES, true);
+        arena_printf(maker->arena, OWN("node gate %.*s"), STR_ARG(gcs)),
+        docker_of(maker) ? STR(INSIDE) : STR(""), GATE_MINUTES, true);
 }
 
 /* The head is never drained on a spot notice: that would not help. */
@@ -389,6 +466,19 @@ static void setup_plan_add_watch(struct setup_plan_maker *maker)
         });
 }
 
+/* After a reboot the container is gone, and with it what the setup commands did in it. */
+static bool add_container_steps(struct setup_plan_maker *maker, struct err *err)
+{
+    if (!docker_of(maker)) {
+        return true;
+    }
+    struct command_list set_up = command_list_set_up(maker->input->config, maker->input->type,
+                                                     maker->arena);
+    setup_plan_add_container(maker);
+    add_commands(maker, "setup", &set_up, true);
+    return setup_plan_add_ray(maker, err);
+}
+
 /* ---- files ---- */
 
 /* The head's start commands as a bundle: the service runs them after a reboot. */
@@ -396,11 +486,15 @@ static bool write_starts(const struct setup_plan_maker *maker, struct str *ret_t
                          struct err *err)
 {
     struct setup_plan nowhere = {0};
-    struct setup_plan_maker starts = {
-        .input = maker->input, .arena = maker->arena, .plan = &nowhere};
+    struct setup_input input = *maker->input;
+    input.restart = SETUP_RESTARTS;
+    struct setup_plan_maker starts = {.input = &input,
+                                      .arena = maker->arena,
+                                      .plan = &nowhere,
+                                      .has_own_auth = maker->has_own_auth};
     AUTO_BUF struct buf text;
     buf_init(&text, BUNDLE_BYTES_MAX);
-    if (!add_starts(&starts, err)) {
+    if (!add_container_steps(&starts, err) || !add_starts(&starts, err)) {
         return false;
     }
     if (!bundle_write(&(struct bundle){starts.steps, starts.count}, &text, err)) {
@@ -443,20 +537,25 @@ static bool setup_plan_add_all(struct setup_plan_maker *maker, struct err *err)
     const struct setup_input *input = maker->input;
     struct command_list first = command_list_first(input->config, input->type, maker->arena);
     struct command_list set_up = command_list_set_up(input->config, input->type, maker->arena);
-    if (input->restart == SETUP_RESTART_ONLY) {
+    const struct command_list none = {0};
+    bool is_docker = docker_of(maker) != NULL;
+    if (input->restart == SETUP_RESTART_ONLY && !is_docker) { /* as in Ray */
         set_up.count = 0;
     }
     if (input->is_head) {
         setup_plan_add_own(maker, (struct setup_step){.kind = "service start"},
-                           STR(OWN("autoscaler --background")), QUICK_MINUTES, true);
+                           STR(OWN("autoscaler --background")), STR(""), QUICK_MINUTES, true);
     }
-    add_probe(maker, &first, &set_up);
-    add_commands(maker, "initialization", &first);
-    add_commands(maker, "setup", &set_up);
+    add_probe(maker, &first, is_docker ? &none : &set_up);
+    add_commands(maker, "initialization", &first, false);
+    if (is_docker) {
+        setup_plan_add_container(maker);
+    }
+    add_commands(maker, "setup", &set_up, true);
     if (!setup_plan_add_ray(maker, err)) {
         return false;
     }
-    if (input->restart != SETUP_NO_RESTART) {
+    if (input->restart != SETUP_NO_RESTART || is_docker) {
         if (!input->is_head) {
             add_gate(maker);
         }
@@ -478,9 +577,6 @@ bool setup_plan_make(const struct setup_input *input, struct arena *arena,
         .plan = &plan,
         .has_own_auth = setup_has_own_auth(input->config),
     };
-    if (input->type->docker.image.len > 0) {
-        return err_set(err, ERR_CONFIG, "docker: containers are not supported yet");
-    }
     if (!add_files(&maker, err) || !setup_plan_add_all(&maker, err)) {
         return err_wrap(err, "%.*s", STR_ARG(input->type->name));
     }

@@ -1,34 +1,7 @@
 /* check_release.c: features that this release of Shoal does not support or that are alpha in Ray,
- * and Ray releases that are too old for the file or have known vulnerabilities. All are warnings:
- * Ray accepts the file. */
+ * and Ray releases that are too old for the file or have known vulnerabilities. What Ray accepts is
+ * a warning. */
 #include "config/check/check.h"
-
-/* ---- containers ---- */
-
-static bool check_release_is_used(const struct value *docker)
-{
-    static const char *const keys[] = {"image", "head_image", "worker_image", "container_name"};
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++) {
-        if (value_text(value_get_c(docker, keys[i])).len > 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Images of node types require a container_name in Ray. */
-static void check_release_check_docker(const struct check *check)
-{
-    const struct value_entry *docker = value_entry_c(check->tree, "docker");
-    if (!docker || !check_release_is_used(docker->value) || !place_is_users(docker->key->place) ||
-        diag_has(check->diags, "docker", docker->key->place)) {
-        return;
-    }
-    struct diag *diag = diag_warn(check->diags, "no-docker", docker->key->place,
-                                  "Shoal cannot run nodes in containers yet, so `shoal up` "
-                                  "rejects this file");
-    diag_hint(check->diags, diag, "remove the docker section, or use `ray up`");
-}
 
 /* ---- releases of Ray ---- */
 
@@ -81,7 +54,12 @@ static const struct value *store_of(const struct check *check)
 static void check_store(const struct check *check)
 {
     const struct value *store = store_of(check);
-    if (store) {
+    if (store && value_is_true(value_path(check->tree, "docker.container_name"))) {
+        struct diag *diag = diag_error(check->diags, "gcs-store", store->place,
+                                       "gcs_store: disk does not work with docker: the tables of "
+                                       "the GCS would be lost with the container");
+        diag_hint(check->diags, diag, "remove gcs_store or the docker section");
+    } else if (store) {
         struct diag *diag = diag_warn(check->diags, "gcs-store", store->place,
                                       "gcs_store: disk is alpha in Ray: it may lose its data or "
                                       "change with the next Ray release");
@@ -172,7 +150,6 @@ static void check_release_check_ray(const struct check *check)
 
 void check_release(const struct check *check)
 {
-    check_release_check_docker(check);
     check_store(check);
     check_release_check_ray(check);
 }

@@ -5,6 +5,7 @@
  * a missing mount is an error.
  */
 #include "app/head/workers/worker_setup_internal.h"
+#include "app/setup/container.h"
 #include "app/setup/node_copy.h"
 #include "io/file.h"
 
@@ -15,19 +16,35 @@ struct mount {
     bool may_be_missing;
 };
 
+/* With containers, the files are in the folder that is mounted into them, on both machines. */
+static struct str worker_copy_source(struct worker *worker, struct str path)
+{
+    const struct config *config = worker->all->setup.config;
+    return container_copy_path(config, &config->node_types[config->head_type], path,
+                               &worker->arena);
+}
+
+static struct str worker_copy_target(struct worker *worker, struct str path)
+{
+    return container_copy_path(worker->all->setup.config, worker->machine.type, path,
+                               &worker->arena);
+}
+
 /* The next file or folder; false if none is left. */
-static bool next_mount(const struct worker *worker, struct mount *ret_mount)
+static bool next_mount(struct worker *worker, struct mount *ret_mount)
 {
     const struct config *config = worker->all->setup.config;
     size_t at = worker->copies_done;
     if (at < config->mount_count) {
-        *ret_mount = (struct mount){config->mounts[at].local, config->mounts[at].remote, false};
+        *ret_mount = (struct mount){worker_copy_source(worker, config->mounts[at].local),
+                                    worker_copy_target(worker, config->mounts[at].remote), false};
         return true;
     }
     at -= config->mount_count;
     if (at < config->cluster_synced_files.count) {
         struct str path = config->cluster_synced_files.items[at];
-        *ret_mount = (struct mount){path, path, true};
+        *ret_mount = (struct mount){worker_copy_source(worker, path),
+                                    worker_copy_target(worker, path), true};
         return true;
     }
     return false;

@@ -1,0 +1,279 @@
+"""`shoal node container` and `shoal node inside`, with a program that answers like docker."""
+
+import json
+import os
+import pathlib
+import shutil
+import subprocess
+import uuid
+
+import fake_docker
+import pytest
+
+SHOAL = str(pathlib.Path(os.environ["SHOAL_BUILD"]) / "src/cli/shoal")
+IMAGE = "ray:1"
+
+
+class Machine:
+    """A home folder, and the daemon that runs on the machine."""
+
+    def __init__(self, folder, **state):
+        self.home, self.bin, self.daemon = folder / "home", folder / "bin", folder / "daemon"
+        for place in (self.home / ".shoal" / "steps", self.bin):
+            place.mkdir(parents=True)
+        fake_docker.install(self.bin, self.daemon, **{"images": {IMAGE: ["HOME=/home/ray"]},
+                                                      **state})
+        self.cluster = f"t-{uuid.uuid4().hex}"
+        self.spec = {"name": "box", "image": IMAGE, "cluster": self.cluster, "pulls": False,
+                     "runtime": True, "shm": True, "options": ["-e 'A=b c'"], "mounts": []}
+
+    def node(self, *words, text="", **more):
+        env = {"HOME": str(self.home), "PATH": f"{self.bin}:{os.environ['PATH']}",
+               "FAKE_DOCKER": str(self.daemon), "SHOAL_CONTAINER": json.dumps(self.spec), **more}
+        return subprocess.run([SHOAL, "node", *words], env=env, text=True, capture_output=True,
+                              timeout=120, input=text, check=False)
+
+    def ensure(self, *words, **more):
+        self.daemon.joinpath("log.jsonl").unlink(missing_ok=True)
+        return self.node("container", *words, **more)
+
+    def calls(self, verb):
+        return [words for words in fake_docker.calls(self.daemon) if words[0] == verb]
+
+    @property
+    def box(self):
+        return fake_docker.load(self.daemon)["box"]
+
+    def set(self, **state):
+        fake_docker.save(self.daemon, {**fake_docker.load(self.daemon), **state})
+
+    @property
+    def inner(self):
+        return self.daemon / "home"
+
+
+@pytest.fixture
+def machine(tmp_path):
+    made = Machine(tmp_path)
+    yield made
+    shutil.rmtree(f"/tmp/ray_tmp_mount/{made.cluster}", ignore_errors=True)
+
+
+def mount(machine, path):
+    pathlib.Path(f"/tmp/ray_tmp_mount/{machine.cluster}/{path.lstrip('/')}").mkdir(parents=True)
+    machine.spec["mounts"].append(path)
+
+
+# ---- the container ----
+
+def test_a_container_is_started_and_kept(machine):
+    done = machine.ensure("--make-token")
+    assert done.returncode == 0, done.stderr
+    words = machine.calls("run")[0]
+    assert words[:7] == ["run", "--rm", "--name", "box", "-d", "-it", "-e"]
+    assert "A=b c" in words and words[-3:] == ["--net=host", IMAGE, "bash"]
+    assert any(word.startswith("--shm-size=") for word in words)
+    assert machine.calls("pull") == []
+    first = machine.box["id"]
+    assert (machine.home / ".shoal/steps/place").read_text() == first
+    # This program and the token are in the container.
+    assert (machine.inner / ".shoal/bin/shoal").stat().st_mode & 0o777 == 0o700
+    token = machine.home / ".ray/auth_token"
+    assert (machine.inner / ".ray/auth_token").read_text() == token.read_text() != ""
+    assert (machine.inner / ".ray/auth_token").stat().st_mode & 0o077 == 0
+
+    done = machine.ensure("--make-token")
+    assert done.returncode == 0 and machine.box["id"] == first
+    assert machine.calls("run") == machine.calls("rm") == machine.calls("pull") == []
+    assert len(machine.calls("exec")) == 1  # the program is not copied again
+
+
+def test_another_image_needs_another_container(machine):
+    machine.ensure()
+    first = machine.box["id"]
+    machine.set(images={IMAGE: [], "ray:2": []})
+    machine.spec["image"] = "ray:2"
+    assert "kept, because of --no-restart" in machine.ensure("--keep-running").stdout
+    assert machine.box["id"] == first
+    done = machine.ensure()
+    assert "runs the image ray:1 instead of ray:2" in done.stdout
+    assert machine.box["image"] == "ray:2" and machine.box["id"] != first
+    assert (machine.home / ".shoal/steps/place").read_text() == machine.box["id"]
+
+
+def test_another_mount_needs_another_container(machine):
+    machine.ensure()
+    first = machine.box["id"]
+    mount(machine, "~/code")
+    done = machine.ensure()
+    assert "does not mount /home/ray/code" in done.stdout
+    assert machine.box["id"] != first and machine.box["mounts"] == ["/home/ray/code"]
+    first = machine.box["id"]
+    machine.spec["mounts"] = []  # one mount too many does not matter
+    machine.ensure()
+    assert machine.box["id"] == first
+
+
+def test_changed_options_are_reported(machine):
+    machine.ensure()
+    first = machine.box["id"]
+    machine.spec["options"] = ["--privileged"]
+    done = machine.ensure()
+    assert "changed run_options take effect in a new container" in done.stdout
+    assert machine.box["id"] == first
+
+
+def test_a_mount_that_a_reboot_removed(machine):
+    machine.spec["mounts"] = ["/data"]
+    done = machine.ensure()
+    assert done.returncode == 1 and "run `shoal up` again" in done.stderr
+    assert machine.box is None
+
+
+def test_a_stopped_container_is_replaced(machine):
+    machine.ensure()
+    first = machine.box["id"]
+    machine.set(box={**machine.box, "running": False})
+    assert machine.ensure().returncode == 0
+    assert machine.calls("rm") == [["rm", "-f", "box"]] and machine.box["id"] != first
+
+
+def test_a_container_of_ray_is_kept(machine):
+    """It has the image and the mounts, and another tool started it."""
+    box = {"id": "f" * 64, "name": "box", "image": IMAGE, "mounts": [], "running": True}
+    machine.set(box=box)
+    assert machine.ensure().returncode == 0
+    assert machine.box == box and (machine.inner / ".shoal/bin/shoal").exists()
+
+
+def test_a_gpu_is_found(machine):
+    machine.set(runtimes="map[nvidia:{nvidia-container-runtime []}]")
+    assert "nvidia-smi finds no GPU" in machine.ensure().stdout
+    assert "--runtime=nvidia" not in machine.calls("run")[0]
+    (machine.bin / "nvidia-smi").symlink_to("/bin/true")
+    machine.set(box=None)
+    machine.ensure()
+    assert "--runtime=nvidia" in machine.calls("run")[0]
+    machine.set(box=None)
+    machine.spec.update(runtime=False, shm=False)
+    machine.ensure()
+    assert not any("--runtime" in word or "--shm" in word for word in machine.calls("run")[0])
+
+
+def test_an_image_is_pulled(machine):
+    machine.spec.update(image="other:1")
+    assert machine.ensure().returncode == 0
+    assert machine.calls("pull") == [["pull", "other:1"]]  # it was missing
+    machine.set(box=None)
+    machine.spec.update(pulls=True)
+    machine.ensure()
+    assert machine.calls("pull") == [["pull", "other:1"]]
+
+
+# ---- errors ----
+
+def test_a_pull_is_repeated_only_if_that_can_help(machine):
+    machine.spec.update(pulls=True)
+    machine.set(fail={"pull": ["net/http: TLS handshake timeout"]})
+    done = machine.ensure()
+    assert done.returncode == 0 and len(machine.calls("pull")) == 2
+    machine.set(box=None, fail={"pull": "pull access denied, repository does not exist"})
+    done = machine.ensure()
+    assert done.returncode == 1 and len(machine.calls("pull")) == 1
+    assert "pull access denied" in done.stdout
+    assert "error: docker cannot pull the image ray:1" in done.stderr
+
+
+def test_a_full_disk_shows_the_disk(machine):
+    machine.set(fail={"run": "write /var/lib/docker/x: no space left on device"})
+    done = machine.ensure()
+    assert done.returncode == 1
+    assert "Mounted on" in done.stdout  # df
+    assert "too small for the image" in done.stderr
+
+
+def test_docker_is_missing(machine):
+    for name in ("docker", "podman"):
+        (machine.bin / name).unlink()
+    for name in ("bash", "sh", "cat", "mkdir", "env"):
+        (machine.bin / name).symlink_to(shutil.which(name))
+    for installer, words in ("dnf", "sudo dnf install -y docker"), \
+            ("apt-get", "sudo apt-get install -y docker.io"):
+        (machine.bin / installer).symlink_to("/bin/true")
+        for verb in (["container"], ["probe", "--bare", "--container", "docker"]):
+            done = machine.node(*verb, PATH=str(machine.bin))
+            assert done.returncode == 1 and "docker is not installed" in done.stderr
+            assert words in done.stderr and "initialization_commands" in done.stderr
+    # An initialization command may install it.
+    assert machine.node("probe", "--container", "docker", PATH=str(machine.bin)).returncode == 0
+
+
+def test_docker_is_not_running(machine):
+    down = "Cannot connect to the Docker daemon at unix:///var/run/docker.sock."
+    machine.set(fail={"version": [down, down]})
+    done = machine.ensure()  # it starts late
+    assert done.returncode == 0 and "waiting for the Docker daemon" in done.stdout
+    machine.set(fail={"version": down})
+    done = machine.ensure(SHOAL_TEST_TIMES="daemon=3000")
+    assert done.returncode == 1 and 2 <= len(machine.calls("version")) <= 7
+    assert "its daemon does not answer" in done.stderr
+    assert "sudo systemctl enable --now docker" in done.stderr
+
+
+def test_a_user_without_permission(machine):
+    denied = "permission denied while trying to connect to the Docker daemon socket"
+    machine.set(fail={"version": denied})
+    (machine.bin / "sg").write_text("#!/bin/sh\nexit 1\n")
+    (machine.bin / "sg").chmod(0o755)
+    done = machine.ensure()
+    assert done.returncode == 1
+    assert "sudo usermod -aG docker $USER" in done.stderr
+    # The user has become a member since the login.
+    machine.set(fail={"version": [denied]})
+    (machine.bin / "sg").write_text('#!/bin/sh\necho "$1" >>~/sg\nexec sh -c "$3"\n')
+    assert machine.ensure().returncode == 0
+    count = len((machine.home / "sg").read_text().split())
+    assert count > 3
+    assert machine.node("inside", text="echo hello").stdout == "hello\n"
+    assert len((machine.home / "sg").read_text().split()) == count + 1
+
+
+# ---- steps in the container ----
+
+def test_a_script_runs_inside(machine):
+    assert "no container" in machine.node("inside", text="true").stderr
+    machine.ensure()
+    (machine.inner / ".bashrc").write_text("export FROM_RC=yes\n")
+    done = machine.node("inside", text="export A='it s'\necho $HOME $FROM_RC $OMP_NUM_THREADS\n"
+                                       "cat # reads nothing\nexit 3\n")
+    assert done.returncode == 3
+    assert done.stdout == f"{machine.inner} yes 1\n"
+    assert not (machine.inner / ".shoal/step.pid").exists()
+
+
+def test_ray_is_started_once_in_a_container(machine):
+    machine.ensure()
+    start = "echo start >>~/starts"
+    assert machine.node("inside", "--once", "--last", text="exit 1").returncode == 1
+    assert machine.node("inside", "--once", "--last", text=start).returncode == 0
+    done = machine.node("inside", "--once", "--last", text=start)
+    assert done.returncode == 0 and "started in this container before" in done.stdout
+    assert (machine.inner / "starts").read_text().split() == ["start"]
+    machine.node("inside", "--last", text=start)
+    assert (machine.inner / "starts").read_text().split() == ["start", "start"]
+
+
+def test_what_a_killed_step_left_is_ended(machine):
+    machine.ensure()
+    left = subprocess.Popen(["sleep", "100"], start_new_session=True)
+    (machine.inner / ".shoal/step.pid").write_text(f"{left.pid}\n")
+    assert machine.node("inside", text="true").returncode == 0
+    assert left.wait(timeout=10) != 0
+
+
+def test_the_version_is_known_on_the_machine(machine):
+    machine.ensure()
+    assert machine.node("inside", "--note-ray").returncode == 1
+    (machine.inner / ".shoal/ray-version").write_text("2.60.0")
+    assert machine.node("inside", "--note-ray").returncode == 0
+    assert (machine.home / ".shoal/ray-version").read_text() == "2.60.0"
