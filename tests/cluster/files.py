@@ -137,3 +137,16 @@ def impatient(config, times=TIMES):
     head["UserData"] = ("#!/bin/sh\n"
                         f"echo 'export SHOAL_TEST_TIMES={times}' > /etc/profile.d/shoal-test.sh\n")
     return config
+
+
+DOCKER = next(ami.id for ami in settings.AMIS if ami.image == "docker")
+# The image of the containers has no programs; they come from the machine.
+PROGRAMS = "-v /usr:/usr:ro"
+
+
+def docker(name="docker", workers=1, image="bed/ray:1", **more):
+    """Ray in containers."""
+    section = {"image": image, "container_name": "ray_container", "pull_before_run": False,
+               "run_options": [PROGRAMS, "-e 'FROM_OPTION=a b'"]}
+    return quick(name, workers, image=DOCKER,
+                 **{**more, "docker": {**section, **more.get("docker", {})}})

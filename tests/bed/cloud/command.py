@@ -10,7 +10,7 @@ from .control import ACTIONS_ON_NODES
 from .faults import KINDS, LAUNCH_KINDS, SHAPES
 
 MIB = 1 << 20
-IMAGES = ("base", "ray", "systemd", "systemd-ray", "train")
+IMAGES = ("base", "ray", "systemd", "systemd-ray", "train", "docker")
 
 
 def megabytes(count):

@@ -6,6 +6,7 @@ ray       base with Ray, out of the wheels that the index serves
 systemd   rootfs and, by apt, systemd as first process and the real cloud-init
 systemd-ray  systemd with Ray, out of the same wheels
 train     ray with Ray Train and torch, out of wheels in a folder of their own
+docker    rootfs and, by apt, Docker; Ray, which only a container finds
 
 A tag ends with a hash of what the image is made of, so that a change builds a new one.
 """
@@ -30,6 +31,7 @@ LIBRARIES = ("libcurl4 libexpat1 libjansson4 libprotobuf-c1 libsqlite3-0 libssl3
 PACKAGES = ("openssh-server rsync sudo python3 python3-yaml curl iproute2 procps ca-certificates "
             "iputils-ping netcat-openbsd screen tmux").split() + LIBRARIES
 SYSTEMD_PACKAGES = "systemd systemd-sysv dbus cloud-init".split()
+DOCKER_PACKAGES = "docker.io iptables".split()
 RAY_VERSION = "2.60.0"
 WHEELS = ("pip", "boto3", f"ray[default]=={RAY_VERSION}")
 TRAIN_WHEELS = (f"ray[train]=={RAY_VERSION}", "torch==2.13.0")
@@ -79,6 +81,20 @@ python3 "$(ls /wheels/pip-*.whl)/pip" install -q --no-index --find-links /wheels
 python3 -m compileall -q /usr/local/lib/python3*/dist-packages >/dev/null || true
 """
 
+# An image for containers without any program: containers mount /usr of the machine. It loads in a
+# tenth of a second. Ray is on the PATH of containers only.
+ADD_DOCKER = """
+usermod -aG docker ubuntu
+mkdir /usr/lib/ray-bin && mv /usr/local/bin/ray* /usr/lib/ray-bin
+box=$(mktemp -d) && cd "$box"
+mkdir -p dev etc home proc root run sys tmp usr var/tmp && chmod 1777 tmp var/tmp
+for name in bin sbin lib lib64; do ln -s usr/$name $name; done
+printf 'root:x:0:0::/root:/bin/bash\\nray:x:1000:100::/home/ray:/bin/bash\\n' >etc/passwd
+printf 'root:x:0:\\nusers:x:100:\\n' >etc/group
+mkdir home/ray && chown 1000:100 home/ray
+tar -cf /usr/local/share/container.tar . && rm -r "$box"
+"""
+
 
 # Ray is there already. A torch with CUDA would also do, but is ten times as large.
 ADD_TRAIN = f"""set -e
@@ -111,6 +127,9 @@ def tag(kind):
              "systemd": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD,
                          *scripts(*SYSTEMD_FILES)],
              "ray": [PACKAGES, SET_UP, ADD_RAY, *own],
+             "rootfs-docker": [PACKAGES, DOCKER_PACKAGES],
+             "docker": [PACKAGES, DOCKER_PACKAGES, SET_UP, ADD_RAY, ADD_DOCKER, *own,
+                        *scripts("bed-docker")],
              "train": [PACKAGES, SET_UP, ADD_RAY, ADD_TRAIN, *own],
              "systemd-ray": [PACKAGES, SYSTEMD_PACKAGES, SET_UP_SYSTEMD, PIP_SET_UP, ADD_RAY,
                              *scripts(*SYSTEMD_FILES)]}[kind]
@@ -145,6 +164,14 @@ def build_rootfs(name):
 
 
 def build_rootfs_systemd(name):
+    build_rootfs_with(name, SYSTEMD_PACKAGES)
+
+
+def build_rootfs_docker(name):
+    build_rootfs_with(name, DOCKER_PACKAGES)
+
+
+def build_rootfs_with(name, packages):
     """The same with more packages, installed by apt: debootstrap cannot resolve every
     dependency.
     """
@@ -155,7 +182,7 @@ def build_rootfs_systemd(name):
             tell(["sh", "-c", f"docker export {container} | tar -x -C {root}"], 300)
         finally:
             docker.remove([container])
-        add_packages(root, SYSTEMD_PACKAGES)
+        add_packages(root, packages)
         import_root(root, name)
 
 
@@ -247,8 +274,16 @@ def build_systemd_ray(name):
            volumes=[f"{settings.WHEELS}:/wheels:ro"])
 
 
+def build_docker(name):
+    ensure_wheels()
+    derive(name, ensure("rootfs-docker"), SET_UP + ADD_RAY + ADD_DOCKER,
+           ['CMD ["/usr/local/sbin/bed-docker"]'], volumes=[f"{settings.WHEELS}:/wheels:ro"],
+           copies={**BASE_FILES, "bed-docker": "/usr/local/sbin/bed-docker"})
+
+
 BUILDERS = {
     "rootfs": build_rootfs, "rootfs-systemd": build_rootfs_systemd,
+    "rootfs-docker": build_rootfs_docker, "docker": build_docker,
     "base": build_base, "ray": build_ray, "systemd": build_systemd,
     "systemd-ray": build_systemd_ray, "train": build_train,
 }

@@ -228,6 +228,8 @@ class Nodes:
                  "--log-opt", "max-size=1m", *self._fault_words(node), *self._env_words(node)]
         if kind.startswith("systemd"):
             words += systemd_words()
+        if kind == "docker":
+            words += docker_words()
         docker.run(*words, self.images[kind], seconds=120)
         docker.set_share(docker.PREFERRED)
 
@@ -428,6 +430,18 @@ def host_name(node):
 
 def systemd_words():
     """Docker options for systemd as first process."""
-    return ["-t", "-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--cap-add", "SYS_ADMIN",
-            "--cap-add", "NET_ADMIN", "--security-opt", "seccomp=unconfined", "--security-opt",
-            "apparmor=unconfined", "--tmpfs", "/tmp"]
+    return ["-t", "-e", "container=docker", "--stop-signal", "SIGRTMIN+3", "--tmpfs", "/tmp",
+            *privileges()]
+
+
+def docker_words():
+    """Docker options for a daemon in the machine. Its overlays need a volume; to enter containers
+    of another user it needs ptrace.
+    """
+    return ["-v", "/var/lib/docker", "--cap-add", "SYS_PTRACE", *privileges()]
+
+
+def privileges():
+    """What mounting and networking in a machine need."""
+    return ["--cap-add", "SYS_ADMIN", "--cap-add", "NET_ADMIN", "--security-opt",
+            "seccomp=unconfined", "--security-opt", "apparmor=unconfined"]

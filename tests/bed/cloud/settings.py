@@ -89,6 +89,7 @@ AMIS = (
     Ami("ami-0bed0000000000004", "systemd-ray", "x86_64",
         "bed/images/systemd-ray-amd64-20260101"),
     Ami("ami-0bed0000000000005", "train", "x86_64", "bed/images/train-amd64-20260101"),
+    Ami("ami-0bed0000000000006", "docker", "x86_64", "bed/images/docker-amd64-20260101"),
     # Ray's default image: still exists in Oregon; in Virginia its publisher has removed it.
     Ami("ami-0a2b85e15b7c0ac34", "base", "x86_64",
         "Deep Learning AMI (Ubuntu 18.04) Version 71.0", "898082745236", "us-west-2"),
