@@ -183,14 +183,41 @@ def test_a_changed_head_is_refused_and_named(front):
     assert "runs m5.large, the file says m5.xlarge" in done.err, str(done)
     assert "shoal down" in done.err, str(done)
     assert len([m for m in front.alive()]) == 1
-    assert not [a for a in mutations(front)[before:] if a in ("RunInstances",
-                                                              "TerminateInstances")]
+    assert not [a for a in mutations(front)[before:] if a in (
+        "RunInstances", "TerminateInstances", "PutRolePolicy")]
     assert "! replace" in laptop("plan", file).out
     # `status` shows the instance type of the running head, not that of the cluster file.
     assert "m5.large" in laptop("status", file).out
     content["provider"]["disable_launch_config_check"] = True
     laptop.file("cluster.yaml", content)
     laptop("up", "-y", file)
+
+
+def without(policy, action):
+    """The policy without this action."""
+    def rest(statement):
+        actions = statement["Action"]
+        actions = [actions] if isinstance(actions, str) else actions
+        return {**statement, "Action": [a for a in actions if a != action]}
+    return {**policy, "Statement": [rest(s) for s in policy["Statement"] if rest(s)["Action"]]}
+
+
+def test_a_role_that_may_not_be_changed_is_told_and_tried_again(front):
+    admin = front.laptop()
+    content = front.cluster("demo", workers=0)
+    policy = json.loads(admin("policy", admin.file("cluster.yaml", content)).out)
+    ada = front.limited_laptop("ada", policy)
+    file = ada.file("cluster.yaml", content)
+    ada("up", "-y", file)
+    front.limited_laptop("ada", without(policy, "iam:PutRolePolicy"))
+    ada.file("cluster.yaml", {**content, "max_workers": 3})
+    done = ada("up", "-y", file)
+    assert "the role of the head was not updated" in done.err, str(done)
+    front.limited_laptop("ada", policy)
+    before = len(mutations(front))
+    done = ada("up", "-y", file)
+    assert "was not updated" not in done.err, str(done)
+    assert "PutRolePolicy" in mutations(front)[before:]
 
 
 def test_a_set_up_that_always_fails_uses_three_instances(front):

@@ -168,6 +168,42 @@ static void up_on_error(void *context, const struct provider_answer *answer, str
 
 /* ---- a cluster whose head holds the lease ---- */
 
+static void up_list(struct up *up);
+
+/* The role of the head names the instance types, images and subnets of the file, so a changed file
+ * needs a changed role. A user who may not change it can still update the rest. */
+static void up_on_role_updated(void *context, const struct provider_answer *answer,
+                               const struct provider_resource *things, size_t count)
+{
+    struct up *up = context;
+    (void)things;
+    (void)count;
+    if (answer->outcome == OUTCOME_DENIED) {
+        up->is_role_old = true;
+        launch_note(&up->launch,
+                    "the role of the head was not updated, so the head cannot launch instance "
+                    "types, images or subnets that are new in the file: %s\n"
+                    "  when you have this permission, run `shoal up` again",
+                    answer->err.text);
+    } else if (answer->outcome != OUTCOME_DONE) {
+        up_fail(up, &answer->err);
+        return;
+    }
+    up_list(up);
+}
+
+/* Only after the head was found to be usable: a refused `up` changes nothing. */
+static bool up_updates_role(struct up *up)
+{
+    struct provider *provider = up->launch.provider;
+    if (up->is_role_done || !provider->ops->update_role || up_is_up_to_date(up)) {
+        return false;
+    }
+    up->is_role_done = true;
+    provider->ops->update_role(provider, up_on_role_updated, up);
+    return true;
+}
+
 static void up_on_listed(void *context, const struct provider_answer *answer,
                          const struct machine *machines, size_t count)
 {
@@ -182,6 +218,9 @@ static void up_on_listed(void *context, const struct provider_answer *answer,
         up_fail(up, &err);
         return;
     }
+    if (head && up_updates_role(up)) {
+        return; /* and lists again */
+    }
     if (head) {
         up_know_head(up, head, up_launch_number(head));
         return;
@@ -192,35 +231,9 @@ static void up_on_listed(void *context, const struct provider_answer *answer,
     up_fail(up, &err);
 }
 
-/* The role of the head names the instance types, images and subnets of the file, so a changed file
- * needs a changed role. A user who may not change it can still update the rest. */
-static void up_on_role_updated(void *context, const struct provider_answer *answer,
-                               const struct provider_resource *things, size_t count)
+static void up_list(struct up *up)
 {
-    struct up *up = context;
-    (void)things;
-    (void)count;
-    if (answer->outcome == OUTCOME_DENIED) {
-        launch_note(&up->launch,
-                    "the head's role was not updated, so it cannot launch instance types, images "
-                    "or subnets that are new in the file: %s",
-                    answer->err.text);
-    } else if (answer->outcome != OUTCOME_DONE) {
-        up_fail(up, &answer->err);
-        return;
-    }
     up->launch.provider->ops->list(up->launch.provider, up_on_listed, up);
-}
-
-static void up_start_update(struct up *up)
-{
-    struct cluster_session *launch = &up->launch;
-    const struct provider_ops *ops = launch->provider->ops;
-    if (up_is_up_to_date(up) || !ops->update_role) {
-        ops->list(launch->provider, up_on_listed, up);
-    } else {
-        ops->update_role(launch->provider, up_on_role_updated, up);
-    }
 }
 
 /* Another process holds the lease. If it is the head's service, send it the new configuration;
@@ -244,7 +257,7 @@ static void up_on_lease_lost(void *context, const struct cluster_lease *lease,
         show_account(up, lease);
         up->uid = arena_str(up->launch.arena, lease->uid);
         up->epoch = lease->epoch;
-        up_start_update(up);
+        up_list(up);
         return;
     }
     if (lease) {

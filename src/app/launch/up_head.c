@@ -186,7 +186,7 @@ bool up_is_up_to_date(struct up *up)
 bool up_note_applied(struct up *up, struct err *err)
 {
     const struct launcher_result *result = up->launch.result;
-    bool is_whole = result->failed_count == 0 && result->missing_count == 0;
+    bool is_whole = result->failed_count == 0 && result->missing_count == 0 && !up->is_role_old;
     /* An incomplete cluster is updated again by the next `up`, which also re-enables node types
      * that were disabled after failures. */
     return journal_note(up->launch.journal, "applied", is_whole ? up->wanted : STR(""), err);

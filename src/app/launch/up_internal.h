@@ -24,6 +24,8 @@ struct up {
     uint64_t epoch;
     int64_t serial;
     bool is_update;      /* the head's service holds the lease */
+    bool is_role_done;   /* the role of the head was written, or may not be */
+    bool is_role_old;    /* it may not be: the next `up` tries again */
     bool has_begun;      /* resources may have been created */
     bool has_head;       /* launched or found */
     bool is_released;    /* the lease was handed over */
@@ -84,7 +86,7 @@ void up_start_head_again(void *context);
 /* Updates the head's state from the cloud, and connects to it once it has an address. */
 void up_know_head(struct up *up, const struct machine *machine, uint64_t launch_number);
 uint64_t up_launch_number(const struct machine *machine);
-/* Records for the next `up` that the cluster matches the file. */
 /* The cluster is as the last `up` from here left it, provided no other process has changed it. */
 bool up_is_up_to_date(struct up *up);
+/* Records for the next `up` that the cluster matches the file. */
 bool up_note_applied(struct up *up, struct err *err) MUST_USE;
