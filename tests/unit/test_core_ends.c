@@ -812,6 +812,89 @@ static void test_a_changed_type_is_replaced_one_by_one(void **state)
     close_scene(&scene);
 }
 
+/* The GCS restarts with empty tables, and the workers register again. */
+static void test_those_that_wait_outlive_a_restart_of_ray(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 3);
+    roll(&scene);
+    drain_reply(&scene, 22, DRAIN_ACCEPTED);
+    for (uint64_t i = 21; i <= 23; i++) {
+        node(&scene, i, RAY_ABSENT, NOT_IDLE);
+    }
+    for (int i = 0; i < 12; i++) {
+        scene.now += 10 * SECOND;
+        see_ray(&scene);
+        list_three(&scene, true, CLOUD_RUNNING);
+        tick(&scene);
+        nothing(&scene);
+    }
+    node(&scene, 21, RAY_ALIVE, NOT_IDLE);
+    node(&scene, 23, RAY_ALIVE, NOT_IDLE);
+    tick(&scene);
+    nothing(&scene);
+    assert_int_equal(count_serving(&scene), 2);
+    close_scene(&scene);
+}
+
+/* As for any other node: it has a deadline, and work on it moves at once. */
+static void test_a_notice_to_a_worker_that_waits_is_a_notice(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 3);
+    roll(&scene);
+    node(&scene, 23, RAY_DRAINING, NOT_IDLE);
+    assert_int_equal(state_of(&scene, 23), NODE_DRAINING);
+    assert_int_equal(core_find(scene.core, 23)->reason.kind, REASON_NOTICE);
+    assert_true(core_find(scene.core, 23)->until < INT64_MAX);
+    close_scene(&scene);
+}
+
+/* Without min_workers nothing replaces the first worker, so nothing shows that the file works. */
+static void test_only_one_leaves_until_a_new_one_has_joined(void **state)
+{
+    struct scene scene;
+    (void)state;
+    open_roll(&scene, 0);
+    scene.core = core_new(&scene.settings, &scene.arena); /* with the changed file */
+    start(&scene);
+    list_three(&scene, true, CLOUD_RUNNING);
+    for (uint64_t i = 21; i <= 23; i++) {
+        node(&scene, i, RAY_ALIVE, NOT_IDLE);
+    }
+    scene.now += 20 * MINUTE;
+    lease(&scene, 1);
+    see_ray(&scene);
+    list_three(&scene, true, CLOUD_RUNNING);
+    tick(&scene);
+    assert_int_equal(only(&scene, ACTION_DRAIN)->instance, 21);
+    drain_reply(&scene, 21, DRAIN_ACCEPTED);
+    node(&scene, 21, RAY_DEAD, NOT_IDLE);
+    for (int i = 0; i < 3; i++) {
+        scene.now += 4 * MINUTE;
+        see_ray(&scene);
+        struct listed rest[] = {
+            {.instance = 22, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true},
+            {.instance = 23, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true}};
+        list(&scene, rest, 2, true);
+        tick(&scene);
+    }
+    assert_int_equal(state_of(&scene, 21), NODE_GONE);
+    assert_int_equal(count_serving(&scene), 2);
+    node(&scene, 31, RAY_ALIVE, NOT_IDLE);
+    struct listed all[] = {
+        {.instance = 22, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true},
+        {.instance = 23, .launch = 1, .state = CLOUD_RUNNING, .is_outdated = true},
+        {.instance = 31, .launch = 2, .state = CLOUD_RUNNING}};
+    list(&scene, all, 3, true);
+    node(&scene, 31, RAY_ALIVE, NOT_IDLE);
+    tick(&scene);
+    assert_int_equal(count_serving(&scene), 1);
+    close_scene(&scene);
+}
+
 static void test_nobody_leaves_whose_replacement_is_held(void **state)
 {
     struct scene scene;
@@ -935,6 +1018,9 @@ int main(void)
         cmocka_unit_test(test_an_outdated_worker_keeps_its_time_over_a_restart),
         cmocka_unit_test(test_a_launch_of_a_removed_type_counts_until_it_is_settled),
         cmocka_unit_test(test_a_changed_type_is_replaced_one_by_one),
+        cmocka_unit_test(test_those_that_wait_outlive_a_restart_of_ray),
+        cmocka_unit_test(test_a_notice_to_a_worker_that_waits_is_a_notice),
+        cmocka_unit_test(test_only_one_leaves_until_a_new_one_has_joined),
         cmocka_unit_test(test_nobody_leaves_whose_replacement_is_held),
         cmocka_unit_test(test_nobody_leaves_after_a_failed_setup),
         cmocka_unit_test(test_nobody_leaves_while_there_is_no_capacity),

@@ -69,14 +69,18 @@ void apply_drain_of_others(struct core *core, struct node *node)
     }
     int64_t until = core->now + core->settings->times.drain_grace;
     struct reason reason = {.kind = REASON_NOTICE, .limit = until};
-    if (node->is_outdated) { /* drained by an earlier run of ours, without a deadline */
+    /* A node that waits is drained by others, unless it was already draining when it appeared: then
+     * an earlier run of ours did it, without a deadline. */
+    bool is_ours = node->is_outdated &&
+                   !(node->is_waiting && node_state_table[node->state].is_running);
+    if (is_ours) {
+        node->is_waiting = false;
         until = INT64_MAX;
         reason = outdated_reason(node);
     } else if (node_is_spot(core, node)) {
         offering_warn(core, node->offering);
     }
-    require(node->is_outdated || reason.kind == REASON_NOTICE,
-            "others drain a node because of a notice");
+    require(is_ours || reason.kind == REASON_NOTICE, "others drain a node because of a notice");
     node_end(core, node, NODE_DRAINING, reason);
     node->until = until;
     node->is_drain_ours = false;

@@ -74,6 +74,7 @@ struct core *core_new(const struct core_settings *settings, struct arena *arena)
     core->type_breakers = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
     core->type_deaths = ARENA_ARRAY(arena, settings->type_count + 1, struct breaker);
     core->type_works = ARENA_ARRAY(arena, settings->type_count + 1, bool);
+    core->type_turns = ARENA_ARRAY(arena, settings->type_count + 1, int64_t);
     core->types = ARENA_ARRAY(arena, settings->type_count + 1, struct plan_type);
     core->types[settings->type_count] = (struct plan_type){.is_gone = true,
                                                            .idle_timeout_ms = PLAN_NO_LIMIT};

@@ -144,7 +144,7 @@ static void act_failed(struct core *core, struct node *node)
 static void act_booting(struct core *core, struct node *node)
 {
     require(node->state == NODE_BOOTING, "the node is booting");
-    if (!node->is_asked && !node->is_outdated) {
+    if (!node->is_asked && (!node->is_outdated || node->is_waiting)) {
         add_for(core, node, ACTION_SET_UP, (struct reason){.kind = REASON_CLOUD_RUNS_IT});
     }
 }

@@ -52,7 +52,7 @@ static enum role role_of(struct core *core, const struct node *node)
     if (node->is_head) {
         return ROLE_HEAD;
     }
-    if (node->is_outdated && !outdated_serves(node)) {
+    if (node->is_outdated && !node->is_waiting) {
         return node_counts(node) ? ROLE_OTHER : ROLE_NONE;
     }
     if (life->is_pending) {

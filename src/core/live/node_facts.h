@@ -40,11 +40,6 @@ static inline int64_t idle_counts_from(const struct core *core, const struct nod
     return settled_at > node->until ? settled_at : node->until;
 }
 
-static inline bool outdated_serves(const struct node *node)
-{
-    return node->is_waiting && node_state_table[node->state].is_running;
-}
-
 static inline bool outdated_is_drained(const struct node *node)
 {
     return node->state == NODE_DRAINING && node->reason.kind == REASON_OUTDATED;

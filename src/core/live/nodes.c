@@ -140,6 +140,7 @@ static void strike(struct core *core, struct breaker *breaker)
     const struct core_times *times = &core->settings->times;
     if (breaker->refusals + 1 < STRIKES) {
         breaker->refusals++;
+        breaker->cool_until = core->now; /* the time of the failure */
     } else {
         breaker_refuse(breaker, core->now, times->cool_first / STRIKES, times->cool_most,
                        &core->rng);

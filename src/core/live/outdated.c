@@ -6,10 +6,10 @@
  * terminated once idle. It then offers nothing to the planner, but counts against every limit and
  * costs money. Nothing else revokes the decision.
  *
- * Nodes of a changed type are replaced in turn: until its turn comes, a node serves like any other.
- * At most max_unavailable nodes of the type are leaving or not yet in Ray, and nobody gets a turn
- * after a failed setup or while the type cannot be launched. A failure of the new settings thus
- * costs at most max_unavailable nodes.
+ * Nodes of a changed type are replaced in turn. Until its turn comes, a node is like any other. At
+ * most max_unavailable nodes of the type are leaving or not yet in Ray, and no node leaves after a
+ * failed setup or while the type cannot be launched. New settings that do not work thus cost at
+ * most max_unavailable nodes.
  */
 #include "base/require.h"
 #include "core/live/node_facts.h"
@@ -84,7 +84,7 @@ static void drain_if_idle(struct core *core, struct node *node)
 static void outdated_do_end(struct core *core, struct node *node)
 {
     const struct node_state_row *life = &node_state_table[node->state];
-    if (outdated_serves(node)) {
+    if (node->is_waiting) {
         return;
     }
     if (life->is_running && core->settings->keeps_outdated) {
@@ -107,25 +107,49 @@ void outdated_end(struct core *core)
     }
 }
 
-static bool outdated_is_held(uint32_t type, const struct hold *holds, size_t hold_count)
+/* A launch of this type is held, so a node that leaves might not be replaced. A limit on the price
+ * does not matter if the new node costs no more than the old one. */
+static bool outdated_is_held(const struct core *core, const struct node *node,
+                             const struct hold *holds, size_t hold_count)
 {
+    uint32_t type = node_type(core, node);
+    uint32_t offering = decide_open_offering(core, type);
+    if (offering == core->settings->offering_count) {
+        return true;
+    }
+    int64_t price = core->settings->offerings[offering].price;
+    bool is_cheap = price != PRICE_UNKNOWN && price <= node_price(core, node);
     for (size_t i = 0; i < hold_count; i++) {
-        if (holds[i].type == type) {
+        if (holds[i].type == type && !(is_cheap && holds[i].cause == HOLD_PRICE)) {
             return true;
         }
     }
     return false;
 }
 
-/* Can the cluster do without one more node of this type? */
-static bool outdated_has_turn(const struct core *core, uint32_t type)
+/* A setup with the current settings failed, and none has succeeded since. Forgotten after a while:
+ * the cause may be gone, and perhaps no launch follows that could show it. */
+static bool outdated_has_failed(struct core *core, uint32_t type)
+{
+    const struct breaker *setups = &core->type_breakers[type];
+    int64_t until = setups->cool_until + core->settings->times.cool_most;
+    if (setups->refusals == 0 || core->now > until) {
+        return false;
+    }
+    core->decide_at = until + 1 < core->decide_at ? until + 1 : core->decide_at;
+    return true;
+}
+
+/* Can the cluster do without one more node of this type? Until a node with the new settings has
+ * joined, max_unavailable is also the limit of all turns. */
+static bool outdated_has_turn(struct core *core, uint32_t type)
 {
     const struct role_counts *tally = &core->tallies[type];
     int64_t unavailable = tally->counts[ROLE_PENDING] + tally->counts[ROLE_OTHER];
     int64_t most = core->settings->max_unavailable;
     require(most > 0, "some node may be replaced");
-    return unavailable < most && core->type_breakers[type].refusals == 0 &&
-           decide_open_offering(core, type) < core->settings->offering_count;
+    return unavailable < most && (core->type_works[type] || core->type_turns[type] < most) &&
+           !outdated_has_failed(core, type);
 }
 
 void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold_count)
@@ -134,16 +158,17 @@ void outdated_give_turn(struct core *core, const struct hold *holds, size_t hold
     node_counts_update(core);
     for (uint32_t i = 0; i < core->node_end; i++) {
         struct node *node = &core->nodes[i];
-        uint32_t type = node_type(core, node);
         bool is_better = !next || (next->state != NODE_IDLE && node->state == NODE_IDLE);
-        if (is_better && outdated_serves(node) && outdated_has_turn(core, type) &&
-            !outdated_is_held(type, holds, hold_count)) {
+        if (is_better && node->is_waiting && node_state_table[node->state].is_running &&
+            outdated_has_turn(core, node_type(core, node)) &&
+            !outdated_is_held(core, node, holds, hold_count)) {
             next = node;
         }
     }
     if (next) {
         require(next->is_outdated && !next->is_head, "only an outdated worker is replaced");
         next->is_waiting = false;
+        core->type_turns[node_type(core, next)]++;
         outdated_do_end(core, next);
         core->decide_at = core->now; /* the next plan launches its replacement */
     }

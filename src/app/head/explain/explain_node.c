@@ -181,8 +181,9 @@ static void explain_staying(struct explain_sheet *sheet, const struct node_view 
     }
     if (view->is_outdated) {
         explain_line(sheet, "It is outdated, because its node_config was changed in the file. The "
-                            "workers of its type are replaced in turn; none is replaced after a "
-                            "failed setup, or while the cloud has no capacity.");
+                            "workers of its type are replaced in turn. No worker is replaced after "
+                            "a failed setup, while the cloud has no capacity, or while "
+                            "max_hourly_cost has no room for the new one.");
     }
     explain_give(sheet, question, fix);
 }
