@@ -168,7 +168,7 @@ def test_fitted_step_times():
 
 
 def test_the_search_is_fast():
-    """In processor time, as the machine may be busy. What limits us: about twenty powers."""
+    """In processor time, as the machine may be busy."""
     job = known_jobs()[9]  # no bounds, with accumulation
     began = time.process_time()
     for _ in range(20):
@@ -179,7 +179,7 @@ def test_the_search_is_fast():
     ours = (many - one) / (repeats - 1) / len(SIZES)
     print(f"\none size: {1e6 * ours:.2f} us of processor time, AdaptDL {1e6 * theirs:.0f} us: "
           f"{theirs / ours:.0f} times")
-    assert theirs / ours >= 200
+    assert theirs / ours >= 500
 
 
 def children_seconds(job, repeats):

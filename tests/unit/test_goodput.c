@@ -2,7 +2,10 @@
  * ones with AdaptDL. */
 #include "core/train/goodput.h"
 
+#include "base/rng.h"
 #include "unit.h"
+
+#include <math.h>
 
 /* 0.1 s per pass and 0.01 s per sample; 0.6 s of network between nodes, 0.2 s within one. */
 static const struct goodput_model job = {{0.1, 0.01, 0.6, 0.05, 0.2, 0.02, 1}, {1, 20}, 128};
@@ -108,6 +111,79 @@ static void a_batch_larger_than_allowed_is_infeasible(void **state)
     assert_true(choice.goodput == 0);
 }
 
+/* ---- against all 50 candidates ---- */
+
+static double any_of(struct rng *rng, double low, double high)
+{
+    return low * pow(high / low, (double)rng_below(rng, 1000) / 999);
+}
+
+static double candidate_goodput(const struct goodput_model *model,
+                                const struct batch_limits *limits, struct placement_size size,
+                                double total)
+{
+    double local = total / (double)size.replicas;
+    double most = (double)limits->atomic_max;
+    double accum = limits->accumulates ? ceil(local / most - 1e-8) - 1 : 0;
+    if (limits->accumulates && size.replicas == 1 && local > (double)model->init_batch + 1e-8) {
+        accum = fmax(accum, 1);
+    }
+    double atomic = ceil(local / (accum + 1) - 1e-8);
+    if (!limits->accumulates && size.replicas == 1) {
+        atomic = (double)model->init_batch;
+    }
+    double batch = (double)size.replicas * atomic * (accum + 1);
+    if (atomic < (double)limits->atomic_min || atomic > most || batch < (double)model->init_batch) {
+        return 0;
+    }
+    return goodput_throughput(&model->perf, size, (int64_t)atomic, (int64_t)accum) *
+           goodput_efficiency(model, batch);
+}
+
+static double best_of_all(const struct goodput_model *model, const struct batch_limits *limits,
+                          struct placement_size size)
+{
+    double best = 0;
+    double first = fmax((double)model->init_batch, (double)(limits->atomic_min * size.replicas));
+    double last = (double)limits->max_batch;
+    for (int i = 0; i < 50; i++) {
+        double total = i == 49 ? fmax(last, first) : first * pow(last / first, i / 49.0);
+        best = fmax(best, candidate_goodput(model, limits, size, last < first ? first : total));
+    }
+    return best;
+}
+
+static void the_search_finds_the_best_candidate(void **state)
+{
+    (void)state;
+    static const double gammas[] = {1, 1.5, 4, 10};
+    static const int64_t lows[] = {1, 8, 32, 3}, highs[] = {64, 1000000, 256, 5};
+    struct rng rng = {1};
+    int64_t feasible = 0;
+    for (int i = 0; i < 20000; i++) {
+        struct goodput_model model = {{any_of(&rng, 1e-3, 1), any_of(&rng, 1e-5, 0.1),
+                                       any_of(&rng, 1e-4, 2), any_of(&rng, 1e-8, 0.5),
+                                       any_of(&rng, 1e-4, 1), any_of(&rng, 1e-8, 0.2),
+                                       gammas[rng_below(&rng, 4)]},
+                                      {any_of(&rng, 1e-4, 10), any_of(&rng, 1e-4, 100)},
+                                      1 + rng_below(&rng, 300)};
+        model.perf.alpha_c *= (double)(rng_below(&rng, 10) > 0); /* or 0 */
+        model.grad.sqr *= (double)(rng_below(&rng, 5) > 0);
+        model.grad.var *= (double)(rng_below(&rng, 10) > 0);
+        int64_t bounds = rng_below(&rng, 4);
+        int64_t most = rng_below(&rng, 4) > 0 ? model.init_batch * (1 + rng_below(&rng, 1000))
+                                              : model.init_batch + rng_below(&rng, 3);
+        struct batch_limits limits = {most, lows[bounds], highs[bounds], rng_below(&rng, 2) == 0};
+        int64_t nodes = 1 + rng_below(&rng, 8);
+        struct placement_size size = {nodes, nodes * (1 + rng_below(&rng, 8))};
+        double best = best_of_all(&model, &limits, size);
+        double found = goodput_optimize(&model, &limits, size).goodput;
+        assert_near(found, best, 1e-6 * best);
+        feasible += best > 0;
+    }
+    assert_true(feasible > 10000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -120,6 +196,7 @@ int main(void)
         cmocka_unit_test(one_replica_needs_two_passes_for_a_larger_batch),
         cmocka_unit_test(a_large_batch_makes_more_progress_per_step),
         cmocka_unit_test(a_batch_larger_than_allowed_is_infeasible),
+        cmocka_unit_test(the_search_finds_the_best_candidate),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,9 +15,9 @@ import objects
 
 MATH = {
     "cbrt", "ceil", "copysign", "exp", "exp2", "expm1", "fabs", "fdim", "floor", "fma", "fmax",
-    "fmin", "fmod", "frexp", "hypot", "ldexp", "llrint", "llround", "log", "log10", "log1p", "log2",
-    "lrint", "lround", "modf", "nearbyint", "nextafter", "pow", "powf", "rint", "round", "scalbn",
-    "sqrt", "trunc",
+    "fmin", "fmod", "frexp", "hypot", "ldexp", "llrint", "llround", "log", "log10", "log1p",
+    "log2", "logf", "lrint", "lround", "modf", "nearbyint", "nextafter", "pow", "powf", "rint",
+    "round", "scalbn", "sqrt", "trunc",
 }
 BYTES = {
     "memchr", "memcmp", "memcpy", "memmem", "memmove", "memrchr", "memset", "strchr", "strcmp",

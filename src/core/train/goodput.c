@@ -5,10 +5,25 @@
 
 #include <math.h>
 
-enum { GOODPUT_CANDIDATES = 50 };
+enum { GOODPUT_CANDIDATES = 50, GOODPUT_BITS = 6, PEAK_STEPS = 12 };
 
 /* As in AdaptDL: used instead of zero, and as the tolerance of rounding. */
 static const double goodput_tiny = 1e-8;
+
+/* The search stops here: the error of its result is much smaller. */
+static const double peak_close = 1e-3;
+static const double peak_u_max = 1e30; /* infinity times zero is not a number */
+
+/* fmax() and fmin() are calls of the C library. */
+static inline double larger(double a, double b)
+{
+    return a > b ? a : b;
+}
+
+static inline double smaller(double a, double b)
+{
+    return a < b ? a : b;
+}
 
 double goodput_accum_seconds(const struct perf_params *perf, int64_t atomic)
 {
@@ -17,7 +32,7 @@ double goodput_accum_seconds(const struct perf_params *perf, int64_t atomic)
 
 static double goodput_network_seconds(const struct perf_params *perf, struct placement_size size)
 {
-    double extra = fmax((double)(size.replicas - 2), goodput_tiny);
+    double extra = larger((double)(size.replicas - 2), goodput_tiny);
     if (size.nodes > 1) {
         return perf->alpha_n + perf->beta_n * extra;
     }
@@ -27,22 +42,17 @@ static double goodput_network_seconds(const struct perf_params *perf, struct pla
     return goodput_tiny + goodput_tiny * extra;
 }
 
-/* Both times overlap. `network_power` is the network's, to the power of gamma. */
-static double goodput_overlapped(const struct perf_params *perf, double accum, double network_power)
+/* Both times overlap: (accum^gamma + network^gamma)^(1/gamma). */
+static double goodput_overlapped(const struct perf_params *perf, double accum, double network)
 {
-    return pow(pow(accum, perf->gamma) + network_power, 1 / perf->gamma);
-}
-
-static double goodput_network_power(const struct perf_params *perf, struct placement_size size)
-{
-    return pow(goodput_network_seconds(perf, size), perf->gamma);
+    return accum * pow(1 + pow(network / accum, perf->gamma), 1 / perf->gamma);
 }
 
 double goodput_optim_seconds(const struct perf_params *perf, struct placement_size size,
                              int64_t atomic)
 {
     return goodput_overlapped(perf, goodput_accum_seconds(perf, atomic),
-                              goodput_network_power(perf, size));
+                              goodput_network_seconds(perf, size));
 }
 
 double goodput_throughput(const struct perf_params *perf, struct placement_size size,
@@ -81,7 +91,7 @@ static void goodput_split(const struct goodput_model *model, const struct batch_
     }
     double accum = ceil(local / (double)limits->atomic_max - goodput_tiny) - 1;
     if (replicas == 1 && local > init + goodput_tiny) {
-        accum = fmax(accum, 1);
+        accum = larger(accum, 1);
     }
     choice->accum = (int64_t)accum;
     choice->atomic = (int64_t)ceil(local / (accum + 1) - goodput_tiny);
@@ -99,8 +109,7 @@ static struct batch_limits goodput_limits(const struct goodput_model *model,
 
 /* The goodput of one candidate; 0: not within the limits. */
 static double goodput_evaluate(const struct goodput_model *model, const struct batch_limits *in,
-                               int64_t replicas, double network_power,
-                               const struct batch_choice *choice)
+                               int64_t replicas, double network, const struct batch_choice *choice)
 {
     double batch = (double)replicas * (double)choice->atomic * (double)(choice->accum + 1);
     if (choice->atomic < in->atomic_min || choice->atomic > in->atomic_max ||
@@ -108,99 +117,207 @@ static double goodput_evaluate(const struct goodput_model *model, const struct b
         return 0;
     }
     double pass = goodput_accum_seconds(&model->perf, choice->atomic);
-    double seconds = (double)choice->accum * pass +
-                     goodput_overlapped(&model->perf, pass, network_power);
+    double seconds = (double)choice->accum * pass + goodput_overlapped(&model->perf, pass, network);
     return batch / seconds * goodput_efficiency(model, batch);
 }
 
 /* ---- the search ---- */
 
+/* The candidates are first * ratio^index; the last one is exact. */
 struct batch_search {
     const struct goodput_model *model;
     const struct batch_limits *in;
     int64_t replicas;
-    double network_power;
-    double batches[GOODPUT_CANDIDATES]; /* increasing */
+    double network;
+    double first, last;
+    double powers[GOODPUT_BITS]; /* ratio^1, ratio^2, ratio^4, ...; 0: not needed yet */
 };
 
-static struct batch_choice search_at(const struct batch_search *search, int index)
+struct batch_candidate {
+    int index;
+    double batch;
+};
+
+static void search_need_powers(struct batch_search *search)
+{
+    double power = search->powers[0];
+    if (power <= 0) {
+        power = pow(search->last / search->first, 1.0 / (GOODPUT_CANDIDATES - 1));
+        for (int bit = 0; bit < GOODPUT_BITS; bit++, power *= power) {
+            search->powers[bit] = power;
+        }
+    }
+}
+
+/* The last candidate of at most `most` samples; the first one if all are larger. */
+static struct batch_candidate search_below(struct batch_search *search, double most)
+{
+    struct batch_candidate found = {0, search->first};
+    if (search->last <= most) {
+        return (struct batch_candidate){GOODPUT_CANDIDATES - 1, search->last};
+    }
+    search_need_powers(search);
+    for (int bit = GOODPUT_BITS - 1; bit >= 0; bit--) {
+        double next = found.batch * search->powers[bit];
+        bool is_below = next <= most;
+        found.batch = is_below ? next : found.batch;
+        found.index += is_below ? 1 << bit : 0;
+    }
+    return found;
+}
+
+static struct batch_candidate search_next(struct batch_search *search, struct batch_candidate from)
+{
+    search_need_powers(search);
+    bool is_last = from.index + 1 >= GOODPUT_CANDIDATES - 1;
+    return (struct batch_candidate){from.index + 1,
+                                    is_last ? search->last : from.batch * search->powers[0]};
+}
+
+static struct batch_choice search_split(const struct batch_search *search,
+                                        struct batch_candidate candidate)
 {
     struct batch_choice choice = {0};
-    double local = search->batches[index] / (double)search->replicas;
-    goodput_split(search->model, search->in, search->replicas, local, &choice);
+    goodput_split(search->model, search->in, search->replicas,
+                  candidate.batch / (double)search->replicas, &choice);
     return choice;
+}
+
+/* The last candidate with as many passes as `choice`. */
+static struct batch_candidate search_segment(struct batch_search *search,
+                                             const struct batch_choice *choice)
+{
+    double passes = (double)choice->accum + 1;
+    double local = search->last;
+    if (search->in->accumulates) {
+        local = (passes + goodput_tiny) * (double)search->in->atomic_max;
+    }
+    if (search->in->accumulates && search->replicas == 1 && choice->accum == 0) {
+        local = smaller(local, (double)search->model->init_batch + goodput_tiny);
+    }
+    return search_below(search, local * (double)search->replicas);
 }
 
 /*
- * Whether a larger batch with the same number of passes is better: the sign of the derivative. With
- * the number of passes fixed, progress is concave and time is convex in the batch, so the sign
- * changes once. Single precision is enough: near the maximum, both sides are evaluated.
+ * With the number of passes fixed, progress is concave and time is convex in the batch, so there is
+ * one maximum: where `gain`, the relative growth of progress, equals that of time. With
+ * u = (network / pass)^gamma and v = (1 + u)^(1 / gamma), this is
+ *
+ *     gain * pass = beta_c / q,    q = (accum + v) / (accum + v / (1 + u)),    q >= 1
+ *
+ * For a fixed q, that is a quadratic equation of the batch. q decreases as the batch grows.
  */
-static bool search_is_rising(const struct batch_search *search, const struct batch_choice *choice)
+struct batch_peak {
+    double alpha, beta, gamma;
+    double var, sqr; /* sqr: per sample of a pass */
+    double network;
+    double accum;
+};
+
+static double peak_of_q(const struct batch_peak *peak, double q)
 {
-    const struct perf_params *perf = &search->model->perf;
-    const struct grad_params *grad = &search->model->grad;
-    if (choice->atomic < search->in->atomic_min || choice->atomic > search->in->atomic_max) {
-        return choice->atomic < search->in->atomic_min;
+    double square = peak->beta * peak->sqr;
+    if (!(square > 0)) {
+        return peak->var > 0 ? INFINITY : 0;
     }
-    double atomic = (double)choice->atomic;
-    double scale = (double)search->replicas * atomic * (double)(choice->accum + 1) /
-                   (double)search->model->init_batch;
-    double noise = grad->var + grad->sqr * scale;
-    double gain = noise > 0 ? grad->var / (noise * atomic) : 0;
-    double pass = goodput_accum_seconds(perf, choice->atomic);
-    double power = (double)powf((float)pass, (float)perf->gamma);
-    double sum = power + search->network_power;
-    double step = (double)powf((float)sum, 1 / (float)perf->gamma);
-    double slope = (double)choice->accum + power / pass * (step / sum);
-    return gain * ((double)choice->accum * pass + step) > perf->beta_c * slope;
+    double half = (q - 1) * peak->beta * peak->var / 2;
+    return (half + sqrt(half * half + square * q * peak->var * peak->alpha)) / square;
 }
 
-static struct batch_choice search_evaluate(const struct batch_search *search, int index)
+/* Single precision is enough: near the maximum, both sides are evaluated. */
+static double peak_q(const struct batch_peak *peak, double atomic)
 {
-    struct batch_choice choice = search_at(search, index);
-    choice.goodput = goodput_evaluate(search->model, search->in, search->replicas,
-                                      search->network_power, &choice);
+    double share = peak->network / (peak->alpha + peak->beta * atomic);
+    double u = smaller((double)powf((float)share, (float)peak->gamma), peak_u_max);
+    if (peak->accum <= 0) {
+        return 1 + u;
+    }
+    double v = u > 1e6 ? share : (double)powf((float)(1 + u), 1 / (float)peak->gamma);
+    return (peak->accum + v) / (peak->accum + v / (1 + u));
+}
+
+/* The best batch of a pass, not rounded, within these bounds. Each trial value is on one side of it
+ * and peak_of_q() on the other. */
+static double peak_find(const struct batch_peak *peak, double low, double high)
+{
+    double at = larger(low, peak_of_q(peak, 1));
+    double last = 0, last_error = 0;
+    bool is_open = true; /* nothing is known about `high` */
+    if (at >= high) {
+        return high;
+    }
+    for (int i = 0; i < PEAK_STEPS; i++) {
+        double found = peak_of_q(peak, peak_q(peak, at));
+        low = larger(low, smaller(at, found));
+        is_open = is_open && larger(at, found) > high;
+        high = smaller(high, larger(at, found));
+        if (low >= high || fabs(found - at) < peak_close * at) {
+            break;
+        }
+        double error = (double)logf((float)(found / at));
+        double next = i > 0 ? at + error * (at - last) / (last_error - error) : sqrt(low * high);
+        last = at;
+        last_error = error;
+        at = next > low && next < high ? next : next >= high && is_open ? high : sqrt(low * high);
+    }
+    return smaller(larger(at, low), high);
+}
+
+static void search_evaluate(const struct batch_search *search, struct batch_choice *choice)
+{
+    choice->goodput = goodput_evaluate(search->model, search->in, search->replicas, search->network,
+                                       choice);
+}
+
+/* The best candidate from `from` to `to`, which have as many passes as `first`. */
+static struct batch_choice search_among(struct batch_search *search, struct batch_candidate from,
+                                        struct batch_candidate to, const struct batch_choice *first)
+{
+    const struct goodput_model *model = search->model;
+    double share = (double)search->replicas * ((double)first->accum + 1); /* of one sample */
+    const struct batch_peak peak = {
+        .alpha = model->perf.alpha_c,
+        .beta = model->perf.beta_c,
+        .gamma = model->perf.gamma,
+        .var = model->grad.var,
+        .sqr = model->grad.sqr * share / (double)model->init_batch,
+        .network = search->network,
+        .accum = (double)first->accum,
+    };
+    double low = larger((double)first->atomic, (double)search->in->atomic_min);
+    double high = smaller(to.batch / share + 1, (double)search->in->atomic_max);
+    double best = peak_find(&peak, low, high);
+    struct batch_candidate below = from;
+    struct batch_choice choice = *first;
+    if (best > (double)first->atomic) {
+        below = search_below(search, (floor(best) + goodput_tiny) * share);
+        below = below.index < from.index ? from : below.index > to.index ? to : below;
+        choice = search_split(search, below);
+    }
+    search_evaluate(search, &choice);
+    if (below.index < to.index && (best > low || choice.goodput <= 0)) {
+        struct batch_choice above = search_split(search, search_next(search, below));
+        search_evaluate(search, &above);
+        choice = above.goodput > choice.goodput ? above : choice;
+    }
     return choice;
 }
 
-/* The index after the last candidate with as many passes as that at `from`. */
-static int search_segment(const struct batch_search *search, int from, int64_t accum)
-{
-    int low = from, high = GOODPUT_CANDIDATES;
-    if (search_at(search, high - 1).accum == accum) {
-        return high;
-    }
-    while (high - low > 1) {
-        int middle = (low + high) / 2;
-        *(search_at(search, middle).accum == accum ? &low : &high) = middle;
-    }
-    return high;
-}
-
-static struct batch_choice search_best(const struct batch_search *search)
+static struct batch_choice search_best(struct batch_search *search)
 {
     struct batch_choice best = {0};
-    int end;
-    for (int from = 0; from < GOODPUT_CANDIDATES; from = end) {
-        struct batch_choice first = search_at(search, from);
-        end = search_segment(search, from, first.accum);
-        int low = from, high = end; /* the first candidate that is not rising */
-        while (low < high) {
-            int middle = (low + high) / 2;
-            struct batch_choice choice = search_at(search, middle);
-            if (search_is_rising(search, &choice)) {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
+    struct batch_candidate from = {0, search->first};
+    for (;;) {
+        struct batch_choice first = search_split(search, from);
+        struct batch_candidate to = search_segment(search, &first);
+        to = to.index < from.index ? from : to;
+        struct batch_choice choice = search_among(search, from, to, &first);
+        best = choice.goodput > best.goodput ? choice : best;
+        if (to.index >= GOODPUT_CANDIDATES - 1) {
+            return best;
         }
-        for (int i = low > from ? low - 1 : low; i <= low && i < end; i++) {
-            struct batch_choice choice = search_evaluate(search, i);
-            best = choice.goodput > best.goodput ? choice : best;
-        }
+        from = search_next(search, to);
     }
-    return best;
 }
 
 struct batch_choice goodput_optimize(const struct goodput_model *model,
@@ -209,22 +326,20 @@ struct batch_choice goodput_optimize(const struct goodput_model *model,
     require(size.nodes >= 1 && size.nodes <= size.replicas, "each node has a replica");
     require(model->init_batch >= 1, "a batch is not empty");
     struct batch_limits in = goodput_limits(model, limits);
+    double least = (double)in.atomic_min * (double)size.replicas;
     struct batch_search search = {
         .model = model,
         .in = &in,
         .replicas = size.replicas,
-        .network_power = goodput_network_power(&model->perf, size),
+        .network = goodput_network_seconds(&model->perf, size),
+        .first = larger((double)model->init_batch, least),
+        .last = (double)in.max_batch,
     };
-    double first = fmax((double)model->init_batch, (double)in.atomic_min * (double)size.replicas);
-    double last = (double)in.max_batch;
-    search.batches[0] = first;
-    if (last < first) {
-        return search_evaluate(&search, 0); /* the others are below the smallest batch */
+    if (search.last < search.first) { /* the others are below the smallest batch */
+        struct batch_choice choice = search_split(&search,
+                                                  (struct batch_candidate){0, search.first});
+        search_evaluate(&search, &choice);
+        return choice;
     }
-    double ratio = pow(last / first, 1.0 / (GOODPUT_CANDIDATES - 1));
-    for (int i = 1; i < GOODPUT_CANDIDATES - 1; i++) {
-        search.batches[i] = search.batches[i - 1] * ratio;
-    }
-    search.batches[GOODPUT_CANDIDATES - 1] = last;
     return search_best(&search);
 }
