@@ -1,12 +1,8 @@
 /* verb_train.c: runs an elastic training job on a Ray cluster. */
-#include "app/paths.h"
-#include "app/program.h"
 #include "app/setup/setup_plan.h"
 #include "app/train/script_kind.h"
 #include "app/train/slot_folder.h"
-#include "app/train/store_place.h"
 #include "app/train/trainer.h"
-#include "base/suggest.h"
 #include "cli/args.h"
 #include "cli/cloud.h"
 #include "cli/columns.h"
@@ -15,44 +11,22 @@
 #include "cli/output.h"
 #include "cli/progress/progress.h"
 #include "cli/train/train_command.h"
+#include "cli/train/train_plan.h"
 #include "cli/train/train_simulate.h"
 #include "cli/train/train_text.h"
-#include "io/clock.h"
 #include "io/file.h"
 #include "io/json_line.h"
 #include "io/lock.h"
 #include "provider/aws/wire/aws_time.h"
 
 #include <errno.h>
-#include <inttypes.h>
 #include <limits.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-enum { SCRIPT_BYTES_MAX = 4 * 1024 * 1024, NAME_BYTES_MAX = 63, RECORD_BYTES_MAX = 1 << 20 };
+enum { RECORD_BYTES_MAX = 1 << 20 };
 
 extern const struct verb verb_train;
-enum { KEEP = 3, ARGS_BYTES_MAX = 256 * 1024 };
-
-struct train_fields {
-    struct target_fields target;
-    struct command_fields command;
-    struct operand_rest args;
-    const char *script, *working_folder;
-    const char *uri, *gcs, *job, *python, *kind;
-    const char *max, *min;
-    const char *cpus, *gpus;
-    int64_t checkpoint_timeout, rescale_timeout, checkpoint_every;
-    const char *objective, *price, *head_price, *max_cost, *finish_by;
-    int64_t total_steps;
-    bool is_scaled, is_simulated;
-    const char *speed;
-    const char *format;
-    bool is_continued; /* by `train resume`: the files are copied already */
-    const char *output, *prepare;
-    int64_t keep;
-};
 
 static const char *const objectives[] = {"fastest", "cheapest", NULL};
 
@@ -90,14 +64,14 @@ static const struct option options[] = {
      "(torch.distributed.checkpoint) or adaptdl. The default depends on what the script imports."},
     {"python", 0, OPTION_TEXT, offsetof(struct train_fields, python), "PATH", NULL,
      "The Python interpreter on the nodes. The default is python3."},
-    {"checkpoint-timeout", 0, OPTION_NUMBER, offsetof(struct train_fields, checkpoint_timeout),
+    {"checkpoint-timeout", 0, OPTION_TEXT, offsetof(struct train_fields, checkpoint_timeout),
      "SECONDS", NULL, "How long the replicas may take to save. The default is 120."},
-    {"cluster-rescale-timeout", 0, OPTION_NUMBER, offsetof(struct train_fields, rescale_timeout),
+    {"cluster-rescale-timeout", 0, OPTION_TEXT, offsetof(struct train_fields, rescale_timeout),
      "SECONDS", NULL,
      "How long replicas that are ready wait for others that are starting, so that one restart adds "
      "all of them. The default is 60."},
-    {"checkpoint-every", 0, OPTION_NUMBER, offsetof(struct train_fields, checkpoint_every),
-     "SECONDS", NULL,
+    {"checkpoint-every", 0, OPTION_TEXT, offsetof(struct train_fields, checkpoint_every), "SECONDS",
+     NULL,
      "Save and restart at least this often, with a short pause each time. By default, Shoal asks "
      "the replicas to save only when the job must restart."},
     {"objective", 0, OPTION_CHOICE, offsetof(struct train_fields, objective), "OBJECTIVE",
@@ -113,7 +87,7 @@ static const struct option options[] = {
     {"finish-by", 0, OPTION_TEXT, offsetof(struct train_fields, finish_by), "TIME", NULL,
      "Choose the cheapest number of replicas that finishes in time: 8h, 90m, or a time such as "
      "2026-11-18T07:00:00Z. Needs --total-steps."},
-    {"total-steps", 0, OPTION_NUMBER, offsetof(struct train_fields, total_steps), "STEPS", NULL,
+    {"total-steps", 0, OPTION_TEXT, offsetof(struct train_fields, total_steps), "STEPS", NULL,
      "The number of optimizer steps of the whole job. For AdaptDL: steps with the initial batch "
      "size."},
     {"scaled-batch", 0, OPTION_FLAG, offsetof(struct train_fields, is_scaled), NULL, NULL,
@@ -133,11 +107,13 @@ static const struct option options[] = {
     {"output", 0, OPTION_TEXT, offsetof(struct train_fields, output), "WHERE", NULL,
      "Store each checkpoint durably: the absolute path of a directory that all nodes share, or "
      "s3://BUCKET/PREFIX. A job with the same name continues from it."},
-    {"keep", 0, OPTION_NUMBER, offsetof(struct train_fields, keep), "COUNT", NULL,
+    {"keep", 0, OPTION_TEXT, offsetof(struct train_fields, keep), "COUNT", NULL,
      "How many checkpoints to keep in --output. The default is 3."},
     {"prepare", 0, OPTION_TEXT, offsetof(struct train_fields, prepare), "COMMAND", NULL,
      "A shell command that runs once on each new node before its replicas join, for example to "
      "download data."},
+    {"called-with", 0, OPTION_TEXT, offsetof(struct train_fields, called), "FILE", NULL,
+     "The cluster file that was named on another machine, for suggested commands.", true},
     {"format", 'o', OPTION_CHOICE, offsetof(struct train_fields, format), "FORMAT", text_or_json,
      "Output format: text (the default) or json. The long form is --format, because --output is "
      "the place for checkpoints."},
@@ -151,272 +127,6 @@ static const struct example examples[] = {
      "Train with two to eight replicas, each with one GPU."},
 };
 
-/* ---- what was given ---- */
-
-struct train_plan {
-    struct trainer_setup setup;
-    struct arena *arena;
-};
-
-static bool read_amount(const char *text, const char *option, double *amount, struct err *err)
-{
-    char *end;
-    if (!text) {
-        return true;
-    }
-    errno = 0;
-    *amount = strtod(text, &end);
-    if (errno != 0 || *end != '\0' || end == text || !(*amount >= 0 && *amount < 10000)) {
-        return err_set(err, ERR_USAGE, "%s needs a number such as 1 or 0.5, not \"%.100s\"", option,
-                       text);
-    }
-    return true;
-}
-
-static bool read_replicas(const char *text, const char *option, int64_t *replicas, struct err *err)
-{
-    const int64_t most = TRAIN_SLOTS_MAX / 2 - 1;
-    if (text && (!str_to_i64(str_from(text), replicas) || *replicas < 1 || *replicas > most)) {
-        return err_set(err, ERR_USAGE,
-                       "%s needs a number of replicas from 1 to %" PRId64 ", not \"%.100s\"",
-                       option, most, text);
-    }
-    return true;
-}
-
-static bool check_times(const struct train_fields *given, struct err *err)
-{
-    const char *option = given->checkpoint_timeout < 0 ? "--checkpoint-timeout"
-                         : given->rescale_timeout < 0  ? "--cluster-rescale-timeout"
-                         : given->checkpoint_every < 0 ? "--checkpoint-every"
-                                                       : NULL;
-    return !option || err_set(err, ERR_USAGE, "%s cannot be negative", option);
-}
-
-static bool plan_sizes(struct train_plan *plan, const struct train_fields *given, struct err *err)
-{
-    struct train_settings *settings = &plan->setup.settings;
-    train_settings_default(settings);
-    if (!read_replicas(given->max, "-m", &settings->max_replicas, err) ||
-        !read_replicas(given->min, "--min", &settings->min_replicas, err) ||
-        !check_times(given, err)) {
-        return false;
-    }
-    if (settings->min_replicas > settings->max_replicas) {
-        return err_set(err, ERR_USAGE,
-                       "--min is %" PRId64 ", but the largest number of replicas is %" PRId64
-                       "; increase it with -m",
-                       settings->min_replicas, settings->max_replicas);
-    }
-    if (given->checkpoint_timeout > 0) {
-        settings->checkpoint_timeout = given->checkpoint_timeout * 1000;
-    }
-    if (given->rescale_timeout > 0) {
-        settings->rescale_timeout = given->rescale_timeout * 1000;
-    }
-    settings->checkpoint_every = given->checkpoint_every * 1000;
-    plan->setup.cpus = 1;
-    return read_amount(given->cpus, "--cpus", &plan->setup.cpus, err) &&
-           read_amount(given->gpus, "--gpus", &plan->setup.gpus, err);
-}
-
-/* "90m" and "8h" are from now, in seconds; otherwise a time in UTC. 0: not understood. The time
- * of a job that is continued may be over. */
-static int64_t read_finish(const char *text, int64_t now, bool is_continued)
-{
-    struct str span = str_from(text);
-    int64_t count;
-    char unit = span.len > 0 ? span.ptr[span.len - 1] : '\0';
-    int64_t at;
-    if ((unit == 'h' || unit == 'm') && str_to_i64(str_sub(span, 0, span.len - 1), &count)) {
-        return count > 0 && count < 1000000 ? now + count * (unit == 'h' ? 3600 : 60) : 0;
-    }
-    if (!aws_time_parse(span, &at)) {
-        return 0;
-    }
-    return at > now || is_continued ? at : 0;
-}
-
-static bool plan_goal(struct train_plan *plan, const struct train_fields *given, struct err *err)
-{
-    struct size_goal *goal = &plan->setup.goal;
-    if (!read_amount(given->price, "--price", &goal->price, err) ||
-        !read_amount(given->head_price, "--head-price", &goal->fixed_price, err) ||
-        !read_amount(given->max_cost, "--max-hourly-cost", &goal->max_cost, err)) {
-        return false;
-    }
-    if (given->objective) {
-        goal->objective = strcmp(given->objective, "cheapest") == 0 ? SIZE_CHEAPEST : SIZE_FASTEST;
-    }
-    goal->total = (double)given->total_steps;
-    goal->is_scaled = given->is_scaled;
-    if (given->max_cost && goal->max_cost <= 0) {
-        return err_set(err, ERR_USAGE, "--max-hourly-cost must be more than 0");
-    }
-    if (goal->max_cost > 0 && goal->price <= 0) {
-        return err_set(err, ERR_USAGE,
-                       "--max-hourly-cost needs --price, the price of one replica per hour");
-    }
-    if (given->finish_by) {
-        goal->objective = SIZE_CHEAPEST;
-        int64_t now = clock_wall_ms(&clock_of_machine) / 1000;
-        goal->finish_by = read_finish(given->finish_by, now, given->is_continued);
-        if (given->is_simulated && goal->finish_by > 0) {
-            goal->finish_by -= now; /* a simulated day begins at 0 */
-        }
-    }
-    if (given->finish_by && goal->finish_by == 0) {
-        return err_set(
-            err, ERR_USAGE,
-            "--finish-by needs a duration such as 8h or 90m, or a future time in UTC such "
-            "as 2026-11-18T07:00:00Z, not \"%.100s\"",
-            given->finish_by);
-    }
-    if (given->finish_by && given->total_steps <= 0) {
-        return err_set(
-            err, ERR_USAGE,
-            "--finish-by needs --total-steps, the number of optimizer steps of the whole "
-            "job");
-    }
-    return true;
-}
-
-/* Without -f, the first word is a mistyped sub-command, or the script. */
-static bool no_script(const struct train_fields *given, struct err *err)
-{
-    const char *word = given->args.count > 0 ? given->args.words[0] : "-";
-    struct suggest suggest;
-    if (word[0] == '-') {
-        return err_set(err, ERR_USAGE,
-                       "the training script is missing; for example: shoal train -f train.py -m 4");
-    }
-    if (verb_find_part(&verb_train, word)) {
-        return err_set(err, ERR_USAGE, "the command \"%s\" must directly follow \"train\"", word);
-    }
-    suggest_start(&suggest, str_from(word));
-    for (size_t i = 0; i < verb_train.part_count; i++) {
-        suggest_offer(&suggest, str_from(verb_part_word(verb_train.parts[i])));
-    }
-    struct str best = suggest_best(&suggest);
-    if (best.len > 0) {
-        return err_set(err, ERR_USAGE,
-                       "\"%.100s\" is not a command of shoal train; did you mean \"train %.*s\"?",
-                       word, STR_ARG(best));
-    }
-    return err_set(
-        err, ERR_USAGE,
-        "\"%.100s\" is neither a cluster file (.yaml) nor a command of shoal train; name "
-        "the training script with -f",
-        word);
-}
-
-/* The whole directory is copied to every node. A home directory has keys and credentials, and
- * the records of this job. */
-static bool check_folder(const struct train_plan *plan, struct err *err)
-{
-    char folder[PATH_MAX];
-    char home[PATH_MAX];
-    struct str path = file_expand_home(plan->arena, STR("~/"));
-    if (!realpath(plan->setup.working_folder, folder) || !realpath(path.ptr, home)) {
-        return true;
-    }
-    size_t len = strcmp(folder, "/") == 0 ? 0 : strlen(folder);
-    bool is_home = strncmp(home, folder, len) == 0 && (home[len] == '/' || home[len] == '\0');
-    return !is_home ||
-           err_set(err, ERR_USAGE,
-                   "the working directory %.300s contains your home directory, and all of it would "
-                   "be copied to the nodes. Move the script to a directory of its own, or name one "
-                   "with -d",
-                   folder);
-}
-
-/* Splits "-f PATH" into a directory and a file in it, unless -d names the directory. */
-static bool plan_script(struct train_plan *plan, const struct train_fields *given, struct err *err)
-{
-    struct trainer_setup *setup = &plan->setup;
-    AUTO_BUF struct buf text;
-    buf_init(&text, SCRIPT_BYTES_MAX);
-    if (!given->script) {
-        return no_script(given, err);
-    }
-    const char *slash = strrchr(given->script, '/');
-    setup->working_folder = given->working_folder;
-    setup->script = given->script;
-    if (!given->working_folder) {
-        size_t len = slash ? (size_t)(slash - given->script) : 0;
-        struct str folder = {slash ? given->script : ".", slash ? (len > 0 ? len : 1) : 1};
-        setup->working_folder = arena_str(plan->arena, folder).ptr;
-        setup->script = slash ? slash + 1 : given->script;
-    } else if (str_starts(str_from(given->script), given->working_folder) &&
-               given->script[strlen(given->working_folder)] == '/') {
-        setup->script = given->script + strlen(given->working_folder) + 1;
-    }
-    struct str path = arena_printf(plan->arena, "%s/%s", setup->working_folder, setup->script);
-    if (!file_read(path.ptr, &text, err)) {
-        return err_wrap(err, "cannot read the training script");
-    }
-    if (!check_folder(plan, err)) {
-        return false;
-    }
-    setup->kind = script_kind_detect(buf_str(&text));
-    if (given->kind && !script_kind_read(str_from(given->kind), &setup->kind)) {
-        return err_set(err, ERR_USAGE, "unknown kind \"%.50s\"", given->kind);
-    }
-    return true;
-}
-
-static bool plan_name(struct train_plan *plan, const struct train_fields *given, struct err *err)
-{
-    AUTO_BUF struct buf name;
-    const char *source = given->job ? given->job : strrchr(plan->setup.script, '/');
-    source = source && !given->job ? source + 1 : source ? source : plan->setup.script;
-    buf_init(&name, NAME_BYTES_MAX);
-    for (const char *c = source; *c && !(*c == '.' && !given->job); c++) {
-        bool is_plain = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
-                        (*c >= '0' && *c <= '9') || *c == '-';
-        if (!is_plain && given->job) {
-            return err_set(err, ERR_USAGE, "--name can contain only letters, digits and dashes");
-        }
-        buf_add_char(&name, is_plain ? *c : '-');
-    }
-    if (name.len == 0 || name.is_full) {
-        return err_set(err, ERR_USAGE, "the job's name must have 1 to %d characters; set --name",
-                       NAME_BYTES_MAX);
-    }
-    plan->setup.job = arena_str(plan->arena, buf_str(&name)).ptr;
-    return true;
-}
-
-/* The host of "http://HOST:8265", "HOST:8265" or "ray://HOST:10001". */
-static struct str address_host(struct str address)
-{
-    size_t scheme = str_find(address, "://");
-    address = str_sub(address, scheme == SIZE_MAX ? 0 : scheme + 3, address.len);
-    size_t colon = str_find_char(address, ':');
-    return str_sub(address, 0, colon == SIZE_MAX ? address.len : colon);
-}
-
-static bool plan_places(struct train_plan *plan, const struct train_fields *given, struct err *err)
-{
-    struct trainer_setup *setup = &plan->setup;
-    struct str program;
-    setup->ray = given->uri ? given->uri : "127.0.0.1:8265";
-    struct str host = address_host(str_from(setup->ray));
-    setup->gcs = given->gcs ? given->gcs
-                            : arena_printf(plan->arena, "%.*s:6379", STR_ARG(host)).ptr;
-    setup->python = given->python ? given->python : "python3";
-    setup->output = given->output;
-    setup->prepare = given->prepare;
-    setup->keep = given->keep > 0 ? given->keep : KEEP;
-    struct str folder = file_expand_home(plan->arena, STR("~/.shoal/train"));
-    setup->folder = arena_printf(plan->arena, "%.*s/%s", STR_ARG(folder), setup->job).ptr;
-    if (!program_path(plan->arena, &program, err)) {
-        return false;
-    }
-    setup->program = program.ptr;
-    return true;
-}
-
 /* The nodes fetch this copy, so that all replicas run the same version of the files. */
 static bool copy_code(const struct train_plan *plan, struct err *err)
 {
@@ -424,32 +134,6 @@ static bool copy_code(const struct train_plan *plan, struct err *err)
     struct str code = arena_printf(plan->arena, "%s/code", kept.ptr);
     return file_make_private_folder(kept.ptr, err) &&
            slot_folder_copy(plan->setup.working_folder, code.ptr, false, err);
-}
-
-/* They are sent to each node in one message, as JSON. */
-static bool check_args(const struct train_fields *given, struct err *err)
-{
-    AUTO_BUF struct buf text;
-    json_t *words = json_array();
-    bool is_utf8 = true;
-    buf_init(&text, ARGS_BYTES_MAX);
-    for (size_t i = 0; i < given->args.count; i++) {
-        is_utf8 = json_array_append_new(words, json_string(given->args.words[i])) == 0 && is_utf8;
-    }
-    bool is_short = json_add(words, &text);
-    json_decref(words);
-    if (!is_utf8) {
-        return err_set(err, ERR_USAGE,
-                       "the arguments of the script are not UTF-8; write them to a file in the "
-                       "working directory");
-    }
-    if (!is_short) {
-        return err_set(err, ERR_USAGE,
-                       "the arguments of the script have more than %d KB; write them to a file in "
-                       "the working directory",
-                       ARGS_BYTES_MAX / 1024);
-    }
-    return !given->output || store_where_check(given->output, err);
 }
 
 /* ---- running ---- */
@@ -489,8 +173,11 @@ static void print_live(void *context, const struct train_view *view)
     screen->has_line = true;
 }
 
-static int finish(const struct cli *cli, enum train_phase phase)
+static int finish(const struct cli *cli, const struct trainer_setup *setup, const char *called,
+                  enum train_phase phase)
 {
+    struct str resume = train_part_line(cli->arena, "resume", str_from(called ? called : ""),
+                                        str_from(setup->job));
     struct err err;
     if (phase == TRAIN_SUCCEEDED) {
         return 0;
@@ -501,11 +188,12 @@ static int finish(const struct cli *cli, enum train_phase phase)
                 "is above. Fix the script and run the same command again");
     } else if (phase == TRAIN_STOPPED) {
         err_set(&err, ERR_CANCELLED,
-                "the job was stopped; shoal train resume continues it from its last checkpoint");
+                "the job was stopped; to continue from its last checkpoint: %.*s", STR_ARG(resume));
     } else {
         err_set(&err, ERR_CANCELLED,
-                "the replicas continue for ten minutes without this command; run it again to "
-                "reconnect to them");
+                "the replicas continue for ten minutes without this command; to reconnect to "
+                "them: %.*s",
+                STR_ARG(resume));
     }
     return output_error(cli, &err);
 }
@@ -517,13 +205,15 @@ static int finish(const struct cli *cli, enum train_phase phase)
 /* The same command for the head, whose working directory is the copy of ours. */
 static struct str head_command(const struct train_plan *plan, const struct train_fields *given)
 {
-    static const char *const skipped[] = {"file", "working-dir", "name",    "screen",
-                                          "tmux", "profile",     "verbose", NULL};
+    static const char *const skipped[] = {"file",    "working-dir", "name",        "screen", "tmux",
+                                          "profile", "verbose",     "called-with", NULL};
     AUTO_BUF struct buf out;
     struct args_words words;
     buf_init(&out, (size_t)REMOTE_LINE_BYTES_MAX * 8);
-    buf_addf(&out, SETUP_PROGRAM " train -d " UPLOADS "%s -n %s -f ", plan->setup.job,
+    buf_addf(&out, SETUP_PROGRAM " train -d " UPLOADS "%s -n %s --called-with=", plan->setup.job,
              plan->setup.job);
+    remote_line_quote(&out, str_from(given->target.file));
+    buf_add_c(&out, " -f ");
     remote_line_quote(&out, str_from(plan->setup.script));
     args_list(&verb_train, given, skipped, plan->arena, &words);
     for (size_t i = 0; i < words.count; i++) {
@@ -562,10 +252,11 @@ static int train_on_head(struct target *target, const void *fields)
 }
 
 /* What `train resume` needs, in addition to the copy of the files. */
-static void plan_command(struct train_plan *plan, const struct train_fields *given)
+static bool plan_command(struct train_plan *plan, const struct train_fields *given, struct err *err)
 {
-    static const char *const skipped[] = {"file",    "working-dir", "name",      "screen", "tmux",
-                                          "profile", "verbose",     "finish-by", NULL};
+    static const char *const skipped[] = {"file",        "working-dir", "name",    "screen",
+                                          "tmux",        "profile",     "verbose", "finish-by",
+                                          "called-with", NULL};
     struct args_words words;
     args_list(&verb_train, given, skipped, plan->arena, &words);
     size_t most = words.count + given->args.count + 2;
@@ -585,9 +276,19 @@ static void plan_command(struct train_plan *plan, const struct train_fields *giv
     }
     char directory[PATH_MAX];
     const char *here = getcwd(directory, sizeof(directory));
+    for (size_t i = 0; i <= count; i++) { /* they are recorded as JSON */
+        const char *text = i < count ? command[i] : plan->setup.script;
+        json_t *word = json_string(text);
+        json_decref(word);
+        if (!word) {
+            return err_set(err, ERR_USAGE, "%.*s is not UTF-8; choose another name",
+                           i < count ? (int)strcspn(text, "=") : 6, i < count ? text : "script");
+        }
+    }
     plan->setup.command = command;
     plan->setup.command_count = count;
     plan->setup.directory = arena_str(plan->arena, str_from(here ? here : "/")).ptr;
+    return true;
 }
 
 static int train_here(const struct cli *cli, struct train_plan *plan,
@@ -598,10 +299,10 @@ static int train_here(const struct cli *cli, struct train_plan *plan,
     enum train_phase phase;
     struct lock *lock;
     struct err err;
-    if (!plan_places(plan, given, &err) || !trainer_lock(setup->folder, setup->job, &lock, &err)) {
+    if (!train_plan_places(plan, given, &err) || !plan_command(plan, given, &err) ||
+        !trainer_lock(setup->folder, setup->job, &lock, &err)) {
         return output_error(cli, &err);
     }
-    plan_command(plan, given);
     setup->settings.is_sharded = script_traits[setup->kind].is_sharded;
     setup->args = given->args.words;
     setup->arg_count = given->args.count;
@@ -617,7 +318,7 @@ static int train_here(const struct cli *cli, struct train_plan *plan,
                    trainer_run(setup, &phase, &err);
     screen_clear(&screen);
     lock_drop(lock);
-    return is_done ? finish(cli, phase) : output_error(cli, &err);
+    return is_done ? finish(cli, setup, given->called, phase) : output_error(cli, &err);
 }
 
 static int verb_train_run(const struct cli *cli, const void *fields)
@@ -626,14 +327,12 @@ static int verb_train_run(const struct cli *cli, const void *fields)
     struct train_plan plan = {.arena = cli->arena};
     struct err err;
     if (given->is_simulated) {
-        bool is_done = plan_sizes(&plan, given, &err) && plan_goal(&plan, given, &err) &&
+        bool is_done = train_plan_goal(&plan, given, &err) &&
                        train_simulate(cli, &plan.setup.settings, &plan.setup.goal, given->speed,
                                       &err);
         return is_done ? 0 : output_error(cli, &err);
     }
-    if (!plan_sizes(&plan, given, &err) || !plan_goal(&plan, given, &err) ||
-        !plan_script(&plan, given, &err) || !plan_name(&plan, given, &err) ||
-        !check_args(given, &err) || !command_check(&given->command, &err)) {
+    if (!train_plan_read(&plan, given, &err)) {
         return output_error(cli, &err);
     }
     if (given->target.file && given->target.file[0] != '\0') {
@@ -681,7 +380,7 @@ static bool read_command(const char *folder, struct arena *arena, struct recorde
                                 path.ptr);
 }
 
-int train_continue(const struct cli *cli, const char *name, const char *folder)
+int train_continue(const struct cli *cli, const char *name, const char *folder, const char *called)
 {
     struct recorded_command command;
     struct train_fields *given = ARENA_NEW(cli->arena, struct train_fields);
@@ -698,6 +397,7 @@ int train_continue(const struct cli *cli, const char *name, const char *folder)
     given->working_folder = arena_printf(cli->arena, "%s/kept/code", folder).ptr;
     given->script = command.script;
     given->job = name;
+    given->called = called;
     return verb_train_run(cli, given);
 }
 

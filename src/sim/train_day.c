@@ -144,7 +144,8 @@ static void day_measure(struct day_run *run)
 {
     if (run->world > 0 && run->now - run->sized_at >= DAY_MEASURE) {
         double error = 1 + run->day->noise * day_normal(&run->rng);
-        double steps = DAY_DECIDE * run->day->rates[run->world];
+        double step = run->day->goal.is_scaled ? (double)run->world : 1; /* its progress */
+        double steps = DAY_DECIDE * run->day->rates[run->world] / step;
         run->samples.steps[run->world] += steps;
         run->samples.seconds[run->world] += DAY_DECIDE * fmax(error, 0.1);
     }
@@ -170,7 +171,7 @@ static int64_t day_shoal(struct day_run *run)
         .remaining = fmax(day->goal.total - run->result.progress, 0),
     };
     day_measure(run);
-    speed_rates(&run->samples, day->max, false, question.rates);
+    speed_rates(&run->samples, day->max, day->goal.is_scaled, question.rates);
     for (int64_t n = 1; n <= day->max; n++) {
         question.is_measured[n] = run->samples.steps[n] > 0;
     }

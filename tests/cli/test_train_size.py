@@ -12,7 +12,7 @@ SPEED = ["--speed", "1:2,2:3.8,4:7"]
     (["-m", "0"], '-m needs a number of replicas from 1 to 127, not "0"'),
     (["-m", "128"], "-m needs a number of replicas from 1 to 127"),
     (["--min", "5", "-m", "3"], "--min is 5, but the largest number of replicas is 3"),
-    (["--checkpoint-every", "-3"], "--checkpoint-every cannot be negative"),
+    (["--checkpoint-every", "-3"], "--checkpoint-every needs a whole number from 1"),
     (["--max-hourly-cost", "3"], "--max-hourly-cost needs --price"),
     (["--max-hourly-cost", "0", "--price", "1"], "--max-hourly-cost must be more than 0"),
     (["--finish-by", "8h"], "--finish-by needs --total-steps"),
@@ -103,3 +103,33 @@ def test_a_deadline_survives_a_stop(run, program, write, home):
     record.write_text(record.read_text().replace(finish[0], over))
     done = run([*stopped, "resume"])
     assert "a future time" not in done.stderr and recorded_finish(home) == [over], done.stderr
+
+
+@pytest.mark.parametrize("option", ["--checkpoint-timeout", "--checkpoint-every", "--total-steps",
+                                    "--keep", "--price", "--max-hourly-cost"])
+def test_an_explicit_zero_is_not_the_default(shoal, write, option):
+    write("train.py", "")
+    done = shoal("train", "-d", ".", "-f", "train.py", option, "0")
+    assert done.returncode == 2 and option in done.stderr, done.stderr
+
+
+def test_the_wait_for_other_replicas_can_be_zero(shoal, write):
+    write("train.py", "")
+    done = shoal("train", "-f", "train.py", "--cluster-rescale-timeout", "0", "--output", "no")
+    assert "--output" in done.stderr, done.stderr
+    done = shoal("train", "-f", "train.py", "--cluster-rescale-timeout", "-1", "--output", "no")
+    assert "--cluster-rescale-timeout needs a whole number from 0" in done.stderr, done.stderr
+
+
+def test_the_simulation_obeys_scaled_batch(shoal):
+    """Each replica has its own batch: two replicas that step as fast as one do twice the work."""
+    words = ("train", "--simulate", "--speed", "1:2.0,2:2.0", "-m", "2")
+    plain, scaled = (figures(shoal(*words, *more).stdout)["steps"][0]
+                     for more in ((), ("--scaled-batch",)))
+    assert scaled > 1.9 * plain > 0
+
+
+def test_an_option_that_is_not_utf8_is_refused(shoal, write):
+    write("train.py", "")
+    done = shoal("train", "-f", "train.py", "--prepare", "\udcff")
+    assert done.returncode == 2 and "--prepare is not UTF-8" in done.stderr, done.stderr

@@ -111,6 +111,8 @@ static void the_status_names_replicas_and_pauses(void **state)
                                   "checkpoint 2001\n"));
     assert_true(status_has(&view, "2 -> 3 replicas: a <b> & \"c\"; 2.00 s without a step\n"));
     assert_false(status_has(&view, "resume"));
+    view.file = STR("my.yaml");
+    assert_true(status_has(&view, "shoal train fetch my.yaml demo copies"));
 }
 
 static void the_status_says_how_to_continue(void **state)
@@ -121,6 +123,8 @@ static void the_status_says_how_to_continue(void **state)
     assert_true(status_has(&view, "demo: stopped for 90s (the user asked for it)\n"));
     assert_true(status_has(&view, "in /home/x/.shoal/train/demo/kept/2001\n"));
     assert_true(status_has(&view, "\nTo continue: shoal train resume demo\n"));
+    view.file = STR("my.yaml"); /* the command was run on another machine */
+    assert_true(status_has(&view, "\nTo continue: shoal train resume my.yaml demo\n"));
     view = view_of(TRAIN_RUNNING, false);
     assert_true(status_has(&view, "demo: interrupted for"));
     assert_true(status_has(&view, "The trainer of this job is gone."));

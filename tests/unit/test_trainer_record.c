@@ -181,6 +181,37 @@ static void impossible_steps_do_not_overflow(void **state)
     assert_true(trainer->progress.step <= 2 * TRAIN_STEPS_MAX);
 }
 
+/* Its event would be recorded at its first step. */
+static void a_generation_without_a_step_is_reported(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    start(trainer, 1, 2, 0);
+    start(trainer, 2, 1, 0);
+    assert_string_equal(scene->said, "training with 2 replicas\n"
+                                     "generation 1 (2 replicas) ended before its first step\n"
+                                     "2 -> 1 replicas: more slots are ready; from checkpoint 0\n");
+    count(trainer, 1);
+    scene->said[0] = '\0';
+    start(trainer, 3, 2, 0);
+    assert_null(strstr(scene->said, "first step"));
+    trainer_report_action(trainer, &(struct train_action){.kind = TRAIN_END});
+    assert_non_null(strstr(scene->said, "generation 3 (2 replicas) ended before its first step"));
+}
+
+/* The disk has space. */
+static void an_option_that_cannot_be_recorded_is_named(void **state)
+{
+    struct scene *scene = *state;
+    const char *command[] = {"--prepare=\xff"};
+    scene->setup.command = command;
+    scene->setup.command_count = 1;
+    assert_false(trainer_save(scene->trainer));
+    assert_non_null(strstr(scene->said, "not UTF-8"));
+    assert_non_null(strstr(scene->said, "other options"));
+    assert_null(strstr(scene->said, "space"));
+}
+
 /* Another program may have the port by now. */
 static void a_port_that_is_taken_is_replaced(void **state)
 {
@@ -205,6 +236,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(a_port_that_is_taken_is_replaced, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(a_generation_without_a_step_is_reported, open_scene,
+                                        close_scene),
+        cmocka_unit_test_setup_teardown(an_option_that_cannot_be_recorded_is_named, open_scene,
+                                        close_scene),
         cmocka_unit_test_setup_teardown(steps_are_counted_once, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(scaled_steps_count_by_replicas, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(steps_of_adaptdl_count_by_progress, open_scene,

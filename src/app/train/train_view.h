@@ -26,6 +26,7 @@ struct train_view_slot {
 
 struct train_view {
     struct str name;
+    struct str file;   /* the cluster file that the user named, for suggested commands */
     bool is_running;   /* it has a trainer */
     struct str holder; /* "shoal train, pid 4711" */
     enum train_phase phase;

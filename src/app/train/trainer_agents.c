@@ -205,8 +205,8 @@ static void take_durable(struct trainer *trainer, struct slot_link *slot,
         trainer_say(trainer,
                     "checkpoint %" PRId64 " in %s is damaged: %.*s. Checkpoint %" PRId64
                     " is used instead",
-                    event.bad, trainer->setup->output, STR_ARG(str_sub(report->reason, 0, 500)),
-                    event.value);
+                    event.bad, trainer->setup->output ? trainer->setup->output : "the store",
+                    STR_ARG(str_sub(report->reason, 0, 500)), event.value);
     }
     trainer_event(trainer, event);
     trainer_check_durable(trainer, event.value);

@@ -147,12 +147,14 @@ bool trainer_save(struct trainer *trainer)
     json_decref(record);
     record_path(trainer, "job.json", path);
     bool is_saved = is_whole ? file_write(path, buf_str(&out), 0600, &err)
-                             : err_set(&err, ERR_USAGE, "an option is not UTF-8, or too long");
+                             : err_set(&err, ERR_USAGE,
+                                       "an option or a path is not UTF-8, or all of them are too "
+                                       "long");
     if (!is_saved && !trainer->has_record_error) {
-        trainer_say(trainer,
-                    "cannot record the state of the job: %s. Nothing changes until it can be "
-                    "written; free some space",
-                    err.text);
+        trainer_say(trainer, "cannot record the state of the job: %s. Nothing changes until %s",
+                    err.text,
+                    is_whole ? "it can be written; free some space"
+                             : "the job is started with other options");
     }
     trainer->has_record_error = !is_saved;
     return is_saved;
@@ -354,6 +356,19 @@ static json_t *event_object(const char *kind, int64_t generation)
 
 /* ---- generations ---- */
 
+/* Its event is recorded at its first step, so one without a step is recorded at its end. */
+static void report_end(struct trainer *trainer)
+{
+    struct generation_times *times = &trainer->times;
+    if (times->generation > 0 && !times->is_reported) {
+        times->is_reported = true;
+        trainer_say(trainer,
+                    "generation %" PRId64 " (%" PRId64 " replica%s) ended before its "
+                    "first step",
+                    times->generation, times->world, times->world == 1 ? "" : "s");
+    }
+}
+
 static void report_start(struct trainer *trainer, const struct train_action *action)
 {
     struct generation_times *times = &trainer->times;
@@ -361,6 +376,7 @@ static void report_start(struct trainer *trainer, const struct train_action *act
     if (action->rank != 0) {
         return;
     }
+    report_end(trainer);
     times->generation = action->generation;
     times->old_world = old_world;
     times->world = action->world;
@@ -412,6 +428,7 @@ void trainer_report_action(struct trainer *trainer, const struct train_action *a
                     "the slots",
                     (job->now - job->stepped_at) / 1000);
     } else if (action->kind == TRAIN_END) {
+        report_end(trainer);
         event = event_object("end", job->generation);
         json_put_text(event, "cause", str_from(train_cause_text(action->cause)));
         json_put_number(event, "step", trainer->progress.step);

@@ -62,8 +62,17 @@ static bool fetch_link(const char *from, const char *link, struct err *err)
            err_set(err, ERR_IO, "cannot create %s: %s", link, strerror(errno));
 }
 
+/* The same on the head and on other machines, which do not know the name of the only job. */
+static const char *fetched_folder(const struct train_part_fields *given, struct arena *arena)
+{
+    return given->folder ? given->folder
+           : given->name ? arena_printf(arena, "%s-checkpoint", given->name).ptr
+                         : "checkpoint";
+}
+
 static int fetch_here(const struct cli *cli, struct train_part_fields *given)
 {
+    const char *to = fetched_folder(given, cli->arena);
     struct slot_folder folder;
     struct str root;
     char from[SLOT_PATH_MAX];
@@ -81,8 +90,6 @@ static int fetch_here(const struct cli *cli, struct train_part_fields *given)
         struct str link = file_expand_home(cli->arena, str_from(given->link));
         return fetch_link(from, link.ptr, &err) ? 0 : output_error(cli, &err);
     }
-    const char *to = given->folder ? given->folder
-                                   : arena_printf(cli->arena, "%s-checkpoint", given->name).ptr;
     if (!slot_folder_copy(from, to, true, &err)) {
         return output_error(cli, &err);
     }
@@ -117,9 +124,7 @@ static int fetch_down(struct target *target, const void *fields)
         return status;
     }
     target_close(target);
-    const char *to = given->folder ? given->folder
-                     : given->name ? arena_printf(arena, "%s-checkpoint", given->name).ptr
-                                   : "checkpoint";
+    const char *to = fetched_folder(given, arena);
     struct str from = arena_printf(arena, "%.*s/", STR_ARG(fetched_link(given, arena)));
     status = copy_run(target, &place, arena_printf(arena, "%s/", to), from, true);
     if (status == 0) {
@@ -162,9 +167,8 @@ static const struct operand operands[] = {
     TRAIN_PART_FILE,
     TRAIN_PART_NAME,
     {"DIR", offsetof(struct train_part_fields, folder), true, COMPLETE_FILE, NULL,
-     "Where to copy it. The default is NAME-checkpoint in this directory (with a cluster file and "
-     "without NAME: checkpoint). Without NAME, DIR must contain a dot or a slash, such as "
-     "./model."},
+     "Where to copy it. The default is NAME-checkpoint in this directory, or checkpoint if NAME "
+     "was left out. Without NAME, DIR must contain a dot or a slash, such as ./model."},
 };
 static const struct option options[] = {
     {"link", 0, OPTION_FILE, offsetof(struct train_part_fields, link), "PATH", NULL,

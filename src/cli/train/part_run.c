@@ -11,8 +11,9 @@ static const struct operand operands[] = {TRAIN_PART_FILE, TRAIN_PART_NAME};
 
 /* ---- stop ---- */
 
-static bool stop_refused(const struct train_view *view, struct err *err)
+static bool stop_refused(const struct train_view *view, struct arena *arena, struct err *err)
 {
+    struct str resume = train_part_line(arena, "resume", view->file, view->name);
     const char *name = view->name.ptr;
     if (view->phase >= TRAIN_SUCCEEDED) {
         return err_set(err, ERR_NOT_FOUND, "job %s is not running: it is %s", name,
@@ -21,9 +22,16 @@ static bool stop_refused(const struct train_view *view, struct err *err)
     return err_set(
         err, ERR_NOT_FOUND,
         "the trainer of job %s is gone. Its replicas continue for up to ten minutes without it; "
-        "after that, the steps since the last stored checkpoint are lost. To save them: shoal "
-        "train resume %s, then stop the job",
-        name, name);
+        "after that, the steps since the last stored checkpoint are lost. To save them: %.*s, then "
+        "stop the job",
+        name, STR_ARG(resume));
+}
+
+static bool stop_allowed(const struct train_part_fields *given, struct train_view *view,
+                         struct arena *arena, struct err *err)
+{
+    view->file = str_from(given->called ? given->called : "");
+    return view->is_running || stop_refused(view, arena, err);
 }
 
 static int say_stopped(const struct cli *cli, const struct train_view *view, struct str folder)
@@ -31,18 +39,15 @@ static int say_stopped(const struct cli *cli, const struct train_view *view, str
     struct err err;
     const char *phase = train_view_phase(view);
     if (view->phase < TRAIN_SUCCEEDED) {
-        err_set(
-            &err, ERR_IO,
-            "the trainer of job %s ended before it stored the checkpoint. To see the job: shoal "
-            "train status %s",
-            view->name.ptr, view->name.ptr);
+        err_set(&err, ERR_IO,
+                "the trainer of job %s ended before it stored the checkpoint. To see the job: %s",
+                view->name.ptr, train_part_line(cli->arena, "status", view->file, view->name).ptr);
         return output_error(cli, &err);
     }
     fprintf(cli->out, "job %s is %s at step %" PRId64 "\n", view->name.ptr, phase, view->step);
     if (view->phase != TRAIN_SUCCEEDED && view->stored > 0) {
-        fprintf(cli->out,
-                "its checkpoint is in %s/kept/%" PRId64 "; to continue: shoal train resume %s\n",
-                folder.ptr, view->stored, view->name.ptr);
+        fprintf(cli->out, "its checkpoint is in %s/kept/%" PRId64 "; to continue: %s\n", folder.ptr,
+                view->stored, train_part_line(cli->arena, "resume", view->file, view->name).ptr);
     }
     return 0;
 }
@@ -59,7 +64,7 @@ static int train_stop_run(const struct cli *cli, const void *fields)
     }
     if (!train_part_choose(&given, cli->arena, &folder, &err) ||
         !train_view_of(folder.ptr, str_from(given.name), cli->arena, &view, &err) ||
-        (!view.is_running && !stop_refused(&view, &err)) ||
+        !stop_allowed(&given, &view, cli->arena, &err) ||
         !trainer_ask(folder.ptr, "stop", STOP_MS, &answer, &err)) {
         return output_error(cli, &err);
     }
@@ -67,10 +72,12 @@ static int train_stop_run(const struct cli *cli, const void *fields)
     if (!train_view_of(folder.ptr, str_from(given.name), cli->arena, &view, &err)) {
         return output_error(cli, &err);
     }
+    view.file = str_from(given.called ? given.called : "");
     return say_stopped(cli, &view, folder);
 }
 
 static const struct option stop_options[] = {
+    TRAIN_PART_CALLED,
     TARGET_PROFILE_OPTION(struct train_part_fields),
     TARGET_VERBOSE_OPTION(struct train_part_fields),
 };
@@ -118,10 +125,11 @@ static int train_resume_run(const struct cli *cli, const void *fields)
                 given.name);
         return output_error(cli, &err);
     }
-    return train_continue(cli, given.name, folder.ptr);
+    return train_continue(cli, given.name, folder.ptr, given.called);
 }
 
 static const struct option resume_options[] = {
+    TRAIN_PART_CALLED,
     COMMAND_SCREEN_OPTION(struct train_part_fields),
     COMMAND_TMUX_OPTION(struct train_part_fields),
     TARGET_PROFILE_OPTION(struct train_part_fields),

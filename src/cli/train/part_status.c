@@ -93,6 +93,7 @@ static int train_status_run(const struct cli *cli, const void *fields)
         !train_view_of(folder.ptr, str_from(given.name), cli->arena, &view, &err)) {
         return output_error(cli, &err);
     }
+    view.file = str_from(given.called ? given.called : "");
     train_history_read(folder.ptr, cli->arena, &history);
     if (given.report) {
         if (!train_report_write(given.report, cli->arena, &view, &history, now_s(), &err)) {
@@ -110,6 +111,7 @@ static int train_status_run(const struct cli *cli, const void *fields)
 static const struct operand status_operands[] = {TRAIN_PART_FILE, TRAIN_PART_NAME};
 static const struct option status_options[] = {
     TRAIN_PART_FORMAT,
+    TRAIN_PART_CALLED,
     {"report", 0, OPTION_FILE, offsetof(struct train_part_fields, report), "FILE", NULL,
      "Write an HTML report to FILE instead, with replicas and speed over time, and all pauses. "
      "Works only on the head."},

@@ -24,6 +24,12 @@ bool train_part_is_remote(const struct train_part_fields *given)
     return given->target.file && given->target.file[0] != '\0';
 }
 
+struct str train_part_line(struct arena *arena, const char *part, struct str file, struct str name)
+{
+    return arena_printf(arena, "shoal train %s %.*s%s%.*s", part, STR_ARG(file),
+                        file.len > 0 ? " " : "", STR_ARG(name));
+}
+
 /* ---- on the head ---- */
 
 struct part_remote {
@@ -69,7 +75,9 @@ static int part_run_there(struct target *target, const void *fields)
 int train_part_on_head(const struct cli *cli, const struct verb *part,
                        const struct train_part_fields *given, struct str extra)
 {
-    struct part_remote remote = {part, given, extra};
+    struct train_part_fields copy = *given;
+    copy.called = given->target.file;
+    struct part_remote remote = {part, &copy, extra};
     return target_work(cli, &given->target, part_run_there, &remote);
 }
 

@@ -16,6 +16,7 @@ struct train_part_fields {
     struct command_fields command;
     const char *name, *folder;
     const char *format, *report, *link, *rank;
+    const char *called; /* the cluster file that the user named on another machine */
     bool follow;
 };
 
@@ -39,6 +40,15 @@ const char *train_part_file(const char *word, bool is_short);
         "output", 'o', OPTION_CHOICE, offsetof(struct train_part_fields, format), "FORMAT", \
             text_or_json, "Output format: text (the default) or json."                      \
     }
+
+#define TRAIN_PART_CALLED                                                                        \
+    {                                                                                            \
+        "called-with", 0, OPTION_TEXT, offsetof(struct train_part_fields, called), "FILE", NULL, \
+            "The cluster file that was named on another machine, for suggested commands.", true  \
+    }
+
+/* "shoal train resume cluster.yaml demo": a command for users. `file` may be empty. */
+struct str train_part_line(struct arena *arena, const char *part, struct str file, struct str name);
 
 /* True if a cluster file was given. */
 bool train_part_is_remote(const struct train_part_fields *given);
@@ -65,5 +75,5 @@ extern const struct verb train_ls, train_status, train_logs_part, train_stop, tr
 
 /* ---- verb_train.c ---- */
 
-/* Continues the job with the command that its record has. */
-int train_continue(const struct cli *cli, const char *name, const char *folder);
+/* Continues the job with the command that its record has. `called`: as in train_part_fields. */
+int train_continue(const struct cli *cli, const char *name, const char *folder, const char *called);

@@ -23,8 +23,8 @@ static void simulated_add(struct simulated *figure, double value, int day)
     figure->mean += value / SIMULATED_DAYS;
 }
 
-static bool read_speed(const char *text, int64_t max, double rates[SIZE_MAX_REPLICAS + 1],
-                       struct err *err)
+static bool read_speed(const char *text, int64_t max, bool is_scaled,
+                       double rates[SIZE_MAX_REPLICAS + 1], struct err *err)
 {
     struct speed_samples samples = {{0}, {0}};
     struct str rest = str_from(text);
@@ -43,7 +43,7 @@ static bool read_speed(const char *text, int64_t max, double rates[SIZE_MAX_REPL
         samples.steps[replicas] = rate;
         samples.seconds[replicas] = 1;
     }
-    speed_rates(&samples, max, false, rates);
+    speed_rates(&samples, max, is_scaled, rates);
     return true;
 }
 
@@ -68,7 +68,7 @@ bool train_simulate(const struct cli *cli, const struct train_settings *settings
     }
     day.min = settings->min_replicas;
     day.max = settings->max_replicas;
-    if (!read_speed(speed, day.max, day.rates, err)) {
+    if (!read_speed(speed, day.max, goal->is_scaled, day.rates, err)) {
         return false;
     }
     day.goal = *goal;

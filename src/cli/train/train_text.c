@@ -25,6 +25,13 @@ static void add_rate(struct buf *out, double rate)
     }
 }
 
+/* What follows a sub-command: the cluster file, if one was named, and the job. */
+static void add_job_words(struct buf *out, const struct train_view *view)
+{
+    buf_addf(out, "%.*s%s%.*s", STR_ARG(view->file), view->file.len > 0 ? " " : "",
+             STR_ARG(view->name));
+}
+
 /* A job that is not training has no replicas, even if its last generation had some. */
 static int64_t replicas_of(const struct train_view *view)
 {
@@ -88,8 +95,9 @@ static void add_checkpoint(struct buf *out, const struct train_view *view, const
     if (view->stored == view->checkpoint) {
         buf_addf(out, ", in %s/kept/%" PRId64 "\n", folder, view->stored);
     } else if (holders > 0) {
-        buf_addf(out, ", on %zu slot%s; shoal train fetch %.*s copies it\n", holders,
-                 holders == 1 ? "" : "s", STR_ARG(view->name));
+        buf_addf(out, ", on %zu slot%s; shoal train fetch ", holders, holders == 1 ? "" : "s");
+        add_job_words(out, view);
+        buf_add_c(out, " copies it\n");
     } else {
         buf_add_c(out, ", only on the nodes\n");
     }
@@ -197,7 +205,9 @@ void train_text_status(struct buf *out, const struct train_view *view,
     add_slots(out, view);
     add_events(out, history);
     if (status_advice(view)) {
-        buf_addf(out, "\n%s: shoal train resume %.*s\n", status_advice(view), STR_ARG(view->name));
+        buf_addf(out, "\n%s: shoal train resume ", status_advice(view));
+        add_job_words(out, view);
+        buf_add_char(out, '\n');
     }
 }
 
