@@ -79,7 +79,8 @@ static const struct option options[] = {
      "Choose the number of replicas by their measured speed: fastest, or cheapest (the lowest cost "
      "per step). By default, there are as many as there is room for, up to MAX."},
     {"price", 0, OPTION_TEXT, offsetof(struct train_fields, price), "DOLLARS", NULL,
-     "The price of one replica per hour."},
+     "The price of one replica per hour. The default is the price of its node that the head's "
+     "service knows, divided by the replicas on it."},
     {"head-price", 0, OPTION_TEXT, offsetof(struct train_fields, head_price), "DOLLARS", NULL,
      "The price per hour of the nodes that run in any case, such as the head. The default is 0."},
     {"max-hourly-cost", 0, OPTION_TEXT, offsetof(struct train_fields, max_cost), "DOLLARS", NULL,
@@ -93,6 +94,9 @@ static const struct option options[] = {
     {"scaled-batch", 0, OPTION_FLAG, offsetof(struct train_fields, is_scaled), NULL, NULL,
      "Each replica has a batch of fixed size, so a step with more replicas makes more progress. By "
      "default, the replicas divide a batch of fixed size."},
+    {"batch-size", 0, OPTION_TEXT, offsetof(struct train_fields, batch), "SAMPLES", NULL,
+     "The samples of one step of all replicas, or with --scaled-batch of one replica. Only for the "
+     "samples per second that Shoal shows."},
     {"simulate", 0, OPTION_FLAG, offsetof(struct train_fields, is_simulated), NULL, NULL,
      "Start nothing; print the time, cost and restarts to expect on spot instances. Needs "
      "--speed."},

@@ -104,6 +104,10 @@ static void the_status_names_replicas_and_pauses(void **state)
     assert_true(status_has(&view, "demo: training for 90s\n"));
     assert_true(status_has(&view, "  replicas    3 (from 1 to 4)\n"));
     assert_true(status_has(&view, "  step        1200, 11.8 steps/s\n"));
+    view.samples = 757.6;
+    view.dollars_per_hour = 0.48;
+    assert_true(status_has(&view, "  step        1200, 11.8 steps/s  758 samples/s\n"
+                                  "  price       $0.48/h\n"));
     assert_true(status_has(&view, "2001 of step 1100, on 1 slot; shoal train fetch demo copies"));
     assert_true(status_has(&view, "1, 2.00 s in all: save 0.50, transfer 0.25, start 0.50, "
                                   "rendezvous 0.00, load and first step 0.50; 7 steps repeated"));

@@ -24,6 +24,7 @@ struct scene {
     const char *answer, *greeting;
     int64_t need, leaving, repeat_ms;
     int connections;
+    char nodes[200]; /* that the trainer got: name and price */
 };
 
 static void add_line(char *to, size_t size, struct str line)
@@ -90,6 +91,14 @@ static void say(void *context, const char *text)
     add_line(scene->said, sizeof(scene->said), str_from(text));
 }
 
+static void take_node(void *context, const struct node_view *view)
+{
+    struct scene *scene = context;
+    char line[100];
+    snprintf(line, sizeof(line), "%.*s %lld", STR_ARG(view->name), (long long)view->price);
+    add_line(scene->nodes, sizeof(scene->nodes), str_from(line));
+}
+
 static void stop(void *context)
 {
     loop_stop(((struct scene *)context)->loop);
@@ -123,6 +132,7 @@ static void open_trainer(struct scene *scene, double cpus)
                                        .context = scene,
                                        .need = need_of,
                                        .leaving = leaving_of,
+                                       .node = take_node,
                                        .say = say});
 }
 
@@ -385,6 +395,27 @@ static void another_program_on_the_socket_is_left_alone(void **state)
     }
 }
 
+static void the_service_knows_the_prices(void **state)
+{
+    struct scene *scene = *state;
+    open_service(scene);
+    open_trainer(scene, 1);
+    trainer_demand_ask_nodes(scene->demand); /* not connected yet */
+    run_for(scene, 50);
+    assert_string_equal(scene->heard, "");
+    scene->answer = "{\"status\":{}}\n"
+                    "{\"node\":{\"name\":\"worker-1\",\"phase\":\"ready\","
+                    "\"dollars_per_hour\":0.25}}\n"
+                    "{\"end\":\"status\"}\n";
+    trainer_demand_ask_nodes(scene->demand);
+    expect(scene, scene->nodes, "worker-1 250000\n");
+    assert_string_equal(scene->heard, "{\"request\":\"status\"}\n");
+    scene->answer = "{\"error\":\"not now\",\"request\":\"status\"}\n";
+    trainer_demand_ask_nodes(scene->demand);
+    run_for(scene, 50);
+    assert_string_equal(scene->said, "");
+}
+
 int main(void)
 {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, open_scene, close_scene)
@@ -401,6 +432,7 @@ int main(void)
         TEST(a_restart_of_the_service_loses_nothing),
         TEST(the_request_is_repeated),
         TEST(another_program_on_the_socket_is_left_alone),
+        TEST(the_service_knows_the_prices),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
 #include "io/xalloc.h"
 #include "unit.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -212,6 +213,84 @@ static void an_option_that_cannot_be_recorded_is_named(void **state)
     assert_null(strstr(scene->said, "space"));
 }
 
+static void measured_speeds_survive_a_restart(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    bool is_resumed;
+    struct err err;
+    start(trainer, 1, 2, 0);
+    count(trainer, 31);
+    start(trainer, 2, 3, 0);
+    count(trainer, 21);
+    trainer->size.pause = 0.5;
+    trainer->size.interruptions = 2;
+    trainer->job.phase = TRAIN_RUNNING;
+    assert_true(trainer_save(trainer));
+    trainer->size = (struct trainer_size){0};
+    assert_true(trainer_load(trainer, &is_resumed, &err));
+    const struct trainer_size *size = &trainer->size;
+    assert_true(size->samples.steps[2] == 30 && size->samples.seconds[2] == 31);
+    assert_true(size->samples.steps[3] == 20 && size->samples.seconds[3] == 21);
+    assert_true(size->pause == 0.5 && size->interruptions == 2);
+    count(trainer, 31); /* ten more steps of the same generation */
+    assert_true(size->samples.steps[3] == 30 && size->samples.seconds[3] == 31);
+}
+
+static void a_damaged_speed_is_ignored(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = restart(
+        scene, "{\"phase\": 1, \"speeds\": {\"sizes\": [{\"replicas\": 2, \"steps\": 5}, "
+               "{\"replicas\": 999, \"steps\": 5, \"seconds\": 1}, 7, "
+               "{\"replicas\": 3, \"steps\": -1, \"seconds\": 1}]}}");
+    for (int n = 0; n <= SIZE_MAX_REPLICAS; n++) {
+        assert_true(trainer->size.samples.steps[n] == 0);
+    }
+}
+
+static void add_slot(struct trainer *trainer, size_t i, const char *node)
+{
+    trainer->slots[i].slot = trainer->job.slots[i].id = (uint32_t)i + 1;
+    trainer->job.slots[i].state = TRAIN_SLOT_RUNNING;
+    snprintf(trainer->slots[i].node, sizeof(trainer->slots[i].node), "%s", node);
+}
+
+static void prices_come_from_the_nodes(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    add_slot(trainer, 0, "aa");
+    add_slot(trainer, 1, "bb");
+    add_slot(trainer, 2, "bb");
+    assert_true(trainer_price(trainer) == 0);
+    trainer_take_node(trainer, &(struct node_view){.ray_id = STR("aa"), .price = 300000});
+    assert_true(trainer_price(trainer) == 0); /* one is unknown */
+    trainer_take_node(trainer, &(struct node_view){.ray_id = STR("bb"), .price = 600000});
+    assert_true(fabs(trainer_price(trainer) - 0.3) < 1e-9); /* two share a node */
+    trainer_take_node(trainer, &(struct node_view){.ray_id = STR("bb"), .price = -1});
+    assert_true(trainer_price(trainer) == 0);
+    scene->setup.goal.price = 2;
+    assert_true(trainer_price(trainer) == 2);
+}
+
+static void the_batch_is_known_or_not(void **state)
+{
+    struct scene *scene = *state;
+    struct trainer *trainer = scene->trainer;
+    struct sched_hints hints = {.model = {.init_batch = 48}, .profiled = 1};
+    trainer->job.world = 5;
+    assert_int_equal(trainer_batch(trainer), 0);
+    trainer->size.hints = hints;
+    assert_int_equal(trainer_batch(trainer), 50); /* ten per replica */
+    trainer->size.hints.limits.max_batch = 256;   /* AdaptDL may choose another one */
+    assert_int_equal(trainer_batch(trainer), 0);
+    scene->setup.batch = 64;
+    assert_int_equal(trainer_batch(trainer), 64);
+    scene->setup.goal.is_scaled = true;
+    assert_int_equal(trainer_batch(trainer), 320);
+}
+
 /* Another program may have the port by now. */
 static void a_port_that_is_taken_is_replaced(void **state)
 {
@@ -240,6 +319,10 @@ int main(void)
                                         close_scene),
         cmocka_unit_test_setup_teardown(an_option_that_cannot_be_recorded_is_named, open_scene,
                                         close_scene),
+        cmocka_unit_test_setup_teardown(measured_speeds_survive_a_restart, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(a_damaged_speed_is_ignored, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(prices_come_from_the_nodes, open_scene, close_scene),
+        cmocka_unit_test_setup_teardown(the_batch_is_known_or_not, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(steps_are_counted_once, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(scaled_steps_count_by_replicas, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(steps_of_adaptdl_count_by_progress, open_scene,

@@ -52,6 +52,7 @@ void train_view_read(const json_t *object, struct arena *arena, struct train_vie
         .max = json_take_number(object, "max", 0, TRAIN_SLOTS_MAX),
         .step = json_take_number(object, "step", 0, INT64_MAX),
         .rate = json_number_value(json_object_get(object, "steps_per_s")),
+        .samples = json_number_value(json_object_get(object, "samples_per_s")),
         .stalled = json_number_value(json_object_get(object, "stalled_s")),
         .checkpoint = json_take_number(object, "checkpoint", 0, INT64_MAX),
         .checkpoint_step = json_take_number(object, "checkpoint_step", 0, INT64_MAX) - 1,

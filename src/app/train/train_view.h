@@ -35,6 +35,7 @@ struct train_view {
     int64_t generation, replicas, min, max;
     int64_t step;
     double rate;             /* steps per second; 0: unknown */
+    double samples;          /* per second; 0: unknown */
     double stalled;          /* seconds since the last report of progress; 0: not training */
     int64_t checkpoint;      /* the newest; 0: none */
     int64_t checkpoint_step; /* -1: unknown */

@@ -15,6 +15,7 @@
 #include <string.h>
 
 enum { WAITING_MS = 10 * 1000 };
+static const double prices_s = 30; /* between two requests for prices */
 enum { TICK_MS = 250, LOOK_MS = 1000, END_MS = 500, FOLDER_BYTES = 1024 };
 enum { SOURCES_BYTES = 32 * 1024, DURABLE_MS = 10 * 60 * 1000 };
 
@@ -222,6 +223,17 @@ static void say_waiting(struct trainer *trainer)
     trainer->has_said_waiting = is_waiting;
 }
 
+/* Unless the user gave a price. New slots have none until the next answer. */
+static void ask_prices(struct trainer *trainer)
+{
+    double now = trainer_now(trainer);
+    if (trainer->setup->goal.price <= 0 && now - trainer->priced >= prices_s &&
+        trainer->job.phase == TRAIN_RUNNING) {
+        trainer->priced = now;
+        trainer_demand_ask_nodes(trainer->demand);
+    }
+}
+
 static void trainer_tick(void *context)
 {
     struct trainer *trainer = context;
@@ -240,6 +252,7 @@ static void trainer_tick(void *context)
     }
     trainer_event(trainer, (struct train_event){.kind = TRAIN_TICK});
     say_waiting(trainer);
+    ask_prices(trainer);
     trainer_choose_size(trainer);
     trainer_report_progress(trainer);
     if (!train_job_is_over(&trainer->job)) {
@@ -312,6 +325,7 @@ static void open_demand(struct trainer *trainer)
         .need = demand_need,
         .leaving = demand_leaving,
         .say = demand_say,
+        .node = trainer_take_node,
     });
 }
 

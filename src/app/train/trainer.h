@@ -47,6 +47,7 @@ struct trainer_setup {
     int64_t keep;        /* how many of them */
     const char *prepare; /* command that prepares a node; NULL: none */
     struct train_settings settings;
+    int64_t batch; /* samples of one step, or with goal.is_scaled of one replica; 0: unknown */
     struct size_goal goal; /* which number of replicas to prefer */
     bool is_json;
     const char *const *command; /* the words after `shoal train`, to continue the job */

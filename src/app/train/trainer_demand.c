@@ -152,7 +152,11 @@ static void demand_refused(struct trainer_demand *demand, struct str why)
 
 static void demand_answer(struct trainer_demand *demand, const struct ctl_line *line)
 {
-    if (line->kind == CTL_ERROR) {
+    if (line->kind == CTL_NODE) {
+        demand->setup.node(demand->setup.context, &line->node);
+    } else if (line->kind == CTL_ERROR && str_is(line->about, "status")) {
+        return; /* prices are not essential */
+    } else if (line->kind == CTL_ERROR) {
         demand->is_accepted = false;
         demand_refused(demand, line->text);
     } else if (line->kind == CTL_TEXT) {
@@ -223,6 +227,16 @@ void trainer_demand_session(struct trainer_demand *demand, struct str session)
     if (!str_is(session, demand->session)) {
         snprintf(demand->session, sizeof(demand->session), "%.*s", STR_ARG(session));
         demand->sent = -1;
+    }
+}
+
+void trainer_demand_ask_nodes(struct trainer_demand *demand)
+{
+    AUTO_BUF struct buf out;
+    buf_init(&out, REQUEST_BYTES);
+    if (demand->is_greeted) {
+        ctl_request_write(&(struct ctl_request){.what = STR("status")}, &out);
+        line_link_write(demand->link, buf_str(&out));
     }
 }
 

@@ -8,6 +8,7 @@
  */
 #pragma once
 
+#include "app/model/node_view.h"
 #include "base/str.h"
 #include "io/loop.h"
 
@@ -25,6 +26,7 @@ struct trainer_demand_setup {
     int64_t (*leaving)(void *context);            /* slots on nodes about to be interrupted */
     int64_t (*need)(void *context);               /* replicas without room */
     void (*say)(void *context, const char *text); /* a line for the user */
+    void (*node)(void *context, const struct node_view *view); /* of the cluster */
 };
 
 struct trainer_demand *trainer_demand_open(const struct trainer_demand_setup *setup);
@@ -35,5 +37,7 @@ void trainer_demand_close(struct trainer_demand *demand); /* NULL is fine; befor
 void trainer_demand_session(struct trainer_demand *demand, struct str session);
 /* The need may have changed. */
 void trainer_demand_update(struct trainer_demand *demand);
+/* Asks the service for the nodes of the cluster, with their prices. */
+void trainer_demand_ask_nodes(struct trainer_demand *demand);
 /* Does an autoscaler have the request of this job? */
 bool trainer_demand_is_accepted(const struct trainer_demand *demand);

@@ -29,6 +29,7 @@ struct slot_link {
     char node[TRAINER_NODE_SIZE];
     int64_t state_port; /* where it serves its checkpoints */
     int64_t free_port;  /* for a process group */
+    int64_t price;      /* micro-dollars per hour of its node; 0: unknown */
     bool is_prepared;
 };
 
@@ -88,6 +89,7 @@ struct trainer {
     double begun;     /* when the job first started: wall time, seconds */
     double sampled;   /* time of the last rate in the history */
     double shown;     /* time of the last live line */
+    double priced;    /* time of the last request for prices */
     double last_step; /* of the current generation */
     char token[TRAINER_TOKEN_SIZE];
     char host[TRAINER_HOST_SIZE]; /* where agents connect; empty until Ray reports it */
@@ -169,6 +171,15 @@ void trainer_measure(struct trainer *trainer, const struct step_counts *counts);
 /* Chooses again every few seconds, unless the user has no preference. */
 void trainer_choose_size(struct trainer *trainer);
 int64_t trainer_steps_done(const struct trainer *trainer);
+/* Samples of one step of all replicas; 0: unknown. */
+int64_t trainer_batch(const struct trainer *trainer);
+/* Dollars per hour and replica: what the user gave, or the nodes cost; 0: unknown. */
+double trainer_price(const struct trainer *trainer);
+/* A node of the cluster, from the head's service. */
+void trainer_take_node(void *context, const struct node_view *view);
+/* The measured speeds, for a trainer that is started again. */
+json_t *trainer_speeds(const struct trainer *trainer);
+void trainer_load_speeds(struct trainer *trainer, const json_t *speeds);
 
 /* ---- trainer_record.c: what survives a restart, and what users see ---- */
 

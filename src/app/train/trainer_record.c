@@ -64,12 +64,12 @@ static const char *status_why(const struct trainer *trainer)
     return job->cause == TRAIN_CAUSE_NONE ? "" : train_cause_text(job->cause);
 }
 
-/* Of the replicas that train and of the head, if the user gave prices. */
+/* Of the replicas that train and of the head, if prices are known. */
 static void add_price(const struct trainer *trainer, json_t *object)
 {
-    const struct size_goal *goal = &trainer->setup->goal;
-    if (goal->price > 0) {
-        double price = goal->fixed_price + goal->price * (double)trainer->job.world;
+    double price = trainer_price(trainer);
+    if (price > 0) {
+        price = trainer->setup->goal.fixed_price + price * (double)trainer->job.world;
         json_object_set_new(object, "dollars_per_hour", json_real(price));
     }
 }
@@ -89,6 +89,10 @@ json_t *trainer_status(struct trainer *trainer)
     json_put_number(record, "max", trainer->setup->settings.max_replicas);
     json_put_number(record, "step", progress->step);
     json_object_set_new(record, "steps_per_s", json_real(progress->rate));
+    if (trainer_batch(trainer) > 0) {
+        json_object_set_new(record, "samples_per_s",
+                            json_real(progress->rate * (double)trainer_batch(trainer)));
+    }
     add_price(trainer, record);
     if (job->phase == TRAIN_RUNNING && trainer->last_step > 0) {
         json_object_set_new(record, "stalled_s",
@@ -131,6 +135,7 @@ static void add_private(const struct trainer *trainer, json_t *record)
     json_put_number(record, "base_step", progress->base);
     json_object_set_new(record, "checkpoint_steps", checkpoints);
     json_object_set_new(record, "command", words);
+    json_object_set_new(record, "speeds", trainer_speeds(trainer));
     json_put_text(record, "directory", str_from(trainer->setup->directory));
     json_put_text(record, "script", str_from(trainer->setup->script));
 }
@@ -207,7 +212,7 @@ static void continue_ended(struct trainer *trainer)
         job->stored = 0;
         trainer->progress = (struct train_progress){0};
         job->durable = 0;
-        trainer->size.done = 0;
+        trainer->size = (struct trainer_size){0};
     }
     job->phase = TRAIN_WAITING;
     job->checkpoint = job->stored;
@@ -246,6 +251,7 @@ static void load_record(struct trainer *trainer, const json_t *record)
     job->has_stepped = json_is_true(json_object_get(record, "has_stepped"));
     job->stored = json_take_number(record, "stored", 0, INT64_MAX);
     load_progress(trainer, record);
+    trainer_load_speeds(trainer, json_object_get(record, "speeds"));
     job->durable = json_take_number(record, "durable", 0, INT64_MAX);
     if (job->phase < TRAIN_SUCCEEDED) {
         load_slots(trainer, json_object_get(record, "slots"));

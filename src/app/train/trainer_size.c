@@ -6,6 +6,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 
 enum { SIZE_LOOK_MS = 10 * 1000, SIZE_STEPS_MIN = 20, SIZE_PRIOR_SECONDS = 3600 };
 
@@ -89,6 +90,124 @@ int64_t trainer_steps_done(const struct trainer *trainer)
     return (int64_t)fmin(trainer->size.done, (double)TRAIN_STEPS_MAX);
 }
 
+/* AdaptDL keeps the initial batch size, rounded up to whole samples per replica, unless it may
+ * choose a larger one. Then its batch size is not known here. */
+int64_t trainer_batch(const struct trainer *trainer)
+{
+    const struct sched_hints *hints = &trainer->size.hints;
+    const struct trainer_setup *setup = trainer->setup;
+    int64_t world = trainer->job.world;
+    int64_t init = hints->model.init_batch;
+    if (setup->batch > 0 || world < 1) {
+        return setup->goal.is_scaled ? setup->batch * world : setup->batch;
+    }
+    bool is_fixed = hints->profiled > 0 && hints->limits.max_batch <= init;
+    return is_fixed ? (init + world - 1) / world * world : 0;
+}
+
+/* ---- prices ---- */
+
+void trainer_take_node(void *context, const struct node_view *view)
+{
+    struct trainer *trainer = context;
+    for (size_t i = 0; i < TRAIN_SLOTS_MAX; i++) {
+        struct slot_link *link = &trainer->slots[i];
+        if (link->slot != 0 && view->ray_id.len > 0 && str_is(view->ray_id, link->node)) {
+            link->price = view->price > 0 ? view->price : 0;
+        }
+    }
+}
+
+static bool is_training(const struct trainer *trainer, const struct slot_link *link)
+{
+    const struct train_slot *slot = train_job_slot(&trainer->job, link->slot);
+    return link->slot != 0 && slot && slot->state == TRAIN_SLOT_RUNNING;
+}
+
+/* The share of a slot in the price of its node; 0: unknown. */
+static double slot_price(const struct trainer *trainer, const struct slot_link *link)
+{
+    int64_t sharers = 0;
+    for (size_t i = 0; i < TRAIN_SLOTS_MAX; i++) {
+        const struct slot_link *other = &trainer->slots[i];
+        sharers += is_training(trainer, other) && strcmp(other->node, link->node) == 0;
+    }
+    return sharers > 0 ? (double)link->price / 1e6 / (double)sharers : 0;
+}
+
+double trainer_price(const struct trainer *trainer)
+{
+    double sum = 0;
+    int64_t count = 0;
+    if (trainer->setup->goal.price > 0) {
+        return trainer->setup->goal.price;
+    }
+    for (size_t i = 0; i < TRAIN_SLOTS_MAX; i++) {
+        const struct slot_link *link = &trainer->slots[i];
+        if (is_training(trainer, link)) {
+            double price = slot_price(trainer, link);
+            if (price <= 0) {
+                return 0; /* a part of the sum would be too low */
+            }
+            sum += price;
+            count++;
+        }
+    }
+    return count > 0 ? sum / (double)count : 0;
+}
+
+/* ---- the record ---- */
+
+json_t *trainer_speeds(const struct trainer *trainer)
+{
+    const struct trainer_size *size = &trainer->size;
+    json_t *speeds = json_object();
+    json_t *sizes = json_array();
+    for (int64_t n = 1; n <= SIZE_MAX_REPLICAS; n++) {
+        if (size->samples.steps[n] > 0) {
+            json_t *row = json_object();
+            json_put_number(row, "replicas", n);
+            json_object_set_new(row, "steps", json_real(size->samples.steps[n]));
+            json_object_set_new(row, "seconds", json_real(size->samples.seconds[n]));
+            json_array_append_new(sizes, row);
+        }
+    }
+    json_object_set_new(speeds, "sizes", sizes);
+    json_object_set_new(speeds, "counted_steps", json_real(size->counted_steps));
+    json_object_set_new(speeds, "counted_seconds", json_real(size->counted_seconds));
+    json_object_set_new(speeds, "pause", json_real(size->pause));
+    json_object_set_new(speeds, "replica_seconds", json_real(size->replica_seconds));
+    json_put_number(speeds, "interruptions", size->interruptions);
+    return speeds;
+}
+
+/* A number from 0 on; 0 if the record is damaged. */
+static double take_amount(const json_t *object, const char *key)
+{
+    double value = json_number_value(json_object_get(object, key));
+    return value > 0 && value < 1e15 ? value : 0;
+}
+
+void trainer_load_speeds(struct trainer *trainer, const json_t *speeds)
+{
+    struct trainer_size *size = &trainer->size;
+    const json_t *sizes = json_object_get(speeds, "sizes");
+    for (size_t i = 0; i < json_array_size(sizes); i++) {
+        const json_t *row = json_array_get(sizes, i);
+        int64_t n = json_take_number(row, "replicas", 0, INT64_MAX);
+        double seconds = take_amount(row, "seconds");
+        if (n > 0 && n <= SIZE_MAX_REPLICAS && seconds > 0) {
+            size->samples.steps[n] = take_amount(row, "steps");
+            size->samples.seconds[n] = seconds;
+        }
+    }
+    size->counted_steps = take_amount(speeds, "counted_steps");
+    size->counted_seconds = take_amount(speeds, "counted_seconds");
+    size->pause = take_amount(speeds, "pause");
+    size->replica_seconds = take_amount(speeds, "replica_seconds");
+    size->interruptions = json_take_number(speeds, "interruptions", 0, TRAIN_STEPS_MAX);
+}
+
 /* ---- choosing ---- */
 
 /* As if each replica had a node of its own. */
@@ -126,7 +245,7 @@ static struct size_question make_question(struct trainer *trainer)
         .min = trainer->job.settings.min_replicas,
         .max = trainer->job.settings.max_replicas,
         .current = trainer->job.world,
-        .price = goal->price,
+        .price = trainer_price(trainer),
         .fixed_price = goal->fixed_price,
         .max_cost = goal->max_cost,
         .restart_seconds = pause,

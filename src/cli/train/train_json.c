@@ -50,6 +50,12 @@ static json_t *job_of(const struct train_view *view)
     put_number(job, "max", view->max);
     put_number(job, "step", view->step);
     put_real(job, "steps_per_s", is_training ? view->rate : 0);
+    json_object_set_new(job, "samples_per_s",
+                        is_training && view->samples > 0 ? json_real(view->samples) : json_null());
+    json_object_set_new(job, "dollars_per_hour",
+                        is_training && view->dollars_per_hour > 0
+                            ? json_real(view->dollars_per_hour)
+                            : json_null());
     put_number(job, "checkpoint", view->checkpoint);
     json_object_set_new(job, "checkpoint_step",
                         view->checkpoint_step >= 0 ? json_integer(view->checkpoint_step)

@@ -122,7 +122,8 @@ static bool plan_goal(struct train_plan *plan, const struct train_fields *given,
     if (!plan_amount(given->price, "--price", &goal->price, err) ||
         !plan_amount(given->head_price, "--head-price", &goal->fixed_price, err) ||
         !plan_amount(given->max_cost, "--max-hourly-cost", &goal->max_cost, err) ||
-        !plan_count(given->total_steps, "--total-steps", 1, &total, err)) {
+        !plan_count(given->total_steps, "--total-steps", 1, &total, err) ||
+        !plan_count(given->batch, "--batch-size", 1, &plan->setup.batch, err)) {
         return false;
     }
     if (given->objective) {

@@ -18,7 +18,7 @@ struct train_fields {
     const char *cpus, *gpus;
     const char *checkpoint_timeout, *rescale_timeout, *checkpoint_every;
     const char *objective, *price, *head_price, *max_cost, *finish_by;
-    const char *total_steps;
+    const char *total_steps, *batch;
     bool is_scaled, is_simulated;
     const char *speed;
     const char *format;

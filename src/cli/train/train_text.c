@@ -16,12 +16,15 @@ static void add_age(struct buf *out, double since, double now)
     columns_add_age(out, since > 0 && now > since ? (int64_t)((now - since) * 1000) : 0);
 }
 
-static void add_rate(struct buf *out, double rate)
+static void add_rate(struct buf *out, const struct train_view *view)
 {
-    if (rate > 0) {
-        buf_addf(out, rate < 1 ? "%.2f steps/s" : "%.1f steps/s", rate);
-    } else {
+    if (view->phase != TRAIN_RUNNING || view->rate <= 0) {
         buf_add_c(out, "-");
+        return;
+    }
+    buf_addf(out, view->rate < 1 ? "%.2f steps/s" : "%.1f steps/s", view->rate);
+    if (view->samples > 0) {
+        buf_addf(out, "  %.*f samples/s", view->samples < 10 ? 1 : 0, view->samples);
     }
 }
 
@@ -193,7 +196,10 @@ void train_text_status(struct buf *out, const struct train_view *view,
              view->step);
     if (view->is_running && view->phase == TRAIN_RUNNING && view->rate > 0) {
         buf_add_c(out, ", ");
-        add_rate(out, view->rate);
+        add_rate(out, view);
+    }
+    if (view->is_running && view->phase == TRAIN_RUNNING && view->dollars_per_hour > 0) {
+        buf_addf(out, "\n  price       $%.2f/h", view->dollars_per_hour);
     }
     buf_add_c(out, "\n  checkpoint  ");
     add_checkpoint(out, view, folder);
@@ -218,7 +224,7 @@ void train_text_live(struct buf *out, const struct train_view *view, size_t colu
     AUTO_BUF struct buf line;
     buf_init(&line, LIVE_BYTES);
     buf_addf(&line, "%s  step %" PRId64 "  ", train_view_phase(view), view->step);
-    add_rate(&line, view->phase == TRAIN_RUNNING ? view->rate : 0);
+    add_rate(&line, view);
     buf_addf(&line, "  %" PRId64 " of %" PRId64 " replicas  generation %" PRId64, replicas_of(view),
              view->max, view->generation);
     if (view->checkpoint > 0 && view->checkpoint_step >= 0) {
