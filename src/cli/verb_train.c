@@ -116,6 +116,9 @@ static const struct option options[] = {
     {"prepare", 0, OPTION_TEXT, offsetof(struct train_fields, prepare), "COMMAND", NULL,
      "A shell command that runs once on each new node before its replicas join, for example to "
      "download data."},
+    {"warm-cuda", 0, OPTION_FLAG, offsetof(struct train_fields, is_cuda_warm), NULL, NULL,
+     "New replicas initialize CUDA before they join, while the others train. It was never tested "
+     "on a GPU."},
     {"called-with", 0, OPTION_TEXT, offsetof(struct train_fields, called), "FILE", NULL,
      "The cluster file that was named on another machine, for suggested commands.", true},
     {"format", 'o', OPTION_CHOICE, offsetof(struct train_fields, format), "FORMAT", text_or_json,

@@ -93,6 +93,7 @@ static void open_runner(struct agent *agent)
         .python = agent->job.python.ptr,
         .program = runner,
         .preload = script_traits[agent->job.kind].preload,
+        .is_cuda_warm = agent->job.is_cuda_warm,
         .hooks = hooks,
     });
 }
@@ -166,6 +167,7 @@ static void take_welcome(struct agent *agent, const struct trainer_order *order)
     }
     job->output = arena_str(&agent->arena, order->output);
     job->keep = order->keep;
+    job->is_cuda_warm = order->is_cuda_warm;
     job->prepare = arena_str(&agent->arena, order->prepare);
     fetch_code(agent, order->code.ptr);
     agent_begin_output(agent);

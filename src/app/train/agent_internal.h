@@ -31,6 +31,7 @@ struct agent_job {
     struct str output;  /* where checkpoints are stored durably; empty: nowhere */
     int64_t keep;       /* how many of them */
     struct str prepare; /* command that prepares a node; empty: none */
+    bool is_cuda_warm;  /* see runner.h */
 };
 
 enum replica_state {

@@ -34,6 +34,14 @@ static void runner_read(struct runner *runner, const json_t *event, struct arena
         double seconds = json_number_value(json_object_get(event, "seconds"));
         hooks->ready(hooks->context, json_is_true(json_object_get(event, "warm")),
                      (int64_t)(seconds * 1000), json_take_text(event, "reason", arena));
+        struct str cuda = json_take_text(event, "cuda", arena);
+        if (cuda.len > 0) {
+            hooks->output(hooks->context,
+                          arena_printf(arena,
+                                       "cannot initialize CUDA early: %.*s; the script "
+                                       "does it itself",
+                                       STR_ARG(cuda)));
+        }
     } else if (str_is(word, "started")) {
         hooks->started(hooks->context, generation, take_int(event, "pid"));
     } else if (str_is(word, "returned")) {
@@ -134,11 +142,14 @@ struct runner *runner_open(const struct runner_setup *setup)
     while (environ[count]) {
         count++;
     }
-    const char **env = ARENA_ARRAY(&arena, count + 2, const char *);
+    const char **env = ARENA_ARRAY(&arena, count + 3, const char *);
     for (size_t i = 0; i < count; i++) {
         env[i] = environ[i];
     }
-    env[count] = arena_printf(&arena, "SHOAL_TRAIN_PRELOAD=%s", setup->preload).ptr;
+    env[count++] = arena_printf(&arena, "SHOAL_TRAIN_PRELOAD=%s", setup->preload).ptr;
+    if (setup->is_cuda_warm) {
+        env[count] = "SHOAL_TRAIN_WARM_CUDA=1";
+    }
     runner->hooks = setup->hooks;
     const char *argv[] = {setup->python, setup->program, NULL};
     runner->child = child_start(setup->pool,

@@ -37,6 +37,7 @@ struct runner_setup {
     const char *python;
     const char *program; /* path of runner.py */
     const char *preload; /* modules separated by commas; empty: no fork */
+    bool is_cuda_warm;   /* initializes CUDA for the first replica before it is ready */
     struct runner_hooks hooks;
 };
 

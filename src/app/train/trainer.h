@@ -46,6 +46,7 @@ struct trainer_setup {
     const char *output;  /* where checkpoints are stored durably; NULL: nowhere */
     int64_t keep;        /* how many of them */
     const char *prepare; /* command that prepares a node; NULL: none */
+    bool is_cuda_warm;   /* new slots initialize CUDA before they are ready */
     struct train_settings settings;
     int64_t batch; /* samples of one step, or with goal.is_scaled of one replica; 0: unknown */
     struct size_goal goal; /* which number of replicas to prefer */

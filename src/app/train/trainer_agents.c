@@ -297,6 +297,7 @@ static void send_welcome(struct trainer *trainer, struct slot_link *slot,
     json_put_text(welcome, "output", str_from(setup->output));
     json_put_number(welcome, "keep", setup->keep);
     json_put_text(welcome, "prepare", str_from(setup->prepare));
+    json_put_flag(welcome, "warm_cuda", setup->is_cuda_warm);
     put_proof(trainer, welcome, slot->slot, report);
     trainer_send(slot, welcome);
 }

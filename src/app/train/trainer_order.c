@@ -66,6 +66,7 @@ bool trainer_order_read(struct str line, struct arena *arena, struct trainer_ord
         .output = json_take_text(message, "output", arena),
         .prepare = json_take_text(message, "prepare", arena),
         .keep = json_take_number(message, "keep", 1, INT32_MAX),
+        .is_cuda_warm = json_is_true(json_object_get(message, "warm_cuda")),
     };
     order_place(message, "rank", "world", &ret_order->rank, &ret_order->world);
     order_place(message, "local_rank", "local_world", &ret_order->local_rank,

@@ -47,6 +47,7 @@ struct trainer_order {
     const char **args; /* ends with NULL */
     size_t arg_count;
     int64_t keep; /* at least 1 */
+    bool is_cuda_warm;
 };
 
 /* Fails with ERR_PROTOCOL. Texts are in `arena`. */

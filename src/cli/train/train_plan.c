@@ -289,6 +289,7 @@ bool train_plan_places(struct train_plan *plan, const struct train_fields *given
     setup->python = given->python ? given->python : "python3";
     setup->output = given->output;
     setup->prepare = given->prepare;
+    setup->is_cuda_warm = given->is_cuda_warm;
     struct str folder = file_expand_home(plan->arena, STR("~/.shoal/train"));
     setup->folder = arena_printf(plan->arena, "%.*s/%s", STR_ARG(folder), setup->job).ptr;
     if (!program_path(plan->arena, &program, err)) {

@@ -19,7 +19,7 @@ struct train_fields {
     const char *checkpoint_timeout, *rescale_timeout, *checkpoint_every;
     const char *objective, *price, *head_price, *max_cost, *finish_by;
     const char *total_steps, *batch;
-    bool is_scaled, is_simulated;
+    bool is_scaled, is_simulated, is_cuda_warm;
     const char *speed;
     const char *format;
     bool is_continued; /* by `train resume`: the files are copied already */

@@ -12,7 +12,7 @@ stdin and stdout carry one JSON object per line; stderr is the output of the job
        {"command":"kill","generation":3}                    SIGKILL to its whole process group
        end of file: all scripts are killed, the runner exits 0
   out  {"event":"ready","warm":true,"seconds":3.2,"modules":[..],"missing":[..]}
-       {"event":"ready","warm":false,"reason":".."}
+       {"event":"ready","warm":false,"reason":".."}           "cuda":".." as below
        {"event":"started","generation":3,"pid":12}
        {"event":"returned","generation":3,"pid":12,"code":143}    the script's code has finished
        {"event":"exited","generation":3,"pid":12,"code":143}      or "signal":9; once per start
@@ -20,6 +20,10 @@ stdin and stdout carry one JSON object per line; stderr is the output of the job
 
 SIGTERM, SIGINT and SIGHUP are ignored: a stop of the whole job must not kill a script that saves
 its state. The agent decides; when it is gone, stdin ends. Only the standard library is used.
+
+With SHOAL_TRAIN_WARM_CUDA=1, the process of the first generation is forked before it is needed. It
+initializes CUDA, before the runner is ready, and waits for its order: "cuda":"" in the ready event,
+or why there is none. The runner itself never initializes CUDA, which does not survive a fork.
 """
 
 import atexit
@@ -51,6 +55,7 @@ import adaptdl_shim
 
 PRELOAD = "torch,torch._dynamo,torch.distributed,numpy"
 EXIT_SECONDS = 5.0     # for atexit handlers, after the script's own code has finished
+CUDA_SECONDS = 120.0   # to initialize CUDA
 LISTEN_SECONDS = 60.0  # how long other ranks wait for rank 0; then torch decides
 LINE_LIMIT = 4 << 20
 STEPS_BYTES = 64
@@ -418,7 +423,47 @@ def run(order, report, steps):
     finish_stop(code)
 
 
+def init_cuda():
+    """Creates the context of the first visible device. Why not, or an empty text."""
+    try:
+        cuda = importlib.import_module("torch").cuda
+        if not cuda.is_available():
+            return "torch finds no CUDA device"
+        cuda.init()
+        cuda.synchronize(0)
+        return ""
+    except Exception as error:
+        return "%s: %s" % (type(error).__name__, error)
+
+
 # ---- the runner ----
+
+class Spare:
+    """A process that has initialized CUDA and waits for its order."""
+
+    # The context has read them.
+    VARIABLES = ("CUDA_", "NVIDIA_", "PYTORCH_")
+
+    def __init__(self, pid, report, orders):
+        self.pid = pid
+        self.report = report
+        self.orders = orders
+
+    def fits(self, order):
+        changes = (order.get("env") or {}).items()
+        return not any(name.startswith(self.VARIABLES) and os.environ.get(name) != value
+                       for name, value in changes)
+
+    def close(self):
+        for kill in (os.killpg, os.kill):
+            try:
+                kill(self.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        os.waitpid(self.pid, 0)
+        os.close(self.report)
+        os.close(self.orders)
+
 
 class Child:
     def __init__(self, generation, pid, report, steps):
@@ -435,6 +480,7 @@ class Runner:
     def __init__(self, steps):
         self.steps = steps
         self.children = {}
+        self.spare = None
         self.wake = os.pipe()
         self.buffer = b""
         self.warm = False
@@ -456,6 +502,8 @@ class Runner:
     def leave(self):
         for child in self.children.values():
             self.kill(child)
+        if self.spare:
+            self.spare.close()
         os._exit(0)
 
     # ---- start ----
@@ -472,14 +520,71 @@ class Runner:
             gc.collect()
             gc.freeze()
             self.warm = True
+            cuda = {}
+            if os.environ.pop("SHOAL_TRAIN_WARM_CUDA", "") == "1":
+                cuda = {"cuda": self.warm_cuda()}
             self.say(event="ready", warm=True, seconds=round(time.monotonic() - begin, 3),
-                     modules=modules, missing=missing)
+                     modules=modules, missing=missing, **cuda)
             return
         self.say(event="ready", warm=False, reason=reason)
         # A new interpreter holds no memory, no GPU and no threads of what was imported.
         os.dup2(self.requests, 0)
         os.dup2(self.events, 1)
         os.execv(sys.executable, [sys.executable, os.path.abspath(__file__), "--cold"])
+
+    def warm_cuda(self):
+        """Makes the spare process. Why there is none, or an empty text."""
+        order_end, orders = os.pipe()
+        try:
+            pid, report = self.fork(lambda report: self.await_order(report, order_end, orders))
+        except OSError as error:
+            os.close(orders)
+            return "cannot fork: %s" % error
+        finally:
+            os.close(order_end)
+        self.spare = Spare(pid, report, orders)
+        poll = select.poll()
+        poll.register(report, select.POLLIN)
+        poll.register(self.requests, 0)
+        ready = dict(poll.poll(CUDA_SECONDS * 1000))
+        if self.requests in ready:
+            self.leave()
+        reason = "it took more than %g s" % CUDA_SECONDS
+        if report in ready:
+            line = os.read(report, 4096)
+            reason = json.loads(line.decode())["cuda"] if line else "the process ended"
+        if reason:
+            self.drop_spare()
+        return reason
+
+    def await_order(self, report, order_end, orders):
+        """In the spare process, which takes signals only when it has its order."""
+        os.close(orders)
+        signal.pthread_sigmask(signal.SIG_BLOCK, signal.valid_signals())
+        os.write(report, json.dumps({"cuda": init_cuda()[:1000]}).encode())
+        with os.fdopen(order_end, "rb") as file:
+            text = file.read()
+        signal.pthread_sigmask(signal.SIG_SETMASK, [])
+        if text:
+            run(json.loads(text.decode()), report, self.steps)
+
+    def drop_spare(self):
+        self.spare.close()
+        self.spare = None
+
+    def use_spare(self, order):
+        """The process and its report, or None."""
+        spare = self.spare
+        if spare is None:
+            return None
+        if not spare.fits(order) or os.waitid(os.P_PID, spare.pid, os.WEXITED | os.WNOHANG
+                                              | os.WNOWAIT):
+            self.drop_spare()
+            return None
+        self.spare = None
+        send(spare.orders, json.dumps(order).encode())
+        os.close(spare.orders)
+        return spare.pid, spare.report
 
     def loop(self):
         wake, wake_end = self.wake
@@ -552,14 +657,17 @@ class Runner:
             return
         clear_steps(order.get("steps"))
         try:
-            pid, report = (self.fork if self.warm else self.spawn)(order)
+            pid, report = self.use_spare(order) or (
+                self.fork(lambda report: run(order, report, self.steps)) if self.warm
+                else self.spawn(order))
         except OSError as error:
             self.say(event="error", generation=generation, text="cannot start: %s" % error)
             return
         self.children[generation] = Child(generation, pid, report, order.get("steps"))
         self.say(event="started", generation=generation, pid=pid)
 
-    def fork(self, order):
+    def fork(self, function):
+        """Runs the function in a new process, with the writing end of a pipe for its report."""
         read_end, write_end = os.pipe()
         # A signal that arrives before the child has reset its handlers waits until then.
         everything = signal.valid_signals()
@@ -576,7 +684,10 @@ class Runner:
                             + [child.report for child in self.children.values()]:
                         if file >= 0:
                             os.close(file)
-                    run(order, write_end, self.steps)
+                    if self.spare:
+                        os.close(self.spare.report)
+                        os.close(self.spare.orders)
+                    function(write_end)
                 finally:
                     os._exit(1)
             os.set_blocking(read_end, False)
