@@ -169,3 +169,66 @@ def test_a_notice_from_the_laptop(trained):
     first = [row for row in rows_of(steps) if row["rank"] == 0]
     assert [row["step"] for row in first] == list(range(1, EPOCHS * 125 + 1))
     assert {row["generation"] for row in first} == {1, 2}
+
+
+@pytest.mark.long(seconds=400)
+def test_sub_commands_from_the_laptop(trained):
+    """ls, status, logs, stop, resume and fetch with a cluster file run on the head."""
+    laptop, path = trained.made.laptop, trained.made.path
+    folder = new_folder()
+    steps = folder / "steps"
+    trained.made("request-resources", "--num-cpus", str(REPLICAS))
+    trained.wait_workers(REPLICAS, 90)
+
+    def part(word, *words):
+        return laptop("train", word, path, *words).out
+
+    def job():
+        return json.loads(part("status", "far", "-o", "json"))
+
+    def resumes():
+        """The command that continues the job names the cluster file."""
+        return f"shoal train resume {path} far"
+
+    children = [trained.made.start(
+        "train", "-f", EXAMPLE, "-m", str(REPLICAS), "--name", "far", "--checkpoint-every", "5",
+        "--batch-size", "48", "--", "--epochs", "1000", "--step-seconds", "0.1", "--log",
+        f"{settings.SHARED_ON_NODES}/{folder.name}/steps")]
+    try:
+        driver.wait_for(lambda: len(rows_of(steps)) > 100, 90, 0.5, "steps")
+        driver.wait_for(lambda: job()["checkpoint"] > 0, 60, 0.5, "a checkpoint")
+        listed = json.loads(part("ls", "-o", "json"))["jobs"]
+        assert ["training"] == [row["phase"] for row in listed if row["job"] == "far"], listed
+        row = job()
+        assert row["replicas"] == REPLICAS and row["steps_per_s"] > 0, row
+        assert abs(row["samples_per_s"] / row["steps_per_s"] - 48) < 1, row
+        assert "far: training for" in part("status", "far")
+        price = 0  # the service knows it after the first request, unless the file has none
+        driver.wait_for(lambda: job()["dollars_per_hour"], 45, 1, "a price")
+        price = job()["dollars_per_hour"]
+        assert "[slot " in part("logs", "far")
+        follower = laptop.start("train", "logs", "-f", path, "far")
+        children.append(follower)
+
+        assert "copied the checkpoint to far-checkpoint" in part("fetch", "far")
+        assert any(p.is_file() for p in (laptop.here / "far-checkpoint").rglob("*"))
+
+        stopped = part("stop", "far")
+        assert "job far is stopped at step" in stopped and resumes() in stopped, stopped
+        out, err = children[0].communicate(timeout=30)
+        assert children[0].returncode == 1 and resumes() in err, err
+        assert follower.wait(30) == 0
+        assert f"To continue: {resumes()}" in part("status", "far")
+        at = rows_of(steps)[-1]["step"]
+        children.append(laptop.start("train", "resume", path, "far"))
+        driver.wait_for(lambda: rows_of(steps)[-1]["step"] > at + 20, 90, 0.5, "steps again")
+        part("stop", "far")
+        assert "copied the checkpoint to model" in part("fetch", "far", "model")
+        assert any(p.is_file() for p in (laptop.here / "model").rglob("*"))
+    finally:
+        for child in children:
+            if child.poll() is None:
+                print(laptop.stop(child))
+    print(f"price ${price}/h; load {os.getloadavg()[0]:.1f}")
+    first = [row["step"] for row in rows_of(steps) if row["rank"] == 0]
+    assert first == list(range(1, len(first) + 1))  # no step was lost

@@ -134,7 +134,7 @@ def store(request, tmp_path):
 
 
 def test_a_checkpoint_comes_back(store):
-    """What is stored comes back with the same bytes, and only the newest two are kept (--keep)."""
+    """F20: what is stored comes back with the same bytes; only the newest two are kept (--keep)."""
     for number in (1001, 1002, 2001, 3001):
         store.make(number, f"weights {number}", extra=b"x" * 100000)
         done = store.put(number)

@@ -9,6 +9,7 @@ import os
 import pathlib
 import re
 import signal
+import subprocess
 import time
 
 import pytest
@@ -240,7 +241,7 @@ def wait_for_step(cluster, name, step):
 
 
 def test_commands(cluster, tmp_path):
-    """ls, status, logs, fetch, stop and resume of one job; a second trainer is refused."""
+    """ls, status, logs, fetch (P17), stop and resume of one job; a second trainer is refused."""
     log = tmp_path / "steps"
     args = ["--epochs", "4", "--step-seconds", "0.05", "--log", str(log)]
     script = tmp_path / "code" / "ddp.py"
@@ -294,6 +295,32 @@ def test_commands(cluster, tmp_path):
     command(cluster, "status", "commands", "--report", str(page))
     assert "a checkpoint is due" in page.read_text()
     assert "is already complete" in command(cluster, "resume", "commands", status=1)
+    free(cluster)
+
+
+def test_logs_follow(cluster, tmp_path):
+    """`logs -f` prints what the replicas print, also in later generations, until the job ends."""
+    script = tmp_path / "code" / "ddp.py"
+    script.parent.mkdir()
+    script.write_text("import os\nprint('generation', os.environ['SHOAL_GENERATION'], 'rank', "
+                      "os.environ['RANK'], flush=True)\n" + (EXAMPLES / "ddp.py").read_text())
+    training = clusters.Training(cluster, script, "-m", "2", "--checkpoint-every", "4",
+                                 name="follow", args=["--epochs", "100", "--step-seconds", "0.05"])
+    training.wait_for_generation(1)
+    output = tmp_path / "output"
+    with open(output, "w") as file:
+        follower = subprocess.Popen(cluster.inside([clusters.SHOAL, "train", "logs", "-f",
+                                                    "follow"]), env=cluster.env, stdout=file)
+    number = training.wait_for_generation(2)["generation"] + 1
+    training.wait_for_generation(number)
+    for rank in (0, 1):
+        training.wait_for(lambda: f"generation {number} rank {rank}" in output.read_text(), 30,
+                          f"rank {rank} of generation {number} is not in the output")
+        assert f"generation 1 rank {rank}" in output.read_text()
+    assert follower.poll() is None
+    command(cluster, "stop", "follow")
+    assert follower.wait(30) == 0
+    assert output.read_text().count(f"generation {number} rank 0") == 1
     free(cluster)
 
 

@@ -109,10 +109,11 @@ static void help_of_every_verb_names_what_it_takes(void **state)
         for (size_t j = 0; j < verb->option_count + common_option_count; j++) {
             AUTO_BUF struct buf name;
             buf_init(&name, 100);
-            buf_addf(&name, " --%s",
-                     j < verb->option_count ? verb->options[j].name
-                                            : common_options[j - verb->option_count].name);
-            assert_true(str_find(buf_str(&out), name.ptr) != SIZE_MAX);
+            const struct option *option = j < verb->option_count
+                                              ? &verb->options[j]
+                                              : &common_options[j - verb->option_count];
+            buf_addf(&name, " --%s", option->name);
+            assert_true((str_find(buf_str(&out), name.ptr) == SIZE_MAX) == option->is_hidden);
         }
         for (size_t j = 0; j < verb->operand_count; j++) {
             assert_true(str_find(buf_str(&out), verb->operands[j].name) != SIZE_MAX);

@@ -22,7 +22,11 @@ static void check_options(struct str page, const struct verb *verb)
         AUTO_BUF struct buf name;
         buf_init(&name, 100);
         buf_addf(&name, "--%s*", option->name);
-        check_has(page, name.ptr);
+        if (option->is_hidden) {
+            assert_true(str_find(page, name.ptr) == SIZE_MAX);
+        } else {
+            check_has(page, name.ptr);
+        }
     }
 }
 

@@ -133,7 +133,8 @@ const struct verb train_status = {
         "one call of the optimizer; after a failure, the step goes back to that of the checkpoint."
         "\n\nWith -o json, the object has: job, phase (waiting, training, saving, recovering, "
         "complete, failed, stopped, interrupted), why, since, generation, replicas, min, max, "
-        "step, steps_per_s, samples_per_s, dollars_per_hour, checkpoint, checkpoint_step, stored, slots (slot, state, rank, node, "
+        "step, steps_per_s, samples_per_s and dollars_per_hour (null if unknown), checkpoint, "
+        "checkpoint_step, stored, slots (slot, state, rank, node, "
         "host, checkpoint), pauses (count, total_s, save_s, transfer_s, start_s, rendezvous_s, "
         "load_s, steps_repeated), events (time, event, and its figures). Times are seconds since "
         "1970. start_s includes transfer_s.",
