@@ -18,6 +18,7 @@ struct scene {
     pid_t ray;
     char said[4000];
     bool has_no_logs; /* Ray's nodes are gone */
+    bool follows, has_ended;
 };
 
 /* ---- Ray ---- */
@@ -86,9 +87,9 @@ static void open_ray(struct scene *scene)
     close(ends[1]);
     buf_init(&record, 1000);
     buf_addf(&record,
-             "{\"phase\": 1, \"token\": \"secret\", \"ray\": \"127.0.0.1:%u\", "
+             "{\"phase\": %d, \"token\": \"secret\", \"ray\": \"127.0.0.1:%u\", "
              "\"gcs\": \"127.0.0.1:1\"}",
-             port);
+             scene->has_ended ? TRAIN_STOPPED : TRAIN_RUNNING, port);
     snprintf(path, sizeof(path), "%s/job.json", scene->folder);
     assert_true(file_write(path, buf_str(&record), 0600, &err));
 }
@@ -108,6 +109,7 @@ static bool run(struct scene *scene, int64_t rank, struct err *err)
     return train_logs_run(&(struct train_logs_setup){.folder = scene->folder,
                                                      .job = "demo",
                                                      .rank = rank,
+                                                     .follows = scene->follows,
                                                      .text = take_text,
                                                      .context = scene},
                           err);
@@ -167,11 +169,25 @@ static void a_rank_that_no_slot_has_is_an_error(void **state)
     assert_non_null(strstr(err.text, "no slot of job demo has rank 7"));
 }
 
+/* A running job is followed until it ends: see tests/train. */
+static void the_end_of_a_job_ends_its_output(void **state)
+{
+    struct scene *scene = *state;
+    struct err err;
+    scene->follows = scene->has_ended = true;
+    open_ray(scene);
+    alarm(20);
+    assert_true(run(scene, -1, &err));
+    alarm(0);
+    assert_string_equal(scene->said, "1 -1: step 1\nstep 2\n");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(the_output_of_every_slot_is_printed, open_scene,
                                         close_scene),
+        cmocka_unit_test_setup_teardown(the_end_of_a_job_ends_its_output, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(no_output_at_all_is_an_error, open_scene, close_scene),
         cmocka_unit_test_setup_teardown(a_rank_that_no_slot_has_is_an_error, open_scene,
                                         close_scene),

@@ -47,6 +47,12 @@ static void logs_end(struct logs *logs, const struct err *err)
 
 /* ---- a round ---- */
 
+/* Nothing more is printed after this round. */
+static bool logs_is_last(const struct logs *logs)
+{
+    return !logs->setup->follows || (logs->view.phase >= TRAIN_SUCCEEDED && !logs->view.is_running);
+}
+
 static void logs_next(struct logs *logs);
 
 static void on_log(void *context, struct str text, const struct err *err)
@@ -54,7 +60,7 @@ static void on_log(void *context, struct str text, const struct err *err)
     struct logs *logs = context;
     struct slot_log *slot = &logs->slots[logs->next++];
     struct str news = str_sub(text, slot->shown, text.len);
-    while (logs->setup->follows && news.len > 0 && news.ptr[news.len - 1] != '\n') {
+    while (!logs_is_last(logs) && news.len > 0 && news.ptr[news.len - 1] != '\n') {
         news.len--; /* the rest of the line comes later */
     }
     if (err) {
@@ -75,7 +81,7 @@ static void logs_next(struct logs *logs)
         struct str id = arena_printf(&arena, "%.*s%u", STR_ARG(logs->prefix),
                                      logs->slots[logs->next].slot);
         jobs_logs(logs->jobs, id, on_log, logs);
-    } else if (logs->setup->follows) {
+    } else if (!logs_is_last(logs)) {
         loop_timer_start(logs->timer, ROUND_MS);
     } else { /* nodes may be gone, but not all */
         logs_end(logs, logs->read == 0 ? &logs->missing : NULL);
@@ -124,7 +130,7 @@ static void on_list(void *context, const struct jobs_list *list, const struct er
             note_slot(logs, slot);
         }
     }
-    if (logs->count == 0 && !logs->setup->follows) {
+    if (logs->count == 0 && logs_is_last(logs)) {
         err_set(&none, ERR_NOT_FOUND,
                 logs->setup->rank >= 0
                     ? "no slot of job %s has rank %lld now; shoal train status shows the ranks"

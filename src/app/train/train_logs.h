@@ -13,7 +13,7 @@ struct train_logs_setup {
     const char *folder;
     const char *job;
     int64_t rank; /* only this one; -1: all slots */
-    bool follows; /* until Ctrl-C */
+    bool follows; /* until the job ends, or Ctrl-C */
     train_logs_fn *text;
     void *context;
 };

@@ -55,7 +55,7 @@ static const struct option options[] = {
     {"rank", 0, OPTION_TEXT, offsetof(struct train_part_fields, rank), "N", NULL,
      "Print only the output of the replica that has this rank now, without labels."},
     {"follow", 'f', OPTION_FLAG, offsetof(struct train_part_fields, follow), NULL, NULL,
-     "Also print new output as it is written, until Ctrl-C."},
+     "Also print new output as it is written, until the job ends or Ctrl-C."},
     TARGET_PROFILE_OPTION(struct train_part_fields),
     TARGET_VERBOSE_OPTION(struct train_part_fields),
 };
