@@ -5,6 +5,7 @@
 #include "app/setup/node_tools.h"
 #include "cli/cloud.h"
 #include "cli/output.h"
+#include "cli/worker_place.h"
 #include "io/file.h"
 #include "io/foreground.h"
 #include "remote/rsync.h"
@@ -150,10 +151,6 @@ static int copy_mounts(struct target *target, const struct ssh_target *place, bo
     struct arena *arena = target->cli.arena;
     const struct config *config = target->config;
     int status = 0;
-    if (config->mount_count == 0) {
-        cloud_print_lines(&target->cli, "note",
-                          STR("the file has no file_mounts: there is nothing to copy"));
-    }
     for (size_t i = 0; status == 0 && i < config->mount_count; i++) {
         struct str here = file_expand_home(arena, config->mounts[i].local);
         bool is_folder = file_stat(arena_str(arena, here).ptr).kind == FILE_FOLDER;
@@ -163,6 +160,14 @@ static int copy_mounts(struct target *target, const struct ssh_target *place, bo
                           with_slash(arena, there, is_folder), is_down);
     }
     return status;
+}
+
+/* What was given, or all file_mounts if nothing was. */
+static int copy_one(struct target *target, const struct ssh_target *place, struct str here,
+                    struct str there, bool is_down)
+{
+    return there.len > 0 ? copy_run_inside(target, place, here, there, is_down)
+                         : copy_mounts(target, place, is_down);
 }
 
 struct copy_job {
@@ -178,8 +183,11 @@ static int copy_files(struct target *target, const void *context)
     bool is_down = job->is_down;
     struct launcher_head head;
     struct ssh_target place;
+    const struct worker_place *workers = NULL;
+    size_t worker_count = 0;
     struct err err;
-    if (!target_find(target, &head, &place, &err)) {
+    if (!target_find(target, &head, &place, &err) ||
+        (job->given->all_nodes && !worker_places(target, &place, &workers, &worker_count, &err))) {
         return target_fail(target, &err);
     }
     target_warn_of_set_up(target, &head);
@@ -187,10 +195,23 @@ static int copy_files(struct target *target, const void *context)
     if (is_down) {
         warn_of_old_rsync(target);
     }
+    if (!from && target->config->mount_count == 0) {
+        cloud_print_lines(&target->cli, "note",
+                          STR("the file has no file_mounts: there is nothing to copy"));
+    }
     struct str here = str_from(is_down ? to : from);
-    struct str there = str_from(is_down ? from : to);
-    return from ? copy_run_inside(target, &place, here, path_there(target, there), is_down)
-                : copy_mounts(target, &place, is_down);
+    struct str there = from ? path_there(target, str_from(is_down ? from : to)) : STR("");
+    int status = copy_one(target, &place, here, there, is_down);
+    for (size_t i = 0; i < worker_count; i++) { /* a worker that fails does not stop the others */
+        int one = copy_one(target, &workers[i].place, here, there, is_down);
+        if (one != 0) {
+            cloud_print_lines(
+                &target->cli, "error",
+                arena_printf(target->cli.arena, "not copied to %.*s", STR_ARG(workers[i].name)));
+        }
+        status = status ? status : one;
+    }
+    return status;
 }
 
 int copy_work(const struct cli *cli, const struct copy_fields *given, bool is_down)

@@ -230,6 +230,10 @@ static void add_deeds(struct buf *out, const struct show *show,
     if (has_deleted) {
         add_deleted(out, show);
     }
+    if (result->kept_count > 0) {
+        buf_addf(out, "; kept %zu worker%s", result->kept_count,
+                 result->kept_count == 1 ? "" : "s");
+    }
     buf_add_c(out, ", in ");
     launch_add_time(out, result->took_ms);
     buf_add_c(out, ".");
@@ -292,6 +296,7 @@ static void record_down(struct arena *arena, const struct show *show,
     }
     record_int(arena, record, "terminated_instances", (int64_t)result->terminated_count);
     record_int(arena, record, "stopped_instances", (int64_t)result->stopped_count);
+    record_int(arena, record, "kept_instances", (int64_t)result->kept_count);
     record_int(arena, record, "removed_resources", (int64_t)show->thing_count);
     struct cost cost = cost_of(show);
     if (cost.count > 0 && cost.unknown == 0) {

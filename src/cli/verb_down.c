@@ -37,7 +37,9 @@ static const struct option options[] = {
     {"workers-only", 0, OPTION_FLAG, offsetof(struct down_fields, workers_only), NULL, NULL,
      "Terminate the workers but not the head."},
     {"keep-min-workers", 0, OPTION_FLAG, offsetof(struct down_fields, keep_min_workers), NULL, NULL,
-     "An option of ray down. Not supported yet: shoal down exits with an error."},
+     "Keep min_workers workers of each node type. With --workers-only the head keeps running too; "
+     "else the workers that stay shut down when they have lost contact with the head for 15 "
+     "minutes (metadata.shoal.contact_timeout_minutes)."},
     {"terminate", 0, OPTION_FLAG, offsetof(struct down_fields, terminate), NULL, NULL,
      "Terminate all instances, including stopped ones, even if the file sets "
      "cache_stopped_nodes: true."},
@@ -57,6 +59,8 @@ static const struct option options[] = {
 static const struct example examples[] = {
     {"shoal down cluster.yaml", "Ask, then remove everything that was created for the cluster."},
     {"shoal down -y --workers-only cluster.yaml", "Keep the head and terminate the workers."},
+    {"shoal down --workers-only --keep-min-workers cluster.yaml",
+     "Terminate the workers beyond min_workers."},
     {"shoal down --terminate cluster.yaml", "Terminate stopped instances too, with their disks."},
     {"shoal down demo", "Remove a cluster by its name, if it was started from this machine."},
     {"shoal down demo --region us-west-2", "Remove a cluster by its name, from any machine, "
@@ -221,6 +225,7 @@ static int take_down(struct target *target, const struct down_fields *given)
     }
     target_announce(target);
     target->setup.is_workers_only = given->workers_only;
+    target->setup.keeps_min = given->keep_min_workers;
     target->setup.keeps_stopped = keeps;
     target->setup.uid = str_from(given->uid);
     status = verb_down_request(target, given, keeps);
@@ -249,13 +254,13 @@ static int verb_down_run(const struct cli *cli, const void *fields)
     const struct down_fields *given = fields;
     struct target target;
     struct err err;
-    if (given->keep_min_workers) {
+    struct str region = region_of(cli, given);
+    if (given->keep_min_workers && region.len > 0) {
         err_set(&err, ERR_USAGE,
-                "--keep-min-workers is not supported yet; nothing was changed. --workers-only "
-                "terminates all workers, and the next shoal up launches min_workers again");
+                "--keep-min-workers needs the cluster file, which has min_workers; nothing was "
+                "changed");
         return output_error(cli, &err);
     }
-    struct str region = region_of(cli, given);
     int status = given->region || region.len > 0
                      ? target_open_named(&target, cli, &given->target, region)
                      : target_open(&target, cli, &given->target, INPUT_AS_RAY);
@@ -288,9 +293,9 @@ const struct verb verb_down = {
         "billed. shoal down terminates them, unless the file sets provider.cache_stopped_nodes "
         "to true. Then it stops them and prints what their disks cost a month.\n\n"
         "With -o json the object on standard output has: cluster, where, nodes (as in shoal up), "
-        "terminated_instances, stopped_instances, removed_resources, dollars (the cost of the "
-        "terminated instances, without disks and traffic; null: unknown), left (kind, id, note), "
-        "nothing_left, took_ms.",
+        "terminated_instances, stopped_instances, kept_instances, removed_resources, "
+        "dollars (the cost of the terminated instances, without disks and traffic; null: "
+        "unknown), left (kind, id, note), nothing_left, took_ms.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

@@ -1,6 +1,5 @@
 /* verb_rsync_up.c: copies files to the head of a cluster. */
 #include "cli/copy.h"
-#include "cli/output.h"
 
 static const struct operand operands[] = {
     TARGET_OPERAND(struct copy_fields),
@@ -12,8 +11,8 @@ static const struct operand operands[] = {
 
 static const struct option options[] = {
     {"all-nodes", 'A', OPTION_FLAG, offsetof(struct copy_fields, all_nodes), NULL, NULL,
-     "An option of ray rsync-up to copy to workers too. Not supported, as in current Ray; use "
-     "file_mounts for files that workers need."},
+     "Copy to the workers too. Workers that are launched later do not get these files: for them, "
+     "use file_mounts."},
     TARGET_NAME_OPTION(struct copy_fields),
     TARGET_PROFILE_OPTION(struct copy_fields),
     TARGET_LOG_OPTIONS(struct copy_fields),
@@ -21,20 +20,13 @@ static const struct option options[] = {
 
 static const struct example examples[] = {
     {"shoal rsync-up cluster.yaml ./src/ '~/src/'", "Copy the contents of a directory."},
+    {"shoal rsync-up -A cluster.yaml ./data/ '~/data/'", "Copy it to every running node."},
     {"shoal rsync-up cluster.yaml", "Copy all file_mounts of the file."},
 };
 
 static int verb_rsync_up_run(const struct cli *cli, const void *fields)
 {
-    const struct copy_fields *given = fields;
-    struct err err;
-    if (given->all_nodes) {
-        err_set(&err, ERR_USAGE,
-                "--all-nodes is not supported; add the files that workers need to file_mounts, "
-                "and shoal up copies them to all nodes");
-        return output_error(cli, &err);
-    }
-    return copy_work(cli, given, false);
+    return copy_work(cli, fields, false);
 }
 
 const struct verb verb_rsync_up = {
@@ -43,7 +35,8 @@ const struct verb verb_rsync_up = {
     .summary = "copy files to the head of a cluster",
     .description = "Copies a file or directory to the head with rsync over ssh, using "
                    "rsync_exclude and rsync_filter of the file. Without SOURCE and TARGET, it "
-                   "copies all file_mounts. Parent directories of TARGET are created.",
+                   "copies all file_mounts. Parent directories of TARGET are created. With "
+                   "--all-nodes, each worker gets a copy over a connection through the head.",
     VERB_ROWS(operand),
     VERB_ROWS(option),
     VERB_ROWS(example),

@@ -28,8 +28,6 @@ def file(write):
 
 
 @pytest.mark.parametrize("words, says", [
-    (["down", "-y", "--keep-min-workers"], "--keep-min-workers is not supported yet"),
-    (["rsync-up", "--all-nodes"], "file_mounts"),
     (["up", "-y", "--no-restart", "--restart-only"], "contradict"),
     (["plan", "--no-restart", "--restart-only"], "contradict"),
     (["attach", "--new"], "--new needs --screen or --tmux"),

@@ -45,11 +45,24 @@ static void other_characters_are_escaped_as_ray_does(void **state)
     assert_true(str_find(json, "\"setup_commands\": [\"caf\\u00e9\"]") != SIZE_MAX);
 }
 
+/* The head reaches its workers without a proxy; and ssh_proxy_use_node_id alone is an error. */
+static void the_way_of_the_laptop_is_left_out(void **state)
+{
+    AUTO_FIXTURE struct fixture *f = fixture_new();
+    (void)state;
+    struct str json = written(f,
+                              START "auth: {ssh_user: u, ssh_proxy_command: nc %h, "
+                                    "ssh_proxy_use_node_id: true}\n",
+                              BOOTSTRAP_FOR_SERVICE);
+    assert_true(str_find(json, "ssh_proxy") == SIZE_MAX && str_find(json, "ssh_user") != SIZE_MAX);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(characters_beyond_the_first_plane_are_read_back),
         cmocka_unit_test(other_characters_are_escaped_as_ray_does),
+        cmocka_unit_test(the_way_of_the_laptop_is_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

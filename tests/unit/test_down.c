@@ -200,6 +200,51 @@ static void test_workers_only(void **state)
     scene_free(scene);
 }
 
+static void add_worker(struct scene *scene, const char *launch, const char *type)
+{
+    struct machine *machine = fake_cloud_add(&scene->cloud, UID, "worker", launch);
+    struct machine_tag *tags = ARENA_ARRAY(&scene->fixture->arena, machine->tag_count + 1,
+                                           struct machine_tag);
+    for (size_t i = 0; i < machine->tag_count; i++) {
+        tags[i] = machine->tags[i];
+    }
+    tags[machine->tag_count++] = (struct machine_tag){STR("ray-user-node-type"), str_from(type)};
+    machine->tags = tags;
+}
+
+/* Of each type min_workers stay, and so do the resources they use; the head goes. */
+static void test_min_workers_are_kept(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene); /* its worker is of no type of the file */
+    add_worker(scene, "1.2", "w");
+    add_worker(scene, "1.3", "w");
+    scene->setup.keeps_min = true;
+    assert_true(run(scene));
+    assert_true(called(scene, "terminate i-1 i-2 i-4\n") && !called(scene, "remove"));
+    assert_true(called(scene, "release"));
+    assert_int_equal(fake_cloud_find(&scene->cloud, "i-3")->state, MACHINE_RUNNING);
+    assert_int_equal(scene->result.kept_count, 1);
+    assert_int_equal(scene->result.terminated_count, 3);
+    scene_free(scene);
+}
+
+static void test_the_head_and_min_workers_are_kept(void **state)
+{
+    struct scene *scene = scene_new();
+    (void)state;
+    add_old_cluster(scene);
+    add_worker(scene, "1.2", "w");
+    fake_cloud_find(&scene->cloud, "i-3")->state = MACHINE_STOPPED; /* not a worker that is kept */
+    add_worker(scene, "1.3", "w");
+    scene->setup.keeps_min = scene->setup.is_workers_only = true;
+    assert_true(run(scene));
+    assert_true(called(scene, "terminate i-2 i-3\n"));
+    assert_int_equal(fake_cloud_living(&scene->cloud), 2);
+    scene_free(scene);
+}
+
 /* ---- without a lease object ---- */
 
 static void test_without_a_lease_object_none_is_created_and_all_is_removed(void **state)
@@ -535,6 +580,8 @@ int main(void)
         cmocka_unit_test(test_all_heads_are_terminated_and_only_those_that_lived_are_counted),
         cmocka_unit_test(test_with_cache_stopped_nodes_the_head_is_stopped_and_nothing_removed),
         cmocka_unit_test(test_workers_only),
+        cmocka_unit_test(test_min_workers_are_kept),
+        cmocka_unit_test(test_the_head_and_min_workers_are_kept),
         cmocka_unit_test(test_without_a_lease_object_none_is_created_and_all_is_removed),
         cmocka_unit_test(test_a_lease_object_that_vanishes_does_not_stop_it),
         cmocka_unit_test(test_several_clusters_of_one_name_are_not_guessed_at),

@@ -43,7 +43,7 @@ bool bootstrap_config(const struct config *config, enum bootstrap_reader reader,
                       struct arena *arena, struct str *ret_json, struct err *err)
 {
     static const char *const of_all[] = {"head_node", NULL};
-    static const char *const of_auth[] = {"ssh_proxy_command", NULL};
+    static const char *const of_auth[] = {"ssh_proxy_command", "ssh_proxy_use_node_id", NULL};
     static const char *const of_provider[] = {"aws_credentials", "aws_profile", "gcp_credentials",
                                               NULL};
     struct value *tree = without(arena, config->tree, of_all);

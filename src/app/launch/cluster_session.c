@@ -208,13 +208,18 @@ void launch_view(const struct cluster_session *launch, const struct managed_node
     }
 }
 
+bool launch_reaches_by_id(const struct config *config)
+{
+    return value_is_true(value_get_c(config->auth, "ssh_proxy_use_node_id"));
+}
+
 bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
                        struct ssh_target *ret_place)
 {
     const struct config *config = launch->config;
     *ret_place = (struct ssh_target){
         .user = config->ssh_user,
-        .address = arena_str(launch->arena, address),
+        .address = arena_str(launch->arena, launch_reaches_by_id(config) ? id : address),
         .machine = arena_str(launch->arena, id),
         .known_hosts = cluster_state_known_hosts(&launch->state, id, launch->arena),
         .identity = launch->state.key,

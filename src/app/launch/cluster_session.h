@@ -64,5 +64,9 @@ void launch_view(const struct cluster_session *launch, const struct managed_node
 bool launch_head_place(const struct cluster_session *launch, struct str id, struct str address,
                        struct ssh_target *ret_place);
 
+/* auth.ssh_proxy_use_node_id: ssh gets the instance id instead of an address, for a proxy command
+ * that finds the instance by its id, such as AWS Session Manager's. */
+bool launch_reaches_by_id(const struct config *config);
+
 /* The address at which this machine reaches `machine`; empty if it has none yet. */
 struct str launch_address(const struct config *config, const struct machine *machine, bool is_head);

@@ -69,6 +69,7 @@ static void down_count_nodes(struct down *down)
         const struct down_node *node = &down->nodes[i];
         result->terminated_count += node->was_living && node->ending.state == MACHINE_GONE;
         result->stopped_count += node->ending.state == MACHINE_STOPPED && down->rules.keeps_stopped;
+        result->kept_count += node->ending.is_kept && node->ending.state != MACHINE_GONE;
     }
 }
 
@@ -131,7 +132,8 @@ void down_proven(struct down *down)
 {
     struct provider *provider = down->launch.provider;
     down_count_nodes(down);
-    if (down->rules.is_workers_only || down->launch.result->stopped_count > 0) {
+    const struct launcher_result *result = down->launch.result;
+    if (down->rules.is_workers_only || result->stopped_count > 0 || result->kept_count > 0) {
         down_release(down);
         return;
     }
@@ -269,6 +271,9 @@ bool down_run(struct down *down, struct err *err)
     down->times = (struct ending_times){.horizon = times.horizon < HORIZON_MS ? times.horizon
                                                                               : HORIZON_MS,
                                         .call_timeout = times.call_timeout};
+    if (launch->setup->keeps_min) {
+        down->kept = ARENA_ARRAY(launch->arena, launch->config->node_type_count, int64_t);
+    }
     arena_init(&down->round);
     down_read_past(down);
     launch->provider->ops->list_by(launch->provider, &(struct machine_query){0}, on_named, down);

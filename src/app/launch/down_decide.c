@@ -46,10 +46,24 @@ bool ending_is_foreign(const struct machine *machine)
 
 /* ---- each instance ---- */
 
+bool ending_keeps(const struct config *config, const struct machine *machine, int64_t *kept)
+{
+    struct str type = machine_tag_value(machine, "ray-user-node-type");
+    if (machine_is_head(machine) || machine->state >= MACHINE_STOPPING) {
+        return false;
+    }
+    for (size_t i = 0; i < config->node_type_count; i++) {
+        if (str_eq(config->node_types[i].name, type)) {
+            return kept[i] < config->node_types[i].min_workers && ++kept[i] > 0;
+        }
+    }
+    return false;
+}
+
 bool ending_is_over(const struct ending_node *node, const struct ending_rules *rules)
 {
     return node->state == MACHINE_GONE || (node->is_head && rules->is_workers_only) ||
-           (node->state == MACHINE_STOPPED && rules->keeps_stopped);
+           node->is_kept || (node->state == MACHINE_STOPPED && rules->keeps_stopped);
 }
 
 /* As Ray: a spot instance cannot be stopped, and neither can one that is still pending. */

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "base/str.h"
+#include "config/config.h"
 #include "core/event.h"
 #include "provider/provider.h"
 
@@ -48,6 +49,7 @@ struct ending_node {
     enum machine_state state;
     enum market market;
     bool is_head;
+    bool is_kept;     /* a worker that --keep-min-workers leaves running */
     bool is_refused;  /* the cloud refuses to terminate or stop it */
     int64_t asked_at; /* when its termination was requested, on any clock; INT64_MIN if never */
 };
@@ -56,6 +58,10 @@ enum ending_deed { ENDING_LEAVE, ENDING_TERMINATE, ENDING_STOP };
 
 enum ending_deed ending_deed(const struct ending_node *node, const struct ending_rules *rules,
                              int64_t now);
+
+/* True if --keep-min-workers leaves this instance running: a live worker, as long as fewer than
+ * min_workers of its type are kept. `kept` counts them by type, from 0. */
+bool ending_keeps(const struct config *config, const struct machine *machine, int64_t *kept);
 
 /* True if the instance is terminated, permanently stopped, or kept by the rules. */
 bool ending_is_over(const struct ending_node *node, const struct ending_rules *rules);

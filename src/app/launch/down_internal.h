@@ -49,6 +49,7 @@ struct down {
     /* ---- instances ---- */
     struct down_node *nodes;
     size_t node_count, node_capacity;
+    int64_t *kept;    /* workers that stay, by node type; NULL unless `keeps_min` */
     uint64_t highest; /* highest number in a node name */
     struct loop_timer *again;
     int64_t pause_ms;

@@ -118,7 +118,8 @@ static bool ask_to_stand_down(struct down *down, const struct machine *head)
     struct err err;
     struct ssh_session session = {.command = STR(SETUP_PROGRAM " ctl")};
     struct str address = launch_address(launch->config, head, true);
-    if (!launch->state.folder || head->state != MACHINE_RUNNING || address.len == 0 ||
+    bool has_way = address.len > 0 || launch_reaches_by_id(launch->config);
+    if (!launch->state.folder || head->state != MACHINE_RUNNING || !has_way ||
         !launch_head_place(launch, head->id, address, &place)) {
         return false;
     }

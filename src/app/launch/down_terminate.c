@@ -68,7 +68,7 @@ static void down_terminate_show(struct down *down, struct down_node *node,
     const struct launcher_hooks *hooks = &down->launch.setup->hooks;
     struct managed_node managed_node = {.machine = machine, .is_head = node->ending.is_head};
     struct node_view view;
-    bool is_kept = node->ending.is_head && down->rules.is_workers_only;
+    bool is_kept = node->ending.is_kept || (node->ending.is_head && down->rules.is_workers_only);
     if (!node->was_living || is_kept) {
         return;
     }
@@ -89,6 +89,7 @@ static void meet(struct down *down, const struct machine *machine)
     if (!node->is_seen) {
         node->is_seen = true;
         node->was_living = machine->state != MACHINE_GONE;
+        node->ending.is_kept = down->kept && ending_keeps(down->launch.config, machine, down->kept);
     }
     if (launch_number_parse(machine_tag_value(machine, TAG_LAUNCH), &launch)) {
         node->launch = launch;

@@ -33,6 +33,7 @@ struct launcher_setup {
     bool has_usage_stats;
     bool keeps_stopped;   /* the file itself sets cache_stopped_nodes: true */
     bool is_workers_only; /* for down */
+    bool keeps_min;       /* for down: min_workers workers of each type stay */
     bool is_leftover;     /* for down: the cluster has no instance; nothing is terminated */
     /* For down: selects one of several clusters of this name; empty if not given. */
     struct str uid;
@@ -53,6 +54,7 @@ struct launcher_result {
     struct str other_region;
     size_t terminated_count;              /* instances terminated by this run */
     size_t stopped_count;                 /* instances stopped, with their disks */
+    size_t kept_count;                    /* workers that `keeps_min` left running */
     const struct provider_resource *left; /* resources that were not removed */
     size_t left_count;
     bool is_proven; /* nothing of the cluster is left */

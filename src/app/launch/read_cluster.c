@@ -18,12 +18,15 @@ static void read_cluster_on_listed(void *context, const struct provider_answer *
         launch_end(&seeing->launch, &answer->err);
         return;
     }
+    int64_t *kept = ARENA_ARRAY(arena, seeing->launch.config->node_type_count, int64_t);
     struct machine *own = ARENA_ARRAY(arena, count, struct machine);
     for (size_t i = 0; i < count; i++) {
         const struct machine *machine = &machines[i];
         bool is_head = machine_is_head(machine);
         if (machine->state >= MACHINE_ENDING || ending_is_foreign(machine) ||
-            (is_head && seeing->launch.setup->is_workers_only)) {
+            (is_head && seeing->launch.setup->is_workers_only) ||
+            (seeing->launch.setup->keeps_min &&
+             ending_keeps(seeing->launch.config, machine, kept))) {
             continue;
         }
         own[seen->count++] = (struct machine){.id = arena_str(arena, machine->id),

@@ -150,7 +150,7 @@ static void up_head_connect_head(struct up *up)
     struct cluster_session *launch = &up->launch;
     struct ssh_target place;
     struct err err;
-    if (up->head_setup || up->head_address.len == 0) {
+    if (up->head_setup || (up->head_address.len == 0 && !launch_reaches_by_id(launch->config))) {
         return;
     }
     if (!launch_head_place(launch, up->head_id, up->head_address, &place) &&
